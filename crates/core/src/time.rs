@@ -1,0 +1,217 @@
+//! Time as integer nanoseconds since an epoch that the driver chose.
+//!
+//! The endpoint never reads a clock: every call that needs the time is given it. Arithmetic saturates, so a
+//! hostile or odd input can make a deadline late but never wrap it into the past.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// An instant, in nanoseconds since the driver's epoch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(u64);
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(u64);
+
+impl Time {
+    /// The driver's epoch.
+    pub const ZERO: Time = Time(0);
+
+    /// The instant `ns` nanoseconds after the epoch.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Time(ns)
+    }
+
+    /// Nanoseconds since the epoch.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the epoch, for printing and for rates; never for ordering.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// Time passed since `earlier`; zero if `earlier` is later.
+    pub const fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+
+    /// A span of `ns` nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Span(ns)
+    }
+
+    /// A span of `us` microseconds.
+    pub const fn from_micros(us: u64) -> Self {
+        Span(us.saturating_mul(1_000))
+    }
+
+    /// A span of `ms` milliseconds.
+    pub const fn from_millis(ms: u64) -> Self {
+        Span(ms.saturating_mul(1_000_000))
+    }
+
+    /// A span of `s` seconds.
+    pub const fn from_secs(s: u64) -> Self {
+        Span(s.saturating_mul(1_000_000_000))
+    }
+
+    /// A span of `s` seconds rounded to the nearest nanosecond; negative and NaN give zero.
+    pub fn from_secs_f64(s: f64) -> Self {
+        // A float-to-integer cast saturates and maps NaN to zero.
+        Span((s * 1e9).round() as u64)
+    }
+
+    /// Nanoseconds.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds, for printing and for rates.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// Milliseconds, for printing.
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// This span `n` times over.
+    pub const fn times(self, n: u64) -> Span {
+        Span(self.0.saturating_mul(n))
+    }
+
+    /// This span divided by `n`, rounded down.
+    pub const fn over(self, n: u64) -> Span {
+        Span(self.0 / n)
+    }
+
+    /// The difference to `other`, whichever is longer.
+    pub const fn abs_diff(self, other: Span) -> Span {
+        Span(self.0.abs_diff(other.0))
+    }
+
+    /// Whether this is no time at all.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    fn add(self, span: Span) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, span: Span) {
+        *self = *self + span;
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    fn add(self, other: Span) -> Span {
+        Span(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Span {
+    fn add_assign(&mut self, other: Span) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Span {
+    type Output = Span;
+    fn sub(self, other: Span) -> Span {
+        Span(self.0.saturating_sub(other.0))
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ms", self.as_millis_f64())
+    }
+}
+
+/// A data rate in bits per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// A rate of `bps` bits per second.
+    pub const fn from_bps(bps: u64) -> Self {
+        Rate(bps)
+    }
+
+    /// Bits per second.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// Time to serialise `bytes` at this rate, rounded down, and the remainder in units of
+    /// 1/rate nanoseconds, to be carried into the next call so that long runs do not drift.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    ///
+    /// ```
+    /// use anabranch_core::time::{Rate, Span};
+    /// let (span, carry) = Rate::from_bps(10_000_000).serialise(1500, 0);
+    /// assert_eq!((span, carry), (Span::from_micros(1200), 0));
+    /// ```
+    pub const fn serialise(self, bytes: u64, carry: u64) -> (Span, u64) {
+        let scaled = bytes as u128 * 8 * 1_000_000_000 + carry as u128;
+        let rate = self.0 as u128;
+        (Span((scaled / rate) as u64), (scaled % rate) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_saturates_instead_of_wrapping() {
+        let end = Time::from_nanos(u64::MAX);
+        assert_eq!(end + Span::from_secs(1), end);
+        assert_eq!(Time::ZERO.since(end), Span::ZERO);
+        assert_eq!(Span::from_millis(1) - Span::from_secs(1), Span::ZERO);
+    }
+
+    #[test]
+    fn carried_remainders_add_up_exactly() {
+        // 387 kbit/s does not divide a packet time: 387,000 packets of 1000 B take 8,000 s exactly.
+        let rate = Rate::from_bps(387_000);
+        let (mut total, mut carry) = (Span::ZERO, 0);
+        for _ in 0..387_000 {
+            let (span, rest) = rate.serialise(1000, carry);
+            total += span;
+            carry = rest;
+        }
+        assert_eq!((total, carry), (Span::from_secs(8000), 0));
+    }
+
+    #[test]
+    fn seconds_round_to_the_nearest_nanosecond() {
+        assert_eq!(Span::from_secs_f64(0.045), Span::from_millis(45));
+        assert_eq!(Span::from_secs_f64(-1.0), Span::ZERO);
+        assert_eq!(Span::from_secs_f64(f64::NAN), Span::ZERO);
+    }
+}
