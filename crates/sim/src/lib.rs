@@ -1,1 +1,86 @@
-//! Under construction.
+//! A deterministic packet network, simulated event by event.
+//!
+//! Time is an integer number of nanoseconds, a world runs in one thread, and whatever happens follows from
+//! the description of the network, two numbers that seed it, and the calls made: a run can be repeated to the
+//! last bit.
+//!
+//! The network knows nothing of the protocol that uses it. Whatever implements [`Host`] is given packets and
+//! deadlines and asked for packets and deadlines. Packets are real bytes, so that they can be corrupted,
+//! hashed, and written to a file that Wireshark reads.
+//!
+//! ```
+//! use anabranch_core::time::{Rate, Span, Time};
+//! use anabranch_sim::{Address, Datagram, Envelope, Host, LinkConfig, QueueConfig, Seeds, World};
+//!
+//! /// Sends a number of packets at once, and remembers when packets come.
+//! struct Peer {
+//!     to_send: u32,
+//!     way: Envelope,
+//!     arrivals: Vec<Time>,
+//! }
+//!
+//! impl Host for Peer {
+//!     fn handle_datagram(&mut self, now: Time, _: Datagram<'_>) {
+//!         self.arrivals.push(now);
+//!     }
+//!     fn handle_timeout(&mut self, _: Time) {}
+//!     fn poll_transmit(&mut self, _: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
+//!         self.to_send = self.to_send.checked_sub(1)?;
+//!         buf.resize(1480, 0);
+//!         Some(self.way)
+//!     }
+//!     fn poll_timeout(&self) -> Option<Time> {
+//!         None
+//!     }
+//! }
+//!
+//! let (here, there): (Address, Address) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+//! let peer = |to_send| Peer { to_send, way: Envelope::plain(here, there), arrivals: Vec::new() };
+//!
+//! let mut world = World::new(Seeds::new(1, 0));
+//! world.add_host(Box::new(peer(3)), &[here])?;
+//! let receiver = world.add_host(Box::new(peer(0)), &[there])?;
+//! let (rate, delay) = (Rate::from_bps(10_000_000), Span::from_millis(45));
+//! let link = world.add_link(LinkConfig::new("link", rate, delay, QueueConfig::packets(50)))?;
+//! world.add_route(here, there, &[link], Some("flow-1"))?;
+//! world.run_until(Time::ZERO + Span::from_secs(1));
+//!
+//! // 1500 bytes on the wire take 1.2 ms at 10 Mbit/s.
+//! let expected: Vec<_> = (1..=3).map(|k| Time::ZERO + Span::from_micros(1200 * k) + delay).collect();
+//! assert_eq!(world.host::<Peer>(receiver).arrivals, expected);
+//! # Ok::<(), anabranch_sim::ConfigError>(())
+//! ```
+//!
+//! # What the model leaves out
+//!
+//! Links have no framing, no collisions and no error correction, and hosts take no time to compute. A packet
+//! is never fragmented, and no size is too large for a link. Queues drop at the tail only.
+
+pub mod dynamics;
+mod error;
+mod event;
+mod host;
+pub mod link;
+pub mod loss;
+mod packet;
+pub mod pcapng;
+mod queue;
+pub mod rng;
+mod route;
+mod setup;
+pub mod tap;
+pub mod traffic;
+mod world;
+
+pub use dynamics::LinkChange;
+pub use error::ConfigError;
+pub use host::Host;
+pub use link::{Counters, Faults, Link, LinkConfig, Tally};
+pub use loss::{GilbertElliott, LossModel, LossPlace, LossTrace};
+pub use packet::{Address, Datagram, Encapsulation, Envelope};
+pub use queue::{QueueConfig, QueueLimit};
+pub use rng::{Seeds, Stream};
+pub use route::{HostId, LinkId, SourceId};
+pub use tap::{PacketEvent, PacketView, Place, Tap};
+pub use traffic::{TrafficConfig, TrafficKind};
+pub use world::World;

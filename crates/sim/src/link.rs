@@ -1,0 +1,463 @@
+//! One direction of a link: loss, a bounded queue, a serialiser, and propagation.
+//!
+//! A link has at most two events pending: the serialiser becomes free, and the first propagating packet
+//! arrives. Times are exact: what a packet's serialisation leaves of a nanosecond is carried into the next
+//! packet of the same busy period, so the k-th packet of a burst is serialised after `floor(k * bits /
+//! rate)`.
+
+use std::collections::VecDeque;
+
+use anabranch_core::time::{Rate, Span, Time};
+use anabranch_core::units::WireBytes;
+
+use crate::dynamics::LinkChange;
+use crate::error::{ConfigError, probability, require};
+use crate::loss::{LossModel, LossPlace, SourceLoss};
+use crate::packet::{Fate, Packet, PacketId, Pool};
+use crate::queue::{Capacity, QueueConfig};
+use crate::rng::{Seeds, Stream};
+use crate::route::SourceId;
+
+/// What a link is like when the run begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkConfig {
+    /// Unique; the link's random streams belong to it.
+    pub name: String,
+    /// How fast it sends.
+    pub rate: Rate,
+    /// One-way propagation delay.
+    pub delay: Span,
+    /// How much can wait.
+    pub queue: QueueConfig,
+    /// What is lost.
+    pub loss: LossModel,
+    /// Where it is lost.
+    pub loss_place: LossPlace,
+    /// What else goes wrong.
+    pub faults: Faults,
+}
+
+impl LinkConfig {
+    /// A link without loss and faults.
+    pub fn new(name: impl Into<String>, rate: Rate, delay: Span, queue: QueueConfig) -> Self {
+        LinkConfig {
+            name: name.into(),
+            rate,
+            delay,
+            queue,
+            loss: LossModel::None,
+            loss_place: LossPlace::BeforeQueue,
+            faults: Faults::default(),
+        }
+    }
+
+    /// The same link with this loss.
+    pub fn with_loss(self, loss: LossModel, loss_place: LossPlace) -> Self {
+        LinkConfig { loss, loss_place, ..self }
+    }
+
+    /// The same link with these faults.
+    pub fn with_faults(self, faults: Faults) -> Self {
+        LinkConfig { faults, ..self }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        require(self.rate.as_bps() > 0, "rate", "must be more than zero")?;
+        self.loss.check()?;
+        probability("duplicate", self.faults.duplicate)?;
+        probability("reorder", self.faults.reorder)?;
+        probability("corrupt", self.faults.corrupt)
+    }
+}
+
+/// What a robust protocol must survive, for tests. Each is drawn independently for every packet that is not
+/// lost.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Faults {
+    /// Probability that a packet arrives twice. The copy comes right behind the original, or where the
+    /// original would have come if that is held back.
+    pub duplicate: f64,
+    /// Probability that a packet is held back by `extra_delay`, so that later ones overtake it.
+    pub reorder: f64,
+    /// How long packets are held back.
+    pub extra_delay: Span,
+    /// Probability that one bit of the payload flips. A copy is made of the intact packet.
+    pub corrupt: f64,
+}
+
+impl Faults {
+    fn none(&self) -> bool {
+        self.duplicate == 0.0 && self.reorder == 0.0 && self.corrupt == 0.0
+    }
+
+    /// Draws always take four numbers, so that one fault's probability does not disturb another fault.
+    fn draw(&self, stream: &mut Stream) -> Fate {
+        let duplicated = stream.chance(self.duplicate);
+        let delayed = stream.chance(self.reorder);
+        let corrupt = stream.chance(self.corrupt);
+        let place = (stream.next_u64() >> 32) as u32;
+        Fate { lost: false, duplicated, delayed, corrupted: corrupt.then_some(place) }
+    }
+}
+
+/// A number of packets and their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// How many packets.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: WireBytes,
+}
+
+impl Tally {
+    fn count(&mut self, bytes: WireBytes) {
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// What became of packets on a link. At any moment `entered` and `duplicated` together are the rest together
+/// plus what is still on the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Offered to the link, whatever became of them.
+    pub entered: Tally,
+    /// Arrived at the far end.
+    pub delivered: Tally,
+    /// Lost at random.
+    pub lost: Tally,
+    /// Refused by a full queue.
+    pub overflowed: Tally,
+    /// Dropped because the link was down.
+    pub outage: Tally,
+    /// Copies that the link made.
+    pub duplicated: Tally,
+}
+
+impl Counters {
+    fn tallies(&mut self) -> [&mut Tally; 6] {
+        let Counters { entered, delivered, lost, overflowed, outage, duplicated } = self;
+        [entered, delivered, lost, overflowed, outage, duplicated]
+    }
+
+    fn add(&mut self, mut other: Counters) {
+        for (sum, part) in self.tallies().into_iter().zip(other.tallies()) {
+            sum.packets += part.packets;
+            sum.bytes += part.bytes;
+        }
+    }
+}
+
+/// Why a link dropped a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drop {
+    Loss,
+    Queue,
+    Outage,
+}
+
+/// What becomes of a packet offered to a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    /// It found the link idle and leaves the serialiser then.
+    Departs(Time),
+    Waits,
+    Dropped(Drop),
+}
+
+/// What follows from a packet leaving the serialiser.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) packet: PacketId,
+    pub(crate) dropped: Option<Drop>,
+    /// When the next packet leaves, if one waited.
+    pub(crate) next: Option<Time>,
+    /// When the first propagating packet arrives, if it was not the first before.
+    pub(crate) head: Option<Time>,
+}
+
+#[derive(Clone, Copy)]
+struct Queued {
+    packet: PacketId,
+    size: WireBytes,
+}
+
+struct PerSource {
+    name: String,
+    counters: Counters,
+    loss: SourceLoss,
+    faults: Stream,
+}
+
+/// One direction of a link.
+pub struct Link {
+    name: String,
+    rate: Rate,
+    delay: Span,
+    queue: QueueConfig,
+    capacity: Capacity,
+    loss: LossModel,
+    loss_place: LossPlace,
+    faults: Faults,
+    up: bool,
+    carry: u64,
+    in_service: Option<Queued>,
+    waiting: VecDeque<Queued>,
+    waiting_bytes: WireBytes,
+    /// In order of arrival.
+    propagating: VecDeque<(Time, PacketId)>,
+    /// When the last packet that was not held back arrives: no such packet arrives before an earlier one.
+    last_arrival: Time,
+    per_source: Vec<Option<PerSource>>,
+}
+
+impl Link {
+    pub(crate) fn new(config: LinkConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let LinkConfig { name, rate, delay, queue, loss, loss_place, faults } = config;
+        Ok(Link {
+            name,
+            rate,
+            delay,
+            queue,
+            capacity: queue.capacity(rate),
+            loss,
+            loss_place,
+            faults,
+            up: true,
+            carry: 0,
+            in_service: None,
+            waiting: VecDeque::new(),
+            waiting_bytes: WireBytes::ZERO,
+            propagating: VecDeque::new(),
+            last_arrival: Time::ZERO,
+            per_source: Vec::new(),
+        })
+    }
+
+    /// The link's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The rate at present.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// The propagation delay at present.
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
+    /// Whether the link is up.
+    pub fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// How many packets wait, not counting the one being sent.
+    pub fn waiting_packets(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
+    /// How many bytes wait, not counting the packet being sent.
+    pub fn waiting_bytes(&self) -> WireBytes {
+        self.waiting_bytes
+    }
+
+    /// The size of the packet being sent.
+    pub fn in_service(&self) -> Option<WireBytes> {
+        self.in_service.map(|queued| queued.size)
+    }
+
+    /// How many packets have been sent but have not arrived.
+    pub fn propagating_packets(&self) -> u64 {
+        self.propagating.len() as u64
+    }
+
+    /// What became of the packets of one source.
+    pub fn counters(&self, source: SourceId) -> Counters {
+        let known = self.per_source.get(source.index()).and_then(Option::as_ref);
+        known.map(|per| per.counters).unwrap_or_default()
+    }
+
+    /// What became of the packets of all sources.
+    pub fn total_counters(&self) -> Counters {
+        let mut total = Counters::default();
+        for per in self.per_source.iter().flatten() {
+            total.add(per.counters);
+        }
+        total
+    }
+
+    /// Prepares for packets of a source.
+    pub(crate) fn attach(&mut self, source: SourceId, name: &str, seeds: Seeds) {
+        if self.per_source.len() <= source.index() {
+            self.per_source.resize_with(source.index() + 1, || None);
+        }
+        let slot = &mut self.per_source[source.index()];
+        if slot.is_none() {
+            let stream = seeds.stream(&["link", &self.name, "loss", name]);
+            *slot = Some(PerSource {
+                name: name.to_owned(),
+                counters: Counters::default(),
+                loss: SourceLoss::new(stream, &self.loss, name),
+                faults: seeds.stream(&["link", &self.name, "faults", name]),
+            });
+        }
+    }
+
+    fn source_mut(&mut self, source: SourceId) -> &mut PerSource {
+        self.per_source[source.index()].as_mut().expect("sources are attached when their route is made")
+    }
+
+    /// Applies a change at once, except that a packet in the serialiser leaves it when it would have.
+    pub(crate) fn apply(&mut self, change: &LinkChange) {
+        match change {
+            LinkChange::Rate(rate) => {
+                // The carry is a fraction of a nanosecond in units of 1/rate.
+                let carry =
+                    u128::from(self.carry) * u128::from(rate.as_bps()) / u128::from(self.rate.as_bps());
+                self.carry = carry as u64;
+                self.rate = *rate;
+                self.capacity = self.queue.capacity(*rate);
+            }
+            LinkChange::Delay(delay) => self.delay = *delay,
+            LinkChange::Loss(loss) => {
+                self.loss = loss.clone();
+                for per in self.per_source.iter_mut().flatten() {
+                    per.loss.set_model(loss, &per.name);
+                }
+            }
+            LinkChange::Up => self.up = true,
+            LinkChange::Down => self.up = false,
+        }
+    }
+
+    /// Takes a packet in at the near end.
+    pub(crate) fn offer(&mut self, now: Time, id: PacketId, pool: &mut Pool) -> Offer {
+        let packet = pool.get_mut(id);
+        packet.fate = self.draw_fate(packet);
+        if !self.up {
+            return Offer::Dropped(self.count_drop(Drop::Outage, packet));
+        }
+        if packet.fate.lost && self.loss_place == LossPlace::BeforeQueue {
+            return Offer::Dropped(self.count_drop(Drop::Loss, packet));
+        }
+        let queued = Queued { packet: id, size: packet.wire };
+        let Some(serving) = self.in_service else {
+            self.carry = 0;
+            return Offer::Departs(self.serve(now, queued));
+        };
+        let (packets, bytes) =
+            if self.queue.in_service_counts { (1, serving.size) } else { (0, WireBytes::ZERO) };
+        if !self.capacity.fits(self.waiting_packets() + packets, self.waiting_bytes + bytes, queued.size) {
+            return Offer::Dropped(self.count_drop(Drop::Queue, packet));
+        }
+        self.waiting.push_back(queued);
+        self.waiting_bytes += queued.size;
+        Offer::Waits
+    }
+
+    fn draw_fate(&mut self, packet: &Packet) -> Fate {
+        let per = self.per_source[packet.source.index()].as_mut();
+        let per = per.expect("sources are attached when their route is made");
+        let earlier = per.counters.entered.packets;
+        per.counters.entered.count(packet.wire);
+        let mut fate = if self.faults.none() { Fate::default() } else { self.faults.draw(&mut per.faults) };
+        fate.lost = per.loss.draw(&self.loss, earlier);
+        fate
+    }
+
+    fn count_drop(&mut self, drop: Drop, packet: &Packet) -> Drop {
+        let counters = &mut self.source_mut(packet.source).counters;
+        let tally = match drop {
+            Drop::Loss => &mut counters.lost,
+            Drop::Queue => &mut counters.overflowed,
+            Drop::Outage => &mut counters.outage,
+        };
+        tally.count(packet.wire);
+        drop
+    }
+
+    /// Puts a packet into the serialiser and says when it leaves.
+    fn serve(&mut self, now: Time, queued: Queued) -> Time {
+        let (span, carry) = self.rate.serialise(queued.size.get(), self.carry);
+        self.carry = carry;
+        self.in_service = Some(queued);
+        now + span
+    }
+
+    /// Takes the packet out of the serialiser and puts the next one in.
+    pub(crate) fn depart(&mut self, now: Time, pool: &mut Pool) -> Departure {
+        let sent = self.in_service.take().expect("a departure is scheduled only with a packet in service");
+        let packet = pool.get(sent.packet);
+        let dropped = if !self.up {
+            Some(self.count_drop(Drop::Outage, packet))
+        } else if packet.fate.lost {
+            Some(self.count_drop(Drop::Loss, packet))
+        } else {
+            None
+        };
+        let head = if dropped.is_none() { self.propagate(now, sent.packet, pool) } else { None };
+        let next = self.waiting.pop_front().map(|queued| {
+            self.waiting_bytes -= queued.size;
+            self.serve(now, queued)
+        });
+        Departure { packet: sent.packet, dropped, next, head }
+    }
+
+    /// Sends a packet on its way and says when the first one arrives, if that is another than before.
+    fn propagate(&mut self, now: Time, id: PacketId, pool: &mut Pool) -> Option<Time> {
+        let before = self.propagating.front().copied();
+        let fate = pool.get(id).fate;
+        let on_time = (now + self.delay).max(self.last_arrival);
+        if !fate.delayed || fate.duplicated {
+            self.last_arrival = on_time;
+        }
+        let copy = fate.duplicated.then(|| self.duplicate(id, pool));
+        if let Some(place) = fate.corrupted {
+            flip_bit(&mut pool.get_mut(id).payload, place);
+        }
+        let held_back = now + self.delay + self.faults.extra_delay;
+        self.insert(if fate.delayed { held_back } else { on_time }, id);
+        if let Some(copy) = copy {
+            self.insert(on_time, copy);
+        }
+        let first = self.propagating.front().copied();
+        if first == before { None } else { first.map(|(time, _)| time) }
+    }
+
+    fn duplicate(&mut self, id: PacketId, pool: &mut Pool) -> PacketId {
+        let copy = pool.duplicate(id);
+        let packet = pool.get(copy);
+        self.source_mut(packet.source).counters.duplicated.count(packet.wire);
+        copy
+    }
+
+    /// Packets that arrive at one moment arrive in the order they were sent.
+    fn insert(&mut self, arrival: Time, id: PacketId) {
+        let later = self.propagating.iter().rev().take_while(|(time, _)| *time > arrival).count();
+        if later == 0 {
+            self.propagating.push_back((arrival, id));
+        } else {
+            self.propagating.insert(self.propagating.len() - later, (arrival, id));
+        }
+    }
+
+    /// Takes the first propagating packet out at the far end and says when the next one arrives.
+    pub(crate) fn arrive(&mut self, pool: &Pool) -> (PacketId, Option<Time>) {
+        let (_, id) =
+            self.propagating.pop_front().expect("an arrival is scheduled only with a packet propagating");
+        let packet = pool.get(id);
+        self.source_mut(packet.source).counters.delivered.count(packet.wire);
+        (id, self.propagating.front().map(|(time, _)| *time))
+    }
+}
+
+fn flip_bit(payload: &mut [u8], place: u32) {
+    let bit = (u64::from(place) * payload.len() as u64 * 8) >> 32;
+    if let Some(byte) = payload.get_mut((bit / 8) as usize) {
+        *byte ^= 1 << (bit % 8);
+    }
+}

@@ -1,0 +1,219 @@
+//! What hosts exchange, and the pool that holds it on its way.
+
+use std::net::IpAddr;
+
+use anabranch_core::units::WireBytes;
+
+use crate::route::{RouteId, SourceId};
+
+/// The address of a host's interface.
+pub type Address = IpAddr;
+
+/// How an SCTP packet rides on IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Encapsulation {
+    /// Directly, as IP protocol 132.
+    #[default]
+    None,
+    /// In a UDP datagram (RFC 6951).
+    Udp {
+        /// The sender's UDP port.
+        source_port: u16,
+        /// The receiver's UDP port.
+        destination_port: u16,
+    },
+}
+
+/// Everything about a packet but its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Envelope {
+    /// The interface it leaves from.
+    pub source: Address,
+    /// The interface it goes to.
+    pub destination: Address,
+    /// What is between IP and the payload.
+    pub encapsulation: Encapsulation,
+}
+
+impl Envelope {
+    /// An envelope of a packet that rides directly on IP.
+    pub const fn plain(source: Address, destination: Address) -> Self {
+        Envelope { source, destination, encapsulation: Encapsulation::None }
+    }
+
+    /// The bytes that a packet with `payload` bytes in this envelope occupies on a link: 20 for IPv4 or 40
+    /// for IPv6, 8 for UDP where it is used, and the payload.
+    pub const fn wire_bytes(&self, payload: usize) -> WireBytes {
+        let ip = if self.source.is_ipv4() { 20 } else { 40 };
+        let udp = match self.encapsulation {
+            Encapsulation::None => 0,
+            Encapsulation::Udp { .. } => 8,
+        };
+        WireBytes::new(ip + udp + payload as u64)
+    }
+}
+
+/// A packet as a host receives it and as a [`Tap`](crate::tap::Tap) sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram<'a> {
+    /// The interface it came from.
+    pub source: Address,
+    /// The interface it came to.
+    pub destination: Address,
+    /// What was between IP and the payload.
+    pub encapsulation: Encapsulation,
+    /// The bytes of the SCTP packet.
+    pub payload: &'a [u8],
+}
+
+impl Datagram<'_> {
+    /// Everything but the payload.
+    pub const fn envelope(&self) -> Envelope {
+        Envelope { source: self.source, destination: self.destination, encapsulation: self.encapsulation }
+    }
+}
+
+/// A packet in the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PacketId(u32);
+
+/// What the draws for a packet at the link that holds it have decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Fate {
+    pub(crate) lost: bool,
+    pub(crate) duplicated: bool,
+    pub(crate) delayed: bool,
+    /// Which bit flips, as a fraction of 2^32 of the payload's length.
+    pub(crate) corrupted: Option<u32>,
+}
+
+/// A packet on its way. Cross traffic has a size but no envelope and no bytes.
+#[derive(Debug)]
+pub(crate) struct Packet {
+    pub(crate) wire: WireBytes,
+    pub(crate) source: SourceId,
+    pub(crate) route: RouteId,
+    /// How many links of the route it has passed.
+    pub(crate) hop: u32,
+    pub(crate) fate: Fate,
+    pub(crate) envelope: Option<Envelope>,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Packet {
+    pub(crate) fn datagram(&self) -> Option<Datagram<'_>> {
+        let Envelope { source, destination, encapsulation } = self.envelope?;
+        Some(Datagram { source, destination, encapsulation, payload: &self.payload })
+    }
+}
+
+/// Room for an ordinary packet, so that a buffer need not grow while it is filled.
+const BUFFER_BYTES: usize = 2048;
+
+/// Packets and byte buffers, both used again once they are free.
+#[derive(Default)]
+pub(crate) struct Pool {
+    packets: Vec<Packet>,
+    free: Vec<PacketId>,
+    buffers: Vec<Vec<u8>>,
+}
+
+impl Pool {
+    /// An empty buffer to write a payload into.
+    pub(crate) fn take_buffer(&mut self) -> Vec<u8> {
+        self.buffers.pop().unwrap_or_else(|| Vec::with_capacity(BUFFER_BYTES))
+    }
+
+    pub(crate) fn return_buffer(&mut self, mut buffer: Vec<u8>) {
+        if buffer.capacity() > 0 {
+            buffer.clear();
+            self.buffers.push(buffer);
+        }
+    }
+
+    pub(crate) fn insert(&mut self, packet: Packet) -> PacketId {
+        match self.free.pop() {
+            Some(id) => {
+                self.packets[id.0 as usize] = packet;
+                id
+            }
+            None => {
+                self.packets.push(packet);
+                PacketId(self.packets.len() as u32 - 1)
+            }
+        }
+    }
+
+    /// A second packet with the same bytes, for which nothing has been decided.
+    pub(crate) fn duplicate(&mut self, id: PacketId) -> PacketId {
+        let mut payload = Vec::new();
+        if self.get(id).envelope.is_some() {
+            payload = self.take_buffer();
+            payload.extend_from_slice(&self.get(id).payload);
+        }
+        let Packet { wire, source, route, hop, envelope, .. } = *self.get(id);
+        self.insert(Packet { wire, source, route, hop, fate: Fate::default(), envelope, payload })
+    }
+
+    pub(crate) fn remove(&mut self, id: PacketId) {
+        let payload = std::mem::take(&mut self.get_mut(id).payload);
+        self.return_buffer(payload);
+        self.free.push(id);
+    }
+
+    pub(crate) fn get(&self, id: PacketId) -> &Packet {
+        &self.packets[id.0 as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.packets[id.0 as usize]
+    }
+
+    /// How many packets are on their way.
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    #[test]
+    fn wire_bytes_include_ip_and_udp() {
+        let v4 = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let v6 = IpAddr::V6(Ipv6Addr::LOCALHOST);
+        let udp = Encapsulation::Udp { source_port: 9899, destination_port: 9899 };
+        assert_eq!(Envelope::plain(v4, v4).wire_bytes(1480), WireBytes::new(1500));
+        assert_eq!(Envelope::plain(v6, v6).wire_bytes(100), WireBytes::new(140));
+        let wrapped = Envelope { source: v4, destination: v4, encapsulation: udp };
+        assert_eq!(wrapped.wire_bytes(100), WireBytes::new(128));
+    }
+
+    #[test]
+    fn packets_and_buffers_are_used_again() {
+        let mut pool = Pool::default();
+        let packet = |payload| Packet {
+            wire: WireBytes::new(60),
+            source: SourceId(0),
+            route: RouteId(0),
+            hop: 0,
+            fate: Fate::default(),
+            envelope: Some(Envelope::plain(Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into())),
+            payload,
+        };
+        let mut buffer = pool.take_buffer();
+        buffer.extend_from_slice(b"abc");
+        let address = buffer.as_ptr();
+        let first = pool.insert(packet(buffer));
+        let copy = pool.duplicate(first);
+        assert_eq!(pool.get(copy).payload, b"abc");
+        pool.remove(copy);
+        pool.remove(first);
+        assert_eq!(pool.len(), 0);
+        let buffer = pool.take_buffer();
+        assert!(buffer.is_empty() && buffer.as_ptr() == address);
+        assert_eq!(pool.insert(packet(buffer)), first);
+    }
+}

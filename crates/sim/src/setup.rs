@@ -1,0 +1,173 @@
+//! Putting a world together.
+
+use std::collections::BTreeMap;
+
+use anabranch_core::time::Time;
+
+use crate::dynamics::{LinkChange, Schedule};
+use crate::error::ConfigError;
+use crate::event::{Class, EventQueue};
+use crate::host::Host;
+use crate::link::{Link, LinkConfig};
+use crate::packet::{Address, Pool};
+use crate::rng::Seeds;
+use crate::route::{HostId, LinkId, Route, RouteId, Sink, SourceId};
+use crate::traffic::{Source, TrafficConfig};
+use crate::world::{HostEntry, LinkEntry, ScheduleEntry, Target, TrafficEntry, World};
+
+/// Putting it together. Parts can be added while the world runs.
+impl World {
+    /// An empty world at time zero.
+    pub fn new(seeds: Seeds) -> Self {
+        World {
+            now: Time::ZERO,
+            seeds,
+            events: EventQueue::new(),
+            handled: 0,
+            hosts: Vec::new(),
+            addresses: BTreeMap::new(),
+            links: Vec::new(),
+            link_names: BTreeMap::new(),
+            sources: Vec::new(),
+            source_names: BTreeMap::new(),
+            routes: Vec::new(),
+            route_index: BTreeMap::new(),
+            traffic: Vec::new(),
+            schedules: Vec::new(),
+            pool: Pool::default(),
+            tap: None,
+            digest: None,
+            unroutable: 0,
+        }
+    }
+
+    /// Adds a host with the addresses of its interfaces. Its first packets are asked for at the present time.
+    pub fn add_host(&mut self, host: Box<dyn Host>, addresses: &[Address]) -> Result<HostId, ConfigError> {
+        for (index, address) in addresses.iter().enumerate() {
+            if self.addresses.contains_key(address) || addresses[..index].contains(address) {
+                return Err(ConfigError::DuplicateAddress(*address));
+            }
+        }
+        let id = HostId(self.hosts.len() as u32);
+        self.addresses.extend(addresses.iter().map(|&address| (address, id)));
+        let wake = self.events.register(Class::Timer, Target::Wake(id));
+        self.events.schedule(wake, self.now);
+        self.hosts.push(HostEntry { host, wake, armed: Some(self.now) });
+        Ok(id)
+    }
+
+    /// Adds one direction of a link.
+    pub fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, ConfigError> {
+        if self.link_names.contains_key(&config.name) {
+            return Err(ConfigError::DuplicateName(config.name));
+        }
+        let link = Link::new(config)?;
+        let id = LinkId(self.links.len() as u32);
+        self.link_names.insert(link.name().to_owned(), id);
+        let departure = self.events.register(Class::Departure, Target::Departure(id));
+        let arrival = self.events.register(Class::Arrival, Target::Arrival(id));
+        self.links.push(LinkEntry { link, departure, arrival });
+        Ok(id)
+    }
+
+    /// Says which links a packet from one address to another passes. Links may be shared by routes.
+    ///
+    /// `name` says whose packets these are, such as `flow-1`; routes of one name are one source. Without a
+    /// name the route is a source of its own, named `10.0.0.1>10.0.0.2` after its addresses.
+    pub fn add_route(
+        &mut self,
+        source: Address,
+        destination: Address,
+        links: &[LinkId],
+        name: Option<&str>,
+    ) -> Result<SourceId, ConfigError> {
+        let sink = *self.addresses.get(&destination).ok_or(ConfigError::UnknownAddress(destination))?;
+        self.addresses.get(&source).ok_or(ConfigError::UnknownAddress(source))?;
+        if source.is_ipv4() != destination.is_ipv4() {
+            return Err(ConfigError::MixedFamilies(source, destination));
+        }
+        if self.route_index.contains_key(&(source, destination)) {
+            return Err(ConfigError::DuplicateRoute(source, destination));
+        }
+        let name = name.map_or_else(|| format!("{source}>{destination}"), str::to_owned);
+        if self.is_traffic(&name) {
+            return Err(ConfigError::DuplicateName(name));
+        }
+        let (route, source_id) = self.make_route(name, links, Sink::Host(sink))?;
+        self.route_index.insert((source, destination), route);
+        Ok(source_id)
+    }
+
+    /// Adds a source of background traffic over the given links.
+    pub fn add_traffic(&mut self, config: TrafficConfig, links: &[LinkId]) -> Result<SourceId, ConfigError> {
+        if self.source_names.contains_key(&config.name) {
+            return Err(ConfigError::DuplicateName(config.name));
+        }
+        let name = config.name.clone();
+        let mut source = Source::new(config, self.seeds.stream(&["traffic", &name]))?;
+        let (route, id) = self.make_route(name, links, Sink::Nowhere)?;
+        let slot = self.events.register(Class::Traffic, Target::Traffic(self.traffic.len()));
+        if let Some(time) = source.first() {
+            self.events.schedule(slot, time.max(self.now));
+        }
+        self.traffic.push(TrafficEntry { source, route, slot });
+        Ok(id)
+    }
+
+    /// Lets a link change at given moments. Of changes at one moment, the order is that of the list; of
+    /// several schedules of a link, that in which they were added.
+    pub fn add_schedule(
+        &mut self,
+        link: LinkId,
+        changes: Vec<(Time, LinkChange)>,
+    ) -> Result<(), ConfigError> {
+        changes.iter().try_for_each(|(_, change)| change.check())?;
+        let schedule = Schedule::new(changes);
+        let slot = self.events.register(Class::Change, Target::Change(self.schedules.len()));
+        if let Some(time) = schedule.next_time() {
+            self.events.schedule(slot, time.max(self.now));
+        }
+        self.schedules.push(ScheduleEntry { link, schedule, slot });
+        Ok(())
+    }
+
+    /// Changes a link now.
+    pub fn change_link(&mut self, link: LinkId, change: &LinkChange) -> Result<(), ConfigError> {
+        change.check()?;
+        self.links[link.index()].link.apply(change);
+        Ok(())
+    }
+
+    fn is_traffic(&self, name: &str) -> bool {
+        let Some(id) = self.source_names.get(name) else { return false };
+        self.routes.iter().any(|route| route.source == *id && route.sink == Sink::Nowhere)
+    }
+
+    fn make_route(
+        &mut self,
+        name: String,
+        links: &[LinkId],
+        sink: Sink,
+    ) -> Result<(RouteId, SourceId), ConfigError> {
+        if links.is_empty() {
+            return Err(ConfigError::NoLinks(name));
+        }
+        let source = self.name_source(name);
+        for link in links {
+            self.links[link.index()].link.attach(source, &self.sources[source.index()], self.seeds);
+        }
+        let route = RouteId(self.routes.len() as u32);
+        self.routes.push(Route { source, links: links.to_vec(), sink });
+        Ok((route, source))
+    }
+
+    fn name_source(&mut self, name: String) -> SourceId {
+        if let Some(&known) = self.source_names.get(&name) {
+            return known;
+        }
+        let id = SourceId(self.sources.len() as u32);
+        self.sources.push(name.clone());
+        self.source_names.insert(name, id);
+        id
+    }
+}

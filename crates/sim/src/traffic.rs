@@ -1,0 +1,299 @@
+//! Background traffic: packets that have a size but no content, pass a list of links and vanish.
+
+use anabranch_core::time::{Rate, Span, Time};
+use anabranch_core::units::WireBytes;
+
+use crate::error::{ConfigError, require};
+use crate::rng::Stream;
+
+/// When a source sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TrafficKind {
+    /// At a constant rate. The first packet goes at the start.
+    Cbr {
+        /// The rate in bits on the wire.
+        rate: Rate,
+        /// Whether each gap is the interval times a number drawn uniformly from 0.5 to 1.5 instead of the
+        /// interval itself (`random_` in ns-2).
+        jitter: bool,
+    },
+    /// With exponentially distributed gaps. The first packet goes one gap after the start.
+    Poisson {
+        /// The mean rate in bits on the wire.
+        rate: Rate,
+    },
+    /// In bursts at a constant rate, the number of packets of a burst and the pauses between bursts being
+    /// Pareto distributed as in ns-2. The first packet goes one pause and one interval after the start. A
+    /// drawn burst is rounded to whole packets and holds at least one.
+    ParetoOnOff {
+        /// The rate within a burst, in bits on the wire.
+        rate: Rate,
+        /// Mean length of a burst.
+        burst: Span,
+        /// Mean length of a pause.
+        idle: Span,
+        /// The shape of both distributions, above 1; the mean is slow to establish itself near 1.
+        shape: f64,
+    },
+}
+
+/// A source of background traffic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrafficConfig {
+    /// Unique among sources; its random stream belongs to it.
+    pub name: String,
+    /// When it sends.
+    pub kind: TrafficKind,
+    /// How much it sends at a time, on the wire.
+    pub packet: WireBytes,
+    /// The largest packet: more goes as several packets one right behind the other, the last taking what is
+    /// left. An ns-2 source on its default UDP agent has 1000 bytes here.
+    pub fragment: Option<WireBytes>,
+    /// When it starts. Published ns-2 scripts often say 0.1 s.
+    pub start: Time,
+    /// When it stops, if ever: it sends nothing at that moment or later.
+    pub stop: Option<Time>,
+}
+
+impl TrafficConfig {
+    /// A source that runs from the beginning to the end and sends whole packets.
+    pub fn new(name: impl Into<String>, kind: TrafficKind, packet: WireBytes) -> Self {
+        TrafficConfig { name: name.into(), kind, packet, fragment: None, start: Time::ZERO, stop: None }
+    }
+
+    /// The same source split into packets of at most this size.
+    pub fn with_fragment(self, fragment: WireBytes) -> Self {
+        TrafficConfig { fragment: Some(fragment), ..self }
+    }
+
+    /// The same source with this start.
+    pub fn starting_at(self, start: Time) -> Self {
+        TrafficConfig { start, ..self }
+    }
+
+    /// The same source with this end.
+    pub fn stopping_at(self, stop: Time) -> Self {
+        TrafficConfig { stop: Some(stop), ..self }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        require(!self.packet.is_zero(), "packet", "must be more than zero bytes")?;
+        require(self.fragment.is_none_or(|f| !f.is_zero()), "fragment", "must be more than zero bytes")?;
+        let (TrafficKind::Cbr { rate, .. }
+        | TrafficKind::Poisson { rate }
+        | TrafficKind::ParetoOnOff { rate, .. }) = self.kind;
+        require(rate.as_bps() > 0, "rate", "must be more than zero")?;
+        require(interval(self.packet, rate) >= 1.0, "rate", "must leave a nanosecond from packet to packet")?;
+        if let TrafficKind::ParetoOnOff { burst, idle, shape, .. } = self.kind {
+            require(!burst.is_zero(), "burst", "must be more than zero")?;
+            require(!idle.is_zero(), "idle", "must be more than zero")?;
+            require(shape > 1.0 && shape.is_finite(), "shape", "must be above 1")?;
+        }
+        Ok(())
+    }
+}
+
+/// A traffic source at work.
+pub(crate) struct Source {
+    config: TrafficConfig,
+    stream: Stream,
+    /// Nanoseconds from one packet to the next at the nominal rate.
+    interval: f64,
+    carry: u64,
+    /// Packets left of a burst.
+    left: u64,
+}
+
+impl Source {
+    pub(crate) fn new(config: TrafficConfig, stream: Stream) -> Result<Self, ConfigError> {
+        config.check()?;
+        let (TrafficKind::Cbr { rate, .. }
+        | TrafficKind::Poisson { rate }
+        | TrafficKind::ParetoOnOff { rate, .. }) = config.kind;
+        let interval = interval(config.packet, rate);
+        Ok(Source { config, stream, interval, carry: 0, left: 0 })
+    }
+
+    /// When the first packet goes, unless the source has stopped by then.
+    pub(crate) fn first(&mut self) -> Option<Time> {
+        let start = self.config.start;
+        match self.config.kind {
+            TrafficKind::Cbr { .. } => self.unless_stopped(start),
+            TrafficKind::Poisson { .. } | TrafficKind::ParetoOnOff { .. } => self.after(start),
+        }
+    }
+
+    /// When the packet after the one sent at `now` goes.
+    pub(crate) fn after(&mut self, now: Time) -> Option<Time> {
+        let gap = self.gap();
+        self.unless_stopped(now + gap)
+    }
+
+    fn unless_stopped(&self, time: Time) -> Option<Time> {
+        self.config.stop.is_none_or(|stop| time < stop).then_some(time)
+    }
+
+    fn gap(&mut self) -> Span {
+        match self.config.kind {
+            TrafficKind::Cbr { rate, jitter: false } => {
+                let (span, carry) = rate.serialise(self.config.packet.get(), self.carry);
+                self.carry = carry;
+                span
+            }
+            TrafficKind::Cbr { jitter: true, .. } => nanos(self.interval * (0.5 + self.stream.unit())),
+            TrafficKind::Poisson { .. } => nanos(self.stream.exponential(self.interval)),
+            TrafficKind::ParetoOnOff { burst, idle, shape, .. } => self.pareto_gap(burst, idle, shape),
+        }
+    }
+
+    fn pareto_gap(&mut self, burst: Span, idle: Span, shape: f64) -> Span {
+        let scale = (shape - 1.0) / shape;
+        let mut gap = self.interval;
+        if self.left == 0 {
+            let packets = burst.as_nanos() as f64 / self.interval;
+            self.left = ((self.stream.pareto(packets * scale, shape) + 0.5) as u64).max(1);
+            gap += self.stream.pareto(idle.as_nanos() as f64 * scale, shape);
+        }
+        self.left -= 1;
+        nanos(gap)
+    }
+
+    /// The sizes of the packets that go together.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = WireBytes> + use<> {
+        let whole = self.config.packet;
+        let most = self.config.fragment.unwrap_or(whole);
+        let mut rest = whole;
+        std::iter::from_fn(move || {
+            let size = rest.min(most);
+            rest -= size;
+            (!size.is_zero()).then_some(size)
+        })
+    }
+}
+
+/// Nanoseconds that `packet` takes at `rate`.
+fn interval(packet: WireBytes, rate: Rate) -> f64 {
+    packet.get() as f64 * 8e9 / rate.as_bps() as f64
+}
+
+fn nanos(ns: f64) -> Span {
+    // A float-to-integer cast saturates.
+    Span::from_nanos(ns.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Seeds;
+
+    fn source(kind: TrafficKind, packet: u64) -> Source {
+        let config =
+            TrafficConfig::new("t", kind, WireBytes::new(packet)).starting_at(Time::from_nanos(100_000_000));
+        Source::new(config, Seeds::new(9, 0).stream(&["traffic", "t"])).unwrap()
+    }
+
+    fn times(source: &mut Source, n: usize) -> Vec<u64> {
+        let first = source.first();
+        std::iter::successors(first, |&now| source.after(now)).take(n).map(Time::as_nanos).collect()
+    }
+
+    fn rate_of(times: &[u64], packet: u64) -> f64 {
+        (times.len() - 1) as f64 * packet as f64 * 8e9 / (times[times.len() - 1] - times[0]) as f64
+    }
+
+    #[test]
+    fn cbr_starts_at_the_start_and_does_not_drift() {
+        let rate = Rate::from_bps(300_000);
+        let times = times(&mut source(TrafficKind::Cbr { rate, jitter: false }, 500), 300_001);
+        assert_eq!(times[..3], [100_000_000, 113_333_333, 126_666_666]);
+        assert_eq!(times[300_000], 100_000_000 + 4_000_000_000_000);
+    }
+
+    #[test]
+    fn jitter_keeps_to_its_bounds_and_to_the_rate() {
+        let rate = Rate::from_bps(1_000_000);
+        let times = times(&mut source(TrafficKind::Cbr { rate, jitter: true }, 500), 100_000);
+        assert_eq!(times[0], 100_000_000);
+        assert!(times.windows(2).all(|w| (2_000_000..=6_000_000).contains(&(w[1] - w[0]))));
+        assert!((rate_of(&times, 500) / 1e6 - 1.0).abs() < 0.005);
+    }
+
+    #[test]
+    fn poisson_meets_its_rate_and_variance() {
+        let times =
+            times(&mut source(TrafficKind::Poisson { rate: Rate::from_bps(8_000_000) }, 1000), 400_000);
+        let gaps: Vec<_> = times.windows(2).map(|w| (w[1] - w[0]) as f64 / 1e6).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean - 1.0).abs() < 0.005 && (variance - 1.0).abs() < 0.02, "{mean} {variance}");
+    }
+
+    #[test]
+    fn pareto_bursts_meet_the_mean_rate() {
+        let rate = Rate::from_bps(2_000_000);
+        let (burst, idle) = (Span::from_millis(500), Span::from_millis(250));
+        let mut source = source(TrafficKind::ParetoOnOff { rate, burst, idle, shape: 2.5 }, 500);
+        let times = times(&mut source, 2_000_000);
+        // A pause is one interval longer than drawn, less the interval the burst ends with; so the means add
+        // up.
+        let expected = 2e6 * 500.0 / 750.0;
+        let got = rate_of(&times, 500);
+        assert!((got / expected - 1.0).abs() < 0.02, "{got}");
+        let interval = 2_000_000;
+        let idle_scale = 150_000_000;
+        assert!(times[0] >= 100_000_000 + interval + idle_scale);
+        assert!(times.windows(2).all(|w| w[1] - w[0] == interval || w[1] - w[0] >= interval + idle_scale));
+    }
+
+    #[test]
+    fn short_bursts_hold_one_packet() {
+        let (burst, idle) = (Span::from_nanos(1), Span::from_millis(1));
+        let mut source = source(
+            TrafficKind::ParetoOnOff { rate: Rate::from_bps(8_000_000), burst, idle, shape: 1.5 },
+            1000,
+        );
+        let times = times(&mut source, 1000);
+        assert!(times.windows(2).all(|w| w[1] - w[0] > 1_333_000));
+    }
+
+    #[test]
+    fn large_packets_go_in_fragments() {
+        let rate = Rate::from_bps(1_000_000);
+        let sizes = |packet, fragment: Option<u64>| {
+            let config = TrafficConfig::new("t", TrafficKind::Poisson { rate }, WireBytes::new(packet));
+            let config = TrafficConfig { fragment: fragment.map(WireBytes::new), ..config };
+            let source = Source::new(config, Seeds::new(9, 0).stream(&["t"])).unwrap();
+            source.sizes().map(WireBytes::get).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(1500, Some(1000)), [1000, 500]);
+        assert_eq!(sizes(2000, Some(1000)), [1000, 1000]);
+        assert_eq!(sizes(900, Some(1000)), [900]);
+        assert_eq!(sizes(1500, None), [1500]);
+    }
+
+    #[test]
+    fn nothing_is_sent_from_the_stop_on() {
+        let kind = TrafficKind::Cbr { rate: Rate::from_bps(8_000_000), jitter: false };
+        let config =
+            TrafficConfig::new("t", kind, WireBytes::new(1000)).stopping_at(Time::from_nanos(3_000_000));
+        let mut source = Source::new(config, Seeds::new(9, 0).stream(&["t"])).unwrap();
+        assert_eq!(times(&mut source, 100), [0, 1_000_000, 2_000_000]);
+    }
+
+    #[test]
+    fn impossible_sources_are_refused() {
+        let rate = Rate::from_bps(1);
+        let (burst, idle) = (Span::from_millis(1), Span::from_millis(1));
+        for (kind, packet) in [
+            (TrafficKind::Cbr { rate: Rate::from_bps(0), jitter: false }, 1),
+            (TrafficKind::Poisson { rate }, 0),
+            (TrafficKind::Poisson { rate: Rate::from_bps(100_000_000_000) }, 1),
+            (TrafficKind::ParetoOnOff { rate, burst, idle, shape: 1.0 }, 1),
+            (TrafficKind::ParetoOnOff { rate, burst, idle, shape: f64::NAN }, 1),
+            (TrafficKind::ParetoOnOff { rate, burst: Span::ZERO, idle, shape: 1.5 }, 1),
+        ] {
+            let config = TrafficConfig::new("t", kind, WireBytes::new(packet));
+            assert!(Source::new(config, Seeds::new(9, 0).stream(&["t"])).is_err(), "{kind:?}");
+        }
+    }
+}

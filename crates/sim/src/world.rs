@@ -1,0 +1,453 @@
+//! The network and everything that happens in it.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+
+use anabranch_core::time::Time;
+use sha2::{Digest, Sha256};
+
+use crate::dynamics::Schedule;
+use crate::event::{EventQueue, Slot};
+use crate::host::Host;
+use crate::link::{Drop, Link, Offer};
+use crate::packet::{Address, Fate, Packet, PacketId, Pool};
+use crate::rng::Seeds;
+use crate::route::{HostId, LinkId, Route, RouteId, Sink, SourceId};
+use crate::tap::{PacketEvent, PacketView, Place, Tap};
+use crate::traffic::Source;
+
+/// How often in a row a host may name a deadline that has come.
+const MAX_TIMEOUTS: u32 = 1000;
+/// How many packets a host may send at one go.
+const MAX_BURST: u32 = 1 << 20;
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The serialiser of a link becomes free.
+    Departure(LinkId),
+    /// The first propagating packet of a link arrives.
+    Arrival(LinkId),
+    Wake(HostId),
+    Traffic(usize),
+    Change(usize),
+}
+
+pub(crate) struct HostEntry {
+    pub(crate) host: Box<dyn Host>,
+    pub(crate) wake: Slot,
+    /// When the host will be woken.
+    pub(crate) armed: Option<Time>,
+}
+
+pub(crate) struct LinkEntry {
+    pub(crate) link: Link,
+    pub(crate) departure: Slot,
+    pub(crate) arrival: Slot,
+}
+
+pub(crate) struct TrafficEntry {
+    pub(crate) source: Source,
+    pub(crate) route: RouteId,
+    pub(crate) slot: Slot,
+}
+
+pub(crate) struct ScheduleEntry {
+    pub(crate) link: LinkId,
+    pub(crate) schedule: Schedule,
+    pub(crate) slot: Slot,
+}
+
+/// A network of hosts, links and background traffic, and the time in it.
+///
+/// One world is one run. It is single-threaded and depends on nothing but its description, its seeds and the
+/// calls made.
+pub struct World {
+    pub(crate) now: Time,
+    pub(crate) seeds: Seeds,
+    pub(crate) events: EventQueue<Target>,
+    pub(crate) handled: u64,
+    pub(crate) hosts: Vec<HostEntry>,
+    pub(crate) addresses: BTreeMap<Address, HostId>,
+    pub(crate) links: Vec<LinkEntry>,
+    pub(crate) link_names: BTreeMap<String, LinkId>,
+    pub(crate) sources: Vec<String>,
+    pub(crate) source_names: BTreeMap<String, SourceId>,
+    pub(crate) routes: Vec<Route>,
+    pub(crate) route_index: BTreeMap<(Address, Address), RouteId>,
+    pub(crate) traffic: Vec<TrafficEntry>,
+    pub(crate) schedules: Vec<ScheduleEntry>,
+    pub(crate) pool: Pool,
+    pub(crate) tap: Option<Box<dyn Tap>>,
+    pub(crate) digest: Option<Sha256>,
+    pub(crate) unroutable: u64,
+}
+
+/// Where a packet is, before names are looked up.
+#[derive(Clone, Copy)]
+enum Spot {
+    Host(HostId),
+    Link(LinkId),
+}
+
+/// Running.
+impl World {
+    /// Handles the next event. False if there is none.
+    pub fn step(&mut self) -> bool {
+        self.step_until(Time::from_nanos(u64::MAX))
+    }
+
+    /// Handles all events up to and including `end`, and leaves the time there.
+    pub fn run_until(&mut self, end: Time) {
+        while self.step_until(end) {}
+        self.now = self.now.max(end);
+    }
+
+    /// Handles the next event if it is due at `end` or before; otherwise does nothing and says false.
+    pub fn step_until(&mut self, end: Time) -> bool {
+        let Some((now, target)) = self.events.pop_until(end) else { return false };
+        self.now = now;
+        self.handled += 1;
+        match target {
+            Target::Departure(link) => self.link_departure(link),
+            Target::Arrival(link) => self.link_arrival(link),
+            Target::Wake(host) => self.host_wake(host),
+            Target::Traffic(index) => self.traffic_send(index),
+            Target::Change(index) => self.link_change(index),
+        }
+        true
+    }
+
+    /// Sends what a host has to send and notes its deadline. To be called after [`World::host_mut`]: whoever
+    /// touches a host from outside must wake it, or it may sleep through what it was told.
+    pub fn wake_host(&mut self, id: HostId) {
+        self.service(id);
+    }
+
+    /// Touches a host from outside and wakes it.
+    ///
+    /// # Panics
+    /// If the host is not a `T`.
+    pub fn with_host<T: Host, R>(&mut self, id: HostId, touch: impl FnOnce(&mut T, Time) -> R) -> R {
+        let now = self.now;
+        let result = touch(self.host_mut(id), now);
+        self.wake_host(id);
+        result
+    }
+
+    fn host_wake(&mut self, id: HostId) {
+        let now = self.now;
+        let entry = &mut self.hosts[id.index()];
+        entry.armed = None;
+        if entry.host.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            entry.host.handle_timeout(now);
+        }
+        self.service(id);
+    }
+
+    /// Drains a host and arms its deadline.
+    fn service(&mut self, id: HostId) {
+        for _ in 0..MAX_TIMEOUTS {
+            self.drain(id);
+            let now = self.now;
+            let entry = &mut self.hosts[id.index()];
+            let deadline = entry.host.poll_timeout();
+            if deadline.is_none_or(|deadline| deadline > now) {
+                return self.arm(id, deadline);
+            }
+            entry.host.handle_timeout(now);
+        }
+        let deadline = self.hosts[id.index()].host.poll_timeout();
+        panic!(
+            "host {}: deadline {deadline:?} is still not after {:?} when handled {MAX_TIMEOUTS} times",
+            id.0, self.now
+        );
+    }
+
+    fn arm(&mut self, id: HostId, deadline: Option<Time>) {
+        let entry = &mut self.hosts[id.index()];
+        if entry.armed == deadline {
+            return;
+        }
+        entry.armed = deadline;
+        match deadline {
+            Some(time) => self.events.schedule(entry.wake, time),
+            None => self.events.cancel(entry.wake),
+        }
+    }
+
+    fn drain(&mut self, id: HostId) {
+        let mut buffer = self.pool.take_buffer();
+        let mut sent = 0;
+        while let Some(envelope) = self.hosts[id.index()].host.poll_transmit(self.now, &mut buffer) {
+            let wire = envelope.wire_bytes(buffer.len());
+            let route = self.route_index.get(&(envelope.source, envelope.destination)).copied();
+            let source = route.map(|route| self.routes[route.0 as usize].source);
+            // A packet without a route is in the pool for a moment, to be seen.
+            let packet = Packet {
+                wire,
+                source: source.unwrap_or(SourceId(0)),
+                route: route.unwrap_or(RouteId(0)),
+                hop: 0,
+                fate: Fate::default(),
+                envelope: Some(envelope),
+                payload: buffer,
+            };
+            let packet = self.pool.insert(packet);
+            self.observe_of(Spot::Host(id), PacketEvent::Sent, packet, source);
+            match route {
+                Some(route) => self.enter(self.routes[route.0 as usize].links[0], packet),
+                None => {
+                    self.unroutable += 1;
+                    self.observe_of(Spot::Host(id), PacketEvent::Unroutable, packet, None);
+                    self.pool.remove(packet);
+                }
+            }
+            buffer = self.pool.take_buffer();
+            sent += 1;
+            assert!(sent < MAX_BURST, "host {}: {sent} packets at {:?} and no end", id.0, self.now);
+        }
+        self.pool.return_buffer(buffer);
+    }
+
+    fn enter(&mut self, link: LinkId, packet: PacketId) {
+        self.observe(Spot::Link(link), PacketEvent::Sent, packet);
+        let entry = &mut self.links[link.index()];
+        match entry.link.offer(self.now, packet, &mut self.pool) {
+            Offer::Departs(time) => self.events.schedule(entry.departure, time),
+            Offer::Waits => {}
+            Offer::Dropped(drop) => self.discard(link, drop, packet),
+        }
+    }
+
+    fn discard(&mut self, link: LinkId, drop: Drop, packet: PacketId) {
+        let event = match drop {
+            Drop::Loss => PacketEvent::DroppedLoss,
+            Drop::Queue => PacketEvent::DroppedQueue,
+            Drop::Outage => PacketEvent::DroppedOutage,
+        };
+        self.observe(Spot::Link(link), event, packet);
+        self.pool.remove(packet);
+    }
+
+    fn link_departure(&mut self, id: LinkId) {
+        let entry = &mut self.links[id.index()];
+        let departure = entry.link.depart(self.now, &mut self.pool);
+        if let Some(time) = departure.next {
+            self.events.schedule(entry.departure, time);
+        }
+        if let Some(time) = departure.head {
+            self.events.schedule(entry.arrival, time);
+        }
+        if let Some(drop) = departure.dropped {
+            self.discard(id, drop, departure.packet);
+        }
+    }
+
+    fn link_arrival(&mut self, id: LinkId) {
+        let entry = &mut self.links[id.index()];
+        let (packet, head) = entry.link.arrive(&self.pool);
+        if let Some(time) = head {
+            self.events.schedule(entry.arrival, time);
+        }
+        self.hash(id, packet);
+        self.observe(Spot::Link(id), PacketEvent::Delivered, packet);
+        let moving = self.pool.get_mut(packet);
+        moving.hop += 1;
+        let route = &self.routes[moving.route.0 as usize];
+        match (route.links.get(moving.hop as usize), route.sink) {
+            (Some(&next), _) => self.enter(next, packet),
+            (None, Sink::Host(host)) => self.deliver(host, packet),
+            (None, Sink::Nowhere) => self.pool.remove(packet),
+        }
+    }
+
+    fn deliver(&mut self, id: HostId, packet: PacketId) {
+        self.observe(Spot::Host(id), PacketEvent::Delivered, packet);
+        if let Some(datagram) = self.pool.get(packet).datagram() {
+            self.hosts[id.index()].host.handle_datagram(self.now, datagram);
+        }
+        self.pool.remove(packet);
+        self.service(id);
+    }
+
+    fn traffic_send(&mut self, index: usize) {
+        let entry = &mut self.traffic[index];
+        let route = entry.route;
+        let sizes = entry.source.sizes();
+        if let Some(time) = entry.source.after(self.now) {
+            self.events.schedule(entry.slot, time);
+        }
+        let Route { source, ref links, .. } = self.routes[route.0 as usize];
+        let first = links[0];
+        for wire in sizes {
+            let packet = Packet {
+                wire,
+                source,
+                route,
+                hop: 0,
+                fate: Fate::default(),
+                envelope: None,
+                payload: Vec::new(),
+            };
+            let packet = self.pool.insert(packet);
+            self.enter(first, packet);
+        }
+    }
+
+    fn link_change(&mut self, index: usize) {
+        let entry = &mut self.schedules[index];
+        while let Some(change) = entry.schedule.pop(self.now) {
+            self.links[entry.link.index()].link.apply(&change);
+        }
+        if let Some(time) = entry.schedule.next_time() {
+            self.events.schedule(entry.slot, time);
+        }
+    }
+
+    fn observe(&mut self, spot: Spot, event: PacketEvent, packet: PacketId) {
+        if self.tap.is_some() {
+            let source = self.pool.get(packet).source;
+            self.observe_of(spot, event, packet, Some(source));
+        }
+    }
+
+    fn observe_of(&mut self, spot: Spot, event: PacketEvent, packet: PacketId, source: Option<SourceId>) {
+        let Some(tap) = &mut self.tap else { return };
+        let place = match spot {
+            Spot::Host(host) => Place::Host(host),
+            Spot::Link(id) => Place::Link { id, name: self.links[id.index()].link.name() },
+        };
+        let packet = self.pool.get(packet);
+        tap.packet(
+            self.now,
+            place,
+            event,
+            PacketView { source, wire: packet.wire, datagram: packet.datagram() },
+        );
+    }
+
+    fn hash(&mut self, link: LinkId, packet: PacketId) {
+        let Some(digest) = &mut self.digest else { return };
+        let packet = self.pool.get(packet);
+        digest.update(self.now.as_nanos().to_le_bytes());
+        digest.update(link.0.to_le_bytes());
+        digest.update(packet.source.0.to_le_bytes());
+        digest.update(packet.wire.get().to_le_bytes());
+        digest.update(&packet.payload);
+    }
+}
+
+/// Looking.
+impl World {
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The seeds of the run, for hosts that need randomness of their own.
+    pub fn seeds(&self) -> Seeds {
+        self.seeds
+    }
+
+    /// When the next event is due.
+    pub fn next_event(&self) -> Option<Time> {
+        self.events.next_time()
+    }
+
+    /// How many events are pending: at most two per link and one per host, traffic source and schedule.
+    pub fn pending_events(&self) -> usize {
+        self.events.len()
+    }
+
+    /// How many events have been handled.
+    pub fn handled_events(&self) -> u64 {
+        self.handled
+    }
+
+    /// How many packets are on links.
+    pub fn packets_on_the_way(&self) -> usize {
+        self.pool.len()
+    }
+
+    /// How many packets were sent for which there is no route.
+    pub fn unroutable(&self) -> u64 {
+        self.unroutable
+    }
+
+    /// A host.
+    ///
+    /// # Panics
+    /// If the host is not a `T`.
+    pub fn host<T: Host>(&self, id: HostId) -> &T {
+        let host: &dyn Any = &*self.hosts[id.index()].host;
+        host.downcast_ref().expect("the host is of the type asked for")
+    }
+
+    /// A host, to change it. Call [`World::wake_host`] afterwards, or use [`World::with_host`].
+    ///
+    /// # Panics
+    /// If the host is not a `T`.
+    pub fn host_mut<T: Host>(&mut self, id: HostId) -> &mut T {
+        let host: &mut dyn Any = &mut *self.hosts[id.index()].host;
+        host.downcast_mut().expect("the host is of the type asked for")
+    }
+
+    /// A link.
+    pub fn link(&self, id: LinkId) -> &Link {
+        &self.links[id.index()].link
+    }
+
+    /// All links.
+    pub fn links(&self) -> impl Iterator<Item = (LinkId, &Link)> {
+        self.links.iter().enumerate().map(|(index, entry)| (LinkId(index as u32), &entry.link))
+    }
+
+    /// The link of a name.
+    pub fn find_link(&self, name: &str) -> Option<LinkId> {
+        self.link_names.get(name).copied()
+    }
+
+    /// The source of a name.
+    pub fn find_source(&self, name: &str) -> Option<SourceId> {
+        self.source_names.get(name).copied()
+    }
+
+    /// The name of a source.
+    pub fn source_name(&self, id: SourceId) -> &str {
+        &self.sources[id.index()]
+    }
+
+    /// Lets a tap watch, in place of any other.
+    pub fn set_tap(&mut self, tap: Box<dyn Tap>) {
+        self.tap = Some(tap);
+    }
+
+    /// The tap, if there is one and it is a `T`.
+    pub fn tap_mut<T: Tap>(&mut self) -> Option<&mut T> {
+        let tap: &mut dyn Any = self.tap.as_deref_mut()?;
+        tap.downcast_mut()
+    }
+
+    /// Takes the tap away, if there is one and it is a `T`.
+    pub fn take_tap<T: Tap>(&mut self) -> Option<T> {
+        self.tap_mut::<T>()?;
+        let tap: Box<dyn Any> = self.tap.take()?;
+        tap.downcast().ok().map(|tap| *tap)
+    }
+
+    /// Begins to hash what arrives at the far end of every link: when, where, whose, how large, and which
+    /// bytes.
+    pub fn enable_digest(&mut self) {
+        self.digest = Some(Sha256::new());
+    }
+
+    /// The SHA-256 of all that has arrived since the digest was enabled. Two runs with one digest were the
+    /// same run.
+    pub fn digest(&self) -> Option<[u8; 32]> {
+        self.digest.clone().map(|digest| digest.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests;
