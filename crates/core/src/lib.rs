@@ -1,3 +1,30 @@
 //! One SCTP endpoint and its associations, written without sockets, clocks or global randomness.
+//!
+//! The driver gives it packets, the time and 32 bytes of entropy, and takes packets and events out: see [`Endpoint`].
+//! What decides which path data takes, how much of it, when it counts as lost and where it goes again is a set of
+//! [policies](policy) behind small traits; the rules around them that specifications disagree about are a
+//! [`Profile`](profile::Profile).
+
+mod association;
+mod config;
+mod cookie;
+mod endpoint;
+mod entropy;
+mod error;
+mod path;
+pub mod policy;
+pub mod profile;
+mod recv;
+mod send;
+mod stats;
 pub mod time;
+pub mod trace;
 pub mod units;
+
+pub use association::{Association, AssociationEvent, SendOptions};
+pub use config::{AssociationConfig, Encapsulation, EndpointConfig};
+pub use endpoint::{AssociationId, Endpoint, Handled, Meta, Transmit};
+pub use error::{AbortReason, ConnectError, PathError, SendError};
+pub use path::{MAX_PATHS, PathId, PathState};
+pub use recv::Piece;
+pub use stats::{Discard, Discards, Statistics};

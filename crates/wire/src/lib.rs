@@ -1,1 +1,85 @@
-//! Under construction.
+//! SCTP packets: bytes to chunks and chunks to bytes, with no time, no state and no allocation.
+//!
+//! Reading goes in three steps, each checked: [`PacketView::parse`] takes the common header, [`PacketView::chunks`]
+//! cuts the rest into [`RawChunk`]s, and [`RawChunk::decode`] gives a [`Chunk`] with a borrowed view of its fields.
+//! Lists, parameters and error causes inside a view are decoded in place as their iterators reach them. No input
+//! makes any of this panic.
+//!
+//! Writing goes through a [`PacketWriter`] over a buffer as long as the packet may become. It has one method per
+//! chunk, and each leaves the packet alone if the chunk does not fit.
+//!
+//! ```
+//! use anabranch_wire::{Chunk, DataFlags, DataRepr, GapBlock, Header, PacketView, PacketWriter, SackRepr};
+//! use anabranch_wire::{Ssn, StreamId, Tsn};
+//!
+//! let header = Header { source_port: 5000, destination_port: 9899, verification_tag: 0x1234_5678 };
+//! let sack = SackRepr { cum_tsn: Tsn::new(41), a_rwnd: 65_536, flags: 0 };
+//! let data = DataRepr {
+//!     flags: DataFlags::WHOLE,
+//!     tsn: Tsn::new(7),
+//!     stream: StreamId::new(0),
+//!     ssn: Ssn::new(3),
+//!     ppid: 0,
+//! };
+//!
+//! let mut buf = [0; 1452];
+//! let mut packet = PacketWriter::new(&mut buf, header)?;
+//! packet.sack(&sack, [GapBlock { start: 2, end: 4 }], [])?;
+//! packet.data(&data, b"hello")?;
+//! let len = packet.finish();
+//!
+//! let packet = PacketView::parse(&buf[..len])?;
+//! assert!(packet.checksum_is_valid());
+//! assert_eq!(packet.header(), header);
+//! for chunk in packet.chunks() {
+//!     match chunk?.decode()? {
+//!         Chunk::Sack(view) => {
+//!             assert_eq!(view.repr(), sack);
+//!             assert_eq!(view.gaps().map(|block| block.end).max(), Some(4));
+//!         }
+//!         Chunk::Data(view) => {
+//!             assert_eq!(view.repr(), data);
+//!             assert_eq!(view.payload(), b"hello");
+//!         }
+//!         other => panic!("no such chunk was written: {other:?}"),
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod cause;
+mod chunk;
+mod crc;
+mod cursor;
+mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+mod list;
+mod packet;
+mod param;
+mod reader;
+mod serial;
+#[cfg(test)]
+mod testing;
+mod unknown;
+#[cfg(test)]
+mod wireshark;
+mod writer;
+
+pub use cause::{Cause, CauseCode, Causes, RawCause, RawCauses};
+pub use chunk::{
+    ABORT_HEADER_LEN, AbortView, CHUNK_HEADER_LEN, Chunk, ChunkType, DATA_HEADER_LEN, DataFlags, DataRepr,
+    DataView, ErrorView, FORWARD_TSN_HEADER_LEN, ForwardTsnView, GapBlock, HEARTBEAT_HEADER_LEN,
+    HeartbeatView, INIT_HEADER_LEN, InitRepr, InitView, NR_SACK_HEADER_LEN, NrSackView, RawChunk,
+    SACK_HEADER_LEN, SHUTDOWN_LEN, SackRepr, SackView, cookie_echo_len, forward_tsn_len, heartbeat_len,
+    nr_sack_len, sack_len,
+};
+pub use crc::checksum;
+pub use error::{NoSpace, ParseError, ParseErrorKind};
+pub use list::{Item, Items, List};
+pub use packet::{COMMON_HEADER_LEN, Chunks, Header, PacketView};
+pub use param::{Param, ParamList, ParamType, Params, RawParam, RawParams};
+pub use reader::padded_len;
+pub use serial::{Ssn, StreamId, Tsn};
+pub use unknown::UnknownAction;
+pub use writer::PacketWriter;

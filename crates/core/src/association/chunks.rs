@@ -1,0 +1,152 @@
+//! The chunks of a packet that belongs to this association, in order.
+
+use std::net::IpAddr;
+
+use anabranch_wire::{Chunk, RawChunk};
+
+use crate::association::control::Control;
+use crate::association::inbound::PacketData;
+use crate::association::{Association, State};
+use crate::path::{PathId, PathState};
+use crate::stats::{Discard, Discards};
+
+/// Where a packet came from and went to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) local: IpAddr,
+    pub(crate) remote: IpAddr,
+    pub(crate) udp_port: Option<u16>,
+}
+
+/// Whether to go on with a packet's next chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Continue {
+    Yes,
+    No,
+}
+
+impl Association {
+    /// Takes in the chunks of a packet whose verification tag has been checked.
+    pub(crate) fn handle_chunks<'a>(
+        &mut self,
+        origin: Origin,
+        chunks: impl Iterator<Item = Result<RawChunk<'a>, anabranch_wire::ParseError>>,
+        discards: &mut Discards,
+    ) {
+        let Some(source) = self.path_of_origin(origin) else {
+            discards.count(Discard::OutOfTheBlue);
+            return;
+        };
+        let mut packet = PacketData::default();
+        for chunk in chunks {
+            let Ok(raw) = chunk else {
+                discards.count(Discard::Malformed);
+                break;
+            };
+            match self.handle_chunk(source, &raw, &mut packet) {
+                Ok(Continue::Yes) => {}
+                Ok(Continue::No) => break,
+                Err(reason) => discards.count(reason),
+            }
+            if self.is_closed() {
+                break;
+            }
+        }
+        if !self.is_closed() {
+            self.packet_done(source, packet);
+        }
+        self.mirror_ack_deadline();
+    }
+
+    /// The path a packet came on. A pair of addresses that is new becomes a path that still has to be verified: the peer may
+    /// have more addresses than it listed pairs, and the verification tag shows that it is the peer.
+    fn path_of_origin(&mut self, origin: Origin) -> Option<PathId> {
+        if let Some(path) = self.path_of(origin.local, origin.remote) {
+            let internals = &mut self.paths[path.index()];
+            if origin.udp_port.is_some() && internals.udp_port != origin.udp_port {
+                // RFC 6951 section 5.4: the peer's port is where its latest packet came from.
+                internals.udp_port = origin.udp_port;
+                self.tell(&crate::policy::Event::PathRebound(path));
+            }
+            return Some(path);
+        }
+        let known_peer = self.peer_addresses.contains(&origin.remote)
+            || self.paths.iter().any(|p| !p.removed && p.remote == origin.remote);
+        if !known_peer || self.is_opening() {
+            return None;
+        }
+        self.replace_guess(origin);
+        let path = self.new_path(origin.local, origin.remote, origin.udp_port).ok()?;
+        self.verify_path(path);
+        Some(path)
+    }
+
+    /// A path to this remote address that was only guessed and never answered makes room for the one the peer uses.
+    fn replace_guess(&mut self, origin: Origin) {
+        let guess = self
+            .live_paths()
+            .find(|id| {
+                self.paths[id.index()].remote == origin.remote
+                    && self.facts[id.index()].state == PathState::Unconfirmed
+            })
+            .filter(|_| !self.initiator);
+        if let Some(id) = guess {
+            let _ = self.retire_path(id);
+        }
+    }
+
+    fn handle_chunk(
+        &mut self,
+        source: PathId,
+        raw: &RawChunk<'_>,
+        packet: &mut PacketData,
+    ) -> Result<Continue, Discard> {
+        let chunk = raw.decode().map_err(|_| Discard::Malformed)?;
+        match chunk {
+            Chunk::Data(data) => self.handle_data(&data, packet)?,
+            Chunk::Sack(sack) if self.takes_sacks() => self.handle_sack(&sack)?,
+            Chunk::Heartbeat(heartbeat) => self.answer_heartbeat(source, heartbeat.info()),
+            Chunk::HeartbeatAck(heartbeat) => self.handle_heartbeat_ack(heartbeat.info()),
+            Chunk::InitAck(init) => self.handle_init_ack(source, &init),
+            Chunk::CookieAck => self.handle_cookie_ack(source),
+            Chunk::Abort(_) => self.handle_peer_abort(),
+            Chunk::Shutdown { cum_tsn } => self.handle_shutdown(cum_tsn),
+            Chunk::ShutdownAck => self.handle_shutdown_ack(),
+            Chunk::ShutdownComplete { .. } => self.handle_shutdown_complete(),
+            Chunk::ForwardTsn(forward) => self.handle_forward_tsn(&forward)?,
+            Chunk::Error(error) => self.handle_error(&error),
+            Chunk::Unknown(unknown) => return Ok(self.handle_unknown(source, &unknown)),
+            Chunk::Pad(_) | Chunk::Ecne { .. } | Chunk::Cwr { .. } => {}
+            _ => return Err(Discard::Unexpected),
+        }
+        Ok(Continue::Yes)
+    }
+
+    fn takes_sacks(&self) -> bool {
+        matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
+    }
+
+    fn answer_heartbeat(&mut self, source: PathId, info: &[u8]) {
+        self.queue_control(Control::HeartbeatAck { path: source, info: info.to_vec() });
+    }
+
+    /// A stale cookie starts the handshake anew (RFC 9260 section 5.2.6); other errors change nothing.
+    fn handle_error(&mut self, error: &anabranch_wire::ErrorView<'_>) {
+        let stale = error.causes().flatten().any(|c| matches!(c, anabranch_wire::Cause::StaleCookie { .. }));
+        if stale && let State::CookieEchoed { tries, .. } = self.state {
+            self.state = State::CookieWait { tries };
+            self.begin();
+        }
+    }
+
+    /// RFC 9260 section 3.2: the two high bits of the type say what to do with a chunk nobody knows.
+    fn handle_unknown(&mut self, source: PathId, chunk: &RawChunk<'_>) -> Continue {
+        let action = chunk.kind().unknown_action();
+        if action.reports() {
+            let room = self.paths[source.index()].packet_bytes.saturating_sub(64);
+            let quoted = &chunk.bytes()[..chunk.bytes().len().min(room)];
+            self.queue_control(Control::Unrecognized { path: source, chunk: quoted.to_vec() });
+        }
+        if action.stops() { Continue::No } else { Continue::Yes }
+    }
+}

@@ -1,0 +1,109 @@
+//! Control chunks that wait to leave, each in a packet of its own.
+
+use anabranch_wire::{Cause, Header, NoSpace, PacketWriter, Tsn};
+
+use crate::association::{Association, State};
+use crate::path::PathId;
+
+/// A control chunk and the path it goes on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    Init { path: PathId },
+    CookieEcho { path: PathId },
+    CookieAck { path: PathId },
+    Heartbeat { path: PathId, nonce: u64 },
+    HeartbeatAck { path: PathId, info: Vec<u8> },
+    Shutdown { path: PathId },
+    ShutdownAck { path: PathId },
+    ShutdownComplete { path: PathId },
+    /// ABORT with a protocol violation's text, or by the user if it is empty.
+    Abort { path: PathId, text: &'static str },
+    AbortNoUserData { path: PathId, tsn: u32 },
+    /// ERROR: an unrecognised chunk is returned.
+    Unrecognized { path: PathId, chunk: Vec<u8> },
+}
+
+impl Control {
+    pub(crate) fn path(&self) -> PathId {
+        match self {
+            Control::Init { path }
+            | Control::CookieEcho { path }
+            | Control::CookieAck { path }
+            | Control::Heartbeat { path, .. }
+            | Control::HeartbeatAck { path, .. }
+            | Control::Shutdown { path }
+            | Control::ShutdownAck { path }
+            | Control::ShutdownComplete { path }
+            | Control::Abort { path, .. }
+            | Control::AbortNoUserData { path, .. }
+            | Control::Unrecognized { path, .. } => *path,
+        }
+    }
+}
+
+/// The most control chunks that may wait: a peer that floods HEARTBEATs is not answered without bound.
+pub(crate) const MAX_CONTROL: usize = 64;
+
+impl Association {
+    pub(crate) fn queue_control(&mut self, control: Control) {
+        if self.control.len() < MAX_CONTROL {
+            self.control.push_back(control);
+        }
+    }
+
+    pub(crate) fn transmit_control(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        while let Some(control) = self.control.pop_front() {
+            let path = control.path();
+            let bytes = self.paths.get(path.index()).map(|p| p.packet_bytes)?;
+            buf.resize(bytes, 0);
+            let header = match control {
+                Control::Init { .. } => Header { verification_tag: 0, ..self.header() },
+                _ => self.header(),
+            };
+            let Ok(mut writer) = PacketWriter::new(buf, header) else { continue };
+            if self.write_control(&control, &mut writer).is_ok() && !writer.is_empty() {
+                let length = writer.finish();
+                buf.truncate(length);
+                return Some(path);
+            }
+        }
+        None
+    }
+
+    fn write_control(&self, control: &Control, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
+        match control {
+            Control::Init { .. } => self.write_init(writer),
+            Control::CookieEcho { .. } => match &self.state {
+                State::CookieEchoed { cookie, .. } => writer.cookie_echo(cookie),
+                _ => Ok(()),
+            },
+            Control::CookieAck { .. } => writer.cookie_ack(),
+            Control::Heartbeat { path, nonce } => {
+                writer.heartbeat(&super::heartbeat::write_info(*nonce, *path))
+            }
+            Control::HeartbeatAck { info, .. } => writer.heartbeat_ack(info),
+            Control::Shutdown { .. } => {
+                let cumulative = self.receiver.as_ref().map_or(0, |r| r.tracker.cumulative());
+                writer.shutdown(Tsn::from_unwrapped(cumulative))
+            }
+            Control::ShutdownAck { .. } => writer.shutdown_ack(),
+            Control::ShutdownComplete { .. } => writer.shutdown_complete(false),
+            Control::Abort { text: "", .. } => writer.abort(false, [Cause::UserInitiatedAbort(b"")]),
+            Control::Abort { text, .. } => writer.abort(false, [Cause::ProtocolViolation(text.as_bytes())]),
+            Control::AbortNoUserData { tsn, .. } => writer.abort(false, [Cause::NoUserData(Tsn::new(*tsn))]),
+            Control::Unrecognized { chunk, .. } => writer.error([Cause::UnrecognizedChunk(chunk)]),
+        }
+    }
+
+    pub(crate) fn send_abort(&mut self, text: &'static str) {
+        let path = self.control_path(None);
+        self.control.clear();
+        self.control.push_back(Control::Abort { path, text });
+    }
+
+    pub(crate) fn send_abort_no_user_data(&mut self, tsn: Tsn) {
+        let path = self.control_path(None);
+        self.control.clear();
+        self.control.push_back(Control::AbortNoUserData { path, tsn: tsn.get() });
+    }
+}

@@ -1,0 +1,303 @@
+//! Setting an association up (RFC 9260 section 5.1), from either side, and what a restart changes (section 5.2.4.1).
+
+use std::net::IpAddr;
+
+use anabranch_wire::{InitRepr, InitView, NoSpace, PacketWriter, Param, Tsn};
+use arrayvec::ArrayVec;
+
+use crate::association::control::Control;
+use crate::association::{Association, AssociationEvent, State};
+use crate::cookie::CookieBody;
+use crate::error::AbortReason;
+use crate::path::{MAX_PATHS, PathId, PathState};
+use crate::policy::{Event, ProofOfLife, StateCause};
+use crate::profile::Start;
+use crate::recv::Receiver;
+use crate::send::{LostList, Outstanding, SendQueue};
+use crate::units::WindowBytes;
+
+/// What an INIT or INIT-ACK says about its sender.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) tag: u32,
+    pub(crate) initial_tsn: u32,
+    pub(crate) a_rwnd: u32,
+    /// Streams we may send on.
+    pub(crate) outbound_streams: u16,
+    /// Streams we receive on.
+    pub(crate) inbound_streams: u16,
+    pub(crate) addresses: ArrayVec<IpAddr, MAX_PATHS>,
+}
+
+impl From<&CookieBody> for Peer {
+    fn from(body: &CookieBody) -> Self {
+        Peer {
+            tag: body.peer_tag,
+            initial_tsn: body.peer_initial_tsn,
+            a_rwnd: body.peer_a_rwnd,
+            outbound_streams: body.outbound_streams,
+            inbound_streams: body.inbound_streams,
+            addresses: body.peer_addresses.iter().copied().take(MAX_PATHS).collect(),
+        }
+    }
+}
+
+/// The addresses an INIT or INIT-ACK lists, as many as are used, in order.
+pub(crate) fn listed_addresses(init: &InitView<'_>) -> ArrayVec<IpAddr, MAX_PATHS> {
+    init.params()
+        .filter_map(|param| match param {
+            Ok(Param::Ipv4Address(address)) => Some(IpAddr::V4(address)),
+            Ok(Param::Ipv6Address(address)) => Some(IpAddr::V6(address)),
+            _ => None,
+        })
+        .take(MAX_PATHS)
+        .collect()
+}
+
+/// Our addresses as parameters.
+pub(crate) fn address_params<'p>(addresses: &[IpAddr]) -> ArrayVec<Param<'p>, MAX_PATHS> {
+    addresses
+        .iter()
+        .take(MAX_PATHS)
+        .map(|address| match address {
+            IpAddr::V4(v4) => Param::Ipv4Address(*v4),
+            IpAddr::V6(v6) => Param::Ipv6Address(*v6),
+        })
+        .collect()
+}
+
+impl Association {
+    /// Begins: INIT on the first path.
+    pub(crate) fn begin(&mut self) {
+        self.send_init(PathId::new(0));
+    }
+
+    fn send_init(&mut self, path: PathId) {
+        self.timers.t1 = Some(self.now + self.facts[path.index()].rto);
+        self.control.clear();
+        self.control.push_back(Control::Init { path });
+    }
+
+    pub(crate) fn write_init(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
+        let repr = self.init_repr();
+        // RFC 9260 section 3.3.2: a single address need not be listed, the packet's source says it.
+        let listed = if self.local_addresses.len() > 1 { &self.local_addresses[..] } else { &[] };
+        let params = address_params(listed).into_iter().chain([Param::ForwardTsnSupported]);
+        writer.init(&repr, params)
+    }
+
+    pub(crate) fn init_repr(&self) -> InitRepr {
+        InitRepr {
+            initiate_tag: self.local_tag,
+            a_rwnd: u32::try_from(self.config.recv_buffer_bytes).unwrap_or(u32::MAX),
+            outbound_streams: self.config.streams,
+            inbound_streams: self.config.streams,
+            initial_tsn: Tsn::from_unwrapped(self.initial_tsn),
+        }
+    }
+
+    /// T1: the same chunk again, on the next path, with a longer wait.
+    pub(crate) fn handle_t1(&mut self) {
+        let limit = self.profile.max_init_retransmits;
+        let (tries, echo) = match &mut self.state {
+            State::CookieWait { tries } => (tries, false),
+            State::CookieEchoed { tries, .. } => (tries, true),
+            _ => return,
+        };
+        *tries += 1;
+        let tries = *tries;
+        if tries > limit {
+            self.abort_with(AbortReason::NoAnswer);
+            return;
+        }
+        let path = PathId::new(tries as usize % self.paths.len());
+        for index in 0..self.paths.len() {
+            self.back_off(PathId::new(index));
+        }
+        if echo {
+            self.send_cookie_echo(path);
+        } else {
+            self.send_init(path);
+        }
+    }
+
+    fn send_cookie_echo(&mut self, path: PathId) {
+        self.timers.t1 = Some(self.now + self.facts[path.index()].rto);
+        self.control.clear();
+        self.control.push_back(Control::CookieEcho { path });
+    }
+
+    /// INIT-ACK: takes over what the peer says and echoes its cookie.
+    pub(crate) fn handle_init_ack(&mut self, source: PathId, init: &InitView<'_>) {
+        if !matches!(self.state, State::CookieWait { .. }) {
+            return;
+        }
+        let cookie = init.params().find_map(|param| match param {
+            Ok(Param::StateCookie(cookie)) => Some(cookie.to_vec()),
+            _ => None,
+        });
+        let streams_ok = init.outbound_streams() > 0 && init.inbound_streams() > 0;
+        let Some(cookie) = cookie.filter(|_| streams_ok && init.initiate_tag() != 0) else {
+            // RFC 9260 section 5.1: without a cookie or with zero streams there is nothing to set up.
+            self.peer_tag = init.initiate_tag();
+            self.send_abort("INIT-ACK without cookie, tag or streams");
+            self.abort_with(AbortReason::Protocol("INIT-ACK without cookie, tag or streams"));
+            return;
+        };
+        let peer = Peer {
+            tag: init.initiate_tag(),
+            initial_tsn: init.initial_tsn().get(),
+            a_rwnd: init.a_rwnd(),
+            outbound_streams: init.inbound_streams().min(self.config.streams),
+            inbound_streams: init.outbound_streams().min(self.config.streams),
+            addresses: listed_addresses(init),
+        };
+        self.adopt_peer(&peer);
+        self.state = State::CookieEchoed { cookie, tries: 0 };
+        self.send_cookie_echo(source);
+    }
+
+    /// Both sides do the same with what they learn of each other: a side that forgets one of these never starts properly.
+    fn adopt_peer(&mut self, peer: &Peer) {
+        self.peer_tag = peer.tag;
+        self.peer_addresses = peer.addresses.clone();
+        self.queue.limit_streams(peer.outbound_streams);
+        let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
+        let buffer = self.config.recv_buffer_bytes;
+        self.receiver = Some(Receiver::new(initial_tsn, peer.inbound_streams, buffer));
+        let window = WindowBytes::new(u64::from(peer.a_rwnd));
+        self.shared.peer_window = window;
+        self.shared.peer_window_initial = window;
+        self.shared.peer_window_advertised = window;
+    }
+
+    /// COOKIE-ACK, or a COOKIE-ECHO that says the same: up.
+    pub(crate) fn handle_cookie_ack(&mut self, source: PathId) {
+        if matches!(self.state, State::CookieEchoed { .. }) {
+            self.become_established(source);
+        }
+    }
+
+    fn become_established(&mut self, confirmed: PathId) {
+        self.state = State::Established;
+        self.timers.t1 = None;
+        self.tell(&Event::Established);
+        self.events.push_back(AssociationEvent::Connected);
+        for index in 0..self.paths.len() {
+            let id = PathId::new(index);
+            // A handshake that needed retries leaves no trace in the time-out.
+            self.facts[index].rto = self.facts[index].rto.min(self.profile.rto_initial);
+            // RFC 9260 section 5.4: the address that took part in the handshake is confirmed by it. ns-2 confirms that one
+            // with a HEARTBEAT as well, which gives every path a round-trip sample before data starts.
+            let by_handshake = id == confirmed && !(self.initiator && self.waits_for_all());
+            if by_handshake {
+                self.set_state(id, PathState::Active, StateCause::Proof(ProofOfLife::Heartbeat));
+                self.schedule_heartbeat(id);
+            } else {
+                self.verify_path(id);
+            }
+        }
+        self.check_start();
+    }
+
+    fn waits_for_all(&self) -> bool {
+        self.profile.start == Start::AfterAllConfirmed
+    }
+
+    /// The passive side: a valid cookie came back on `source`, so the association exists.
+    pub(crate) fn accept(&mut self, source: PathId, peer: &Peer) {
+        self.adopt_peer(peer);
+        self.add_listed_paths(source);
+        self.become_established(source);
+        self.send_cookie_ack(source);
+    }
+
+    /// A path for each address that the peer listed. Which of our addresses to use is a guess until the peer's packets tell:
+    /// the one of the same position if both sides have as many, else the one of the handshake.
+    fn add_listed_paths(&mut self, source: PathId) {
+        let listed = self.peer_addresses.clone();
+        let paired = listed.len() == self.local_addresses.len();
+        let fallback = self.paths[source.index()].local;
+        let udp_port = self.paths[source.index()].udp_port;
+        for (index, &remote) in listed.iter().enumerate() {
+            let known = self.paths.iter().any(|p| p.remote == remote);
+            let local = if paired { self.local_addresses[index] } else { fallback };
+            if !known && local.is_ipv4() == remote.is_ipv4() {
+                // A ninth address is simply not used.
+                let _ = self.new_path(local, remote, udp_port);
+            }
+        }
+    }
+
+    pub(crate) fn send_cookie_ack(&mut self, path: PathId) {
+        self.control.push_front(Control::CookieAck { path });
+    }
+
+    /// An INIT collision (RFC 9260 section 5.2.4 B): the peer's newer tag and numbers count.
+    pub(crate) fn collide(&mut self, source: PathId, peer: &Peer) {
+        if matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. }) {
+            self.control.clear();
+            self.adopt_peer(peer);
+            self.become_established(source);
+        }
+        self.send_cookie_ack(source);
+    }
+
+    /// A restart of the peer (RFC 9260 section 5.2.4.1): what was under way is lost, windows begin anew.
+    pub(crate) fn restart(&mut self, source: PathId, body: &CookieBody) {
+        self.local_tag = body.local_tag;
+        self.initial_tsn = (1 << 32) + u64::from(body.local_initial_tsn);
+        self.queue = SendQueue::new(self.config.streams, self.config.first_ssn);
+        self.outstanding = Outstanding::new(self.initial_tsn);
+        self.lost = LostList::default();
+        self.window_in_flight = WindowBytes::ZERO;
+        self.window_lost = WindowBytes::ZERO;
+        self.highest_newly_acked = self.initial_tsn - 1;
+        self.burst_armed = false;
+        self.probe = None;
+        self.blocked_since = None;
+        self.association_errors = 0;
+        self.data_allowed = false;
+        self.control.clear();
+        self.timers = super::timers::Timers::default();
+        self.ack = super::sack_out::AckState::default();
+        self.policies = self.config.scheme.policies();
+        self.reset_paths();
+        self.adopt_peer(&Peer::from(body));
+        self.events.push_back(AssociationEvent::Restarted);
+        self.become_established(source);
+        self.send_cookie_ack(source);
+    }
+
+    fn reset_paths(&mut self) {
+        for index in 0..self.paths.len() {
+            let id = PathId::new(index);
+            let path = &self.paths[index];
+            let (removed, primary) = (path.removed, self.facts[index].primary);
+            let fresh =
+                crate::path::Path::new(self.now, path.local, path.remote, path.udp_port, path.packet_bytes);
+            self.paths[index] = crate::path::Path { removed, ..fresh };
+            let mut facts = crate::policy::PathFacts::new(id, self.facts[index].largest_chunk);
+            facts.rto = self.profile.rto_initial;
+            facts.primary = primary;
+            self.facts[index] = facts;
+            self.tell(&Event::PathAdded(id));
+        }
+    }
+
+    /// Whether an INIT of a restarting peer names an address that this association does not have
+    /// (RFC 9260 section 5.2.2: refused, or an attacker could add himself).
+    pub(crate) fn lacks_any(&self, addresses: &[IpAddr]) -> bool {
+        addresses.iter().any(|a| !self.paths.iter().any(|p| p.remote == *a) && !self.peer_addresses.contains(a))
+    }
+
+    /// Whether the association is still being set up from our side.
+    pub(crate) fn is_opening(&self) -> bool {
+        matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. })
+    }
+
+    /// Whether only the last step of a shutdown is missing (RFC 9260 section 5.2.4: no restart in that state).
+    pub(crate) fn awaits_shutdown_complete(&self) -> bool {
+        matches!(self.state, State::ShutdownAckSent { .. })
+    }
+}

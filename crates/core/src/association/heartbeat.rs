@@ -1,0 +1,161 @@
+//! HEARTBEATs: verifying addresses, probing idle and failed paths, and what an answer changes.
+
+use crate::association::control::Control;
+use crate::association::{Association, State};
+use crate::path::{PathId, PathState, PendingHeartbeat};
+use crate::policy::{Context, Life, Probing, ProofOfLife, StateCause, TurnCause, View};
+use crate::profile::Start;
+use crate::time::Span;
+
+/// Bytes of the information that a HEARTBEAT carries: a nonce, the path's index, padding.
+pub(crate) const INFO_BYTES: usize = 16;
+
+impl Association {
+    /// Begins to verify a path's address (RFC 9260 section 5.4): one small HEARTBEAT at each RTO until it answers.
+    pub(crate) fn verify_path(&mut self, id: PathId) {
+        if self.facts[id.index()].state == PathState::Unconfirmed {
+            self.send_heartbeat(id);
+        }
+    }
+
+    pub(crate) fn send_heartbeat(&mut self, id: PathId) {
+        let rto = self.facts[id.index()].rto;
+        let nonce = self.entropy.next_u64();
+        let path = &mut self.paths[id.index()];
+        path.pending_heartbeat = Some(PendingHeartbeat { nonce, sent_at: self.now });
+        path.timers.heartbeat_timeout = Some(self.now + rto);
+        path.timers.heartbeat = None;
+        path.idle_since = self.now;
+        self.control.retain(|c| !matches!(c, Control::Heartbeat { path, .. } if *path == id));
+        self.control.push_back(Control::Heartbeat { path: id, nonce });
+    }
+
+    /// Schedules the next HEARTBEAT of an idle path: HB.interval plus RTO, plus or minus half an RTO (section 8.3).
+    pub(crate) fn schedule_heartbeat(&mut self, id: PathId) {
+        let rto = self.facts[id.index()].rto;
+        let jitter = Span::from_nanos(self.entropy.below(rto.as_nanos().max(1)));
+        let wait = self.profile.heartbeat_interval + rto.over(2) + jitter;
+        self.paths[id.index()].timers.heartbeat = Some(self.now + wait);
+    }
+
+    pub(crate) fn heartbeat_due(&mut self, id: PathId) {
+        if self.paths[id.index()].pending_heartbeat.is_none() {
+            self.send_heartbeat(id);
+        }
+    }
+
+    /// A HEARTBEAT went unanswered for an RTO: an error, and perhaps another one at once.
+    pub(crate) fn heartbeat_unanswered(&mut self, id: PathId) {
+        self.paths[id.index()].pending_heartbeat = None;
+        self.statistics.heartbeat_timeouts += 1;
+        self.back_off(id);
+        self.count_error(id, true);
+        if self.is_closed() {
+            return;
+        }
+        match self.policies.failover.probing(id, &self.view()) {
+            Probing::EveryRto => self.send_heartbeat(id),
+            Probing::WhenIdle => self.schedule_heartbeat(id),
+        }
+        self.check_start();
+    }
+
+    /// A HEARTBEAT-ACK: only one that carries the nonce of the pending HEARTBEAT counts.
+    pub(crate) fn handle_heartbeat_ack(&mut self, info: &[u8]) {
+        let Some((nonce, index)) = read_info(info) else { return };
+        let Some(path) = self.paths.get_mut(index).filter(|p| !p.removed) else { return };
+        let Some(pending) = path.pending_heartbeat.filter(|p| p.nonce == nonce) else { return };
+        path.pending_heartbeat = None;
+        path.timers.heartbeat_timeout = None;
+        let id = PathId::new(index);
+        let before = self.facts[index].state;
+        self.association_errors = 0;
+        // Its RTO is set afresh by this sample, which also ends a back-off.
+        let rtt = self.now.since(pending.sent_at);
+        self.path_proved(id, ProofOfLife::Heartbeat);
+        self.take_rtt(id, rtt, true);
+        self.schedule_heartbeat(id);
+        self.path_answered(id, before);
+    }
+
+    /// What an answer opens: the start of data, or a path that is back in service.
+    fn path_answered(&mut self, id: PathId, before: PathState) {
+        match before {
+            PathState::Unconfirmed => {
+                self.check_start();
+                self.open_turn(TurnCause::PathRestored(id), true);
+            }
+            PathState::PotentiallyFailed | PathState::Inactive => {
+                // What the path still held was lost when it failed.
+                self.mark_path_lost(id, crate::policy::LossCause::Timeout, false);
+                for path in &mut self.paths {
+                    path.burst_used = 0;
+                }
+                self.open_turn(TurnCause::PathRestored(id), true);
+                self.grant_exemptions(self.profile.exemption_outlives_event);
+                self.estimate_peer_window();
+            }
+            PathState::Active => {}
+        }
+    }
+
+    /// Proof that a path works may clear its errors and bring it back (RFC 9260 section 8.2, CMT-PF).
+    pub(crate) fn path_proved(&mut self, id: PathId, proof: ProofOfLife) {
+        if self.facts[id.index()].error_count == 0 && self.facts[id.index()].state == PathState::Active {
+            return;
+        }
+        self.refresh_shared();
+        let view = View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let Life { state, clears_errors } = self.policies.failover.on_proof(id, proof, &view);
+        if clears_errors {
+            self.facts[id.index()].error_count = 0;
+        }
+        self.set_state(id, state, StateCause::Proof(proof));
+    }
+
+    /// If no path is active the failover policy may put one into service, so that data has somewhere to go.
+    pub(crate) fn promote_if_none_active(&mut self) {
+        if self.live_paths().any(|id| self.facts[id.index()].state == PathState::Active) {
+            return;
+        }
+        self.refresh_shared();
+        let view = View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let context = &mut Context { entropy: &mut self.policy_entropy };
+        let Some(decision) = self.policies.failover.promote(&view, context) else { return };
+        let id = decision.choice;
+        self.statistics.promotions += 1;
+        let path = &mut self.paths[id.index()];
+        path.timers.t3 = None;
+        path.timers.heartbeat_timeout = None;
+        path.pending_heartbeat = None;
+        self.set_state(id, PathState::Active, StateCause::Promoted(decision.reason));
+        self.schedule_heartbeat(id);
+    }
+
+    /// Whether data may start (see [`Start`]).
+    pub(crate) fn check_start(&mut self) {
+        if self.data_allowed || !matches!(self.state, State::Established | State::ShutdownPending) {
+            return;
+        }
+        let waiting =
+            self.live_paths().any(|id| self.facts[id.index()].state == PathState::Unconfirmed);
+        let wait = self.initiator && self.profile.start == Start::AfterAllConfirmed && waiting;
+        if !wait {
+            self.data_allowed = true;
+            self.open_turn(TurnCause::Application, true);
+        }
+    }
+}
+
+pub(crate) fn write_info(nonce: u64, id: PathId) -> [u8; INFO_BYTES] {
+    let mut info = [0; INFO_BYTES];
+    info[..8].copy_from_slice(&nonce.to_be_bytes());
+    info[8] = id.index() as u8;
+    info
+}
+
+fn read_info(info: &[u8]) -> Option<(u64, usize)> {
+    let bytes: &[u8; INFO_BYTES] = info.try_into().ok()?;
+    let nonce = u64::from_be_bytes(bytes[..8].try_into().ok()?);
+    Some((nonce, usize::from(bytes[8])))
+}

@@ -1,0 +1,417 @@
+//! One association: its state, and the verbs an application and a driver use.
+//!
+//! Each procedure has its file: [`handshake`], [`inbound`] data, [`sack_in`] and [`sack_out`], [`outbound`] packets,
+//! [`recovery`] after losses, [`heartbeat`]s and path states, [`shutdown`], [`timers`].
+
+mod chunks;
+mod control;
+mod handshake;
+mod heartbeat;
+mod inbound;
+mod outbound;
+mod paths;
+mod recovery;
+mod reneging;
+mod resend;
+mod sack_in;
+mod sack_out;
+mod shutdown;
+mod tell;
+mod timers;
+mod turn;
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use arrayvec::ArrayVec;
+use bytes::Bytes;
+
+use crate::config::{AssociationConfig, Encapsulation};
+use crate::entropy::Entropy;
+use crate::error::{AbortReason, PathError, SendError};
+use crate::path::{MAX_PATHS, Path, PathId, PathState};
+use crate::policy::{AssociationFacts, PathFacts, Policies, View};
+use crate::profile::Profile;
+use crate::recv::{Piece, Receiver};
+use crate::send::{LostList, Outstanding, SendQueue};
+use crate::stats::Statistics;
+use crate::time::{Span, Time};
+use crate::trace::TraceEvent;
+use crate::units::WindowBytes;
+
+pub(crate) use chunks::Origin;
+use control::Control;
+pub(crate) use handshake::{Peer, address_params, listed_addresses};
+use sack_in::SackScratch;
+use sack_out::AckState;
+use timers::Timers;
+use turn::Turn;
+
+/// The most chunks that may be outstanding: within reach of a SACK's 16-bit gap offsets, and few enough that the stream
+/// sequence numbers of their messages stay within half of their space.
+pub(crate) const MAX_OUTSTANDING_CHUNKS: usize = 32_767;
+
+/// The state of an association (RFC 9260 section 4). Each variant holds what exists only in that state.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// INIT sent.
+    CookieWait { tries: u32 },
+    /// COOKIE-ECHO sent.
+    CookieEchoed { cookie: Vec<u8>, tries: u32 },
+    /// Up.
+    Established,
+    /// The application wants to shut down; data is still outstanding.
+    ShutdownPending,
+    /// SHUTDOWN sent.
+    ShutdownSent { tries: u32 },
+    /// SHUTDOWN received; our data is still outstanding.
+    ShutdownReceived,
+    /// SHUTDOWN-ACK sent.
+    ShutdownAckSent { tries: u32 },
+    /// Over.
+    Closed,
+}
+
+/// What an association tells its application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AssociationEvent {
+    /// It is up.
+    Connected,
+    /// Messages can be read.
+    Readable,
+    /// Send buffer became free after a send was refused.
+    Writable,
+    /// A path changed state.
+    PathState {
+        /// Which.
+        path: PathId,
+        /// Its state now.
+        state: PathState,
+    },
+    /// The peer restarted: what was queued or unread is lost, and the association is up again.
+    Restarted,
+    /// The peer wants to shut down.
+    ShutdownReceived,
+    /// It ended in good order, with everything delivered.
+    Closed,
+    /// It ended otherwise.
+    Aborted(AbortReason),
+}
+
+/// How a message is to be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendOptions {
+    /// Stream.
+    pub stream: u16,
+    /// Payload protocol identifier, carried as it is.
+    pub ppid: u32,
+    /// Whether it may be delivered out of order.
+    pub unordered: bool,
+    /// Whether the receiver is asked to acknowledge it at once (the I bit, RFC 7053).
+    pub immediate: bool,
+}
+
+/// A zero-window probe in flight: answers to it never count as errors.
+#[derive(Clone, Copy, Debug)]
+struct WindowProbe {
+    tsn: u64,
+    /// A SACK came since it was sent last.
+    answered: bool,
+}
+
+/// One association of an [`Endpoint`](crate::Endpoint).
+#[derive(Debug)]
+pub struct Association {
+    config: AssociationConfig,
+    profile: Profile,
+    policies: Policies,
+    policy_entropy: Entropy,
+    entropy: Entropy,
+    state: State,
+    now: Time,
+    pub(crate) local_tag: u32,
+    pub(crate) peer_tag: u32,
+    pub(crate) local_port: u16,
+    pub(crate) peer_port: u16,
+    encapsulation: Encapsulation,
+    initial_tsn: u64,
+    /// Verified and listed addresses of the peer.
+    peer_addresses: ArrayVec<IpAddr, MAX_PATHS>,
+    local_addresses: Vec<IpAddr>,
+    paths: ArrayVec<Path, MAX_PATHS>,
+    facts: ArrayVec<PathFacts, MAX_PATHS>,
+    shared: AssociationFacts,
+    association_errors: u32,
+    initiator: bool,
+    data_allowed: bool,
+    queue: SendQueue,
+    outstanding: Outstanding,
+    lost: LostList,
+    /// What outstanding chunks cost of the peer's window, lost ones apart.
+    window_in_flight: WindowBytes,
+    window_lost: WindowBytes,
+    highest_newly_acked: u64,
+    burst_armed: bool,
+    turn: Turn,
+    probe: Option<WindowProbe>,
+    blocked_since: Option<Time>,
+    wants_writable: bool,
+    scratch: SackScratch,
+    receiver: Option<Receiver>,
+    ack: AckState,
+    timers: Timers,
+    control: VecDeque<Control>,
+    events: VecDeque<AssociationEvent>,
+    trace: VecDeque<TraceEvent>,
+    statistics: Statistics,
+}
+
+impl Association {
+    pub(crate) fn new(now: Time, config: AssociationConfig, seed: AssociationSeed) -> Self {
+        let policies = config.scheme.policies();
+        let entropy = seed.entropy;
+        let policy_entropy = entropy.fork("policies");
+        // Unwrapped TSNs start in the second epoch, so that what lies before the first one needs no sign.
+        let initial_tsn = (1 << 32) + u64::from(seed.initial_tsn);
+        Association {
+            profile: config.profile.clone(),
+            queue: SendQueue::new(config.streams, config.first_ssn),
+            policies,
+            policy_entropy,
+            entropy,
+            state: State::CookieWait { tries: 0 },
+            now,
+            local_tag: seed.local_tag,
+            peer_tag: 0,
+            local_port: seed.local_port,
+            peer_port: seed.peer_port,
+            encapsulation: seed.encapsulation,
+            initial_tsn,
+            peer_addresses: ArrayVec::new(),
+            local_addresses: seed.local_addresses,
+            paths: ArrayVec::new(),
+            facts: ArrayVec::new(),
+            shared: AssociationFacts::default(),
+            association_errors: 0,
+            initiator: seed.initiator,
+            data_allowed: false,
+            outstanding: Outstanding::new(initial_tsn),
+            lost: LostList::default(),
+            window_in_flight: WindowBytes::ZERO,
+            window_lost: WindowBytes::ZERO,
+            highest_newly_acked: initial_tsn - 1,
+            burst_armed: false,
+            turn: Turn::closed(),
+            probe: None,
+            blocked_since: None,
+            wants_writable: false,
+            scratch: SackScratch::default(),
+            receiver: None,
+            ack: AckState::default(),
+            timers: Timers::default(),
+            control: VecDeque::new(),
+            events: VecDeque::new(),
+            trace: VecDeque::new(),
+            statistics: Statistics::default(),
+            config,
+        }
+    }
+
+    /// Hands over a message. It is copied by reference and leaves as windows admit.
+    ///
+    /// # Errors
+    /// [`SendError::BufferFull`] if it does not fit the send buffer now ([`AssociationEvent::Writable`] follows),
+    /// [`SendError::NoSuchStream`], [`SendError::Empty`], [`SendError::Closing`] after a shutdown began.
+    pub fn send(&mut self, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
+        if payload.is_empty() {
+            return Err(SendError::Empty);
+        }
+        if options.stream >= self.queue.streams() {
+            return Err(SendError::NoSuchStream { stream: options.stream, streams: self.queue.streams() });
+        }
+        if !matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. } | State::Established) {
+            return Err(SendError::Closing);
+        }
+        if let Some(free) = self.send_buffer_free()
+            && free < payload.len() as u64
+            && self.buffered_bytes() > 0
+        {
+            self.wants_writable = true;
+            return Err(SendError::BufferFull { free_bytes: free });
+        }
+        self.queue.push(payload, options.stream, options.ppid, options.unordered, options.immediate);
+        self.open_turn(crate::policy::TurnCause::Application, true);
+        Ok(())
+    }
+
+    /// Appends the next message, or the next piece of one that is larger than the receive buffer, to `out`.
+    pub fn recv(&mut self, out: &mut Vec<u8>) -> Option<Piece> {
+        let closed = self.advertised_window() < self.window_cost_of_packet();
+        let receiver = self.receiver.as_mut()?;
+        let piece = receiver.read(out, closed)?;
+        self.statistics.bytes_delivered += piece.bytes as u64;
+        self.consider_window_update();
+        Some(piece)
+    }
+
+    /// User bytes that can be read now.
+    pub fn readable_bytes(&self) -> u64 {
+        self.receiver.as_ref().map_or(0, Receiver::readable_bytes)
+    }
+
+    /// User bytes handed over and not yet cumulatively acknowledged.
+    pub fn buffered_bytes(&self) -> u64 {
+        self.queue.bytes() + self.outstanding.payload_bytes()
+    }
+
+    /// User bytes handed over that have not been sent at all.
+    pub fn queued_bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+
+    /// Free send buffer; `None` if it is unlimited.
+    pub fn send_buffer_free(&self) -> Option<u64> {
+        self.config.send_buffer_bytes.map(|limit| limit.saturating_sub(self.buffered_bytes()))
+    }
+
+    /// Whether data may be sent and received.
+    pub fn is_established(&self) -> bool {
+        matches!(self.state, State::Established)
+    }
+
+    /// Whether it is over.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// The paths as policies see them.
+    pub fn paths(&self) -> &[PathFacts] {
+        &self.facts
+    }
+
+    /// A path's local and remote address.
+    pub fn path_addresses(&self, path: PathId) -> Option<(IpAddr, IpAddr)> {
+        self.paths.get(path.index()).filter(|p| !p.removed).map(|p| (p.local, p.remote))
+    }
+
+    /// The association as policies see it.
+    pub fn facts(&self) -> &AssociationFacts {
+        &self.shared
+    }
+
+    /// Counters.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// The largest message that fits one DATA chunk on every path.
+    pub fn largest_unfragmented_bytes(&self) -> usize {
+        self.payload_bytes_per_chunk()
+    }
+
+    /// What the receive buffer holds, in user bytes.
+    pub fn held_bytes(&self) -> u64 {
+        self.receiver.as_ref().map_or(0, Receiver::held_payload_bytes)
+    }
+
+    /// The next recorded decision, if [`AssociationConfig::trace`] is on.
+    pub fn poll_trace(&mut self) -> Option<TraceEvent> {
+        self.trace.pop_front()
+    }
+
+    /// Whether it is over and has nothing left to send.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_closed() && self.control.is_empty()
+    }
+
+    pub(crate) fn poll_event(&mut self) -> Option<AssociationEvent> {
+        self.events.pop_front()
+    }
+
+    /// Everything a policy may see, now.
+    pub(crate) fn view(&self) -> View<'_> {
+        View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared }
+    }
+
+    /// Time never runs backwards here: a late `now` is taken as the latest.
+    pub(crate) fn clock(&mut self, now: Time) {
+        self.now = self.now.max(now);
+    }
+
+    /// Adds a path; it carries data once it has answered a HEARTBEAT.
+    ///
+    /// # Errors
+    /// [`PathError::TooMany`], [`PathError::Exists`].
+    pub fn add_path(&mut self, now: Time, local: IpAddr, remote: IpAddr) -> Result<PathId, PathError> {
+        self.clock(now);
+        let id = self.new_path(local, remote, None)?;
+        self.verify_path(id);
+        Ok(id)
+    }
+
+    /// Takes a path out of service; what was in flight on it counts as lost.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`], [`PathError::Last`] if it is the only one.
+    pub fn remove_path(&mut self, now: Time, path: PathId) -> Result<(), PathError> {
+        self.clock(now);
+        self.retire_path(path)
+    }
+
+    /// The paths that packets may name, by index.
+    pub(crate) fn path_of(&self, local: IpAddr, remote: IpAddr) -> Option<PathId> {
+        self.paths
+            .iter()
+            .position(|p| !p.removed && p.local == local && p.remote == remote)
+            .map(PathId::new)
+    }
+
+    fn window_cost_of_packet(&self) -> WindowBytes {
+        self.profile.window_cost(self.payload_bytes_per_chunk() as u64, 1)
+    }
+
+    fn abort_with(&mut self, reason: AbortReason) {
+        if !self.is_closed() {
+            self.become_closed(AssociationEvent::Aborted(reason));
+        }
+    }
+
+    fn become_closed(&mut self, event: AssociationEvent) {
+        self.state = State::Closed;
+        self.timers = Timers::default();
+        for path in &mut self.paths {
+            path.timers = crate::path::PathTimers::default();
+        }
+        self.turn = Turn::closed();
+        self.ack = AckState::default();
+        self.events.push_back(event);
+    }
+
+    /// The deadline nearest in time, if any.
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+        if self.is_closed() {
+            return None;
+        }
+        let policies = self.policy_deadline();
+        let paths = self.paths.iter().filter_map(|p| p.timers.next());
+        paths.chain(self.timers.next()).chain(policies).min()
+    }
+
+    /// The time a silent path is given before it counts as failed.
+    fn silence_limit(&self) -> Option<Span> {
+        self.config.path_silence_limit
+    }
+}
+
+/// What the endpoint gives a new association.
+#[derive(Debug)]
+pub(crate) struct AssociationSeed {
+    pub(crate) entropy: Entropy,
+    pub(crate) local_tag: u32,
+    pub(crate) initial_tsn: u32,
+    pub(crate) local_port: u16,
+    pub(crate) peer_port: u16,
+    pub(crate) local_addresses: Vec<IpAddr>,
+    pub(crate) encapsulation: Encapsulation,
+    pub(crate) initiator: bool,
+}

@@ -1,0 +1,282 @@
+//! Building packets: what goes first, and new data where the scheduler says.
+
+use anabranch_wire::{DataFlags, DataRepr, Header, PacketWriter, Ssn, StreamId, Tsn};
+
+use crate::association::{Association, MAX_OUTSTANDING_CHUNKS, State, WindowProbe};
+use crate::path::PathId;
+use crate::policy::{
+    Context, Decision, Event, Pick, SendAsk, SendKind, SentTransmission, TurnCause, View,
+};
+use crate::profile::BurstArming;
+use crate::send::Draft;
+use crate::trace::Decided;
+use crate::units::ChunkBytes;
+
+/// What a chunk looks like on the wire.
+pub(super) fn data_repr(tsn: u64, draft: &Draft) -> DataRepr {
+    DataRepr {
+        flags: DataFlags {
+            ending: draft.ending,
+            beginning: draft.beginning,
+            unordered: draft.unordered,
+            immediate: draft.immediate,
+        },
+        tsn: Tsn::from_unwrapped(tsn),
+        stream: StreamId::new(draft.stream),
+        ssn: Ssn::new(draft.ssn),
+        ppid: draft.ppid,
+    }
+}
+
+impl Association {
+    /// Writes the next packet into `buf` and tells its path; `None` when there is nothing to send now.
+    pub(crate) fn poll_transmit(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        if let Some(path) = self.transmit_control(buf) {
+            return Some(path);
+        }
+        if !self.profile.bundle_control
+            && let Some(path) = self.transmit_sack(buf)
+        {
+            return Some(path);
+        }
+        if let Some(path) = self.transmit_data(buf) {
+            return Some(path);
+        }
+        self.transmit_sack(buf)
+    }
+
+    fn transmit_data(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        if !self.turn.is_open() || !self.may_carry_data() {
+            return None;
+        }
+        if !std::mem::replace(&mut self.turn.announced, true) {
+            let cause = self.turn.cause;
+            self.refresh_bursts();
+            self.tell(&Event::TurnBegins(cause));
+        }
+        if let Some(path) = self.transmit_resend(buf) {
+            return Some(path);
+        }
+        if let Some(path) = self.transmit_new(buf) {
+            return Some(path);
+        }
+        self.end_turn();
+        None
+    }
+
+    /// Whether DATA may leave in this state (RFC 9260 section 6).
+    fn may_carry_data(&self) -> bool {
+        self.data_allowed
+            && matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
+    }
+
+    /// Opens a send opportunity.
+    pub(crate) fn open_turn(&mut self, cause: TurnCause, new_data: bool) {
+        self.turn.open(cause, new_data);
+    }
+
+    fn refresh_bursts(&mut self) {
+        for index in 0..self.paths.len() {
+            self.refresh_burst(PathId::new(index));
+        }
+    }
+
+    fn refresh_burst(&mut self, id: PathId) {
+        let left = self.profile.max_burst.saturating_sub(self.paths[id.index()].burst_used);
+        self.facts[id.index()].burst_left = if self.burst_armed { left } else { u32::MAX };
+    }
+
+    fn end_turn(&mut self) {
+        self.turn.new_data = false;
+        self.turn.resend_from = None;
+        for (path, facts) in self.paths.iter_mut().zip(&mut self.facts) {
+            path.burst_used = 0;
+            facts.burst_left = u32::MAX;
+            facts.exempt_packets = 0;
+        }
+        self.note_blocking();
+    }
+
+    /// Keeps the time in which only the peer's window held data back.
+    fn note_blocking(&mut self) {
+        let blocked = self.is_blocked_by_peer_window();
+        match (self.blocked_since, blocked) {
+            (None, true) => {
+                self.blocked_since = Some(self.now);
+                let hole = self.shared.head_of_line.map(|h| h.path);
+                self.tell(&Event::Blocked { hole });
+            }
+            (Some(since), false) => {
+                self.statistics.blocked_by_peer_window_ns += self.now.since(since).as_nanos();
+                self.blocked_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn is_blocked_by_peer_window(&self) -> bool {
+        let Some(payload) = self.queue.next_payload(self.payload_bytes_per_chunk()) else { return false };
+        let too_small = self.profile.window_cost(payload as u64, 1) > self.shared.peer_window;
+        too_small && self.live_paths().any(|id| {
+            self.facts[id.index()].is_active() && self.view().admits_new_data(id)
+        })
+    }
+
+    /// Builds the next packet of new data.
+    fn transmit_new(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        let ask = self.turn.new_data.then(|| self.next_ask()).flatten()?;
+        self.promote_if_none_active();
+        let path = self.pick(&ask)?;
+        self.new_packet(path, ask, buf)
+    }
+
+    /// What the scheduler would be asked now; `None` if no new data may leave.
+    fn next_ask(&self) -> Option<SendAsk> {
+        let payload = self.queue.next_payload(self.payload_bytes_per_chunk())?;
+        if self.outstanding.len() >= MAX_OUTSTANDING_CHUNKS
+            || (self.profile.retransmissions_block_new_data && !self.lost.is_empty())
+        {
+            return None;
+        }
+        let window_probe = self.profile.window_cost(payload as u64, 1) > self.shared.peer_window;
+        // RFC 9260 section 6.1 A: beyond the peer's window one chunk may probe, and only when nothing is outstanding.
+        let nothing_out = self.window_in_flight.is_zero() && self.lost.is_empty();
+        if window_probe && !nothing_out {
+            return None;
+        }
+        Some(SendAsk { chunk: ChunkBytes::new(16 + payload as u64), window_probe })
+    }
+
+    fn pick(&mut self, ask: &SendAsk) -> Option<PathId> {
+        self.refresh_shared();
+        let view = View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let context = &mut Context { entropy: &mut self.policy_entropy };
+        let decision = self.policies.scheduler.pick(ask, &view, context);
+        let path = self.guard_pick(ask, &decision);
+        self.record(Decided::Schedule(path), self.outstanding.next_tsn(), decision.reason, &decision.refused);
+        path
+    }
+
+    /// Holds a scheduler to the rules: no full, failed or burst-limited path, and no waiting for nothing.
+    fn guard_pick(&mut self, ask: &SendAsk, decision: &Decision<Pick>) -> Option<PathId> {
+        match decision.choice {
+            Pick::Path(path) if self.is_eligible(path, ask) => Some(path),
+            Pick::Path(_) => {
+                self.statistics.overruled_picks += 1;
+                None
+            }
+            Pick::Wait(_) => {
+                // Nothing in flight means that nothing will ever end the wait.
+                if !self.window_in_flight.is_zero() || !self.lost.is_empty() {
+                    return None;
+                }
+                let way_out = self.live_paths().find(|&id| self.is_eligible(id, ask));
+                if way_out.is_some() {
+                    self.statistics.overruled_picks += 1;
+                }
+                way_out
+            }
+        }
+    }
+
+    fn is_eligible(&self, path: PathId, ask: &SendAsk) -> bool {
+        let Some(facts) = self.facts.get(path.index()) else { return false };
+        let view = self.view();
+        !self.paths[path.index()].removed
+            && facts.is_active()
+            && facts.burst_left > 0
+            && view.admits_new_data(path)
+            && self.policies.buffer.admits(path, ask.chunk, &view)
+    }
+
+    /// Fills one packet for `path` with new chunks.
+    fn new_packet(&mut self, path: PathId, ask: SendAsk, buf: &mut Vec<u8>) -> Option<PathId> {
+        let header = self.header();
+        buf.resize(self.paths[path.index()].packet_bytes, 0);
+        let mut storage = std::mem::take(buf);
+        let mut writer = PacketWriter::new(&mut storage, header).expect("a path's packets hold 512 B and more");
+        self.bundle_control(path, &mut writer);
+        let most = self.payload_bytes_per_chunk();
+        let mut chunks = 0;
+        while self.next_fits(most, writer.remaining(), ask, chunks) {
+            let Some(draft) = self.queue.cut(most) else { break };
+            let draft = self.finish_draft(draft);
+            let repr = data_repr(self.outstanding.next_tsn(), &draft);
+            if writer.data(&repr, &draft.payload).is_err() {
+                debug_assert!(false, "next_fits promised room");
+                break;
+            }
+            let kind = if ask.window_probe { SendKind::WindowProbe } else { SendKind::New };
+            self.chunk_left(path, draft, kind);
+            chunks += 1;
+        }
+        let length = writer.finish();
+        storage.truncate(length);
+        *buf = storage;
+        if chunks == 0 {
+            return None;
+        }
+        self.new_packet_left(path);
+        Some(path)
+    }
+
+    fn next_fits(&self, most: usize, remaining: usize, ask: SendAsk, chunks: usize) -> bool {
+        let Some(payload) = self.queue.next_payload(most) else { return false };
+        let cost = self.profile.window_cost(payload as u64, 1);
+        let window = if ask.window_probe { chunks == 0 } else { cost <= self.shared.peer_window };
+        window && 16 + payload <= remaining && self.outstanding.len() < MAX_OUTSTANDING_CHUNKS
+    }
+
+    /// The last chunk before a shutdown asks for a SACK at once (RFC 7053 section 4.1).
+    fn finish_draft(&self, mut draft: Draft) -> Draft {
+        let last = self.queue.is_empty() && draft.ending;
+        draft.immediate |= last && matches!(self.state, State::ShutdownPending);
+        draft
+    }
+
+    fn chunk_left(&mut self, path: PathId, draft: Draft, kind: SendKind) {
+        let bytes = ChunkBytes::new(16 + draft.payload.len() as u64);
+        let transmission = self.new_transmission(path, bytes);
+        let tsn = self.outstanding.push(draft, transmission);
+        self.count_transmission(path, bytes);
+        self.statistics.chunks_sent += 1;
+        self.paths[path.index()].measuring.get_or_insert(tsn);
+        if kind == SendKind::WindowProbe {
+            self.probe = Some(WindowProbe { tsn, answered: false });
+            self.statistics.window_probes += 1;
+        }
+        let sent = SentTransmission { path, previous_path: None, tsn, bytes, kind };
+        self.tell(&Event::Sent(&sent));
+    }
+
+    fn new_packet_left(&mut self, path: PathId) {
+        self.data_packet_left(path);
+        self.shared.last_new_data_path = Some(path);
+        if self.burst_armed {
+            self.paths[path.index()].burst_used += 1;
+            self.refresh_burst(path);
+            let spent = self.facts[path.index()].burst_left == 0;
+            if spent && self.profile.burst_arming == (BurstArming::AfterRecoveredLoss { disarms: true }) {
+                self.burst_armed = false;
+                self.turn.new_data = false;
+            }
+        }
+    }
+
+    /// A packet with DATA left: T3 runs if it did not (RFC 9260 section 6.3.2 R1), and the path is not idle.
+    pub(crate) fn data_packet_left(&mut self, path: PathId) {
+        self.statistics.data_packets_sent += 1;
+        if self.paths[path.index()].timers.t3.is_none() {
+            self.start_t3(path);
+        }
+        self.path_sent(path);
+    }
+
+    pub(crate) fn header(&self) -> Header {
+        Header {
+            source_port: self.local_port,
+            destination_port: self.peer_port,
+            verification_tag: self.peer_tag,
+        }
+    }
+}

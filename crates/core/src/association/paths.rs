@@ -1,0 +1,183 @@
+//! Paths: adding, removing, finding, and their change of state.
+
+use std::net::IpAddr;
+
+use crate::association::{Association, AssociationEvent};
+use crate::error::PathError;
+use crate::path::{MAX_PATHS, Path, PathId, PathState};
+use crate::policy::{Event, LossCause, PathFacts, Reason, Refused, StateCause, TurnCause};
+use crate::time::Span;
+use crate::trace::Decided;
+use crate::units::ChunkBytes;
+
+/// Common header, and the DATA chunk's own.
+const COMMON_HEADER: usize = 12;
+const DATA_HEADER: usize = 16;
+
+impl Association {
+    pub(crate) fn new_path(
+        &mut self,
+        local: IpAddr,
+        remote: IpAddr,
+        udp_port: Option<u16>,
+    ) -> Result<PathId, PathError> {
+        if self.path_of(local, remote).is_some() {
+            return Err(PathError::Exists);
+        }
+        let packet_bytes = self.packet_bytes(remote);
+        let path = Path::new(self.now, local, remote, udp_port, packet_bytes);
+        // Padding is to four bytes, so the largest chunk is a multiple of four.
+        let largest = ChunkBytes::new(((packet_bytes - COMMON_HEADER) / 4 * 4) as u64);
+        let index = self.free_index()?;
+        let id = PathId::new(index);
+        let mut facts = PathFacts::new(id, largest);
+        facts.rto = self.profile.rto_initial;
+        facts.primary = index == 0;
+        if index == self.paths.len() {
+            self.paths.push(path);
+            self.facts.push(facts);
+        } else {
+            self.paths[index] = path;
+            self.facts[index] = facts;
+        }
+        self.tell(&Event::PathAdded(id));
+        Ok(id)
+    }
+
+    /// A retired id is given out again only when no transmission refers to it.
+    fn free_index(&self) -> Result<usize, PathError> {
+        let retired = self.paths.iter().position(|p| p.removed && p.transmissions == 0);
+        match retired {
+            Some(index) => Ok(index),
+            None if self.paths.len() < MAX_PATHS => Ok(self.paths.len()),
+            None => Err(PathError::TooMany),
+        }
+    }
+
+    fn packet_bytes(&self, remote: IpAddr) -> usize {
+        let ip_header = if remote.is_ipv4() { 20 } else { 40 };
+        // RFC 9260 section 3.2: no chunk is longer than its 16-bit length says.
+        let most = usize::from(u16::MAX) - 3 + COMMON_HEADER;
+        let overhead = ip_header + self.encapsulation.header_bytes();
+        self.config.mtu_bytes.saturating_sub(overhead).clamp(512, most)
+    }
+
+    /// The user bytes that fit one DATA chunk on every path.
+    pub(crate) fn payload_bytes_per_chunk(&self) -> usize {
+        let smallest = self.paths.iter().filter(|p| !p.removed).map(|p| p.packet_bytes).min();
+        let packet = smallest.unwrap_or_else(|| self.config.mtu_bytes.saturating_sub(40).max(512));
+        (packet - COMMON_HEADER) / 4 * 4 - DATA_HEADER
+    }
+
+    pub(crate) fn retire_path(&mut self, id: PathId) -> Result<(), PathError> {
+        let live = self.paths.iter().filter(|p| !p.removed).count();
+        let path = self.paths.get(id.index()).filter(|p| !p.removed).ok_or(PathError::Unknown)?;
+        debug_assert!(!path.removed);
+        if live == 1 {
+            return Err(PathError::Last);
+        }
+        self.set_state(id, PathState::Inactive, StateCause::Errors(Reason::rule("removed by the application")));
+        self.mark_path_lost(id, LossCause::Timeout, true);
+        let path = &mut self.paths[id.index()];
+        path.removed = true;
+        path.timers = crate::path::PathTimers::default();
+        path.pending_heartbeat = None;
+        path.measuring = None;
+        let was_primary = std::mem::take(&mut self.facts[id.index()].primary);
+        if was_primary && let Some(next) = self.paths.iter().position(|p| !p.removed) {
+            self.facts[next].primary = true;
+        }
+        self.control.retain(|c| c.path() != id);
+        self.tell(&Event::PathRemoved(id));
+        self.check_start();
+        self.open_turn(TurnCause::PathRestored(id), true);
+        Ok(())
+    }
+
+    /// Whether a live path leads to this address.
+    pub(crate) fn has_remote(&self, remote: IpAddr) -> bool {
+        self.paths.iter().any(|p| !p.removed && p.remote == remote)
+    }
+
+    /// Where a packet of this path goes.
+    pub(crate) fn destination(&self, id: PathId) -> (IpAddr, IpAddr, Option<u16>) {
+        let path = &self.paths[id.index()];
+        (path.local, path.remote, path.udp_port)
+    }
+
+    /// The live paths.
+    pub(crate) fn live_paths(&self) -> impl Iterator<Item = PathId> + '_ {
+        (0..self.paths.len()).filter(|&i| !self.paths[i].removed).map(PathId::new)
+    }
+
+    /// A path for control chunks: `preferred` if it may carry them, else the primary, else any confirmed, else any.
+    pub(crate) fn control_path(&self, preferred: Option<PathId>) -> PathId {
+        let usable = |id: &PathId| {
+            !self.paths[id.index()].removed && self.facts[id.index()].state == PathState::Active
+        };
+        let primary = || self.live_paths().find(|id| self.facts[id.index()].primary);
+        preferred
+            .filter(usable)
+            .or_else(|| primary().filter(usable))
+            .or_else(|| self.live_paths().find(usable))
+            .or_else(|| self.live_paths().find(|id| self.facts[id.index()].state != PathState::Unconfirmed))
+            .or_else(primary)
+            .unwrap_or_else(|| PathId::new(0))
+    }
+
+    /// Another path than `id` for a control chunk that went unanswered there.
+    pub(crate) fn alternate_path(&self, id: PathId) -> PathId {
+        let n = self.paths.len();
+        (1..n)
+            .map(|step| PathId::new((id.index() + step) % n))
+            .find(|p| {
+                !self.paths[p.index()].removed
+                    && matches!(self.facts[p.index()].state, PathState::Active | PathState::Unconfirmed)
+            })
+            .unwrap_or(id)
+    }
+
+    pub(crate) fn set_state(&mut self, id: PathId, to: PathState, cause: StateCause) {
+        let from = self.facts[id.index()].state;
+        if from == to {
+            return;
+        }
+        let facts = &mut self.facts[id.index()];
+        facts.state = to;
+        facts.potentially_failed_since = (to == PathState::PotentiallyFailed).then_some(self.now);
+        let reason = match cause {
+            StateCause::Errors(reason) | StateCause::Promoted(reason) => reason,
+            StateCause::Proof(_) => Reason::rule("the path answered"),
+        };
+        self.record(Decided::State(id, to), 0, reason, &Refused::new());
+        self.tell(&Event::PathState { path: id, from, to, cause });
+        self.events.push_back(AssociationEvent::PathState { path: id, state: to });
+    }
+
+    /// Restarts the idle clock of a path that carries something.
+    pub(crate) fn path_sent(&mut self, id: PathId) {
+        let rto = self.facts[id.index()].rto;
+        let path = &mut self.paths[id.index()];
+        path.idle_since = self.now;
+        path.timers.idle = Some(self.now + rto);
+        if path.timers.heartbeat.is_some() {
+            self.schedule_heartbeat(id);
+        }
+    }
+
+    pub(crate) fn start_t3(&mut self, id: PathId) {
+        self.paths[id.index()].timers.t3 = Some(self.now + self.facts[id.index()].rto);
+    }
+
+    pub(crate) fn back_off(&mut self, id: PathId) {
+        let max = self.profile.rto_max;
+        let facts = &mut self.facts[id.index()];
+        facts.rto = facts.rto.times(2).min(max);
+    }
+
+    pub(crate) fn take_rtt(&mut self, id: PathId, rtt: Span, heartbeat: bool) {
+        let facts = &mut self.facts[id.index()];
+        facts.rto = crate::path::take_rtt_sample(&mut facts.rtt, rtt, &self.profile);
+        self.tell(&Event::RttSample { path: id, rtt, heartbeat });
+    }
+}

@@ -1,0 +1,191 @@
+//! Losses: marking chunks, cutting windows, T3, and the books of what is in flight.
+
+use crate::association::Association;
+use crate::path::{PathId, PathState};
+use crate::policy::{Event, LossCause, Reason, Refused, TurnCause};
+use crate::profile::RecoveryPoint;
+use crate::send::ChunkState;
+use crate::trace::Decided;
+use crate::units::{ChunkBytes, WindowBytes};
+
+impl Association {
+    fn window_cost(&self, bytes: ChunkBytes) -> WindowBytes {
+        self.profile.window_cost(bytes.get().saturating_sub(16), 1)
+    }
+
+    pub(crate) fn flight_begins(&mut self, path: PathId, bytes: ChunkBytes) {
+        self.facts[path.index()].in_flight += bytes;
+        self.window_in_flight += self.window_cost(bytes);
+    }
+
+    pub(crate) fn flight_ends(&mut self, path: PathId, bytes: ChunkBytes) {
+        self.facts[path.index()].in_flight -= bytes;
+        self.window_in_flight -= self.window_cost(bytes);
+    }
+
+    fn waits_lost(&mut self, path: PathId, bytes: ChunkBytes) {
+        let cost = self.window_cost(bytes);
+        self.facts[path.index()].lost_unsent += bytes;
+        self.window_lost += cost;
+        // RFC 9260 section 6.2.1 C: a chunk marked for retransmission gives its window back.
+        self.shared.peer_window += cost;
+    }
+
+    pub(crate) fn no_longer_lost(&mut self, path: PathId, bytes: ChunkBytes) {
+        self.facts[path.index()].lost_unsent -= bytes;
+        self.window_lost -= self.window_cost(bytes);
+    }
+
+    /// A lost chunk turned out to have arrived: until the SACK is settled it counts as in flight.
+    pub(crate) fn lost_unmarked(&mut self, path: PathId, bytes: ChunkBytes) {
+        self.no_longer_lost(path, bytes);
+        self.flight_begins(path, bytes);
+    }
+
+    /// Declares a chunk lost.
+    pub(crate) fn mark_lost(&mut self, tsn: u64, cause: LossCause) {
+        let Some(chunk) = self.outstanding.get_mut(tsn) else { return };
+        let (path, bytes) = (chunk.path, chunk.bytes());
+        let was_lost = matches!(chunk.state, ChunkState::Lost(_));
+        chunk.state = ChunkState::Lost(cause);
+        match cause {
+            LossCause::FastRetransmit => {
+                chunk.recovered_before = true;
+                self.statistics.fast_retransmitted_chunks += 1;
+            }
+            LossCause::Timeout => chunk.reports = 0,
+        }
+        if was_lost {
+            return;
+        }
+        let mut ended = arrayvec::ArrayVec::<(PathId, ChunkBytes), 16>::new();
+        self.outstanding.end_flights(tsn, |path, bytes| {
+            let _ = ended.try_push((path, bytes));
+        });
+        for (path, bytes) in ended {
+            self.flight_ends(path, bytes);
+        }
+        self.lost.insert(tsn);
+        self.waits_lost(path, bytes);
+        self.facts[path.index()].lost += bytes;
+        self.record(Decided::Lost(path, cause), tsn, Reason::rule(cause_text(cause)), &Refused::new());
+        self.tell(&Event::Lost { path, tsn, bytes, cause });
+    }
+
+    /// A fast-retransmit event: each path that lost a chunk above its recovery point is cut once
+    /// (RFC 9260 section 7.2.4 items 2 and 4, split per path by CMT).
+    pub(crate) fn cut_windows(&mut self) {
+        for path in &mut self.paths {
+            path.lost_in_event = false;
+        }
+        let mut cut = [false; crate::path::MAX_PATHS];
+        for index in 0..self.lost.len() {
+            let Some(tsn) = self.lost.iter().nth(index) else { break };
+            let Some(chunk) = self.outstanding.get(tsn) else { continue };
+            let by_reports = chunk.state == ChunkState::Lost(LossCause::FastRetransmit);
+            let counts = self.profile.pending_losses_are_cut || by_reports;
+            let id = chunk.path;
+            if by_reports {
+                self.paths[id.index()].lost_in_event = true;
+            }
+            if counts && !cut[id.index()] && tsn > self.paths[id.index()].recovery_point {
+                cut[id.index()] = true;
+                self.cut_window(id);
+            }
+        }
+    }
+
+
+    fn cut_window(&mut self, id: PathId) {
+        // Samples of this round trip could mix a loss into the estimate.
+        self.paths[id.index()].measuring = None;
+        self.set_recovery_point(id);
+        self.tell(&Event::LossEvent { path: id, cause: LossCause::FastRetransmit });
+    }
+
+    fn set_recovery_point(&mut self, id: PathId) {
+        let highest = self.outstanding.highest_on(id).unwrap_or(0);
+        let path = &mut self.paths[id.index()];
+        let forgotten = self.profile.recovery_point == RecoveryPoint::HighestOutstandingUnlessLower
+            && highest < path.highest_recovery_point;
+        if forgotten {
+            path.recovery_point = 0;
+        } else {
+            path.highest_recovery_point = highest;
+            path.recovery_point = highest;
+        }
+        self.facts[id.index()].recovery_point = Some(path.recovery_point);
+    }
+
+    /// After a fast-retransmit event each path that lost something may send one packet whatever its window says.
+    pub(crate) fn grant_exemptions(&mut self, event: bool) {
+        for (path, facts) in self.paths.iter().zip(&mut self.facts) {
+            facts.exempt_packets = u32::from(event && path.lost_in_event);
+        }
+    }
+
+    /// T3 expired on a path (RFC 9260 section 6.3.3).
+    pub(crate) fn handle_t3(&mut self, id: PathId) {
+        let path = &mut self.paths[id.index()];
+        path.timers.t3 = None;
+        path.timers.idle = None;
+        path.measuring = None;
+        self.statistics.timeouts += 1;
+        self.tell(&Event::LossEvent { path: id, cause: LossCause::Timeout });
+        self.back_off(id);
+        if !self.probe_was_answered() {
+            self.count_error(id, false);
+        }
+        if self.is_closed() {
+            return;
+        }
+        self.mark_path_lost(id, LossCause::Timeout, false);
+        for path in &mut self.paths {
+            path.burst_used = 0;
+        }
+        let new_data = self.profile.timeout_opens_new_data;
+        self.open_turn(TurnCause::Timeout(id), new_data);
+        self.grant_exemptions(self.profile.exemption_outlives_event);
+        if matches!(self.facts[id.index()].state, PathState::PotentiallyFailed | PathState::Inactive) {
+            self.send_heartbeat(id);
+        }
+    }
+
+    /// Whether the only thing in flight is a probe of a closed window that the peer keeps answering: then its time-outs are
+    /// not errors (RFC 9260 section 6.1 A).
+    fn probe_was_answered(&mut self) -> bool {
+        match &mut self.probe {
+            Some(probe) => std::mem::take(&mut probe.answered),
+            None => false,
+        }
+    }
+
+    /// Marks what is outstanding on a path. `all` skips the loss policy's say.
+    pub(crate) fn mark_path_lost(&mut self, id: PathId, cause: LossCause, all: bool) {
+        let mut next = self.outstanding.first_unacked();
+        while let Some(tsn) = next {
+            next = self.outstanding.next_unacked(tsn);
+            let Some(missing) = self.missing(tsn).filter(|m| m.path == id) else { continue };
+            let view = crate::policy::View {
+                now: self.now,
+                profile: &self.profile,
+                paths: &self.facts,
+                association: &self.shared,
+            };
+            if all || self.policies.loss.timed_out(&missing, &view) {
+                self.mark_lost(tsn, cause);
+            }
+        }
+        if !self.facts[id.index()].in_flight.is_zero() && !all {
+            // What the policy spared is still in flight and needs its timer.
+            self.start_t3(id);
+        }
+    }
+}
+
+fn cause_text(cause: LossCause) -> &'static str {
+    match cause {
+        LossCause::FastRetransmit => "enough missing reports",
+        LossCause::Timeout => "T3 expired",
+    }
+}

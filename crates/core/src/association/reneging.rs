@@ -1,0 +1,111 @@
+//! What becomes of chunks that one SACK covered by a gap block and a later one does not.
+
+use crate::association::Association;
+use crate::profile::Reneging;
+use crate::send::ChunkState;
+
+impl Association {
+    /// Compares the present SACK's blocks with everything acknowledged by gap blocks before.
+    pub(crate) fn check_reneging(&mut self) {
+        match self.profile.reneging {
+            Reneging::AtOnceBelowHighest => self.take_back_below_highest(),
+            Reneging::AfterLongestRto => self.suspect_reneging(),
+        }
+    }
+
+    fn take_back_below_highest(&mut self) {
+        let Some(&(_, highest)) = self.scratch.blocks.last() else { return };
+        self.take_back_uncovered(highest);
+        let keep_from = highest + 1;
+        let beyond: arrayvec::ArrayVec<(u64, u64), 64> = self
+            .outstanding
+            .gap_acked()
+            .iter()
+            .filter(|&&(_, end)| end >= keep_from)
+            .map(|&(start, end)| (start.max(keep_from), end))
+            .take(64)
+            .collect();
+        let blocks = std::mem::take(&mut self.scratch.blocks);
+        self.outstanding.set_gap_acked(&blocks);
+        self.outstanding.add_gap_acked(&beyond);
+        self.scratch.blocks = blocks;
+    }
+
+    fn suspect_reneging(&mut self) {
+        let cumulative = self.outstanding.cumulative();
+        let blocks = std::mem::take(&mut self.scratch.blocks);
+        let all_covered = self
+            .outstanding
+            .gap_acked()
+            .iter()
+            .all(|&(start, end)| end <= cumulative || within(&blocks, start.max(cumulative + 1), end));
+        if all_covered {
+            self.timers.reneging = None;
+        } else if self.timers.reneging.is_none() {
+            let longest = self.facts.iter().map(|f| f.rto).max().unwrap_or_default();
+            self.timers.reneging = Some(self.now + longest);
+        }
+        self.outstanding.add_gap_acked(&blocks);
+        self.timers.latest_blocks.clear();
+        self.timers.latest_blocks.extend_from_slice(&blocks);
+        self.scratch.blocks = blocks;
+    }
+
+    /// No SACK has covered what was acknowledged before for too long: it is outstanding again.
+    pub(crate) fn believe_reneging(&mut self) {
+        self.timers.reneging = None;
+        self.scratch.blocks.clear();
+        let latest = std::mem::take(&mut self.timers.latest_blocks);
+        self.scratch.blocks.extend_from_slice(&latest);
+        self.timers.latest_blocks = latest;
+        self.take_back_uncovered(u64::MAX);
+        let blocks = std::mem::take(&mut self.scratch.blocks);
+        self.outstanding.set_gap_acked(&blocks);
+        self.scratch.blocks = blocks;
+        for index in 0..self.paths.len() {
+            if !self.facts[index].in_flight.is_zero() && self.paths[index].timers.t3.is_none() {
+                self.start_t3(crate::path::PathId::new(index));
+            }
+        }
+    }
+
+    fn take_back_uncovered(&mut self, highest: u64) {
+        let cumulative = self.outstanding.cumulative();
+        let mut index = 0;
+        while let Some(&(start, end)) = self.outstanding.gap_acked().get(index) {
+            for tsn in start.max(cumulative + 1)..=end.min(highest) {
+                if !within(&self.scratch.blocks, tsn, tsn) {
+                    self.take_back(tsn);
+                }
+            }
+            index += 1;
+        }
+    }
+
+    fn take_back(&mut self, tsn: u64) {
+        let Some(chunk) = self.outstanding.get(tsn).filter(|c| c.state == ChunkState::Acked) else { return };
+        let (path, bytes) = (chunk.path, chunk.bytes());
+        self.outstanding.unmark_acked(tsn);
+        self.flight_begins(path, bytes);
+        self.statistics.reneged += 1;
+    }
+}
+
+/// Whether one block of a sorted list of disjoint ones holds all of `start..=end`.
+fn within(blocks: &[(u64, u64)], start: u64, end: u64) -> bool {
+    let at = blocks.partition_point(|&(first, _)| first <= start);
+    at > 0 && blocks[at - 1].1 >= end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_within_exactly_if_one_block_holds_all_of_it() {
+        let blocks = [(3, 5), (8, 8)];
+        let hit: Vec<u64> = (1..10).filter(|&t| within(&blocks, t, t)).collect();
+        assert_eq!(hit, [3, 4, 5, 8]);
+        assert!(within(&blocks, 3, 5) && !within(&blocks, 3, 8) && !within(&[], 1, 1));
+    }
+}

@@ -1,0 +1,166 @@
+//! Sending lost chunks again, packet by packet, where the retransmission policy says.
+
+use anabranch_wire::PacketWriter;
+
+use crate::association::Association;
+use crate::path::PathId;
+use crate::policy::{Context, LossCause, LostChunk, Route, SendKind, SentTransmission, View};
+use crate::profile::{BurstArming, FirstFastRetransmission};
+use crate::send::{ChunkState, Transmission};
+use crate::trace::Decided;
+use crate::units::ChunkBytes;
+
+impl Association {
+    /// Builds the next packet of lost chunks; `None` when this opportunity has no more.
+    pub(crate) fn transmit_resend(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        while let Some(tsn) = self.next_to_resend() {
+            match self.route(tsn) {
+                Some(path) => return Some(self.resend_packet(path, tsn, buf)),
+                None => self.turn.resend_from = Some(tsn + 1),
+            }
+        }
+        None
+    }
+
+    fn next_to_resend(&mut self) -> Option<u64> {
+        let next = self.turn.resend_from.and_then(|from| self.lost.at_or_after(from));
+        if next.is_none() {
+            self.turn.resend_from = None;
+        }
+        next
+    }
+
+    fn route(&mut self, tsn: u64) -> Option<PathId> {
+        self.promote_if_none_active();
+        let chunk = self.outstanding.get(tsn)?;
+        let cause = match chunk.state {
+            ChunkState::Lost(cause) => cause,
+            _ => LossCause::Timeout,
+        };
+        let lost = LostChunk { tsn, bytes: chunk.bytes(), path: chunk.path, cause };
+        let view = View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let context = &mut Context { entropy: &mut self.policy_entropy };
+        let decision = self.policies.retransmit.route(&lost, &view, context);
+        let path = match decision.choice {
+            Route::Path(path) if self.facts.get(path.index()).is_some_and(|f| f.admits_retransmission()) => Some(path),
+            _ => None,
+        };
+        self.record(Decided::Retransmit(path), tsn, decision.reason, &decision.refused);
+        path
+    }
+
+    /// Fills one packet for `path` with lost chunks from `first` on.
+    fn resend_packet(&mut self, path: PathId, first: u64, buf: &mut Vec<u8>) -> PathId {
+        let header = self.header();
+        buf.resize(self.paths[path.index()].packet_bytes, 0);
+        let mut storage = std::mem::take(buf);
+        let mut writer = PacketWriter::new(&mut storage, header).expect("a path's packets hold 512 B and more");
+        self.bundle_control(path, &mut writer);
+        let mut next = Some(first);
+        while let Some(tsn) = next {
+            let Some(chunk) = self.outstanding.get_mut(tsn) else { break };
+            // RFC 9260 section 7.2.4 item 5; also what times out may not be fast-retransmitted afterwards.
+            chunk.recovered_before = true;
+            if writer.data(&super::outbound::data_repr(tsn, &chunk.draft), &chunk.draft.payload).is_err() {
+                break;
+            }
+            self.resend_chunk(path, tsn);
+            next = self.lost.at_or_after(tsn + 1);
+        }
+        let length = writer.finish();
+        storage.truncate(length);
+        *buf = storage;
+        self.turn.resend_from = next;
+        self.resent_packet(path);
+        path
+    }
+
+    fn resend_chunk(&mut self, path: PathId, tsn: u64) {
+        let Some(chunk) = self.outstanding.get_mut(tsn) else { return };
+        let (old, bytes) = (chunk.path, chunk.bytes());
+        chunk.state = ChunkState::InFlight;
+        self.lost.remove(tsn);
+        self.no_longer_lost(old, bytes);
+        if self.paths[old.index()].measuring == Some(tsn) {
+            self.paths[old.index()].measuring = None;
+        }
+        if old != path {
+            self.paths[old.index()].pseudo.search_again();
+        }
+        self.restart_t3_for_resend(old, path, tsn);
+        let transmission = self.new_transmission(path, bytes);
+        self.outstanding.add_transmission(tsn, transmission);
+        self.count_transmission(path, bytes);
+        self.statistics.retransmissions += 1;
+        let sent = SentTransmission { path, previous_path: Some(old), tsn, bytes, kind: SendKind::Retransmission };
+        self.tell(&crate::policy::Event::Sent(&sent));
+    }
+
+    /// RFC 9260 section 6.3.2 R1 and section 7.2.4 item 4: the timer follows the earliest chunk.
+    fn restart_t3_for_resend(&mut self, old: PathId, new: PathId, tsn: u64) {
+        let was_earliest = self.outstanding.earliest_on(old, tsn).is_none();
+        if was_earliest && !self.facts[old.index()].in_flight.is_zero() {
+            self.start_t3(old);
+        }
+        if self.outstanding.earliest_on(new, tsn).is_none() {
+            self.start_t3(new);
+        }
+    }
+
+    pub(crate) fn new_transmission(&self, path: PathId, bytes: ChunkBytes) -> Transmission {
+        Transmission {
+            path,
+            sent_at: self.now,
+            bytes,
+            delivered_before: self.facts[path.index()].delivered,
+            delivered_before_at: self.paths[path.index()].delivered_at,
+            in_flight: true,
+            previous: None,
+        }
+    }
+
+    /// The books of a transmission that leaves on `path`.
+    pub(crate) fn count_transmission(&mut self, path: PathId, bytes: ChunkBytes) {
+        self.flight_begins(path, bytes);
+        self.paths[path.index()].transmissions += 1;
+        self.facts[path.index()].sent += bytes;
+        self.shared.peer_window -= self.profile.window_cost(bytes.get() - 16, 1);
+    }
+
+    fn resent_packet(&mut self, path: PathId) {
+        self.data_packet_left(path);
+        let facts = &mut self.facts[path.index()];
+        if facts.exempt_packets > 0 {
+            facts.exempt_packets -= 1;
+            if facts.in_flight > facts.cwnd {
+                self.statistics.exempt_packets += 1;
+            }
+        }
+        let one_only = self.profile.first_fast_retransmission == FirstFastRetransmission::OnePacket;
+        if std::mem::take(&mut self.turn.after_loss_event) && one_only {
+            self.turn.resend_from = None;
+        }
+        if self.burst_is_spent(path) {
+            self.turn.resend_from = None;
+        }
+    }
+
+    /// Counts a retransmission packet against the burst limit. ns-2 tests after it has sent, so a fifth may leave.
+    fn burst_is_spent(&mut self, path: PathId) -> bool {
+        if !self.burst_armed {
+            return false;
+        }
+        let used = self.paths[path.index()].burst_used;
+        self.paths[path.index()].burst_used = used + 1;
+        match self.profile.burst_arming {
+            BurstArming::Always => used + 1 >= self.profile.max_burst,
+            BurstArming::AfterRecoveredLoss { disarms } => {
+                let spent = used >= self.profile.max_burst;
+                if spent && disarms {
+                    self.burst_armed = false;
+                }
+                spent
+            }
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! Processing a SACK: what it acknowledges, what it leaves missing, and what follows for windows and timers.
+//!
+//! One SACK is worked through in this order, which decides ties: acknowledgements in TSN order, missing reports and losses,
+//! window growth, T3, window cuts, retransmissions, new data.
+
+use anabranch_wire::{SackView as WireSack, Tsn};
+
+use crate::association::{Association, AssociationEvent, MAX_OUTSTANDING_CHUNKS};
+use crate::error::AbortReason;
+use crate::path::{MAX_PATHS, PathId};
+use crate::policy::{
+    AckedTransmission, Event, LossCause, Missing, PathAck, PathSack, ProofOfLife, SackDone, SackView, TurnCause,
+};
+use crate::profile::{BurstArming, T3Restart};
+use crate::send::ChunkState;
+use crate::stats::Discard;
+use crate::time::Rate;
+use crate::units::{ChunkBytes, WindowBytes};
+
+/// Reused from SACK to SACK, so that none allocates.
+#[derive(Debug, Default)]
+pub(crate) struct SackScratch {
+    /// Gap blocks as unwrapped inclusive intervals.
+    pub(super) blocks: Vec<(u64, u64)>,
+    acks: [PathAck; MAX_PATHS],
+    sacks: [PathSack; MAX_PATHS],
+    /// The path's earliest chunk has been seen in this walk.
+    earliest_seen: [bool; MAX_PATHS],
+    /// T3 is to be restarted.
+    restart_t3: [bool; MAX_PATHS],
+    /// Chunks that this SACK showed to be lost.
+    newly_lost: Vec<u64>,
+}
+
+impl SackScratch {
+    fn reset(&mut self) {
+        self.acks = [PathAck::default(); MAX_PATHS];
+        self.sacks = [PathSack::default(); MAX_PATHS];
+        self.earliest_seen = [false; MAX_PATHS];
+        self.restart_t3 = [false; MAX_PATHS];
+        self.newly_lost.clear();
+    }
+}
+
+impl Association {
+    /// Processes a SACK.
+    pub(crate) fn handle_sack(&mut self, sack: &WireSack<'_>) -> Result<(), Discard> {
+        self.statistics.sacks_received += 1;
+        let cumulative = sack.cum_tsn().unwrap_near(self.outstanding.cumulative());
+        if cumulative < self.outstanding.cumulative() {
+            // Overtaken by a later SACK: nothing in it is news (RFC 9260 section 6.2.1 D i).
+            self.statistics.sacks_ignored += 1;
+            return Ok(());
+        }
+        if cumulative >= self.outstanding.next_tsn() {
+            self.send_abort("SACK for a TSN that was never sent");
+            self.abort_with(AbortReason::Protocol("SACK for a TSN that was never sent"));
+            return Err(Discard::BadSack);
+        }
+        self.read_blocks(cumulative, sack);
+        let new_cumulative = cumulative > self.outstanding.cumulative();
+        self.begin_sack();
+        if new_cumulative {
+            self.association_errors = 0;
+            self.ack_cumulative(cumulative);
+            self.pop_acked(cumulative);
+        }
+        self.check_reneging();
+        self.ack_gaps();
+        self.note_duplicates(sack);
+        self.count_missing(cumulative, new_cumulative, sack.flags());
+        self.settle_windows(cumulative, new_cumulative);
+        self.settle_t3();
+        self.shared.peer_window_advertised = WindowBytes::new(u64::from(sack.a_rwnd()));
+        self.estimate_peer_window();
+        self.note_probe_answer(cumulative);
+        self.follow_up();
+        Ok(())
+    }
+
+    /// The cumulative TSN that a SHUTDOWN carries (RFC 9260 section 9.2); it says nothing about gaps or the window.
+    pub(crate) fn handle_shutdown_cumulative(&mut self, cumulative: Tsn) {
+        let cumulative = cumulative.unwrap_near(self.outstanding.cumulative());
+        if cumulative <= self.outstanding.cumulative() || cumulative >= self.outstanding.next_tsn() {
+            return;
+        }
+        self.begin_sack();
+        self.ack_cumulative(cumulative);
+        self.pop_acked(cumulative);
+        self.settle_windows(cumulative, true);
+        self.settle_t3();
+    }
+
+    fn read_blocks(&mut self, cumulative: u64, sack: &WireSack<'_>) {
+        let last = self.outstanding.next_tsn();
+        let blocks = &mut self.scratch.blocks;
+        blocks.clear();
+        for gap in sack.gaps() {
+            let (start, end) = (cumulative + u64::from(gap.start), cumulative + u64::from(gap.end));
+            // A block that is empty, touches the cumulative TSN or names what was never sent is not believed.
+            if gap.start >= 1 && start <= end && end < last {
+                blocks.push((start, end));
+            }
+            if blocks.len() > MAX_OUTSTANDING_CHUNKS {
+                break;
+            }
+        }
+        if !blocks.is_sorted() {
+            blocks.sort_unstable();
+        }
+        merge_overlaps(blocks);
+    }
+
+    fn begin_sack(&mut self) {
+        self.scratch.reset();
+        for (index, facts) in self.facts.iter().enumerate() {
+            self.scratch.acks[index].outstanding_at_start = facts.in_flight + facts.lost_unsent;
+            self.paths[index].burst_used = 0;
+        }
+    }
+
+    /// Credits every chunk up to `cumulative` that was not acknowledged before.
+    fn ack_cumulative(&mut self, cumulative: u64) {
+        while let Some(tsn) = self.outstanding.first_unacked().filter(|&t| t <= cumulative) {
+            self.see_earliest(tsn, true);
+            self.credit(tsn, true);
+        }
+    }
+
+    /// Releases chunks up to `cumulative`, all of them acknowledged by now.
+    fn pop_acked(&mut self, cumulative: u64) {
+        while self.outstanding.cumulative() < cumulative {
+            let tsn = self.outstanding.cumulative() + 1;
+            let paths = &mut self.paths;
+            let Some(chunk) = self.outstanding.pop(|path| paths[path.index()].transmissions -= 1) else { break };
+            if chunk.recovered_before {
+                // RFC 9260 section 7.2.4 lets a burst follow; the limit is armed from here on in some profiles.
+                self.burst_armed = true;
+            }
+            if self.profile.t3_restart == T3Restart::OwnEarliestOrCumulative {
+                let pseudo = &self.paths[chunk.path.index()].pseudo;
+                if pseudo.expected <= tsn || pseudo.expected_retransmitted <= tsn {
+                    self.scratch.restart_t3[chunk.path.index()] = true;
+                }
+            }
+        }
+        if self.wants_writable && self.send_buffer_free().is_none_or(|free| free > 0) {
+            self.wants_writable = false;
+            self.events.push_back(AssociationEvent::Writable);
+        }
+    }
+
+    /// Walks the unacknowledged chunks beside the gap blocks: searches for pseudo-cumulative TSNs, credits what is covered.
+    fn ack_gaps(&mut self) {
+        let mut next = self.outstanding.first_unacked();
+        for index in 0..self.scratch.blocks.len() {
+            let (start, end) = self.scratch.blocks[index];
+            while let Some(tsn) = next.filter(|&t| t <= end) {
+                next = self.outstanding.next_unacked(tsn);
+                self.search_pseudo(tsn);
+                self.see_earliest(tsn, tsn >= start);
+                if tsn >= start {
+                    self.credit(tsn, false);
+                }
+            }
+            if index + 1 == self.scratch.blocks.len()
+                && let Some(tsn) = next.filter(|&t| t == end + 1)
+            {
+                self.search_pseudo(tsn);
+            }
+        }
+    }
+
+    /// CUC version 2's searches (Iyengar 2006, as in ns-2): the first chunk of a path sent once, and the first sent again.
+    fn search_pseudo(&mut self, tsn: u64) {
+        let Some(chunk) = self.outstanding.get(tsn) else { return };
+        let pseudo = &mut self.paths[chunk.path.index()].pseudo;
+        if pseudo.find && chunk.transmissions == 1 {
+            pseudo.expected = tsn;
+            pseudo.find = false;
+        }
+        if pseudo.find_retransmitted && chunk.transmissions > 1 {
+            pseudo.expected_retransmitted = tsn;
+            pseudo.find_retransmitted = false;
+        }
+    }
+
+    /// RFC 9260 section 6.3.2 R3, per path: an ack of the path's earliest outstanding chunk restarts its T3.
+    fn see_earliest(&mut self, tsn: u64, acked: bool) {
+        let Some(chunk) = self.outstanding.get(tsn) else { return };
+        let path = chunk.path.index();
+        if !std::mem::replace(&mut self.scratch.earliest_seen[path], true) && acked {
+            self.scratch.restart_t3[path] = true;
+        }
+    }
+
+    /// Credits one chunk to its latest transmission: the rule by which copies are told apart.
+    fn credit(&mut self, tsn: u64, cumulative: bool) {
+        let Some(chunk) = self.outstanding.get(tsn) else { return };
+        let (path, bytes, once) = (chunk.path, chunk.bytes(), chunk.transmissions == 1);
+        let transmission = *self.outstanding.transmission(chunk.latest);
+        let timed_out = chunk.state == ChunkState::Lost(LossCause::Timeout);
+        if matches!(chunk.state, ChunkState::Lost(_)) {
+            // A lost chunk that was not lost after all: its bytes count as having been in flight until now.
+            self.lost.remove(tsn);
+            self.lost_unmarked(path, bytes);
+        } else {
+            self.end_other_flights(tsn, path);
+        }
+        self.outstanding.mark_acked(tsn);
+        self.note_ack(tsn, path, bytes, cumulative);
+        self.measure(tsn, path, once && !timed_out, once);
+        let sampled = self.deliver(path, bytes, &transmission);
+        let event = AckedTransmission { path, tsn, bytes, cumulative, sent_once: once, ..sampled };
+        self.tell(&Event::Acked(&event));
+        if !timed_out {
+            let proof = if once { ProofOfLife::Unambiguous } else { ProofOfLife::Ambiguous };
+            self.path_proved(path, proof);
+        }
+        self.association_errors = 0;
+    }
+
+    /// Ends the flights of a chunk's copies; the latest one's bytes stay in flight until growth has been decided.
+    fn end_other_flights(&mut self, tsn: u64, latest: PathId) {
+        let mut ended = arrayvec::ArrayVec::<(PathId, ChunkBytes), 16>::new();
+        self.outstanding.end_flights(tsn, |path, bytes| {
+            let _ = ended.try_push((path, bytes));
+        });
+        // The first one told is the latest.
+        for &(path, bytes) in ended.iter().skip(1) {
+            self.flight_ends(path, bytes);
+        }
+        debug_assert!(ended.first().is_none_or(|(p, _)| *p == latest));
+    }
+
+    fn note_ack(&mut self, tsn: u64, path: PathId, bytes: ChunkBytes, cumulative: bool) {
+        let pseudo = &mut self.paths[path.index()].pseudo;
+        let ack = &mut self.scratch.acks[path.index()];
+        let sack = &mut self.scratch.sacks[path.index()];
+        sack.lowest_newly_acked.get_or_insert(tsn);
+        if cumulative {
+            pseudo.search_again();
+            ack.new_pseudo_cumulative = true;
+            ack.cumulative += bytes;
+            sack.new_cumulative_ack = true;
+            self.highest_newly_acked = tsn;
+            return;
+        }
+        if tsn == pseudo.expected {
+            ack.new_pseudo_cumulative = true;
+            pseudo.find = true;
+        }
+        if tsn == pseudo.expected_retransmitted {
+            ack.new_pseudo_cumulative = true;
+            pseudo.find_retransmitted = true;
+        }
+        ack.gap += bytes;
+        if ack.new_pseudo_cumulative {
+            ack.gap_after_pseudo += bytes;
+        }
+        sack.new_gap_ack = true;
+        sack.highest_gap_acked = Some(tsn);
+        self.highest_newly_acked = self.highest_newly_acked.max(tsn);
+    }
+
+    /// Takes a round-trip sample if this chunk carried the path's measurement and nothing makes it ambiguous (Karn).
+    fn measure(&mut self, tsn: u64, path: PathId, usable: bool, once: bool) {
+        if self.paths[path.index()].measuring != Some(tsn) || !once {
+            return;
+        }
+        self.paths[path.index()].measuring = None;
+        if usable && let Some(chunk) = self.outstanding.get(tsn) {
+            let sent_at = self.outstanding.transmission(chunk.latest).sent_at;
+            self.take_rtt(path, self.now.since(sent_at), false);
+        }
+    }
+
+    /// Delivery accounting of the credited transmission (its rate sample is bytes delivered since it left).
+    fn deliver(
+        &mut self,
+        path: PathId,
+        bytes: ChunkBytes,
+        transmission: &crate::send::Transmission,
+    ) -> AckedTransmission {
+        let facts = &mut self.facts[path.index()];
+        facts.delivered += bytes;
+        let internals = &mut self.paths[path.index()];
+        internals.delivered_at = self.now;
+        let elapsed = self.now.since(transmission.delivered_before_at.min(transmission.sent_at));
+        if !elapsed.is_zero() {
+            let delivered = (facts.delivered - transmission.delivered_before).get();
+            facts.delivery_rate = Some(Rate::from_bps((delivered as f64 * 8.0 / elapsed.as_secs_f64()) as u64));
+        }
+        AckedTransmission {
+            path,
+            tsn: 0,
+            bytes,
+            sent_at: transmission.sent_at,
+            delivered_before: transmission.delivered_before,
+            delivered_before_at: transmission.delivered_before_at,
+            sent_once: false,
+            cumulative: false,
+        }
+    }
+
+    fn note_duplicates(&mut self, sack: &WireSack<'_>) {
+        for duplicate in sack.dups() {
+            self.statistics.duplicates_reported += 1;
+            let tsn = Tsn::unwrap_near(duplicate, self.outstanding.cumulative());
+            if let Some(path) = self.outstanding.get(tsn).map(|c| c.path) {
+                self.tell(&Event::Spurious { path, tsn });
+            }
+        }
+    }
+
+    /// Asks the loss policy about every hole below the highest TSN that this SACK, or an earlier one, newly acked.
+    fn count_missing(&mut self, cumulative: u64, new_cumulative: bool, flags: u8) {
+        let sacks = self.scratch.sacks;
+        let view = SackView {
+            paths: &sacks[..self.facts.len()],
+            cumulative,
+            highest_newly_acked: self.highest_newly_acked,
+            new_cumulative,
+            flags,
+        };
+        let mut next = self.outstanding.first_unacked();
+        while let Some(tsn) = next.filter(|&t| t < self.highest_newly_acked) {
+            next = self.outstanding.next_unacked(tsn);
+            let Some(missing) = self.missing(tsn) else { continue };
+            let policies = &mut self.policies;
+            let facts = crate::policy::View {
+                now: self.now,
+                profile: &self.profile,
+                paths: &self.facts,
+                association: &self.shared,
+            };
+            let verdict = policies.loss.missing(&missing, &view, &facts);
+            if let Some(chunk) = self.outstanding.get_mut(tsn) {
+                chunk.reports += verdict.reports;
+            }
+            if verdict.lost {
+                self.scratch.newly_lost.push(tsn);
+            }
+        }
+        for index in 0..self.scratch.newly_lost.len() {
+            self.mark_lost(self.scratch.newly_lost[index], LossCause::FastRetransmit);
+        }
+    }
+
+    pub(crate) fn missing(&self, tsn: u64) -> Option<Missing> {
+        let chunk = self.outstanding.get(tsn)?;
+        Some(Missing {
+            tsn,
+            path: chunk.path,
+            sent_at: self.outstanding.transmission(chunk.latest).sent_at,
+            transmissions: chunk.transmissions,
+            reports: chunk.reports,
+            recovered_before: chunk.recovered_before,
+        })
+    }
+
+    /// Window growth is decided with what was outstanding before this SACK; then the acknowledged bytes leave the flight.
+    fn settle_windows(&mut self, cumulative: u64, new_cumulative: bool) {
+        for (index, facts) in self.facts.iter_mut().enumerate() {
+            let ack = &mut self.scratch.acks[index];
+            ack.in_flight_before = facts.in_flight;
+            ack.in_flight_after = facts.in_flight - ack.newly_acked();
+            if facts.recovery_point.is_some_and(|point| cumulative >= point) {
+                facts.recovery_point = None;
+            }
+        }
+        let acks = self.scratch.acks;
+        let done = SackDone { paths: &acks[..self.facts.len()], new_cumulative, cumulative };
+        self.tell(&Event::SackDone(&done));
+        for (index, ack) in acks.iter().enumerate().take(self.facts.len()) {
+            self.facts[index].in_flight = ack.in_flight_after;
+        }
+    }
+
+    /// RFC 9260 section 6.3.2 R2 and R3.
+    fn settle_t3(&mut self) {
+        for index in 0..self.paths.len() {
+            let id = PathId::new(index);
+            if self.facts[index].in_flight.is_zero() {
+                self.paths[index].timers.t3 = None;
+            } else if self.scratch.restart_t3[index] || self.paths[index].timers.t3.is_none() {
+                self.start_t3(id);
+            }
+        }
+    }
+
+    pub(crate) fn estimate_peer_window(&mut self) {
+        let advertised = self.shared.peer_window_advertised;
+        self.shared.peer_window = advertised - self.window_outstanding();
+    }
+
+    fn note_probe_answer(&mut self, cumulative: u64) {
+        if let Some(probe) = &mut self.probe {
+            probe.answered = true;
+            if cumulative >= probe.tsn {
+                self.probe = None;
+            }
+        }
+    }
+
+    /// Cuts, retransmissions and new data.
+    fn follow_up(&mut self) {
+        let lost_something = !self.scratch.newly_lost.is_empty();
+        if lost_something {
+            self.statistics.fast_retransmit_events += 1;
+            self.cut_windows();
+        }
+        if matches!(self.profile.burst_arming, BurstArming::Always) {
+            self.burst_armed = true;
+        }
+        self.open_turn(TurnCause::Sack, true);
+        self.turn.after_loss_event = lost_something;
+        self.grant_exemptions(lost_something);
+        self.advance_shutdown();
+    }
+}
+
+/// Joins overlapping and touching intervals of a sorted list.
+fn merge_overlaps(blocks: &mut Vec<(u64, u64)>) {
+    blocks.dedup_by(|next, kept| {
+        let joins = next.0 <= kept.1 + 1;
+        if joins {
+            kept.1 = kept.1.max(next.1);
+        }
+        joins
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_and_touching_blocks_become_one() {
+        let mut blocks = vec![(3, 4), (5, 6), (6, 9), (11, 12)];
+        merge_overlaps(&mut blocks);
+        assert_eq!(blocks, [(3, 9), (11, 12)]);
+    }
+}

@@ -1,0 +1,142 @@
+//! Acknowledging: when, on which path, and what the SACK says.
+
+use anabranch_wire::{GapBlock, PacketWriter, SACK_HEADER_LEN, SackRepr, Tsn};
+
+use crate::association::Association;
+use crate::association::inbound::PacketData;
+use crate::path::PathId;
+use crate::policy::{AckTiming, Arrival, View};
+use crate::time::Time;
+use crate::units::WindowBytes;
+
+/// What is known about the acknowledgement that is owed.
+#[derive(Debug, Default)]
+pub(crate) struct AckState {
+    /// Packets with DATA since the last SACK.
+    packets: u32,
+    /// When it is due at the latest.
+    pub(crate) deadline: Option<Time>,
+    /// It is due now.
+    due: bool,
+    /// The delayed-ack timer made it due.
+    by_timer: bool,
+    /// The path on which the latest DATA came: the SACK goes back there (RFC 9260 section 6.4).
+    path: Option<PathId>,
+    /// The window in the last SACK.
+    advertised: Option<WindowBytes>,
+    any_before: bool,
+}
+
+impl Association {
+    pub(crate) fn consider_ack(&mut self, source: PathId, packet: PacketData) {
+        self.ack.path = Some(source);
+        self.ack.packets += 1;
+        let first = !std::mem::replace(&mut self.ack.any_before, true);
+        let arrival = Arrival {
+            packets: self.ack.packets,
+            gap: self.receiver.as_ref().is_some_and(|r| r.tracker.has_gaps()),
+            duplicate: packet.duplicate,
+            immediate: packet.immediate,
+            first: first && self.profile.first_data_acked_at_once,
+        };
+        let view = View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let timing = self.policies.ack.timing(&arrival, &view).choice;
+        if packet.dropped && self.profile.drop_suppresses_sack {
+            return;
+        }
+        match timing {
+            _ if packet.dropped => self.acknowledge_now(),
+            AckTiming::Now => self.acknowledge_now(),
+            AckTiming::Within(delay) => {
+                self.ack.deadline.get_or_insert(self.now + delay);
+            }
+        }
+    }
+
+    pub(crate) fn acknowledge_now(&mut self) {
+        self.ack.due = true;
+    }
+
+    pub(crate) fn ack_timer_expired(&mut self) {
+        self.ack.deadline = None;
+        self.ack.due = true;
+        self.ack.by_timer = true;
+    }
+
+    /// A SACK in a packet of its own.
+    pub(crate) fn transmit_sack(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        if !self.ack.due || self.receiver.is_none() {
+            return None;
+        }
+        let path = self.control_path(self.ack.path);
+        buf.resize(self.paths[path.index()].packet_bytes, 0);
+        let mut writer = PacketWriter::new(buf, self.header()).ok()?;
+        self.write_sack(&mut writer);
+        let length = writer.finish();
+        buf.truncate(length);
+        Some(path)
+    }
+
+    /// Puts a SACK that is owed in front of DATA for the same path, where the profile allows it.
+    pub(crate) fn bundle_control(&mut self, path: PathId, writer: &mut PacketWriter<'_>) {
+        let owed = self.ack.due || self.ack.packets > 0;
+        if self.profile.bundle_control && owed && self.ack.path == Some(path) && self.receiver.is_some() {
+            self.write_sack(writer);
+        }
+    }
+
+    fn write_sack(&mut self, writer: &mut PacketWriter<'_>) {
+        let a_rwnd = self.advertised_window();
+        let by_timer = self.ack.by_timer;
+        let flags = self.policies.ack.flags(self.ack.packets, by_timer, &self.profile);
+        let Some(receiver) = self.receiver.as_mut() else { return };
+        // Lowest blocks first: the sender learns what holds the cumulative TSN back even if the rest does not fit.
+        let room = (writer.remaining().saturating_sub(SACK_HEADER_LEN) / 4).min(usize::from(u16::MAX));
+        let gaps = receiver.tracker.gap_blocks().take(room).map(|(start, end)| GapBlock { start, end });
+        let duplicates_room = room - receiver.tracker.gap_blocks().len().min(room);
+        let duplicates = receiver.tracker.duplicates().iter().take(duplicates_room);
+        let repr = SackRepr {
+            cum_tsn: Tsn::from_unwrapped(receiver.tracker.cumulative()),
+            a_rwnd: u32::try_from(a_rwnd.get()).unwrap_or(u32::MAX),
+            flags,
+        };
+        if writer.sack(&repr, gaps, duplicates.map(|&t| Tsn::from_unwrapped(t))).is_err() {
+            return;
+        }
+        receiver.tracker.clear_duplicates();
+        self.statistics.sacks_sent += 1;
+        self.ack.advertised = Some(a_rwnd);
+        self.ack.packets = 0;
+        self.ack.deadline = None;
+        self.ack.due = false;
+        self.ack.by_timer = false;
+    }
+
+    /// The window to advertise: the free buffer, or nothing while that is less than would be worth sending
+    /// (RFC 9260 section 6.2, RFC 1122 section 4.2.3.3).
+    pub(crate) fn advertised_window(&self) -> WindowBytes {
+        let Some(receiver) = &self.receiver else { return WindowBytes::new(self.config.recv_buffer_bytes) };
+        let free = receiver.free(&self.profile);
+        if self.profile.silly_window_avoidance && free < self.window_worth_opening() {
+            return WindowBytes::ZERO;
+        }
+        free
+    }
+
+    fn window_worth_opening(&self) -> WindowBytes {
+        self.window_cost_of_packet().min(WindowBytes::new(self.config.recv_buffer_bytes / 2))
+    }
+
+    /// The application has read: a window that was too small for a packet and no longer is, is announced.
+    pub(crate) fn consider_window_update(&mut self) {
+        if !self.profile.silly_window_avoidance {
+            return;
+        }
+        let worth = self.window_worth_opening();
+        let was_closed = self.ack.advertised.is_some_and(|w| w < worth.times(2));
+        let opened = self.advertised_window() >= worth.times(2).min(WindowBytes::new(self.config.recv_buffer_bytes));
+        if was_closed && opened && !self.is_closed() {
+            self.acknowledge_now();
+        }
+    }
+}

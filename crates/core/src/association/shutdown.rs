@@ -1,0 +1,153 @@
+//! Ending in good order (RFC 9260 section 9.2) and otherwise (section 9.1).
+
+use anabranch_wire::Tsn;
+
+use crate::association::control::Control;
+use crate::association::{Association, AssociationEvent, State};
+use crate::error::AbortReason;
+use crate::time::Time;
+
+impl Association {
+    /// Ends the association once everything queued has been delivered. Calls after the first do nothing.
+    pub fn shutdown(&mut self, now: Time) {
+        self.clock(now);
+        match self.state {
+            State::CookieWait { .. } | State::CookieEchoed { .. } => {
+                self.control.clear();
+                self.become_closed(AssociationEvent::Closed);
+            }
+            State::Established => {
+                self.state = State::ShutdownPending;
+                self.open_turn(crate::policy::TurnCause::Application, true);
+                self.advance_shutdown();
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the association at once; what was not delivered is lost.
+    pub fn abort(&mut self, now: Time) {
+        self.clock(now);
+        if self.is_closed() {
+            return;
+        }
+        if matches!(self.state, State::CookieWait { .. }) {
+            // The peer knows nothing yet.
+            self.control.clear();
+        } else {
+            self.send_abort("");
+        }
+        self.abort_with(AbortReason::ByApplication);
+    }
+
+    fn all_sent_and_acked(&self) -> bool {
+        self.queue.is_empty() && self.outstanding.is_empty()
+    }
+
+    /// Moves on if all data is through.
+    pub(crate) fn advance_shutdown(&mut self) {
+        if !self.all_sent_and_acked() {
+            return;
+        }
+        match self.state {
+            State::ShutdownPending => {
+                self.state = State::ShutdownSent { tries: 0 };
+                // RFC 9260 section 9.2: five times RTO.Max is as long as it may take.
+                self.timers.t5 = Some(self.now + self.profile.rto_max.times(5));
+                self.send_shutdown();
+            }
+            State::ShutdownReceived => {
+                self.state = State::ShutdownAckSent { tries: 0 };
+                self.send_shutdown_ack();
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn send_shutdown(&mut self) {
+        let path = self.control_path(None);
+        self.start_t2(path);
+        self.control.retain(|c| !matches!(c, Control::Shutdown { .. }));
+        self.control.push_back(Control::Shutdown { path });
+    }
+
+    fn send_shutdown_ack(&mut self) {
+        let path = self.control_path(None);
+        self.start_t2(path);
+        self.control.retain(|c| !matches!(c, Control::ShutdownAck { .. }));
+        self.control.push_back(Control::ShutdownAck { path });
+    }
+
+    fn start_t2(&mut self, path: crate::path::PathId) {
+        self.timers.t2 = Some(self.now + self.facts[path.index()].rto);
+    }
+
+    /// T2-shutdown: again, elsewhere if possible, until the peer is given up.
+    pub(crate) fn handle_t2(&mut self) {
+        let limit = self.profile.association_max_retrans;
+        let (tries, ack) = match &mut self.state {
+            State::ShutdownSent { tries } => (tries, false),
+            State::ShutdownAckSent { tries } => (tries, true),
+            _ => return,
+        };
+        *tries += 1;
+        let tries = *tries;
+        if tries > limit {
+            self.abort_with(AbortReason::PeerUnreachable);
+            return;
+        }
+        let mut path = self.control_path(None);
+        self.back_off(path);
+        if tries % 2 == 1 {
+            path = self.alternate_path(path);
+        }
+        self.start_t2(path);
+        self.control.push_back(if ack { Control::ShutdownAck { path } } else { Control::Shutdown { path } });
+    }
+
+    /// SHUTDOWN from the peer; it also acknowledges cumulatively.
+    pub(crate) fn handle_shutdown(&mut self, cumulative: Tsn) {
+        match self.state {
+            State::Established | State::ShutdownPending => {
+                self.state = State::ShutdownReceived;
+                self.events.push_back(AssociationEvent::ShutdownReceived);
+            }
+            State::ShutdownReceived => {}
+            State::ShutdownSent { .. } => {
+                // Both sides at once: RFC 9260 section 9.2.
+                self.state = State::ShutdownAckSent { tries: 0 };
+                self.send_shutdown_ack();
+                return;
+            }
+            State::ShutdownAckSent { .. } => {
+                self.send_shutdown_ack();
+                return;
+            }
+            _ => return,
+        }
+        self.handle_shutdown_cumulative(cumulative);
+        self.advance_shutdown();
+        self.open_turn(crate::policy::TurnCause::Sack, true);
+    }
+
+    pub(crate) fn handle_shutdown_ack(&mut self) {
+        if matches!(self.state, State::ShutdownSent { .. } | State::ShutdownAckSent { .. }) {
+            let path = self.control_path(None);
+            self.control.clear();
+            self.become_closed(AssociationEvent::Closed);
+            self.control.push_back(Control::ShutdownComplete { path });
+        }
+    }
+
+    pub(crate) fn handle_shutdown_complete(&mut self) {
+        if matches!(self.state, State::ShutdownAckSent { .. }) {
+            self.control.clear();
+            self.become_closed(AssociationEvent::Closed);
+        }
+    }
+
+    pub(crate) fn handle_peer_abort(&mut self) {
+        self.control.clear();
+        self.abort_with(AbortReason::ByPeer);
+    }
+}

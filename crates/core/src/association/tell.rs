@@ -1,0 +1,94 @@
+//! Telling the policies, and taking over what they keep.
+
+use crate::association::Association;
+use crate::path::PathId;
+use crate::policy::{Context, Event, Reason, Refused, View};
+use crate::time::Time;
+use crate::trace::{Decided, TraceEvent};
+use crate::units::WindowBytes;
+
+impl Association {
+    /// Tells every slot of an event, estimators first and congestion control second, so that the others see their figures.
+    pub(crate) fn tell(&mut self, event: &Event<'_>) {
+        self.refresh_shared();
+        let view = View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let context = &mut Context { entropy: &mut self.policy_entropy };
+        let policies = &mut self.policies;
+        policies.estimator.on_event(event, &view, context);
+        policies.congestion.on_event(event, &view, context);
+        policies.scheduler.on_event(event, &view, context);
+        policies.loss.on_event(event, &view, context);
+        policies.retransmit.on_event(event, &view, context);
+        policies.ack.on_event(event, &view, context);
+        policies.buffer.on_event(event, &view, context);
+        policies.failover.on_event(event, &view, context);
+        if !matches!(event, Event::Sent(_) | Event::TurnBegins(_) | Event::Blocked { .. }) {
+            self.adopt_windows();
+        }
+    }
+
+    fn adopt_windows(&mut self) {
+        for index in 0..self.facts.len() {
+            let id = PathId::new(index);
+            let window = self.policies.congestion.window(id);
+            let estimates = self.policies.estimator.estimates(id);
+            let facts = &mut self.facts[index];
+            facts.partial_bytes_acked = window.partial_bytes_acked;
+            facts.estimates = estimates;
+            if facts.cwnd == window.cwnd && facts.ssthresh == window.ssthresh {
+                continue;
+            }
+            facts.cwnd = window.cwnd;
+            facts.ssthresh = window.ssthresh;
+            let reason = self.policies.congestion.last_reason(id);
+            let decided = Decided::Window {
+                path: id,
+                cwnd_bytes: window.cwnd.get(),
+                ssthresh_bytes: window.ssthresh.get(),
+            };
+            self.record(decided, 0, reason, &Refused::new());
+        }
+    }
+
+    pub(crate) fn refresh_shared(&mut self) {
+        self.shared.queued_bytes = self.queue.bytes();
+        self.shared.send_buffer_free = self.send_buffer_free();
+        self.shared.cumulative_tsn = self.outstanding.cumulative();
+        self.shared.head_of_line = self.outstanding.first_unacked().and_then(|tsn| {
+            self.outstanding.get(tsn).map(|chunk| crate::policy::HeadOfLine { tsn, path: chunk.path })
+        });
+    }
+
+    /// What all outstanding chunks cost of the peer's window.
+    pub(crate) fn window_outstanding(&self) -> WindowBytes {
+        if self.profile.lost_counts_until_resent {
+            self.window_in_flight + self.window_lost
+        } else {
+            self.window_in_flight
+        }
+    }
+
+    pub(crate) fn record(&mut self, decided: Decided, tsn: u64, reason: Reason, refused: &Refused) {
+        if self.config.trace {
+            let event = TraceEvent { at: self.now, decided, tsn, reason, refused: refused.clone() };
+            self.trace.push_back(event);
+        }
+    }
+
+    pub(crate) fn policy_deadline(&self) -> Option<Time> {
+        let p = &self.policies;
+        [
+            p.estimator.deadline(),
+            p.congestion.deadline(),
+            p.scheduler.deadline(),
+            p.loss.deadline(),
+            p.retransmit.deadline(),
+            p.ack.deadline(),
+            p.buffer.deadline(),
+            p.failover.deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+}

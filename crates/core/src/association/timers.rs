@@ -1,0 +1,128 @@
+//! Deadlines, and what happens when they pass.
+
+use crate::association::{Association, State};
+use crate::path::PathId;
+use crate::policy::{Event, Reason, StateCause, TurnCause};
+use crate::path::PathState;
+use crate::time::{Span, Time};
+
+/// The association's own timers; the paths have theirs.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    /// T1-init or T1-cookie.
+    pub(crate) t1: Option<Time>,
+    /// T2-shutdown.
+    pub(crate) t2: Option<Time>,
+    /// T5-shutdown-guard.
+    pub(crate) t5: Option<Time>,
+    /// Delayed acknowledgement, a copy of the one in the ack state.
+    pub(crate) ack: Option<Time>,
+    /// When uncovered gap acknowledgements are taken as reneging.
+    pub(crate) reneging: Option<Time>,
+    /// What the latest SACK covered, for that moment.
+    pub(crate) latest_blocks: Vec<(u64, u64)>,
+}
+
+impl Timers {
+    pub(crate) fn next(&self) -> Option<Time> {
+        [self.t1, self.t2, self.t5, self.ack, self.reneging].into_iter().flatten().min()
+    }
+}
+
+fn due(timer: &mut Option<Time>, now: Time) -> bool {
+    timer.take_if(|at| *at <= now).is_some()
+}
+
+impl Association {
+    /// Runs everything that is due.
+    pub(crate) fn handle_timeout(&mut self) {
+        let now = self.now;
+        if due(&mut self.timers.t1, now) {
+            self.handle_t1();
+        }
+        if due(&mut self.timers.t2, now) {
+            self.handle_t2();
+        }
+        if due(&mut self.timers.t5, now) {
+            self.send_abort("shutdown took too long");
+            self.abort_with(crate::error::AbortReason::PeerUnreachable);
+        }
+        if self.ack.deadline.is_some_and(|at| at <= now) {
+            self.ack_timer_expired();
+        }
+        if due(&mut self.timers.reneging, now) {
+            self.believe_reneging();
+        }
+        for index in 0..self.paths.len() {
+            self.handle_path_timers(PathId::new(index));
+        }
+        if self.policy_deadline().is_some_and(|at| at <= now) {
+            self.tell(&Event::Deadline);
+            self.open_turn(TurnCause::Policy, true);
+        }
+        self.mirror_ack_deadline();
+    }
+
+    fn handle_path_timers(&mut self, id: PathId) {
+        let now = self.now;
+        if self.is_closed() || self.paths[id.index()].removed {
+            return;
+        }
+        if due(&mut self.paths[id.index()].timers.t3, now) {
+            self.handle_t3(id);
+        }
+        if due(&mut self.paths[id.index()].timers.heartbeat_timeout, now) {
+            self.heartbeat_unanswered(id);
+        }
+        if due(&mut self.paths[id.index()].timers.heartbeat, now) {
+            self.heartbeat_due(id);
+        }
+        if due(&mut self.paths[id.index()].timers.idle, now) {
+            self.path_idle(id);
+        }
+    }
+
+    /// A path has sent nothing for an RTO: its window may decay, again after another RTO.
+    fn path_idle(&mut self, id: PathId) {
+        let rto = self.facts[id.index()].rto;
+        self.paths[id.index()].timers.idle = Some(self.now + rto);
+        self.tell(&Event::Idle(id));
+    }
+
+    pub(crate) fn mirror_ack_deadline(&mut self) {
+        self.timers.ack = self.ack.deadline;
+    }
+
+    /// An error on a path: T3 expired or a HEARTBEAT went unanswered (RFC 9260 sections 8.1 and 8.2).
+    pub(crate) fn count_error(&mut self, id: PathId, by_heartbeat: bool) {
+        self.facts[id.index()].error_count += 1;
+        let before = self.facts[id.index()].state;
+        if matches!(before, PathState::Active | PathState::PotentiallyFailed) {
+            self.association_errors += 1;
+        }
+        self.refresh_shared();
+        let view =
+            crate::policy::View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let decision = self.policies.failover.on_error(id, by_heartbeat, &view);
+        self.set_state(id, decision.choice, StateCause::Errors(decision.reason));
+        if self.association_errors > self.profile.association_max_retrans {
+            self.abort_with(crate::error::AbortReason::PeerUnreachable);
+        }
+    }
+
+    /// A path whose data has met silence for the configured time has failed, whatever its error counter says.
+    pub(crate) fn fail_silent_path(&mut self, id: PathId, silent: Span) {
+        let reason = Reason::figure("silent for too long", "silence_ms", silent.as_millis_f64());
+        self.set_state(id, PathState::Inactive, StateCause::Errors(reason));
+    }
+
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        matches!(
+            self.state,
+            State::ShutdownPending
+                | State::ShutdownSent { .. }
+                | State::ShutdownReceived
+                | State::ShutdownAckSent { .. }
+        )
+    }
+}

@@ -1,0 +1,45 @@
+//! A send opportunity: what opened it and how far it has come.
+//!
+//! Packets are drained one at a time, and the driver may call anything between two of them. So the walk over lost chunks is a
+//! position in TSN space, not an iterator, and stays right whatever happens meanwhile.
+
+use crate::policy::TurnCause;
+
+/// The state of the present send opportunity.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// The policies have been told of it.
+    pub(crate) announced: bool,
+    pub(crate) cause: TurnCause,
+    /// Lost chunks from this TSN on are still to be offered to the retransmission policy.
+    pub(crate) resend_from: Option<u64>,
+    /// New data is still to be offered to the scheduler.
+    pub(crate) new_data: bool,
+    /// A fast-retransmit event opened it, and its first packet has not left.
+    pub(crate) after_loss_event: bool,
+}
+
+impl Turn {
+    /// No opportunity is open.
+    pub(crate) fn closed() -> Self {
+        Turn {
+            announced: true,
+            cause: TurnCause::Application,
+            resend_from: None,
+            new_data: false,
+            after_loss_event: false,
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.resend_from.is_some() || self.new_data
+    }
+
+    /// Opens one, or extends the one that is open.
+    pub(crate) fn open(&mut self, cause: TurnCause, new_data: bool) {
+        self.announced = false;
+        self.cause = cause;
+        self.resend_from = Some(0);
+        self.new_data |= new_data;
+    }
+}

@@ -1,0 +1,101 @@
+//! What an endpoint and its associations are configured with.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::policy::Scheme;
+use crate::profile::Profile;
+
+/// How packets are carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encapsulation {
+    /// Directly on IP, as protocol 132.
+    None,
+    /// In UDP datagrams (RFC 6951).
+    Udp {
+        /// Our UDP port.
+        local_port: u16,
+        /// The peer's, until it is learned.
+        remote_port: u16,
+    },
+}
+
+impl Encapsulation {
+    /// Bytes that encapsulation adds to every packet.
+    pub const fn header_bytes(self) -> usize {
+        match self {
+            Encapsulation::None => 0,
+            Encapsulation::Udp { .. } => 8,
+        }
+    }
+}
+
+/// What an association is configured with.
+#[derive(Clone)]
+pub struct AssociationConfig {
+    /// The scheme that steers it.
+    pub scheme: Arc<dyn Scheme>,
+    /// The rules around it.
+    pub profile: Profile,
+    /// Receive buffer in bytes, in the unit of the profile's window.
+    pub recv_buffer_bytes: u64,
+    /// Send buffer in user bytes; `None` is unlimited.
+    pub send_buffer_bytes: Option<u64>,
+    /// IP packet size of every path.
+    pub mtu_bytes: usize,
+    /// Streams in each direction.
+    pub streams: u16,
+    /// The first SSN of every stream. Only tests set it to anything but zero.
+    pub first_ssn: u16,
+    /// The initial TSN; drawn at random if `None`. Only tests set it.
+    pub initial_tsn: Option<u32>,
+    /// Whether decisions are recorded for [`Association::poll_trace`](crate::Association::poll_trace).
+    pub trace: bool,
+    /// A path fails when nothing it carried was acknowledged for this long although something was outstanding; `None` leaves
+    /// it to the error counter alone.
+    pub path_silence_limit: Option<crate::time::Span>,
+}
+
+impl AssociationConfig {
+    /// A scheme and a profile with 64 KiB of receive buffer, an unlimited send buffer, 1500-byte packets and one stream.
+    pub fn new(scheme: Arc<dyn Scheme>, profile: Profile) -> Self {
+        AssociationConfig {
+            scheme,
+            profile,
+            recv_buffer_bytes: 65_536,
+            send_buffer_bytes: None,
+            mtu_bytes: 1500,
+            streams: 1,
+            first_ssn: 0,
+            initial_tsn: None,
+            trace: false,
+            path_silence_limit: None,
+        }
+    }
+}
+
+impl fmt::Debug for AssociationConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AssociationConfig")
+            .field("profile", &self.profile.name)
+            .field("recv_buffer_bytes", &self.recv_buffer_bytes)
+            .field("mtu_bytes", &self.mtu_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What an endpoint is configured with.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Our SCTP port.
+    pub port: u16,
+    /// Our addresses, in the order in which they are listed to peers.
+    pub addresses: Vec<IpAddr>,
+    /// How packets are carried.
+    pub encapsulation: Encapsulation,
+    /// The configuration of associations that peers open; `None` refuses them.
+    pub accept: Option<AssociationConfig>,
+    /// The most associations at a time.
+    pub max_associations: usize,
+}

@@ -1,0 +1,509 @@
+//! The State Cookie: an association that costs no memory until the peer has proved its address (RFC 9260 section 5.1.3).
+//!
+//! The endpoint that answers an INIT keeps nothing. What it needs later travels to the peer inside the INIT ACK and
+//! comes back in the COOKIE ECHO, under a message authentication code that only this endpoint can compute. The code
+//! (HMAC-SHA256) covers every byte of the cookie, so a cookie either comes back as it was sent or is refused.
+
+use crate::entropy::Entropy;
+use crate::time::{Span, Time};
+use arrayvec::ArrayVec;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use std::fmt;
+use std::net::IpAddr;
+use thiserror::Error;
+
+/// First byte of a cookie, and the reason why a cookie of another layout is refused rather than misread.
+const LAYOUT: u8 = 1;
+/// Bytes of HMAC-SHA256 at the end of a cookie.
+const MAC_LEN: usize = 32;
+/// How many of the addresses listed in an INIT a cookie has room for.
+pub(crate) const MAX_PEER_ADDRESSES: usize = 8;
+
+/// What the endpoint must remember between its INIT ACK and the peer's COOKIE ECHO.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CookieBody {
+    /// The Verification Tag that the peer puts on packets to this endpoint.
+    pub(crate) local_tag: u32,
+    /// The Verification Tag that this endpoint puts on packets to the peer.
+    pub(crate) peer_tag: u32,
+    /// The first TSN that this endpoint will send.
+    pub(crate) local_initial_tsn: u32,
+    /// The first TSN that the peer will send.
+    pub(crate) peer_initial_tsn: u32,
+    /// The receive window that the peer's INIT advertised.
+    pub(crate) peer_a_rwnd: u32,
+    /// The SCTP port of this endpoint.
+    pub(crate) local_port: u16,
+    /// The SCTP port of the peer.
+    pub(crate) peer_port: u16,
+    /// How many streams this endpoint may send on, after the negotiation.
+    pub(crate) outbound_streams: u16,
+    /// How many streams the peer may send on, after the negotiation.
+    pub(crate) inbound_streams: u16,
+    /// The Tie-Tags of an association that already existed, local then peer; zeros if there was none
+    /// (RFC 9260 section 5.2.2).
+    pub(crate) tie_tags: (u32, u32),
+    /// The address to which the INIT was sent.
+    pub(crate) local_address: IpAddr,
+    /// The address from which the INIT came.
+    pub(crate) peer_address: IpAddr,
+    /// The UDP port from which the INIT came, if it was encapsulated (RFC 6951).
+    pub(crate) peer_udp_port: Option<u16>,
+    /// The addresses that the INIT listed.
+    pub(crate) peer_addresses: ArrayVec<IpAddr, MAX_PEER_ADDRESSES>,
+    /// The extensions that the INIT announced, one bit each; the meaning of the bits belongs to the caller.
+    pub(crate) peer_features: u8,
+}
+
+/// A cookie found to be genuine, whatever its age.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GenuineCookie {
+    /// What was sealed.
+    pub(crate) body: CookieBody,
+    created: Time,
+}
+
+impl GenuineCookie {
+    /// When it was sealed.
+    pub(crate) fn created(&self) -> Time {
+        self.created
+    }
+
+    /// By how much it has outlived `lifetime`; `None` while it may still be used.
+    pub(crate) fn stale_by(&self, now: Time, lifetime: Span) -> Option<Span> {
+        let by = now.since(self.created) - lifetime;
+        (!by.is_zero()).then_some(by)
+    }
+}
+
+/// Why a cookie is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum CookieError {
+    /// It has fewer bytes than any cookie made here.
+    #[error("the cookie is too short")]
+    TooShort,
+    /// It was not sealed with a secret that is still known, or it was changed since.
+    #[error("the cookie was not made here or has been changed")]
+    BadMac,
+    /// It is genuine, yet of a layout that this version does not read.
+    #[error("the cookie has an unknown layout")]
+    Malformed,
+    /// It is genuine but older than its lifetime.
+    #[error("the cookie outlived its lifetime by {by:?}")]
+    Stale {
+        /// The age beyond the lifetime, for the Measure of Staleness (RFC 9260 section 3.3.10.3).
+        by: Span,
+    },
+}
+
+/// Seals cookies, and opens those that it sealed recently.
+///
+/// There are two secrets at any time. The current one seals; the one before it still opens, so that a handshake is
+/// not lost because the secret changed in the middle of it. The period between changes should therefore be no
+/// shorter than the lifetime of a cookie.
+pub(crate) struct CookieJar {
+    current: Hmac<Sha256>,
+    previous: Hmac<Sha256>,
+    rotated: Time,
+    period: Span,
+}
+
+impl CookieJar {
+    /// A jar with fresh secrets, to be replaced once every `period`.
+    pub(crate) fn new(now: Time, period: Span, entropy: &mut Entropy) -> Self {
+        Self { current: fresh_secret(entropy), previous: fresh_secret(entropy), rotated: now, period }
+    }
+
+    /// Replaces the current secret if it has been in use for a period.
+    ///
+    /// RFC 9260 section 5.1.3 asks for a secret that changes reasonably often. After a long silence both secrets
+    /// are replaced: one that is two periods old must not open anything.
+    pub(crate) fn rotate_if_due(&mut self, now: Time, entropy: &mut Entropy) {
+        let age = now.since(self.rotated);
+        if age < self.period {
+            return;
+        }
+        self.previous = if age < self.period.times(2) { self.current.clone() } else { fresh_secret(entropy) };
+        self.current = fresh_secret(entropy);
+        self.rotated = now;
+    }
+
+    /// Appends the cookie for `body` to `out`.
+    pub(crate) fn seal(&self, now: Time, body: &CookieBody, out: &mut Vec<u8>) {
+        let start = out.len();
+        write_body(now, body, out);
+        let mac = self.current.clone().chain_update(out.get(start..).unwrap_or_default()).finalize();
+        out.extend_from_slice(&mac.into_bytes());
+    }
+
+    /// The content of a genuine cookie that is not older than `lifetime`.
+    ///
+    /// The steps keep the order of RFC 9260 section 5.1.5: first the authentication, and only then the age.
+    pub(crate) fn open(&self, now: Time, lifetime: Span, bytes: &[u8]) -> Result<CookieBody, CookieError> {
+        let cookie = self.open_at_any_age(bytes)?;
+        match cookie.stale_by(now, lifetime) {
+            Some(by) => Err(CookieError::Stale { by }),
+            None => Ok(cookie.body),
+        }
+    }
+
+    /// The content of a genuine cookie, however old.
+    ///
+    /// RFC 9260 section 5.2.4 needs this: a cookie whose two tags are those of an existing association is valid
+    /// even after its lifetime.
+    pub(crate) fn open_at_any_age(&self, bytes: &[u8]) -> Result<GenuineCookie, CookieError> {
+        let (sealed, mac) = bytes
+            .len()
+            .checked_sub(MAC_LEN)
+            .and_then(|at| bytes.split_at_checked(at))
+            .ok_or(CookieError::TooShort)?;
+        if sealed.len() < SHORTEST_BODY {
+            return Err(CookieError::TooShort);
+        }
+        // `verify_slice` takes the same time wherever the difference is, so a forger learns nothing from the clock.
+        let opens = |secret: &Hmac<Sha256>| secret.clone().chain_update(sealed).verify_slice(mac).is_ok();
+        if !opens(&self.current) && !opens(&self.previous) {
+            return Err(CookieError::BadMac);
+        }
+        read_body(sealed).ok_or(CookieError::Malformed)
+    }
+}
+
+/// Prints no secret.
+impl fmt::Debug for CookieJar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CookieJar")
+            .field("rotated", &self.rotated)
+            .field("period", &self.period)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An HMAC keyed with random bytes, ready to be cloned for each cookie.
+fn fresh_secret(entropy: &mut Entropy) -> Hmac<Sha256> {
+    // A key of exactly one block is used as it is, so construction from this type cannot fail.
+    let mut key = [0; 64];
+    entropy.fill(&mut key);
+    Hmac::new(&key.into())
+}
+
+/// Layout, features, creation time, five 32-bit numbers, four 16-bit numbers, two Tie-Tags, the presence byte of the
+/// UDP port, two IPv4 addresses with their family bytes, and the count of further addresses.
+const SHORTEST_BODY: usize = 1 + 1 + 8 + 5 * 4 + 4 * 2 + 2 * 4 + 1 + 2 * 5 + 1;
+
+/// Family byte of an IPv4 address.
+const IPV4: u8 = 4;
+/// Family byte of an IPv6 address.
+const IPV6: u8 = 6;
+
+/// Appends everything that the MAC covers, integers in network byte order.
+fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[LAYOUT, body.peer_features]);
+    out.extend_from_slice(&created.as_nanos().to_be_bytes());
+    let (local_tie, peer_tie) = body.tie_tags;
+    for number in [
+        body.local_tag,
+        body.peer_tag,
+        body.local_initial_tsn,
+        body.peer_initial_tsn,
+        body.peer_a_rwnd,
+        local_tie,
+        peer_tie,
+    ] {
+        out.extend_from_slice(&number.to_be_bytes());
+    }
+    for number in [body.local_port, body.peer_port, body.outbound_streams, body.inbound_streams] {
+        out.extend_from_slice(&number.to_be_bytes());
+    }
+    out.push(u8::from(body.peer_udp_port.is_some()));
+    out.extend(body.peer_udp_port.iter().flat_map(|port| port.to_be_bytes()));
+    write_address(body.local_address, out);
+    write_address(body.peer_address, out);
+    out.push(body.peer_addresses.len() as u8);
+    for &address in &body.peer_addresses {
+        write_address(address, out);
+    }
+}
+
+/// Appends the family byte and the address.
+fn write_address(address: IpAddr, out: &mut Vec<u8>) {
+    match address {
+        IpAddr::V4(v4) => {
+            out.push(IPV4);
+            out.extend_from_slice(&v4.octets());
+        }
+        IpAddr::V6(v6) => {
+            out.push(IPV6);
+            out.extend_from_slice(&v6.octets());
+        }
+    }
+}
+
+/// Reads back what [`write_body`] wrote; `None` if the bytes are anything else.
+fn read_body(bytes: &[u8]) -> Option<GenuineCookie> {
+    let mut rest = Reader(bytes);
+    if rest.u8()? != LAYOUT {
+        return None;
+    }
+    let peer_features = rest.u8()?;
+    let created = Time::from_nanos(u64::from_be_bytes(rest.take()?));
+    // The fields of a struct expression are evaluated in the order in which they are written.
+    let mut body = CookieBody {
+        local_tag: rest.u32()?,
+        peer_tag: rest.u32()?,
+        local_initial_tsn: rest.u32()?,
+        peer_initial_tsn: rest.u32()?,
+        peer_a_rwnd: rest.u32()?,
+        tie_tags: (rest.u32()?, rest.u32()?),
+        local_port: rest.u16()?,
+        peer_port: rest.u16()?,
+        outbound_streams: rest.u16()?,
+        inbound_streams: rest.u16()?,
+        peer_udp_port: rest.optional_u16()?,
+        local_address: rest.address()?,
+        peer_address: rest.address()?,
+        peer_addresses: ArrayVec::new(),
+        peer_features,
+    };
+    for _ in 0..rest.u8()? {
+        body.peer_addresses.try_push(rest.address()?).ok()?;
+    }
+    rest.0.is_empty().then_some(GenuineCookie { body, created })
+}
+
+/// The bytes not yet read.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.take().map(u8::from_be_bytes)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_be_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    fn optional_u16(&mut self) -> Option<Option<u16>> {
+        match self.u8()? {
+            0 => Some(None),
+            1 => self.u16().map(Some),
+            _ => None,
+        }
+    }
+
+    fn address(&mut self) -> Option<IpAddr> {
+        match self.u8()? {
+            IPV4 => self.take::<4>().map(IpAddr::from),
+            IPV6 => self.take::<16>().map(IpAddr::from),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PERIOD: Span = Span::from_secs(600);
+    const LIFETIME: Span = Span::from_secs(60);
+
+    fn jar(now: Time) -> (CookieJar, Entropy) {
+        let mut entropy = Entropy::new([5; 32]);
+        (CookieJar::new(now, PERIOD, &mut entropy), entropy)
+    }
+
+    fn sample() -> CookieBody {
+        CookieBody {
+            local_tag: 1,
+            peer_tag: 2,
+            local_initial_tsn: 3,
+            peer_initial_tsn: 4,
+            peer_a_rwnd: 65_536,
+            local_port: 5,
+            peer_port: 6,
+            outbound_streams: 7,
+            inbound_streams: 8,
+            tie_tags: (9, 10),
+            local_address: IpAddr::from([192, 0, 2, 1]),
+            peer_address: IpAddr::from([192, 0, 2, 2]),
+            peer_udp_port: None,
+            peer_addresses: ArrayVec::new(),
+            peer_features: 0b11,
+        }
+    }
+
+    fn sealed(jar: &CookieJar, now: Time, body: &CookieBody) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        jar.seal(now, body, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn the_shortest_cookie_has_the_length_below_which_all_are_refused() {
+        let (jar, _) = jar(Time::ZERO);
+        let bytes = sealed(&jar, Time::ZERO, &sample());
+        assert_eq!(bytes.len(), SHORTEST_BODY + MAC_LEN);
+        let shorter = &bytes[1..];
+        assert_eq!(jar.open(Time::ZERO, LIFETIME, shorter), Err(CookieError::TooShort));
+        assert_eq!(jar.open(Time::ZERO, LIFETIME, &[]), Err(CookieError::TooShort));
+    }
+
+    #[test]
+    fn a_cookie_is_stale_from_the_first_nanosecond_after_its_lifetime() {
+        let sealed_at = Time::from_nanos(1_000);
+        let (jar, _) = jar(sealed_at);
+        let bytes = sealed(&jar, sealed_at, &sample());
+        let last = sealed_at + LIFETIME;
+        assert_eq!(jar.open(last, LIFETIME, &bytes), Ok(sample()));
+        let by = Span::from_nanos(1);
+        assert_eq!(jar.open(last + by, LIFETIME, &bytes), Err(CookieError::Stale { by }));
+    }
+
+    #[test]
+    fn a_stale_cookie_can_still_be_read_with_its_age() {
+        let sealed_at = Time::from_nanos(1_000);
+        let (jar, _) = jar(sealed_at);
+        let bytes = sealed(&jar, sealed_at, &sample());
+        let cookie = jar.open_at_any_age(&bytes).unwrap();
+        assert_eq!((cookie.created(), &cookie.body), (sealed_at, &sample()));
+        let late = sealed_at + LIFETIME + Span::from_micros(7);
+        assert_eq!(cookie.stale_by(late, LIFETIME), Some(Span::from_micros(7)));
+    }
+
+    #[test]
+    fn a_cookie_survives_one_change_of_the_secret_but_not_two() {
+        let (mut jar, mut entropy) = jar(Time::ZERO);
+        let bytes = sealed(&jar, Time::ZERO, &sample());
+        let lifetime = PERIOD.times(10);
+        let first = Time::ZERO + PERIOD;
+        jar.rotate_if_due(first, &mut entropy);
+        assert_eq!(jar.open(first, lifetime, &bytes), Ok(sample()));
+        let second = first + PERIOD;
+        jar.rotate_if_due(second, &mut entropy);
+        assert_eq!(jar.open(second, lifetime, &bytes), Err(CookieError::BadMac));
+    }
+
+    #[test]
+    fn the_secret_stays_until_its_period_is_over() {
+        let (mut jar, mut entropy) = jar(Time::ZERO);
+        let before = sealed(&jar, Time::ZERO, &sample());
+        jar.rotate_if_due(Time::from_nanos(PERIOD.as_nanos() - 1), &mut entropy);
+        assert_eq!(sealed(&jar, Time::ZERO, &sample()), before);
+        jar.rotate_if_due(Time::ZERO + PERIOD, &mut entropy);
+        assert_ne!(sealed(&jar, Time::ZERO, &sample()), before);
+    }
+
+    #[test]
+    fn a_silence_of_two_periods_forgets_both_secrets() {
+        let (mut jar, mut entropy) = jar(Time::ZERO);
+        let bytes = sealed(&jar, Time::ZERO, &sample());
+        let late = Time::ZERO + PERIOD.times(2);
+        jar.rotate_if_due(late, &mut entropy);
+        assert_eq!(jar.open(late, PERIOD.times(10), &bytes), Err(CookieError::BadMac));
+    }
+
+    #[test]
+    fn another_layout_under_a_good_mac_is_malformed() {
+        let (jar, _) = jar(Time::ZERO);
+        let mut bytes = Vec::new();
+        write_body(Time::ZERO, &sample(), &mut bytes);
+        bytes[0] = LAYOUT + 1;
+        let mac = jar.current.clone().chain_update(&bytes).finalize();
+        bytes.extend_from_slice(&mac.into_bytes());
+        assert_eq!(jar.open(Time::ZERO, LIFETIME, &bytes), Err(CookieError::Malformed));
+    }
+
+    #[test]
+    fn sealing_appends_and_covers_only_its_own_bytes() {
+        let (jar, _) = jar(Time::ZERO);
+        let mut bytes = b"before".to_vec();
+        jar.seal(Time::ZERO, &sample(), &mut bytes);
+        assert_eq!(jar.open(Time::ZERO, LIFETIME, &bytes[6..]), Ok(sample()));
+    }
+
+    prop_compose! {
+        fn bodies()(
+            numbers: [u32; 7],
+            shorts: [u16; 4],
+            local_address: IpAddr,
+            peer_address: IpAddr,
+            peer_udp_port: Option<u16>,
+            listed in prop::collection::vec(any::<IpAddr>(), 0..=MAX_PEER_ADDRESSES),
+            peer_features: u8,
+        ) -> CookieBody {
+            CookieBody {
+                local_tag: numbers[0],
+                peer_tag: numbers[1],
+                local_initial_tsn: numbers[2],
+                peer_initial_tsn: numbers[3],
+                peer_a_rwnd: numbers[4],
+                tie_tags: (numbers[5], numbers[6]),
+                local_port: shorts[0],
+                peer_port: shorts[1],
+                outbound_streams: shorts[2],
+                inbound_streams: shorts[3],
+                local_address,
+                peer_address,
+                peer_udp_port,
+                peer_addresses: listed.into_iter().collect(),
+                peer_features,
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sealed_is_opened(body in bodies(), at: u64) {
+            let now = Time::from_nanos(at);
+            let (jar, _) = jar(now);
+            prop_assert_eq!(jar.open(now, LIFETIME, &sealed(&jar, now, &body)), Ok(body));
+        }
+
+        #[test]
+        fn a_change_of_any_byte_is_refused(body in bodies(), mask in 1_u8..) {
+            let (jar, _) = jar(Time::ZERO);
+            let good = sealed(&jar, Time::ZERO, &body);
+            for at in 0..good.len() {
+                let mut bad = good.clone();
+                bad[at] ^= mask;
+                prop_assert_eq!(jar.open(Time::ZERO, LIFETIME, &bad), Err(CookieError::BadMac));
+            }
+        }
+
+        #[test]
+        fn a_cookie_cut_short_anywhere_is_refused(body in bodies()) {
+            let (jar, _) = jar(Time::ZERO);
+            let good = sealed(&jar, Time::ZERO, &body);
+            for len in 0..good.len() {
+                prop_assert!(jar.open(Time::ZERO, LIFETIME, &good[..len]).is_err());
+            }
+        }
+
+        #[test]
+        fn bytes_from_elsewhere_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let (jar, _) = jar(Time::ZERO);
+            prop_assert!(jar.open(Time::ZERO, LIFETIME, &bytes).is_err());
+        }
+
+        #[test]
+        fn reading_a_body_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let mut bytes = bytes;
+            if let Some(first) = bytes.first_mut() {
+                *first = LAYOUT;
+            }
+            let _ = read_body(&bytes);
+        }
+    }
+}

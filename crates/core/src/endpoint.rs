@@ -1,0 +1,380 @@
+//! An endpoint: it tells packets apart, sets associations up without keeping state for strangers, and drives those it has.
+
+mod oob;
+mod setup;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+
+use anabranch_wire::{Chunk, Header, PacketView, RawChunk};
+
+use crate::association::{Association, AssociationEvent, AssociationSeed, Origin};
+use crate::config::{AssociationConfig, Encapsulation, EndpointConfig};
+use crate::cookie::CookieJar;
+use crate::entropy::Entropy;
+use crate::error::ConnectError;
+use crate::path::MAX_PATHS;
+use crate::stats::{Discard, Discards};
+use crate::time::{Span, Time};
+
+/// How long a cookie secret is in use; the one before it still opens cookies.
+const SECRET_PERIOD: Span = Span::from_secs(600);
+
+/// The most replies to strangers that wait to be sent.
+const MAX_REPLIES: usize = 1024;
+
+/// Names an association of an endpoint; never reused.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AssociationId(u64);
+
+/// Where a packet came from and went to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// Our address.
+    pub local: IpAddr,
+    /// The peer's address.
+    pub remote: IpAddr,
+    /// The peer's UDP port if the packet was encapsulated.
+    pub udp_port: Option<u16>,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handled {
+    /// It opened an association.
+    New(AssociationId),
+    /// It went to an association.
+    Delivered(AssociationId),
+    /// It was answered without one.
+    Replied,
+    /// It was dropped and counted.
+    Discarded(Discard),
+}
+
+/// Where the packet that was written is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// From our address.
+    pub local: IpAddr,
+    /// To the peer's address.
+    pub remote: IpAddr,
+    /// To the peer's UDP port if packets are encapsulated.
+    pub udp_port: Option<u16>,
+    /// The association it belongs to, if any.
+    pub association: Option<AssociationId>,
+}
+
+/// A packet to someone with whom there is no association.
+#[derive(Debug)]
+struct Reply {
+    to: Origin,
+    bytes: Vec<u8>,
+}
+
+/// An SCTP endpoint without sockets, clock or randomness of its own.
+///
+/// The driver calls [`handle_datagram`](Self::handle_datagram), [`handle_timeout`](Self::handle_timeout) or a method of an
+/// association, in any order and number; then drains [`poll_transmit`](Self::poll_transmit) and
+/// [`poll_event`](Self::poll_event) until they give nothing, and waits until [`poll_timeout`](Self::poll_timeout). After
+/// `handle_timeout(t)` and draining, the next deadline is later than `t`.
+///
+/// What comes out depends on configuration, entropy and the sequence of calls, and on nothing else.
+#[derive(Debug)]
+pub struct Endpoint {
+    config: EndpointConfig,
+    entropy: Entropy,
+    jar: CookieJar,
+    associations: BTreeMap<AssociationId, Association>,
+    by_tag: BTreeMap<u32, AssociationId>,
+    next_id: u64,
+    now: Time,
+    replies: VecDeque<Reply>,
+    /// Associations that may have something to send or tell.
+    busy: VecDeque<AssociationId>,
+    events: VecDeque<(AssociationId, AssociationEvent)>,
+    discards: Discards,
+}
+
+impl Endpoint {
+    /// An endpoint that begins at `now`, with 32 bytes of entropy for tags, TSNs, cookies and nonces.
+    pub fn new(now: Time, config: EndpointConfig, entropy: [u8; 32]) -> Self {
+        let mut entropy = Entropy::new(entropy);
+        Endpoint {
+            jar: CookieJar::new(now, SECRET_PERIOD, &mut entropy),
+            config,
+            entropy,
+            associations: BTreeMap::new(),
+            by_tag: BTreeMap::new(),
+            next_id: 0,
+            now,
+            replies: VecDeque::new(),
+            busy: VecDeque::new(),
+            events: VecDeque::new(),
+            discards: Discards::default(),
+        }
+    }
+
+    /// Opens an association over the given pairs of local and remote addresses, the first being the primary path.
+    ///
+    /// # Errors
+    /// [`ConnectError`] if there is no pair, too many, or no room.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        peer_port: u16,
+        pairs: &[(IpAddr, IpAddr)],
+        config: AssociationConfig,
+    ) -> Result<AssociationId, ConnectError> {
+        self.now = self.now.max(now);
+        if pairs.is_empty() {
+            return Err(ConnectError::NoPath);
+        }
+        if pairs.len() > MAX_PATHS {
+            return Err(ConnectError::TooManyPaths);
+        }
+        if self.associations.len() >= self.config.max_associations {
+            return Err(ConnectError::Full { limit: self.config.max_associations });
+        }
+        let initial_tsn = config.initial_tsn.unwrap_or_else(|| self.entropy.next_u32());
+        let local_tag = self.fresh_tag();
+        let mut association =
+            Association::new(self.now, config, self.seed(local_tag, initial_tsn, peer_port, true));
+        for &(local, remote) in pairs {
+            // A pair given twice is one path.
+            let _ = association.new_path(local, remote, self.remote_udp_port());
+        }
+        association.begin();
+        Ok(self.insert(association))
+    }
+
+    fn seed(&mut self, local_tag: u32, initial_tsn: u32, peer_port: u16, initiator: bool) -> AssociationSeed {
+        let mut seed = [0; 32];
+        self.entropy.fill(&mut seed);
+        AssociationSeed {
+            entropy: Entropy::new(seed),
+            local_tag,
+            initial_tsn,
+            local_port: self.config.port,
+            peer_port,
+            local_addresses: self.config.addresses.clone(),
+            encapsulation: self.config.encapsulation,
+            initiator,
+        }
+    }
+
+    fn remote_udp_port(&self) -> Option<u16> {
+        match self.config.encapsulation {
+            Encapsulation::None => None,
+            Encapsulation::Udp { remote_port, .. } => Some(remote_port),
+        }
+    }
+
+    fn fresh_tag(&mut self) -> u32 {
+        loop {
+            let tag = self.entropy.nonzero_u32();
+            if !self.by_tag.contains_key(&tag) {
+                return tag;
+            }
+        }
+    }
+
+    fn insert(&mut self, association: Association) -> AssociationId {
+        let id = AssociationId(self.next_id);
+        self.next_id += 1;
+        self.by_tag.insert(association.local_tag, id);
+        self.associations.insert(id, association);
+        self.mark_busy(id);
+        id
+    }
+
+    fn mark_busy(&mut self, id: AssociationId) {
+        if !self.busy.contains(&id) {
+            self.busy.push_back(id);
+        }
+    }
+
+    /// Takes in a packet. Bad input is counted and dropped, or answered as the standard says; it is never an error.
+    pub fn handle_datagram(&mut self, now: Time, meta: &Meta, bytes: &[u8]) -> Handled {
+        self.now = self.now.max(now);
+        self.jar.rotate_if_due(self.now, &mut self.entropy);
+        let handled = self.dispatch(meta, bytes);
+        if let Handled::Discarded(reason) = handled {
+            self.discards.count(reason);
+        }
+        handled
+    }
+
+    fn dispatch(&mut self, meta: &Meta, bytes: &[u8]) -> Handled {
+        let Ok(packet) = PacketView::parse(bytes) else { return Handled::Discarded(Discard::Malformed) };
+        if !packet.checksum_is_valid() {
+            return Handled::Discarded(Discard::Checksum);
+        }
+        let header = packet.header();
+        if header.destination_port != self.config.port || header.source_port == 0 {
+            return Handled::Discarded(Discard::OutOfTheBlue);
+        }
+        let origin = Origin { local: meta.local, remote: meta.remote, udp_port: meta.udp_port };
+        let first = match packet.chunks().next() {
+            Some(Ok(first)) => first,
+            _ => return Handled::Discarded(Discard::Malformed),
+        };
+        match first.decode() {
+            // RFC 9260 section 8.5.1 A: an INIT has tag zero and is alone in its packet.
+            Ok(Chunk::Init(init)) if header.verification_tag == 0 && packet.chunks().count() == 1 => {
+                self.handle_init(origin, header, &init)
+            }
+            Ok(Chunk::Init(_)) => Handled::Discarded(Discard::VerificationTag),
+            Ok(Chunk::CookieEcho { cookie }) => self.handle_cookie_echo(origin, header, cookie, &packet),
+            _ => self.deliver(origin, header, &first, &packet),
+        }
+    }
+
+    /// Finds the association by our tag and checks that the rest fits.
+    fn deliver(&mut self, origin: Origin, header: Header, first: &RawChunk<'_>, packet: &PacketView<'_>) -> Handled {
+        match self.find(origin, header, first) {
+            Some(id) => self.deliver_to(id, origin, packet, 0),
+            None => self.handle_out_of_the_blue(origin, header, first, packet),
+        }
+    }
+
+    fn deliver_to(&mut self, id: AssociationId, origin: Origin, packet: &PacketView<'_>, skip: usize) -> Handled {
+        let now = self.now;
+        if let Some(association) = self.associations.get_mut(&id) {
+            association.clock(now);
+            association.handle_chunks(origin, packet.chunks().skip(skip), &mut self.discards);
+            self.mark_busy(id);
+        }
+        Handled::Delivered(id)
+    }
+
+    fn find(&self, origin: Origin, header: Header, first: &RawChunk<'_>) -> Option<AssociationId> {
+        if let Some(&id) = self.by_tag.get(&header.verification_tag) {
+            return self.associations.get(&id).filter(|a| a.peer_port == header.source_port).map(|_| id);
+        }
+        // RFC 9260 section 8.5.1 B and C: a reflected tag is enough for ABORT and SHUTDOWN-COMPLETE.
+        let reflected = match first.decode() {
+            Ok(Chunk::Abort(abort)) => abort.tag_reflected(),
+            Ok(Chunk::ShutdownComplete { tag_reflected }) => tag_reflected,
+            _ => false,
+        };
+        if !reflected {
+            return None;
+        }
+        self.by_address(origin, header.source_port)
+            .filter(|id| self.associations[id].peer_tag == header.verification_tag)
+    }
+
+    /// The association with a peer at this address and port.
+    fn by_address(&self, origin: Origin, peer_port: u16) -> Option<AssociationId> {
+        self.associations
+            .iter()
+            .find(|(_, a)| a.peer_port == peer_port && a.has_remote(origin.remote))
+            .map(|(id, _)| *id)
+    }
+
+    /// Runs everything that is due at `now`.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.now = self.now.max(now);
+        self.jar.rotate_if_due(self.now, &mut self.entropy);
+        let now = self.now;
+        for (&id, association) in &mut self.associations {
+            if association.poll_timeout().is_some_and(|at| at <= now) {
+                association.clock(now);
+                association.handle_timeout();
+                if !self.busy.contains(&id) {
+                    self.busy.push_back(id);
+                }
+            }
+        }
+    }
+
+    /// Writes the next packet into `buf`, replacing what it held; `None` when nothing is to be sent now.
+    pub fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Transmit> {
+        self.now = self.now.max(now);
+        if let Some(reply) = self.replies.pop_front() {
+            buf.clear();
+            buf.extend_from_slice(&reply.bytes);
+            let Origin { local, remote, udp_port } = reply.to;
+            return Some(Transmit { local, remote, udp_port, association: None });
+        }
+        while let Some(&id) = self.busy.front() {
+            if let Some(transmit) = self.transmit_for(id, buf) {
+                return Some(transmit);
+            }
+            self.busy.pop_front();
+            self.collect(id);
+        }
+        None
+    }
+
+    fn transmit_for(&mut self, id: AssociationId, buf: &mut Vec<u8>) -> Option<Transmit> {
+        let association = self.associations.get_mut(&id)?;
+        association.clock(self.now);
+        let path = association.poll_transmit(buf)?;
+        let (local, remote, udp_port) = association.destination(path);
+        Some(Transmit { local, remote, udp_port, association: Some(id) })
+    }
+
+    /// Takes over what an association has to tell, and forgets it once it is over.
+    fn collect(&mut self, id: AssociationId) {
+        let Some(association) = self.associations.get_mut(&id) else { return };
+        while let Some(event) = association.poll_event() {
+            self.events.push_back((id, event));
+        }
+    }
+
+    /// What happened, oldest first.
+    pub fn poll_event(&mut self) -> Option<(AssociationId, AssociationEvent)> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        for index in 0..self.busy.len() {
+            self.collect(self.busy[index]);
+        }
+        self.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is wanted next.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.associations.values().filter_map(Association::poll_timeout).min()
+    }
+
+    /// An association, to look at.
+    pub fn association(&self, id: AssociationId) -> Option<&Association> {
+        self.associations.get(&id)
+    }
+
+    /// An association, to use.
+    pub fn association_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
+        self.mark_busy(id);
+        let now = self.now;
+        let association = self.associations.get_mut(&id)?;
+        association.clock(now);
+        Some(association)
+    }
+
+    /// The associations there are, closed ones included until they are [`forget`](Self::forget)ten.
+    pub fn associations(&self) -> impl Iterator<Item = AssociationId> + '_ {
+        self.associations.keys().copied()
+    }
+
+    /// Forgets a closed association; `false` if it is not closed, or still has a last packet to send.
+    pub fn forget(&mut self, id: AssociationId) -> bool {
+        let over = self.associations.get(&id).is_some_and(Association::is_spent);
+        if over && let Some(association) = self.associations.remove(&id) {
+            self.by_tag.remove(&association.local_tag);
+        }
+        over
+    }
+
+    /// What was dropped, and why.
+    pub fn discards(&self) -> &Discards {
+        &self.discards
+    }
+
+    fn reply(&mut self, to: Origin, bytes: Vec<u8>) {
+        if self.replies.len() < MAX_REPLIES {
+            self.replies.push_back(Reply { to, bytes });
+        }
+    }
+}

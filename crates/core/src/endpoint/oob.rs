@@ -1,0 +1,55 @@
+//! Packets out of the blue (RFC 9260 section 8.4): for no association.
+
+use anabranch_wire::{Cause, Chunk, Header, PacketView, PacketWriter, RawChunk};
+
+use crate::association::Origin;
+use crate::endpoint::setup::answer;
+use crate::endpoint::{Endpoint, Handled};
+use crate::stats::Discard;
+
+impl Endpoint {
+    pub(super) fn handle_out_of_the_blue(
+        &mut self,
+        origin: Origin,
+        header: Header,
+        first: &RawChunk<'_>,
+        packet: &PacketView<'_>,
+    ) -> Handled {
+        // A known peer with the wrong tag is dropped without an answer (section 8.5): it may be an attacker's guess.
+        let stranger = self.by_address(origin, header.source_port).is_none();
+        if packet.chunks().flatten().any(|c| matches!(c.decode(), Ok(Chunk::Abort(_)))) {
+            return Handled::Discarded(Discard::OutOfTheBlue);
+        }
+        match first.decode() {
+            Ok(Chunk::ShutdownAck) => self.reflect_shutdown_complete(origin, header),
+            Ok(Chunk::ShutdownComplete { .. } | Chunk::CookieAck | Chunk::InitAck(_)) => {
+                Handled::Discarded(Discard::OutOfTheBlue)
+            }
+            Ok(Chunk::Error(error))
+                if error.causes().flatten().any(|c| matches!(c, Cause::StaleCookie { .. })) =>
+            {
+                Handled::Discarded(Discard::OutOfTheBlue)
+            }
+            _ if stranger && header.verification_tag != 0 => {
+                self.send_abort(origin, answer(header, header.verification_tag), true, [])
+            }
+            _ => Handled::Discarded(Discard::VerificationTag),
+        }
+    }
+
+    fn reflect_shutdown_complete(&mut self, origin: Origin, header: Header) -> Handled {
+        let mut bytes = vec![0; 32];
+        let written = PacketWriter::new(&mut bytes, answer(header, header.verification_tag)).and_then(|mut w| {
+            w.shutdown_complete(true)?;
+            Ok(w.finish())
+        });
+        match written {
+            Ok(length) => {
+                bytes.truncate(length);
+                self.reply(origin, bytes);
+                Handled::Replied
+            }
+            Err(_) => Handled::Discarded(Discard::OutOfTheBlue),
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! INIT and COOKIE-ECHO (RFC 9260 sections 5.1 and 5.2): nothing is kept for a stranger until its cookie comes back.
+
+use anabranch_wire::{Cause, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, Tsn, UnknownAction};
+use arrayvec::ArrayVec;
+
+use crate::association::{Association, Origin, Peer, address_params, listed_addresses};
+use crate::cookie::CookieBody;
+use crate::endpoint::{AssociationId, Endpoint, Handled};
+use crate::path::MAX_PATHS;
+use crate::stats::Discard;
+use crate::time::Span;
+
+/// Enough for any reply made here.
+const REPLY_BYTES: usize = 1400;
+
+/// What our side of a new or existing association would say in an INIT-ACK.
+struct OurSide {
+    local_tag: u32,
+    initial_tsn: u32,
+    tie_tags: (u32, u32),
+}
+
+impl Endpoint {
+    pub(super) fn handle_init(&mut self, origin: Origin, header: Header, init: &InitView<'_>) -> Handled {
+        if init.initiate_tag() == 0 || init.inbound_streams() == 0 || init.outbound_streams() == 0 {
+            return self.refuse_init(origin, header, init, Cause::InvalidParameter);
+        }
+        if init.params().any(|p| matches!(p, Ok(Param::HostNameAddress(_)))) {
+            return self.refuse_init(origin, header, init, Cause::UnresolvableAddress(&[]));
+        }
+        let existing = self.by_address(origin, header.source_port);
+        if self.config.accept.is_none() && existing.is_none() {
+            return self.refuse_init(origin, header, init, Cause::OutOfResource);
+        }
+        if existing.is_none() && self.associations.len() >= self.config.max_associations {
+            return Handled::Discarded(Discard::Full);
+        }
+        match self.our_side(existing, init) {
+            Some(ours) => self.answer_init(origin, header, init, &ours),
+            None => self.refuse_restart(origin, header, init, existing),
+        }
+    }
+
+    /// RFC 9260 sections 5.1, 5.2.1 and 5.2.2; `None` for a restart that would add addresses.
+    fn our_side(&mut self, existing: Option<AssociationId>, init: &InitView<'_>) -> Option<OurSide> {
+        let Some(association) = existing.and_then(|id| self.associations.get(&id)).filter(|a| !a.is_closed())
+        else {
+            let initial_tsn = self.config.accept.as_ref().and_then(|c| c.initial_tsn);
+            let local_tag = self.fresh_tag();
+            let initial_tsn = initial_tsn.unwrap_or_else(|| self.entropy.next_u32());
+            return Some(OurSide { local_tag, initial_tsn, tie_tags: (0, 0) });
+        };
+        if association.is_opening() {
+            // A collision: the answer repeats what our own INIT said.
+            let repr = association.init_repr();
+            let tie_tags = (association.local_tag, association.peer_tag);
+            return Some(OurSide { local_tag: repr.initiate_tag, initial_tsn: repr.initial_tsn.get(), tie_tags });
+        }
+        if association.lacks_any(&listed_addresses(init)) {
+            return None;
+        }
+        let tie_tags = (association.local_tag, association.peer_tag);
+        let local_tag = self.fresh_tag();
+        Some(OurSide { local_tag, initial_tsn: self.entropy.next_u32(), tie_tags })
+    }
+
+    fn answer_init(&mut self, origin: Origin, header: Header, init: &InitView<'_>, ours: &OurSide) -> Handled {
+        let Some((streams, window)) = self.offered(origin, header.source_port) else {
+            return Handled::Discarded(Discard::BadInit);
+        };
+        let body = CookieBody {
+            local_tag: ours.local_tag,
+            peer_tag: init.initiate_tag(),
+            local_initial_tsn: ours.initial_tsn,
+            peer_initial_tsn: init.initial_tsn().get(),
+            peer_a_rwnd: init.a_rwnd(),
+            local_port: header.destination_port,
+            peer_port: header.source_port,
+            outbound_streams: init.inbound_streams().min(streams),
+            inbound_streams: init.outbound_streams().min(streams),
+            tie_tags: ours.tie_tags,
+            local_address: origin.local,
+            peer_address: origin.remote,
+            peer_udp_port: origin.udp_port,
+            peer_addresses: listed_addresses(init).into_iter().collect(),
+            peer_features: 0,
+        };
+        let mut cookie = Vec::new();
+        self.jar.seal(self.now, &body, &mut cookie);
+        let repr = InitRepr {
+            initiate_tag: ours.local_tag,
+            a_rwnd: window,
+            outbound_streams: streams,
+            inbound_streams: streams,
+            initial_tsn: Tsn::new(ours.initial_tsn),
+        };
+        self.send_init_ack(origin, header, init, &repr, &cookie)
+    }
+
+    /// Streams and window of the association that would come of it.
+    fn offered(&self, origin: Origin, peer_port: u16) -> Option<(u16, u32)> {
+        if let Some(association) = self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id)) {
+            let repr = association.init_repr();
+            return Some((repr.outbound_streams, repr.a_rwnd));
+        }
+        let accept = self.config.accept.as_ref()?;
+        Some((accept.streams, u32::try_from(accept.recv_buffer_bytes).unwrap_or(u32::MAX)))
+    }
+
+    fn send_init_ack(
+        &mut self,
+        origin: Origin,
+        header: Header,
+        init: &InitView<'_>,
+        repr: &InitRepr,
+        cookie: &[u8],
+    ) -> Handled {
+        let listed = if self.config.addresses.len() > 1 { &self.config.addresses[..] } else { &[] };
+        let mandatory: Vec<Param<'_>> =
+            address_params(listed).into_iter().chain([Param::StateCookie(cookie)]).collect();
+        let optional = [Param::ForwardTsnSupported].into_iter().chain(unrecognized(init));
+        let all: Vec<Param<'_>> = mandatory.iter().copied().chain(optional).collect();
+        let mut bytes = vec![0; REPLY_BYTES];
+        let Ok(mut writer) = PacketWriter::new(&mut bytes, answer(header, init.initiate_tag())) else {
+            return Handled::Discarded(Discard::BadInit);
+        };
+        if writer.init_ack(repr, all).is_err() && writer.init_ack(repr, mandatory).is_err() {
+            return Handled::Discarded(Discard::BadInit);
+        }
+        let length = writer.finish();
+        bytes.truncate(length);
+        self.reply(origin, bytes);
+        Handled::Replied
+    }
+
+    fn refuse_init(&mut self, origin: Origin, header: Header, init: &InitView<'_>, cause: Cause<'_>) -> Handled {
+        if init.initiate_tag() == 0 {
+            return Handled::Discarded(Discard::BadInit);
+        }
+        self.send_abort(origin, answer(header, init.initiate_tag()), false, [cause])
+    }
+
+    fn refuse_restart(
+        &mut self,
+        origin: Origin,
+        header: Header,
+        init: &InitView<'_>,
+        existing: Option<AssociationId>,
+    ) -> Handled {
+        let Some(association) = existing.and_then(|id| self.associations.get(&id)) else {
+            return Handled::Discarded(Discard::BadInit);
+        };
+        let listed = listed_addresses(init);
+        let new: ArrayVec<Param<'_>, MAX_PATHS> = listed
+            .iter()
+            .filter(|a| association.lacks_any(std::slice::from_ref(*a)))
+            .flat_map(|a| address_params(std::slice::from_ref(a)))
+            .collect();
+        let cause = Cause::RestartWithNewAddresses(ParamList::new(&new));
+        self.send_abort(origin, answer(header, init.initiate_tag()), false, [cause])
+    }
+
+    pub(super) fn send_abort<'c>(
+        &mut self,
+        origin: Origin,
+        header: Header,
+        reflected: bool,
+        causes: impl IntoIterator<Item = Cause<'c>>,
+    ) -> Handled {
+        let mut bytes = vec![0; REPLY_BYTES];
+        let Ok(mut writer) = PacketWriter::new(&mut bytes, header) else {
+            return Handled::Discarded(Discard::BadInit);
+        };
+        if writer.abort(reflected, causes).is_err() {
+            return Handled::Discarded(Discard::BadInit);
+        }
+        let length = writer.finish();
+        bytes.truncate(length);
+        self.reply(origin, bytes);
+        Handled::Replied
+    }
+
+    pub(super) fn handle_cookie_echo(
+        &mut self,
+        origin: Origin,
+        header: Header,
+        cookie: &[u8],
+        packet: &PacketView<'_>,
+    ) -> Handled {
+        let Ok(genuine) = self.jar.open_at_any_age(cookie) else {
+            return Handled::Discarded(Discard::CookieForged);
+        };
+        let life = self.config.accept.as_ref().map_or(Span::from_secs(60), |c| c.profile.cookie_life);
+        let stale = genuine.stale_by(self.now, life);
+        let body = genuine.body.clone();
+        let fits = header.verification_tag == body.local_tag
+            && header.source_port == body.peer_port
+            && header.destination_port == body.local_port;
+        if !fits {
+            return Handled::Discarded(Discard::VerificationTag);
+        }
+        match (self.existing_for(&body, origin), stale) {
+            (Some(id), stale) => self.cookie_for_existing(id, origin, &body, stale, packet),
+            (None, Some(by)) => self.report_stale(origin, header, &body, by),
+            (None, None) => self.open_from_cookie(origin, &body, packet),
+        }
+    }
+
+    fn existing_for(&self, body: &CookieBody, origin: Origin) -> Option<AssociationId> {
+        self.by_tag
+            .get(&body.local_tag)
+            .copied()
+            .or_else(|| self.by_address(origin, body.peer_port))
+            .filter(|id| self.associations.get(id).is_some_and(|a| !a.is_closed()))
+    }
+
+    fn open_from_cookie(&mut self, origin: Origin, body: &CookieBody, packet: &PacketView<'_>) -> Handled {
+        let Some(config) = self.config.accept.clone() else {
+            return Handled::Discarded(Discard::CookieUnexpected);
+        };
+        if self.associations.len() >= self.config.max_associations {
+            return Handled::Discarded(Discard::Full);
+        }
+        if body.tie_tags != (0, 0) {
+            // It was made for an association that is gone: RFC 9260 section 5.2.4 C, a late echo.
+            return Handled::Discarded(Discard::CookieUnexpected);
+        }
+        let seed = self.seed(body.local_tag, body.local_initial_tsn, body.peer_port, false);
+        let mut association = Association::new(self.now, config, seed);
+        let Ok(path) = association.new_path(origin.local, origin.remote, origin.udp_port) else {
+            return Handled::Discarded(Discard::CookieUnexpected);
+        };
+        association.accept(path, &Peer::from(body));
+        let id = self.insert(association);
+        self.deliver_to(id, origin, packet, 1);
+        Handled::New(id)
+    }
+
+    /// RFC 9260 section 5.2.4, actions A to D by which tags match.
+    fn cookie_for_existing(
+        &mut self,
+        id: AssociationId,
+        origin: Origin,
+        body: &CookieBody,
+        stale: Option<Span>,
+        packet: &PacketView<'_>,
+    ) -> Handled {
+        let Some(association) = self.associations.get_mut(&id) else {
+            return Handled::Discarded(Discard::CookieUnexpected);
+        };
+        association.clock(self.now);
+        let Some(path) = association.path_of(origin.local, origin.remote) else {
+            return Handled::Discarded(Discard::CookieUnexpected);
+        };
+        let ours = association.local_tag == body.local_tag;
+        let theirs = association.peer_tag == body.peer_tag;
+        let tied = body.tie_tags == (association.local_tag, association.peer_tag);
+        match (ours, theirs) {
+            (true, true) => {
+                association.handle_cookie_ack(path);
+                association.send_cookie_ack(path);
+            }
+            (true, false) if stale.is_none() => association.collide(path, &Peer::from(body)),
+            (false, false) if tied && stale.is_none() && !association.awaits_shutdown_complete() => {
+                let old = association.local_tag;
+                association.restart(path, body);
+                self.by_tag.remove(&old);
+                self.by_tag.insert(body.local_tag, id);
+            }
+            _ => return Handled::Discarded(Discard::CookieUnexpected),
+        }
+        self.deliver_to(id, origin, packet, 1)
+    }
+
+    fn report_stale(&mut self, origin: Origin, header: Header, body: &CookieBody, by: Span) -> Handled {
+        let mut bytes = vec![0; REPLY_BYTES];
+        let staleness_us = u32::try_from(by.as_nanos() / 1_000).unwrap_or(u32::MAX);
+        let written = PacketWriter::new(&mut bytes, answer(header, body.peer_tag)).and_then(|mut writer| {
+            writer.error([Cause::StaleCookie { staleness_us }])?;
+            Ok(writer.finish())
+        });
+        if let Ok(length) = written {
+            bytes.truncate(length);
+            self.reply(origin, bytes);
+        }
+        Handled::Discarded(Discard::CookieStale)
+    }
+}
+
+/// The header of an answer to `header`.
+pub(super) fn answer(header: Header, tag: u32) -> Header {
+    Header {
+        source_port: header.destination_port,
+        destination_port: header.source_port,
+        verification_tag: tag,
+    }
+}
+
+/// RFC 9260 section 3.2.1: parameters nobody here knows, reported as their type's high bits ask.
+fn unrecognized<'a>(init: &InitView<'a>) -> impl Iterator<Item = Param<'a>> + Clone + use<'a> {
+    let mut stopped = false;
+    init.raw_params().map_while(Result::ok).filter_map(move |raw| {
+        if stopped {
+            return None;
+        }
+        let known = raw.kind().name().is_some();
+        let action: UnknownAction = raw.kind().unknown_action();
+        stopped = !known && action.stops();
+        (!known && action.reports()).then_some(Param::UnrecognizedParameter(raw.bytes()))
+    })
+}

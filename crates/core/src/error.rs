@@ -1,0 +1,82 @@
+//! Errors, each with what can be done about it.
+
+use thiserror::Error;
+
+/// Why a message was not taken.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum SendError {
+    /// It does not fit now.
+    #[error("the send buffer has {free_bytes} B free; wait for Writable and send again")]
+    BufferFull {
+        /// Free user bytes.
+        free_bytes: u64,
+    },
+    /// The stream does not exist.
+    #[error("stream {stream} does not exist; the association has {streams}, numbered from 0")]
+    NoSuchStream {
+        /// The one asked for.
+        stream: u16,
+        /// How many there are.
+        streams: u16,
+    },
+    /// SCTP cannot carry an empty message.
+    #[error("a message must hold at least one byte")]
+    Empty,
+    /// A shutdown has begun or the association is over.
+    #[error("the association is closing or closed and takes no more messages")]
+    Closing,
+}
+
+/// Why a path could not be added or removed.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum PathError {
+    /// All ids are taken.
+    #[error("an association has at most {} paths; remove one first", crate::path::MAX_PATHS)]
+    TooMany,
+    /// The pair is a path already.
+    #[error("this pair of addresses is a path already")]
+    Exists,
+    /// No such path.
+    #[error("there is no such path")]
+    Unknown,
+    /// The last path cannot go.
+    #[error("the only path cannot be removed; shut the association down instead")]
+    Last,
+}
+
+/// Why an association could not be opened.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum ConnectError {
+    /// No address pair was given.
+    #[error("give at least one pair of a local and a remote address")]
+    NoPath,
+    /// More pairs than an association may have.
+    #[error("an association has at most {} paths", crate::path::MAX_PATHS)]
+    TooManyPaths,
+    /// The endpoint is full.
+    #[error("the endpoint already has {limit} associations, as many as it may")]
+    Full {
+        /// The limit.
+        limit: usize,
+    },
+}
+
+/// How an association ended before its time.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum AbortReason {
+    /// The application asked for it.
+    #[error("aborted by this application")]
+    ByApplication,
+    /// The peer sent an ABORT.
+    #[error("aborted by the peer")]
+    ByPeer,
+    /// The peer never answered the handshake.
+    #[error("the peer did not answer the handshake")]
+    NoAnswer,
+    /// Too many consecutive errors, or silence on every path.
+    #[error("the peer stopped answering on every path")]
+    PeerUnreachable,
+    /// The peer broke the protocol.
+    #[error("the peer broke the protocol: {0}")]
+    Protocol(&'static str),
+}

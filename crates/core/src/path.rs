@@ -1,0 +1,182 @@
+//! A path: a pair of a local and a remote address, with its own timers, round-trip estimate and HEARTBEAT state.
+
+use std::net::IpAddr;
+
+use crate::policy::RttFacts;
+use crate::profile::Profile;
+use crate::time::{Span, Time};
+
+/// The most paths an association may have.
+pub const MAX_PATHS: usize = 8;
+
+/// Identifies a path within its association. An id is not given to another path while a transmission refers to it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PathId(u8);
+
+impl PathId {
+    /// The id with this index.
+    ///
+    /// # Panics
+    /// If `index` is not below [`MAX_PATHS`].
+    pub fn new(index: usize) -> Self {
+        assert!(index < MAX_PATHS, "path index {index} is not below {MAX_PATHS}");
+        PathId(index as u8)
+    }
+
+    /// Its index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Whether and how a path may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathState {
+    /// The peer has not yet proved that it is there (RFC 9260 section 5.4): no data.
+    Unconfirmed,
+    /// In use.
+    Active,
+    /// Missed a time-out and is being probed (CMT-PF, RFC 7829): no data while another path is active.
+    PotentiallyFailed,
+    /// Failed (RFC 9260 section 8.2).
+    Inactive,
+}
+
+/// A HEARTBEAT that waits for its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PendingHeartbeat {
+    pub(crate) nonce: u64,
+    pub(crate) sent_at: Time,
+}
+
+/// The timers of a path. `None` is not running.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathTimers {
+    /// T3-rtx.
+    pub(crate) t3: Option<Time>,
+    /// The next HEARTBEAT of an idle path.
+    pub(crate) heartbeat: Option<Time>,
+    /// When an unanswered HEARTBEAT counts as an error.
+    pub(crate) heartbeat_timeout: Option<Time>,
+    /// When a path that sent nothing counts as idle.
+    pub(crate) idle: Option<Time>,
+}
+
+impl PathTimers {
+    pub(crate) fn next(&self) -> Option<Time> {
+        [self.t3, self.heartbeat, self.heartbeat_timeout, self.idle].into_iter().flatten().min()
+    }
+}
+
+/// CUC version 2's two searches on a path: the earliest outstanding TSN sent once, and the earliest sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PseudoCumulative {
+    pub(crate) expected: u64,
+    pub(crate) find: bool,
+    pub(crate) expected_retransmitted: u64,
+    pub(crate) find_retransmitted: bool,
+}
+
+impl PseudoCumulative {
+    fn new() -> Self {
+        PseudoCumulative { expected: 0, find: true, expected_retransmitted: 0, find_retransmitted: true }
+    }
+
+    /// Both searches start again: something moved.
+    pub(crate) fn search_again(&mut self) {
+        self.find = true;
+        self.find_retransmitted = true;
+    }
+}
+
+/// What the endpoint keeps about a path beside the facts that policies see.
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(crate) local: IpAddr,
+    pub(crate) remote: IpAddr,
+    /// The peer's UDP port if packets are encapsulated.
+    pub(crate) udp_port: Option<u16>,
+    /// SCTP bytes that fit one packet.
+    pub(crate) packet_bytes: usize,
+    pub(crate) removed: bool,
+    pub(crate) timers: PathTimers,
+    /// The TSN whose first ack will be a round-trip sample (RFC 9260 section 6.3.1 C4: one at a time).
+    pub(crate) measuring: Option<u64>,
+    pub(crate) pending_heartbeat: Option<PendingHeartbeat>,
+    pub(crate) idle_since: Time,
+    pub(crate) pseudo: PseudoCumulative,
+    /// Losses up to this TSN belong to a window that has been cut; 0 if none has.
+    pub(crate) recovery_point: u64,
+    /// The highest one so far, for [`RecoveryPoint::HighestOutstandingUnlessLower`](crate::profile::RecoveryPoint).
+    pub(crate) highest_recovery_point: u64,
+    /// Set by the latest fast-retransmit event: the path lost something and may send one packet beyond its window.
+    pub(crate) lost_in_event: bool,
+    pub(crate) burst_used: u32,
+    /// When the path delivered the latest byte.
+    pub(crate) delivered_at: Time,
+    /// Transmission records that name this path: its id is not reused before there are none.
+    pub(crate) transmissions: u32,
+}
+
+impl Path {
+    pub(crate) fn new(now: Time, local: IpAddr, remote: IpAddr, udp_port: Option<u16>, packet_bytes: usize) -> Self {
+        Path {
+            local,
+            remote,
+            udp_port,
+            packet_bytes,
+            removed: false,
+            timers: PathTimers::default(),
+            measuring: None,
+            pending_heartbeat: None,
+            idle_since: now,
+            pseudo: PseudoCumulative::new(),
+            recovery_point: 0,
+            highest_recovery_point: 0,
+            lost_in_event: false,
+            burst_used: 0,
+            delivered_at: now,
+            transmissions: 0,
+        }
+    }
+}
+
+/// Takes a round-trip sample into the estimate and returns the new RTO (RFC 9260 section 6.3.1, C2, C3, C6, C7).
+pub(crate) fn take_rtt_sample(rtt: &mut RttFacts, sample: Span, profile: &Profile) -> Span {
+    rtt.latest = Some(sample);
+    rtt.min = Some(rtt.min.map_or(sample, |m| m.min(sample)));
+    let (smoothed, variance) = match (rtt.smoothed, rtt.variance) {
+        (Some(smoothed), Some(variance)) => {
+            let error = smoothed.abs_diff(sample);
+            (smoothed.times(7).over(8) + sample.over(8), variance.times(3).over(4) + error.over(4))
+        }
+        _ => (sample, sample.over(2)),
+    };
+    rtt.smoothed = Some(smoothed);
+    rtt.variance = Some(variance);
+    (smoothed + variance.times(4)).max(profile.rto_min).min(profile.rto_max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_sample_sets_the_estimate_and_later_ones_move_it() {
+        let profile = Profile { rto_min: Span::from_millis(1), ..Profile::rfc9260() };
+        let mut rtt = RttFacts::default();
+        assert_eq!(take_rtt_sample(&mut rtt, Span::from_millis(100), &profile), Span::from_millis(300));
+        assert_eq!(rtt.variance, Some(Span::from_millis(50)));
+        // SRTT 7/8 * 100 + 1/8 * 180 = 110; RTTVAR 3/4 * 50 + 1/4 * 80 = 57.5; RTO = 110 + 230 = 340.
+        assert_eq!(take_rtt_sample(&mut rtt, Span::from_millis(180), &profile), Span::from_millis(340));
+        assert_eq!(rtt.smoothed, Some(Span::from_millis(110)));
+        assert_eq!(rtt.min, Some(Span::from_millis(100)));
+    }
+
+    #[test]
+    fn the_time_out_stays_within_its_bounds() {
+        let mut rtt = RttFacts::default();
+        assert_eq!(take_rtt_sample(&mut rtt, Span::from_millis(10), &Profile::rfc9260()), Span::from_secs(1));
+        assert_eq!(take_rtt_sample(&mut rtt, Span::from_secs(600), &Profile::rfc9260()), Span::from_secs(60));
+    }
+}

@@ -1,0 +1,213 @@
+//! What every policy slot is told.
+
+use crate::path::{PathId, PathState};
+use crate::policy::Reason;
+use crate::time::{Span, Time};
+use crate::units::ChunkBytes;
+
+/// What opened a send opportunity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnCause {
+    /// A SACK.
+    Sack,
+    /// A T3 expiry on a path.
+    Timeout(PathId),
+    /// A HEARTBEAT-ACK that brought a path into service.
+    PathRestored(PathId),
+    /// The application queued data, or the association came up.
+    Application,
+    /// A policy's own deadline.
+    Policy,
+}
+
+/// What kind of transmission left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendKind {
+    /// A chunk's first transmission.
+    New,
+    /// A lost chunk again.
+    Retransmission,
+    /// A further copy of a chunk that is still in flight.
+    Copy,
+    /// A chunk beyond the peer's window with nothing else outstanding.
+    WindowProbe,
+}
+
+/// A transmission that left.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SentTransmission {
+    /// The path it left on.
+    pub path: PathId,
+    /// The path of the chunk's transmission before it, if there was one.
+    pub previous_path: Option<PathId>,
+    /// Unwrapped TSN.
+    pub tsn: u64,
+    /// Chunk bytes.
+    pub bytes: ChunkBytes,
+    /// What kind.
+    pub kind: SendKind,
+}
+
+/// A transmission that an acknowledgement credits. Of several copies of a chunk the latest is credited.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AckedTransmission {
+    /// The path it was sent on.
+    pub path: PathId,
+    /// Unwrapped TSN.
+    pub tsn: u64,
+    /// Chunk bytes.
+    pub bytes: ChunkBytes,
+    /// When it was sent.
+    pub sent_at: Time,
+    /// Bytes the path had delivered when it was sent.
+    pub delivered_before: ChunkBytes,
+    /// When the path had delivered them.
+    pub delivered_before_at: Time,
+    /// Whether the chunk was sent only once, so that the ack is unambiguous.
+    pub sent_once: bool,
+    /// Whether the cumulative part of the SACK covered it.
+    pub cumulative: bool,
+}
+
+/// What one SACK acknowledged on one path.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct PathAck {
+    /// Bytes newly acked by the cumulative TSN.
+    pub cumulative: ChunkBytes,
+    /// Bytes newly acked by gap blocks.
+    pub gap: ChunkBytes,
+    /// Of those, the bytes at or after the point where the path's pseudo-cumulative TSN advanced in this SACK.
+    pub gap_after_pseudo: ChunkBytes,
+    /// Whether the path's pseudo-cumulative TSN (CUC version 2) advanced.
+    pub new_pseudo_cumulative: bool,
+    /// Bytes in flight before this SACK's acknowledgements were taken off, losses it revealed already taken off.
+    pub in_flight_before: ChunkBytes,
+    /// Outstanding when the SACK arrived, chunks lost and not yet sent again included.
+    pub outstanding_at_start: ChunkBytes,
+    /// Bytes in flight now.
+    pub in_flight_after: ChunkBytes,
+}
+
+impl PathAck {
+    /// All bytes newly acked on the path.
+    pub fn newly_acked(&self) -> ChunkBytes {
+        self.cumulative + self.gap
+    }
+}
+
+/// The result of one SACK.
+#[derive(Clone, Copy, Debug)]
+pub struct SackDone<'a> {
+    /// Per path, indexed by path id.
+    pub paths: &'a [PathAck],
+    /// Whether the association's cumulative TSN advanced.
+    pub new_cumulative: bool,
+    /// The cumulative TSN after it, unwrapped.
+    pub cumulative: u64,
+}
+
+/// Why a chunk or a path's window counts as having suffered a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossCause {
+    /// Enough missing reports.
+    FastRetransmit,
+    /// T3 expired.
+    Timeout,
+}
+
+/// What showed that a path works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProofOfLife {
+    /// An ack for a chunk that was sent once: it can only have travelled on this path.
+    Unambiguous,
+    /// An ack for a chunk that was sent more than once.
+    Ambiguous,
+    /// A HEARTBEAT-ACK.
+    Heartbeat,
+}
+
+/// What changed a path's state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StateCause {
+    /// T3 or a HEARTBEAT went unanswered.
+    Errors(Reason),
+    /// The path answered.
+    Proof(ProofOfLife),
+    /// No path was left, and the failover policy put this one into service.
+    Promoted(Reason),
+}
+
+/// The stream of events that every slot receives.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A path was added; its first window is to be set.
+    PathAdded(PathId),
+    /// A path was removed.
+    PathRemoved(PathId),
+    /// A path changed its UDP port or address.
+    PathRebound(PathId),
+    /// A path changed state.
+    PathState {
+        /// Which.
+        path: PathId,
+        /// From.
+        from: PathState,
+        /// To.
+        to: PathState,
+        /// Why.
+        cause: StateCause,
+    },
+    /// The peer's first advertised window is known and the association is up.
+    Established,
+    /// A send opportunity begins.
+    TurnBegins(TurnCause),
+    /// A transmission left.
+    Sent(&'a SentTransmission),
+    /// A transmission was acknowledged.
+    Acked(&'a AckedTransmission),
+    /// A SACK has been processed.
+    SackDone(&'a SackDone<'a>),
+    /// A round-trip time was measured.
+    RttSample {
+        /// On this path.
+        path: PathId,
+        /// The sample.
+        rtt: Span,
+        /// Whether a HEARTBEAT gave it.
+        heartbeat: bool,
+    },
+    /// A chunk was declared lost.
+    Lost {
+        /// The path of its latest transmission.
+        path: PathId,
+        /// Unwrapped TSN.
+        tsn: u64,
+        /// Chunk bytes.
+        bytes: ChunkBytes,
+        /// By what.
+        cause: LossCause,
+    },
+    /// A path has suffered a loss that its window answers: at most once per window for fast retransmit, and at every T3.
+    LossEvent {
+        /// Which path.
+        path: PathId,
+        /// By what.
+        cause: LossCause,
+    },
+    /// A loss turned out not to have been one: the receiver reported a copy as duplicate.
+    Spurious {
+        /// The path of the needless copy.
+        path: PathId,
+        /// Unwrapped TSN.
+        tsn: u64,
+    },
+    /// New data could not leave although some was queued and a window was open.
+    Blocked {
+        /// The path whose hole holds the cumulative TSN back, if one does.
+        hole: Option<PathId>,
+    },
+    /// A path has sent nothing for one RTO.
+    Idle(PathId),
+    /// A slot's deadline has come.
+    Deadline,
+}

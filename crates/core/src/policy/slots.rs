@@ -1,0 +1,296 @@
+//! The slots of a scheme, each a small trait.
+
+use crate::entropy::Entropy;
+use crate::path::{PathId, PathState};
+use crate::policy::{Decision, Estimates, Event, LossCause, ProofOfLife, View};
+use crate::profile::Profile;
+use crate::time::{Span, Time};
+use crate::units::ChunkBytes;
+
+/// Seeded randomness for policies: the only source they may draw from.
+pub struct Context<'a> {
+    pub(crate) entropy: &'a mut Entropy,
+}
+
+impl Context<'_> {
+    /// A fair coin.
+    pub fn coin(&mut self) -> bool {
+        self.entropy.coin()
+    }
+
+    /// A number below `n`, uniformly.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.entropy.below(n)
+    }
+
+    /// A number in [0, 1), uniformly.
+    pub fn unit(&mut self) -> f64 {
+        self.entropy.unit_f64()
+    }
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Context")
+    }
+}
+
+/// What every slot does: hear events, and perhaps own a deadline.
+pub trait Slot: Send {
+    /// Hears an event.
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>);
+    /// When it wants [`Event::Deadline`].
+    fn deadline(&self) -> Option<Time>;
+}
+
+/// Publishes figures that several slots read.
+pub trait PathEstimator: Slot {
+    /// The figures of a path.
+    fn estimates(&self, path: PathId) -> Estimates;
+}
+
+/// The packet a scheduler is asked to place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendAsk {
+    /// Bytes of the next chunk.
+    pub chunk: ChunkBytes,
+    /// Whether the peer's window is too small for it and it goes as a probe.
+    pub window_probe: bool,
+}
+
+/// What to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitFor {
+    /// Window space anywhere.
+    Window,
+    /// This path.
+    Path(PathId),
+    /// A time.
+    Until(Time),
+}
+
+/// Where new data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// On this path.
+    Path(PathId),
+    /// Nowhere in this opportunity.
+    Wait(WaitFor),
+}
+
+/// Chooses a path for each packet of new data; the TSN is assigned as the packet is built.
+pub trait Scheduler: Slot {
+    /// Chooses, or waits. A wait with nothing in flight is overruled and counted.
+    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Pick>;
+}
+
+/// A path's congestion state, as congestion control keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: ChunkBytes,
+    /// Slow-start threshold.
+    pub ssthresh: ChunkBytes,
+    /// Bytes acked toward the next increment.
+    pub partial_bytes_acked: ChunkBytes,
+}
+
+/// Grows and cuts windows in answer to events.
+pub trait CongestionControl: Slot {
+    /// The state of a path's window after the latest event.
+    fn window(&self, path: PathId) -> Window;
+    /// Why the latest change was made, for the trace.
+    fn last_reason(&self, path: PathId) -> crate::policy::Reason;
+}
+
+/// What one SACK said about one path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathSack {
+    /// Whether gap blocks newly acked something on it.
+    pub new_gap_ack: bool,
+    /// Whether the cumulative TSN newly acked something on it.
+    pub new_cumulative_ack: bool,
+    /// The lowest TSN newly acked on it.
+    pub lowest_newly_acked: Option<u64>,
+    /// The highest TSN newly acked on it by gap blocks.
+    pub highest_gap_acked: Option<u64>,
+}
+
+/// What one SACK said, for counting missing reports.
+#[derive(Clone, Copy, Debug)]
+pub struct SackView<'a> {
+    /// Per path.
+    pub paths: &'a [PathSack],
+    /// Its cumulative TSN, unwrapped.
+    pub cumulative: u64,
+    /// The highest TSN newly acked; if this SACK acked nothing, that of the latest that did.
+    pub highest_newly_acked: u64,
+    /// Whether the cumulative TSN advanced.
+    pub new_cumulative: bool,
+    /// Its flags, where CMT's delayed acks count packets.
+    pub flags: u8,
+}
+
+/// A chunk that a SACK leaves unacknowledged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Missing {
+    /// Unwrapped TSN.
+    pub tsn: u64,
+    /// The path of its latest transmission.
+    pub path: PathId,
+    /// When that left.
+    pub sent_at: Time,
+    /// How often it was sent.
+    pub transmissions: u32,
+    /// Missing reports so far.
+    pub reports: u32,
+    /// Whether it has been fast-retransmitted or has timed out already: then only T3 may mark it again.
+    pub recovered_before: bool,
+}
+
+/// What a SACK means for a missing chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingVerdict {
+    /// Missing reports to add.
+    pub reports: u32,
+    /// Whether it is now lost.
+    pub lost: bool,
+}
+
+/// Decides which chunks count as lost.
+pub trait LossDetection: Slot {
+    /// Judges one missing chunk; called in TSN order for every hole that a SACK leaves.
+    fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict;
+    /// Whether a T3 expiry of its path marks this chunk.
+    fn timed_out(&mut self, chunk: &Missing, view: &View<'_>) -> bool;
+}
+
+/// A lost chunk that wants to go again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostChunk {
+    /// Unwrapped TSN.
+    pub tsn: u64,
+    /// Chunk bytes.
+    pub bytes: ChunkBytes,
+    /// The path it was lost on.
+    pub path: PathId,
+    /// How it was lost.
+    pub cause: LossCause,
+}
+
+/// Where a lost chunk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// On this path, now.
+    Path(PathId),
+    /// Nowhere in this opportunity.
+    Wait,
+}
+
+/// Chooses the path of a retransmission, packet by packet, from the packet's first chunk.
+pub trait RetransmitPath: Slot {
+    /// Chooses, or waits.
+    fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route>;
+}
+
+/// A packet with DATA that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Packets with DATA since the last SACK, this one included.
+    pub packets: u32,
+    /// Whether TSNs are missing below the highest received.
+    pub gap: bool,
+    /// Whether it held a duplicate.
+    pub duplicate: bool,
+    /// Whether a chunk asked for an immediate SACK (the I bit).
+    pub immediate: bool,
+    /// Whether it was the association's first DATA.
+    pub first: bool,
+}
+
+/// When to acknowledge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckTiming {
+    /// With this packet.
+    Now,
+    /// After this long at the latest.
+    Within(Span),
+}
+
+/// Decides when and what to acknowledge.
+pub trait AckPolicy: Slot {
+    /// Decides for a packet that arrived.
+    fn timing(&mut self, arrival: &Arrival, view: &View<'_>) -> Decision<AckTiming>;
+    /// The SACK's flags, given the packets it answers and whether the timer sent it.
+    fn flags(&self, packets: u32, by_timer: bool, profile: &Profile) -> u8;
+}
+
+/// Shares send and receive buffers between paths.
+pub trait BufferSharing: Slot {
+    /// Whether a path may put another chunk of new data into the buffers.
+    fn admits(&self, path: PathId, chunk: ChunkBytes, view: &View<'_>) -> bool;
+}
+
+/// How a path is probed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probing {
+    /// A HEARTBEAT when it has been idle for HB.interval plus RTO with jitter.
+    WhenIdle,
+    /// A HEARTBEAT at once, and another at every RTO with back-off.
+    EveryRto,
+}
+
+/// What proof that a path works changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// The state after it.
+    pub state: PathState,
+    /// Whether the error counter is cleared.
+    pub clears_errors: bool,
+}
+
+/// Owns the transitions between path states.
+pub trait PathFailover: Slot {
+    /// The state after an error; the counter in the view already includes it.
+    fn on_error(&mut self, path: PathId, by_heartbeat: bool, view: &View<'_>) -> Decision<PathState>;
+    /// What proof of life changes.
+    fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life;
+    /// How a path is probed in its present state.
+    fn probing(&self, path: PathId, view: &View<'_>) -> Probing;
+    /// The path to put into service when none is active; `None` leaves things as they are.
+    fn promote(&mut self, view: &View<'_>, context: &mut Context<'_>) -> Option<Decision<PathId>>;
+}
+
+/// One policy per slot.
+pub struct Policies {
+    /// Figures for the others.
+    pub estimator: Box<dyn PathEstimator>,
+    /// New data.
+    pub scheduler: Box<dyn Scheduler>,
+    /// Windows.
+    pub congestion: Box<dyn CongestionControl>,
+    /// Losses.
+    pub loss: Box<dyn LossDetection>,
+    /// Retransmissions.
+    pub retransmit: Box<dyn RetransmitPath>,
+    /// Acknowledgements.
+    pub ack: Box<dyn AckPolicy>,
+    /// Buffers.
+    pub buffer: Box<dyn BufferSharing>,
+    /// Path states.
+    pub failover: Box<dyn PathFailover>,
+}
+
+impl std::fmt::Debug for Policies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Policies")
+    }
+}
+
+/// Makes the policies of an association. A scheme is data; this is what it makes of itself.
+pub trait Scheme: Send + Sync {
+    /// Fresh policies for one association.
+    fn policies(&self) -> Policies;
+    /// Whether new data uses several paths, which selects the profile's row.
+    fn is_multipath(&self) -> bool;
+}

@@ -1,0 +1,183 @@
+//! What a policy may look at: plain data, so that a policy can be tested without an endpoint.
+
+use crate::path::{PathId, PathState};
+use crate::profile::Profile;
+use crate::time::{Rate, Span, Time};
+use crate::units::{ChunkBytes, WindowBytes};
+
+/// A path's round-trip figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RttFacts {
+    /// The latest sample.
+    pub latest: Option<Span>,
+    /// The smallest sample so far.
+    pub min: Option<Span>,
+    /// The smoothed round-trip time (RFC 9260 section 6.3.1).
+    pub smoothed: Option<Span>,
+    /// The round-trip time variation.
+    pub variance: Option<Span>,
+}
+
+/// What a [`PathEstimator`](crate::policy::PathEstimator) publishes for the other slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimates {
+    /// Share of transmissions that were lost, 0 to 1.
+    pub loss_rate: Option<f64>,
+}
+
+/// What is known of one path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathFacts {
+    /// Its id, which is its index in [`View::paths`].
+    pub id: PathId,
+    /// Its state.
+    pub state: PathState,
+    /// Whether it is the primary path.
+    pub primary: bool,
+    /// Consecutive errors.
+    pub error_count: u32,
+    /// When it became potentially failed.
+    pub potentially_failed_since: Option<Time>,
+    /// Congestion window.
+    pub cwnd: ChunkBytes,
+    /// Slow-start threshold.
+    pub ssthresh: ChunkBytes,
+    /// Bytes acked toward the next increment in congestion avoidance.
+    pub partial_bytes_acked: ChunkBytes,
+    /// Bytes sent and neither acked nor declared lost.
+    pub in_flight: ChunkBytes,
+    /// Bytes declared lost on this path that have not been sent again.
+    pub lost_unsent: ChunkBytes,
+    /// Round-trip times.
+    pub rtt: RttFacts,
+    /// Retransmission time-out with its back-off.
+    pub rto: Span,
+    /// The largest DATA chunk that fits a packet of this path, header included: the unit of congestion control.
+    pub largest_chunk: ChunkBytes,
+    /// While a TSN up to this one is outstanding the path is in fast recovery.
+    pub recovery_point: Option<u64>,
+    /// Chunk bytes sent, every transmission counted.
+    pub sent: ChunkBytes,
+    /// Chunk bytes declared lost.
+    pub lost: ChunkBytes,
+    /// Chunk bytes acknowledged.
+    pub delivered: ChunkBytes,
+    /// The latest delivery-rate sample.
+    pub delivery_rate: Option<Rate>,
+    /// Packets that may leave in this opportunity although the window is full.
+    pub exempt_packets: u32,
+    /// Packets that may still leave in this opportunity.
+    pub burst_left: u32,
+    /// What the estimator publishes.
+    pub estimates: Estimates,
+}
+
+impl PathFacts {
+    /// A path as it is before anything happened on it. For tests of policies, and for the endpoint itself.
+    pub fn new(id: PathId, largest_chunk: ChunkBytes) -> Self {
+        PathFacts {
+            id,
+            state: PathState::Unconfirmed,
+            primary: false,
+            error_count: 0,
+            potentially_failed_since: None,
+            cwnd: ChunkBytes::ZERO,
+            ssthresh: ChunkBytes::ZERO,
+            partial_bytes_acked: ChunkBytes::ZERO,
+            in_flight: ChunkBytes::ZERO,
+            lost_unsent: ChunkBytes::ZERO,
+            rtt: RttFacts::default(),
+            rto: Span::ZERO,
+            largest_chunk,
+            recovery_point: None,
+            sent: ChunkBytes::ZERO,
+            lost: ChunkBytes::ZERO,
+            delivered: ChunkBytes::ZERO,
+            delivery_rate: None,
+            exempt_packets: 0,
+            burst_left: u32::MAX,
+            estimates: Estimates::default(),
+        }
+    }
+
+    /// Whether data may be sent on the path as far as its state goes.
+    pub fn is_active(&self) -> bool {
+        self.state == PathState::Active
+    }
+
+    /// Whether a retransmission fits: lost chunks that wait do not count against the window that is to send them.
+    pub fn admits_retransmission(&self) -> bool {
+        self.burst_left > 0 && (self.exempt_packets > 0 || self.in_flight < self.cwnd)
+    }
+}
+
+/// The chunk that holds the cumulative TSN back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadOfLine {
+    /// Unwrapped TSN.
+    pub tsn: u64,
+    /// The path of its latest transmission.
+    pub path: PathId,
+}
+
+/// What is known of the association.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct AssociationFacts {
+    /// User bytes queued and never sent.
+    pub queued_bytes: u64,
+    /// What the peer's receive buffer still holds, as the sender estimates it.
+    pub peer_window: WindowBytes,
+    /// The window the peer advertised last.
+    pub peer_window_advertised: WindowBytes,
+    /// The window the peer advertised first.
+    pub peer_window_initial: WindowBytes,
+    /// Free send buffer in user bytes; `None` if it is unlimited.
+    pub send_buffer_free: Option<u64>,
+    /// The path that carried the latest new data.
+    pub last_new_data_path: Option<PathId>,
+    /// The earliest chunk that is not acknowledged.
+    pub head_of_line: Option<HeadOfLine>,
+    /// The highest TSN acknowledged cumulatively, unwrapped.
+    pub cumulative_tsn: u64,
+}
+
+/// Everything a policy may look at when it decides.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The time.
+    pub now: Time,
+    /// The rules in force.
+    pub profile: &'a Profile,
+    /// All paths, indexed by id; full and inactive ones are listed too. A removed path stays as inactive.
+    pub paths: &'a [PathFacts],
+    /// The association.
+    pub association: &'a AssociationFacts,
+}
+
+impl<'a> View<'a> {
+    /// One path.
+    pub fn path(&self, id: PathId) -> &'a PathFacts {
+        &self.paths[id.index()]
+    }
+
+    /// What counts against a path's window for new data (see [`Profile::lost_counts_until_resent`]).
+    pub fn outstanding(&self, id: PathId) -> ChunkBytes {
+        let path = self.path(id);
+        if self.profile.lost_counts_until_resent { path.in_flight + path.lost_unsent } else { path.in_flight }
+    }
+
+    /// What counts against all windows together.
+    pub fn total_outstanding(&self) -> ChunkBytes {
+        self.paths.iter().map(|p| self.outstanding(p.id)).sum()
+    }
+
+    /// Whether a path's window admits new data: RFC 9260 section 6.1 B lets the last packet overshoot.
+    pub fn admits_new_data(&self, id: PathId) -> bool {
+        self.outstanding(id) < self.path(id).cwnd
+    }
+
+    /// The active paths in order of id.
+    pub fn active(&self) -> impl Iterator<Item = &'a PathFacts> + use<'a> {
+        self.paths.iter().filter(|p| p.is_active())
+    }
+}

@@ -1,0 +1,335 @@
+//! The rules around a scheme that specifications and simulators disagree about, as one struct of named fields.
+//!
+//! Code asks a field, never a profile's name. [`Profile::rfc9260`] follows the standard; [`Profile::ns2`] follows what
+//! ns-2.35's agents do, with one row for its base agent and one for its CMT agent, which is what the papers ran.
+
+use crate::time::Span;
+use crate::units::ChunkBytes;
+
+/// How the first window of a path is chosen, in terms of its largest DATA chunk M.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InitialWindow {
+    /// The middle value of min(4 M, max(2 M, this)).
+    pub target: ChunkBytes,
+}
+
+impl InitialWindow {
+    /// min(4 M, max(2 M, target)): RFC 9260 section 7.2.1.
+    pub fn for_chunk(self, largest_chunk: ChunkBytes) -> ChunkBytes {
+        largest_chunk.times(4).min(largest_chunk.times(2).max(self.target))
+    }
+}
+
+/// Where a path's first slow-start threshold comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialSsthresh {
+    /// The peer's advertised receiver window (RFC 9260 section 7.2.1 allows it).
+    PeerWindow,
+    /// A fixed value (ns-2: 65,536 B).
+    Fixed(ChunkBytes),
+}
+
+/// When the limit on packets per send opportunity applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BurstArming {
+    /// Always (RFC 9260 section 6.1 D).
+    Always,
+    /// From the first time a cumulative ack covers a chunk that had been retransmitted (ns-2), and no longer once the limit
+    /// has been hit if `disarms` (its base agent does, its CMT agent does not).
+    AfterRecoveredLoss {
+        /// Whether hitting the limit switches it off again.
+        disarms: bool,
+    },
+}
+
+/// What happens to the window of a path that has sent nothing for a retransmission time-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleDecay {
+    /// max(cwnd / 2, 4 M), the first time remembering the old window as ssthresh (RFC 9260 section 7.2.1).
+    Rfc9260,
+    /// If cwnd exceeds 2 M: max(cwnd / 2, 4 M), which raises a window between the two (ns-2).
+    Ns2,
+}
+
+/// What one byte of receive window pays for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowUnit {
+    /// User data only.
+    Payload,
+    /// Whole DATA chunks, headers included (ns-2).
+    Chunk,
+}
+
+/// When the association's initiator may send its first DATA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// As soon as the association is up: the primary path is confirmed by the handshake.
+    AfterPrimary,
+    /// Once every path has answered a HEARTBEAT or failed (ns-2).
+    AfterAllConfirmed,
+}
+
+/// What the first retransmission opportunity after a fast-retransmit event sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstFastRetransmission {
+    /// One packet regardless of cwnd; the rest waits for the next SACK (RFC 9260 section 7.2.4 item 3, ns-2's base agent).
+    OnePacket,
+    /// One exempt packet for each path that lost something, then the rest of the list as far as windows admit (ns-2's CMT agent).
+    WholeList,
+}
+
+/// Which acknowledgements restart a path's T3 timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum T3Restart {
+    /// Those of the path's own earliest outstanding TSN (RFC 9260 section 6.3.2 R3, per path).
+    OwnEarliest,
+    /// Also a cumulative ack of any chunk of the path at or above its pseudo-cumulative TSN (ns-2's CMT agent).
+    OwnEarliestOrCumulative,
+}
+
+/// When the loss of an acknowledgement that a gap block gave is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reneging {
+    /// At once, for TSNs below the highest that the SACK names (ns-2). SACKs that overtake each other look the same.
+    AtOnceBelowHighest,
+    /// When no SACK has covered the TSN for the longest RTO of any path: SACKs that overtook each other on different paths
+    /// have been put right by then, and a receiver that really dropped data (RFC 9260 section 6.2.1 D iii) has not.
+    AfterLongestRto,
+}
+
+/// How a path's recovery point is set when its window is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryPoint {
+    /// The highest TSN outstanding (RFC 9260 section 7.2.4 item 4): one cut per window.
+    HighestOutstanding,
+    /// The same, but forgotten when that is lower than the point before: ns-2.35 then reads a variable that it never sets,
+    /// so that a path whose newest chunks were moved away can be cut again at once.
+    HighestOutstandingUnlessLower,
+}
+
+/// The rules. Every field is used somewhere below; none is compared by profile name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// The name it is selected by, for output only.
+    pub name: &'static str,
+    /// First window of a path.
+    pub initial_window: InitialWindow,
+    /// First slow-start threshold of a path.
+    pub initial_ssthresh: InitialSsthresh,
+    /// Whether a window may grow while its path is in fast recovery.
+    pub growth_in_recovery: bool,
+    /// Floor of ssthresh after a fast retransmit, in largest chunks.
+    pub fast_retransmit_floor: u64,
+    /// Floor of ssthresh after a T3 expiry, in largest chunks.
+    pub timeout_floor: u64,
+    /// Whether T3 recomputes ssthresh even when cwnd is already one chunk (ns-2's base agent does not).
+    pub timeout_cuts_at_one_chunk: bool,
+    /// Missing reports of chunks that a SACK's cumulative part newly acked count toward "the path saw a new ack".
+    pub cumulative_acks_count_for_missing: bool,
+    /// In congestion avoidance, bytes acked while the window was not full still count toward the next increment if they were
+    /// gap-acked (ns-2), instead of being clamped to cwnd (RFC 9260 section 7.2.2).
+    pub gap_acks_count_when_not_full: bool,
+    /// Packets per path and send opportunity.
+    pub max_burst: u32,
+    /// When that limit applies.
+    pub burst_arming: BurstArming,
+    /// First fast retransmission.
+    pub first_fast_retransmission: FirstFastRetransmission,
+    /// Whether new data waits while a lost chunk has not been sent again (RFC 9260 section 6.1 C; CMT does not).
+    pub retransmissions_block_new_data: bool,
+    /// Whether a lost chunk stays in its path's outstanding count until it is sent again (ns-2), or leaves it when it is
+    /// declared lost (RFC 9260 section 6.2.1 D iv).
+    pub lost_counts_until_resent: bool,
+    /// Whether the exemption that a fast-retransmit event gives a path is renewed at T3 expiries until the next such event
+    /// (ns-2 leaves the mark standing).
+    pub exemption_outlives_event: bool,
+    /// Whether a fast-retransmit event also cuts paths whose older lost chunks still wait to be sent again (ns-2).
+    pub pending_losses_are_cut: bool,
+    /// Recovery point rule.
+    pub recovery_point: RecoveryPoint,
+    /// Reneging rule.
+    pub reneging: Reneging,
+    /// T3 restart rule.
+    pub t3_restart: T3Restart,
+    /// Whether new data may leave in the send opportunity that a T3 expiry opens.
+    pub timeout_opens_new_data: bool,
+    /// Window decay of an idle path.
+    pub idle_decay: IdleDecay,
+    /// Unit of the receive window.
+    pub window_unit: WindowUnit,
+    /// Whether a full receive buffer still takes the next in-order TSN.
+    pub full_buffer_takes_next: bool,
+    /// Receiver's silly-window avoidance and window-update SACKs, and the sender's refusal to send slivers.
+    pub silly_window_avoidance: bool,
+    /// Whether the SACK for a dropped DATA chunk is suppressed (ns-2).
+    pub drop_suppresses_sack: bool,
+    /// Whether a SACK sent by the delayed-ack timer reports its packet count as zero to CMT's delayed-ack rule (ns-2 zeroes
+    /// the counter before it builds the SACK).
+    pub timer_sack_counts_zero: bool,
+    /// Whether the very first DATA is acknowledged at once (RFC 9260 section 5.1).
+    pub first_data_acked_at_once: bool,
+    /// Whether SACKs and other control chunks may share a packet with DATA.
+    pub bundle_control: bool,
+    /// When data may start.
+    pub start: Start,
+    /// RTO before the first sample.
+    pub rto_initial: Span,
+    /// Lower bound of RTO.
+    pub rto_min: Span,
+    /// Upper bound of RTO.
+    pub rto_max: Span,
+    /// HB.interval; a path idle for this long plus its RTO is probed.
+    pub heartbeat_interval: Span,
+    /// Path.Max.Retrans.
+    pub path_max_retrans: u32,
+    /// Association.Max.Retrans.
+    pub association_max_retrans: u32,
+    /// Max.Init.Retransmits.
+    pub max_init_retransmits: u32,
+    /// Valid.Cookie.Life.
+    pub cookie_life: Span,
+}
+
+impl Profile {
+    /// The standard's rules and recommended values (RFC 9260 sections 7 and 16).
+    pub fn rfc9260() -> Self {
+        Profile {
+            name: "rfc9260",
+            initial_window: InitialWindow { target: ChunkBytes::new(4404) },
+            initial_ssthresh: InitialSsthresh::PeerWindow,
+            growth_in_recovery: false,
+            fast_retransmit_floor: 4,
+            timeout_floor: 4,
+            timeout_cuts_at_one_chunk: true,
+            cumulative_acks_count_for_missing: true,
+            gap_acks_count_when_not_full: false,
+            max_burst: 4,
+            burst_arming: BurstArming::Always,
+            first_fast_retransmission: FirstFastRetransmission::OnePacket,
+            retransmissions_block_new_data: true,
+            lost_counts_until_resent: false,
+            exemption_outlives_event: false,
+            pending_losses_are_cut: false,
+            recovery_point: RecoveryPoint::HighestOutstanding,
+            reneging: Reneging::AfterLongestRto,
+            t3_restart: T3Restart::OwnEarliest,
+            timeout_opens_new_data: true,
+            idle_decay: IdleDecay::Rfc9260,
+            window_unit: WindowUnit::Payload,
+            full_buffer_takes_next: true,
+            silly_window_avoidance: true,
+            drop_suppresses_sack: false,
+            timer_sack_counts_zero: false,
+            first_data_acked_at_once: true,
+            bundle_control: true,
+            start: Start::AfterPrimary,
+            rto_initial: Span::from_secs(1),
+            rto_min: Span::from_secs(1),
+            rto_max: Span::from_secs(60),
+            heartbeat_interval: Span::from_secs(30),
+            path_max_retrans: 5,
+            association_max_retrans: 10,
+            max_init_retransmits: 8,
+            cookie_life: Span::from_secs(60),
+        }
+    }
+
+    /// The standard's rules with what concurrent transfer changes in them: retransmissions do not hold up new data on other
+    /// paths, and a fast-retransmit event may use every path's window.
+    pub fn rfc9260_multipath() -> Self {
+        Profile {
+            first_fast_retransmission: FirstFastRetransmission::WholeList,
+            retransmissions_block_new_data: false,
+            ..Profile::rfc9260()
+        }
+    }
+
+    /// ns-2.35's base SCTP agent.
+    pub fn ns2() -> Self {
+        Profile {
+            name: "ns2",
+            initial_window: InitialWindow { target: ChunkBytes::new(4380) },
+            initial_ssthresh: InitialSsthresh::Fixed(ChunkBytes::new(65_536)),
+            timeout_cuts_at_one_chunk: false,
+            cumulative_acks_count_for_missing: false,
+            gap_acks_count_when_not_full: true,
+            burst_arming: BurstArming::AfterRecoveredLoss { disarms: true },
+            lost_counts_until_resent: true,
+            pending_losses_are_cut: true,
+            reneging: Reneging::AtOnceBelowHighest,
+            timeout_opens_new_data: false,
+            idle_decay: IdleDecay::Ns2,
+            window_unit: WindowUnit::Chunk,
+            full_buffer_takes_next: false,
+            silly_window_avoidance: false,
+            drop_suppresses_sack: true,
+            timer_sack_counts_zero: true,
+            bundle_control: false,
+            start: Start::AfterAllConfirmed,
+            rto_initial: Span::from_secs(3),
+            ..Profile::rfc9260()
+        }
+    }
+
+    /// ns-2.35's CMT agent: what the papers ran.
+    pub fn ns2_multipath() -> Self {
+        Profile {
+            growth_in_recovery: true,
+            fast_retransmit_floor: 2,
+            timeout_floor: 2,
+            timeout_cuts_at_one_chunk: true,
+            burst_arming: BurstArming::AfterRecoveredLoss { disarms: false },
+            first_fast_retransmission: FirstFastRetransmission::WholeList,
+            retransmissions_block_new_data: false,
+            exemption_outlives_event: true,
+            recovery_point: RecoveryPoint::HighestOutstandingUnlessLower,
+            t3_restart: T3Restart::OwnEarliestOrCumulative,
+            first_data_acked_at_once: false,
+            ..Profile::ns2()
+        }
+    }
+
+    /// The profile called `name`, in its row for single-path or multipath schemes; `None` if there is none of that name.
+    pub fn named(name: &str, multipath: bool) -> Option<Self> {
+        match (name, multipath) {
+            ("rfc9260", false) => Some(Profile::rfc9260()),
+            ("rfc9260", true) => Some(Profile::rfc9260_multipath()),
+            ("ns2", false) => Some(Profile::ns2()),
+            ("ns2", true) => Some(Profile::ns2_multipath()),
+            _ => None,
+        }
+    }
+
+    /// The names that [`Profile::named`] knows.
+    pub const NAMES: [&'static str; 2] = ["rfc9260", "ns2"];
+
+    /// What `payload_bytes` of user data in `chunks` DATA chunks cost of a receive window.
+    pub fn window_cost(&self, payload_bytes: u64, chunks: u64) -> crate::units::WindowBytes {
+        match self.window_unit {
+            WindowUnit::Payload => crate::units::WindowBytes::new(payload_bytes),
+            WindowUnit::Chunk => crate::units::WindowBytes::new(payload_bytes + chunks * 16),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn initial_windows_follow_their_formula() {
+        let m = ChunkBytes::new(1468);
+        assert_eq!(Profile::ns2().initial_window.for_chunk(m).get(), 4380);
+        assert_eq!(Profile::rfc9260().initial_window.for_chunk(m).get(), 4404);
+        assert_eq!(Profile::rfc9260().initial_window.for_chunk(ChunkBytes::new(500)).get(), 2000);
+        assert_eq!(Profile::rfc9260().initial_window.for_chunk(ChunkBytes::new(9000)).get(), 18_000);
+    }
+
+    #[test]
+    fn every_listed_name_has_both_rows() {
+        for name in Profile::NAMES {
+            assert!(Profile::named(name, false).is_some() && Profile::named(name, true).is_some());
+        }
+        assert!(Profile::named("ns-2", true).is_none());
+    }
+}

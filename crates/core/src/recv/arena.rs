@@ -1,0 +1,320 @@
+//! Where fragments lie: slots that are used again, chained into runs, and lists of runs.
+//!
+//! A run is a chain of fragments of one message with consecutive TSNs. Its first fragment knows the last one and the
+//! totals of the run, and its last one knows the first, so two runs join in constant time. Lists run through the
+//! slots themselves, so that putting a run on a list needs no memory. A freed slot keeps its buffer for the next
+//! fragment.
+
+use std::ops::{Index, IndexMut};
+
+/// No slot.
+pub(super) const NONE: u32 = u32::MAX;
+/// List of the runs that can be read now.
+pub(super) const READY: u32 = 0;
+/// List of the unfinished ordered messages that are next in their streams.
+pub(super) const OPEN_ORDERED: u32 = 1;
+/// List of the unfinished unordered messages whose beginning is here.
+pub(super) const OPEN_UNORDERED: u32 = 2;
+/// How many slots stand for nothing but the ends of the lists above.
+const LISTS: u32 = 3;
+
+/// Buffer space kept beyond twice the most that was ever held.
+const SPARE: u64 = 64 * 1024;
+
+/// What all fragments of a message have in common (RFC 9260 section 6.9).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Message {
+    pub(super) stream: u16,
+    pub(super) ssn: u16,
+    pub(super) ppid: u32,
+    pub(super) unordered: bool,
+}
+
+impl Message {
+    /// Whether fragments with these two descriptions can belong together.
+    pub(super) fn fits(&self, other: &Message) -> bool {
+        // The SSN of an unordered fragment means nothing and is ignored (RFC 9260 section 3.3.1).
+        let same_place = self.unordered || self.ssn == other.ssn;
+        (self.stream, self.ppid, self.unordered) == (other.stream, other.ppid, other.unordered) && same_place
+    }
+}
+
+/// One fragment, or the stub of a message whose first part has been read already.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    /// The fragment's TSN; of a stub, the last TSN that was read.
+    pub(super) tsn: u64,
+    pub(super) message: Message,
+    /// Whether the fragment is the first of its message.
+    pub(super) beginning: bool,
+    /// Whether the fragment is the last of its message.
+    pub(super) ending: bool,
+    /// Whether the fragment follows directly on the part of its message that has been read.
+    pub(super) continues: bool,
+    /// Whether this is a stub: it holds no data, and is the end of the list of what its stream holds back.
+    pub(super) stub: bool,
+    /// In the first fragment of a run, the last one; in the last, the first. In a stub, the first fragment of the
+    /// run that continues it, or [`NONE`].
+    pub(super) other_end: u32,
+    /// User data in the run; kept in its first fragment only.
+    pub(super) run_bytes: u64,
+    /// Fragments in the run; kept in its first fragment only.
+    pub(super) run_chunks: usize,
+    /// The next fragment of the run, or the next free slot.
+    next: u32,
+    /// Neighbours on a list; [`NONE`] off any list.
+    before: u32,
+    after: u32,
+    payload: Vec<u8>,
+}
+
+/// All slots of an association.
+#[derive(Debug)]
+pub(super) struct Arena {
+    slots: Vec<Slot>,
+    free: u32,
+    held_bytes: u64,
+    held_chunks: u64,
+    peak_bytes: u64,
+    /// Sum of the capacities of all buffers, in use or not.
+    capacity: u64,
+}
+
+impl Arena {
+    pub(super) fn new() -> Self {
+        let list = |end| Slot { before: end, after: end, ..Slot::default() };
+        let slots = (0..LISTS).map(list).collect();
+        Self { slots, free: NONE, held_bytes: 0, held_chunks: 0, peak_bytes: 0, capacity: 0 }
+    }
+
+    /// User data in all fragments.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    /// Number of fragments.
+    pub(super) fn held_chunks(&self) -> u64 {
+        self.held_chunks
+    }
+
+    /// Number of slots, in use or not.
+    #[cfg(test)]
+    pub(super) fn slot_count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Stores a fragment as a run of its own.
+    pub(super) fn insert(&mut self, tsn: u64, message: Message, ends: (bool, bool), payload: &[u8]) -> u32 {
+        let at = self.take_free_slot();
+        let slot = &mut self.slots[at as usize];
+        let mut buffer = std::mem::take(&mut slot.payload);
+        self.capacity -= buffer.capacity() as u64;
+        // Exactly, because the doubling of a growing vector would pay off only if it grew further.
+        buffer.reserve_exact(payload.len());
+        buffer.extend_from_slice(payload);
+        self.capacity += buffer.capacity() as u64;
+        let (beginning, ending) = ends;
+        let run_bytes = payload.len() as u64;
+        *slot = Slot {
+            tsn,
+            message,
+            beginning,
+            ending,
+            other_end: at,
+            run_bytes,
+            run_chunks: 1,
+            payload: buffer,
+            ..unlinked()
+        };
+        self.held_bytes += run_bytes;
+        self.held_chunks += 1;
+        self.peak_bytes = self.peak_bytes.max(self.held_bytes);
+        at
+    }
+
+    /// Makes a stub, with an empty list, for a message that has been read up to `tsn`.
+    pub(super) fn insert_stub(&mut self, tsn: u64, message: Message) -> u32 {
+        let at = self.take_free_slot();
+        let slot = &mut self.slots[at as usize];
+        let payload = std::mem::take(&mut slot.payload);
+        *slot = Slot { tsn, message, stub: true, before: at, after: at, payload, ..unlinked() };
+        at
+    }
+
+    /// Gives back a stub whose list is empty.
+    pub(super) fn remove_stub(&mut self, stub: u32) {
+        self.release(stub);
+    }
+
+    /// Joins two runs, the second of which follows directly on the first.
+    pub(super) fn join(&mut self, first: u32, second: u32) {
+        let (seam, end) = (self[first].other_end, self[second].other_end);
+        let (bytes, chunks) = (self[second].run_bytes, self[second].run_chunks);
+        self[seam].next = second;
+        self[end].other_end = first;
+        let head = &mut self[first];
+        head.other_end = end;
+        head.run_bytes += bytes;
+        head.run_chunks += chunks;
+    }
+
+    /// The first and the last fragment of the run of which this slot is either.
+    pub(super) fn ends_of(&self, end: u32) -> (u32, u32) {
+        let other = self[end].other_end;
+        if self[other].tsn < self[end].tsn { (other, end) } else { (end, other) }
+    }
+
+    /// Frees a run, passing the user data of each fragment on.
+    pub(super) fn remove_run(&mut self, head: u32, mut pass_on: impl FnMut(&[u8])) {
+        let mut at = head;
+        while at != NONE {
+            let slot = &self.slots[at as usize];
+            let next = slot.next;
+            pass_on(&slot.payload);
+            self.held_bytes -= slot.payload.len() as u64;
+            self.held_chunks -= 1;
+            self.release(at);
+            at = next;
+        }
+    }
+
+    /// The slot that has been longest on a list.
+    pub(super) fn first(&self, list: u32) -> Option<u32> {
+        let first = self[list].after;
+        (first != list).then_some(first)
+    }
+
+    /// Whether the slot is on a list.
+    pub(super) fn is_listed(&self, slot: u32) -> bool {
+        self[slot].after != NONE
+    }
+
+    /// Puts a slot that is on no list at the end of one.
+    pub(super) fn list_last(&mut self, list: u32, slot: u32) {
+        let last = self[list].before;
+        self[slot].before = last;
+        self[slot].after = list;
+        self[last].after = slot;
+        self[list].before = slot;
+    }
+
+    /// Takes the slot off its list, if it is on one.
+    pub(super) fn unlist(&mut self, slot: u32) {
+        let Slot { before, after, .. } = self[slot];
+        if after != NONE {
+            self[before].after = after;
+            self[after].before = before;
+            self[slot].before = NONE;
+            self[slot].after = NONE;
+        }
+    }
+
+    fn take_free_slot(&mut self) -> u32 {
+        let at = self.free;
+        if let Some(slot) = self.slots.get(at as usize) {
+            self.free = slot.next;
+            return at;
+        }
+        self.slots.push(Slot::default());
+        (self.slots.len() - 1) as u32
+    }
+
+    /// Makes a slot free. Its buffer stays for the next fragment unless too much is kept already.
+    fn release(&mut self, at: u32) {
+        let bound = self.peak_bytes.saturating_mul(2).saturating_add(SPARE);
+        let slot = &mut self.slots[at as usize];
+        slot.next = self.free;
+        slot.payload.clear();
+        if self.capacity > bound {
+            self.capacity -= slot.payload.capacity() as u64;
+            slot.payload = Vec::new();
+        }
+        self.free = at;
+    }
+}
+
+/// A slot that is linked to nothing.
+fn unlinked() -> Slot {
+    Slot { other_end: NONE, next: NONE, before: NONE, after: NONE, ..Slot::default() }
+}
+
+impl Index<u32> for Arena {
+    type Output = Slot;
+    fn index(&self, slot: u32) -> &Slot {
+        &self.slots[slot as usize]
+    }
+}
+
+impl IndexMut<u32> for Arena {
+    fn index_mut(&mut self, slot: u32) -> &mut Slot {
+        &mut self.slots[slot as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn insert(arena: &mut Arena, tsn: u64, payload: &[u8]) -> u32 {
+        arena.insert(tsn, Message::default(), (false, false), payload)
+    }
+
+    fn listed(arena: &Arena, list: u32) -> Vec<u32> {
+        std::iter::successors(arena.first(list), |&at| Some(arena[at].after).filter(|&next| next != list))
+            .collect()
+    }
+
+    #[test]
+    fn runs_join_into_one_that_knows_its_ends_and_totals() {
+        let mut arena = Arena::new();
+        let [a, b, c] =
+            [(1, "a"), (2, "bb"), (3, "ccc")].map(|(tsn, text)| insert(&mut arena, tsn, text.as_bytes()));
+        arena.join(b, c);
+        arena.join(a, b);
+        assert_eq!((arena.ends_of(a), arena.ends_of(c)), ((a, c), (a, c)));
+        assert_eq!((arena[a].run_bytes, arena[a].run_chunks), (6, 3));
+        let mut bytes = Vec::new();
+        arena.remove_run(a, |part| bytes.extend_from_slice(part));
+        assert_eq!(bytes, b"abbccc");
+        assert_eq!((arena.held_bytes(), arena.held_chunks()), (0, 0));
+    }
+
+    #[test]
+    fn lists_keep_their_order_and_let_go_in_the_middle() {
+        let mut arena = Arena::new();
+        let slots = [1, 2, 3].map(|tsn| insert(&mut arena, tsn, b"x"));
+        slots.iter().for_each(|&slot| arena.list_last(READY, slot));
+        arena.unlist(slots[1]);
+        arena.unlist(slots[1]);
+        assert_eq!(listed(&arena, READY), [slots[0], slots[2]]);
+        assert!(!arena.is_listed(slots[1]));
+        assert_eq!(arena.first(OPEN_ORDERED), None);
+    }
+
+    #[test]
+    fn slots_and_buffers_are_used_again() {
+        let mut arena = Arena::new();
+        for tsn in 0..1000 {
+            let slot = insert(&mut arena, tsn, &[0; 1400]);
+            arena.remove_run(slot, |_| {});
+        }
+        assert_eq!((arena.slots.len() as u32, arena.capacity), (LISTS + 1, 1400));
+    }
+
+    #[test]
+    fn kept_buffers_are_bounded_by_what_was_held() {
+        let mut arena = Arena::new();
+        // Many small fragments make many slots; single large ones must not fill them all with large buffers.
+        let small: Vec<_> = (0..1000).map(|tsn| insert(&mut arena, tsn, &[0; 10])).collect();
+        small.iter().for_each(|&slot| arena.remove_run(slot, |_| {}));
+        let large: Vec<_> = (0..8).map(|tsn| insert(&mut arena, tsn, &[0; 60_000])).collect();
+        large.iter().for_each(|&slot| arena.remove_run(slot, |_| {}));
+        let bound = 2 * 480_000 + SPARE;
+        assert!(arena.capacity <= bound);
+        for round in 0..100 {
+            let some: Vec<_> = (0..round % 8).map(|tsn| insert(&mut arena, tsn, &[0; 60_000])).collect();
+            some.iter().rev().for_each(|&slot| arena.remove_run(slot, |_| {}));
+            assert!(arena.capacity <= bound);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The receiving side of an association: which TSNs have arrived, and the messages that their fragments make up.
+
+mod arena;
+mod reassembly;
+mod receiver;
+mod ring;
+mod tracker;
+
+#[cfg(test)]
+mod properties;
+
+pub(crate) use reassembly::{Fragment, Violation};
+pub use reassembly::Piece;
+pub(crate) use receiver::{Receiver, Taken};

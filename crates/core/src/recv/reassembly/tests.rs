@@ -1,0 +1,300 @@
+use super::*;
+
+const FIRST: u64 = 1 << 32;
+
+/// A fragment whose TSN is `at` after the first one, with B and E set by the letters in `flags`.
+fn fragment<'a>(at: u64, stream: u16, ssn: u16, flags: &str, text: &'a str) -> Fragment<'a> {
+    Fragment {
+        tsn: FIRST + at,
+        stream,
+        ssn,
+        ppid: 7,
+        unordered: flags.contains('U'),
+        beginning: flags.contains('B'),
+        ending: flags.contains('E'),
+        payload: text.as_bytes(),
+    }
+}
+
+fn reassembly() -> Reassembly {
+    Reassembly::new(FIRST, 4)
+}
+
+/// Pushes fragments given as TSN offset, stream, SSN, flags and text.
+fn push(reassembly: &mut Reassembly, fragments: &[(u64, u16, u16, &str, &str)]) {
+    for &(at, stream, ssn, flags, text) in fragments {
+        reassembly.push(fragment(at, stream, ssn, flags, text)).unwrap();
+    }
+}
+
+/// Reads everything, each piece as its stream, its text in brackets where the message begins and ends.
+fn read_all(reassembly: &mut Reassembly, allow_partial: bool) -> Vec<String> {
+    let mut pieces = Vec::new();
+    let mut bytes = Vec::new();
+    while let Some(piece) = reassembly.read(&mut bytes, allow_partial) {
+        let text = String::from_utf8(std::mem::take(&mut bytes)).unwrap();
+        assert_eq!(text.len(), piece.bytes);
+        let (open, close) = (if piece.beginning { "[" } else { "" }, if piece.ending { "]" } else { "" });
+        pieces.push(format!("{}{open}{text}{close}", piece.stream));
+    }
+    pieces
+}
+
+#[test]
+fn a_message_in_one_fragment_can_be_read_at_once() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(0, 2, 0, "BE", "hello")]);
+    assert!(reassembly.has_message());
+    assert_eq!(
+        (reassembly.readable_bytes(), reassembly.held_payload_bytes(), reassembly.held_chunks()),
+        (5, 5, 1)
+    );
+    let mut out = b">".to_vec();
+    let piece = reassembly.read(&mut out, false).unwrap();
+    assert_eq!(out, b">hello");
+    assert_eq!((piece.stream, piece.ppid, piece.bytes, piece.chunks), (2, 7, 5, 1));
+    assert_eq!(
+        (reassembly.readable_bytes(), reassembly.held_payload_bytes(), reassembly.held_chunks()),
+        (0, 0, 0)
+    );
+    assert_eq!(reassembly.read(&mut out, true), None);
+}
+
+#[test]
+fn an_ordered_message_waits_for_the_one_before_it_in_its_stream_only() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(1, 0, 1, "BE", "b"), (2, 1, 0, "BE", "x"), (3, 0, 2, "BE", "c")]);
+    assert_eq!(read_all(&mut reassembly, true), ["1[x]"]);
+    assert_eq!((reassembly.readable_bytes(), reassembly.held_payload_bytes()), (0, 2));
+    push(&mut reassembly, &[(0, 0, 0, "BE", "a")]);
+    assert_eq!(read_all(&mut reassembly, false), ["0[a]", "0[b]", "0[c]"]);
+}
+
+#[test]
+fn an_unordered_message_overtakes_ordered_ones() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(1, 0, 1, "BE", "b"), (2, 0, 9, "UB", "un"), (3, 0, 0, "UE", "ordered")]);
+    assert_eq!(read_all(&mut reassembly, false), ["0[unordered]"]);
+}
+
+#[test]
+fn fragments_make_their_message_in_whatever_order_they_come() {
+    let parts = [(0, 0, 0, "B", "ab"), (1, 0, 0, "", "cd"), (2, 0, 0, "", "ef"), (3, 0, 0, "E", "g")];
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [0, 2, 3, 1], [2, 0, 3, 1], [1, 3, 0, 2]] {
+        let mut reassembly = reassembly();
+        for at in order {
+            assert!(!reassembly.has_message());
+            push(&mut reassembly, &[parts[at]]);
+        }
+        assert_eq!(read_all(&mut reassembly, false), ["0[abcdefg]"]);
+    }
+}
+
+#[test]
+fn a_fragment_that_is_here_already_or_was_read_changes_nothing() {
+    let mut reassembly = reassembly();
+    push(
+        &mut reassembly,
+        &[(0, 0, 0, "BE", "a"), (0, 0, 0, "BE", "a"), (2, 0, 2, "BE", "c"), (2, 0, 2, "BE", "c")],
+    );
+    assert_eq!(reassembly.held_chunks(), 2);
+    assert_eq!(read_all(&mut reassembly, false), ["0[a]"]);
+    push(&mut reassembly, &[(0, 0, 0, "BE", "a")]);
+    assert_eq!(read_all(&mut reassembly, false), [""; 0]);
+}
+
+#[test]
+fn a_message_read_in_parts_has_its_stream_to_itself_until_its_end() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(0, 0, 0, "B", "a"), (1, 0, 0, "", "b"), (4, 0, 1, "BE", "next")]);
+    push(&mut reassembly, &[(5, 0, 0, "UBE", "urgent"), (6, 1, 0, "BE", "other")]);
+    assert_eq!(read_all(&mut reassembly, false), ["0[urgent]", "1[other]"]);
+    assert_eq!(read_all(&mut reassembly, true), ["0[ab"]);
+    push(&mut reassembly, &[(7, 0, 0, "UBE", "held back"), (8, 1, 1, "BE", "other")]);
+    assert_eq!(read_all(&mut reassembly, true), ["1[other]"]);
+    push(&mut reassembly, &[(3, 0, 0, "E", "d")]);
+    assert_eq!(read_all(&mut reassembly, true), [""; 0]);
+    push(&mut reassembly, &[(2, 0, 0, "", "c")]);
+    assert_eq!(reassembly.readable_bytes(), 2);
+    assert_eq!(read_all(&mut reassembly, false), ["0cd]", "0[next]", "0[held back]"]);
+    assert_eq!((reassembly.held_payload_bytes(), reassembly.held_chunks()), (0, 0));
+}
+
+#[test]
+fn a_message_begun_in_parts_goes_on_without_being_asked_again() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(0, 0, 0, "B", "a")]);
+    assert_eq!(read_all(&mut reassembly, true), ["0[a"]);
+    push(&mut reassembly, &[(1, 0, 0, "", "b"), (2, 0, 0, "", "c")]);
+    assert_eq!(read_all(&mut reassembly, false), ["0bc"]);
+    push(&mut reassembly, &[(3, 0, 0, "E", "")]);
+    assert_eq!(read_all(&mut reassembly, false), ["0]"]);
+}
+
+#[test]
+fn an_ordered_message_is_read_in_parts_before_an_unordered_one_and_only_in_its_turn() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(0, 0, 0, "UB", "u"), (3, 0, 1, "B", "not next"), (6, 1, 0, "B", "o")]);
+    assert_eq!(read_all(&mut reassembly, true), ["1[o", "0[u"]);
+}
+
+#[test]
+fn unfinished_messages_held_back_can_be_read_in_parts_later() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(0, 0, 0, "UB", "a"), (3, 0, 0, "UB", "c"), (6, 0, 0, "B", "e")]);
+    let mut out = Vec::new();
+    assert!(!reassembly.read(&mut out, true).unwrap().unordered);
+    assert_eq!(reassembly.read(&mut out, true), None);
+    push(&mut reassembly, &[(7, 0, 0, "E", "f"), (4, 0, 0, "UE", "d")]);
+    assert_eq!(read_all(&mut reassembly, true), ["0f]", "0[cd]", "0[a"]);
+    push(&mut reassembly, &[(1, 0, 0, "UE", "b")]);
+    assert_eq!(read_all(&mut reassembly, false), ["0b]"]);
+}
+
+#[test]
+fn sequence_numbers_wrap_and_may_be_more_than_half_their_range_ahead() {
+    let mut reassembly = reassembly();
+    reassembly.skip_ordered(0, 0x7FFF);
+    reassembly.skip_ordered(0, 0xFFFD);
+    let count = 60_000;
+    for at in (0..count).rev() {
+        reassembly.push(fragment(at, 0, 0xFFFE_u16.wrapping_add(at as u16), "BE", "x")).unwrap();
+    }
+    let mut out = Vec::new();
+    for at in 0..count {
+        assert_eq!(reassembly.read(&mut out, false).unwrap().ssn, 0xFFFE_u16.wrapping_add(at as u16));
+    }
+}
+
+#[test]
+fn fragments_that_contradict_their_neighbours_are_refused() {
+    use Violation::{BeginsInside, ContinuesNothing, Disagrees};
+    for (held, arriving, violation) in [
+        ((1, 0, 0, "B", ""), fragment(2, 0, 1, "B", ""), BeginsInside),
+        ((1, 0, 0, "", ""), fragment(2, 0, 1, "BE", ""), BeginsInside),
+        ((1, 0, 0, "B", ""), fragment(0, 0, 1, "B", ""), BeginsInside),
+        ((1, 0, 0, "BE", ""), fragment(2, 0, 0, "", ""), ContinuesNothing),
+        ((1, 0, 0, "E", ""), fragment(0, 0, 0, "BE", ""), ContinuesNothing),
+        ((1, 0, 0, "B", ""), fragment(2, 1, 0, "", ""), Disagrees),
+        ((1, 0, 0, "B", ""), fragment(2, 0, 1, "", ""), Disagrees),
+        ((1, 0, 0, "B", ""), fragment(2, 0, 0, "U", ""), Disagrees),
+        ((1, 0, 0, "E", ""), fragment(0, 0, 1, "B", ""), Disagrees),
+        ((1, 0, 0, "B", ""), Fragment { ppid: 8, ..fragment(2, 0, 0, "E", "") }, Disagrees),
+    ] {
+        let mut reassembly = reassembly();
+        push(&mut reassembly, &[held]);
+        assert_eq!(reassembly.push(arriving), Err(violation), "{held:?} then {arriving:?}");
+        assert_eq!(reassembly.held_chunks(), 1);
+    }
+}
+
+#[test]
+fn contradictions_are_found_after_the_messages_around_were_read() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(0, 0, 0, "BE", "a"), (2, 0, 0, "UBE", "b")]);
+    assert_eq!(read_all(&mut reassembly, false), ["0[a]", "0[b]"]);
+    assert_eq!(reassembly.push(fragment(1, 0, 1, "E", "")), Err(Violation::ContinuesNothing));
+    assert_eq!(reassembly.push(fragment(1, 0, 1, "B", "")), Err(Violation::BeginsInside));
+    push(&mut reassembly, &[(3, 0, 1, "B", "c")]);
+    assert_eq!(read_all(&mut reassembly, true), ["0[c"]);
+    assert_eq!(reassembly.push(fragment(4, 1, 1, "E", "")), Err(Violation::Disagrees));
+    assert_eq!(reassembly.push(fragment(4, 0, 1, "BE", "")), Err(Violation::BeginsInside));
+}
+
+#[test]
+fn the_first_tsn_has_to_begin_a_message() {
+    assert_eq!(reassembly().push(fragment(0, 0, 0, "E", "")), Err(Violation::ContinuesNothing));
+}
+
+#[test]
+fn a_sequence_number_that_waits_already_is_refused() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(1, 0, 1, "BE", "b")]);
+    assert_eq!(reassembly.push(fragment(3, 0, 1, "B", "")), Err(Violation::RepeatedSequence));
+}
+
+#[test]
+fn fragments_without_a_place_are_refused() {
+    let mut reassembly = reassembly();
+    assert_eq!(reassembly.push(fragment(0, 4, 0, "BE", "")), Err(Violation::NoSuchStream));
+    assert_eq!(reassembly.push(fragment(65_535, 0, 0, "BE", "")), Err(Violation::OutOfReach));
+    push(&mut reassembly, &[(65_534, 0, 0, "BE", "far")]);
+}
+
+#[test]
+fn a_forward_tsn_gives_up_what_lacks_a_skipped_tsn_and_nothing_else() {
+    let mut reassembly = reassembly();
+    // Lacking 1; complete; lacking 4; lacking only 7, which is not skipped.
+    push(&mut reassembly, &[(0, 0, 0, "B", "lost"), (2, 1, 0, "BE", "kept"), (3, 2, 0, "B", "lost")]);
+    push(&mut reassembly, &[(5, 2, 0, "E", "lost"), (6, 3, 0, "B", "later")]);
+    reassembly.forward(FIRST + 4);
+    assert_eq!(reassembly.held_payload_bytes(), 9);
+    reassembly.skip_ordered(0, 0);
+    reassembly.skip_ordered(2, 0);
+    push(&mut reassembly, &[(7, 3, 0, "E", "!"), (8, 0, 1, "BE", "a"), (9, 2, 1, "BE", "c")]);
+    assert_eq!(read_all(&mut reassembly, false), ["1[kept]", "3[later!]", "0[a]", "2[c]"]);
+    assert_eq!(reassembly.held_chunks(), 0);
+}
+
+#[test]
+fn the_rest_of_an_abandoned_message_is_not_stored() {
+    let mut reassembly = reassembly();
+    reassembly.forward(FIRST + 1);
+    push(&mut reassembly, &[(3, 0, 0, "", "rest"), (2, 0, 0, "", "rest"), (4, 0, 0, "E", "rest")]);
+    assert_eq!(reassembly.held_chunks(), 0);
+    assert_eq!(reassembly.push(fragment(5, 0, 0, "E", "")), Err(Violation::ContinuesNothing));
+    push(&mut reassembly, &[(5, 1, 0, "BE", "new")]);
+    assert_eq!(read_all(&mut reassembly, false), ["1[new]"]);
+}
+
+#[test]
+fn skipping_a_sequence_number_frees_the_messages_behind_it() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(1, 0, 1, "BE", "b"), (2, 0, 2, "B", "lost"), (5, 0, 4, "BE", "e")]);
+    reassembly.skip_ordered(0, 3);
+    assert_eq!(read_all(&mut reassembly, true), ["0[b]", "0[e]"]);
+    reassembly.skip_ordered(0, 3);
+    push(&mut reassembly, &[(6, 0, 5, "BE", "f")]);
+    assert_eq!(read_all(&mut reassembly, true), ["0[f]"]);
+}
+
+#[test]
+fn a_message_abandoned_while_it_is_read_gives_its_stream_back() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(0, 0, 0, "B", "a"), (5, 0, 1, "BE", "b"), (6, 0, 0, "UBE", "u")]);
+    assert_eq!(read_all(&mut reassembly, true), ["0[u]", "0[a"]);
+    push(&mut reassembly, &[(1, 0, 0, "", "unread")]);
+    reassembly.forward(FIRST + 4);
+    assert_eq!(read_all(&mut reassembly, true), ["0[b]"]);
+    assert_eq!((reassembly.readable_bytes(), reassembly.held_chunks()), (0, 0));
+}
+
+#[test]
+fn a_message_whose_end_has_come_is_not_abandoned_while_it_is_read() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(0, 0, 0, "B", "a")]);
+    assert_eq!(read_all(&mut reassembly, true), ["0[a"]);
+    push(&mut reassembly, &[(1, 0, 0, "E", "b")]);
+    reassembly.forward(FIRST + 3);
+    reassembly.skip_ordered(0, 1);
+    push(&mut reassembly, &[(4, 0, 2, "BE", "c")]);
+    assert_eq!(read_all(&mut reassembly, false), ["0b]", "0[c]"]);
+}
+
+#[test]
+fn storage_stops_growing_once_it_has_held_the_largest_backlog() {
+    let mut reassembly = reassembly();
+    let mut out = Vec::new();
+    let mut slots = Vec::new();
+    for round in 0..500_u64 {
+        let base = round * 4;
+        // Out of order, in fragments, and on two streams: two ordered messages and an unordered one.
+        let ssn = round as u16 * 2;
+        push(&mut reassembly, &[(base + 3, 1, 0, "UBE", "u"), (base + 2, 0, ssn + 1, "BE", "b")]);
+        push(&mut reassembly, &[(base + 1, 0, ssn, "E", "a"), (base, 0, ssn, "B", "a")]);
+        while reassembly.read(&mut out, false).is_some() {}
+        out.clear();
+        slots.push(reassembly.arena.slot_count());
+    }
+    assert_eq!(slots.first(), slots.last());
+}

@@ -1,0 +1,105 @@
+//! Tracker and reassembly together, with what the receive window needs to know.
+
+use crate::profile::Profile;
+use crate::recv::reassembly::{Fragment, Piece, Reassembly, Violation};
+use crate::recv::tracker::{Arrival, Tracker};
+use crate::units::WindowBytes;
+
+/// What became of a DATA chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// Kept.
+    New,
+    /// Had arrived before.
+    Duplicate,
+    /// No room, or out of a SACK's reach.
+    Dropped,
+}
+
+/// The receiving half of an association.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub(crate) tracker: Tracker,
+    reassembly: Reassembly,
+    buffer: WindowBytes,
+}
+
+impl Receiver {
+    pub(crate) fn new(initial_tsn: u64, streams: u16, buffer_bytes: u64) -> Self {
+        Receiver {
+            tracker: Tracker::new(initial_tsn),
+            reassembly: Reassembly::new(initial_tsn, streams),
+            buffer: WindowBytes::new(buffer_bytes),
+        }
+    }
+
+    /// What the held chunks cost of the window.
+    fn held(&self, profile: &Profile) -> WindowBytes {
+        profile.window_cost(self.reassembly.held_payload_bytes(), self.reassembly.held_chunks())
+    }
+
+    /// The free part of the buffer.
+    pub(crate) fn free(&self, profile: &Profile) -> WindowBytes {
+        self.buffer - self.held(profile)
+    }
+
+    /// Takes a chunk in if there is room for it.
+    pub(crate) fn take(&mut self, fragment: Fragment<'_>, profile: &Profile) -> Result<Taken, Violation> {
+        let tsn = fragment.tsn;
+        match self.tracker.judge(tsn) {
+            Arrival::Duplicate => {
+                self.tracker.note_duplicate(tsn);
+                return Ok(Taken::Duplicate);
+            }
+            Arrival::OutOfReach => return Ok(Taken::Dropped),
+            Arrival::Next | Arrival::Beyond => {}
+        }
+        let next = tsn == self.tracker.cumulative() + 1;
+        if !self.has_room(fragment.payload.len() as u64, next, profile) {
+            return Ok(Taken::Dropped);
+        }
+        self.reassembly.push(fragment)?;
+        self.tracker.record(tsn);
+        Ok(Taken::New)
+    }
+
+    /// The next in-order TSN is taken even by a full buffer if it can free something: that is, unless all the buffer holds
+    /// waits only for the application. Twice the buffer is the end of it.
+    fn has_room(&self, payload_bytes: u64, next: bool, profile: &Profile) -> bool {
+        let cost = profile.window_cost(payload_bytes, 1);
+        if cost <= self.free(profile) {
+            return true;
+        }
+        let frees_something = self.reassembly.readable_bytes() < self.reassembly.held_payload_bytes();
+        next && profile.full_buffer_takes_next
+            && (frees_something || self.reassembly.held_chunks() == 0)
+            && self.held(profile) + cost <= self.buffer.times(2).max(cost)
+    }
+
+    pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<Piece> {
+        self.reassembly.read(out, allow_partial)
+    }
+
+    /// Whether a read with `allow_partial` false would give something.
+    pub(crate) fn has_message(&self) -> bool {
+        self.reassembly.has_message()
+    }
+
+    pub(crate) fn readable_bytes(&self) -> u64 {
+        self.reassembly.readable_bytes()
+    }
+
+    pub(crate) fn held_payload_bytes(&self) -> u64 {
+        self.reassembly.held_payload_bytes()
+    }
+
+    /// FORWARD-TSN (RFC 3758 section 3.6).
+    pub(crate) fn forward(&mut self, new_cumulative: u64) {
+        self.tracker.forward(new_cumulative);
+        self.reassembly.forward(new_cumulative);
+    }
+
+    pub(crate) fn skip_ordered(&mut self, stream: u16, ssn: u16) {
+        self.reassembly.skip_ordered(stream, ssn);
+    }
+}

@@ -1,0 +1,207 @@
+//! What is known of each TSN that a new fragment may still meet as its neighbour.
+//!
+//! The ring covers the TSNs from the floor (everything up to it has arrived) to the highest one seen. A TSN is marked
+//! once and the mark is cleared once, when the floor passes it, so keeping the ring costs a constant per TSN.
+
+use super::arena::NONE;
+
+/// No more TSNs than these are ever covered: the floor, and as many beyond it as a gap block can name.
+const WIDEST: u64 = 1 << 16;
+/// The ring's first size, so that small associations stay small.
+const NARROWEST: usize = 64;
+
+/// What the framing says about the TSN that follows one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) enum Following {
+    /// It must begin a message.
+    Begins,
+    /// It must continue this one's message.
+    Continues,
+    /// It may do either: this one's message was abandoned, perhaps before its end had a TSN.
+    #[default]
+    Either,
+}
+
+/// The record of one TSN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Whether it has arrived.
+    pub(super) seen: bool,
+    /// Whether it began a message.
+    pub(super) begins: bool,
+    /// What has to follow it.
+    pub(super) following: Following,
+    /// The arena slot behind it if it is an end of an unfinished run of fragments, else [`NONE`].
+    pub(super) slot: u32,
+}
+
+impl Mark {
+    const UNSEEN: Mark = Mark { seen: false, begins: false, following: Following::Either, slot: NONE };
+
+    /// A TSN that has arrived.
+    pub(super) fn seen(begins: bool, following: Following, slot: u32) -> Self {
+        Self { seen: true, begins, following, slot }
+    }
+}
+
+/// The marks from the floor upward, in a power of two of places.
+#[derive(Debug)]
+pub(super) struct Ring {
+    marks: Vec<Mark>,
+    floor: u64,
+    highest: u64,
+}
+
+impl Ring {
+    /// A ring for an association whose first TSN is `initial`, which has to begin a message.
+    pub(super) fn new(initial: u64) -> Self {
+        let floor = initial.saturating_sub(1);
+        let mut ring = Self { marks: vec![Mark::UNSEEN; NARROWEST], floor, highest: floor };
+        ring.put(floor, Mark::seen(false, Following::Begins, NONE));
+        ring
+    }
+
+    /// The TSN up to which everything has arrived or been abandoned.
+    pub(super) fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// The highest TSN marked.
+    pub(super) fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// Whether this TSN is too far above the floor to be covered.
+    pub(super) fn is_out_of_reach(&self, tsn: u64) -> bool {
+        tsn.saturating_sub(self.floor) >= WIDEST
+    }
+
+    /// The mark of a TSN if it is covered and has arrived.
+    pub(super) fn get(&self, tsn: u64) -> Option<Mark> {
+        let covered = (self.floor..=self.highest).contains(&tsn);
+        let mark = covered.then(|| self.marks.get(self.place(tsn)).copied()).flatten()?;
+        mark.seen.then_some(mark)
+    }
+
+    /// Marks a TSN above the floor and within reach; any other is left alone.
+    pub(super) fn mark(&mut self, tsn: u64, mark: Mark) {
+        if tsn <= self.floor || self.is_out_of_reach(tsn) {
+            return;
+        }
+        self.widen_to(tsn);
+        self.highest = self.highest.max(tsn);
+        self.put(tsn, mark);
+        self.raise_floor();
+    }
+
+    /// Changes the slot behind a TSN; one that is no longer covered needs none.
+    pub(super) fn set_slot(&mut self, tsn: u64, slot: u32) {
+        if let Some(mark) = self.get(tsn) {
+            self.put(tsn, Mark { slot, ..mark });
+        }
+    }
+
+    /// Notes that the rest of the message to which this TSN belongs is of no interest.
+    pub(super) fn abandon(&mut self, tsn: u64) {
+        if let Some(mark) = self.get(tsn) {
+            let following =
+                if mark.following == Following::Begins { mark.following } else { Following::Either };
+            self.put(tsn, Mark { following, slot: NONE, ..mark });
+        }
+    }
+
+    /// Raises the floor to `tsn`, whatever is missing below, and on over what has arrived.
+    pub(super) fn skip_to(&mut self, tsn: u64) {
+        if tsn <= self.floor {
+            return;
+        }
+        // Nothing is known of a TSN that never came, so anything may follow it.
+        let mark = self.get(tsn).unwrap_or(Mark::seen(false, Following::Either, NONE));
+        for passed in self.floor..=self.highest.min(tsn) {
+            self.put(passed, Mark::UNSEEN);
+        }
+        self.floor = tsn;
+        self.highest = self.highest.max(tsn);
+        self.put(tsn, mark);
+        self.raise_floor();
+    }
+
+    /// Moves the floor over all TSNs that have arrived without a gap.
+    fn raise_floor(&mut self) {
+        while self.floor < self.highest && self.get(self.floor + 1).is_some() {
+            self.put(self.floor, Mark::UNSEEN);
+            self.floor += 1;
+        }
+    }
+
+    /// Makes room so that `tsn` and the floor have places of their own.
+    fn widen_to(&mut self, tsn: u64) {
+        let span = (tsn - self.floor) as usize + 1;
+        if span <= self.marks.len() {
+            return;
+        }
+        let wider = vec![Mark::UNSEEN; span.next_power_of_two()];
+        let narrower = std::mem::replace(&mut self.marks, wider);
+        let mask = narrower.len() as u64 - 1;
+        for covered in self.floor..=self.highest {
+            if let Some(&mark) = narrower.get((covered & mask) as usize) {
+                self.put(covered, mark);
+            }
+        }
+    }
+
+    fn put(&mut self, tsn: u64, mark: Mark) {
+        let place = self.place(tsn);
+        if let Some(slot) = self.marks.get_mut(place) {
+            *slot = mark;
+        }
+    }
+
+    fn place(&self, tsn: u64) -> usize {
+        (tsn & (self.marks.len() as u64 - 1)) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrived() -> Mark {
+        Mark::seen(true, Following::Begins, NONE)
+    }
+
+    #[test]
+    fn the_floor_rises_over_what_has_arrived_without_a_gap() {
+        let mut ring = Ring::new(100);
+        ring.mark(101, arrived());
+        assert_eq!((ring.floor(), ring.highest()), (99, 101));
+        ring.mark(100, arrived());
+        assert_eq!(ring.floor(), 101);
+        assert_eq!(ring.get(100), None);
+        assert_eq!(ring.get(101), Some(arrived()));
+    }
+
+    #[test]
+    fn marks_stay_when_the_ring_grows() {
+        let mut ring = Ring::new(1000);
+        ring.mark(1001, arrived());
+        ring.mark(1063, arrived());
+        ring.mark(999 + 65_535, arrived());
+        for tsn in [1001, 1063, 999 + 65_535] {
+            assert_eq!(ring.get(tsn), Some(arrived()));
+        }
+        assert_eq!(ring.marks.len(), 65_536);
+        assert!(ring.is_out_of_reach(999 + 65_536));
+    }
+
+    #[test]
+    fn skipping_leaves_no_mark_behind_and_goes_on_over_what_has_arrived() {
+        let mut ring = Ring::new(100);
+        [102, 105, 106].into_iter().for_each(|tsn| ring.mark(tsn, arrived()));
+        ring.skip_to(104);
+        assert_eq!((ring.floor(), ring.highest()), (106, 106));
+        ring.skip_to(1_000_000);
+        let seen: Vec<_> = ring.marks.iter().filter(|mark| mark.seen).collect();
+        assert_eq!(seen, [&Mark::seen(false, Following::Either, NONE)]);
+    }
+}

@@ -1,0 +1,343 @@
+//! Which TSNs have arrived: the cumulative point, the blocks beyond it, and the duplicates (RFC 9260 sections 3.3.4
+//! and 6.2).
+//!
+//! TSNs are unwrapped to 64 bits before they come here, so all comparisons are those of plain integers.
+
+use arrayvec::ArrayVec;
+use std::collections::VecDeque;
+
+/// A gap block names its ends as 16-bit distances from the cumulative TSN (RFC 9260 section 3.3.4).
+const REACH: u64 = u16::MAX as u64;
+/// Duplicates listed until the next SACK; further ones are only counted.
+const LISTED_DUPLICATES: usize = 32;
+
+/// What an arriving TSN is to the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// It has arrived before, or a FORWARD-TSN has passed over it.
+    Duplicate,
+    /// It is the lowest one missing.
+    Next,
+    /// It is new, and at least one below it is missing.
+    Beyond,
+    /// It is too far ahead for a SACK to name it, and must be dropped.
+    OutOfReach,
+}
+
+/// The TSNs received so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Tracker {
+    /// Every TSN up to this one has arrived.
+    cumulative: u64,
+    /// First and last TSN of each block beyond, ascending, with at least one missing TSN between any two blocks.
+    blocks: VecDeque<(u64, u64)>,
+    duplicates: ArrayVec<u64, LISTED_DUPLICATES>,
+    duplicate_count: u64,
+}
+
+impl Tracker {
+    /// A tracker that waits for the TSN `initial` first.
+    pub(crate) fn new(initial: u64) -> Self {
+        Self {
+            cumulative: initial.saturating_sub(1),
+            blocks: VecDeque::new(),
+            duplicates: ArrayVec::new(),
+            duplicate_count: 0,
+        }
+    }
+
+    /// What this TSN would be, without recording it.
+    pub(crate) fn judge(&self, tsn: u64) -> Arrival {
+        match tsn.checked_sub(self.cumulative) {
+            None | Some(0) => Arrival::Duplicate,
+            Some(1) => Arrival::Next,
+            Some(2..=REACH) if self.in_a_block(tsn) => Arrival::Duplicate,
+            Some(2..=REACH) => Arrival::Beyond,
+            Some(_) => Arrival::OutOfReach,
+        }
+    }
+
+    /// Counts the TSN as received. One that [`judge`](Self::judge) calls a duplicate or out of reach changes nothing.
+    pub(crate) fn record(&mut self, tsn: u64) {
+        match self.judge(tsn) {
+            Arrival::Next => {
+                self.cumulative = tsn;
+                self.absorb_first_block();
+            }
+            Arrival::Beyond => self.add_beyond(tsn),
+            Arrival::Duplicate | Arrival::OutOfReach => {}
+        }
+    }
+
+    /// Remembers that a TSN came again, for the list of duplicates in the next SACK.
+    pub(crate) fn note_duplicate(&mut self, tsn: u64) {
+        self.duplicate_count += 1;
+        // RFC 9260 section 3.3.4 lists a TSN once for each time it came again. A full list loses the rest: the
+        // sender reads it as a hint only, and the SACK must stay small.
+        let _ = self.duplicates.try_push(tsn);
+    }
+
+    /// The duplicates noted since they were last cleared, in order of arrival, as far as they are listed.
+    pub(crate) fn duplicates(&self) -> &[u64] {
+        &self.duplicates
+    }
+
+    /// How many duplicates were noted in all, listed or not, cleared or not.
+    pub(crate) fn duplicate_count(&self) -> u64 {
+        self.duplicate_count
+    }
+
+    /// Forgets the listed duplicates, once a SACK has reported them.
+    pub(crate) fn clear_duplicates(&mut self) {
+        self.duplicates.clear();
+    }
+
+    /// The highest TSN up to which everything has arrived.
+    pub(crate) fn cumulative(&self) -> u64 {
+        self.cumulative
+    }
+
+    /// The highest TSN that has arrived.
+    pub(crate) fn highest(&self) -> u64 {
+        self.blocks.back().map_or(self.cumulative, |&(_, end)| end)
+    }
+
+    /// Whether a TSN is missing below one that has arrived.
+    pub(crate) fn has_gaps(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+
+    /// The blocks beyond the cumulative TSN, lowest first, each as the distances of its first and last TSN.
+    pub(crate) fn gap_blocks(&self) -> impl ExactSizeIterator<Item = (u16, u16)> + Clone {
+        let cumulative = self.cumulative;
+        // Nothing beyond the reach is recorded, and the cumulative TSN only rises, so no cast cuts anything off.
+        self.blocks.iter().map(move |&(start, end)| ((start - cumulative) as u16, (end - cumulative) as u16))
+    }
+
+    /// Moves the cumulative TSN to at least `new_cumulative`, as if everything up to it had arrived
+    /// (RFC 3758 section 3.6).
+    pub(crate) fn forward(&mut self, new_cumulative: u64) {
+        // An older value than ours is a late FORWARD-TSN and tells nothing new.
+        self.cumulative = self.cumulative.max(new_cumulative);
+        while self.blocks.front().is_some_and(|&(_, end)| end <= self.cumulative) {
+            self.blocks.pop_front();
+        }
+        self.absorb_first_block();
+    }
+
+    /// Joins the first block to the cumulative TSN if nothing is missing between them.
+    fn absorb_first_block(&mut self) {
+        if let Some(&(start, end)) = self.blocks.front()
+            && start <= self.cumulative.saturating_add(1)
+        {
+            self.cumulative = end;
+            self.blocks.pop_front();
+        }
+    }
+
+    fn in_a_block(&self, tsn: u64) -> bool {
+        let after = self.blocks.partition_point(|&(start, _)| start <= tsn);
+        after.checked_sub(1).and_then(|before| self.blocks.get(before)).is_some_and(|&(_, end)| tsn <= end)
+    }
+
+    /// Adds a TSN that is in no block and not next to the cumulative TSN.
+    fn add_beyond(&mut self, tsn: u64) {
+        // Most arrivals are the highest so far, which the search finds as fast as any other: no special case.
+        let after = self.blocks.partition_point(|&(start, _)| start < tsn);
+        let before = after.wrapping_sub(1);
+        let extends = self.blocks.get(before).is_some_and(|&(_, end)| end + 1 == tsn);
+        let precedes = self.blocks.get(after).is_some_and(|&(start, _)| tsn + 1 == start);
+        match (extends, precedes) {
+            (true, true) => {
+                let joined = self.blocks.remove(after).map_or(tsn, |(_, end)| end);
+                self.blocks[before].1 = joined;
+            }
+            (true, false) => self.blocks[before].1 = tsn,
+            (false, true) => self.blocks[after].0 = tsn,
+            // Moves the shorter side of the queue: blocks are few, and new ones mostly come last.
+            (false, false) => self.blocks.insert(after, (tsn, tsn)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn blocks(tracker: &Tracker) -> Vec<(u16, u16)> {
+        tracker.gap_blocks().collect()
+    }
+
+    fn record_all(tracker: &mut Tracker, tsns: &[u64]) {
+        tsns.iter().for_each(|&tsn| tracker.record(tsn));
+    }
+
+    #[test]
+    fn tsns_in_order_raise_the_cumulative_point_and_leave_no_gap() {
+        let mut tracker = Tracker::new(1 << 32);
+        assert_eq!(tracker.cumulative(), (1 << 32) - 1);
+        for tsn in 1 << 32..(1 << 32) + 5 {
+            assert_eq!(tracker.judge(tsn), Arrival::Next);
+            tracker.record(tsn);
+        }
+        assert_eq!((tracker.cumulative(), tracker.highest()), ((1 << 32) + 4, (1 << 32) + 4));
+        assert!(!tracker.has_gaps());
+    }
+
+    #[test]
+    fn the_example_of_the_sack_chunk_gives_its_blocks() {
+        // RFC 9260 section 3.3.4: 10 to 12, 14, 15 and 17 have arrived, the cumulative TSN is 12.
+        let mut tracker = Tracker::new(10);
+        record_all(&mut tracker, &[17, 15, 10, 14, 12, 11]);
+        assert_eq!((tracker.cumulative(), tracker.highest()), (12, 17));
+        assert_eq!(blocks(&tracker), [(2, 3), (5, 5)]);
+        assert_eq!([13, 14, 16, 17, 18].map(|tsn| tracker.judge(tsn)), {
+            use Arrival::{Beyond, Duplicate, Next};
+            [Next, Duplicate, Beyond, Duplicate, Beyond]
+        });
+    }
+
+    #[test]
+    fn a_tsn_that_no_gap_block_can_name_is_out_of_reach() {
+        let mut tracker = Tracker::new(1000);
+        let last = 999 + 65_535;
+        assert_eq!(tracker.judge(last), Arrival::Beyond);
+        assert_eq!(tracker.judge(last + 1), Arrival::OutOfReach);
+        assert_eq!(tracker.judge(u64::MAX), Arrival::OutOfReach);
+        tracker.record(last + 1);
+        assert!(!tracker.has_gaps());
+        tracker.record(last);
+        assert_eq!(blocks(&tracker), [(65_535, 65_535)]);
+    }
+
+    #[test]
+    fn duplicates_are_all_counted_but_listed_only_up_to_a_bound() {
+        let mut tracker = Tracker::new(1);
+        for tsn in 0..40 {
+            tracker.note_duplicate(tsn);
+        }
+        assert_eq!(tracker.duplicates(), (0..32).collect::<Vec<_>>());
+        tracker.clear_duplicates();
+        assert_eq!((tracker.duplicates(), tracker.duplicate_count()), (&[][..], 40));
+    }
+
+    #[test]
+    fn a_forward_tsn_fills_gaps_and_joins_the_block_that_follows() {
+        let mut tracker = Tracker::new(10);
+        record_all(&mut tracker, &[12, 14, 15, 18]);
+        tracker.forward(13);
+        assert_eq!((tracker.cumulative(), blocks(&tracker)), (15, vec![(3, 3)]));
+        tracker.forward(3);
+        assert_eq!(tracker.cumulative(), 15);
+        tracker.forward(40);
+        assert_eq!((tracker.cumulative(), tracker.highest(), tracker.has_gaps()), (40, 40, false));
+    }
+
+    #[test]
+    fn a_forward_tsn_into_the_middle_of_a_block_joins_all_of_it() {
+        let mut tracker = Tracker::new(10);
+        record_all(&mut tracker, &[12, 13, 14]);
+        tracker.forward(13);
+        assert_eq!((tracker.cumulative(), tracker.has_gaps()), (14, false));
+    }
+
+    #[test]
+    fn the_end_of_the_number_range_does_no_harm() {
+        let mut tracker = Tracker::new(5);
+        tracker.forward(u64::MAX - 2);
+        record_all(&mut tracker, &[u64::MAX, u64::MAX - 1, u64::MAX]);
+        assert_eq!(tracker.cumulative(), u64::MAX);
+        assert_eq!(tracker.judge(0), Arrival::Duplicate);
+    }
+
+    /// The received TSNs as a plain set.
+    struct Model {
+        initial: u64,
+        received: BTreeSet<u64>,
+    }
+
+    impl Model {
+        fn cumulative(&self) -> u64 {
+            (self.initial..).find(|tsn| !self.received.contains(tsn)).unwrap() - 1
+        }
+
+        fn judge(&self, tsn: u64) -> Arrival {
+            let cumulative = self.cumulative();
+            if tsn <= cumulative || self.received.contains(&tsn) {
+                Arrival::Duplicate
+            } else if tsn == cumulative + 1 {
+                Arrival::Next
+            } else if tsn <= cumulative + 65_535 {
+                Arrival::Beyond
+            } else {
+                Arrival::OutOfReach
+            }
+        }
+
+        fn blocks(&self) -> Vec<(u16, u16)> {
+            let cumulative = self.cumulative();
+            let mut blocks: Vec<(u16, u16)> = Vec::new();
+            for tsn in self.received.range(cumulative + 1..) {
+                let distance = (tsn - cumulative) as u16;
+                match blocks.last_mut() {
+                    Some(last) if last.1 + 1 == distance => last.1 = distance,
+                    _ => blocks.push((distance, distance)),
+                }
+            }
+            blocks
+        }
+    }
+
+    fn initials() -> impl Strategy<Value = u64> {
+        prop_oneof![(1_u64 << 32)..(1 << 32) + 20, (1_u64 << 33) - 20..(1 << 33) + 5, Just(3 << 32)]
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_of_arrivals_agrees_with_a_plain_set(
+            initial in initials(),
+            steps in prop::collection::vec((prop::bool::weighted(0.05), -3_i64..60), 1..150),
+        ) {
+            let mut tracker = Tracker::new(initial);
+            let mut model = Model { initial, received: BTreeSet::new() };
+            for (forward, distance) in steps {
+                let tsn = initial.saturating_add_signed(distance);
+                if forward {
+                    let target = tsn.min(model.cumulative() + 10);
+                    tracker.forward(target);
+                    model.received.extend(initial..=target);
+                } else {
+                    prop_assert_eq!(tracker.judge(tsn), model.judge(tsn));
+                    tracker.record(tsn);
+                    if tsn >= initial {
+                        model.received.insert(tsn);
+                    }
+                }
+                prop_assert_eq!(tracker.cumulative(), model.cumulative());
+                prop_assert_eq!(tracker.gap_blocks().len(), tracker.gap_blocks().clone().count());
+                prop_assert_eq!(blocks(&tracker), model.blocks());
+                prop_assert_eq!(tracker.has_gaps(), !model.blocks().is_empty());
+                let highest = model.received.last().copied().unwrap_or(initial - 1);
+                prop_assert_eq!(tracker.highest(), highest);
+            }
+        }
+
+        #[test]
+        fn no_numbers_cause_a_panic(
+            initial: u64,
+            steps in prop::collection::vec((any::<bool>(), any::<u64>(), 0_u64..70_000), 0..40),
+        ) {
+            let mut tracker = Tracker::new(initial);
+            for (forward, tsn, near) in steps {
+                tracker.record(tsn);
+                tracker.record(tracker.cumulative().saturating_add(near));
+                if forward {
+                    tracker.forward(tsn);
+                }
+                prop_assert!(blocks(&tracker).is_sorted());
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The TSNs of chunks that were declared lost and wait to be sent again, in TSN order.
+
+/// A sorted list of TSNs. Losses are found in TSN order and few at a time, so insertion is nearly always at the end.
+#[derive(Debug, Default)]
+pub(crate) struct LostList {
+    tsns: Vec<u64>,
+}
+
+impl LostList {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tsns.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.tsns.len()
+    }
+
+    pub(crate) fn insert(&mut self, tsn: u64) {
+        if let Err(at) = self.tsns.binary_search(&tsn) {
+            self.tsns.insert(at, tsn);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, tsn: u64) {
+        if let Ok(at) = self.tsns.binary_search(&tsn) {
+            self.tsns.remove(at);
+        }
+    }
+
+    /// The first waiting TSN at or after `tsn`.
+    pub(crate) fn at_or_after(&self, tsn: u64) -> Option<u64> {
+        let at = self.tsns.partition_point(|&t| t < tsn);
+        self.tsns.get(at).copied()
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        self.tsns.iter().copied()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.tsns.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_chunks_come_in_tsn_order_whatever_order_they_were_lost_in() {
+        let mut lost = LostList::default();
+        for tsn in [7, 3, 9, 3] {
+            lost.insert(tsn);
+        }
+        assert_eq!(lost.iter().collect::<Vec<_>>(), [3, 7, 9]);
+        assert_eq!(lost.at_or_after(4), Some(7));
+        lost.remove(7);
+        assert_eq!(lost.at_or_after(4), Some(9));
+        assert_eq!(lost.at_or_after(10), None);
+    }
+}

@@ -1,0 +1,384 @@
+//! Chunks that have a TSN and are not yet cumulatively acknowledged, and their transmissions.
+//!
+//! A chunk and a transmission are two records: several transmissions may belong to one chunk, each with its own path, time and
+//! delivery stamps, and outstanding bytes, round-trip times and losses belong to transmissions. Chunks live in a ring indexed
+//! by TSN; those that are not acknowledged are also linked in TSN order, so that walking a SACK costs as many steps as it has
+//! block edges, holes and newly acknowledged chunks.
+
+use std::collections::VecDeque;
+
+use slab::Slab;
+
+use crate::path::PathId;
+use crate::policy::LossCause;
+use crate::send::Draft;
+use crate::time::Time;
+use crate::units::ChunkBytes;
+
+/// No TSN: unwrapped TSNs begin above 2^32.
+const NONE: u64 = 0;
+
+/// Names a transmission record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TransmissionId(u32);
+
+/// One transmission of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transmission {
+    pub(crate) path: PathId,
+    pub(crate) sent_at: Time,
+    pub(crate) bytes: ChunkBytes,
+    /// Bytes the path had delivered when this left, and when it had.
+    pub(crate) delivered_before: ChunkBytes,
+    pub(crate) delivered_before_at: Time,
+    /// Neither acknowledged nor declared lost nor superseded.
+    pub(crate) in_flight: bool,
+    /// The chunk's transmission before this one.
+    pub(crate) previous: Option<TransmissionId>,
+}
+
+/// Where a chunk stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChunkState {
+    InFlight,
+    Lost(LossCause),
+    Acked,
+}
+
+/// A chunk with a TSN.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) draft: Draft,
+    pub(crate) state: ChunkState,
+    pub(crate) reports: u32,
+    /// Fast-retransmitted or timed out before: only T3 may mark it again (RFC 9260 section 7.2.4 item 5).
+    pub(crate) recovered_before: bool,
+    pub(crate) transmissions: u32,
+    pub(crate) latest: TransmissionId,
+    /// The path of the latest transmission.
+    pub(crate) path: PathId,
+    previous_unacked: u64,
+    next_unacked: u64,
+}
+
+impl Chunk {
+    /// Bytes with the chunk header, without padding.
+    pub(crate) fn bytes(&self) -> ChunkBytes {
+        ChunkBytes::new(16 + self.draft.payload.len() as u64)
+    }
+}
+
+/// The ring of chunks.
+#[derive(Debug)]
+pub(crate) struct Outstanding {
+    /// The TSN of the first chunk in the ring.
+    base: u64,
+    chunks: VecDeque<Chunk>,
+    first_unacked: u64,
+    last_unacked: u64,
+    transmissions: Slab<Transmission>,
+    /// What gap blocks cover, as disjoint inclusive intervals above the cumulative TSN, in order.
+    gap_acked: Vec<(u64, u64)>,
+    payload_bytes: u64,
+}
+
+impl Outstanding {
+    pub(crate) fn new(initial_tsn: u64) -> Self {
+        Outstanding {
+            base: initial_tsn,
+            chunks: VecDeque::new(),
+            first_unacked: NONE,
+            last_unacked: NONE,
+            transmissions: Slab::new(),
+            gap_acked: Vec::new(),
+            payload_bytes: 0,
+        }
+    }
+
+    /// The TSN the next new chunk will get.
+    pub(crate) fn next_tsn(&self) -> u64 {
+        self.base + self.chunks.len() as u64
+    }
+
+    /// The highest TSN known to be acknowledged cumulatively.
+    pub(crate) fn cumulative(&self) -> u64 {
+        self.base - 1
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// User bytes held until they are cumulatively acknowledged.
+    pub(crate) fn payload_bytes(&self) -> u64 {
+        self.payload_bytes
+    }
+
+    pub(crate) fn get(&self, tsn: u64) -> Option<&Chunk> {
+        self.chunks.get(usize::try_from(tsn.checked_sub(self.base)?).ok()?)
+    }
+
+    pub(crate) fn get_mut(&mut self, tsn: u64) -> Option<&mut Chunk> {
+        self.chunks.get_mut(usize::try_from(tsn.checked_sub(self.base)?).ok()?)
+    }
+
+    pub(crate) fn transmission(&self, id: TransmissionId) -> &Transmission {
+        &self.transmissions[id.0 as usize]
+    }
+
+    /// The earliest TSN that is not acknowledged.
+    pub(crate) fn first_unacked(&self) -> Option<u64> {
+        (self.first_unacked != NONE).then_some(self.first_unacked)
+    }
+
+    /// The next TSN after `tsn` that is not acknowledged; `tsn` itself must not be.
+    pub(crate) fn next_unacked(&self, tsn: u64) -> Option<u64> {
+        self.get(tsn).map(|c| c.next_unacked).filter(|&t| t != NONE)
+    }
+
+    /// Appends a chunk with its first transmission and returns its TSN.
+    pub(crate) fn push(&mut self, draft: Draft, transmission: Transmission) -> u64 {
+        let tsn = self.next_tsn();
+        self.payload_bytes += draft.payload.len() as u64;
+        let path = transmission.path;
+        let latest = TransmissionId(self.transmissions.insert(transmission) as u32);
+        self.chunks.push_back(Chunk {
+            draft,
+            state: ChunkState::InFlight,
+            reports: 0,
+            recovered_before: false,
+            transmissions: 1,
+            latest,
+            path,
+            previous_unacked: self.last_unacked,
+            next_unacked: NONE,
+        });
+        self.link_after(self.last_unacked, tsn);
+        tsn
+    }
+
+    /// Adds a transmission to a chunk.
+    pub(crate) fn add_transmission(&mut self, tsn: u64, mut transmission: Transmission) {
+        let Some(chunk) = self.get(tsn) else { return };
+        transmission.previous = Some(chunk.latest);
+        let path = transmission.path;
+        let id = TransmissionId(self.transmissions.insert(transmission) as u32);
+        if let Some(chunk) = self.get_mut(tsn) {
+            chunk.latest = id;
+            chunk.path = path;
+            chunk.transmissions += 1;
+        }
+    }
+
+    /// Ends the flight of all a chunk's transmissions and tells each one's path and bytes.
+    pub(crate) fn end_flights(&mut self, tsn: u64, mut ended: impl FnMut(PathId, ChunkBytes)) {
+        let mut next = self.get(tsn).map(|c| c.latest);
+        while let Some(id) = next {
+            let transmission = &mut self.transmissions[id.0 as usize];
+            next = transmission.previous;
+            if std::mem::take(&mut transmission.in_flight) {
+                ended(transmission.path, transmission.bytes);
+            }
+        }
+    }
+
+    /// Puts the latest transmission of a chunk back in flight: its acknowledgement was taken back.
+    pub(crate) fn resume_flight(&mut self, tsn: u64) {
+        if let Some(id) = self.get(tsn).map(|c| c.latest) {
+            self.transmissions[id.0 as usize].in_flight = true;
+        }
+    }
+
+    /// Takes a chunk out of the list of unacknowledged ones.
+    pub(crate) fn mark_acked(&mut self, tsn: u64) {
+        let Some(chunk) = self.get_mut(tsn) else { return };
+        chunk.state = ChunkState::Acked;
+        let (previous, next) = (chunk.previous_unacked, chunk.next_unacked);
+        chunk.previous_unacked = NONE;
+        chunk.next_unacked = NONE;
+        match self.get_mut(previous) {
+            Some(chunk) => chunk.next_unacked = next,
+            None => self.first_unacked = next,
+        }
+        match self.get_mut(next) {
+            Some(chunk) => chunk.previous_unacked = previous,
+            None => self.last_unacked = previous,
+        }
+    }
+
+    /// Takes an acknowledgement back: the chunk is in flight again.
+    pub(crate) fn unmark_acked(&mut self, tsn: u64) {
+        let before = (self.base..tsn).rev().find(|&t| self.get(t).is_some_and(|c| c.state != ChunkState::Acked));
+        if let Some(chunk) = self.get_mut(tsn) {
+            chunk.state = ChunkState::InFlight;
+        }
+        self.resume_flight(tsn);
+        self.link_after(before.unwrap_or(NONE), tsn);
+    }
+
+    fn link_after(&mut self, previous: u64, tsn: u64) {
+        let next = match self.get_mut(previous) {
+            Some(chunk) => std::mem::replace(&mut chunk.next_unacked, tsn),
+            None => std::mem::replace(&mut self.first_unacked, tsn),
+        };
+        if let Some(chunk) = self.get_mut(tsn) {
+            chunk.previous_unacked = previous;
+            chunk.next_unacked = next;
+        }
+        match self.get_mut(next) {
+            Some(chunk) => chunk.previous_unacked = tsn,
+            None => self.last_unacked = tsn,
+        }
+    }
+
+    /// Removes the first chunk, which must be acknowledged, with its transmissions; tells each transmission's path.
+    pub(crate) fn pop(&mut self, mut released: impl FnMut(PathId)) -> Option<Chunk> {
+        let chunk = self.chunks.pop_front()?;
+        self.base += 1;
+        self.payload_bytes -= chunk.draft.payload.len() as u64;
+        let mut next = Some(chunk.latest);
+        while let Some(id) = next {
+            let transmission = self.transmissions.remove(id.0 as usize);
+            released(transmission.path);
+            next = transmission.previous;
+        }
+        Some(chunk)
+    }
+
+    /// The highest TSN whose latest transmission went to `path` and that does not wait to be sent again.
+    pub(crate) fn highest_on(&self, path: PathId) -> Option<u64> {
+        let back = self
+            .chunks
+            .iter()
+            .rev()
+            .position(|c| c.path == path && !matches!(c.state, ChunkState::Lost(_)))?;
+        Some(self.next_tsn() - 1 - back as u64)
+    }
+
+    /// The earliest TSN before `limit` whose latest transmission went to `path` and that is not acknowledged.
+    pub(crate) fn earliest_on(&self, path: PathId, limit: u64) -> Option<u64> {
+        let mut next = self.first_unacked();
+        while let Some(tsn) = next.filter(|&t| t < limit) {
+            if self.get(tsn).is_some_and(|c| c.path == path) {
+                return Some(tsn);
+            }
+            next = self.next_unacked(tsn);
+        }
+        None
+    }
+
+    pub(crate) fn gap_acked(&self) -> &[(u64, u64)] {
+        &self.gap_acked
+    }
+
+    /// Forgets intervals up to the cumulative TSN and adds `blocks`.
+    pub(crate) fn add_gap_acked(&mut self, blocks: &[(u64, u64)]) {
+        let cumulative = self.cumulative();
+        let list = &mut self.gap_acked;
+        list.extend_from_slice(blocks);
+        list.retain(|&(_, end)| end > cumulative);
+        list.sort_unstable();
+        list.dedup_by(|next, kept| {
+            let joins = next.0 <= kept.1 + 1;
+            if joins {
+                kept.1 = kept.1.max(next.1);
+            }
+            joins
+        });
+    }
+
+    /// Replaces the intervals.
+    pub(crate) fn set_gap_acked(&mut self, blocks: &[(u64, u64)]) {
+        self.gap_acked.clear();
+        self.gap_acked.extend_from_slice(blocks);
+    }
+
+    /// Drops everything.
+    pub(crate) fn clear(&mut self) {
+        let next = self.next_tsn();
+        *self = Outstanding::new(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::send::SendQueue;
+
+    fn transmission(path: usize) -> Transmission {
+        Transmission {
+            path: PathId::new(path),
+            sent_at: Time::ZERO,
+            bytes: ChunkBytes::new(17),
+            delivered_before: ChunkBytes::ZERO,
+            delivered_before_at: Time::ZERO,
+            in_flight: true,
+            previous: None,
+        }
+    }
+
+    fn draft() -> Draft {
+        let mut queue = SendQueue::new(1, 0);
+        queue.push(Bytes::from_static(b"x"), 0, 0, false, false);
+        queue.cut(9).expect("a message waits")
+    }
+
+    fn unacked(outstanding: &Outstanding) -> Vec<u64> {
+        std::iter::successors(outstanding.first_unacked(), |&t| outstanding.next_unacked(t)).collect()
+    }
+
+    const FIRST: u64 = 1 << 32;
+
+    #[test]
+    fn the_list_of_unacknowledged_chunks_stays_in_order_through_acks_and_reneging() {
+        let mut outstanding = Outstanding::new(FIRST);
+        for _ in 0..6 {
+            outstanding.push(draft(), transmission(0));
+        }
+        for tsn in [FIRST + 1, FIRST + 5, FIRST] {
+            outstanding.mark_acked(tsn);
+        }
+        assert_eq!(unacked(&outstanding), [FIRST + 2, FIRST + 3, FIRST + 4]);
+        outstanding.unmark_acked(FIRST + 5);
+        outstanding.unmark_acked(FIRST + 1);
+        assert_eq!(unacked(&outstanding), [FIRST + 1, FIRST + 2, FIRST + 3, FIRST + 4, FIRST + 5]);
+        outstanding.pop(|_| ());
+        assert_eq!(outstanding.cumulative(), FIRST);
+        assert_eq!(outstanding.push(draft(), transmission(0)), FIRST + 6);
+        assert_eq!(unacked(&outstanding).last(), Some(&(FIRST + 6)));
+    }
+
+    #[test]
+    fn every_copy_of_a_chunk_is_released_with_it() {
+        let mut outstanding = Outstanding::new(FIRST);
+        outstanding.push(draft(), transmission(0));
+        outstanding.add_transmission(FIRST, transmission(1));
+        let mut ended = Vec::new();
+        outstanding.end_flights(FIRST, |path, _| ended.push(path.index()));
+        assert_eq!(ended, [1, 0]);
+        outstanding.mark_acked(FIRST);
+        let mut released = Vec::new();
+        outstanding.pop(|path| released.push(path.index()));
+        assert_eq!(released, [1, 0]);
+        assert!(outstanding.transmissions.is_empty());
+    }
+
+    #[test]
+    fn a_path_knows_its_earliest_and_highest_chunks() {
+        let mut outstanding = Outstanding::new(FIRST);
+        for path in [0, 1, 0, 1] {
+            outstanding.push(draft(), transmission(path));
+        }
+        assert_eq!(outstanding.earliest_on(PathId::new(1), u64::MAX), Some(FIRST + 1));
+        outstanding.mark_acked(FIRST + 1);
+        assert_eq!(outstanding.earliest_on(PathId::new(1), u64::MAX), Some(FIRST + 3));
+        assert_eq!(outstanding.highest_on(PathId::new(0)), Some(FIRST + 2));
+        assert_eq!(outstanding.highest_on(PathId::new(2)), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! Messages that wait to become DATA chunks. A chunk is cut, and its TSN assigned, only as its packet is built.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+/// A message as the application handed it over.
+#[derive(Debug)]
+struct Waiting {
+    payload: Bytes,
+    /// Bytes of it that are chunks already.
+    cut: usize,
+    stream: u16,
+    ppid: u32,
+    unordered: bool,
+    immediate: bool,
+}
+
+/// The next chunk, before it has a TSN.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) payload: Bytes,
+    pub(crate) stream: u16,
+    pub(crate) ssn: u16,
+    pub(crate) ppid: u32,
+    pub(crate) unordered: bool,
+    pub(crate) beginning: bool,
+    pub(crate) ending: bool,
+    pub(crate) immediate: bool,
+}
+
+/// Messages in the order in which the application sent them.
+///
+/// Fragments of a message have consecutive TSNs (RFC 9260 section 6.9), so a message is cut to its end before the next begins.
+#[derive(Debug)]
+pub(crate) struct SendQueue {
+    waiting: VecDeque<Waiting>,
+    /// The SSN of each stream's current or next ordered message.
+    ssns: Vec<u16>,
+    bytes: u64,
+}
+
+impl SendQueue {
+    pub(crate) fn new(streams: u16, first_ssn: u16) -> Self {
+        SendQueue { waiting: VecDeque::new(), ssns: vec![first_ssn; usize::from(streams)], bytes: 0 }
+    }
+
+    /// Streams beyond what the peer accepts are dropped (RFC 9260 section 5.1.1).
+    pub(crate) fn limit_streams(&mut self, streams: u16) {
+        self.ssns.truncate(usize::from(streams));
+    }
+
+    pub(crate) fn streams(&self) -> u16 {
+        self.ssns.len() as u16
+    }
+
+    pub(crate) fn push(&mut self, payload: Bytes, stream: u16, ppid: u32, unordered: bool, immediate: bool) {
+        self.bytes += payload.len() as u64;
+        self.waiting.push_back(Waiting { payload, cut: 0, stream, ppid, unordered, immediate });
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// User bytes of the next chunk, given the most that fits; `None` if nothing waits.
+    pub(crate) fn next_payload(&self, most: usize) -> Option<usize> {
+        self.waiting.front().map(|m| (m.payload.len() - m.cut).min(most))
+    }
+
+    /// Cuts the next chunk of at most `most` user bytes.
+    pub(crate) fn cut(&mut self, most: usize) -> Option<Draft> {
+        let message = self.waiting.front_mut()?;
+        let start = message.cut;
+        let end = message.payload.len().min(start + most);
+        message.cut = end;
+        let ending = end == message.payload.len();
+        let ssn = if message.unordered { 0 } else { self.ssns[usize::from(message.stream)] };
+        let draft = Draft {
+            payload: message.payload.slice(start..end),
+            stream: message.stream,
+            ssn,
+            ppid: message.ppid,
+            unordered: message.unordered,
+            beginning: start == 0,
+            ending,
+            immediate: message.immediate && ending,
+        };
+        self.bytes -= (end - start) as u64;
+        if ending {
+            if !message.unordered {
+                let next = &mut self.ssns[usize::from(message.stream)];
+                *next = next.wrapping_add(1);
+            }
+            self.waiting.pop_front();
+        }
+        Some(draft)
+    }
+
+    /// Drops what has not become chunks.
+    pub(crate) fn clear(&mut self) {
+        self.waiting.clear();
+        self.bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_cut_into_fragments_with_one_ssn_and_the_next_message_gets_the_next() {
+        let mut queue = SendQueue::new(2, u16::MAX);
+        queue.push(Bytes::from_static(b"abcde"), 1, 7, false, true);
+        queue.push(Bytes::from_static(b"x"), 1, 7, false, false);
+        let parts: Vec<_> = std::iter::from_fn(|| queue.cut(2)).collect();
+        let shape: Vec<_> = parts.iter().map(|d| (&d.payload[..], d.ssn, d.beginning, d.ending, d.immediate)).collect();
+        assert_eq!(
+            shape,
+            [
+                (&b"ab"[..], u16::MAX, true, false, false),
+                (&b"cd"[..], u16::MAX, false, false, false),
+                (&b"e"[..], u16::MAX, false, true, true),
+                (&b"x"[..], 0, true, true, false),
+            ]
+        );
+        assert_eq!(queue.bytes(), 0);
+    }
+
+    #[test]
+    fn unordered_messages_use_no_ssn() {
+        let mut queue = SendQueue::new(1, 5);
+        queue.push(Bytes::from_static(b"u"), 0, 0, true, false);
+        queue.push(Bytes::from_static(b"o"), 0, 0, false, false);
+        assert_eq!(queue.cut(10).map(|d| d.ssn), Some(0));
+        assert_eq!(queue.cut(10).map(|d| d.ssn), Some(5));
+    }
+}

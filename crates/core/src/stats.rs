@@ -1,0 +1,99 @@
+//! Counters of an association and of an endpoint.
+
+/// What an association has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Packets with DATA sent.
+    pub data_packets_sent: u64,
+    /// Chunks sent for the first time.
+    pub chunks_sent: u64,
+    /// Transmissions of a chunk after its first.
+    pub retransmissions: u64,
+    /// T3 expiries.
+    pub timeouts: u64,
+    /// HEARTBEATs that went unanswered.
+    pub heartbeat_timeouts: u64,
+    /// SACKs that led to at least one fast retransmission: what ns-2 counts.
+    pub fast_retransmit_events: u64,
+    /// Chunks marked for fast retransmission.
+    pub fast_retransmitted_chunks: u64,
+    /// TSNs that the peer reported as received twice.
+    pub duplicates_reported: u64,
+    /// DATA chunks received, duplicates included.
+    pub chunks_received: u64,
+    /// DATA chunks received that were duplicates.
+    pub duplicates_received: u64,
+    /// DATA chunks dropped for lack of receive buffer.
+    pub chunks_dropped: u64,
+    /// SACKs sent.
+    pub sacks_sent: u64,
+    /// SACKs received.
+    pub sacks_received: u64,
+    /// SACKs ignored because they were older than one already seen.
+    pub sacks_ignored: u64,
+    /// TSNs that a SACK stopped covering.
+    pub reneged: u64,
+    /// Probes of a closed window.
+    pub window_probes: u64,
+    /// Retransmission packets that left although their path's window was full.
+    pub exempt_packets: u64,
+    /// Paths put into service because none was active.
+    pub promotions: u64,
+    /// Scheduler decisions that a full window, the path's state or the duty to make progress overruled.
+    pub overruled_picks: u64,
+    /// Nanoseconds in which data waited, a window was open, and the peer's receive window was closed.
+    pub blocked_by_peer_window_ns: u64,
+    /// Most user bytes held by the receiver at once.
+    pub peak_held_bytes: u64,
+    /// User bytes handed to the application.
+    pub bytes_delivered: u64,
+}
+
+/// Why an endpoint dropped a packet or a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Discard {
+    /// Shorter than a packet, or a chunk that overruns it.
+    Malformed,
+    /// Checksum mismatch.
+    Checksum,
+    /// The verification tag is not ours.
+    VerificationTag,
+    /// No association, and nothing that could make one.
+    OutOfTheBlue,
+    /// A cookie whose seal does not verify.
+    CookieForged,
+    /// A cookie that came too late; answered with an ERROR.
+    CookieStale,
+    /// A cookie that was valid but does not fit the association's state.
+    CookieUnexpected,
+    /// An INIT that breaks a rule.
+    BadInit,
+    /// A chunk that is not expected in the present state.
+    Unexpected,
+    /// A SACK for a TSN that was never sent.
+    BadSack,
+    /// The endpoint has as many associations as it may.
+    Full,
+}
+
+/// How often each reason occurred.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Discards {
+    counts: [u64; 11],
+}
+
+impl Discards {
+    pub(crate) fn count(&mut self, reason: Discard) {
+        self.counts[reason as usize] += 1;
+    }
+
+    /// How often `reason` occurred.
+    pub fn of(&self, reason: Discard) -> u64 {
+        self.counts[reason as usize]
+    }
+
+    /// All of them together.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}

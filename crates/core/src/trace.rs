@@ -1,0 +1,42 @@
+//! What an association records for observers when tracing is on.
+
+use crate::path::PathId;
+use crate::policy::{LossCause, Reason, Refused};
+use crate::time::Time;
+
+/// What was decided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decided {
+    /// New data goes on a path, or waits.
+    Schedule(Option<PathId>),
+    /// A lost chunk goes on a path, or waits.
+    Retransmit(Option<PathId>),
+    /// A window changed.
+    Window {
+        /// The path.
+        path: PathId,
+        /// Its window now, in chunk bytes.
+        cwnd_bytes: u64,
+        /// Its threshold now, in chunk bytes.
+        ssthresh_bytes: u64,
+    },
+    /// A chunk was declared lost.
+    Lost(PathId, LossCause),
+    /// A path changed state.
+    State(PathId, crate::path::PathState),
+}
+
+/// A decision with its circumstances.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceEvent {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub decided: Decided,
+    /// The TSN concerned, unwrapped; 0 if none.
+    pub tsn: u64,
+    /// Why.
+    pub reason: Reason,
+    /// What was refused.
+    pub refused: Refused,
+}

@@ -1,0 +1,305 @@
+//! Error causes, which ERROR and ABORT carry (RFC 9260 section 3.3.10).
+//!
+//! ```text
+//!   0               1               2               3
+//!  +---------------+---------------+---------------+---------------+
+//!  | cause code                    | length, these four included   |
+//!  +-------------------------------+-------------------------------+
+//!  | information: length - 4 bytes                                 |
+//!  +---------------------------------------------------------------+
+//! ```
+
+mod data;
+mod setup;
+mod teardown;
+
+use crate::cursor::Cursor;
+use crate::error::{NoSpace, ParseError};
+use crate::list::List;
+use crate::param::{ParamList, ParamType};
+use crate::reader::{Reader, TLV_HEADER_LEN, Tlv, Tlvs};
+use crate::serial::{StreamId, Tsn};
+use std::fmt;
+
+/// The code of an error cause (RFC 9260 section 3.3.10).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CauseCode(pub u16);
+
+macro_rules! cause_codes {
+    ($($(#[$doc:meta])* $name:ident = $value:literal, $text:literal;)*) => {
+        impl CauseCode {
+            $($(#[$doc])* pub const $name: Self = Self($value);)*
+
+            /// The name of the cause; `None` for a code this crate does not know.
+            pub const fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$name => Some($text),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+cause_codes! {
+    /// RFC 9260 section 3.3.10.1.
+    INVALID_STREAM = 1, "Invalid Stream Identifier";
+    /// RFC 9260 section 3.3.10.2.
+    MISSING_PARAMETER = 2, "Missing Mandatory Parameter";
+    /// RFC 9260 section 3.3.10.3.
+    STALE_COOKIE = 3, "Stale Cookie";
+    /// RFC 9260 section 3.3.10.4.
+    OUT_OF_RESOURCE = 4, "Out of Resource";
+    /// RFC 9260 section 3.3.10.5.
+    UNRESOLVABLE_ADDRESS = 5, "Unresolvable Address";
+    /// RFC 9260 section 3.3.10.6.
+    UNRECOGNIZED_CHUNK = 6, "Unrecognized Chunk Type";
+    /// RFC 9260 section 3.3.10.7.
+    INVALID_PARAMETER = 7, "Invalid Mandatory Parameter";
+    /// RFC 9260 section 3.3.10.8.
+    UNRECOGNIZED_PARAMETERS = 8, "Unrecognized Parameters";
+    /// RFC 9260 section 3.3.10.9.
+    NO_USER_DATA = 9, "No User Data";
+    /// RFC 9260 section 3.3.10.10.
+    COOKIE_WHILE_SHUTTING_DOWN = 10, "Cookie Received While Shutting Down";
+    /// RFC 9260 section 3.3.10.11.
+    RESTART_WITH_NEW_ADDRESSES = 11, "Restart of an Association with New Addresses";
+    /// RFC 9260 section 3.3.10.12.
+    USER_INITIATED_ABORT = 12, "User-Initiated Abort";
+    /// RFC 9260 section 3.3.10.13.
+    PROTOCOL_VIOLATION = 13, "Protocol Violation";
+}
+
+impl fmt::Display for CauseCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "cause code {}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for CauseCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CauseCode({self})")
+    }
+}
+
+/// An error cause cut out of a chunk, its information not looked at yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RawCause<'a> {
+    code: CauseCode,
+    bytes: &'a [u8],
+}
+
+impl<'a> RawCause<'a> {
+    fn from_tlv(tlv: Tlv<'a>) -> Self {
+        let [high, low, _, _] = tlv.header;
+        Self { code: CauseCode(u16::from_be_bytes([high, low])), bytes: tlv.bytes }
+    }
+
+    /// The code.
+    pub const fn code(&self) -> CauseCode {
+        self.code
+    }
+
+    /// What follows the header, without padding.
+    pub fn info(&self) -> &'a [u8] {
+        self.bytes.get(TLV_HEADER_LEN..).unwrap_or_default()
+    }
+
+    /// The whole cause with its header and without padding.
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Checks the information against the code and reads it.
+    pub fn decode(&self) -> Result<Cause<'a>, ParseError> {
+        let info = Reader::new(self.info(), TLV_HEADER_LEN);
+        let bytes = info.rest();
+        Ok(match self.code {
+            CauseCode::INVALID_STREAM => Cause::InvalidStream(data::read_stream(info)?),
+            CauseCode::MISSING_PARAMETER => Cause::MissingParameter(setup::read_missing(info)?),
+            CauseCode::STALE_COOKIE => Cause::StaleCookie { staleness_us: setup::read_staleness(info)? },
+            CauseCode::OUT_OF_RESOURCE => info.end().map(|()| Cause::OutOfResource)?,
+            CauseCode::UNRESOLVABLE_ADDRESS => Cause::UnresolvableAddress(bytes),
+            CauseCode::UNRECOGNIZED_CHUNK => Cause::UnrecognizedChunk(bytes),
+            CauseCode::INVALID_PARAMETER => info.end().map(|()| Cause::InvalidParameter)?,
+            CauseCode::UNRECOGNIZED_PARAMETERS => Cause::UnrecognizedParameters(ParamList::read(bytes)),
+            CauseCode::NO_USER_DATA => Cause::NoUserData(data::read_tsn(info)?),
+            CauseCode::COOKIE_WHILE_SHUTTING_DOWN => info.end().map(|()| Cause::CookieWhileShuttingDown)?,
+            CauseCode::RESTART_WITH_NEW_ADDRESSES => Cause::RestartWithNewAddresses(ParamList::read(bytes)),
+            CauseCode::USER_INITIATED_ABORT => Cause::UserInitiatedAbort(bytes),
+            CauseCode::PROTOCOL_VIOLATION => Cause::ProtocolViolation(bytes),
+            _ => Cause::Unknown(*self),
+        })
+    }
+}
+
+impl fmt::Debug for RawCause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RawCause({}, {} bytes)", self.code, self.info().len())
+    }
+}
+
+/// An error cause: what was read, and what is to be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Cause<'a> {
+    /// DATA for a stream that does not exist.
+    InvalidStream(StreamId),
+    /// An INIT or INIT ACK lacks these.
+    MissingParameter(List<'a, ParamType>),
+    /// The cookie came too late.
+    StaleCookie {
+        /// By how many microseconds.
+        staleness_us: u32,
+    },
+    /// No memory for an association.
+    OutOfResource,
+    /// An address parameter, header included, of a kind that cannot be used: see [`RawParam::parse`].
+    ///
+    /// [`RawParam::parse`]: crate::RawParam::parse
+    UnresolvableAddress(&'a [u8]),
+    /// A whole chunk, header included, whose type asked to be reported: see [`RawChunk::parse`].
+    ///
+    /// [`RawChunk::parse`]: crate::RawChunk::parse
+    UnrecognizedChunk(&'a [u8]),
+    /// A parameter of an INIT or INIT ACK has an impossible value.
+    InvalidParameter,
+    /// Parameters of an INIT ACK whose types asked to be reported.
+    UnrecognizedParameters(ParamList<'a>),
+    /// The DATA chunk with this TSN is empty.
+    NoUserData(Tsn),
+    /// A COOKIE ECHO came for an association that is being closed.
+    CookieWhileShuttingDown,
+    /// A restart would add these addresses.
+    RestartWithNewAddresses(ParamList<'a>),
+    /// The user of the sender aborted, and gave this reason.
+    UserInitiatedAbort(&'a [u8]),
+    /// The receiver broke a rule that no other cause names; the bytes may say which.
+    ProtocolViolation(&'a [u8]),
+    /// A code that this crate does not know.
+    Unknown(RawCause<'a>),
+}
+
+impl Cause<'_> {
+    /// The code.
+    pub const fn code(&self) -> CauseCode {
+        match self {
+            Self::InvalidStream(_) => CauseCode::INVALID_STREAM,
+            Self::MissingParameter(_) => CauseCode::MISSING_PARAMETER,
+            Self::StaleCookie { .. } => CauseCode::STALE_COOKIE,
+            Self::OutOfResource => CauseCode::OUT_OF_RESOURCE,
+            Self::UnresolvableAddress(_) => CauseCode::UNRESOLVABLE_ADDRESS,
+            Self::UnrecognizedChunk(_) => CauseCode::UNRECOGNIZED_CHUNK,
+            Self::InvalidParameter => CauseCode::INVALID_PARAMETER,
+            Self::UnrecognizedParameters(_) => CauseCode::UNRECOGNIZED_PARAMETERS,
+            Self::NoUserData(_) => CauseCode::NO_USER_DATA,
+            Self::CookieWhileShuttingDown => CauseCode::COOKIE_WHILE_SHUTTING_DOWN,
+            Self::RestartWithNewAddresses(_) => CauseCode::RESTART_WITH_NEW_ADDRESSES,
+            Self::UserInitiatedAbort(_) => CauseCode::USER_INITIATED_ABORT,
+            Self::ProtocolViolation(_) => CauseCode::PROTOCOL_VIOLATION,
+            Self::Unknown(raw) => raw.code(),
+        }
+    }
+
+    pub(crate) fn write(&self, cursor: &mut Cursor<'_>) -> Result<(), NoSpace> {
+        cursor.tlv(self.code().0.to_be_bytes(), |info| self.write_info(info))
+    }
+
+    fn write_info(&self, info: &mut Cursor<'_>) -> Result<(), NoSpace> {
+        match *self {
+            Self::InvalidStream(stream) => data::write_stream(info, stream),
+            Self::MissingParameter(types) => setup::write_missing(info, types),
+            Self::StaleCookie { staleness_us } => info.u32(staleness_us),
+            Self::OutOfResource | Self::InvalidParameter | Self::CookieWhileShuttingDown => Ok(()),
+            Self::NoUserData(tsn) => info.u32(tsn.get()),
+            Self::UnrecognizedParameters(params) | Self::RestartWithNewAddresses(params) => {
+                params.write(info)
+            }
+            Self::UnresolvableAddress(bytes)
+            | Self::UnrecognizedChunk(bytes)
+            | Self::UserInitiatedAbort(bytes)
+            | Self::ProtocolViolation(bytes) => info.put(bytes),
+            Self::Unknown(raw) => info.put(raw.info()),
+        }
+    }
+}
+
+/// Iterator over the causes of a chunk, undecoded. It ends after the first error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawCauses<'a>(Tlvs<'a>);
+
+impl<'a> RawCauses<'a> {
+    pub(crate) const fn new(bytes: &'a [u8], offset: usize) -> Self {
+        Self(Tlvs::new(bytes, offset))
+    }
+
+    /// The same causes, decoded.
+    pub const fn decoded(self) -> Causes<'a> {
+        Causes(self.0)
+    }
+}
+
+impl<'a> Iterator for RawCauses<'a> {
+    type Item = Result<RawCause<'a>, ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|tlv| tlv.map(RawCause::from_tlv))
+    }
+}
+
+impl std::iter::FusedIterator for RawCauses<'_> {}
+
+/// Iterator over the causes of a chunk, decoded as it reaches them.
+///
+/// A cause whose information is wrong gives an error and the iterator goes on; it ends after a wrong length field.
+#[derive(Clone, Debug)]
+pub struct Causes<'a>(Tlvs<'a>);
+
+impl<'a> Iterator for Causes<'a> {
+    type Item = Result<Cause<'a>, ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let decode =
+            |tlv: Tlv<'a>| RawCause::from_tlv(tlv).decode().map_err(|error| error.shifted(tlv.offset));
+        self.0.next().map(|tlv| tlv.and_then(decode))
+    }
+}
+
+impl std::iter::FusedIterator for Causes<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{assert_cause, tlv};
+    use proptest::prelude::*;
+
+    #[test]
+    fn unknown_codes_come_out_whole() {
+        for code in [0, 14, 0xA0, 0xFFFF] {
+            let bytes = tlv(code, b"info");
+            let raw = RawCauses::new(&bytes, 0).next().unwrap().unwrap();
+            assert_eq!((raw.bytes(), raw.info()), (&bytes[..], &b"info"[..]));
+            assert_cause(code, b"info", Cause::Unknown(raw));
+        }
+    }
+
+    #[test]
+    fn known_and_unknown_codes_have_a_name() {
+        assert_eq!(CauseCode::NO_USER_DATA.to_string(), "No User Data");
+        assert_eq!(format!("{:?}", CauseCode(500)), "CauseCode(cause code 500)");
+        let bytes = tlv(12, b"abc");
+        let raw = RawCauses::new(&bytes, 0).next().unwrap().unwrap();
+        assert_eq!(format!("{raw:?}"), "RawCause(User-Initiated Abort, 3 bytes)");
+    }
+
+    proptest! {
+        #[test]
+        fn reading_any_bytes_ends(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            prop_assert!(RawCauses::new(&bytes, 0).count() <= bytes.len() / 4 + 1);
+            prop_assert!(RawCauses::new(&bytes, 0).decoded().count() <= bytes.len() / 4 + 1);
+        }
+    }
+}

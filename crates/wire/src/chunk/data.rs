@@ -1,0 +1,247 @@
+//! DATA: one fragment of a user message, or all of it (RFC 9260 section 3.3.1).
+//!
+//! ```text
+//!   0               1               2               3
+//!  +---------------+---------------+---------------+---------------+
+//!  | type = 0      | 0 0 0 0 I U B E | length = 16 + user data     |
+//!  +---------------+---------------+---------------+---------------+
+//!  | TSN                                                           |
+//!  +-------------------------------+-------------------------------+
+//!  | stream identifier             | stream sequence number        |
+//!  +-------------------------------+-------------------------------+
+//!  | payload protocol identifier                                   |
+//!  +---------------------------------------------------------------+
+//!  | user data, at least one byte                                  |
+//!  +---------------------------------------------------------------+
+//! ```
+
+use super::{ChunkType, RawChunk};
+use crate::cursor::Cursor;
+use crate::error::{NoSpace, ParseError};
+use crate::serial::{Ssn, StreamId, Tsn};
+use crate::writer::PacketWriter;
+
+/// The bytes of a DATA chunk before the user data.
+pub const DATA_HEADER_LEN: usize = 16;
+
+/// The four flags of a DATA chunk.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct DataFlags {
+    /// E: the last fragment of its message.
+    pub ending: bool,
+    /// B: the first fragment of its message.
+    pub beginning: bool,
+    /// U: to be delivered without regard to its stream's order; the stream sequence number means nothing.
+    pub unordered: bool,
+    /// I: the sender wants to be acknowledged without delay.
+    pub immediate: bool,
+}
+
+impl DataFlags {
+    /// A message in one piece, in order.
+    pub const WHOLE: Self = Self { ending: true, beginning: true, unordered: false, immediate: false };
+
+    const ENDING: u8 = 0x01;
+    const BEGINNING: u8 = 0x02;
+    const UNORDERED: u8 = 0x04;
+    const IMMEDIATE: u8 = 0x08;
+
+    const fn from_bits(bits: u8) -> Self {
+        Self {
+            ending: bits & Self::ENDING != 0,
+            beginning: bits & Self::BEGINNING != 0,
+            unordered: bits & Self::UNORDERED != 0,
+            immediate: bits & Self::IMMEDIATE != 0,
+        }
+    }
+
+    const fn bits(self) -> u8 {
+        let ending = if self.ending { Self::ENDING } else { 0 };
+        let beginning = if self.beginning { Self::BEGINNING } else { 0 };
+        let unordered = if self.unordered { Self::UNORDERED } else { 0 };
+        let immediate = if self.immediate { Self::IMMEDIATE } else { 0 };
+        ending | beginning | unordered | immediate
+    }
+}
+
+/// Everything in a DATA chunk but its user data.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct DataRepr {
+    /// The flags.
+    pub flags: DataFlags,
+    /// The transmission sequence number.
+    pub tsn: Tsn,
+    /// The stream.
+    pub stream: StreamId,
+    /// The stream sequence number.
+    pub ssn: Ssn,
+    /// The payload protocol identifier, which SCTP passes through without looking at it.
+    pub ppid: u32,
+}
+
+impl DataRepr {
+    /// The length of a DATA chunk with this much user data, without padding.
+    pub const fn chunk_len(payload_len: usize) -> usize {
+        DATA_HEADER_LEN.saturating_add(payload_len)
+    }
+
+    fn write(&self, cursor: &mut Cursor<'_>) -> Result<(), NoSpace> {
+        cursor.u32(self.tsn.get())?;
+        cursor.u16(self.stream.get())?;
+        cursor.u16(self.ssn.get())?;
+        cursor.u32(self.ppid)
+    }
+}
+
+/// A received DATA chunk.
+///
+/// The user data may be empty. RFC 9260 section 3.3.1 forbids that and answers it with an ABORT that carries a No
+/// User Data cause, for which the receiver needs the TSN: so it is left to the receiver to look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataView<'a> {
+    repr: DataRepr,
+    payload: &'a [u8],
+}
+
+impl<'a> DataView<'a> {
+    pub(super) fn decode(chunk: RawChunk<'a>) -> Result<Self, ParseError> {
+        let mut fields = chunk.fields();
+        let repr = DataRepr {
+            flags: DataFlags::from_bits(chunk.flags()),
+            tsn: Tsn::new(fields.u32()?),
+            stream: StreamId::new(fields.u16()?),
+            ssn: Ssn::new(fields.u16()?),
+            ppid: fields.u32()?,
+        };
+        Ok(Self { repr, payload: fields.rest() })
+    }
+
+    /// Everything but the user data.
+    pub const fn repr(&self) -> DataRepr {
+        self.repr
+    }
+
+    /// The flags.
+    pub const fn flags(&self) -> DataFlags {
+        self.repr.flags
+    }
+
+    /// The transmission sequence number.
+    pub const fn tsn(&self) -> Tsn {
+        self.repr.tsn
+    }
+
+    /// The stream.
+    pub const fn stream(&self) -> StreamId {
+        self.repr.stream
+    }
+
+    /// The stream sequence number.
+    pub const fn ssn(&self) -> Ssn {
+        self.repr.ssn
+    }
+
+    /// The payload protocol identifier.
+    pub const fn ppid(&self) -> u32 {
+        self.repr.ppid
+    }
+
+    /// The user data.
+    pub const fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+}
+
+impl PacketWriter<'_> {
+    /// Adds a DATA chunk with this user data.
+    pub fn data(&mut self, repr: &DataRepr, payload: &[u8]) -> Result<(), NoSpace> {
+        self.chunk(ChunkType::DATA, repr.flags.bits(), |cursor| {
+            repr.write(cursor)?;
+            cursor.put(payload)
+        })
+    }
+
+    /// Adds a DATA chunk with `len` bytes of user data that `fill` puts in place, for data that is not in one piece.
+    ///
+    /// `fill` has to write all of what it is given: it still holds whatever the buffer held. It is not called when
+    /// there is no space for it.
+    pub fn data_with(
+        &mut self,
+        repr: &DataRepr,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), NoSpace> {
+        self.chunk(ChunkType::DATA, repr.flags.bits(), |cursor| {
+            repr.write(cursor)?;
+            cursor.claim(len).map(fill)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ParseErrorKind;
+    use crate::testing::{bytes, decode, only, only_chunk, write};
+    use proptest::prelude::*;
+
+    fn repr() -> impl Strategy<Value = DataRepr> {
+        (any::<[bool; 4]>(), any::<u32>(), any::<u16>(), any::<u16>(), any::<u32>()).prop_map(
+            |([ending, beginning, unordered, immediate], tsn, stream, ssn, ppid)| DataRepr {
+                flags: DataFlags { ending, beginning, unordered, immediate },
+                tsn: Tsn::new(tsn),
+                stream: StreamId::new(stream),
+                ssn: Ssn::new(ssn),
+                ppid,
+            },
+        )
+    }
+
+    #[test]
+    fn flags_stand_where_the_layout_says() {
+        for (bits, name) in [(1, "ending"), (2, "beginning"), (4, "unordered"), (8, "immediate")] {
+            let flags = DataFlags::from_bits(bits | 0xF0);
+            assert_eq!(flags.bits(), bits);
+            assert!(format!("{flags:?}").contains(&format!("{name}: true")));
+        }
+        assert_eq!(DataFlags::WHOLE.bits(), 0x03);
+    }
+
+    #[test]
+    fn shorter_than_its_fields_is_an_error_and_empty_is_not() {
+        for len in 0..12 {
+            assert_eq!(decode(0, 3, &[0; 12][..len]).unwrap_err().kind, ParseErrorKind::WrongLength);
+        }
+        let packet =
+            write(|packet| packet.raw_parts(ChunkType::DATA, 3, &[0, 0, 0, 9, 0, 1, 0, 2, 0, 0, 0, 0]));
+        let view = only!(Data, &packet);
+        assert!(view.payload().is_empty());
+        assert_eq!(view.tsn(), Tsn::new(9));
+    }
+
+    #[test]
+    fn filling_in_place_is_not_asked_for_without_space() {
+        let mut buf = [0; 12 + 16 + 4];
+        let mut packet = PacketWriter::new(&mut buf, crate::Header::default()).unwrap();
+        let refused = packet.data_with(&DataRepr::default(), 5, |_| panic!("there is no space to fill"));
+        assert_eq!(refused, Err(NoSpace));
+        assert_eq!(packet.data_with(&DataRepr::default(), 4, |space| space.fill(1)), Ok(()));
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(repr in repr(), payload in bytes(0..2000)) {
+            let packet = write(|packet| packet.data(&repr, &payload));
+            let view = only!(Data, &packet);
+            prop_assert_eq!(view.repr(), repr);
+            prop_assert_eq!(view.payload(), &payload);
+            prop_assert_eq!(only_chunk(&packet).bytes().len(), DataRepr::chunk_len(payload.len()));
+            let single = (view.flags(), view.tsn(), view.stream(), view.ssn(), view.ppid());
+            prop_assert_eq!(single, (repr.flags, repr.tsn, repr.stream, repr.ssn, repr.ppid));
+            let filled = write(|packet| {
+                packet.data_with(&repr, payload.len(), |space| space.copy_from_slice(&payload))
+            });
+            prop_assert_eq!(filled, packet);
+        }
+    }
+}

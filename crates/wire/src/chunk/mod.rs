@@ -1,0 +1,372 @@
+//! Chunks: the type, the undecoded chunk, and the one enum over all decoded ones (RFC 9260 section 3.2).
+//!
+//! ```text
+//!   0               1               2               3
+//!  +---------------+---------------+---------------+---------------+
+//!  | type          | flags         | length, these four included   |
+//!  +---------------+---------------+---------------+---------------+
+//!  | value: length - 4 bytes                                       |
+//!  +---------------------------------------------------------------+
+//! ```
+
+mod abort;
+mod cookie;
+mod data;
+mod ecn;
+mod error;
+mod forward_tsn;
+mod heartbeat;
+mod init;
+mod nr_sack;
+mod pad;
+mod sack;
+mod shutdown;
+
+use crate::error::ParseError;
+use crate::reader::{Reader, TLV_HEADER_LEN, Tlv, Tlvs};
+use crate::serial::Tsn;
+use crate::unknown::UnknownAction;
+use std::fmt;
+
+pub use abort::{ABORT_HEADER_LEN, AbortView};
+pub use cookie::cookie_echo_len;
+pub use data::{DATA_HEADER_LEN, DataFlags, DataRepr, DataView};
+pub use error::ErrorView;
+pub use forward_tsn::{FORWARD_TSN_HEADER_LEN, ForwardTsnView, forward_tsn_len};
+pub use heartbeat::{HEARTBEAT_HEADER_LEN, HeartbeatView, heartbeat_len};
+pub use init::{INIT_HEADER_LEN, InitRepr, InitView};
+pub use nr_sack::{NR_SACK_HEADER_LEN, NrSackView, nr_sack_len};
+pub use sack::{GapBlock, SACK_HEADER_LEN, SackRepr, SackView, sack_len};
+pub use shutdown::SHUTDOWN_LEN;
+
+/// The bytes of a chunk before its value.
+pub const CHUNK_HEADER_LEN: usize = TLV_HEADER_LEN;
+
+/// The flag by which ABORT and SHUTDOWN COMPLETE say that they carry the receiver's own tag back, because the sender
+/// knows no other (RFC 9260 section 8.5.1).
+pub(crate) const TAG_REFLECTED: u8 = 0x01;
+
+/// The type of a chunk (RFC 9260 section 3.2).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChunkType(pub u8);
+
+macro_rules! chunk_types {
+    ($($(#[$doc:meta])* $name:ident = $value:literal, $text:literal;)*) => {
+        impl ChunkType {
+            $($(#[$doc])* pub const $name: Self = Self($value);)*
+
+            /// The name of the chunk; `None` for a type this crate does not know.
+            pub const fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$name => Some($text),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+chunk_types! {
+    /// User data (RFC 9260 section 3.3.1).
+    DATA = 0x00, "DATA";
+    /// Opens an association (RFC 9260 section 3.3.2).
+    INIT = 0x01, "INIT";
+    /// Answers an INIT (RFC 9260 section 3.3.3).
+    INIT_ACK = 0x02, "INIT ACK";
+    /// Acknowledges data (RFC 9260 section 3.3.4).
+    SACK = 0x03, "SACK";
+    /// Probes a path (RFC 9260 section 3.3.5).
+    HEARTBEAT = 0x04, "HEARTBEAT";
+    /// Answers a HEARTBEAT (RFC 9260 section 3.3.6).
+    HEARTBEAT_ACK = 0x05, "HEARTBEAT ACK";
+    /// Ends an association at once (RFC 9260 section 3.3.7).
+    ABORT = 0x06, "ABORT";
+    /// Begins to close an association (RFC 9260 section 3.3.8).
+    SHUTDOWN = 0x07, "SHUTDOWN";
+    /// Answers a SHUTDOWN (RFC 9260 section 3.3.9).
+    SHUTDOWN_ACK = 0x08, "SHUTDOWN ACK";
+    /// Reports an error (RFC 9260 section 3.3.10).
+    ERROR = 0x09, "ERROR";
+    /// Returns the state cookie (RFC 9260 section 3.3.11).
+    COOKIE_ECHO = 0x0A, "COOKIE ECHO";
+    /// Answers a COOKIE ECHO (RFC 9260 section 3.3.12).
+    COOKIE_ACK = 0x0B, "COOKIE ACK";
+    /// Reports a congestion mark (RFC 4960 appendix A).
+    ECNE = 0x0C, "ECNE";
+    /// Says that the window was reduced (RFC 4960 appendix A).
+    CWR = 0x0D, "CWR";
+    /// Ends the closing of an association (RFC 9260 section 3.3.13).
+    SHUTDOWN_COMPLETE = 0x0E, "SHUTDOWN COMPLETE";
+    /// Authenticates the chunks behind it (RFC 4895 section 4.1).
+    AUTH = 0x0F, "AUTH";
+    /// A SACK that says which chunks will not be dropped again (draft-natarajan-tsvwg-sctp-nrsack).
+    NR_SACK = 0x10, "NR-SACK";
+    /// Padding to probe with (RFC 4820 section 3).
+    PAD = 0x84, "PAD";
+    /// Moves the receiver past abandoned data (RFC 3758 section 3.2).
+    FORWARD_TSN = 0xC0, "FORWARD TSN";
+}
+
+impl ChunkType {
+    /// What a receiver that does not know this type does with it (RFC 9260 section 3.2).
+    pub const fn unknown_action(self) -> UnknownAction {
+        UnknownAction::of(self.0)
+    }
+}
+
+impl fmt::Display for ChunkType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "chunk type 0x{:02x}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for ChunkType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ChunkType({self})")
+    }
+}
+
+/// A chunk cut out of a packet, its value not looked at yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RawChunk<'a> {
+    kind: ChunkType,
+    flags: u8,
+    bytes: &'a [u8],
+}
+
+impl<'a> RawChunk<'a> {
+    /// The chunk at the start of some bytes, for chunks that come back inside an error cause.
+    ///
+    /// No bytes at all are a truncated header; what follows the chunk is ignored.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        Tlvs::new(bytes, 0).first().map(Self::from_tlv)
+    }
+
+    pub(crate) fn from_tlv(tlv: Tlv<'a>) -> Self {
+        let [kind, flags, _, _] = tlv.header;
+        Self { kind: ChunkType(kind), flags, bytes: tlv.bytes }
+    }
+
+    /// The type.
+    pub const fn kind(&self) -> ChunkType {
+        self.kind
+    }
+
+    /// The flags, whose meaning depends on the type.
+    pub const fn flags(&self) -> u8 {
+        self.flags
+    }
+
+    /// What follows the header, without padding.
+    pub fn value(&self) -> &'a [u8] {
+        self.bytes.get(CHUNK_HEADER_LEN..).unwrap_or_default()
+    }
+
+    /// The whole chunk with its header and without padding, as error causes quote it.
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// A reader at the start of the value.
+    fn fields(&self) -> Reader<'a> {
+        Reader::new(self.value(), CHUNK_HEADER_LEN)
+    }
+
+    /// Checks the value against the type and gives a view of its fields.
+    pub fn decode(&self) -> Result<Chunk<'a>, ParseError> {
+        Ok(match self.kind() {
+            ChunkType::DATA => Chunk::Data(DataView::decode(*self)?),
+            ChunkType::INIT => Chunk::Init(InitView::decode(*self)?),
+            ChunkType::INIT_ACK => Chunk::InitAck(InitView::decode(*self)?),
+            ChunkType::SACK => Chunk::Sack(SackView::decode(*self)?),
+            ChunkType::NR_SACK => Chunk::NrSack(NrSackView::decode(*self)?),
+            ChunkType::HEARTBEAT => Chunk::Heartbeat(HeartbeatView::decode(*self)?),
+            ChunkType::HEARTBEAT_ACK => Chunk::HeartbeatAck(HeartbeatView::decode(*self)?),
+            ChunkType::ABORT => Chunk::Abort(AbortView::decode(*self)),
+            ChunkType::ERROR => Chunk::Error(ErrorView::decode(*self)),
+            ChunkType::COOKIE_ECHO => Chunk::CookieEcho { cookie: self.value() },
+            ChunkType::FORWARD_TSN => Chunk::ForwardTsn(ForwardTsnView::decode(*self)?),
+            ChunkType::AUTH => Chunk::Auth(*self),
+            ChunkType::PAD => Chunk::Pad(*self),
+            _ => return self.decode_fixed(),
+        })
+    }
+
+    /// Decodes the chunks that have one length only.
+    fn decode_fixed(&self) -> Result<Chunk<'a>, ParseError> {
+        let mut fields = self.fields();
+        let chunk = match self.kind() {
+            ChunkType::SHUTDOWN => Chunk::Shutdown { cum_tsn: Tsn::new(fields.u32()?) },
+            ChunkType::SHUTDOWN_ACK => Chunk::ShutdownAck,
+            ChunkType::COOKIE_ACK => Chunk::CookieAck,
+            ChunkType::ECNE => Chunk::Ecne { lowest_tsn: Tsn::new(fields.u32()?) },
+            ChunkType::CWR => Chunk::Cwr { lowest_tsn: Tsn::new(fields.u32()?) },
+            ChunkType::SHUTDOWN_COMPLETE => {
+                Chunk::ShutdownComplete { tag_reflected: self.flags() & TAG_REFLECTED != 0 }
+            }
+            _ => return Ok(Chunk::Unknown(*self)),
+        };
+        fields.end().map(|()| chunk)
+    }
+}
+
+impl fmt::Debug for RawChunk<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RawChunk({}, flags 0x{:02x}, {} bytes)", self.kind(), self.flags(), self.value().len())
+    }
+}
+
+/// A chunk whose fields have been checked against its length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Chunk<'a> {
+    /// User data.
+    Data(DataView<'a>),
+    /// Opens an association.
+    Init(InitView<'a>),
+    /// Answers an INIT.
+    InitAck(InitView<'a>),
+    /// Acknowledges data.
+    Sack(SackView<'a>),
+    /// Acknowledges data, for good or until revoked.
+    NrSack(NrSackView<'a>),
+    /// Probes a path.
+    Heartbeat(HeartbeatView<'a>),
+    /// Answers a HEARTBEAT.
+    HeartbeatAck(HeartbeatView<'a>),
+    /// Ends an association at once.
+    Abort(AbortView<'a>),
+    /// Begins to close an association.
+    Shutdown {
+        /// The last TSN its sender received in sequence.
+        cum_tsn: Tsn,
+    },
+    /// Answers a SHUTDOWN.
+    ShutdownAck,
+    /// Reports an error.
+    Error(ErrorView<'a>),
+    /// Returns the state cookie.
+    CookieEcho {
+        /// The cookie, byte for byte as the INIT ACK carried it.
+        cookie: &'a [u8],
+    },
+    /// Answers a COOKIE ECHO.
+    CookieAck,
+    /// Reports a congestion mark.
+    Ecne {
+        /// The lowest TSN in the first marked packet.
+        lowest_tsn: Tsn,
+    },
+    /// Says that the window was reduced.
+    Cwr {
+        /// The TSN of the ECNE that it answers.
+        lowest_tsn: Tsn,
+    },
+    /// Ends the closing of an association.
+    ShutdownComplete {
+        /// Whether the packet carries the receiver's own tag back, as its sender knew no other.
+        tag_reflected: bool,
+    },
+    /// Moves the receiver past abandoned data.
+    ForwardTsn(ForwardTsnView<'a>),
+    /// Authenticates the chunks behind it; not decoded further.
+    Auth(RawChunk<'a>),
+    /// Padding, whose value means nothing.
+    Pad(RawChunk<'a>),
+    /// A type that this crate does not know; see [`ChunkType::unknown_action`].
+    Unknown(RawChunk<'a>),
+}
+
+impl Chunk<'_> {
+    /// The type.
+    pub const fn kind(&self) -> ChunkType {
+        match self {
+            Self::Data(_) => ChunkType::DATA,
+            Self::Init(_) => ChunkType::INIT,
+            Self::InitAck(_) => ChunkType::INIT_ACK,
+            Self::Sack(_) => ChunkType::SACK,
+            Self::NrSack(_) => ChunkType::NR_SACK,
+            Self::Heartbeat(_) => ChunkType::HEARTBEAT,
+            Self::HeartbeatAck(_) => ChunkType::HEARTBEAT_ACK,
+            Self::Abort(_) => ChunkType::ABORT,
+            Self::Shutdown { .. } => ChunkType::SHUTDOWN,
+            Self::ShutdownAck => ChunkType::SHUTDOWN_ACK,
+            Self::Error(_) => ChunkType::ERROR,
+            Self::CookieEcho { .. } => ChunkType::COOKIE_ECHO,
+            Self::CookieAck => ChunkType::COOKIE_ACK,
+            Self::Ecne { .. } => ChunkType::ECNE,
+            Self::Cwr { .. } => ChunkType::CWR,
+            Self::ShutdownComplete { .. } => ChunkType::SHUTDOWN_COMPLETE,
+            Self::ForwardTsn(_) => ChunkType::FORWARD_TSN,
+            Self::Auth(raw) | Self::Pad(raw) | Self::Unknown(raw) => raw.kind(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{SAMPLES, decode, only_chunk, write};
+    use crate::{NoSpace, ParseErrorKind};
+
+    #[test]
+    fn every_chunk_knows_its_type() {
+        for (name, sample) in SAMPLES {
+            let packet = write(sample);
+            let raw = only_chunk(&packet);
+            assert_eq!(raw.decode().unwrap().kind(), raw.kind(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_chunk_of_one_length_has_no_other() {
+        for (kind, len) in [(0x07, 4), (0x08, 0), (0x0B, 0), (0x0C, 4), (0x0D, 4), (0x0E, 0)] {
+            assert!(decode(kind, 0, &[0; 8][..len]).is_ok());
+            for other in (0..8).filter(|&other| other != len) {
+                let error = decode(kind, 0, &[0; 8][..other]).unwrap_err();
+                assert_eq!(error.kind, ParseErrorKind::WrongLength, "type {kind} with {other} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_types_come_out_whole() {
+        for kind in [0x11, 0x3F, 0x7F, 0x80, 0xC1, 0xFF] {
+            let packet = write(|packet| packet.raw_parts(ChunkType(kind), 0x5A, b"value"));
+            let raw = only_chunk(&packet);
+            assert_eq!(raw.decode(), Ok(Chunk::Unknown(raw)));
+            assert_eq!((raw.kind().0, raw.flags(), raw.value()), (kind, 0x5A, &b"value"[..]));
+            assert_eq!(raw.bytes(), [&[kind, 0x5A, 0, 9][..], b"value"].concat());
+            assert_eq!(RawChunk::parse(raw.bytes()), Ok(raw));
+            assert_eq!(write(|packet| packet.raw(raw)), packet);
+        }
+    }
+
+    #[test]
+    fn known_and_unknown_types_have_a_name() {
+        assert_eq!(ChunkType::INIT_ACK.to_string(), "INIT ACK");
+        assert_eq!(format!("{:?}", ChunkType(0x42)), "ChunkType(chunk type 0x42)");
+        let packet = write(|packet| packet.cookie_echo(b"abc"));
+        assert_eq!(format!("{:?}", only_chunk(&packet)), "RawChunk(COOKIE ECHO, flags 0x00, 3 bytes)");
+    }
+
+    #[test]
+    fn quoted_bytes_may_be_no_chunk() {
+        assert_eq!(RawChunk::parse(&[]).unwrap_err().kind, ParseErrorKind::TruncatedHeader);
+        assert_eq!(RawChunk::parse(&[1, 0, 0, 5]).unwrap_err().kind, ParseErrorKind::LengthTooLong);
+    }
+
+    #[test]
+    fn a_value_longer_than_the_length_field_has_no_space() {
+        let mut buf = vec![0; 80_000];
+        let mut packet = crate::PacketWriter::new(&mut buf, crate::Header::default()).unwrap();
+        assert_eq!(packet.raw_parts(ChunkType::PAD, 0, &[0; 65_532]), Err(NoSpace));
+        assert_eq!(packet.pad(65_536), Err(NoSpace));
+        assert!(packet.is_empty());
+        assert_eq!(packet.raw_parts(ChunkType::PAD, 0, &[0; 65_531]), Ok(()));
+        assert_eq!(packet.len(), 12 + 65_536);
+    }
+}

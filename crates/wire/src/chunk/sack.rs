@@ -1,0 +1,209 @@
+//! SACK: what has arrived, and how much more may be sent (RFC 9260 section 3.3.4).
+//!
+//! ```text
+//!   0               1               2               3
+//!  +---------------+---------------+---------------+---------------+
+//!  | type = 3      | flags         | length = 16 + 4 * (N + X)     |
+//!  +---------------+---------------+---------------+---------------+
+//!  | cumulative TSN: all up to and including it have arrived       |
+//!  +---------------------------------------------------------------+
+//!  | advertised receiver window                                    |
+//!  +-------------------------------+-------------------------------+
+//!  | N gap ack blocks              | X duplicate TSNs              |
+//!  +-------------------------------+-------------------------------+
+//!  | N times: first, last, both as offsets from the cumulative TSN |
+//!  +---------------------------------------------------------------+
+//!  | X times: a TSN that arrived again since the last SACK         |
+//!  +---------------------------------------------------------------+
+//! ```
+
+use super::{ChunkType, RawChunk};
+use crate::error::{NoSpace, ParseError, ParseErrorKind};
+use crate::list::{Items, WireList};
+use crate::reader::Reader;
+use crate::serial::Tsn;
+use crate::writer::PacketWriter;
+
+/// The bytes of a SACK before its blocks.
+pub const SACK_HEADER_LEN: usize = 16;
+
+/// Where the number of gap blocks stands, counted from the start of the chunk. The number of duplicates follows.
+const COUNTS: usize = 12;
+
+/// The length of a SACK with so many gap blocks and duplicates.
+pub const fn sack_len(gaps: usize, dups: usize) -> usize {
+    SACK_HEADER_LEN.saturating_add(gaps.saturating_add(dups).saturating_mul(4))
+}
+
+/// A run of TSNs that have arrived, as offsets from the cumulative TSN.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct GapBlock {
+    /// The offset of the first TSN.
+    pub start: u16,
+    /// The offset of the last TSN.
+    pub end: u16,
+}
+
+impl GapBlock {
+    /// Whether the block names any TSN behind the cumulative one, and starts no later than it ends.
+    pub const fn is_valid(self) -> bool {
+        self.start != 0 && self.start <= self.end
+    }
+}
+
+/// Everything in a SACK or NR-SACK but its lists.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct SackRepr {
+    /// The last TSN received in sequence.
+    pub cum_tsn: Tsn,
+    /// The advertised receiver window.
+    pub a_rwnd: u32,
+    /// The flags. RFC 9260 defines none, but some multipath receivers put a count here.
+    pub flags: u8,
+}
+
+impl SackRepr {
+    pub(super) fn read(flags: u8, fields: &mut Reader<'_>) -> Result<Self, ParseError> {
+        Ok(Self { cum_tsn: Tsn::new(fields.u32()?), a_rwnd: fields.u32()?, flags })
+    }
+}
+
+/// Cuts a list of `count` four-byte items off the front of what `fields` has left.
+pub(super) fn take_list<'a, T: crate::list::Item>(
+    fields: &Reader<'a>,
+    before: usize,
+    count: u16,
+) -> Result<(WireList<'a, T>, usize), ParseError> {
+    let end = before + 4 * usize::from(count);
+    let list = fields.rest().get(before..end).and_then(WireList::new);
+    list.map(|list| (list, end)).ok_or(fields.error(ParseErrorKind::CountMismatch))
+}
+
+/// A received SACK whose counts match its length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SackView<'a> {
+    repr: SackRepr,
+    gaps: WireList<'a, GapBlock>,
+    dups: WireList<'a, Tsn>,
+}
+
+impl<'a> SackView<'a> {
+    pub(super) fn decode(chunk: RawChunk<'a>) -> Result<Self, ParseError> {
+        let mut fields = chunk.fields();
+        let repr = SackRepr::read(chunk.flags(), &mut fields)?;
+        let (gap_count, dup_count) = (fields.u16()?, fields.u16()?);
+        let (gaps, end) = take_list(&fields, 0, gap_count)?;
+        let (dups, end) = take_list(&fields, end, dup_count)?;
+        if end != fields.rest().len() {
+            return Err(fields.error(ParseErrorKind::CountMismatch));
+        }
+        Ok(Self { repr, gaps, dups })
+    }
+
+    /// Everything but the lists.
+    pub const fn repr(&self) -> SackRepr {
+        self.repr
+    }
+
+    /// The last TSN received in sequence.
+    pub const fn cum_tsn(&self) -> Tsn {
+        self.repr.cum_tsn
+    }
+
+    /// The advertised receiver window.
+    pub const fn a_rwnd(&self) -> u32 {
+        self.repr.a_rwnd
+    }
+
+    /// The flags.
+    pub const fn flags(&self) -> u8 {
+        self.repr.flags
+    }
+
+    /// How many gap blocks there are.
+    pub const fn gap_count(&self) -> usize {
+        self.gaps.len()
+    }
+
+    /// The gap blocks, in the order sent and with whatever values: see [`GapBlock::is_valid`].
+    pub fn gaps(&self) -> Items<'a, GapBlock> {
+        self.gaps.iter()
+    }
+
+    /// How many duplicates are reported.
+    pub const fn dup_count(&self) -> usize {
+        self.dups.len()
+    }
+
+    /// The TSNs that arrived more than once, each as often as it arrived again.
+    pub fn dups(&self) -> Items<'a, Tsn> {
+        self.dups.iter()
+    }
+}
+
+impl PacketWriter<'_> {
+    /// Adds a SACK with these gap blocks and duplicates.
+    pub fn sack(
+        &mut self,
+        repr: &SackRepr,
+        gaps: impl IntoIterator<Item = GapBlock>,
+        dups: impl IntoIterator<Item = Tsn>,
+    ) -> Result<(), NoSpace> {
+        self.chunk(ChunkType::SACK, repr.flags, |cursor| {
+            cursor.u32(repr.cum_tsn.get())?;
+            cursor.u32(repr.a_rwnd)?;
+            cursor.u32(0)?;
+            let gap_count = cursor.items(gaps)?;
+            let dup_count = cursor.items(dups)?;
+            cursor.set_u16(COUNTS, gap_count)?;
+            cursor.set_u16(COUNTS + 2, dup_count)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{decode, gaps, only, only_chunk, sack_repr, tsns, write};
+    use proptest::prelude::*;
+
+    #[test]
+    fn counts_have_to_match_the_length() {
+        let mut value = [0; 12 + 8];
+        for (gap_count, dup_count) in
+            [(0, 0), (1, 0), (0, 1), (3, 0), (2, 1), (0xFFFF, 0xFFFF), (0x8000, 0x8002)]
+        {
+            value[8..10].copy_from_slice(&u16::to_be_bytes(gap_count));
+            value[10..12].copy_from_slice(&u16::to_be_bytes(dup_count));
+            let error = decode(3, 0, &value).unwrap_err();
+            assert_eq!(error, ParseError::new(ParseErrorKind::CountMismatch, 16), "{gap_count} {dup_count}");
+        }
+        value[8..12].copy_from_slice(&[0, 1, 0, 1]);
+        assert!(decode(3, 0, &value).is_ok());
+        assert_eq!(decode(3, 0, &value[..11]).unwrap_err().kind, ParseErrorKind::WrongLength);
+        assert_eq!(decode(3, 0, &value[..19]).unwrap_err().kind, ParseErrorKind::CountMismatch);
+    }
+
+    #[test]
+    fn blocks_are_judged_not_refused() {
+        let block = |start, end| GapBlock { start, end };
+        let odd = [block(0, 3), block(5, 4), block(1, 1), block(2, 0xFFFF)];
+        let packet = write(|packet| packet.sack(&SackRepr::default(), odd, []));
+        let judged: Vec<_> = only!(Sack, &packet).gaps().map(GapBlock::is_valid).collect();
+        assert_eq!(judged, [false, false, true, true]);
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(repr in sack_repr(), gaps in gaps(), dups in tsns()) {
+            let packet = write(|packet| packet.sack(&repr, gaps.iter().copied(), dups.iter().copied()));
+            let view = only!(Sack, &packet);
+            prop_assert_eq!(view.repr(), repr);
+            prop_assert_eq!((view.cum_tsn(), view.a_rwnd(), view.flags()), (repr.cum_tsn, repr.a_rwnd, repr.flags));
+            prop_assert_eq!((view.gap_count(), view.dup_count()), (gaps.len(), dups.len()));
+            prop_assert!(view.gaps().eq(gaps.iter().copied()));
+            prop_assert!(view.dups().eq(dups.iter().copied()));
+            prop_assert_eq!(only_chunk(&packet).bytes().len(), sack_len(gaps.len(), dups.len()));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Writing fields in network byte order into the space left in a packet.
+
+use crate::error::NoSpace;
+use crate::list::Item;
+use crate::reader::{TLV_HEADER_LEN, padded_len};
+
+/// The place at which a chunk is being written. Positions count from the start of that chunk.
+///
+/// Nothing it writes counts until the packet writer takes over its position, so a failure half-way needs no undoing.
+pub(crate) struct Cursor<'s> {
+    space: &'s mut [u8],
+    at: usize,
+}
+
+impl<'s> Cursor<'s> {
+    pub(crate) const fn new(space: &'s mut [u8]) -> Self {
+        Self { space, at: 0 }
+    }
+
+    pub(crate) const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The next `len` bytes, to be filled by the caller.
+    pub(crate) fn claim(&mut self, len: usize) -> Result<&mut [u8], NoSpace> {
+        let space = self.space.get_mut(self.at..).and_then(|left| left.get_mut(..len)).ok_or(NoSpace)?;
+        self.at += len;
+        Ok(space)
+    }
+
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<(), NoSpace> {
+        self.claim(bytes.len())?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    pub(crate) fn u16(&mut self, value: u16) -> Result<(), NoSpace> {
+        self.put(&value.to_be_bytes())
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) -> Result<(), NoSpace> {
+        self.put(&value.to_be_bytes())
+    }
+
+    /// Writes every item and says how many there were.
+    pub(crate) fn items<T: Item>(&mut self, items: impl IntoIterator<Item = T>) -> Result<usize, NoSpace> {
+        let mut count = 0;
+        for item in items {
+            self.put(item.to_wire().as_ref())?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Zeros up to the next four-byte boundary.
+    pub(crate) fn pad(&mut self) -> Result<(), NoSpace> {
+        self.claim(padded_len(self.at) - self.at)?.fill(0);
+        Ok(())
+    }
+
+    /// Replaces a number written earlier, when what it counts has become known.
+    ///
+    /// A number too large for its field means that the chunk cannot be written at all.
+    pub(crate) fn set_u16(&mut self, at: usize, value: usize) -> Result<(), NoSpace> {
+        let value = u16::try_from(value).map_err(|_| NoSpace)?;
+        let field = self.space.get_mut(at..).and_then(|tail| tail.first_chunk_mut()).ok_or(NoSpace)?;
+        *field = value.to_be_bytes();
+        Ok(())
+    }
+
+    /// Writes a type, a length to be known later, and the value that `body` writes.
+    ///
+    /// It pads what came before rather than itself: the padding of the last TLV in a chunk does not count in the
+    /// chunk's length (RFC 9260 section 3.2).
+    pub(crate) fn tlv(
+        &mut self,
+        kind: [u8; 2],
+        body: impl FnOnce(&mut Self) -> Result<(), NoSpace>,
+    ) -> Result<(), NoSpace> {
+        self.pad()?;
+        let start = self.at;
+        let [a, b] = kind;
+        self.put(&[a, b, 0, 0])?;
+        body(self)?;
+        self.set_u16(start + TLV_HEADER_LEN / 2, self.at - start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tlv_pads_what_came_before_it() {
+        let mut space = [0xEE; 16];
+        let mut cursor = Cursor::new(&mut space);
+        cursor.tlv([0, 1], |value| value.put(b"a")).unwrap();
+        cursor.tlv([0, 2], |value| value.put(b"bc")).unwrap();
+        assert_eq!(cursor.at(), 14);
+        assert_eq!(space, *b"\x00\x01\x00\x05a\x00\x00\x00\x00\x02\x00\x06bc\xEE\xEE");
+    }
+
+    #[test]
+    fn a_length_beyond_sixteen_bits_has_no_space() {
+        let mut space = vec![0; 70_000];
+        let mut cursor = Cursor::new(&mut space);
+        assert_eq!(cursor.tlv([0, 1], |value| value.put(&[0; 65_532])), Err(NoSpace));
+    }
+}

@@ -1,0 +1,156 @@
+//! The bodies of the fuzz targets: functions that take any bytes and panic if something does not hold.
+//!
+//! They are ordinary functions, so that the tests can run them over the committed corpus without a fuzzer.
+
+#[cfg(test)]
+mod seeds;
+
+use crate::{Cause, Chunk, NoSpace, PacketView, PacketWriter, Param, ParseError, RawChunk, RawParam};
+
+/// Reads everything there is to read in a packet, and checks that what the views say fits together.
+pub fn parse_packet(bytes: &[u8]) {
+    let Ok(packet) = PacketView::parse(bytes) else { return };
+    assert_eq!(packet.checksum_is_valid(), packet.checksum_field() == crate::checksum(bytes));
+    let mut chunks = packet.chunks();
+    let mut chunk_bytes = 0;
+    for chunk in chunks.by_ref() {
+        match chunk {
+            Ok(chunk) => {
+                chunk_bytes += chunk.bytes().len();
+                assert_eq!(RawChunk::parse(chunk.bytes()), Ok(chunk));
+                walk(&chunk);
+            }
+            Err(error) => assert!(error.offset < bytes.len()),
+        }
+    }
+    assert!(chunks.next().is_none());
+    assert!(crate::COMMON_HEADER_LEN + chunk_bytes <= bytes.len());
+}
+
+/// Reads a chunk with every list inside it.
+fn walk(raw: &RawChunk<'_>) {
+    let chunk = match raw.decode() {
+        Ok(chunk) => chunk,
+        Err(error) => return assert!(error.offset <= raw.bytes().len()),
+    };
+    assert_eq!(chunk.kind(), raw.kind());
+    match chunk {
+        Chunk::Data(data) => assert!(data.payload().len() < raw.bytes().len()),
+        Chunk::Init(init) | Chunk::InitAck(init) => {
+            walk_params(init.raw_params().map(|param| param.and_then(|raw| raw.decode())));
+            walk_params(init.params());
+        }
+        Chunk::Sack(sack) => {
+            assert_eq!((sack.gaps().count(), sack.dups().count()), (sack.gap_count(), sack.dup_count()));
+        }
+        Chunk::NrSack(sack) => {
+            assert_eq!(
+                (sack.gaps().count(), sack.nr_gaps().count()),
+                (sack.gap_count(), sack.nr_gap_count())
+            );
+            assert_eq!(sack.dups().count(), sack.dup_count());
+        }
+        Chunk::Abort(abort) => walk_causes(abort.causes()),
+        Chunk::Error(error) => walk_causes(error.causes()),
+        Chunk::ForwardTsn(forward) => assert_eq!(forward.streams().count(), forward.streams().len()),
+        other => drop(format!("{other:?}")),
+    }
+}
+
+fn walk_params<'a>(params: impl Iterator<Item = Result<Param<'a>, ParseError>>) {
+    for param in params.flatten() {
+        drop(format!("{param:?}"));
+        if let Param::UnrecognizedParameter(quoted) = param {
+            walk_quoted(quoted);
+        }
+    }
+}
+
+/// Reads the parameter that another one or a cause quotes; it may be anything.
+fn walk_quoted(quoted: &[u8]) {
+    if let Ok(raw) = RawParam::parse(quoted) {
+        drop(format!("{:?}", raw.decode()));
+    }
+}
+
+fn walk_causes<'a>(causes: impl Iterator<Item = Result<Cause<'a>, ParseError>>) {
+    for cause in causes.flatten() {
+        drop(format!("{cause:?}"));
+        match cause {
+            Cause::UnrecognizedParameters(params) | Cause::RestartWithNewAddresses(params) => {
+                walk_params(params.iter());
+            }
+            Cause::UnresolvableAddress(quoted) => walk_quoted(quoted),
+            // Decoded but not walked: chunks that quote chunks would nest as deep as the packet is long.
+            Cause::UnrecognizedChunk(quoted) => {
+                if let Ok(raw) = RawChunk::parse(quoted) {
+                    drop(format!("{:?}", raw.decode()));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Writes every chunk that was read, alone in a packet, and checks that reading it again gives the same.
+pub fn reemit(bytes: &[u8]) {
+    let Ok(packet) = PacketView::parse(bytes) else { return };
+    // The writer pads, so a chunk may need three bytes more than its packet had.
+    let mut buf = vec![0xA5; bytes.len() + 3];
+    for chunk in packet.chunks().flatten().filter_map(|raw| raw.decode().ok()) {
+        let mut writer = PacketWriter::new(&mut buf, packet.header()).expect("room for a header");
+        let Some(written) = emit(&mut writer, &chunk) else { continue };
+        written.expect("room for what fitted before");
+        let len = writer.finish();
+        let again = PacketView::parse(&buf[..len]).expect("a header");
+        assert!(again.checksum_is_valid());
+        assert_eq!(again.header(), packet.header());
+        let mut chunks = again.chunks();
+        let same =
+            chunks.next().expect("a chunk").expect("in order").decode().expect("with the right length");
+        assert!(is_same(&chunk, &same), "{chunk:?} became {same:?}");
+        assert!(chunks.next().is_none());
+    }
+}
+
+/// Writes a chunk from what its view says; `None` if something inside it could not be read.
+fn emit(packet: &mut PacketWriter<'_>, chunk: &Chunk<'_>) -> Option<Result<(), NoSpace>> {
+    Some(match chunk {
+        Chunk::Data(data) => packet.data(&data.repr(), data.payload()),
+        Chunk::Init(init) => packet.init(&init.repr(), readable(init.params())?),
+        Chunk::InitAck(init) => packet.init_ack(&init.repr(), readable(init.params())?),
+        Chunk::Sack(sack) => packet.sack(&sack.repr(), sack.gaps(), sack.dups()),
+        Chunk::NrSack(sack) => packet.nr_sack(&sack.repr(), sack.gaps(), sack.nr_gaps(), sack.dups()),
+        Chunk::Heartbeat(heartbeat) => packet.heartbeat(heartbeat.info()),
+        Chunk::HeartbeatAck(heartbeat) => packet.heartbeat_ack(heartbeat.info()),
+        Chunk::Abort(abort) => packet.abort(abort.tag_reflected(), readable(abort.causes())?),
+        Chunk::Shutdown { cum_tsn } => packet.shutdown(*cum_tsn),
+        Chunk::ShutdownAck => packet.shutdown_ack(),
+        Chunk::Error(error) => packet.error(readable(error.causes())?),
+        Chunk::CookieEcho { cookie } => packet.cookie_echo(cookie),
+        Chunk::CookieAck => packet.cookie_ack(),
+        Chunk::Ecne { lowest_tsn } => packet.ecne(*lowest_tsn),
+        Chunk::Cwr { lowest_tsn } => packet.cwr(*lowest_tsn),
+        Chunk::ShutdownComplete { tag_reflected } => packet.shutdown_complete(*tag_reflected),
+        Chunk::ForwardTsn(forward) => packet.forward_tsn(forward.new_cum_tsn(), forward.streams()),
+        Chunk::Auth(raw) | Chunk::Pad(raw) | Chunk::Unknown(raw) => packet.raw(*raw),
+    })
+}
+
+fn readable<T>(items: impl Iterator<Item = Result<T, ParseError>>) -> Option<Vec<T>> {
+    items.collect::<Result<_, _>>().ok()
+}
+
+/// Compares what chunks say. Parameters and causes are compared one by one, as padding between them may differ.
+fn is_same(a: &Chunk<'_>, b: &Chunk<'_>) -> bool {
+    match (a, b) {
+        (Chunk::Init(a), Chunk::Init(b)) | (Chunk::InitAck(a), Chunk::InitAck(b)) => {
+            a.repr() == b.repr() && a.params().eq(b.params())
+        }
+        (Chunk::Abort(a), Chunk::Abort(b)) => {
+            a.tag_reflected() == b.tag_reflected() && a.causes().eq(b.causes())
+        }
+        (Chunk::Error(a), Chunk::Error(b)) => a.causes().eq(b.causes()),
+        _ => a == b,
+    }
+}

@@ -1,0 +1,112 @@
+//! The committed corpus: how its files are made, and tests that run the fuzz targets over it.
+//!
+//! `cargo test -p anabranch-wire -- --ignored write_seeds` writes the files again after a change here.
+
+use super::{parse_packet, reemit};
+use crate::crc;
+use crate::testing::{HEADER, SAMPLES, write};
+use std::fs;
+use std::path::PathBuf;
+
+/// The folders of the corpus, named for the fuzz targets.
+const TARGETS: [&str; 2] = ["parse_packet", "reemit"];
+
+struct Seed {
+    target: &'static str,
+    name: String,
+    bytes: Vec<u8>,
+}
+
+fn folder(target: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "..", "..", "fuzz", "corpus", target].iter().collect()
+}
+
+/// A packet with these bytes behind its header and a checksum that holds.
+fn packet(chunks: &[u8]) -> Vec<u8> {
+    let mut bytes = [&HEADER.to_wire()[..], chunks].concat();
+    crc::write_field(&mut bytes);
+    bytes
+}
+
+/// Chunks in which something is wrong or odd, each with a name that says what.
+const ODD_CHUNKS: [(&str, &[u8]); 29] = [
+    ("chunk-zero-length", &[11, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 0]),
+    ("chunk-length-three", &[11, 0, 0, 3]),
+    ("chunk-past-end", &[10, 0, 0, 9, 1, 2, 3, 4]),
+    ("chunk-longest-length", &[0x84, 0, 0xFF, 0xFF, 0, 0, 0, 0]),
+    ("chunk-header-cut", &[11, 0, 0, 4, 11, 0, 0]),
+    ("padding-missing", &[10, 0, 0, 5, 1]),
+    ("data-too-short", &[0, 3, 0, 12, 0, 0, 0, 1, 0, 0, 0, 0]),
+    ("data-empty", &[0, 3, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]),
+    ("init-too-short", &[1, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 1]),
+    ("init-param-zero-length", &[1, 0, 0, 24, 0, 0, 0, 1, 0, 0, 16, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 7, 0, 0]),
+    ("init-param-past-end", &[1, 0, 0, 24, 0, 0, 0, 1, 0, 0, 16, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 7, 0, 5]),
+    (
+        "init-param-wrong-length",
+        &[1, 0, 0, 26, 0, 0, 0, 1, 0, 0, 16, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 5, 0, 6, 1, 2, 0, 0],
+    ),
+    ("sack-gap-count-too-big", &[3, 0, 0, 16, 0, 0, 0, 1, 0, 0, 16, 0, 0, 1, 0, 0]),
+    ("sack-dup-count-too-big", &[3, 0, 0, 20, 0, 0, 0, 1, 0, 0, 16, 0, 0, 1, 0xFF, 0xFF, 0, 2, 0, 2]),
+    ("sack-counts-too-small", &[3, 0, 0, 20, 0, 0, 0, 1, 0, 0, 16, 0, 0, 0, 0, 0, 0, 2, 0, 2]),
+    ("sack-block-backwards", &[3, 0, 0, 20, 0, 0, 0, 1, 0, 0, 16, 0, 0, 1, 0, 0, 0, 5, 0, 2]),
+    ("nr-sack-counts-too-big", &[16, 0, 0, 20, 0, 0, 0, 1, 0, 0, 16, 0, 0x80, 0, 0x80, 0, 0, 0, 0, 0]),
+    ("heartbeat-empty", &[4, 0, 0, 4]),
+    ("heartbeat-other-param", &[4, 0, 0, 8, 0, 2, 0, 4]),
+    ("abort-cause-zero-length", &[6, 0, 0, 8, 0, 12, 0, 0]),
+    ("abort-cause-past-end", &[6, 0, 0, 8, 0, 12, 0, 9]),
+    ("error-missing-count-too-big", &[9, 0, 0, 14, 0, 2, 0, 10, 0xFF, 0xFF, 0xFF, 0xFF, 0, 7, 0, 0]),
+    ("error-quoted-param-past-end", &[9, 0, 0, 12, 0, 8, 0, 8, 0xC0, 6, 0, 8]),
+    ("error-quoted-chunk-zero-length", &[9, 0, 0, 12, 0, 6, 0, 8, 0x7F, 0, 0, 0]),
+    ("shutdown-too-long", &[7, 0, 0, 12, 0, 0, 0, 1, 0, 0, 0, 2]),
+    ("forward-tsn-half-stream", &[0xC0, 0, 0, 10, 0, 0, 0, 1, 0, 1, 0, 0]),
+    ("unknown-stop", &[0x3F, 0, 0, 4, 11, 0, 0, 4]),
+    ("unknown-stop-report", &[0x7F, 0, 0, 4, 11, 0, 0, 4]),
+    ("unknown-skip-and-report", &[0xBF, 0, 0, 4, 0xFF, 0, 0, 5, 1, 0, 0, 0, 11, 0, 0, 4]),
+];
+
+fn seeds() -> Vec<Seed> {
+    let seed = |target, name: &str, bytes| Seed { target, name: name.to_owned(), bytes };
+    let mut seeds: Vec<_> = ODD_CHUNKS.map(|(name, chunks)| seed(TARGETS[0], name, packet(chunks))).into();
+    let mut spoilt = write(|packet| packet.cookie_ack());
+    spoilt[8] ^= 1;
+    seeds.push(seed(TARGETS[0], "checksum-wrong", spoilt));
+    seeds.push(seed(TARGETS[0], "header-cut", packet(&[])[..11].to_vec()));
+    seeds.push(seed(TARGETS[0], "header-only", packet(&[])));
+    seeds.extend(SAMPLES.map(|(name, sample)| seed(TARGETS[1], name, write(sample))));
+    let bundle = write(|packet| SAMPLES.iter().try_for_each(|(_, sample)| sample(packet)));
+    seeds.push(seed(TARGETS[1], "bundle-of-all", bundle));
+    seeds
+}
+
+#[test]
+#[ignore = "writes into the source tree"]
+fn write_seeds() {
+    for target in TARGETS {
+        let _absent = fs::remove_dir_all(folder(target));
+        fs::create_dir_all(folder(target)).unwrap();
+    }
+    for seed in seeds() {
+        fs::write(folder(seed.target).join(seed.name), seed.bytes).unwrap();
+    }
+}
+
+#[test]
+fn the_committed_seeds_are_these() {
+    for seed in seeds() {
+        let path = folder(seed.target).join(&seed.name);
+        assert_eq!(fs::read(&path).unwrap_or_default(), seed.bytes, "{}", path.display());
+    }
+}
+
+#[test]
+fn every_target_holds_on_the_whole_corpus() {
+    for target in TARGETS {
+        let files: Vec<_> = fs::read_dir(folder(target)).unwrap().map(|file| file.unwrap().path()).collect();
+        assert!(!files.is_empty(), "no corpus for {target}");
+        for file in files {
+            let bytes = fs::read(file).unwrap();
+            parse_packet(&bytes);
+            reemit(&bytes);
+        }
+    }
+}

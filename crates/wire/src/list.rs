@@ -1,0 +1,260 @@
+//! Lists of small fixed-size items that chunks, parameters and causes carry, decoded in place.
+
+use crate::chunk::{ChunkType, GapBlock};
+use crate::param::ParamType;
+use crate::serial::{Ssn, StreamId, Tsn};
+use std::fmt;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Something that stands in a list on the wire with a fixed number of bytes. Not for implementing elsewhere.
+pub trait Item: Copy + PartialEq + fmt::Debug + sealed::Sealed {
+    /// Its bytes.
+    type Wire: Copy + AsRef<[u8]> + fmt::Debug + 'static;
+
+    /// Cuts bytes into items and what is left over.
+    fn split(bytes: &[u8]) -> (&[Self::Wire], &[u8]);
+
+    /// Reads one.
+    fn from_wire(wire: Self::Wire) -> Self;
+
+    /// Writes one.
+    fn to_wire(self) -> Self::Wire;
+}
+
+macro_rules! item {
+    ($name:ty, $len:literal, $from:expr, $to:expr) => {
+        impl sealed::Sealed for $name {}
+
+        impl Item for $name {
+            type Wire = [u8; $len];
+
+            fn split(bytes: &[u8]) -> (&[Self::Wire], &[u8]) {
+                bytes.as_chunks()
+            }
+
+            fn from_wire(wire: Self::Wire) -> Self {
+                $from(wire)
+            }
+
+            fn to_wire(self) -> Self::Wire {
+                $to(self)
+            }
+        }
+    };
+}
+
+item!(u16, 2, u16::from_be_bytes, u16::to_be_bytes);
+item!(Tsn, 4, |wire| Tsn::new(u32::from_be_bytes(wire)), |tsn: Tsn| tsn.get().to_be_bytes());
+item!(ParamType, 2, |wire| ParamType(u16::from_be_bytes(wire)), |kind: ParamType| kind.0.to_be_bytes());
+item!(ChunkType, 1, |[kind]: [u8; 1]| ChunkType(kind), |kind: ChunkType| [kind.0]);
+item!(
+    (StreamId, Ssn),
+    4,
+    |[a, b, c, d]: [u8; 4]| (StreamId::new(u16::from_be_bytes([a, b])), Ssn::new(u16::from_be_bytes([c, d]))),
+    |(stream, ssn): (StreamId, Ssn)| {
+        let ([a, b], [c, d]) = (stream.get().to_be_bytes(), ssn.get().to_be_bytes());
+        [a, b, c, d]
+    }
+);
+
+item!(
+    GapBlock,
+    4,
+    |[a, b, c, d]: [u8; 4]| GapBlock { start: u16::from_be_bytes([a, b]), end: u16::from_be_bytes([c, d]) },
+    |block: GapBlock| {
+        let ([a, b], [c, d]) = (block.start.to_be_bytes(), block.end.to_be_bytes());
+        [a, b, c, d]
+    }
+);
+
+/// A list as it stands in a packet, known to hold whole items.
+pub(crate) struct WireList<'a, T: Item>(&'a [T::Wire]);
+
+impl<'a, T: Item> WireList<'a, T> {
+    /// The list in these bytes; `None` if something is left over.
+    pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
+        let (items, left) = T::split(bytes);
+        left.is_empty().then_some(Self(items))
+    }
+
+    pub(crate) const fn len(self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn iter(self) -> Items<'a, T> {
+        Items(self.0.iter())
+    }
+}
+
+impl<T: Item> Copy for WireList<'_, T> {}
+
+impl<T: Item> Clone for WireList<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Item> PartialEq for WireList<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<T: Item + Eq> Eq for WireList<'_, T> {}
+
+impl<T: Item> fmt::Debug for WireList<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Iterator over the items of a list in a packet, decoding each as it is reached.
+pub struct Items<'a, T: Item>(std::slice::Iter<'a, T::Wire>);
+
+impl<T: Item> Clone for Items<'_, T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: Item> fmt::Debug for Items<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<T: Item> Iterator for Items<'_, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.0.next().copied().map(T::from_wire)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+
+    fn nth(&mut self, n: usize) -> Option<T> {
+        self.0.nth(n).copied().map(T::from_wire)
+    }
+}
+
+impl<T: Item> DoubleEndedIterator for Items<'_, T> {
+    fn next_back(&mut self) -> Option<T> {
+        self.0.next_back().copied().map(T::from_wire)
+    }
+}
+
+impl<T: Item> ExactSizeIterator for Items<'_, T> {}
+
+impl<T: Item> std::iter::FusedIterator for Items<'_, T> {}
+
+/// A list inside a parameter or cause: bytes of a packet when it was read, a slice of items when it is to be written.
+///
+/// Two lists are equal when their items are.
+pub struct List<'a, T: Item>(Source<'a, T>);
+
+enum Source<'a, T: Item> {
+    Wire(WireList<'a, T>),
+    Typed(&'a [T]),
+}
+
+impl<'a, T: Item> List<'a, T> {
+    /// A list to write.
+    pub const fn new(items: &'a [T]) -> Self {
+        Self(Source::Typed(items))
+    }
+
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        WireList::new(bytes).map(|list| Self(Source::Wire(list)))
+    }
+
+    /// How many items there are.
+    pub const fn len(self) -> usize {
+        match self.0 {
+            Source::Wire(list) => list.len(),
+            Source::Typed(items) => items.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The items in order.
+    pub fn iter(self) -> impl Iterator<Item = T> + Clone + use<'a, T> {
+        let (wire, typed) = match self.0 {
+            Source::Wire(list) => (list.iter(), [].iter()),
+            Source::Typed(items) => (Items([].iter()), items.iter()),
+        };
+        wire.chain(typed.copied())
+    }
+
+    /// Whether `item` is among them.
+    pub fn contains(self, item: T) -> bool {
+        self.iter().any(|found| found == item)
+    }
+}
+
+impl<T: Item> Copy for Source<'_, T> {}
+
+impl<T: Item> Clone for Source<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Item> Copy for List<'_, T> {}
+
+impl<T: Item> Clone for List<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Item> PartialEq for List<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<T: Item + Eq> Eq for List<'_, T> {}
+
+impl<T: Item> fmt::Debug for List<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_list_equals_the_written_one() {
+        let typed = [Tsn::new(1), Tsn::new(0x0102_0304)];
+        let list = List::read(&[0, 0, 0, 1, 1, 2, 3, 4]).unwrap();
+        assert_eq!(list, List::new(&typed));
+        assert_eq!(list.len(), 2);
+        assert!(list.contains(Tsn::new(1)) && !list.contains(Tsn::new(2)));
+        assert_eq!(format!("{list:?}"), "[Tsn(1), Tsn(16909060)]");
+    }
+
+    #[test]
+    fn left_over_bytes_are_no_list() {
+        assert_eq!(List::<u16>::read(&[1, 2, 3]), None);
+        assert!(List::<u16>::read(&[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn items_come_from_both_ends() {
+        let list = WireList::<u16>::new(&[0, 1, 0, 2, 0, 3]).unwrap();
+        assert_eq!(list.iter().rev().collect::<Vec<_>>(), [3, 2, 1]);
+        assert_eq!(list.iter().nth(1), Some(2));
+        assert_eq!(list.iter().len(), 3);
+    }
+}

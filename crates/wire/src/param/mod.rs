@@ -1,0 +1,403 @@
+//! Parameters of INIT and INIT ACK, which also stand inside some error causes (RFC 9260 section 3.2.1).
+//!
+//! ```text
+//!   0               1               2               3
+//!  +---------------+---------------+---------------+---------------+
+//!  | parameter type                | length, these four included   |
+//!  +-------------------------------+-------------------------------+
+//!  | value: length - 4 bytes                                       |
+//!  +---------------------------------------------------------------+
+//! ```
+
+mod address;
+mod auth;
+mod cookie;
+mod extension;
+
+use crate::chunk::ChunkType;
+use crate::cursor::Cursor;
+use crate::error::{NoSpace, ParseError, ParseErrorKind};
+use crate::list::{Item, List};
+use crate::reader::{Reader, TLV_HEADER_LEN, Tlv, Tlvs};
+use crate::unknown::UnknownAction;
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// The type of a parameter (RFC 9260 section 3.2.1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ParamType(pub u16);
+
+macro_rules! param_types {
+    ($($(#[$doc:meta])* $name:ident = $value:literal, $text:literal;)*) => {
+        impl ParamType {
+            $($(#[$doc])* pub const $name: Self = Self($value);)*
+
+            /// The name of the parameter; `None` for a type this crate does not know.
+            pub const fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$name => Some($text),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+param_types! {
+    /// What a HEARTBEAT carries (RFC 9260 section 3.3.5). It stands in no INIT.
+    HEARTBEAT_INFO = 0x0001, "Heartbeat Info";
+    /// An IPv4 address of the sender (RFC 9260 section 3.3.2.1.1).
+    IPV4_ADDRESS = 0x0005, "IPv4 Address";
+    /// An IPv6 address of the sender (RFC 9260 section 3.3.2.1.2).
+    IPV6_ADDRESS = 0x0006, "IPv6 Address";
+    /// The state cookie (RFC 9260 section 3.3.3.1.1).
+    STATE_COOKIE = 0x0007, "State Cookie";
+    /// A parameter that the sender did not know (RFC 9260 section 3.3.3.1.2).
+    UNRECOGNIZED_PARAMETER = 0x0008, "Unrecognized Parameter";
+    /// Asks for a cookie that lives longer (RFC 9260 section 3.3.2.1.3).
+    COOKIE_PRESERVATIVE = 0x0009, "Cookie Preservative";
+    /// A host name, which nobody may send any more (RFC 9260 section 3.3.2.1.4).
+    HOST_NAME_ADDRESS = 0x000B, "Host Name Address";
+    /// The address types that the sender can use (RFC 9260 section 3.3.2.1.5).
+    SUPPORTED_ADDRESS_TYPES = 0x000C, "Supported Address Types";
+    /// The sender understands ECNE and CWR (RFC 4960 appendix A).
+    ECN_CAPABLE = 0x8000, "ECN Capable";
+    /// A random number for AUTH (RFC 4895 section 3.1).
+    RANDOM = 0x8002, "Random";
+    /// Chunks that have to be authenticated (RFC 4895 section 3.2).
+    CHUNK_LIST = 0x8003, "Chunk List";
+    /// Authentication codes that the sender can check (RFC 4895 section 3.3).
+    HMAC_ALGORITHMS = 0x8004, "Requested HMAC Algorithm";
+    /// The extension chunks that the sender knows (RFC 5061 section 4.2.7).
+    SUPPORTED_EXTENSIONS = 0x8008, "Supported Extensions";
+    /// The sender understands FORWARD TSN (RFC 3758 section 3.1).
+    FORWARD_TSN_SUPPORTED = 0xC000, "Forward TSN Supported";
+    /// What the layer above the sender wants known (RFC 5061 section 4.2.6).
+    ADAPTATION_INDICATION = 0xC006, "Adaptation Layer Indication";
+}
+
+impl ParamType {
+    /// What a receiver that does not know this type does with it (RFC 9260 section 3.2.1).
+    pub const fn unknown_action(self) -> UnknownAction {
+        UnknownAction::of(self.0.to_be_bytes()[0])
+    }
+}
+
+impl fmt::Display for ParamType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "parameter type 0x{:04x}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for ParamType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ParamType({self})")
+    }
+}
+
+/// A parameter cut out of a chunk, its value not looked at yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RawParam<'a> {
+    kind: ParamType,
+    bytes: &'a [u8],
+}
+
+impl<'a> RawParam<'a> {
+    /// The parameter at the start of some bytes, for parameters that come back in a report.
+    ///
+    /// No bytes at all are a truncated header; what follows the parameter is ignored.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        Tlvs::new(bytes, 0).first().map(Self::from_tlv)
+    }
+
+    pub(crate) fn from_tlv(tlv: Tlv<'a>) -> Self {
+        let [high, low, _, _] = tlv.header;
+        Self { kind: ParamType(u16::from_be_bytes([high, low])), bytes: tlv.bytes }
+    }
+
+    /// The type.
+    pub const fn kind(&self) -> ParamType {
+        self.kind
+    }
+
+    /// What follows the header, without padding.
+    pub fn value(&self) -> &'a [u8] {
+        self.bytes.get(TLV_HEADER_LEN..).unwrap_or_default()
+    }
+
+    /// The whole parameter with its header and without padding, as reports quote it.
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Checks the value against the type and reads it.
+    pub fn decode(&self) -> Result<Param<'a>, ParseError> {
+        let value = Reader::new(self.value(), TLV_HEADER_LEN);
+        let bytes = value.rest();
+        Ok(match self.kind {
+            ParamType::IPV4_ADDRESS => Param::Ipv4Address(address::read_ipv4(value)?),
+            ParamType::IPV6_ADDRESS => Param::Ipv6Address(address::read_ipv6(value)?),
+            ParamType::STATE_COOKIE => Param::StateCookie(bytes),
+            ParamType::UNRECOGNIZED_PARAMETER => Param::UnrecognizedParameter(bytes),
+            ParamType::COOKIE_PRESERVATIVE => {
+                Param::CookiePreservative { increment_ms: cookie::read_increment(value)? }
+            }
+            ParamType::HOST_NAME_ADDRESS => Param::HostNameAddress(bytes),
+            ParamType::SUPPORTED_ADDRESS_TYPES => Param::SupportedAddressTypes(list(value)?),
+            ParamType::ECN_CAPABLE => value.end().map(|()| Param::EcnCapable)?,
+            ParamType::RANDOM => Param::Random(bytes),
+            ParamType::CHUNK_LIST => Param::ChunkList(list(value)?),
+            ParamType::HMAC_ALGORITHMS => Param::HmacAlgorithms(list(value)?),
+            ParamType::SUPPORTED_EXTENSIONS => Param::SupportedExtensions(list(value)?),
+            ParamType::FORWARD_TSN_SUPPORTED => value.end().map(|()| Param::ForwardTsnSupported)?,
+            ParamType::ADAPTATION_INDICATION => {
+                Param::AdaptationIndication(extension::read_indication(value)?)
+            }
+            _ => Param::Unknown(*self),
+        })
+    }
+}
+
+fn list<'a, T: Item>(value: Reader<'a>) -> Result<List<'a, T>, ParseError> {
+    List::read(value.rest()).ok_or(value.error(ParseErrorKind::WrongLength))
+}
+
+impl fmt::Debug for RawParam<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RawParam({}, {} bytes)", self.kind, self.value().len())
+    }
+}
+
+/// A parameter: what was read, and what is to be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Param<'a> {
+    /// An IPv4 address of the sender.
+    Ipv4Address(Ipv4Addr),
+    /// An IPv6 address of the sender.
+    Ipv6Address(Ipv6Addr),
+    /// The state cookie.
+    StateCookie(&'a [u8]),
+    /// A whole parameter, header included, that the sender did not know: see [`RawParam::parse`].
+    UnrecognizedParameter(&'a [u8]),
+    /// Asks for a cookie that lives longer.
+    CookiePreservative {
+        /// By how many milliseconds.
+        increment_ms: u32,
+    },
+    /// A host name. It is to be refused, not resolved, and never to be sent; writing it is for tests of just that.
+    HostNameAddress(&'a [u8]),
+    /// The address types that the sender can use, as the types of their parameters.
+    SupportedAddressTypes(List<'a, ParamType>),
+    /// The sender understands ECNE and CWR.
+    EcnCapable,
+    /// A random number for AUTH.
+    Random(&'a [u8]),
+    /// Chunks that have to be authenticated.
+    ChunkList(List<'a, ChunkType>),
+    /// The numbers of authentication codes that the sender can check, the preferred first.
+    HmacAlgorithms(List<'a, u16>),
+    /// The extension chunks that the sender knows.
+    SupportedExtensions(List<'a, ChunkType>),
+    /// The sender understands FORWARD TSN.
+    ForwardTsnSupported,
+    /// What the layer above the sender wants known.
+    AdaptationIndication(u32),
+    /// A type that this crate does not know; see [`ParamType::unknown_action`].
+    Unknown(RawParam<'a>),
+}
+
+impl Param<'_> {
+    /// The type.
+    pub const fn kind(&self) -> ParamType {
+        match self {
+            Self::Ipv4Address(_) => ParamType::IPV4_ADDRESS,
+            Self::Ipv6Address(_) => ParamType::IPV6_ADDRESS,
+            Self::StateCookie(_) => ParamType::STATE_COOKIE,
+            Self::UnrecognizedParameter(_) => ParamType::UNRECOGNIZED_PARAMETER,
+            Self::CookiePreservative { .. } => ParamType::COOKIE_PRESERVATIVE,
+            Self::HostNameAddress(_) => ParamType::HOST_NAME_ADDRESS,
+            Self::SupportedAddressTypes(_) => ParamType::SUPPORTED_ADDRESS_TYPES,
+            Self::EcnCapable => ParamType::ECN_CAPABLE,
+            Self::Random(_) => ParamType::RANDOM,
+            Self::ChunkList(_) => ParamType::CHUNK_LIST,
+            Self::HmacAlgorithms(_) => ParamType::HMAC_ALGORITHMS,
+            Self::SupportedExtensions(_) => ParamType::SUPPORTED_EXTENSIONS,
+            Self::ForwardTsnSupported => ParamType::FORWARD_TSN_SUPPORTED,
+            Self::AdaptationIndication(_) => ParamType::ADAPTATION_INDICATION,
+            Self::Unknown(raw) => raw.kind(),
+        }
+    }
+
+    pub(crate) fn write(&self, cursor: &mut Cursor<'_>) -> Result<(), NoSpace> {
+        cursor.tlv(self.kind().0.to_be_bytes(), |value| self.write_value(value))
+    }
+
+    fn write_value(&self, value: &mut Cursor<'_>) -> Result<(), NoSpace> {
+        match *self {
+            Self::Ipv4Address(address) => value.put(&address.octets()),
+            Self::Ipv6Address(address) => value.put(&address.octets()),
+            Self::StateCookie(bytes)
+            | Self::UnrecognizedParameter(bytes)
+            | Self::HostNameAddress(bytes)
+            | Self::Random(bytes) => value.put(bytes),
+            Self::CookiePreservative { increment_ms } => value.u32(increment_ms),
+            Self::SupportedAddressTypes(types) => value.items(types.iter()).map(drop),
+            Self::ChunkList(chunks) | Self::SupportedExtensions(chunks) => {
+                value.items(chunks.iter()).map(drop)
+            }
+            Self::HmacAlgorithms(codes) => value.items(codes.iter()).map(drop),
+            Self::EcnCapable | Self::ForwardTsnSupported => Ok(()),
+            Self::AdaptationIndication(indication) => value.u32(indication),
+            Self::Unknown(raw) => value.put(raw.value()),
+        }
+    }
+}
+
+/// Iterator over the parameters of a chunk or cause, undecoded. It ends after the first error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawParams<'a>(Tlvs<'a>);
+
+impl<'a> RawParams<'a> {
+    pub(crate) const fn new(bytes: &'a [u8], offset: usize) -> Self {
+        Self(Tlvs::new(bytes, offset))
+    }
+
+    /// The same parameters, decoded.
+    pub const fn decoded(self) -> Params<'a> {
+        Params(self.0)
+    }
+}
+
+impl<'a> Iterator for RawParams<'a> {
+    type Item = Result<RawParam<'a>, ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|tlv| tlv.map(RawParam::from_tlv))
+    }
+}
+
+impl std::iter::FusedIterator for RawParams<'_> {}
+
+/// Iterator over the parameters of a chunk or cause, decoded as it reaches them.
+///
+/// A parameter whose value is wrong gives an error and the iterator goes on; it ends after a wrong length field.
+#[derive(Clone, Debug)]
+pub struct Params<'a>(Tlvs<'a>);
+
+impl<'a> Iterator for Params<'a> {
+    type Item = Result<Param<'a>, ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let decode =
+            |tlv: Tlv<'a>| RawParam::from_tlv(tlv).decode().map_err(|error| error.shifted(tlv.offset));
+        self.0.next().map(|tlv| tlv.and_then(decode))
+    }
+}
+
+impl std::iter::FusedIterator for Params<'_> {}
+
+/// The parameters inside an error cause: bytes of a packet when it was read, a slice when it is to be written.
+#[derive(Clone, Copy)]
+pub struct ParamList<'a>(ParamSource<'a>);
+
+#[derive(Clone, Copy)]
+enum ParamSource<'a> {
+    Wire(&'a [u8]),
+    Typed(&'a [Param<'a>]),
+}
+
+impl<'a> ParamList<'a> {
+    /// A list to write.
+    pub const fn new(params: &'a [Param<'a>]) -> Self {
+        Self(ParamSource::Typed(params))
+    }
+
+    pub(crate) const fn read(bytes: &'a [u8]) -> Self {
+        Self(ParamSource::Wire(bytes))
+    }
+
+    /// The parameters in order. Offsets in errors count from the start of the cause.
+    pub fn iter(self) -> impl Iterator<Item = Result<Param<'a>, ParseError>> + Clone + use<'a> {
+        let (wire, typed): (_, &[_]) = match self.0 {
+            ParamSource::Wire(bytes) => (bytes, &[]),
+            ParamSource::Typed(params) => (Default::default(), params),
+        };
+        RawParams::new(wire, TLV_HEADER_LEN).decoded().chain(typed.iter().copied().map(Ok))
+    }
+
+    pub(crate) fn write(self, cursor: &mut Cursor<'_>) -> Result<(), NoSpace> {
+        match self.0 {
+            ParamSource::Wire(bytes) => cursor.put(bytes),
+            ParamSource::Typed(params) => params.iter().try_for_each(|param| param.write(cursor)),
+        }
+    }
+}
+
+impl PartialEq for ParamList<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for ParamList<'_> {}
+
+impl fmt::Debug for ParamList<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{assert_param, param, tlv};
+    use proptest::prelude::*;
+
+    #[test]
+    fn unknown_types_come_out_whole() {
+        for kind in [0x0001, 0x3FFF, 0x4001, 0x8001, 0xC0DE] {
+            let bytes = tlv(kind, b"value");
+            let raw = RawParam::parse(&bytes).unwrap();
+            assert_eq!((raw.bytes(), raw.value()), (&bytes[..], &b"value"[..]));
+            assert_param(kind, b"value", Param::Unknown(raw));
+        }
+    }
+
+    #[test]
+    fn known_and_unknown_types_have_a_name() {
+        assert_eq!(ParamType::STATE_COOKIE.to_string(), "State Cookie");
+        assert_eq!(format!("{:?}", ParamType(0x4242)), "ParamType(parameter type 0x4242)");
+        let bytes = tlv(7, b"abc");
+        assert_eq!(format!("{:?}", RawParam::parse(&bytes).unwrap()), "RawParam(State Cookie, 3 bytes)");
+    }
+
+    #[test]
+    fn a_list_in_a_cause_compares_by_its_parameters() {
+        let typed = [Param::EcnCapable, Param::StateCookie(b"a")];
+        let wire = ParamList::read(&[0x80, 0, 0, 4, 0, 7, 0, 5, b'a', 0, 0, 0]);
+        assert_eq!(wire, ParamList::new(&typed));
+        assert_eq!(format!("{wire:?}"), "[Ok(EcnCapable), Ok(StateCookie([97]))]");
+        assert_ne!(ParamList::read(&[0x80, 0, 0, 9]), ParamList::new(&[]));
+    }
+
+    proptest! {
+        #[test]
+        fn reading_any_bytes_ends(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            prop_assert!(RawParams::new(&bytes, 0).count() <= bytes.len() / 4 + 1);
+            prop_assert!(RawParams::new(&bytes, 0).decoded().count() <= bytes.len() / 4 + 1);
+        }
+
+        #[test]
+        fn no_space_for_a_part_is_no_space(param in param(), len in 0_usize..40) {
+            let mut space = vec![0; len];
+            let mut room = [0; 200];
+            let mut whole = Cursor::new(&mut room);
+            param.write(&mut whole).unwrap();
+            prop_assert_eq!(param.write(&mut Cursor::new(&mut space)).is_ok(), whole.at() <= len);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Numbers that wrap: TSNs (RFC 9260 section 1.6), stream sequence numbers, and the plain stream identifier.
+//!
+//! On the wire a TSN has 32 bits and an SSN has 16, and both start again at zero. Comparing them needs the circular
+//! order of RFC 1982, which is no total order, so neither type implements `Ord`. Code that keeps many of them
+//! should widen each to 64 bits once, with `unwrap_near`, and compare the wide ones as ordinary integers.
+
+use std::fmt;
+
+macro_rules! wrapping_number {
+    ($(#[$doc:meta])* $name:ident, $int:ty, $signed:ty) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub struct $name($int);
+
+        impl $name {
+            /// How many numbers there are before they start again at zero.
+            pub const SPAN: u64 = <$int>::MAX as u64 + 1;
+
+            /// The number as it stands on the wire.
+            pub const fn new(value: $int) -> Self {
+                Self(value)
+            }
+
+            /// The plain number.
+            pub const fn get(self) -> $int {
+                self.0
+            }
+
+            /// The number after this one.
+            pub const fn next(self) -> Self {
+                self.add(1)
+            }
+
+            /// The number before this one.
+            pub const fn prev(self) -> Self {
+                self.sub(1)
+            }
+
+            /// The number `n` places further on.
+            pub const fn add(self, n: $int) -> Self {
+                Self(self.0.wrapping_add(n))
+            }
+
+            /// The number `n` places further back.
+            pub const fn sub(self, n: $int) -> Self {
+                Self(self.0.wrapping_sub(n))
+            }
+
+            /// How far `self` lies ahead of `other` by the shorter way round; negative when it lies behind.
+            ///
+            /// Two numbers exactly half the space apart are each that far *behind* the other.
+            pub const fn offset_from(self, other: Self) -> $signed {
+                self.0.wrapping_sub(other.0) as $signed
+            }
+
+            /// Whether `self` comes before `other` in the circular order of RFC 1982 section 3.2.
+            ///
+            /// That order leaves two numbers exactly half the space apart undefined; here neither comes before
+            /// the other then, so this and [`is_after`](Self::is_after) are both false.
+            pub const fn is_before(self, other: Self) -> bool {
+                other.offset_from(self) > 0
+            }
+
+            /// Whether `self` comes after `other` in the circular order of RFC 1982 section 3.2.
+            ///
+            /// False for two numbers exactly half the space apart, see [`is_before`](Self::is_before).
+            pub const fn is_after(self, other: Self) -> bool {
+                self.offset_from(other) > 0
+            }
+
+            /// The 64-bit number nearest to `reference` whose low bits are this number.
+            ///
+            /// Of two equally near (half the space apart) it is the lower. Where the nearest would lie below zero
+            /// or above `u64::MAX`, it is the nearest of those that exist: a reference close to zero therefore
+            /// answers "far ahead" for a number from just before it. Start counting at one
+            /// [`SPAN`](Self::SPAN) or more where that must not happen.
+            pub const fn unwrap_near(self, reference: u64) -> u64 {
+                const SPAN: i64 = $name::SPAN as i64;
+                let ahead = self.0.wrapping_sub(reference as $int) as $signed as i64;
+                match reference.checked_add_signed(ahead) {
+                    Some(near) => near,
+                    None if ahead < 0 => reference.wrapping_add_signed(ahead + SPAN),
+                    None => reference.wrapping_add_signed(ahead - SPAN),
+                }
+            }
+
+            /// The number that goes on the wire for a 64-bit one.
+            pub const fn from_unwrapped(value: u64) -> Self {
+                Self(value as $int)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0)
+            }
+        }
+    };
+}
+
+wrapping_number! {
+    /// A transmission sequence number, which counts DATA chunks (RFC 9260 section 1.6).
+    Tsn, u32, i32
+}
+
+wrapping_number! {
+    /// A stream sequence number, which counts the ordered messages of one stream (RFC 9260 section 1.6).
+    Ssn, u16, i16
+}
+
+/// The number of a stream (RFC 9260 section 3.3.1). It names, it does not count, so it has an ordinary order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct StreamId(u16);
+
+impl StreamId {
+    /// The stream numbered `value`.
+    pub const fn new(value: u16) -> Self {
+        Self(value)
+    }
+
+    /// The plain number.
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl fmt::Display for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StreamId({})", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn order_goes_round_the_wrap() {
+        assert!(Tsn::new(u32::MAX).is_before(Tsn::new(0)));
+        assert!(Tsn::new(5).is_after(Tsn::new(u32::MAX - 5)));
+        assert_eq!(Tsn::new(u32::MAX).next(), Tsn::new(0));
+        assert_eq!(Ssn::new(0).prev(), Ssn::new(u16::MAX));
+        assert_eq!(Ssn::new(3).offset_from(Ssn::new(u16::MAX)), 4);
+    }
+
+    #[test]
+    fn nothing_comes_before_or_after_itself_or_half_the_space_away() {
+        for (a, b) in [(7, 7), (7, 7 + (1 << 31)), (0, 1 << 31)] {
+            let (a, b) = (Tsn::new(a), Tsn::new(b));
+            assert!(!a.is_before(b) && !b.is_before(a) && !a.is_after(b) && !b.is_after(a));
+        }
+    }
+
+    #[test]
+    fn unwrapping_near_zero_never_goes_below_it() {
+        assert_eq!(Tsn::new(0).unwrap_near(0), 0);
+        assert_eq!(Tsn::new(u32::MAX).unwrap_near(0), u64::from(u32::MAX));
+        assert_eq!(Tsn::new(u32::MAX).unwrap_near(5), u64::from(u32::MAX));
+        assert_eq!(Tsn::new(1 << 31).unwrap_near(0), 1 << 31);
+        assert_eq!(Ssn::new(u16::MAX).unwrap_near(2), u64::from(u16::MAX));
+    }
+
+    #[test]
+    fn unwrapping_near_a_wrap_finds_either_side() {
+        let wrap = 7 * Tsn::SPAN;
+        assert_eq!(Tsn::new(u32::MAX).unwrap_near(wrap), wrap - 1);
+        assert_eq!(Tsn::new(0).unwrap_near(wrap - 1), wrap);
+        assert_eq!(Tsn::new(1 << 31).unwrap_near(wrap), wrap - (1 << 31));
+        assert_eq!(Tsn::new(0).unwrap_near(u64::MAX), u64::MAX - u64::from(u32::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn unwrapping_keeps_the_low_bits_and_stays_near(tsn: u32, reference: u64) {
+            let wide = Tsn::new(tsn).unwrap_near(reference);
+            prop_assert_eq!(Tsn::from_unwrapped(wide), Tsn::new(tsn));
+            let inside = (1 << 31..=u64::MAX - (1 << 31)).contains(&reference);
+            prop_assert!(!inside || wide.abs_diff(reference) <= 1 << 31);
+        }
+
+        #[test]
+        fn unwrapping_undoes_wrapping(reference in (1_u64 << 32)..(1 << 48), ahead in -(1_i64 << 31)..(1 << 31)) {
+            let wide = reference.wrapping_add_signed(ahead);
+            prop_assert_eq!(Tsn::from_unwrapped(wide).unwrap_near(reference), wide);
+        }
+
+        #[test]
+        fn stream_numbers_unwrap_likewise(reference in (1_u64 << 16)..(1 << 40), ahead in -(1_i64 << 15)..(1 << 15)) {
+            let wide = reference.wrapping_add_signed(ahead);
+            prop_assert_eq!(Ssn::from_unwrapped(wide).unwrap_near(reference), wide);
+        }
+
+        #[test]
+        fn circular_order_is_the_wide_order(a in (1_u64 << 32)..(1 << 40), ahead in 1_u64..(1 << 31)) {
+            prop_assert!(Tsn::from_unwrapped(a).is_before(Tsn::from_unwrapped(a + ahead)));
+            prop_assert!(Tsn::from_unwrapped(a + ahead).is_after(Tsn::from_unwrapped(a)));
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What several tests share: packets with one chunk, one sample of every chunk, and strategies for `proptest`.
+
+use crate::cursor::Cursor;
+use crate::{
+    Cause, CauseCode, Chunk, ChunkType, DataFlags, DataRepr, GapBlock, Header, InitRepr, List, NoSpace,
+    PacketView, PacketWriter, Param, ParamList, ParamType, ParseError, ParseErrorKind, RawCauses, RawChunk,
+    RawParam, SackRepr, Ssn, StreamId, Tsn,
+};
+use proptest::prelude::*;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
+
+pub(crate) const HEADER: Header =
+    Header { source_port: 5000, destination_port: 9899, verification_tag: 0x0102_0304 };
+
+/// A packet with what `chunks` writes. The buffer starts out dirty, so that padding left unwritten shows.
+pub(crate) fn write(chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>) -> Vec<u8> {
+    let mut buf = vec![0xEE; 12 + 65_536];
+    let mut packet = PacketWriter::new(&mut buf, HEADER).unwrap();
+    chunks(&mut packet).unwrap();
+    let len = packet.finish();
+    buf.truncate(len);
+    buf
+}
+
+/// The only chunk of a packet that is otherwise in order.
+pub(crate) fn only_chunk(packet: &[u8]) -> RawChunk<'_> {
+    assert_eq!(packet.len() % 4, 0);
+    let view = PacketView::parse(packet).unwrap();
+    assert!(view.checksum_is_valid());
+    assert_eq!(view.header(), HEADER);
+    let mut chunks = view.chunks();
+    let chunk = chunks.next().unwrap().unwrap();
+    assert_eq!(chunks.next(), None);
+    let padding = &packet[12 + chunk.bytes().len()..];
+    assert!(padding.len() < 4 && padding.iter().all(|&byte| byte == 0));
+    chunk
+}
+
+/// The view of the only chunk of a packet, which has to be of this variant.
+macro_rules! only {
+    ($variant:ident, $packet:expr) => {
+        match $crate::testing::only_chunk($packet).decode() {
+            Ok($crate::Chunk::$variant(view)) => view,
+            other => panic!("not the chunk that was written: {other:?}"),
+        }
+    };
+}
+pub(crate) use only;
+
+/// Decodes a chunk of this type whose value is only given as bytes, forgetting the view.
+pub(crate) fn decode(kind: u8, flags: u8, value: &[u8]) -> Result<(), ParseError> {
+    let packet = write(|packet| packet.raw_parts(ChunkType(kind), flags, value));
+    only_chunk(&packet).decode().map(|_: Chunk<'_>| ())
+}
+
+/// A parameter or cause with this type and value, in bytes.
+pub(crate) fn tlv(kind: u16, value: &[u8]) -> Vec<u8> {
+    let len = u16::try_from(4 + value.len()).unwrap();
+    [&kind.to_be_bytes()[..], &len.to_be_bytes(), value].concat()
+}
+
+/// Checks that the parameter with this type and value is `param`, and that writing `param` gives its bytes.
+pub(crate) fn assert_param(kind: u16, value: &[u8], param: Param<'_>) {
+    let bytes = tlv(kind, value);
+    assert_eq!(RawParam::parse(&bytes).unwrap().decode(), Ok(param));
+    assert_eq!(param.kind(), ParamType(kind));
+    let mut space = [0xEE; 64];
+    let mut cursor = Cursor::new(&mut space);
+    param.write(&mut cursor).unwrap();
+    let len = cursor.at();
+    assert_eq!(space[..len], bytes);
+}
+
+/// The error in a parameter with this type and value.
+pub(crate) fn param_error(kind: u16, value: &[u8]) -> ParseErrorKind {
+    RawParam::parse(&tlv(kind, value)).unwrap().decode().unwrap_err().kind
+}
+
+/// Checks that the cause with this code and information is `cause`, and that writing `cause` gives its bytes.
+pub(crate) fn assert_cause(code: u16, info: &[u8], cause: Cause<'_>) {
+    let bytes = tlv(code, info);
+    assert_eq!(RawCauses::new(&bytes, 0).next().unwrap().unwrap().decode(), Ok(cause));
+    assert_eq!(cause.code(), CauseCode(code));
+    let mut space = [0xEE; 64];
+    let mut cursor = Cursor::new(&mut space);
+    cause.write(&mut cursor).unwrap();
+    let len = cursor.at();
+    assert_eq!(space[..len], bytes);
+}
+
+/// The error in a cause with this code and information.
+pub(crate) fn cause_error(code: u16, info: &[u8]) -> ParseErrorKind {
+    RawCauses::new(&tlv(code, info), 0).next().unwrap().unwrap().decode().unwrap_err().kind
+}
+
+/// Writes a chunk.
+pub(crate) type Sample = fn(&mut PacketWriter<'_>) -> Result<(), NoSpace>;
+
+const DATA: DataRepr = DataRepr {
+    flags: DataFlags::WHOLE,
+    tsn: Tsn::new(0x1122_3344),
+    stream: StreamId::new(3),
+    ssn: Ssn::new(7),
+    ppid: 51,
+};
+
+const SACK: SackRepr = SackRepr { cum_tsn: Tsn::new(0x1000), a_rwnd: 0x2_0000, flags: 0 };
+
+const GAPS: [GapBlock; 2] = [GapBlock { start: 2, end: 4 }, GapBlock { start: 6, end: 6 }];
+
+const DUPS: [Tsn; 2] = [Tsn::new(0xFFF), Tsn::new(0x1001)];
+
+const INIT: InitRepr = InitRepr {
+    initiate_tag: 0xAABB_CCDD,
+    a_rwnd: 0x1_0000,
+    outbound_streams: 10,
+    inbound_streams: 2048,
+    initial_tsn: Tsn::new(0x1000),
+};
+
+const INIT_PARAMS: [Param<'static>; 11] = [
+    Param::Ipv4Address(Ipv4Addr::new(192, 0, 2, 1)),
+    Param::Ipv6Address(Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, 1)),
+    Param::CookiePreservative { increment_ms: 1000 },
+    Param::SupportedAddressTypes(List::new(&[
+        ParamType::IPV4_ADDRESS,
+        ParamType::IPV6_ADDRESS,
+        ParamType::HOST_NAME_ADDRESS,
+    ])),
+    Param::EcnCapable,
+    Param::ForwardTsnSupported,
+    Param::SupportedExtensions(List::new(&[ChunkType::FORWARD_TSN])),
+    Param::AdaptationIndication(6),
+    Param::Random(&[9; 32]),
+    Param::ChunkList(List::new(&[ChunkType(0xC1), ChunkType(0x80)])),
+    Param::HmacAlgorithms(List::new(&[3, 1])),
+];
+
+const CAUSES: [Cause<'static>; 7] = [
+    Cause::InvalidStream(StreamId::new(99)),
+    Cause::MissingParameter(List::new(&[ParamType::STATE_COOKIE])),
+    Cause::StaleCookie { staleness_us: 1_000_000 },
+    Cause::UnresolvableAddress(&[0, 11, 0, 6, b'h', 0]),
+    Cause::UnrecognizedChunk(&[0x7F, 0, 0, 5, 1]),
+    Cause::UnrecognizedParameters(ParamList::new(&[Param::HostNameAddress(b"x\0"), Param::EcnCapable])),
+    Cause::NoUserData(Tsn::new(0x1000)),
+];
+
+const ABORT_CAUSES: [Cause<'static>; 6] = [
+    Cause::OutOfResource,
+    Cause::InvalidParameter,
+    Cause::CookieWhileShuttingDown,
+    Cause::RestartWithNewAddresses(ParamList::new(&[Param::Ipv4Address(Ipv4Addr::new(192, 0, 2, 9))])),
+    Cause::ProtocolViolation(b"seen"),
+    Cause::UserInitiatedAbort(b"reason"),
+];
+
+/// One of every chunk, with values in all its fields.
+pub(crate) const SAMPLES: [(&str, Sample); 22] = [
+    ("data", |packet| packet.data(&DATA, b"payload")),
+    ("data-fragment", |packet| {
+        let flags = DataFlags { unordered: true, immediate: true, ..DataFlags::default() };
+        packet.data(&DataRepr { flags, tsn: DATA.tsn.next(), ..DATA }, b"middle of it")
+    }),
+    ("init", |packet| packet.init(&INIT, INIT_PARAMS)),
+    ("init-ack", |packet| {
+        packet
+            .init_ack(&INIT, [Param::StateCookie(b"cookie"), Param::UnrecognizedParameter(&[0xFF, 1, 0, 4])])
+    }),
+    ("sack", |packet| packet.sack(&SACK, GAPS, DUPS)),
+    ("sack-bare", |packet| packet.sack(&SackRepr { flags: 3, ..SACK }, [], [])),
+    ("nr-sack", |packet| packet.nr_sack(&SACK, GAPS, [GapBlock { start: 8, end: 9 }], DUPS)),
+    ("heartbeat", |packet| packet.heartbeat(b"information")),
+    ("heartbeat-ack", |packet| packet.heartbeat_ack(b"information")),
+    ("abort", |packet| packet.abort(false, ABORT_CAUSES)),
+    ("abort-reflected", |packet| packet.abort(true, [])),
+    ("shutdown", |packet| packet.shutdown(Tsn::new(0x1000))),
+    ("shutdown-ack", |packet| packet.shutdown_ack()),
+    ("shutdown-complete", |packet| packet.shutdown_complete(true)),
+    ("error", |packet| packet.error(CAUSES)),
+    ("cookie-echo", |packet| packet.cookie_echo(b"cookie")),
+    ("cookie-ack", |packet| packet.cookie_ack()),
+    ("ecne", |packet| packet.ecne(Tsn::new(0x1000))),
+    ("cwr", |packet| packet.cwr(Tsn::new(0x1000))),
+    ("forward-tsn", |packet| packet.forward_tsn(Tsn::new(0x1005), [(StreamId::new(3), Ssn::new(7))])),
+    ("auth", |packet| packet.raw_parts(ChunkType::AUTH, 0, &[0, 0, 0, 1, 2, 3, 4, 5])),
+    ("pad", |packet| packet.pad(11)),
+];
+
+/// Bytes of a length in this range.
+pub(crate) fn bytes(len: Range<usize>) -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(any::<u8>(), len)
+}
+
+pub(crate) fn tsns() -> impl Strategy<Value = Vec<Tsn>> {
+    prop::collection::vec(any::<u32>().prop_map(Tsn::new), 0..40)
+}
+
+pub(crate) fn gaps() -> impl Strategy<Value = Vec<GapBlock>> {
+    prop::collection::vec(any::<(u16, u16)>().prop_map(|(start, end)| GapBlock { start, end }), 0..40)
+}
+
+pub(crate) fn sack_repr() -> impl Strategy<Value = SackRepr> {
+    any::<(u32, u32, u8)>().prop_map(|(tsn, a_rwnd, flags)| SackRepr {
+        cum_tsn: Tsn::new(tsn),
+        a_rwnd,
+        flags,
+    })
+}
+
+/// Parameters and causes borrow, but strategies give owned values: so these slices are never freed. They are small.
+fn leaked<T>(values: Vec<T>) -> &'static [T] {
+    values.leak()
+}
+
+fn some_bytes() -> impl Strategy<Value = &'static [u8]> {
+    bytes(0..24).prop_map(leaked)
+}
+
+fn chunk_types() -> impl Strategy<Value = List<'static, ChunkType>> {
+    bytes(0..9).prop_map(|types| List::new(leaked(types.into_iter().map(ChunkType).collect())))
+}
+
+fn param_types() -> impl Strategy<Value = List<'static, ParamType>> {
+    prop::collection::vec(any::<u16>().prop_map(ParamType), 0..9).prop_map(|types| List::new(leaked(types)))
+}
+
+/// A whole parameter of a type that the crate does not know.
+fn unknown_param() -> impl Strategy<Value = Param<'static>> {
+    (0x9000_u16..0xA000, bytes(0..24)).prop_map(|(kind, value)| {
+        let ([a, b], [c, d]) = (kind.to_be_bytes(), (4 + value.len() as u16).to_be_bytes());
+        let whole = leaked([&[a, b, c, d][..], &value].concat());
+        Param::Unknown(RawParam::parse(whole).unwrap())
+    })
+}
+
+/// Any parameter.
+pub(crate) fn param() -> impl Strategy<Value = Param<'static>> {
+    prop_oneof![
+        any::<u32>().prop_map(|address| Param::Ipv4Address(address.into())),
+        any::<u128>().prop_map(|address| Param::Ipv6Address(address.into())),
+        some_bytes().prop_map(Param::StateCookie),
+        some_bytes().prop_map(Param::UnrecognizedParameter),
+        any::<u32>().prop_map(|increment_ms| Param::CookiePreservative { increment_ms }),
+        some_bytes().prop_map(Param::HostNameAddress),
+        param_types().prop_map(Param::SupportedAddressTypes),
+        Just(Param::EcnCapable),
+        some_bytes().prop_map(Param::Random),
+        chunk_types().prop_map(Param::ChunkList),
+        prop::collection::vec(any::<u16>(), 0..5)
+            .prop_map(|codes| Param::HmacAlgorithms(List::new(leaked(codes)))),
+        chunk_types().prop_map(Param::SupportedExtensions),
+        Just(Param::ForwardTsnSupported),
+        any::<u32>().prop_map(Param::AdaptationIndication),
+        unknown_param(),
+    ]
+}
+
+fn params() -> impl Strategy<Value = ParamList<'static>> {
+    prop::collection::vec(param(), 0..4).prop_map(|params| ParamList::new(leaked(params)))
+}
+
+/// Any cause that can be built, which is all but the unknown ones.
+pub(crate) fn cause() -> impl Strategy<Value = Cause<'static>> {
+    prop_oneof![
+        any::<u16>().prop_map(|stream| Cause::InvalidStream(StreamId::new(stream))),
+        param_types().prop_map(Cause::MissingParameter),
+        any::<u32>().prop_map(|staleness_us| Cause::StaleCookie { staleness_us }),
+        Just(Cause::OutOfResource),
+        some_bytes().prop_map(Cause::UnresolvableAddress),
+        some_bytes().prop_map(Cause::UnrecognizedChunk),
+        Just(Cause::InvalidParameter),
+        params().prop_map(Cause::UnrecognizedParameters),
+        any::<u32>().prop_map(|tsn| Cause::NoUserData(Tsn::new(tsn))),
+        Just(Cause::CookieWhileShuttingDown),
+        params().prop_map(Cause::RestartWithNewAddresses),
+        some_bytes().prop_map(Cause::UserInitiatedAbort),
+        some_bytes().prop_map(Cause::ProtocolViolation),
+    ]
+}

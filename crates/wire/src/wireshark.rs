@@ -1,0 +1,66 @@
+//! A second opinion: Wireshark's dissector has to accept what the writer writes. Not run by default.
+
+use crate::packet::tests::BY_HAND;
+use crate::testing::{SAMPLES, write};
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// The link type of a capture file whose packets begin with the SCTP common header.
+const LINKTYPE_SCTP: u32 = 248;
+
+fn capture(packets: &[Vec<u8>]) -> Vec<u8> {
+    // Magic number, version 2.4, no time zone, no accuracy, longest packet, link type.
+    let mut file = Vec::new();
+    for word in [0xA1B2_C3D4, 2 << 16 | 4, 0, 0, 0x4_0000, LINKTYPE_SCTP] {
+        file.extend_from_slice(&u32::to_be_bytes(word));
+    }
+    for packet in packets {
+        let len = u32::try_from(packet.len()).unwrap();
+        for word in [0, 0, len, len] {
+            file.extend_from_slice(&u32::to_be_bytes(word));
+        }
+        file.extend_from_slice(packet);
+    }
+    file
+}
+
+fn dissect(packets: &[Vec<u8>], fields: &[&str]) -> Vec<String> {
+    let mut tshark = Command::new("tshark")
+        .args(["-o", "sctp.checksum:CRC-32C", "-r", "-", "-T", "fields"])
+        .args(fields.iter().flat_map(|field| ["-e", field]))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Dropping the pipe at the end of the statement is what ends the capture.
+    tshark.stdin.take().unwrap().write_all(&capture(packets)).unwrap();
+    let output = tshark.wait_with_output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+#[ignore = "needs tshark"]
+fn wireshark_finds_nothing_wrong() {
+    let mut packets: Vec<_> = SAMPLES.iter().map(|&(_, sample)| write(sample)).collect();
+    packets.push(BY_HAND.to_vec());
+    let found = dissect(&packets, &["sctp.checksum.status", "_ws.malformed", "_ws.expert.message"]);
+    assert_eq!(found.len(), packets.len());
+    for (found, packet) in found.iter().zip(&packets) {
+        assert_eq!(found, "1\t\t", "{packet:02x?}");
+    }
+}
+
+#[test]
+#[ignore = "needs tshark"]
+fn wireshark_reads_the_fields_as_we_do() {
+    let fields = [
+        "sctp.data_tsn_raw",
+        "sctp.data_sid",
+        "sctp.data_ssn",
+        "sctp.sack_gap_block_start",
+        "sctp.chunk_length",
+    ];
+    let found = dissect(&[BY_HAND.to_vec()], &fields);
+    assert_eq!(found, ["99\t0x0005\t6\t2\t20,18"]);
+}

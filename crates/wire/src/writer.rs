@@ -1,0 +1,136 @@
+//! Building a packet in place.
+//!
+//! The writer puts each chunk straight into the caller's buffer and pads it to four bytes at once, so that the packet
+//! is complete after every call. The methods for the single chunks stand beside the views of those chunks.
+
+use crate::chunk::{ChunkType, RawChunk};
+use crate::crc;
+use crate::cursor::Cursor;
+use crate::error::NoSpace;
+use crate::packet::{COMMON_HEADER_LEN, Header};
+use crate::reader::padded_len;
+
+/// Writes one packet into a buffer whose length is the most the packet may have.
+///
+/// Every method either adds its chunk or leaves the packet as it was and returns [`NoSpace`]; after that, what the
+/// buffer holds beyond [`len`](Self::len) is unspecified. No method allocates.
+#[derive(Debug)]
+pub struct PacketWriter<'b> {
+    buf: &'b mut [u8],
+    len: usize,
+}
+
+impl<'b> PacketWriter<'b> {
+    /// Begins a packet; there is no space if the buffer is shorter than the common header.
+    pub fn new(buf: &'b mut [u8], header: Header) -> Result<Self, NoSpace> {
+        *buf.first_chunk_mut().ok_or(NoSpace)? = header.to_wire();
+        Ok(Self { buf, len: COMMON_HEADER_LEN })
+    }
+
+    /// The bytes written so far, common header and all padding included.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no chunk yet.
+    pub const fn is_empty(&self) -> bool {
+        self.len == COMMON_HEADER_LEN
+    }
+
+    /// The longest chunk, its header included, that still fits: a multiple of four, as padding has to fit as well.
+    pub const fn remaining(&self) -> usize {
+        (self.buf.len() - self.len) & !3
+    }
+
+    /// Stores the checksum and returns the length of the packet, a multiple of four.
+    pub fn finish(self) -> usize {
+        if let Some(packet) = self.buf.get_mut(..self.len) {
+            crc::write_field(packet);
+        }
+        self.len
+    }
+
+    /// Adds a chunk as it was received, whatever its type.
+    pub fn raw(&mut self, chunk: RawChunk<'_>) -> Result<(), NoSpace> {
+        self.raw_parts(chunk.kind(), chunk.flags(), chunk.value())
+    }
+
+    /// Adds a chunk of any type from its flags and value.
+    pub fn raw_parts(&mut self, kind: ChunkType, flags: u8, value: &[u8]) -> Result<(), NoSpace> {
+        self.chunk(kind, flags, |cursor| cursor.put(value))
+    }
+
+    /// Adds a chunk whose value `body` writes.
+    pub(crate) fn chunk(
+        &mut self,
+        kind: ChunkType,
+        flags: u8,
+        body: impl FnOnce(&mut Cursor<'_>) -> Result<(), NoSpace>,
+    ) -> Result<(), NoSpace> {
+        let end = self.len + self.remaining();
+        let mut cursor = Cursor::new(self.buf.get_mut(self.len..end).ok_or(NoSpace)?);
+        cursor.tlv([kind.0, flags], body)?;
+        cursor.pad()?;
+        self.len += padded_len(cursor.at());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{HEADER, SAMPLES, write};
+    use crate::{DataRepr, PacketView};
+
+    #[test]
+    fn a_buffer_shorter_than_the_header_has_no_space() {
+        for len in 0..COMMON_HEADER_LEN {
+            assert!(PacketWriter::new(&mut vec![0; len], HEADER).is_err());
+        }
+        let mut buf = [0xEE; COMMON_HEADER_LEN];
+        let packet = PacketWriter::new(&mut buf, HEADER).unwrap();
+        assert!(packet.is_empty());
+        assert_eq!((packet.remaining(), packet.finish()), (0, 12));
+        assert!(PacketView::parse(&buf).unwrap().checksum_is_valid());
+    }
+
+    #[test]
+    fn remaining_leaves_room_for_padding() {
+        for (len, remaining) in [(12, 0), (15, 0), (16, 4), (19, 4), (20, 8)] {
+            assert_eq!(PacketWriter::new(&mut vec![0; len], HEADER).unwrap().remaining(), remaining);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_leaves_the_packet_alone() {
+        let before = write(|packet| packet.shutdown_ack());
+        for (name, sample) in SAMPLES {
+            let needed = write(sample).len() - COMMON_HEADER_LEN;
+            for room in 0..needed {
+                let mut buf = vec![0xEE; before.len() + room];
+                let mut packet = PacketWriter::new(&mut buf, HEADER).unwrap();
+                packet.shutdown_ack().unwrap();
+                let remaining = packet.remaining();
+                assert_eq!(sample(&mut packet), Err(NoSpace), "{name} in {room}");
+                assert_eq!((packet.len(), packet.remaining()), (before.len(), remaining));
+                assert_eq!(packet.finish(), before.len());
+                assert_eq!(buf[..before.len()], before);
+            }
+            let mut buf = vec![0xEE; before.len() + needed];
+            let mut packet = PacketWriter::new(&mut buf, HEADER).unwrap();
+            packet.shutdown_ack().unwrap();
+            assert_eq!(sample(&mut packet), Ok(()), "{name}");
+            assert_eq!(packet.remaining(), 0);
+        }
+    }
+
+    #[test]
+    fn padding_is_zero_and_counts_in_no_length() {
+        for len in 1..=8_usize {
+            let packet = write(|packet| packet.data(&DataRepr::default(), &vec![1; len]));
+            assert_eq!(packet.len(), COMMON_HEADER_LEN + padded_len(DataRepr::chunk_len(len)));
+            assert_eq!(usize::from(packet[COMMON_HEADER_LEN + 3]), DataRepr::chunk_len(len));
+            assert!(packet[COMMON_HEADER_LEN + DataRepr::chunk_len(len)..].iter().all(|&byte| byte == 0));
+        }
+    }
+}
