@@ -126,6 +126,16 @@ pub struct Profile {
     pub timeout_cuts_at_one_chunk: bool,
     /// Missing reports of chunks that a SACK's cumulative part newly acked count toward "the path saw a new ack".
     pub cumulative_acks_count_for_missing: bool,
+    /// Whether the highest TSN newly acked is remembered from SACK to SACK, so that one which acks nothing new reports
+    /// chunks missing all the same (ns-2, where split fast retransmit does not replace it).
+    pub highest_newly_acked_persists: bool,
+    /// Whether every hole counts a report when the cumulative TSN advances in fast recovery (RFC 9260 section 7.2.4 item 5).
+    pub all_holes_count_in_recovery: bool,
+    /// Whether a path's recovery ends when nothing that was outstanding at its cut is outstanding on it any more, rather than
+    /// when the association's cumulative TSN has passed: with concurrent transfer that waits for other paths' holes.
+    pub recovery_ends_per_path: bool,
+    /// Whether a path becomes potentially failed only when its error counter becomes exactly one (ns-2).
+    pub pf_at_first_error_only: bool,
     /// In congestion avoidance, bytes acked while the window was not full still count toward the next increment if they were
     /// gap-acked (ns-2), instead of being clamped to cwnd (RFC 9260 section 7.2.2).
     pub gap_acks_count_when_not_full: bool,
@@ -202,6 +212,10 @@ impl Profile {
             timeout_floor: 4,
             timeout_cuts_at_one_chunk: true,
             cumulative_acks_count_for_missing: true,
+            highest_newly_acked_persists: false,
+            all_holes_count_in_recovery: true,
+            recovery_ends_per_path: false,
+            pf_at_first_error_only: false,
             gap_acks_count_when_not_full: false,
             max_burst: 4,
             burst_arming: BurstArming::Always,
@@ -240,6 +254,8 @@ impl Profile {
         Profile {
             first_fast_retransmission: FirstFastRetransmission::WholeList,
             retransmissions_block_new_data: false,
+            all_holes_count_in_recovery: false,
+            recovery_ends_per_path: true,
             ..Profile::rfc9260()
         }
     }
@@ -252,6 +268,8 @@ impl Profile {
             initial_ssthresh: InitialSsthresh::Fixed(ChunkBytes::new(65_536)),
             timeout_cuts_at_one_chunk: false,
             cumulative_acks_count_for_missing: false,
+            highest_newly_acked_persists: true,
+            pf_at_first_error_only: true,
             gap_acks_count_when_not_full: true,
             burst_arming: BurstArming::AfterRecoveredLoss { disarms: true },
             lost_counts_until_resent: true,
@@ -285,6 +303,7 @@ impl Profile {
             recovery_point: RecoveryPoint::HighestOutstandingUnlessLower,
             t3_restart: T3Restart::OwnEarliestOrCumulative,
             first_data_acked_at_once: false,
+            all_holes_count_in_recovery: false,
             ..Profile::ns2()
         }
     }

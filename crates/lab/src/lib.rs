@@ -1,1 +1,3 @@
-//! Under construction.
+//! From scenario files to runs, metrics and traces.
+
+pub mod scenario;

@@ -63,4 +63,13 @@ fn wireshark_reads_the_fields_as_we_do() {
     ];
     let found = dissect(&[BY_HAND.to_vec()], &fields);
     assert_eq!(found, ["99\t0x0005\t6\t2\t20,18"]);
+
+    let (_, nr_sack) = SAMPLES.iter().find(|(name, _)| *name == "nr-sack").unwrap();
+    let fields = [
+        "sctp.nr_sack_cumulative_tsn_ack",
+        "sctp.nr_sack_gap_block_start",
+        "sctp.nr_sack_nr_gap_block_end",
+        "sctp.nr_sack_duplicate_tsn",
+    ];
+    assert_eq!(dissect(&[write(nr_sack)], &fields), ["4096\t2,6\t9\t4095,4097"]);
 }

@@ -239,8 +239,12 @@ impl Association {
             self.wants_writable = true;
             return Err(SendError::BufferFull { free_bytes: free });
         }
+        // While something waits already, more of it changes nothing about what may leave.
+        let idle = self.queue.is_empty();
         self.queue.push(payload, options.stream, options.ppid, options.unordered, options.immediate);
-        self.open_turn(crate::policy::TurnCause::Application, true);
+        if idle {
+            self.open_turn(crate::policy::TurnCause::Application, true);
+        }
         Ok(())
     }
 

@@ -113,6 +113,9 @@ impl Association {
 
     fn begin_sack(&mut self) {
         self.scratch.reset();
+        if !self.profile.highest_newly_acked_persists {
+            self.highest_newly_acked = self.outstanding.cumulative();
+        }
         for (index, facts) in self.facts.iter().enumerate() {
             self.scratch.acks[index].outstanding_at_start = facts.in_flight + facts.lost_unsent;
             self.paths[index].burst_used = 0;
@@ -323,8 +326,10 @@ impl Association {
             new_cumulative,
             flags,
         };
+        let highest_named = self.scratch.blocks.last().map_or(cumulative, |&(_, end)| end);
+        let limit = self.highest_newly_acked.max(highest_named);
         let mut next = self.outstanding.first_unacked();
-        while let Some(tsn) = next.filter(|&t| t < self.highest_newly_acked) {
+        while let Some(tsn) = next.filter(|&t| t < limit) {
             next = self.outstanding.next_unacked(tsn);
             let Some(missing) = self.missing(tsn) else { continue };
             let policies = &mut self.policies;
@@ -365,7 +370,11 @@ impl Association {
             let ack = &mut self.scratch.acks[index];
             ack.in_flight_before = facts.in_flight;
             ack.in_flight_after = facts.in_flight - ack.newly_acked();
-            if facts.recovery_point.is_some_and(|point| cumulative >= point) {
+            let own = self.profile.recovery_ends_per_path;
+            if facts.recovery_point.is_some_and(|point| {
+                cumulative >= point
+                    || (own && self.outstanding.earliest_on(PathId::new(index), point + 1).is_none())
+            }) {
                 facts.recovery_point = None;
             }
         }

@@ -97,7 +97,8 @@ impl Association {
     pub(crate) fn count_error(&mut self, id: PathId, by_heartbeat: bool) {
         self.facts[id.index()].error_count += 1;
         let before = self.facts[id.index()].state;
-        if matches!(before, PathState::Active | PathState::PotentiallyFailed) {
+        // RFC 9260 section 8.1; an address that never answered says nothing about the peer.
+        if before != PathState::Unconfirmed {
             self.association_errors += 1;
         }
         self.refresh_shared();

@@ -1,0 +1,5 @@
+//! Scenario files as a user meets them: good ones, bad ones and random ones.
+
+mod bad;
+mod good;
+mod random;

@@ -1,0 +1,5 @@
+//! When and what to acknowledge.
+
+mod delayed;
+
+pub use delayed::DelayedAcks;

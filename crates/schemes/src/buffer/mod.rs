@@ -1,0 +1,5 @@
+//! How buffers are shared by paths.
+
+mod unshared;
+
+pub use unshared::Unshared;

@@ -1,0 +1,5 @@
+//! Windows.
+
+mod rfc9260;
+
+pub use rfc9260::{GrowthGate, Standard};

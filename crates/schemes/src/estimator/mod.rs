@@ -1,0 +1,5 @@
+//! Figures that several slots read.
+
+mod loss_rate;
+
+pub use loss_rate::MeasuredLossRate;

@@ -1,0 +1,17 @@
+//! Schemes by name: presets, their parameters as data, and the expressions that select and adjust them.
+//!
+//! ```
+//! use anabranch_schemes::registry;
+//!
+//! let list = registry::parse_list("sctp,cmt(rtx=rtx-asap,trigger=4)").unwrap();
+//! assert_eq!(list[1].to_string(), "cmt(rtx=rtx-asap,trigger=4)");
+//! assert!(registry::parse("cmtt").unwrap_err().to_string().contains("did you mean `cmt`"));
+//! ```
+
+mod expression;
+mod parameter;
+mod preset;
+
+pub use expression::{ExpressionError, NamedScheme, parse, parse_list, split_list};
+pub use parameter::{Kind, Parameter, Value, Values};
+pub use preset::{PRESETS, Preset};

@@ -1,0 +1,138 @@
+//! Parameters of schemes as data.
+
+use std::fmt;
+
+use anabranch_core::time::Span;
+
+/// What values a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Switch,
+    /// A whole number between two bounds, both included.
+    Count {
+        /// Least.
+        min: u32,
+        /// Most.
+        max: u32,
+    },
+    /// One of a list of names.
+    Choice(&'static [&'static str]),
+    /// A time in milliseconds between two bounds, both included.
+    Milliseconds {
+        /// Least.
+        min: u32,
+        /// Most.
+        max: u32,
+    },
+}
+
+/// A parameter of a scheme.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name in expressions.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// Its unit, empty if it has none.
+    pub unit: &'static str,
+    /// Its default.
+    pub default: Value,
+    /// What it does.
+    pub about: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+}
+
+/// A parameter's value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// Of a switch.
+    Switch(bool),
+    /// Of a count, or of a time in milliseconds.
+    Number(u32),
+    /// Of a choice.
+    Choice(&'static str),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Switch(on) => write!(f, "{on}"),
+            Value::Number(n) => write!(f, "{n}"),
+            Value::Choice(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Parameter {
+    /// Reads a value as written in an expression.
+    ///
+    /// # Errors
+    /// What was expected, in words.
+    pub fn read(&self, text: &str) -> Result<Value, String> {
+        match self.kind {
+            Kind::Switch => match text {
+                "true" => Ok(Value::Switch(true)),
+                "false" => Ok(Value::Switch(false)),
+                _ => Err("true or false".to_owned()),
+            },
+            Kind::Choice(names) => match names.iter().find(|n| **n == text) {
+                Some(name) => Ok(Value::Choice(name)),
+                None => Err(format!("one of {}", names.join(", "))),
+            },
+            Kind::Count { min, max } => number(text, min, max).ok_or(format!("a number from {min} to {max}")),
+            Kind::Milliseconds { min, max } => number(text.strip_suffix("ms").unwrap_or(text).trim_end(), min, max)
+                .ok_or(format!("milliseconds from {min} to {max}, such as {min}ms")),
+        }
+    }
+}
+
+fn number(text: &str, min: u32, max: u32) -> Option<Value> {
+    text.parse().ok().filter(|n| (min..=max).contains(n)).map(Value::Number)
+}
+
+/// The values of all of a preset's parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Values {
+    pub(crate) parameters: &'static [Parameter],
+    pub(crate) values: Vec<Value>,
+}
+
+impl Values {
+    /// Every parameter at its default.
+    pub fn defaults(parameters: &'static [Parameter]) -> Self {
+        Values { parameters, values: parameters.iter().map(|p| p.default).collect() }
+    }
+
+    fn get(&self, name: &str) -> Option<Value> {
+        let at = self.parameters.iter().position(|p| p.name == name)?;
+        self.values.get(at).copied()
+    }
+
+    /// A switch; off if there is no such parameter.
+    pub fn switch(&self, name: &str) -> bool {
+        self.get(name) == Some(Value::Switch(true))
+    }
+
+    /// A number; 0 if there is no such parameter.
+    pub fn number(&self, name: &str) -> u32 {
+        match self.get(name) {
+            Some(Value::Number(n)) => n,
+            _ => 0,
+        }
+    }
+
+    /// A time; zero if there is no such parameter.
+    pub fn milliseconds(&self, name: &str) -> Span {
+        Span::from_millis(u64::from(self.number(name)))
+    }
+
+    /// A choice; empty if there is no such parameter.
+    pub fn choice(&self, name: &str) -> &'static str {
+        match self.get(name) {
+            Some(Value::Choice(name)) => name,
+            _ => "",
+        }
+    }
+}

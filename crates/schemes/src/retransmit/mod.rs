@@ -1,0 +1,26 @@
+//! Where lost chunks go again. Whichever path a policy prefers must have room; there is no second choice (ns-2).
+
+mod alternate;
+mod asap;
+mod best;
+mod same;
+
+pub use alternate::Alternate;
+pub use asap::Asap;
+pub use best::{Best, Preference};
+pub use same::Same;
+
+use anabranch_core::policy::{Decision, PathFacts, Reason, Refusal, Refused, Route};
+
+/// Sends on `path` if it has room, else waits.
+pub(crate) fn if_room(path: &PathFacts, reason: Reason, mut refused: Refused) -> Decision<Route> {
+    if path.admits_retransmission() {
+        return Decision::with_refused(Route::Path(path.id), reason, refused);
+    }
+    let _ = refused.try_push((path.id, Refusal::WindowFull));
+    Decision::with_refused(Route::Wait, reason, refused)
+}
+
+pub(crate) fn nowhere() -> Decision<Route> {
+    Decision::new(Route::Wait, Reason::rule("no path is active"))
+}

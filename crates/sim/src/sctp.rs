@@ -1,0 +1,90 @@
+//! The SCTP endpoint as a host of the simulator, with an application on top.
+
+use std::any::Any;
+use std::net::IpAddr;
+
+use anabranch_core::time::Time;
+use anabranch_core::{AssociationEvent, AssociationId, Endpoint, Meta};
+
+use crate::{Datagram, Encapsulation, Envelope, Host};
+
+/// What runs on top of an endpoint.
+pub trait Application: Any {
+    /// Called after everything that happened to the endpoint, and once at the start: hands messages over, reads what arrived.
+    fn step(&mut self, now: Time, endpoint: &mut Endpoint);
+    /// Something happened to an association.
+    fn on_event(&mut self, now: Time, endpoint: &mut Endpoint, id: AssociationId, event: &AssociationEvent);
+    /// When it wants to be called again.
+    fn poll_timeout(&self) -> Option<Time>;
+}
+
+/// An endpoint and its application.
+pub struct SctpHost<A> {
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// The application.
+    pub application: A,
+    /// How its packets are carried.
+    encapsulation: anabranch_core::Encapsulation,
+    /// The application may not have been called since the last thing that happened.
+    stale: bool,
+}
+
+impl<A: Application> SctpHost<A> {
+    /// A host of an endpoint whose packets are carried as `encapsulation` says.
+    pub fn new(endpoint: Endpoint, encapsulation: anabranch_core::Encapsulation, application: A) -> Self {
+        SctpHost { endpoint, application, encapsulation, stale: true }
+    }
+
+    fn settle(&mut self, now: Time) {
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            self.application.on_event(now, &mut self.endpoint, id, &event);
+        }
+        if std::mem::take(&mut self.stale) {
+            self.application.step(now, &mut self.endpoint);
+        }
+    }
+
+    fn envelope(&self, local: IpAddr, remote: IpAddr, udp_port: Option<u16>) -> Envelope {
+        let encapsulation = match self.encapsulation {
+            anabranch_core::Encapsulation::None => Encapsulation::None,
+            anabranch_core::Encapsulation::Udp { local_port, remote_port } => Encapsulation::Udp {
+                source_port: local_port,
+                destination_port: udp_port.unwrap_or(remote_port),
+            },
+        };
+        Envelope { source: local, destination: remote, encapsulation }
+    }
+}
+
+impl<A: Application> Host for SctpHost<A> {
+    fn handle_datagram(&mut self, now: Time, datagram: Datagram<'_>) {
+        let udp_port = match datagram.encapsulation {
+            Encapsulation::None => None,
+            Encapsulation::Udp { source_port, .. } => Some(source_port),
+        };
+        let meta = Meta { local: datagram.destination, remote: datagram.source, udp_port };
+        self.endpoint.handle_datagram(now, &meta, datagram.payload);
+        self.stale = true;
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.endpoint.handle_timeout(now);
+        self.stale = true;
+    }
+
+    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
+        self.settle(now);
+        if let Some(transmit) = self.endpoint.poll_transmit(now, buf) {
+            return Some(self.envelope(transmit.local, transmit.remote, transmit.udp_port));
+        }
+        // Draining may have produced events, and the application's answer to them packets.
+        self.settle(now);
+        let transmit = self.endpoint.poll_transmit(now, buf)?;
+        Some(self.envelope(transmit.local, transmit.remote, transmit.udp_port))
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        [self.endpoint.poll_timeout(), self.application.poll_timeout()].into_iter().flatten().min()
+    }
+}
