@@ -1,3 +1,6 @@
 //! From scenario files to runs, metrics and traces.
 
+pub mod conventions;
+pub mod run;
 pub mod scenario;
+pub mod statistics;

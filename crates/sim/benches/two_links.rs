@@ -58,7 +58,7 @@ fn background(bencher: Bencher<'_, '_>) {
     let build = || {
         let mut world = World::new(Seeds::new(1, 0));
         let links = links(&mut world);
-        let kind = TrafficKind::Cbr { rate: Rate::from_bps(100_000_000), jitter: true };
+        let kind = TrafficKind::Cbr { rate: Rate::from_bps(100_000_000), jitter: 0.5 };
         world.add_traffic(TrafficConfig::new("cross", kind, WireBytes::new(1250)), &links).unwrap();
         world
     };

@@ -13,9 +13,9 @@ pub enum TrafficKind {
     Cbr {
         /// The rate in bits on the wire.
         rate: Rate,
-        /// Whether each gap is the interval times a number drawn uniformly from 0.5 to 1.5 instead of the
-        /// interval itself (`random_` in ns-2).
-        jitter: bool,
+        /// Each gap is longer or shorter by up to this fraction, drawn uniformly; 0 keeps gaps equal, 0.5 is `random_` in
+        /// ns-2.
+        jitter: f64,
     },
     /// With exponentially distributed gaps. The first packet goes one gap after the start.
     Poisson {
@@ -135,12 +135,14 @@ impl Source {
 
     fn gap(&mut self) -> Span {
         match self.config.kind {
-            TrafficKind::Cbr { rate, jitter: false } => {
+            TrafficKind::Cbr { rate, jitter } if jitter == 0.0 => {
                 let (span, carry) = rate.serialise(self.config.packet.get(), self.carry);
                 self.carry = carry;
                 span
             }
-            TrafficKind::Cbr { jitter: true, .. } => nanos(self.interval * (0.5 + self.stream.unit())),
+            TrafficKind::Cbr { jitter, .. } => {
+                nanos(self.interval * (1.0 + jitter * (2.0 * self.stream.unit() - 1.0)))
+            }
             TrafficKind::Poisson { .. } => nanos(self.stream.exponential(self.interval)),
             TrafficKind::ParetoOnOff { burst, idle, shape, .. } => self.pareto_gap(burst, idle, shape),
         }
@@ -204,7 +206,7 @@ mod tests {
     #[test]
     fn cbr_starts_at_the_start_and_does_not_drift() {
         let rate = Rate::from_bps(300_000);
-        let times = times(&mut source(TrafficKind::Cbr { rate, jitter: false }, 500), 300_001);
+        let times = times(&mut source(TrafficKind::Cbr { rate, jitter: 0.0 }, 500), 300_001);
         assert_eq!(times[..3], [100_000_000, 113_333_333, 126_666_666]);
         assert_eq!(times[300_000], 100_000_000 + 4_000_000_000_000);
     }
@@ -212,7 +214,7 @@ mod tests {
     #[test]
     fn jitter_keeps_to_its_bounds_and_to_the_rate() {
         let rate = Rate::from_bps(1_000_000);
-        let times = times(&mut source(TrafficKind::Cbr { rate, jitter: true }, 500), 100_000);
+        let times = times(&mut source(TrafficKind::Cbr { rate, jitter: 0.5 }, 500), 100_000);
         assert_eq!(times[0], 100_000_000);
         assert!(times.windows(2).all(|w| (2_000_000..=6_000_000).contains(&(w[1] - w[0]))));
         assert!((rate_of(&times, 500) / 1e6 - 1.0).abs() < 0.005);
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_from_the_stop_on() {
-        let kind = TrafficKind::Cbr { rate: Rate::from_bps(8_000_000), jitter: false };
+        let kind = TrafficKind::Cbr { rate: Rate::from_bps(8_000_000), jitter: 0.0 };
         let config =
             TrafficConfig::new("t", kind, WireBytes::new(1000)).stopping_at(Time::from_nanos(3_000_000));
         let mut source = Source::new(config, Seeds::new(9, 0).stream(&["t"])).unwrap();
@@ -285,7 +287,7 @@ mod tests {
         let rate = Rate::from_bps(1);
         let (burst, idle) = (Span::from_millis(1), Span::from_millis(1));
         for (kind, packet) in [
-            (TrafficKind::Cbr { rate: Rate::from_bps(0), jitter: false }, 1),
+            (TrafficKind::Cbr { rate: Rate::from_bps(0), jitter: 0.0 }, 1),
             (TrafficKind::Poisson { rate }, 0),
             (TrafficKind::Poisson { rate: Rate::from_bps(100_000_000_000) }, 1),
             (TrafficKind::ParetoOnOff { rate, burst, idle, shape: 1.0 }, 1),

@@ -62,7 +62,7 @@ fn nothing_is_allocated_per_packet() {
     }
     for (link, (from, to)) in links.iter().zip([(0, 1), (1, 0)]) {
         world.add_route(ends[from], ends[to], &[*link], None).unwrap();
-        let kind = TrafficKind::Cbr { rate: Rate::from_bps(15_000_000), jitter: true };
+        let kind = TrafficKind::Cbr { rate: Rate::from_bps(15_000_000), jitter: 0.5 };
         let name = format!("cross-{from}");
         world.add_traffic(TrafficConfig::new(name, kind, WireBytes::new(1000)), &[*link]).unwrap();
     }

@@ -23,6 +23,10 @@ impl Association {
         self.window_in_flight -= self.window_cost(bytes);
     }
 
+    pub(crate) fn window_freed(&mut self, bytes: ChunkBytes) {
+        self.window_in_flight -= self.window_cost(bytes);
+    }
+
     fn waits_lost(&mut self, path: PathId, bytes: ChunkBytes) {
         let cost = self.window_cost(bytes);
         self.facts[path.index()].lost_unsent += bytes;

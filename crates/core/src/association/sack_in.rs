@@ -211,6 +211,8 @@ impl Association {
             self.end_other_flights(tsn, path);
         }
         self.outstanding.mark_acked(tsn);
+        // The window's books close here; the path's follow when growth has been decided (settle_windows).
+        self.window_freed(bytes);
         self.note_ack(tsn, path, bytes, cumulative);
         self.measure(tsn, path, once && !timed_out, once);
         let sampled = self.deliver(path, bytes, &transmission);

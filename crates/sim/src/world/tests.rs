@@ -428,7 +428,7 @@ fn one_fault_does_not_disturb_another() {
 #[test]
 fn cross_traffic_shares_the_link_and_vanishes() {
     let mut line = line(link(QueueConfig::unlimited()), paced(100, 1000));
-    let kind = TrafficKind::Cbr { rate: Rate::from_bps(4 * MBIT), jitter: false };
+    let kind = TrafficKind::Cbr { rate: Rate::from_bps(4 * MBIT), jitter: 0.0 };
     let config = TrafficConfig::new("cross", kind, WireBytes::new(1500)).with_fragment(WireBytes::new(1000));
     let cross = line.world.add_traffic(config.stopping_at(us(90_000)), &[line.link]).unwrap();
     let line = line.run();
@@ -582,7 +582,7 @@ fn busy_world(seed: u64) -> World {
         shape: 1.5,
     };
     world.add_traffic(TrafficConfig::new("pareto", pareto, WireBytes::new(500)), &[second]).unwrap();
-    let cbr = TrafficKind::Cbr { rate: Rate::from_bps(MBIT), jitter: true };
+    let cbr = TrafficKind::Cbr { rate: Rate::from_bps(MBIT), jitter: 0.5 };
     world.add_traffic(TrafficConfig::new("cbr", cbr, WireBytes::new(700)), &[first, second]).unwrap();
     world.enable_digest();
     world

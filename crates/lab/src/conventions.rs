@@ -1,0 +1,77 @@
+//! What a profile means outside the endpoint: how queues count and what goodput is.
+
+use anabranch_core::profile::Profile;
+use serde::Serialize;
+
+/// What goodput counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Goodput {
+    /// User bytes handed to the receiving application.
+    Delivered,
+    /// Unique DATA chunks that arrived at the receiver's interface, headers included, whether or not their turn has come: what
+    /// is counted in ns-2's packet traces.
+    ChunkArrivals,
+}
+
+impl Goodput {
+    /// The definition in a line, to stand where the figure is printed.
+    pub fn definition(self) -> &'static str {
+        match self {
+            Goodput::Delivered => "user bytes delivered to the application, over the time after start and warm-up",
+            Goodput::ChunkArrivals => {
+                "unique DATA chunks that reached the receiver's interface, 16 B headers included (1468 B each when full), \
+                 over the time after start and warm-up"
+            }
+        }
+    }
+}
+
+/// A profile with its two rows and what goes with it in the simulator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conventions {
+    /// Rules for single-path schemes.
+    pub single_path: Profile,
+    /// Rules for multipath schemes.
+    pub multipath: Profile,
+    /// Whether the packet in service takes one of a queue's places (ns-2).
+    pub in_service_counts: bool,
+    /// What goodput counts.
+    pub goodput: Goodput,
+}
+
+impl Conventions {
+    /// The profile called `name`.
+    ///
+    /// # Errors
+    /// The names there are, if there is none of that name.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let rows = Profile::named(name, false).zip(Profile::named(name, true));
+        let Some((single_path, multipath)) = rows else {
+            return Err(format!("unknown profile `{name}`; there are: {}", Profile::NAMES.join(", ")));
+        };
+        let (in_service_counts, goodput) = match name {
+            "ns2" => (true, Goodput::ChunkArrivals),
+            _ => (false, Goodput::Delivered),
+        };
+        Ok(Conventions { single_path, multipath, in_service_counts, goodput })
+    }
+
+    /// The row for a scheme.
+    pub fn profile(&self, multipath: bool) -> &Profile {
+        if multipath { &self.multipath } else { &self.single_path }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_has_conventions_and_others_are_refused_with_the_list() {
+        for name in Profile::NAMES {
+            assert!(Conventions::named(name).is_ok());
+        }
+        assert_eq!(Conventions::named("ns3"), Err("unknown profile `ns3`; there are: rfc9260, ns2".to_owned()));
+    }
+}

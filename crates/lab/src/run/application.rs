@@ -1,0 +1,226 @@
+//! The applications at the two ends of a flow.
+
+use std::cell::RefCell;
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use anabranch_core::time::{Rate, Span, Time};
+use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, Endpoint, SendOptions};
+use anabranch_sim::Application;
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+use crate::run::recorder::PathRecorder;
+
+/// What an end sends.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// The same message for ever; so many are kept waiting that no window runs dry.
+    Bulk { message: Bytes, keep_bytes: u64 },
+    /// This content, once, in messages of this size.
+    Transfer { content: Bytes, message_bytes: usize, sent: usize },
+    /// A message at regular times.
+    Messages { message: Bytes, interval: Span, left: Option<u64>, next: Option<Time>, streams: u16, ordered: bool },
+}
+
+/// What an end has received.
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    pub(crate) bytes: u64,
+    /// Those after the warm-up.
+    pub(crate) counted_bytes: u64,
+    pub(crate) messages: u64,
+    pub(crate) last_at: Option<Time>,
+    pub(crate) hash: Sha256,
+}
+
+/// How an end opens its association; the other end waits.
+#[derive(Debug)]
+pub(crate) struct Connect {
+    pub(crate) pairs: Vec<(IpAddr, IpAddr)>,
+    pub(crate) port: u16,
+    pub(crate) config: AssociationConfig,
+}
+
+/// How an end's association stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Waiting,
+    Open,
+    Closed,
+    Failed(anabranch_core::AbortReason),
+}
+
+/// One end of a flow.
+pub(crate) struct End {
+    pub(crate) connect: Option<Connect>,
+    pub(crate) start: Time,
+    pub(crate) source: Option<Source>,
+    pub(crate) ordered: bool,
+    pub(crate) streams: u16,
+    pub(crate) reader: Option<Rate>,
+    pub(crate) counted_from: Time,
+    pub(crate) received: Received,
+    pub(crate) status: Status,
+    pub(crate) id: Option<AssociationId>,
+    pub(crate) expected_bytes: Option<u64>,
+    pub(crate) recorder: Option<Rc<RefCell<PathRecorder>>>,
+    next_stream: u16,
+    next_read: Option<Time>,
+    buffer: Vec<u8>,
+}
+
+impl End {
+    pub(crate) fn new(start: Time, counted_from: Time) -> Self {
+        End {
+            connect: None,
+            start,
+            source: None,
+            ordered: true,
+            streams: 1,
+            reader: None,
+            counted_from,
+            received: Received::default(),
+            status: Status::Waiting,
+            id: None,
+            expected_bytes: None,
+            recorder: None,
+            next_stream: 0,
+            next_read: None,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Whether everything that was to arrive here has.
+    pub(crate) fn has_all(&self) -> bool {
+        self.expected_bytes.is_none_or(|expected| self.received.bytes >= expected)
+    }
+
+    fn open(&mut self, now: Time, endpoint: &mut Endpoint) {
+        if now < self.start {
+            return;
+        }
+        if let Some(connect) = self.connect.take() {
+            // The endpoint was made for this one association, so there is room for it.
+            self.id = endpoint.connect(now, connect.port, &connect.pairs, connect.config).ok();
+        }
+    }
+
+    fn send(&mut self, now: Time, endpoint: &mut Endpoint) {
+        let Some(id) = self.id.filter(|_| self.status == Status::Open) else { return };
+        let Some(association) = endpoint.association_mut(id) else { return };
+        let mut options = SendOptions { stream: self.next_stream, unordered: !self.ordered, ..SendOptions::default() };
+        match &mut self.source {
+            Some(Source::Bulk { message, keep_bytes }) => {
+                while association.queued_bytes() < *keep_bytes {
+                    if association.send(message.clone(), options).is_err() {
+                        break;
+                    }
+                    options.stream = (options.stream + 1) % self.streams;
+                }
+            }
+            Some(Source::Transfer { content, message_bytes, sent }) => {
+                while *sent < content.len() {
+                    let end = content.len().min(*sent + *message_bytes);
+                    if association.send(content.slice(*sent..end), options).is_err() {
+                        break;
+                    }
+                    *sent = end;
+                    options.stream = (options.stream + 1) % self.streams;
+                }
+                if *sent == content.len() {
+                    association.shutdown(now);
+                }
+            }
+            Some(Source::Messages { message, interval, left, next, streams, ordered }) => {
+                options.unordered = !*ordered;
+                while next.is_some_and(|at| at <= now) && *left != Some(0) {
+                    if association.send(message.clone(), options).is_err() {
+                        break;
+                    }
+                    options.stream = (options.stream + 1) % *streams;
+                    *next = next.map(|at| at + *interval);
+                    *left = left.map(|n| n - 1);
+                }
+                if *left == Some(0) {
+                    association.shutdown(now);
+                }
+            }
+            None => {}
+        }
+        self.next_stream = options.stream;
+    }
+
+    fn read(&mut self, now: Time, endpoint: &mut Endpoint) {
+        let Some(id) = self.id else { return };
+        let Some(association) = endpoint.association_mut(id) else { return };
+        if self.next_read.is_some_and(|at| at > now) {
+            return;
+        }
+        self.next_read = None;
+        loop {
+            self.buffer.clear();
+            let Some(piece) = association.recv(&mut self.buffer) else { break };
+            self.received.bytes += self.buffer.len() as u64;
+            self.received.messages += u64::from(piece.ending);
+            self.received.last_at = Some(now);
+            if now >= self.counted_from {
+                self.received.counted_bytes += self.buffer.len() as u64;
+            }
+            if self.expected_bytes.is_some() {
+                self.received.hash.update(&self.buffer);
+            }
+            if let Some(rate) = self.reader {
+                let (pause, _) = rate.serialise(self.buffer.len() as u64, 0);
+                self.next_read = Some(now + pause);
+                break;
+            }
+        }
+    }
+
+    fn record(&mut self, now: Time, endpoint: &mut Endpoint) {
+        let (Some(recorder), Some(id)) = (&self.recorder, self.id) else { return };
+        if let Some(association) = endpoint.association_mut(id) {
+            recorder.borrow_mut().sample(now, association);
+        }
+    }
+
+    fn next_message(&self) -> Option<Time> {
+        match &self.source {
+            Some(Source::Messages { next, left, .. }) if *left != Some(0) && self.status == Status::Open => *next,
+            _ => None,
+        }
+    }
+}
+
+impl Application for End {
+    fn step(&mut self, now: Time, endpoint: &mut Endpoint) {
+        self.open(now, endpoint);
+        self.read(now, endpoint);
+        self.send(now, endpoint);
+        self.record(now, endpoint);
+    }
+
+    fn on_event(&mut self, now: Time, endpoint: &mut Endpoint, id: AssociationId, event: &AssociationEvent) {
+        match event {
+            AssociationEvent::Connected => {
+                self.id = Some(id);
+                self.status = Status::Open;
+                if let Some(Source::Messages { next, .. }) = &mut self.source {
+                    next.get_or_insert(now);
+                }
+            }
+            AssociationEvent::Closed => self.status = Status::Closed,
+            AssociationEvent::Aborted(reason) => self.status = Status::Failed(*reason),
+            AssociationEvent::Readable => self.read(now, endpoint),
+            AssociationEvent::Writable => {}
+            _ => return,
+        }
+        self.send(now, endpoint);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let start = self.connect.as_ref().map(|_| self.start);
+        [start, self.next_read, self.next_message()].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,425 @@
+//! A scenario becomes a world, and a finished world becomes metrics.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::BufWriter;
+use std::rc::Rc;
+
+use anabranch_core::policy::Scheme;
+use anabranch_core::time::{Span, Time};
+use anabranch_core::{AssociationConfig, Encapsulation, Endpoint, EndpointConfig};
+use anabranch_schemes::registry::{NamedScheme, parse};
+use anabranch_sim::pcapng::PcapngTap;
+use anabranch_sim::{HostId, SctpHost, Seeds, World};
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+use crate::run::application::{Connect, End, Source, Status};
+use crate::run::network::{Network, lay};
+use crate::run::observer::{DirectionCount, Observer, address};
+use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
+use crate::run::{FlowResult, Job, PathResult, RunError, RunResult, payload};
+use crate::scenario::{Encapsulation as Carried, FileSource, Flow, FlowDirection, FlowKind, SendBuffer};
+
+/// SCTP ports of the two ends; any would do.
+const LEFT_PORT: u16 = 5001;
+const RIGHT_PORT: u16 = 5002;
+/// UDP port of both ends where packets are encapsulated (RFC 6951 section 5.1).
+const UDP_PORT: u16 = 9899;
+
+/// A flow in the world.
+struct BuiltFlow {
+    scheme: NamedScheme,
+    ends: [HostId; 2],
+    start: Time,
+    /// SHA-256 of what each end sends, if that ends.
+    hashes: [Option<[u8; 32]>; 2],
+    recorders: Vec<Rc<RefCell<PathRecorder>>>,
+}
+
+/// A world that is ready to run.
+pub(crate) struct Built {
+    pub(crate) world: World,
+    flows: Vec<BuiltFlow>,
+    queues: Option<QueueRecorder>,
+}
+
+pub(crate) fn build(job: &Job) -> Result<Built, RunError> {
+    let seeds = Seeds::new(job.seed, 0);
+    let mut world = World::new(seeds);
+    world.enable_digest();
+    let network = lay(&mut world, &job.scenario, job.conventions.in_service_counts)?;
+    let mut flows = Vec::new();
+    for index in 0..job.scenario.flows.len() {
+        flows.push(add_flow(&mut world, job, index, &network)?);
+    }
+    world.set_tap(Box::new(observer(job)?));
+    let queues = job.trace.as_ref().map(|folder| QueueRecorder::create(&folder.join(job.label()))).transpose()?;
+    Ok(Built { world, flows, queues })
+}
+
+fn observer(job: &Job) -> Result<Observer, RunError> {
+    let scenario = &job.scenario;
+    let paths = scenario.paths.len();
+    let names: Vec<String> = scenario.paths.iter().map(|p| p.name.clone()).collect();
+    let flows: Vec<String> = scenario.flows.iter().map(|f| f.name.clone()).collect();
+    let packets = match &job.trace {
+        Some(folder) => Some(PacketRecorder::create(&folder.join(job.label()), flows, names)?),
+        None => None,
+    };
+    Ok(Observer {
+        flows: scenario.flows.iter().map(|_| [DirectionCount::new(paths), DirectionCount::new(paths)]).collect(),
+        counted_from: counted_from(job),
+        capture: capture(job)?,
+        packets,
+    })
+}
+
+fn counted_from(job: &Job) -> Time {
+    Time::ZERO + job.scenario.run.start + job.scenario.run.warmup
+}
+
+fn capture(job: &Job) -> Result<Option<PcapngTap<BufWriter<File>>>, RunError> {
+    let Some(folder) = &job.pcap else { return Ok(None) };
+    let path = folder.join(format!("{}.pcapng", job.label()));
+    let wrong = |error| RunError::File { path: path.display().to_string(), error };
+    std::fs::create_dir_all(folder).map_err(wrong)?;
+    let file = File::create(&path).map_err(wrong)?;
+    let mut tap = PcapngTap::new(BufWriter::new(file));
+    for (flow, _) in job.scenario.flows.iter().enumerate() {
+        for (index, path) in job.scenario.paths.iter().enumerate() {
+            for (side, end) in ["left", "right"].into_iter().enumerate() {
+                tap.name_interface(address(flow, index, side), format!("{end} {}", path.name));
+            }
+        }
+    }
+    Ok(Some(tap))
+}
+
+fn scheme_of(job: &Job, flow: &Flow) -> Result<NamedScheme, RunError> {
+    match &flow.scheme {
+        Some(text) => parse(text).map_err(|error| RunError::Scheme { flow: flow.name.clone(), error }),
+        None => Ok(job.scheme.clone()),
+    }
+}
+
+fn association_config(job: &Job, scheme: &NamedScheme) -> AssociationConfig {
+    let scenario = &job.scenario.association;
+    let profile = job.conventions.profile(scheme.is_multipath()).clone();
+    AssociationConfig {
+        recv_buffer_bytes: scenario.recv_buffer_bytes,
+        send_buffer_bytes: match scenario.send_buffer {
+            SendBuffer::Unlimited => None,
+            SendBuffer::Bytes(bytes) => Some(bytes),
+        },
+        mtu_bytes: scenario.mtu_bytes as usize,
+        streams: scenario.streams,
+        trace: job.trace.is_some(),
+        ..AssociationConfig::new(scheme.clone().into_scheme(), profile)
+    }
+}
+
+fn encapsulation(job: &Job) -> Encapsulation {
+    match job.scenario.association.encapsulation {
+        Carried::None => Encapsulation::None,
+        Carried::Udp => Encapsulation::Udp { local_port: UDP_PORT, remote_port: UDP_PORT },
+    }
+}
+
+fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Result<BuiltFlow, RunError> {
+    let flow = &job.scenario.flows[index];
+    let scheme = scheme_of(job, flow)?;
+    let config = association_config(job, &scheme);
+    let start = Time::ZERO + flow.start;
+    let contents = contents(job, flow, world.seeds())?;
+    let mut ends = [end(job, flow, start), end(job, flow, start)];
+    ends[0].connect = Some(Connect {
+        pairs: flow.paths.iter().map(|&p| (address(index, p, 0), address(index, p, 1))).collect(),
+        port: RIGHT_PORT,
+        config: config.clone(),
+    });
+    let sends = match flow.direction {
+        FlowDirection::Forward => [true, false],
+        FlowDirection::Reverse => [false, true],
+        FlowDirection::Both => [true, true],
+    };
+    let mut hashes = [None, None];
+    for side in 0..2 {
+        if sends[side] {
+            ends[side].source = Some(source(job, flow, &config, &contents));
+            hashes[side] = contents.as_ref().map(|c| Sha256::digest(c).into());
+            ends[1 - side].expected_bytes = contents.as_ref().map(|c| c.len() as u64);
+        }
+    }
+    let recorders = add_recorders(job, flow, &mut ends, sends)?;
+    let ids = add_hosts(world, job, index, config, ends)?;
+    network.route(world, index, flow)?;
+    Ok(BuiltFlow { scheme, ends: ids, start, hashes, recorders })
+}
+
+fn end(job: &Job, flow: &Flow, start: Time) -> End {
+    let mut end = End::new(start, counted_from(job));
+    end.reader = flow.reader;
+    end.ordered = job.scenario.association.ordered;
+    end.streams = job.scenario.association.streams;
+    end
+}
+
+fn add_recorders(
+    job: &Job,
+    flow: &Flow,
+    ends: &mut [End; 2],
+    sends: [bool; 2],
+) -> Result<Vec<Rc<RefCell<PathRecorder>>>, RunError> {
+    let Some(folder) = &job.trace else { return Ok(Vec::new()) };
+    let names: Vec<String> = flow.paths.iter().map(|&p| job.scenario.paths[p].name.clone()).collect();
+    let mut recorders = Vec::new();
+    for (side, end) in ends.iter_mut().enumerate().filter(|(side, _)| sends[*side]) {
+        let label = if side == 0 { flow.name.clone() } else { format!("{}-reverse", flow.name) };
+        let recorder = PathRecorder::create(&folder.join(job.label()), &label, names.clone())?;
+        let shared = Rc::new(RefCell::new(recorder));
+        end.recorder = Some(Rc::clone(&shared));
+        recorders.push(shared);
+    }
+    Ok(recorders)
+}
+
+/// What a flow that ends sends.
+fn contents(job: &Job, flow: &Flow, seeds: Seeds) -> Result<Option<Bytes>, RunError> {
+    Ok(match &flow.kind {
+        FlowKind::File(FileSource::Path(path)) => Some(payload::read_file(&job.folder, path)?),
+        FlowKind::File(FileSource::SizeBytes(size)) => Some(payload::random_bytes(&seeds, &flow.name, *size as usize)),
+        FlowKind::Messages { size_bytes, count: Some(count), .. } => {
+            let message = payload::random_bytes(&seeds, &flow.name, *size_bytes as usize);
+            Some(Bytes::from(message.repeat(*count as usize)))
+        }
+        _ => None,
+    })
+}
+
+fn source(job: &Job, flow: &Flow, config: &AssociationConfig, contents: &Option<Bytes>) -> Source {
+    let header = header_bytes(job);
+    let largest = (config.mtu_bytes - header) / 4 * 4 - 16;
+    let message_bytes = job.scenario.association.message_bytes.map_or(largest, |bytes| bytes as usize);
+    match &flow.kind {
+        FlowKind::Bulk => Source::Bulk {
+            message: Bytes::from(vec![0x5A; message_bytes]),
+            // Twice what the peer can hold is never used up between two calls.
+            keep_bytes: config.recv_buffer_bytes * 2 + 65_536,
+        },
+        FlowKind::File(_) => {
+            Source::Transfer { content: contents.clone().unwrap_or_default(), message_bytes, sent: 0 }
+        }
+        FlowKind::Messages { size_bytes, interval, count, ordered, streams } => {
+            let seeds = Seeds::new(job.seed, 0);
+            Source::Messages {
+                message: payload::random_bytes(&seeds, &flow.name, *size_bytes as usize),
+                interval: *interval,
+                left: *count,
+                next: None,
+                streams: *streams,
+                ordered: *ordered,
+            }
+        }
+    }
+}
+
+/// IPv4, encapsulation and common header.
+fn header_bytes(job: &Job) -> usize {
+    20 + encapsulation(job).header_bytes() + 12
+}
+
+fn add_hosts(
+    world: &mut World,
+    job: &Job,
+    index: usize,
+    config: AssociationConfig,
+    ends: [End; 2],
+) -> Result<[HostId; 2], RunError> {
+    let flow = &job.scenario.flows[index];
+    let mut ids = Vec::new();
+    for (side, end) in ends.into_iter().enumerate() {
+        let addresses: Vec<_> = flow.paths.iter().map(|&p| address(index, p, side)).collect();
+        let endpoint_config = EndpointConfig {
+            port: if side == 0 { LEFT_PORT } else { RIGHT_PORT },
+            addresses: addresses.clone(),
+            encapsulation: encapsulation(job),
+            accept: (side == 1).then(|| config.clone()),
+            max_associations: 1,
+        };
+        let entropy = world.seeds().entropy(&["endpoint", &flow.name, ["left", "right"][side]]);
+        let endpoint = Endpoint::new(Time::ZERO, endpoint_config, entropy);
+        let host = SctpHost::new(endpoint, encapsulation(job), end);
+        ids.push(world.add_host(Box::new(host), &addresses)?);
+    }
+    Ok([ids[0], ids[1]])
+}
+
+impl Built {
+    pub(crate) fn samples_queues(&self) -> bool {
+        self.queues.is_some()
+    }
+
+    pub(crate) fn sample_queues(&mut self) {
+        let Some(queues) = &mut self.queues else { return };
+        let now = self.world.now();
+        for (_, link) in self.world.links() {
+            queues.sample(now, link.name(), link.waiting_packets(), link.waiting_bytes().get());
+        }
+    }
+
+    fn end(&self, flow: usize, side: usize) -> &End {
+        &self.world.host::<SctpHost<End>>(self.flows[flow].ends[side]).application
+    }
+
+    /// Whether every transfer has arrived or failed.
+    pub(crate) fn is_done(&self) -> bool {
+        (0..self.flows.len()).all(|flow| {
+            (0..2).all(|side| self.end(flow, side).has_all())
+                || (0..2).any(|side| matches!(self.end(flow, side).status, Status::Failed(_)))
+        })
+    }
+
+    pub(crate) fn finish(mut self, job: &Job) -> Result<RunResult, RunError> {
+        let observer = self.world.take_tap::<Observer>();
+        self.close_files(job)?;
+        let Some(mut observer) = observer else { unreachable!("the observer was set when the world was built") };
+        self.close_observer(job, &mut observer)?;
+        Ok(self.result(job, &observer))
+    }
+
+    fn close_files(&mut self, job: &Job) -> Result<(), RunError> {
+        let folder = job.trace.as_ref().map(|f| f.join(job.label()).display().to_string()).unwrap_or_default();
+        let wrong = |error| RunError::File { path: folder.clone(), error };
+        for flow in &self.flows {
+            for recorder in &flow.recorders {
+                recorder.borrow_mut().finish().map_err(wrong)?;
+            }
+        }
+        match &mut self.queues {
+            Some(queues) => queues.finish().map_err(wrong),
+            None => Ok(()),
+        }
+    }
+
+    fn close_observer(&self, job: &Job, observer: &mut Observer) -> Result<(), RunError> {
+        let wrong = |error| RunError::File { path: job.label(), error };
+        if let Some(packets) = &mut observer.packets {
+            packets.finish().map_err(wrong)?;
+        }
+        match observer.capture.take() {
+            Some(capture) => capture.finish().map(drop).map_err(wrong),
+            None => Ok(()),
+        }
+    }
+
+    fn result(&self, job: &Job, observer: &Observer) -> RunResult {
+        let until = self.measured_until(job);
+        let duration = until.since(counted_from(job));
+        let flows: Vec<FlowResult> =
+            (0..self.flows.len()).map(|f| self.flow_result(job, f, duration, &observer.flows[f])).collect();
+        let mut total = RunResult {
+            scheme: job.scheme.to_string(),
+            seed: job.seed,
+            profile: job.scenario.run.profile.clone(),
+            goodput_kbps: flows.iter().map(|f| f.goodput_kbps).sum(),
+            goodput_counts: job.conventions.goodput,
+            duration_s: duration.as_secs_f64(),
+            retransmissions: 0,
+            timeouts: 0,
+            heartbeat_timeouts: 0,
+            fast_retransmits: 0,
+            spurious_retransmissions: 0,
+            peak_reorder_bytes: 0,
+            rwnd_blocked_s: 0.0,
+            paths: path_results(job, observer),
+            flows,
+            digest: self.world.digest().map(hex).unwrap_or_default(),
+        };
+        for count in observer.flows.iter().flatten() {
+            total.retransmissions += count.retransmissions;
+            total.spurious_retransmissions += count.spurious;
+        }
+        self.add_statistics(&mut total);
+        total
+    }
+
+    /// The end of the measurement: the end of the run, or the last byte of the last transfer.
+    fn measured_until(&self, job: &Job) -> Time {
+        let transfer = matches!(job.scenario.run.stop, crate::scenario::Stop::Transfer { .. }) && self.is_done();
+        let last = (0..self.flows.len())
+            .flat_map(|f| [0, 1].map(|side| self.end(f, side)))
+            .filter(|end| end.expected_bytes.is_some())
+            .filter_map(|end| end.received.last_at)
+            .max();
+        last.filter(|_| transfer).unwrap_or_else(|| self.world.now())
+    }
+
+    fn add_statistics(&self, total: &mut RunResult) {
+        for flow in &self.flows {
+            for id in flow.ends {
+                let host = self.world.host::<SctpHost<End>>(id);
+                let Some(association) = host.application.id.and_then(|id| host.endpoint.association(id)) else {
+                    continue;
+                };
+                let statistics = association.statistics();
+                total.timeouts += statistics.timeouts;
+                total.heartbeat_timeouts += statistics.heartbeat_timeouts;
+                total.fast_retransmits += statistics.fast_retransmit_events;
+                total.peak_reorder_bytes = total.peak_reorder_bytes.max(statistics.peak_held_bytes);
+                total.rwnd_blocked_s += statistics.blocked_by_peer_window_ns as f64 / 1e9;
+            }
+        }
+    }
+
+    fn flow_result(&self, job: &Job, index: usize, duration: Span, counts: &[DirectionCount; 2]) -> FlowResult {
+        let flow = &self.flows[index];
+        let ends = [self.end(index, 0), self.end(index, 1)];
+        let counted: u64 = match job.conventions.goodput {
+            crate::conventions::Goodput::Delivered => ends.iter().map(|e| e.received.counted_bytes).sum(),
+            crate::conventions::Goodput::ChunkArrivals => counts.iter().map(|c| c.unique_chunk_bytes).sum(),
+        };
+        let receiver = ends.iter().find(|e| e.expected_bytes.is_some());
+        let sent_hash = flow.hashes.iter().flatten().next();
+        let arrived = receiver.map(|e| <[u8; 32]>::from(e.received.hash.clone().finalize()));
+        let failure = ends.iter().find_map(|e| match e.status {
+            Status::Failed(reason) => Some(reason.to_string()),
+            _ => None,
+        });
+        FlowResult {
+            name: job.scenario.flows[index].name.clone(),
+            scheme: flow.scheme.to_string(),
+            goodput_kbps: counted as f64 * 8.0 / 1000.0 / duration.as_secs_f64().max(1e-9),
+            delivered_bytes: ends.iter().map(|e| e.received.bytes).sum(),
+            transfer_s: receiver
+                .filter(|e| e.has_all())
+                .and_then(|e| e.received.last_at)
+                .map(|at| at.since(flow.start).as_secs_f64()),
+            intact: arrived.map(|hash| Some(&hash) == sent_hash),
+            sha256: arrived.map(hex),
+            failure,
+        }
+    }
+}
+
+fn path_results(job: &Job, observer: &Observer) -> Vec<PathResult> {
+    let mut paths: Vec<PathResult> = job
+        .scenario
+        .paths
+        .iter()
+        .map(|p| PathResult { name: p.name.clone(), data_packets: 0, bytes: 0, drops: 0, sent_packets: 0 })
+        .collect();
+    for count in observer.flows.iter().flatten() {
+        for (path, counted) in paths.iter_mut().zip(&count.paths) {
+            path.data_packets += counted.arrived_packets;
+            path.bytes += counted.arrived_bytes;
+            path.drops += counted.drops;
+            path.sent_packets += counted.sent_packets;
+        }
+    }
+    paths
+}
+
+fn hex(bytes: [u8; 32]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}

@@ -1,0 +1,93 @@
+//! What a run gives. The book defines each figure (chapter "What the figures mean").
+
+use serde::Serialize;
+
+use crate::conventions::Goodput;
+
+/// One path of a run, over all flows, in the direction of the data.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathResult {
+    /// Its name.
+    pub name: String,
+    /// Packets with DATA that arrived.
+    pub data_packets: u64,
+    /// Their wire bytes.
+    pub bytes: u64,
+    /// Packets with DATA that were dropped on the way.
+    pub drops: u64,
+    /// Packets with DATA that left.
+    pub sent_packets: u64,
+}
+
+/// One flow of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowResult {
+    /// Its name.
+    pub name: String,
+    /// Its scheme.
+    pub scheme: String,
+    /// Goodput in kbit/s, counted as [`RunResult::goodput_counts`] says.
+    pub goodput_kbps: f64,
+    /// User bytes delivered.
+    pub delivered_bytes: u64,
+    /// For a transfer: seconds from its start to its last byte.
+    pub transfer_s: Option<f64>,
+    /// For a transfer: whether what arrived has the hash of what was sent.
+    pub intact: Option<bool>,
+    /// SHA-256 of what arrived, for a transfer.
+    pub sha256: Option<String>,
+    /// How its association ended, if not in good order.
+    pub failure: Option<String>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunResult {
+    /// Scheme as asked for.
+    pub scheme: String,
+    /// Seed.
+    pub seed: u64,
+    /// Profile.
+    pub profile: String,
+    /// Goodput of all flows together in kbit/s.
+    pub goodput_kbps: f64,
+    /// What it counts.
+    pub goodput_counts: Goodput,
+    /// Seconds over which goodput is counted.
+    pub duration_s: f64,
+    /// Transmissions of a TSN after its first.
+    pub retransmissions: u64,
+    /// T3 expiries.
+    pub timeouts: u64,
+    /// HEARTBEATs that went unanswered.
+    pub heartbeat_timeouts: u64,
+    /// SACKs that led to at least one fast retransmission, as ns-2 counts them.
+    pub fast_retransmits: u64,
+    /// Retransmissions sent although an earlier copy had arrived.
+    pub spurious_retransmissions: u64,
+    /// Most user bytes that a receiver held at once.
+    pub peak_reorder_bytes: u64,
+    /// Seconds in which data waited although a window was open, because the peer's receive window was closed.
+    pub rwnd_blocked_s: f64,
+    /// Paths.
+    pub paths: Vec<PathResult>,
+    /// Flows.
+    pub flows: Vec<FlowResult>,
+    /// SHA-256 over every packet that was delivered, when and where: two runs with the same one did the same.
+    pub digest: String,
+}
+
+impl RunResult {
+    /// Share of each path in the packets with DATA that arrived.
+    pub fn shares(&self) -> Vec<f64> {
+        let all: u64 = self.paths.iter().map(|p| p.data_packets).sum();
+        self.paths.iter().map(|p| p.data_packets as f64 / all.max(1) as f64).collect()
+    }
+
+    /// The first thing that went wrong with a flow.
+    pub fn failure(&self) -> Option<String> {
+        let flow = self.flows.iter().find(|f| f.failure.is_some() || f.intact == Some(false))?;
+        let what = flow.failure.clone().unwrap_or_else(|| "what arrived differs from what was sent".to_owned());
+        Some(format!("flow `{}`: {what}", flow.name))
+    }
+}

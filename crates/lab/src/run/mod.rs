@@ -1,0 +1,107 @@
+//! One run: a scenario with a scheme and a seed becomes a world, runs, and gives its metrics.
+
+mod application;
+mod batch;
+mod build;
+mod metrics;
+mod network;
+mod observer;
+mod payload;
+mod recorder;
+
+pub use batch::{Batch, Outcome};
+pub use metrics::{FlowResult, PathResult, RunResult};
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anabranch_core::time::{Span, Time};
+use anabranch_schemes::registry::NamedScheme;
+use thiserror::Error;
+
+use crate::conventions::Conventions;
+use crate::scenario::{Scenario, Stop};
+
+/// How often the end of a transfer is looked for and queues are sampled.
+const SLICE: Span = Span::from_millis(10);
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The scenario.
+    pub scenario: Arc<Scenario>,
+    /// The rules.
+    pub conventions: Arc<Conventions>,
+    /// The scheme of every flow that has none of its own.
+    pub scheme: NamedScheme,
+    /// The seed.
+    pub seed: u64,
+    /// Folder of the scenario file, for files that flows send.
+    pub folder: PathBuf,
+    /// Where to write a capture, if anywhere.
+    pub pcap: Option<PathBuf>,
+    /// Where to write traces, if anywhere.
+    pub trace: Option<PathBuf>,
+}
+
+/// Why a run could not be made.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// A flow's scheme is wrong.
+    #[error("flow `{flow}`: {error}")]
+    Scheme {
+        /// The flow.
+        flow: String,
+        /// What is wrong.
+        error: anabranch_schemes::registry::ExpressionError,
+    },
+    /// A file that a flow sends cannot be read, or output cannot be written.
+    #[error("{path}: {error}")]
+    File {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        error: std::io::Error,
+    },
+    /// The simulator refuses the scenario.
+    #[error("the network cannot be built: {0}")]
+    Network(#[from] anabranch_sim::ConfigError),
+}
+
+impl Job {
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn run(&self) -> Result<RunResult, RunError> {
+        let mut built = build::build(self)?;
+        let end = self.end();
+        let slices = built.samples_queues() || matches!(self.scenario.run.stop, Stop::Transfer { .. });
+        if slices {
+            while built.world.now() < end && !built.is_done() {
+                let next = (built.world.now() + SLICE).min(end);
+                built.world.run_until(next);
+                built.sample_queues();
+            }
+        } else {
+            built.world.run_until(end);
+        }
+        built.finish(self)
+    }
+
+    /// The time no run goes beyond; a transfer without a cap is given up after a simulated week.
+    fn end(&self) -> Time {
+        Time::ZERO + self.scenario.run.limit().unwrap_or(Span::from_secs(7 * 86_400))
+    }
+
+    /// The name that its output files share.
+    pub fn label(&self) -> String {
+        let safe: String = self
+            .scheme
+            .to_string()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "-._=".contains(c) { c } else { '_' })
+            .collect();
+        format!("{safe}-seed{}", self.seed)
+    }
+}

@@ -1,0 +1,180 @@
+//! Counting packets as they pass: what both ends together know and neither alone does.
+
+use std::fs::File;
+use std::io::BufWriter;
+
+use anabranch_core::time::Time;
+use anabranch_sim::pcapng::PcapngTap;
+use anabranch_sim::{Address, PacketEvent, PacketView, Place, Tap};
+use anabranch_wire::{Chunk, PacketView as SctpPacket, Tsn};
+
+use crate::run::recorder::PacketRecorder;
+
+/// What is counted of one path in one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathCount {
+    /// Packets with DATA that arrived.
+    pub(crate) arrived_packets: u64,
+    /// Their wire bytes.
+    pub(crate) arrived_bytes: u64,
+    /// Packets with DATA that left.
+    pub(crate) sent_packets: u64,
+    /// Packets with DATA that links dropped.
+    pub(crate) drops: u64,
+}
+
+/// Which TSNs have been seen, one bit each, counted from the first.
+#[derive(Debug, Default)]
+struct TsnSet {
+    first: Option<u64>,
+    last: u64,
+    words: Vec<u64>,
+}
+
+impl TsnSet {
+    fn unwrap(&mut self, tsn: Tsn) -> u64 {
+        let reference = if self.first.is_some() { self.last } else { 1 << 32 };
+        let unwrapped = tsn.unwrap_near(reference);
+        self.last = unwrapped;
+        unwrapped
+    }
+
+    /// Adds a TSN; `false` if it was there.
+    fn insert(&mut self, tsn: Tsn) -> bool {
+        let unwrapped = self.unwrap(tsn);
+        // Packets of the first window may pass each other.
+        let first = *self.first.get_or_insert(unwrapped.saturating_sub(4096));
+        let Some(at) = unwrapped.checked_sub(first).and_then(|at| usize::try_from(at).ok()) else { return false };
+        if at / 64 >= self.words.len() {
+            self.words.resize(at / 64 + 64, 0);
+        }
+        let bit = 1 << (at % 64);
+        let new = self.words[at / 64] & bit == 0;
+        self.words[at / 64] |= bit;
+        new
+    }
+
+    fn contains(&mut self, tsn: Tsn) -> bool {
+        let Some(first) = self.first else { return false };
+        let at = tsn.unwrap_near(self.last).wrapping_sub(first) as usize;
+        self.words.get(at / 64).is_some_and(|word| word & (1 << (at % 64)) != 0)
+    }
+}
+
+/// What is counted of one flow in one direction.
+#[derive(Debug, Default)]
+pub(crate) struct DirectionCount {
+    pub(crate) paths: Vec<PathCount>,
+    sent: TsnSet,
+    arrived: TsnSet,
+    /// Chunk bytes of unique TSNs that arrived after the warm-up.
+    pub(crate) unique_chunk_bytes: u64,
+    /// Transmissions of a TSN after its first.
+    pub(crate) retransmissions: u64,
+    /// Those sent although an earlier copy had arrived.
+    pub(crate) spurious: u64,
+}
+
+/// Counts, and passes packets on to a capture and a trace.
+pub(crate) struct Observer {
+    /// By flow, forward and reverse.
+    pub(crate) flows: Vec<[DirectionCount; 2]>,
+    pub(crate) counted_from: Time,
+    pub(crate) capture: Option<PcapngTap<BufWriter<File>>>,
+    pub(crate) packets: Option<PacketRecorder>,
+}
+
+/// The flow, path and side an address belongs to: addresses are made by [`address`].
+fn place_of(address: Address) -> Option<(usize, usize, usize)> {
+    let Address::V4(v4) = address else { return None };
+    let [10, flow, path, side @ 1..=2] = v4.octets() else { return None };
+    Some((usize::from(flow), usize::from(path), usize::from(side) - 1))
+}
+
+/// The address of a flow's end on a path; `side` 0 is the left end, which forward data leaves.
+pub(crate) fn address(flow: usize, path: usize, side: usize) -> Address {
+    Address::from([10, flow as u8, path as u8, side as u8 + 1])
+}
+
+impl DirectionCount {
+    pub(crate) fn new(paths: usize) -> Self {
+        DirectionCount { paths: vec![PathCount::default(); paths], ..DirectionCount::default() }
+    }
+}
+
+impl Observer {
+    fn count(&mut self, now: Time, event: PacketEvent, packet: &PacketView<'_>) {
+        let Some(datagram) = packet.datagram else { return };
+        let Some((flow, path, side)) = place_of(datagram.source) else { return };
+        let Some(count) = self.flows.get_mut(flow).map(|f| &mut f[side]) else { return };
+        let Ok(sctp) = SctpPacket::parse(datagram.payload) else { return };
+        let counted = now >= self.counted_from;
+        let mut any_data = false;
+        for chunk in sctp.chunks().flatten() {
+            let Ok(Chunk::Data(data)) = chunk.decode() else { continue };
+            any_data = true;
+            let tsn = data.tsn();
+            match event {
+                PacketEvent::Sent => {
+                    if !count.sent.insert(tsn) {
+                        count.retransmissions += 1;
+                        count.spurious += u64::from(count.arrived.contains(tsn));
+                    }
+                }
+                PacketEvent::Delivered => {
+                    let new = count.arrived.insert(tsn);
+                    if new && counted {
+                        count.unique_chunk_bytes += 16 + data.payload().len() as u64;
+                    }
+                }
+                _ => {}
+            }
+            if let Some(recorder) = &mut self.packets {
+                recorder.packet(now, flow, path, side, event, tsn);
+            }
+        }
+        if any_data && let Some(count) = count.paths.get_mut(path) {
+            match event {
+                PacketEvent::Sent => count.sent_packets += 1,
+                PacketEvent::Delivered => {
+                    count.arrived_packets += 1;
+                    count.arrived_bytes += packet.wire.get();
+                }
+                _ => count.drops += 1,
+            }
+        }
+    }
+}
+
+impl Tap for Observer {
+    fn packet(&mut self, now: Time, place: Place<'_>, event: PacketEvent, packet: PacketView<'_>) {
+        // A link's sending and delivering say nothing that its ends do not.
+        let at_host = matches!(place, Place::Host(_));
+        let dropped = !matches!(event, PacketEvent::Sent | PacketEvent::Delivered);
+        if at_host || dropped {
+            self.count(now, event, &packet);
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now, place, event, packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_say_whose_they_are() {
+        assert_eq!(place_of(address(3, 7, 1)), Some((3, 7, 1)));
+        assert_eq!(place_of(Address::from([10, 0, 0, 9])), None);
+    }
+
+    #[test]
+    fn a_tsn_counts_once_whatever_order_tsns_come_in() {
+        let mut set = TsnSet::default();
+        let fresh: Vec<bool> = [5, 4, 5, 2, u32::MAX, 4].map(|t| set.insert(Tsn::new(t))).to_vec();
+        assert_eq!(fresh, [true, true, false, true, true, false]);
+        assert!(set.contains(Tsn::new(u32::MAX)) && !set.contains(Tsn::new(3)));
+    }
+}

@@ -1,0 +1,63 @@
+//! Means with their confidence intervals.
+
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// A sample's mean and the half-width of its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Sample size.
+    pub n: usize,
+    /// Mean.
+    pub mean: f64,
+    /// Half-width by Student's t; `None` for a single value and for values that are all the same, which have no interval.
+    pub half_width: Option<f64>,
+}
+
+impl Summary {
+    /// Summarises a sample; `None` of an empty one.
+    ///
+    /// ```
+    /// let summary = anabranch_lab::statistics::Summary::of([1.0, 2.0, 3.0]).unwrap();
+    /// assert_eq!(summary.mean, 2.0);
+    /// assert!((summary.half_width.unwrap() - 2.484).abs() < 1e-3);
+    /// ```
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Summary> {
+        let values: Vec<f64> = values.into_iter().collect();
+        let n = values.len();
+        if n == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+        let all_equal = values.iter().all(|v| *v == values[0]);
+        let half_width = (n > 1 && !all_equal).then(|| {
+            let deviation = (squares / (n - 1) as f64).sqrt();
+            t_quantile(n - 1) * deviation / (n as f64).sqrt()
+        });
+        Some(Summary { n, mean, half_width })
+    }
+}
+
+/// The 97.5 % quantile of Student's t.
+fn t_quantile(degrees: usize) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::NAN, |t| t.inverse_cdf(0.975))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identical_values_and_single_ones_have_no_interval() {
+        assert_eq!(Summary::of([5.0; 4]).and_then(|s| s.half_width), None);
+        assert_eq!(Summary::of([5.0]).and_then(|s| s.half_width), None);
+        assert_eq!(Summary::of([]), None);
+    }
+
+    #[test]
+    fn the_interval_narrows_to_the_normal_one() {
+        assert!((t_quantile(9) - 2.262_157).abs() < 1e-5);
+        assert!((t_quantile(100_000) - 1.959_988).abs() < 1e-4);
+    }
+}

@@ -1,0 +1,45 @@
+//! What the tests of this folder share: endpoints wired up by hand, crafted packets, and transfers to compare.
+
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+pub(crate) mod craft;
+pub(crate) mod messages;
+pub(crate) mod wires;
+
+use std::net::IpAddr;
+
+use anabranch_core::profile::Profile;
+use anabranch_core::time::{Span, Time};
+use anabranch_core::{AssociationConfig, Encapsulation, EndpointConfig};
+use anabranch_schemes::registry;
+
+/// The port of every endpoint here.
+pub(crate) const PORT: u16 = 5000;
+
+/// The address of a node on a network: node 1 is `10.<network>.0.1`.
+pub(crate) fn address(network: u8, node: u8) -> IpAddr {
+    [10, network, 0, node].into()
+}
+
+/// A moment.
+pub(crate) fn at(millis: u64) -> Time {
+    Time::ZERO + Span::from_millis(millis)
+}
+
+/// The standard's rules with this scheme, eight streams and the receive buffer of a present-day host.
+pub(crate) fn association(scheme: &str) -> AssociationConfig {
+    let scheme = registry::parse(scheme).expect("the scheme exists").into_scheme();
+    let profile = Profile::named("rfc9260", scheme.is_multipath()).expect("the profile exists");
+    AssociationConfig { streams: 8, recv_buffer_bytes: 256 * 1024, ..AssociationConfig::new(scheme, profile) }
+}
+
+/// An endpoint that accepts associations like `config`.
+pub(crate) fn endpoint(addresses: Vec<IpAddr>, config: AssociationConfig) -> EndpointConfig {
+    EndpointConfig {
+        port: PORT,
+        addresses,
+        encapsulation: Encapsulation::None,
+        accept: Some(config),
+        max_associations: 16,
+    }
+}
