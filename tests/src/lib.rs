@@ -1,1 +1,7 @@
 //! Tests that cross crates. What several of them share is here.
+
+pub mod dice;
+pub mod duo;
+pub mod flow;
+pub mod network;
+pub mod node;

@@ -1,2 +1,7 @@
 //! The `anabranch` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    anabranch_cli::main_with(std::env::args_os())
+}

@@ -46,7 +46,7 @@ pub struct AssociationConfig {
     pub mtu_bytes: usize,
     /// Streams in each direction.
     pub streams: u16,
-    /// The first SSN of every stream. Only tests set it to anything but zero.
+    /// The first SSN of every stream in both directions. Only tests set it to anything but zero, and on both sides.
     pub first_ssn: u16,
     /// The initial TSN; drawn at random if `None`. Only tests set it.
     pub initial_tsn: Option<u32>,

@@ -248,27 +248,33 @@ impl Endpoint {
     }
 
     fn find(&self, origin: Origin, header: Header, first: &RawChunk<'_>) -> Option<AssociationId> {
-        if let Some(&id) = self.by_tag.get(&header.verification_tag) {
-            return self.associations.get(&id).filter(|a| a.peer_port == header.source_port).map(|_| id);
-        }
-        // RFC 9260 section 8.5.1 B and C: a reflected tag is enough for ABORT and SHUTDOWN-COMPLETE.
+        // RFC 9260 section 8.5.1 B and C: ABORT and SHUTDOWN-COMPLETE carry our tag, or the peer's own if they say so.
         let reflected = match first.decode() {
             Ok(Chunk::Abort(abort)) => abort.tag_reflected(),
             Ok(Chunk::ShutdownComplete { tag_reflected }) => tag_reflected,
             _ => false,
         };
-        if !reflected {
-            return None;
+        if reflected {
+            // Before the peer has named its tag, zero stands in its place and must not be a way in.
+            return self
+                .by_address(origin, header.source_port)
+                .filter(|_| header.verification_tag != 0)
+                .filter(|id| self.associations[id].peer_tag == header.verification_tag);
         }
-        self.by_address(origin, header.source_port)
-            .filter(|id| self.associations[id].peer_tag == header.verification_tag)
+        let &id = self.by_tag.get(&header.verification_tag)?;
+        let association = self.associations.get(&id)?;
+        // Section 8.5.1 E: during the handshake a SHUTDOWN-ACK belongs to an association of a former life.
+        let of_former_life = association.is_opening() && matches!(first.decode(), Ok(Chunk::ShutdownAck));
+        let fits = association.peer_port == header.source_port && !association.is_closed() && !of_former_life;
+        fits.then_some(id)
     }
 
-    /// The association with a peer at this address and port.
+    /// The association with a peer at this address and port. One that is over is none, even before it is forgotten: what
+    /// still comes for it is out of the blue.
     fn by_address(&self, origin: Origin, peer_port: u16) -> Option<AssociationId> {
         self.associations
             .iter()
-            .find(|(_, a)| a.peer_port == peer_port && a.has_remote(origin.remote))
+            .find(|(_, a)| a.peer_port == peer_port && !a.is_closed() && a.has_remote(origin.remote))
             .map(|(id, _)| *id)
     }
 
@@ -361,7 +367,11 @@ impl Endpoint {
     /// Forgets a closed association; `false` if it is not closed, or still has a last packet to send.
     pub fn forget(&mut self, id: AssociationId) -> bool {
         let over = self.associations.get(&id).is_some_and(Association::is_spent);
-        if over && let Some(association) = self.associations.remove(&id) {
+        if over
+            && let Some(association) = self.associations.remove(&id)
+            // A cookie that came again may have given the tag to a new association.
+            && self.by_tag.get(&association.local_tag) == Some(&id)
+        {
             self.by_tag.remove(&association.local_tag);
         }
         over

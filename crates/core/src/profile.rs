@@ -90,8 +90,8 @@ pub enum T3Restart {
 /// When the loss of an acknowledgement that a gap block gave is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reneging {
-    /// At once, for TSNs below the highest that the SACK names (ns-2). SACKs that overtake each other look the same.
-    AtOnceBelowHighest,
+    /// At once: the latest SACK is the whole truth (ns-2). SACKs that overtake each other look the same.
+    AtOnce,
     /// When no SACK has covered the TSN for the longest RTO of any path: SACKs that overtook each other on different paths
     /// have been put right by then, and a receiver that really dropped data (RFC 9260 section 6.2.1 D iii) has not.
     AfterLongestRto,
@@ -274,7 +274,7 @@ impl Profile {
             burst_arming: BurstArming::AfterRecoveredLoss { disarms: true },
             lost_counts_until_resent: true,
             pending_losses_are_cut: true,
-            reneging: Reneging::AtOnceBelowHighest,
+            reneging: Reneging::AtOnce,
             timeout_opens_new_data: false,
             idle_decay: IdleDecay::Ns2,
             window_unit: WindowUnit::Chunk,

@@ -3,6 +3,8 @@
 use anabranch_core::profile::Profile;
 use serde::Serialize;
 
+use crate::scenario::nearest;
+
 /// What goodput counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -48,7 +50,9 @@ impl Conventions {
     pub fn named(name: &str) -> Result<Self, String> {
         let rows = Profile::named(name, false).zip(Profile::named(name, true));
         let Some((single_path, multipath)) = rows else {
-            return Err(format!("unknown profile `{name}`; there are: {}", Profile::NAMES.join(", ")));
+            let near = nearest(name, Profile::NAMES.iter().copied());
+            let near = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+            return Err(format!("unknown profile `{name}`{near}; there are: {}", Profile::NAMES.join(", ")));
         };
         let (in_service_counts, goodput) = match name {
             "ns2" => (true, Goodput::ChunkArrivals),
@@ -72,6 +76,6 @@ mod tests {
         for name in Profile::NAMES {
             assert!(Conventions::named(name).is_ok());
         }
-        assert_eq!(Conventions::named("ns3"), Err("unknown profile `ns3`; there are: rfc9260, ns2".to_owned()));
+        assert_eq!(Conventions::named("ns3"), Err("unknown profile `ns3`, did you mean `ns2`?; there are: rfc9260, ns2".to_owned()));
     }
 }

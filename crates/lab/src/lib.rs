@@ -1,6 +1,7 @@
 //! From scenario files to runs, metrics and traces.
 
 pub mod conventions;
+pub mod crossval;
 pub mod run;
 pub mod scenario;
 pub mod statistics;

@@ -189,6 +189,9 @@ struct PerSource {
     faults: Stream,
 }
 
+/// Packets that a link's lists have room for from the start.
+const QUEUE_ROOM: usize = 64;
+
 /// One direction of a link.
 pub struct Link {
     name: String,
@@ -227,9 +230,10 @@ impl Link {
             up: true,
             carry: 0,
             in_service: None,
-            waiting: VecDeque::new(),
+            // So that the first packets to wait in a run in full swing do not allocate.
+            waiting: VecDeque::with_capacity(QUEUE_ROOM),
             waiting_bytes: WireBytes::ZERO,
-            propagating: VecDeque::new(),
+            propagating: VecDeque::with_capacity(QUEUE_ROOM),
             last_arrival: Time::ZERO,
             per_source: Vec::new(),
         })

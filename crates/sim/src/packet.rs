@@ -109,6 +109,9 @@ impl Packet {
 
 /// Room for an ordinary packet, so that a buffer need not grow while it is filled.
 const BUFFER_BYTES: usize = 2048;
+/// The fewest and the most buffers made when there are none left.
+const MORE_BUFFERS: usize = 16;
+const BUFFERS_AT_ONCE: usize = 1024;
 
 /// Packets and byte buffers, both used again once they are free.
 #[derive(Default)]
@@ -121,7 +124,12 @@ pub(crate) struct Pool {
 impl Pool {
     /// An empty buffer to write a payload into.
     pub(crate) fn take_buffer(&mut self) -> Vec<u8> {
-        self.buffers.pop().unwrap_or_else(|| Vec::with_capacity(BUFFER_BYTES))
+        if self.buffers.is_empty() {
+            // As many again as are on their way: otherwise every new record, late in a run as well, would allocate.
+            let more = self.len().clamp(MORE_BUFFERS, BUFFERS_AT_ONCE);
+            self.buffers.extend((0..more).map(|_| Vec::with_capacity(BUFFER_BYTES)));
+        }
+        self.buffers.pop().unwrap_or_default()
     }
 
     pub(crate) fn return_buffer(&mut self, mut buffer: Vec<u8>) {

@@ -7,6 +7,7 @@ use anabranch_wire::{Chunk, RawChunk};
 use crate::association::control::Control;
 use crate::association::inbound::PacketData;
 use crate::association::{Association, State};
+use crate::error::AbortReason;
 use crate::path::{PathId, PathState};
 use crate::stats::{Discard, Discards};
 
@@ -60,7 +61,7 @@ impl Association {
 
     /// The path a packet came on. A pair of addresses that is new becomes a path that still has to be verified: the peer may
     /// have more addresses than it listed pairs, and the verification tag shows that it is the peer.
-    fn path_of_origin(&mut self, origin: Origin) -> Option<PathId> {
+    pub(crate) fn path_of_origin(&mut self, origin: Origin) -> Option<PathId> {
         if let Some(path) = self.path_of(origin.local, origin.remote) {
             let internals = &mut self.paths[path.index()];
             if origin.udp_port.is_some() && internals.udp_port != origin.udp_port {
@@ -110,7 +111,7 @@ impl Association {
             Chunk::InitAck(init) => self.handle_init_ack(source, &init),
             Chunk::CookieAck => self.handle_cookie_ack(source),
             Chunk::Abort(_) => self.handle_peer_abort(),
-            Chunk::Shutdown { cum_tsn } => self.handle_shutdown(cum_tsn),
+            Chunk::Shutdown { cum_tsn } => self.handle_shutdown(cum_tsn)?,
             Chunk::ShutdownAck => self.handle_shutdown_ack(),
             Chunk::ShutdownComplete { .. } => self.handle_shutdown_complete(),
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(&forward)?,
@@ -127,15 +128,23 @@ impl Association {
     }
 
     fn answer_heartbeat(&mut self, source: PathId, info: &[u8]) {
-        self.queue_control(Control::HeartbeatAck { path: source, info: info.to_vec() });
+        let mut copy = std::mem::take(&mut self.spare_info);
+        copy.extend_from_slice(info);
+        self.queue_control(Control::HeartbeatAck { path: source, info: copy });
     }
 
     /// A stale cookie starts the handshake anew (RFC 9260 section 5.2.6); other errors change nothing.
     fn handle_error(&mut self, error: &anabranch_wire::ErrorView<'_>) {
         let stale = error.causes().flatten().any(|c| matches!(c, anabranch_wire::Cause::StaleCookie { .. }));
-        if stale && let State::CookieEchoed { tries, .. } = self.state {
-            self.state = State::CookieWait { tries };
-            self.begin();
+        if stale && matches!(self.state, State::CookieEchoed { .. }) {
+            self.state = State::CookieWait { tries: 0 };
+            // A peer for whom every cookie is stale must not keep us going for ever.
+            self.stale_cookies += 1;
+            if self.stale_cookies > self.profile.max_init_retransmits {
+                self.abort_with(AbortReason::NoAnswer);
+            } else {
+                self.begin();
+            }
         }
     }
 

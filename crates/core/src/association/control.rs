@@ -1,6 +1,6 @@
 //! Control chunks that wait to leave, each in a packet of its own.
 
-use anabranch_wire::{Cause, Header, NoSpace, PacketWriter, Tsn};
+use anabranch_wire::{Cause, Header, NoSpace, PacketWriter, Param, ParamList, RawParam, Tsn};
 
 use crate::association::{Association, State};
 use crate::path::PathId;
@@ -64,17 +64,30 @@ impl Association {
             if self.write_control(&control, &mut writer).is_ok() && !writer.is_empty() {
                 let length = writer.finish();
                 buf.truncate(length);
+                self.keep_info(control);
                 return Some(path);
             }
         }
         None
     }
 
+    /// Keeps the memory of a HEARTBEAT's information for the next one.
+    fn keep_info(&mut self, sent: Control) {
+        if let Control::HeartbeatAck { mut info, .. } = sent {
+            info.clear();
+            self.spare_info = info;
+        }
+    }
+
     fn write_control(&self, control: &Control, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
         match control {
             Control::Init { .. } => self.write_init(writer),
             Control::CookieEcho { .. } => match &self.state {
-                State::CookieEchoed { cookie, .. } => writer.cookie_echo(cookie),
+                State::CookieEchoed { cookie, report, .. } => {
+                    writer.cookie_echo(cookie)?;
+                    report_params(writer, report);
+                    Ok(())
+                }
                 _ => Ok(()),
             },
             Control::CookieAck { .. } => writer.cookie_ack(),
@@ -105,5 +118,14 @@ impl Association {
         let path = self.control_path(None);
         self.control.clear();
         self.control.push_back(Control::AbortNoUserData { path, tsn: tsn.get() });
+    }
+}
+
+/// Reports parameters of the peer's INIT-ACK behind the COOKIE-ECHO, if there are any and they fit (RFC 9260 section 3.2.2).
+fn report_params(writer: &mut PacketWriter<'_>, report: &[Vec<u8>]) {
+    let params: Vec<_> = report.iter().filter_map(|p| RawParam::parse(p).ok()).map(Param::Unknown).collect();
+    if !params.is_empty() {
+        // The handshake matters more than the report.
+        let _ = writer.error([Cause::UnrecognizedParameters(ParamList::new(&params))]);
     }
 }

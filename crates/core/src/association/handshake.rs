@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use anabranch_wire::{InitRepr, InitView, NoSpace, PacketWriter, Param, Tsn};
+use anabranch_wire::{InitRepr, InitView, NoSpace, PacketWriter, Param, ParseError, RawParam, Tsn};
 use arrayvec::ArrayVec;
 
 use crate::association::control::Control;
@@ -42,9 +42,26 @@ impl From<&CookieBody> for Peer {
     }
 }
 
+/// Parameters nobody here knows whose type's high bits ask for a report (RFC 9260 section 3.2.1).
+pub(crate) fn reportable_params<'a>(init: &InitView<'a>) -> impl Iterator<Item = RawParam<'a>> + Clone + use<'a> {
+    let mut stopped = false;
+    init.raw_params().map_while(Result::ok).filter(move |raw| {
+        let unknown = raw.kind().name().is_none() && !stopped;
+        let action = raw.kind().unknown_action();
+        stopped |= unknown && action.stops();
+        unknown && action.reports()
+    })
+}
+
+/// Whether what follows this parameter is not to be looked at.
+fn stops(param: &Result<Param<'_>, ParseError>) -> bool {
+    matches!(param, Ok(Param::Unknown(raw)) if raw.kind().unknown_action().stops())
+}
+
 /// The addresses an INIT or INIT-ACK lists, as many as are used, in order.
 pub(crate) fn listed_addresses(init: &InitView<'_>) -> ArrayVec<IpAddr, MAX_PATHS> {
     init.params()
+        .take_while(|param| !stops(param))
         .filter_map(|param| match param {
             Ok(Param::Ipv4Address(address)) => Some(IpAddr::V4(address)),
             Ok(Param::Ipv6Address(address)) => Some(IpAddr::V6(address)),
@@ -153,7 +170,8 @@ impl Association {
             addresses: listed_addresses(init),
         };
         self.adopt_peer(&peer);
-        self.state = State::CookieEchoed { cookie, tries: 0 };
+        let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
+        self.state = State::CookieEchoed { cookie, report, tries: 0 };
         self.send_cookie_echo(source);
     }
 
@@ -164,7 +182,7 @@ impl Association {
         self.queue.limit_streams(peer.outbound_streams);
         let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
         let buffer = self.config.recv_buffer_bytes;
-        self.receiver = Some(Receiver::new(initial_tsn, peer.inbound_streams, buffer));
+        self.receiver = Some(Receiver::new(initial_tsn, peer.inbound_streams, self.config.first_ssn, buffer));
         let window = WindowBytes::new(u64::from(peer.a_rwnd));
         self.shared.peer_window = window;
         self.shared.peer_window_initial = window;
@@ -265,6 +283,9 @@ impl Association {
         self.reset_paths();
         self.adopt_peer(&Peer::from(body));
         self.events.push_back(AssociationEvent::Restarted);
+        if std::mem::take(&mut self.wants_writable) {
+            self.events.push_back(AssociationEvent::Writable);
+        }
         self.become_established(source);
         self.send_cookie_ack(source);
     }
@@ -289,6 +310,11 @@ impl Association {
     /// (RFC 9260 section 5.2.2: refused, or an attacker could add himself).
     pub(crate) fn lacks_any(&self, addresses: &[IpAddr]) -> bool {
         addresses.iter().any(|a| !self.paths.iter().any(|p| p.remote == *a) && !self.peer_addresses.contains(a))
+    }
+
+    /// Whether these are the verification tags of both sides.
+    pub(crate) fn has_tags(&self, local: u32, peer: u32) -> bool {
+        (self.local_tag, self.peer_tag) == (local, peer)
     }
 
     /// Whether the association is still being set up from our side.

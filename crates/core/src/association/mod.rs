@@ -8,6 +8,7 @@ mod control;
 mod handshake;
 mod heartbeat;
 mod inbound;
+mod invariants;
 mod outbound;
 mod paths;
 mod recovery;
@@ -41,7 +42,7 @@ use crate::units::WindowBytes;
 
 pub(crate) use chunks::Origin;
 use control::Control;
-pub(crate) use handshake::{Peer, address_params, listed_addresses};
+pub(crate) use handshake::{Peer, address_params, listed_addresses, reportable_params};
 use sack_in::SackScratch;
 use sack_out::AckState;
 use timers::Timers;
@@ -57,7 +58,12 @@ pub(crate) enum State {
     /// INIT sent.
     CookieWait { tries: u32 },
     /// COOKIE-ECHO sent.
-    CookieEchoed { cookie: Vec<u8>, tries: u32 },
+    CookieEchoed {
+        cookie: Vec<u8>,
+        /// Parameters of the INIT-ACK that nobody here knows and that ask to be reported.
+        report: Vec<Vec<u8>>,
+        tries: u32,
+    },
     /// Up.
     Established,
     /// The application wants to shut down; data is still outstanding.
@@ -143,6 +149,8 @@ pub struct Association {
     shared: AssociationFacts,
     association_errors: u32,
     initiator: bool,
+    /// How many of its own cookies the peer has called stale.
+    stale_cookies: u32,
     data_allowed: bool,
     queue: SendQueue,
     outstanding: Outstanding,
@@ -161,6 +169,8 @@ pub struct Association {
     ack: AckState,
     timers: Timers,
     control: VecDeque<Control>,
+    /// Empty, to copy the next HEARTBEAT's information into.
+    spare_info: Vec<u8>,
     events: VecDeque<AssociationEvent>,
     trace: VecDeque<TraceEvent>,
     statistics: Statistics,
@@ -194,6 +204,7 @@ impl Association {
             shared: AssociationFacts::default(),
             association_errors: 0,
             initiator: seed.initiator,
+            stale_cookies: 0,
             data_allowed: false,
             outstanding: Outstanding::new(initial_tsn),
             lost: LostList::default(),
@@ -205,11 +216,12 @@ impl Association {
             probe: None,
             blocked_since: None,
             wants_writable: false,
-            scratch: SackScratch::default(),
+            scratch: SackScratch::new(),
             receiver: None,
             ack: AckState::default(),
             timers: Timers::default(),
             control: VecDeque::new(),
+            spare_info: Vec::new(),
             events: VecDeque::new(),
             trace: VecDeque::new(),
             statistics: Statistics::default(),

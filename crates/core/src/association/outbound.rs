@@ -1,6 +1,6 @@
 //! Building packets: what goes first, and new data where the scheduler says.
 
-use anabranch_wire::{DataFlags, DataRepr, Header, PacketWriter, Ssn, StreamId, Tsn};
+use anabranch_wire::{DATA_HEADER_LEN, DataFlags, DataRepr, Header, PacketWriter, Ssn, StreamId, Tsn};
 
 use crate::association::{Association, MAX_OUTSTANDING_CHUNKS, State, WindowProbe};
 use crate::path::PathId;
@@ -34,7 +34,7 @@ impl Association {
         if let Some(path) = self.transmit_control(buf) {
             return Some(path);
         }
-        if !self.profile.bundle_control
+        if !self.sack_can_ride()
             && let Some(path) = self.transmit_sack(buf)
         {
             return Some(path);
@@ -81,7 +81,7 @@ impl Association {
         }
     }
 
-    fn refresh_burst(&mut self, id: PathId) {
+    pub(crate) fn refresh_burst(&mut self, id: PathId) {
         let left = self.profile.max_burst.saturating_sub(self.paths[id.index()].burst_used);
         self.facts[id.index()].burst_left = if self.burst_armed { left } else { u32::MAX };
     }
@@ -195,8 +195,9 @@ impl Association {
         buf.resize(self.paths[path.index()].packet_bytes, 0);
         let mut storage = std::mem::take(buf);
         let mut writer = PacketWriter::new(&mut storage, header).expect("a path's packets hold 512 B and more");
-        self.bundle_control(path, &mut writer);
         let most = self.payload_bytes_per_chunk();
+        let first = DATA_HEADER_LEN + self.queue.next_payload(most).unwrap_or(0);
+        self.bundle_control(path, first, &mut writer);
         let mut chunks = 0;
         while self.next_fits(most, writer.remaining(), ask, chunks) {
             let Some(draft) = self.queue.cut(most) else { break };

@@ -8,26 +8,15 @@ impl Association {
     /// Compares the present SACK's blocks with everything acknowledged by gap blocks before.
     pub(crate) fn check_reneging(&mut self) {
         match self.profile.reneging {
-            Reneging::AtOnceBelowHighest => self.take_back_below_highest(),
+            Reneging::AtOnce => self.take_back_now(),
             Reneging::AfterLongestRto => self.suspect_reneging(),
         }
     }
 
-    fn take_back_below_highest(&mut self) {
-        let Some(&(_, highest)) = self.scratch.blocks.last() else { return };
-        self.take_back_uncovered(highest);
-        let keep_from = highest + 1;
-        let beyond: arrayvec::ArrayVec<(u64, u64), 64> = self
-            .outstanding
-            .gap_acked()
-            .iter()
-            .filter(|&&(_, end)| end >= keep_from)
-            .map(|&(start, end)| (start.max(keep_from), end))
-            .take(64)
-            .collect();
+    fn take_back_now(&mut self) {
+        self.take_back_uncovered();
         let blocks = std::mem::take(&mut self.scratch.blocks);
         self.outstanding.set_gap_acked(&blocks);
-        self.outstanding.add_gap_acked(&beyond);
         self.scratch.blocks = blocks;
     }
 
@@ -58,7 +47,7 @@ impl Association {
         let latest = std::mem::take(&mut self.timers.latest_blocks);
         self.scratch.blocks.extend_from_slice(&latest);
         self.timers.latest_blocks = latest;
-        self.take_back_uncovered(u64::MAX);
+        self.take_back_uncovered();
         let blocks = std::mem::take(&mut self.scratch.blocks);
         self.outstanding.set_gap_acked(&blocks);
         self.scratch.blocks = blocks;
@@ -69,11 +58,11 @@ impl Association {
         }
     }
 
-    fn take_back_uncovered(&mut self, highest: u64) {
+    fn take_back_uncovered(&mut self) {
         let cumulative = self.outstanding.cumulative();
         let mut index = 0;
         while let Some(&(start, end)) = self.outstanding.gap_acked().get(index) {
-            for tsn in start.max(cumulative + 1)..=end.min(highest) {
+            for tsn in start.max(cumulative + 1)..=end {
                 if !within(&self.scratch.blocks, tsn, tsn) {
                     self.take_back(tsn);
                 }

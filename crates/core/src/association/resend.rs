@@ -55,7 +55,8 @@ impl Association {
         buf.resize(self.paths[path.index()].packet_bytes, 0);
         let mut storage = std::mem::take(buf);
         let mut writer = PacketWriter::new(&mut storage, header).expect("a path's packets hold 512 B and more");
-        self.bundle_control(path, &mut writer);
+        let bytes = self.outstanding.get(first).map_or(0, |c| c.bytes().get() as usize);
+        self.bundle_control(path, bytes, &mut writer);
         let mut next = Some(first);
         while let Some(tsn) = next {
             let Some(chunk) = self.outstanding.get_mut(tsn) else { break };
@@ -152,6 +153,7 @@ impl Association {
         }
         let used = self.paths[path.index()].burst_used;
         self.paths[path.index()].burst_used = used + 1;
+        self.refresh_burst(path);
         match self.profile.burst_arming {
             BurstArming::Always => used + 1 >= self.profile.max_burst,
             BurstArming::AfterRecoveredLoss { disarms } => {

@@ -12,13 +12,13 @@ use crate::policy::{
     AckedTransmission, Event, LossCause, Missing, PathAck, PathSack, ProofOfLife, SackDone, SackView, TurnCause,
 };
 use crate::profile::{BurstArming, T3Restart};
-use crate::send::ChunkState;
+use crate::send::{ChunkState, LIST_ROOM};
 use crate::stats::Discard;
 use crate::time::Rate;
 use crate::units::{ChunkBytes, WindowBytes};
 
 /// Reused from SACK to SACK, so that none allocates.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SackScratch {
     /// Gap blocks as unwrapped inclusive intervals.
     pub(super) blocks: Vec<(u64, u64)>,
@@ -33,6 +33,17 @@ pub(crate) struct SackScratch {
 }
 
 impl SackScratch {
+    pub(crate) fn new() -> Self {
+        SackScratch {
+            blocks: Vec::with_capacity(LIST_ROOM),
+            acks: [PathAck::default(); MAX_PATHS],
+            sacks: [PathSack::default(); MAX_PATHS],
+            earliest_seen: [false; MAX_PATHS],
+            restart_t3: [false; MAX_PATHS],
+            newly_lost: Vec::with_capacity(LIST_ROOM),
+        }
+    }
+
     fn reset(&mut self) {
         self.acks = [PathAck::default(); MAX_PATHS];
         self.sacks = [PathSack::default(); MAX_PATHS];
@@ -65,8 +76,8 @@ impl Association {
             self.ack_cumulative(cumulative);
             self.pop_acked(cumulative);
         }
-        self.check_reneging();
         self.ack_gaps();
+        self.check_reneging();
         self.note_duplicates(sack);
         self.count_missing(cumulative, new_cumulative, sack.flags());
         self.settle_windows(cumulative, new_cumulative);

@@ -1,6 +1,8 @@
 //! Acknowledging: when, on which path, and what the SACK says.
 
-use anabranch_wire::{GapBlock, PacketWriter, SACK_HEADER_LEN, SackRepr, Tsn};
+use anabranch_wire::{
+    COMMON_HEADER_LEN, DATA_HEADER_LEN, GapBlock, PacketWriter, SACK_HEADER_LEN, SackRepr, Tsn, padded_len, sack_len,
+};
 
 use crate::association::Association;
 use crate::association::inbound::PacketData;
@@ -77,12 +79,31 @@ impl Association {
         Some(path)
     }
 
-    /// Puts a SACK that is owed in front of DATA for the same path, where the profile allows it.
-    pub(crate) fn bundle_control(&mut self, path: PathId, writer: &mut PacketWriter<'_>) {
+    /// Puts a SACK that is owed in front of DATA for the same path, where the profile allows it and a chunk of `first` bytes
+    /// still fits behind it.
+    pub(crate) fn bundle_control(&mut self, path: PathId, first: usize, writer: &mut PacketWriter<'_>) {
         let owed = self.ack.due || self.ack.packets > 0;
-        if self.profile.bundle_control && owed && self.ack.path == Some(path) && self.receiver.is_some() {
+        let fits = self.sack_bytes() + padded_len(first) <= writer.remaining();
+        if self.profile.bundle_control && owed && fits && self.ack.path == Some(path) && self.receiver.is_some() {
             self.write_sack(writer);
         }
+    }
+
+    /// What a SACK that says everything would take.
+    fn sack_bytes(&self) -> usize {
+        self.receiver
+            .as_ref()
+            .map_or(0, |r| sack_len(r.tracker.gap_blocks().len(), r.tracker.duplicates().len()))
+    }
+
+    /// Whether a SACK that is owed and the next DATA chunk fit one packet. If not, the SACK goes ahead on its own rather than
+    /// wait behind a window of data.
+    pub(crate) fn sack_can_ride(&self) -> bool {
+        let lost = self.lost.at_or_after(0).and_then(|tsn| self.outstanding.get(tsn)).map(|c| c.bytes().get() as usize);
+        let new = self.queue.next_payload(self.payload_bytes_per_chunk()).map(|payload| DATA_HEADER_LEN + payload);
+        let Some(first) = lost.or(new) else { return true };
+        let room = self.paths[self.control_path(self.ack.path).index()].packet_bytes - COMMON_HEADER_LEN;
+        self.profile.bundle_control && self.sack_bytes() + padded_len(first) <= room
     }
 
     fn write_sack(&mut self, writer: &mut PacketWriter<'_>) {

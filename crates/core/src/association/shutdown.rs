@@ -5,6 +5,7 @@ use anabranch_wire::Tsn;
 use crate::association::control::Control;
 use crate::association::{Association, AssociationEvent, State};
 use crate::error::AbortReason;
+use crate::stats::Discard;
 use crate::time::Time;
 
 impl Association {
@@ -71,7 +72,7 @@ impl Association {
         self.control.push_back(Control::Shutdown { path });
     }
 
-    fn send_shutdown_ack(&mut self) {
+    pub(crate) fn send_shutdown_ack(&mut self) {
         let path = self.control_path(None);
         self.start_t2(path);
         self.control.retain(|c| !matches!(c, Control::ShutdownAck { .. }));
@@ -106,7 +107,18 @@ impl Association {
     }
 
     /// SHUTDOWN from the peer; it also acknowledges cumulatively.
-    pub(crate) fn handle_shutdown(&mut self, cumulative: Tsn) {
+    ///
+    /// # Errors
+    /// [`Discard::BadSack`] if it acknowledges what was never sent: that ends the association, as such a SACK does.
+    pub(crate) fn handle_shutdown(&mut self, cumulative: Tsn) -> Result<(), Discard> {
+        if self.is_opening() || self.is_closed() {
+            return Ok(());
+        }
+        if cumulative.unwrap_near(self.outstanding.cumulative()) >= self.outstanding.next_tsn() {
+            self.send_abort("SHUTDOWN for a TSN that was never sent");
+            self.abort_with(AbortReason::Protocol("SHUTDOWN for a TSN that was never sent"));
+            return Err(Discard::BadSack);
+        }
         match self.state {
             State::Established | State::ShutdownPending => {
                 self.state = State::ShutdownReceived;
@@ -117,17 +129,18 @@ impl Association {
                 // Both sides at once: RFC 9260 section 9.2.
                 self.state = State::ShutdownAckSent { tries: 0 };
                 self.send_shutdown_ack();
-                return;
+                return Ok(());
             }
             State::ShutdownAckSent { .. } => {
                 self.send_shutdown_ack();
-                return;
+                return Ok(());
             }
-            _ => return,
+            _ => return Ok(()),
         }
         self.handle_shutdown_cumulative(cumulative);
         self.advance_shutdown();
         self.open_turn(crate::policy::TurnCause::Sack, true);
+        Ok(())
     }
 
     pub(crate) fn handle_shutdown_ack(&mut self) {

@@ -4,10 +4,11 @@ use crate::association::{Association, State};
 use crate::path::PathId;
 use crate::policy::{Event, Reason, StateCause, TurnCause};
 use crate::path::PathState;
+use crate::send::LIST_ROOM;
 use crate::time::{Span, Time};
 
 /// The association's own timers; the paths have theirs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Timers {
     /// T1-init or T1-cookie.
     pub(crate) t1: Option<Time>,
@@ -21,6 +22,14 @@ pub(crate) struct Timers {
     pub(crate) reneging: Option<Time>,
     /// What the latest SACK covered, for that moment.
     pub(crate) latest_blocks: Vec<(u64, u64)>,
+}
+
+impl Default for Timers {
+    /// None runs.
+    fn default() -> Self {
+        let latest_blocks = Vec::with_capacity(LIST_ROOM);
+        Timers { t1: None, t2: None, t5: None, ack: None, reneging: None, latest_blocks }
+    }
 }
 
 impl Timers {

@@ -16,12 +16,15 @@ impl Endpoint {
         packet: &PacketView<'_>,
     ) -> Handled {
         // A known peer with the wrong tag is dropped without an answer (section 8.5): it may be an attacker's guess.
-        let stranger = self.by_address(origin, header.source_port).is_none();
+        let known = self.by_address(origin, header.source_port);
+        let stranger = known.is_none();
+        let opening = known.is_some_and(|id| self.associations[&id].is_opening());
         if packet.chunks().flatten().any(|c| matches!(c.decode(), Ok(Chunk::Abort(_)))) {
             return Handled::Discarded(Discard::OutOfTheBlue);
         }
         match first.decode() {
-            Ok(Chunk::ShutdownAck) => self.reflect_shutdown_complete(origin, header),
+            // Section 8.5.1 E: so is a SHUTDOWN-ACK from a peer with whom a handshake is under way.
+            Ok(Chunk::ShutdownAck) if stranger || opening => self.reflect_shutdown_complete(origin, header),
             Ok(Chunk::ShutdownComplete { .. } | Chunk::CookieAck | Chunk::InitAck(_)) => {
                 Handled::Discarded(Discard::OutOfTheBlue)
             }

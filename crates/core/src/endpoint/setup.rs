@@ -1,9 +1,9 @@
 //! INIT and COOKIE-ECHO (RFC 9260 sections 5.1 and 5.2): nothing is kept for a stranger until its cookie comes back.
 
-use anabranch_wire::{Cause, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, Tsn, UnknownAction};
+use anabranch_wire::{Cause, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, Tsn};
 use arrayvec::ArrayVec;
 
-use crate::association::{Association, Origin, Peer, address_params, listed_addresses};
+use crate::association::{Association, Origin, Peer, address_params, listed_addresses, reportable_params};
 use crate::cookie::CookieBody;
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::path::MAX_PATHS;
@@ -29,6 +29,12 @@ impl Endpoint {
             return self.refuse_init(origin, header, init, Cause::UnresolvableAddress(&[]));
         }
         let existing = self.by_address(origin, header.source_port);
+        if let Some(id) = existing
+            && self.repeat_shutdown_ack(id)
+        {
+            // RFC 9260 section 9.2: the INIT is dropped; the peer will see that it has to end the old association first.
+            return Handled::Delivered(id);
+        }
         if self.config.accept.is_none() && existing.is_none() {
             return self.refuse_init(origin, header, init, Cause::OutOfResource);
         }
@@ -39,6 +45,17 @@ impl Endpoint {
             Some(ours) => self.answer_init(origin, header, init, &ours),
             None => self.refuse_restart(origin, header, init, existing),
         }
+    }
+
+    /// Sends the SHUTDOWN-ACK again if the association waits for its answer.
+    fn repeat_shutdown_ack(&mut self, id: AssociationId) -> bool {
+        let now = self.now;
+        let waiting = self.associations.get_mut(&id).filter(|a| a.awaits_shutdown_complete());
+        let Some(association) = waiting else { return false };
+        association.clock(now);
+        association.send_shutdown_ack();
+        self.mark_busy(id);
+        true
     }
 
     /// RFC 9260 sections 5.1, 5.2.1 and 5.2.2; `None` for a restart that would add addresses.
@@ -200,7 +217,11 @@ impl Endpoint {
             return Handled::Discarded(Discard::VerificationTag);
         }
         match (self.existing_for(&body, origin), stale) {
-            (Some(id), stale) => self.cookie_for_existing(id, origin, &body, stale, packet),
+            // Section 5.2.4, step 3: age does not matter where both tags are those of the association.
+            (Some(id), Some(by)) if !self.associations[&id].has_tags(body.local_tag, body.peer_tag) => {
+                self.report_stale(origin, header, &body, by)
+            }
+            (Some(id), _) => self.cookie_for_existing(id, origin, header, &body, packet),
             (None, Some(by)) => self.report_stale(origin, header, &body, by),
             (None, None) => self.open_from_cookie(origin, &body, packet),
         }
@@ -210,8 +231,8 @@ impl Endpoint {
         self.by_tag
             .get(&body.local_tag)
             .copied()
-            .or_else(|| self.by_address(origin, body.peer_port))
             .filter(|id| self.associations.get(id).is_some_and(|a| !a.is_closed()))
+            .or_else(|| self.by_address(origin, body.peer_port))
     }
 
     fn open_from_cookie(&mut self, origin: Origin, body: &CookieBody, packet: &PacketView<'_>) -> Handled {
@@ -241,15 +262,16 @@ impl Endpoint {
         &mut self,
         id: AssociationId,
         origin: Origin,
+        header: Header,
         body: &CookieBody,
-        stale: Option<Span>,
         packet: &PacketView<'_>,
     ) -> Handled {
         let Some(association) = self.associations.get_mut(&id) else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
         association.clock(self.now);
-        let Some(path) = association.path_of(origin.local, origin.remote) else {
+        // A retry may come over another pair of addresses than the first try.
+        let Some(path) = association.path_of_origin(origin) else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
         let ours = association.local_tag == body.local_tag;
@@ -260,8 +282,14 @@ impl Endpoint {
                 association.handle_cookie_ack(path);
                 association.send_cookie_ack(path);
             }
-            (true, false) if stale.is_none() => association.collide(path, &Peer::from(body)),
-            (false, false) if tied && stale.is_none() && !association.awaits_shutdown_complete() => {
+            (true, false) => association.collide(path, &Peer::from(body)),
+            (false, false) if tied && association.awaits_shutdown_complete() => {
+                self.repeat_shutdown_ack(id);
+                let causes = [Cause::CookieWhileShuttingDown];
+                self.send_error(origin, answer(header, body.peer_tag), causes);
+                return Handled::Delivered(id);
+            }
+            (false, false) if tied => {
                 let old = association.local_tag;
                 association.restart(path, body);
                 self.by_tag.remove(&old);
@@ -273,17 +301,21 @@ impl Endpoint {
     }
 
     fn report_stale(&mut self, origin: Origin, header: Header, body: &CookieBody, by: Span) -> Handled {
-        let mut bytes = vec![0; REPLY_BYTES];
         let staleness_us = u32::try_from(by.as_nanos() / 1_000).unwrap_or(u32::MAX);
-        let written = PacketWriter::new(&mut bytes, answer(header, body.peer_tag)).and_then(|mut writer| {
-            writer.error([Cause::StaleCookie { staleness_us }])?;
+        self.send_error(origin, answer(header, body.peer_tag), [Cause::StaleCookie { staleness_us }]);
+        Handled::Discarded(Discard::CookieStale)
+    }
+
+    fn send_error<'c>(&mut self, origin: Origin, header: Header, causes: impl IntoIterator<Item = Cause<'c>>) {
+        let mut bytes = vec![0; REPLY_BYTES];
+        let written = PacketWriter::new(&mut bytes, header).and_then(|mut writer| {
+            writer.error(causes)?;
             Ok(writer.finish())
         });
         if let Ok(length) = written {
             bytes.truncate(length);
             self.reply(origin, bytes);
         }
-        Handled::Discarded(Discard::CookieStale)
     }
 }
 
@@ -298,14 +330,5 @@ pub(super) fn answer(header: Header, tag: u32) -> Header {
 
 /// RFC 9260 section 3.2.1: parameters nobody here knows, reported as their type's high bits ask.
 fn unrecognized<'a>(init: &InitView<'a>) -> impl Iterator<Item = Param<'a>> + Clone + use<'a> {
-    let mut stopped = false;
-    init.raw_params().map_while(Result::ok).filter_map(move |raw| {
-        if stopped {
-            return None;
-        }
-        let known = raw.kind().name().is_some();
-        let action: UnknownAction = raw.kind().unknown_action();
-        stopped = !known && action.stops();
-        (!known && action.reports()).then_some(Param::UnrecognizedParameter(raw.bytes()))
-    })
+    reportable_params(init).map(|raw| Param::UnrecognizedParameter(raw.bytes()))
 }

@@ -106,13 +106,11 @@ struct Stream {
     stub: u32,
 }
 
-impl Default for Stream {
-    fn default() -> Self {
-        Self { next: 0, waiting: VecDeque::new(), stub: NONE }
-    }
-}
-
 impl Stream {
+    fn new(first: u16) -> Self {
+        Self { next: first, waiting: VecDeque::new(), stub: NONE }
+    }
+
     /// Where among the waiting messages this SSN belongs, and whether it is there already.
     ///
     /// SSNs are taken as the distance ahead of `next`, over the full 16 bits: the TSNs in flight are fewer than the
@@ -138,6 +136,7 @@ pub(crate) struct Reassembly {
     /// Grows to the highest stream in use.
     streams: Vec<Stream>,
     stream_count: u16,
+    first_ssn: u16,
     readable_bytes: u64,
 }
 
@@ -149,8 +148,14 @@ impl Reassembly {
             ring: Ring::new(initial_tsn),
             streams: Vec::new(),
             stream_count: streams,
+            first_ssn: 0,
             readable_bytes: 0,
         }
+    }
+
+    /// Awaits this SSN first in every stream instead of zero.
+    pub(crate) fn starting_with(self, first_ssn: u16) -> Self {
+        Self { first_ssn, ..self }
     }
 
     /// Whether [`read`](Self::read) has something to hand out without being allowed to begin a part of a message.
@@ -585,7 +590,8 @@ impl Reassembly {
     fn stream(&mut self, stream: u16) -> &mut Stream {
         let at = usize::from(stream);
         if at >= self.streams.len() {
-            self.streams.resize_with(at + 1, Stream::default);
+            let first = self.first_ssn;
+            self.streams.resize_with(at + 1, || Stream::new(first));
         }
         &mut self.streams[at]
     }

@@ -25,10 +25,10 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(initial_tsn: u64, streams: u16, buffer_bytes: u64) -> Self {
+    pub(crate) fn new(initial_tsn: u64, streams: u16, first_ssn: u16, buffer_bytes: u64) -> Self {
         Receiver {
             tracker: Tracker::new(initial_tsn),
-            reassembly: Reassembly::new(initial_tsn, streams),
+            reassembly: Reassembly::new(initial_tsn, streams).starting_with(first_ssn),
             buffer: WindowBytes::new(buffer_bytes),
         }
     }

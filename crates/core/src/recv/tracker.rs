@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 
 /// A gap block names its ends as 16-bit distances from the cumulative TSN (RFC 9260 section 3.3.4).
 const REACH: u64 = u16::MAX as u64;
+/// Blocks for which there is room from the start.
+const BLOCK_ROOM: usize = 64;
 /// Duplicates listed until the next SACK; further ones are only counted.
 const LISTED_DUPLICATES: usize = 32;
 
@@ -40,7 +42,7 @@ impl Tracker {
     pub(crate) fn new(initial: u64) -> Self {
         Self {
             cumulative: initial.saturating_sub(1),
-            blocks: VecDeque::new(),
+            blocks: VecDeque::with_capacity(BLOCK_ROOM),
             duplicates: ArrayVec::new(),
             duplicate_count: 0,
         }

@@ -1,9 +1,17 @@
 //! The TSNs of chunks that were declared lost and wait to be sent again, in TSN order.
 
+use crate::send::LIST_ROOM;
+
 /// A sorted list of TSNs. Losses are found in TSN order and few at a time, so insertion is nearly always at the end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LostList {
     tsns: Vec<u64>,
+}
+
+impl Default for LostList {
+    fn default() -> Self {
+        LostList { tsns: Vec::with_capacity(LIST_ROOM) }
+    }
 }
 
 impl LostList {

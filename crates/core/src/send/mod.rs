@@ -5,5 +5,8 @@ mod outstanding;
 mod queue;
 
 pub(crate) use lost::LostList;
-pub(crate) use outstanding::{ChunkState, Outstanding, Transmission};
+pub(crate) use outstanding::{Chunk, ChunkState, Outstanding, Transmission};
 pub(crate) use queue::{Draft, SendQueue};
+
+/// Room from the start in the lists of lost chunks and of gap blocks, so that a transfer in full swing seldom allocates.
+pub(crate) const LIST_ROOM: usize = 64;

@@ -11,7 +11,7 @@ use slab::Slab;
 
 use crate::path::PathId;
 use crate::policy::LossCause;
-use crate::send::Draft;
+use crate::send::{Draft, LIST_ROOM};
 use crate::time::Time;
 use crate::units::ChunkBytes;
 
@@ -90,7 +90,7 @@ impl Outstanding {
             first_unacked: NONE,
             last_unacked: NONE,
             transmissions: Slab::new(),
-            gap_acked: Vec::new(),
+            gap_acked: Vec::with_capacity(LIST_ROOM),
             payload_bytes: 0,
         }
     }
@@ -295,6 +295,32 @@ impl Outstanding {
     pub(crate) fn set_gap_acked(&mut self, blocks: &[(u64, u64)]) {
         self.gap_acked.clear();
         self.gap_acked.extend_from_slice(blocks);
+    }
+
+    /// All chunks with their TSNs.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Chunk)> {
+        (self.base..).zip(&self.chunks)
+    }
+
+    /// A chunk's transmissions, latest first.
+    pub(crate) fn transmissions_of(&self, tsn: u64) -> impl Iterator<Item = &Transmission> {
+        let latest = self.get(tsn).map(|c| c.latest);
+        std::iter::successors(latest.map(|id| self.transmission(id)), |t| t.previous.map(|id| self.transmission(id)))
+    }
+
+    /// Checks the list of unacknowledged chunks against itself, in both directions.
+    ///
+    /// # Panics
+    /// If they differ.
+    pub(crate) fn check_links(&self) {
+        let (mut before, mut next) = (NONE, self.first_unacked);
+        while let Some(chunk) = self.get(next) {
+            assert_eq!(chunk.previous_unacked, before, "the link from TSN {next} back");
+            (before, next) = (next, chunk.next_unacked);
+        }
+        assert_eq!((before, next), (self.last_unacked, NONE), "the end of the unacknowledged chunks");
+        let named: usize = (self.base..).take(self.chunks.len()).map(|tsn| self.transmissions_of(tsn).count()).sum();
+        assert_eq!(named, self.transmissions.len(), "every transmission belongs to a chunk");
     }
 
     /// Drops everything.

@@ -101,6 +101,11 @@ impl SendQueue {
         Some(draft)
     }
 
+    /// What [`bytes`](Self::bytes) should be, counted anew.
+    pub(crate) fn recounted_bytes(&self) -> u64 {
+        self.waiting.iter().map(|m| (m.payload.len() - m.cut) as u64).sum()
+    }
+
     /// Drops what has not become chunks.
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();

@@ -29,24 +29,41 @@ impl Batch {
     /// # Errors
     /// The first [`RunError`] in the order of the jobs.
     pub fn run(&self, stop: &AtomicBool, done: impl Fn(&RunResult) + Sync) -> Result<Outcome, RunError> {
-        let one = |job: &Job| -> Option<Result<RunResult, RunError>> {
-            if stop.load(Ordering::Relaxed) {
+        self.run_indexed(stop, |_, result| done(result))
+    }
+
+    /// Like [`Batch::run`]; `done` is told the index of the job too. Jobs are begun in their order, and a run that
+    /// could not be made keeps further ones from starting.
+    ///
+    /// # Errors
+    /// The first [`RunError`] in the order of the jobs.
+    pub fn run_indexed(
+        &self,
+        stop: &AtomicBool,
+        done: impl Fn(usize, &RunResult) + Sync,
+    ) -> Result<Outcome, RunError> {
+        let failed = AtomicBool::new(false);
+        let one = |(index, job): (usize, &Job)| -> Option<(usize, Result<RunResult, RunError>)> {
+            if stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
                 return None;
             }
             let result = job.run();
-            if let Ok(result) = &result {
-                done(result);
+            match &result {
+                Ok(result) => done(index, result),
+                Err(_) => failed.store(true, Ordering::Relaxed),
             }
-            Some(result)
+            Some((index, result))
         };
-        let all = || self.jobs.par_iter().map(one).collect::<Vec<_>>();
-        let outcomes = match rayon::ThreadPoolBuilder::new().num_threads(self.threads.unwrap_or(0)).build() {
+        // A bridge hands out one job after the other, where an indexed iterator would split the list in halves.
+        let all = || self.jobs.iter().enumerate().par_bridge().filter_map(one).collect::<Vec<_>>();
+        let mut outcomes = match rayon::ThreadPoolBuilder::new().num_threads(self.threads.unwrap_or(0)).build() {
             Ok(pool) => pool.install(all),
             // Without threads of its own the batch uses the process's.
             Err(_) => all(),
         };
-        let skipped = outcomes.iter().filter(|o| o.is_none()).count();
-        let results = outcomes.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
+        outcomes.sort_by_key(|(index, _)| *index);
+        let skipped = self.jobs.len() - outcomes.len();
+        let results = outcomes.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;
         Ok(Outcome { results, skipped })
     }
 }

@@ -319,7 +319,7 @@ impl Built {
         let flows: Vec<FlowResult> =
             (0..self.flows.len()).map(|f| self.flow_result(job, f, duration, &observer.flows[f])).collect();
         let mut total = RunResult {
-            scheme: job.scheme.to_string(),
+            scheme: job.scheme_name(),
             seed: job.seed,
             profile: job.scenario.run.profile.clone(),
             goodput_kbps: flows.iter().map(|f| f.goodput_kbps).sum(),
@@ -363,10 +363,14 @@ impl Built {
                     continue;
                 };
                 let statistics = association.statistics();
+                total.peak_reorder_bytes = total.peak_reorder_bytes.max(statistics.peak_held_bytes);
+                // An end that sends no data has HEARTBEATs only, which say nothing about the transfer.
+                if host.application.source.is_none() {
+                    continue;
+                }
                 total.timeouts += statistics.timeouts;
                 total.heartbeat_timeouts += statistics.heartbeat_timeouts;
                 total.fast_retransmits += statistics.fast_retransmit_events;
-                total.peak_reorder_bytes = total.peak_reorder_bytes.max(statistics.peak_held_bytes);
                 total.rwnd_blocked_s += statistics.blocked_by_peer_window_ns as f64 / 1e9;
             }
         }

@@ -87,7 +87,11 @@ impl RunResult {
     /// The first thing that went wrong with a flow.
     pub fn failure(&self) -> Option<String> {
         let flow = self.flows.iter().find(|f| f.failure.is_some() || f.intact == Some(false))?;
-        let what = flow.failure.clone().unwrap_or_else(|| "what arrived differs from what was sent".to_owned());
+        let what = match (&flow.failure, flow.transfer_s) {
+            (Some(failure), _) => failure.clone(),
+            (None, Some(_)) => "what arrived differs from what was sent".to_owned(),
+            (None, None) => format!("not finished at the end of the run, {} B delivered", flow.delivered_bytes),
+        };
         Some(format!("flow `{}`: {what}", flow.name))
     }
 }

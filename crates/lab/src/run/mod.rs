@@ -76,9 +76,9 @@ impl Job {
     pub fn run(&self) -> Result<RunResult, RunError> {
         let mut built = build::build(self)?;
         let end = self.end();
-        let slices = built.samples_queues() || matches!(self.scenario.run.stop, Stop::Transfer { .. });
-        if slices {
-            while built.world.now() < end && !built.is_done() {
+        let stops_early = matches!(self.scenario.run.stop, Stop::Transfer { .. });
+        if stops_early || built.samples_queues() {
+            while built.world.now() < end && !(stops_early && built.is_done()) {
                 let next = (built.world.now() + SLICE).min(end);
                 built.world.run_until(next);
                 built.sample_queues();
@@ -89,6 +89,24 @@ impl Job {
         built.finish(self)
     }
 
+    /// Finds what would keep the run from being made, by building its network without running it; writes nothing.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn check(&self) -> Result<(), RunError> {
+        let unwritten = Job { pcap: None, trace: None, ..self.clone() };
+        build::build(&unwritten).map(drop)
+    }
+
+    /// The scheme as results name it: that of the job, or those of the flows if each of them has its own.
+    pub fn scheme_name(&self) -> String {
+        let own: Option<Vec<&str>> = self.scenario.flows.iter().map(|flow| flow.scheme.as_deref()).collect();
+        let Some(mut own) = own else { return self.scheme.to_string() };
+        let mut seen = Vec::new();
+        own.retain(|name| !seen.contains(name) && { seen.push(*name); true });
+        own.join("+")
+    }
+
     /// The time no run goes beyond; a transfer without a cap is given up after a simulated week.
     fn end(&self) -> Time {
         Time::ZERO + self.scenario.run.limit().unwrap_or(Span::from_secs(7 * 86_400))
@@ -97,8 +115,7 @@ impl Job {
     /// The name that its output files share.
     pub fn label(&self) -> String {
         let safe: String = self
-            .scheme
-            .to_string()
+            .scheme_name()
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() || "-._=".contains(c) { c } else { '_' })
             .collect();

@@ -154,7 +154,7 @@ fn read(root: &Table, report: &Report<'_>) -> Option<Scenario> {
 }
 
 /// The known word closest to one that is not known, if it is close enough to be meant.
-fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;
     if word.len() > LONGEST {
         return None;

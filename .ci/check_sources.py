@@ -1,0 +1,67 @@
+"""Checks of the sources that neither rustfmt nor clippy makes. Prints what is wrong and exits with 1 if anything is."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# Crates whose runs must depend on nothing but configuration, entropy and the sequence of calls.
+DETERMINISTIC = ["wire", "core", "schemes", "sim"]
+# Lines of a source file above its first test module.
+LONGEST_FILE = 800
+# What no crate may depend on: a crate at the left knows nothing of those at its right.
+LAYERS = {
+    "wire": {"core", "schemes", "sim", "lab", "cli"},
+    "core": {"schemes", "sim", "lab", "cli"},
+    "schemes": {"sim", "lab", "cli"},
+    "sim": {"schemes", "lab", "cli"},
+    "lab": {"cli"},
+}
+
+
+def clippy_files():
+    """The nearest clippy.toml replaces any other, so each of these crates has the same one."""
+    first = ROOT / "crates" / DETERMINISTIC[0] / "clippy.toml"
+    for crate in DETERMINISTIC[1:]:
+        other = ROOT / "crates" / crate / "clippy.toml"
+        if other.read_bytes() != first.read_bytes():
+            yield f"{other.relative_to(ROOT)} differs from {first.relative_to(ROOT)}"
+
+
+def long_files():
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "*.rs"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in listed.stdout.splitlines():
+        file = ROOT / name
+        if {"tests", "benches", "fuzz", "examples"} & set(Path(name).parts) or not file.exists():
+            continue
+        lines = file.read_text(encoding="utf-8").split("\n")
+        ends = [at for at, line in enumerate(lines) if line.startswith("#[cfg(test)]")]
+        length = ends[0] if ends else len(lines)
+        if length > LONGEST_FILE:
+            yield f"{name}: {length} lines without tests, more than {LONGEST_FILE}: divide it"
+
+
+def dependencies():
+    for crate, forbidden in LAYERS.items():
+        manifest = (ROOT / "crates" / crate / "Cargo.toml").read_text(encoding="utf-8")
+        section = ""
+        for line in manifest.splitlines():
+            if line.startswith("["):
+                section = line.strip("[] ")
+            for other in forbidden:
+                if section == "dependencies" and line.startswith(f"anabranch-{other}"):
+                    yield f"crates/{crate}/Cargo.toml: {crate} must not depend on {other}"
+
+
+def main():
+    problems = [*clippy_files(), *long_files(), *dependencies()]
+    for problem in problems:
+        print(problem)
+    print(f"sources: {len(problems)} problems" if problems else "sources: nothing wrong")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

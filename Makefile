@@ -1,0 +1,92 @@
+# Every target sets up what it needs on a machine with Rust and Python 3. `make` alone lists them.
+
+CARGO ?= cargo
+PYTHON ?= python3
+OUT ?= out
+# Seconds of fuzzing for each target.
+FUZZ_SECONDS ?= 60
+# Seed of the demo's run that is captured and traced.
+DEMO_SEED ?= 1
+
+DEMO := $(OUT)/demo
+ANABRANCH := $(CARGO) run --quiet --release --locked -p anabranch-cli --
+
+.PHONY: help demo test lint fuzz crossval bench book clean
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: ## Compare three schemes over two paths, then send a real file of 8 MB through the simulated network.
+	@set -eu; \
+	mkdir -p '$(DEMO)'; \
+	echo '== Building the release'; \
+	$(CARGO) build --release --locked -p anabranch-cli; \
+	echo; echo '== Three schemes over two paths: scenarios/two-path.toml'; \
+	$(ANABRANCH) run scenarios/two-path.toml --schemes sctp,cmt,cmt-pf; \
+	echo; echo '== The same with one seed, captured and traced'; \
+	$(ANABRANCH) run scenarios/two-path.toml --schemes sctp,cmt,cmt-pf --seeds '$(DEMO_SEED),' \
+		--pcap '$(DEMO)/pcap' --trace '$(DEMO)/trace' --quiet > '$(DEMO)/one-seed.txt'; \
+	echo 'table in $(DEMO)/one-seed.txt'; \
+	echo; echo '== A file of 8 MB: what arrives is hashed and compared with what was sent'; \
+	$(PYTHON) -c 'import random, sys; sys.stdout.buffer.write(random.Random(1).randbytes(8_000_000))' \
+		> '$(DEMO)/payload.bin'; \
+	sed 's|^size = .*|path = "payload.bin"|' scenarios/file.toml > '$(DEMO)/file.toml'; \
+	$(ANABRANCH) run '$(DEMO)/file.toml' --schemes sctp,cmt,cmt-pf; \
+	$(PYTHON) -c 'import hashlib; print("sha256 of the file:", hashlib.sha256(open("$(DEMO)/payload.bin", "rb").read()).hexdigest())'; \
+	echo; \
+	echo 'Captures for Wireshark: $(DEMO)/pcap/*.pcapng'; \
+	echo 'Traces as CSV:          $(DEMO)/trace/*/'
+
+# tshark is a second opinion on captures and chunks. It is installed where that needs no question, and skipped elsewhere.
+test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector.
+	@set -eu; \
+	if ! command -v tshark > /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		echo 'Installing tshark'; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -qq < /dev/null && apt-get install -y -qq tshark < /dev/null > /dev/null || echo 'tshark could not be installed'; \
+	fi; \
+	if ! command -v tshark > /dev/null; then \
+		echo 'tshark is missing: what compares packets with Wireshark is skipped. Install tshark to run it.'; \
+		export ANABRANCH_SKIP_TSHARK=1; \
+	fi; \
+	$(CARGO) test --workspace --locked --no-fail-fast; \
+	if [ -z "$${ANABRANCH_SKIP_TSHARK:-}" ]; then \
+		$(CARGO) test --locked -p anabranch-wire --lib -- --ignored wireshark::; \
+	fi
+
+lint: ## Check formatting, lints, rustdoc, the sources' conventions and every link in the documents.
+	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
+	$(PYTHON) .ci/check_sources.py
+	$(PYTHON) docs/check_links.py
+
+# Inputs that reach new code go to a scratch folder; the corpus in the tree stays as it is.
+fuzz: ## Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
+	@set -eu; \
+	$(CARGO) fuzz --version > /dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked; \
+	cd fuzz; \
+	for target in $$($(CARGO) fuzz list); do \
+		mkdir -p "target/scratch/$$target" "corpus/$$target"; \
+		echo "== $$target for $(FUZZ_SECONDS) s"; \
+		$(CARGO) fuzz run -s none "$$target" "target/scratch/$$target" "corpus/$$target" -- \
+			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -verbosity=0; \
+	done
+
+crossval: ## Run ns-2's points under profile ns2 and print both side by side; CROSSVAL=--quick for few seeds.
+	$(ANABRANCH) crossval $(CROSSVAL)
+
+bench: ## Measure the simulator.
+	$(CARGO) bench --locked -p anabranch-sim --bench two_links
+
+book: ## Build the book into out/book.
+	@set -eu; \
+	$(PYTHON) docs/check_links.py; \
+	command -v mdbook > /dev/null || { echo 'Installing mdbook, which takes some minutes'; $(CARGO) install mdbook --locked; }; \
+	mdbook build docs --dest-dir '$(abspath $(OUT))/book'; \
+	echo 'The book is in $(OUT)/book/index.html'
+
+clean: ## Remove everything that was built.
+	rm -rf '$(OUT)' fuzz/target
+	$(CARGO) clean

@@ -1,0 +1,54 @@
+//! How the command ends.
+
+use std::fmt::Display;
+
+/// The exit status of the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// All went well.
+    Success,
+    /// A run failed, or a file could not be read or written.
+    Failure,
+    /// The command line or the scenario is wrong.
+    Usage,
+    /// Stopped by Ctrl-C.
+    Interrupted,
+}
+
+impl Status {
+    /// As the shell sees it.
+    pub fn code(self) -> u8 {
+        match self {
+            Status::Success => 0,
+            Status::Failure => 1,
+            Status::Usage => 2,
+            Status::Interrupted => 130,
+        }
+    }
+}
+
+/// Why a command stopped before its end.
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    status: Status,
+    error: anyhow::Error,
+}
+
+impl Stopped {
+    /// Something the user wrote is wrong. The message names the place first.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Stopped { status: Status::Usage, error: anyhow::Error::msg(message.to_string()) }
+    }
+
+    /// Prints the reason.
+    pub(crate) fn report(self) -> Status {
+        eprintln!("{:#}", self.error);
+        self.status
+    }
+}
+
+impl From<anyhow::Error> for Stopped {
+    fn from(error: anyhow::Error) -> Self {
+        Stopped { status: Status::Failure, error }
+    }
+}

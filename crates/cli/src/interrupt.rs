@@ -1,0 +1,42 @@
+//! Ctrl-C: the first one lets the runs under way come to their end, the second one does not.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+
+use indicatif::ProgressBar;
+
+use crate::exit::Status;
+
+static STOP: AtomicBool = AtomicBool::new(false);
+static PRESSED: AtomicBool = AtomicBool::new(false);
+static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
+static INSTALLED: Once = Once::new();
+
+/// Watches for Ctrl-C from here on. What is returned becomes true once no further run shall start.
+pub(crate) fn watch(bar: &ProgressBar) -> &'static AtomicBool {
+    STOP.store(false, Ordering::SeqCst);
+    PRESSED.store(false, Ordering::SeqCst);
+    *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+    INSTALLED.call_once(|| {
+        // Without a handler of ours Ctrl-C ends the process, which will do.
+        drop(ctrlc::set_handler(pressed));
+    });
+    &STOP
+}
+
+/// Whether Ctrl-C was pressed since [`watch`].
+pub(crate) fn was_pressed() -> bool {
+    PRESSED.load(Ordering::SeqCst)
+}
+
+fn pressed() {
+    if PRESSED.swap(true, Ordering::SeqCst) {
+        std::process::exit(i32::from(Status::Interrupted.code()));
+    }
+    STOP.store(true, Ordering::SeqCst);
+    let notice = || eprintln!("stopping after the runs under way; press Ctrl-C again to stop at once");
+    match &*BAR.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(bar) => bar.suspend(notice),
+        None => notice(),
+    }
+}

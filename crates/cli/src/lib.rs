@@ -1,0 +1,73 @@
+//! The `anabranch` command as a library, so that other programs can start it inside their own process.
+
+mod exit;
+mod interrupt;
+mod output;
+mod plan;
+mod progress;
+mod report;
+mod run;
+mod schemes;
+mod seeds;
+mod table;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use exit::Status;
+use exit::Stopped;
+
+/// Multipath SCTP in a simulated network, the same result for the same seed.
+#[derive(Debug, Parser)]
+#[command(name = "anabranch", version, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::RunArguments),
+    Schemes(schemes::SchemesArguments),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  anabranch run scenarios/two-path.toml     compare the schemes that the file names
+  anabranch schemes                         see which schemes there are
+  anabranch help run                        all options of a command
+
+Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written,
+2 if the command line or the scenario is wrong, 130 after Ctrl-C.";
+
+/// Runs the command with these arguments, of which the first is the name of the program.
+pub fn main_with<I, A>(arguments: I) -> ExitCode
+where
+    I: IntoIterator<Item = A>,
+    A: Into<OsString> + Clone,
+{
+    ExitCode::from(status_of(arguments).code())
+}
+
+/// Like [`main_with`], for callers that need the exit status as a number.
+pub fn status_of<I, A>(arguments: I) -> Status
+where
+    I: IntoIterator<Item = A>,
+    A: Into<OsString> + Clone,
+{
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Nobody is left to be told if this cannot be printed. Help and version come here too, and succeed.
+            drop(error.print());
+            return if error.use_stderr() { Status::Usage } else { Status::Success };
+        }
+    };
+    let ended = match arguments.command {
+        Command::Run(run) => run::run(&run),
+        Command::Schemes(schemes) => schemes::schemes(&schemes),
+    };
+    ended.unwrap_or_else(|stopped: Stopped| stopped.report())
+}

@@ -1,0 +1,58 @@
+//! The progress bar.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+const TEMPLATE: &str = "{bar:30} {pos} of {len} runs{pace}";
+
+/// A bar on standard error, or one that is never seen if nobody would see it.
+pub(crate) fn bar(runs: usize, quiet: bool) -> ProgressBar {
+    let seen = !quiet && std::io::stderr().is_terminal();
+    let target = if seen { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(runs as u64), target);
+    let Ok(style) = ProgressStyle::with_template(TEMPLATE) else { return bar };
+    bar.set_style(style.progress_chars("=> ").with_key("pace", |state: &ProgressState, text: &mut dyn Write| {
+        // A string that cannot be written to does not exist.
+        drop(text.write_str(&pace(state.pos(), state.per_sec(), state.eta())));
+    }));
+    if seen {
+        bar.enable_steady_tick(Duration::from_millis(250));
+    }
+    bar
+}
+
+/// Rate and time left, once there is something to go by.
+fn pace(done: u64, per_second: f64, left: Duration) -> String {
+    if done == 0 || !per_second.is_finite() || per_second <= 0.0 {
+        return String::new();
+    }
+    let rate = match per_second {
+        fast if fast >= 10.0 => format!("{fast:.0}/s"),
+        medium if medium >= 1.0 => format!("{medium:.1}/s"),
+        slow => format!("{:.1} s each", 1.0 / slow),
+    };
+    format!(", {rate}, ETA {}", clock(left))
+}
+
+fn clock(left: Duration) -> String {
+    let seconds = left.as_secs();
+    match seconds / 3600 {
+        0 => format!("{}:{:02}", seconds / 60, seconds % 60),
+        hours => format!("{hours}:{:02}:{:02}", seconds / 60 % 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_promised_before_the_first_run_is_done() {
+        assert_eq!(pace(0, 0.0, Duration::ZERO), "");
+        assert_eq!(pace(3, 0.5, Duration::from_secs(62)), ", 2.0 s each, ETA 1:02");
+        assert_eq!(pace(3, 25.0, Duration::from_secs(3723)), ", 25/s, ETA 1:02:03");
+    }
+}

@@ -1,0 +1,158 @@
+//! Ours beside ns-2's.
+
+use serde::Serialize;
+
+use crate::crossval::Point;
+use crate::run::RunResult;
+use crate::statistics;
+
+/// Within this many per cent a point agrees.
+const CLOSE_PERCENT: f64 = 3.0;
+/// Beyond this many per cent a point is off, however wide the intervals are.
+const FAR_PERCENT: f64 = 8.0;
+
+/// Our figures for a point, means over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ours {
+    /// Runs.
+    pub n: usize,
+    /// Goodput.
+    pub goodput_kbps: f64,
+    /// Half-width of its 95 % interval; zero if all runs gave the same.
+    pub half_width_kbps: f64,
+    /// Share of the first path.
+    pub path1_share: f64,
+    /// Retransmissions.
+    pub retransmissions: f64,
+    /// T3 expiries and unanswered HEARTBEATs, which ns-2 counts together.
+    pub timeouts: f64,
+    /// Fast retransmissions as ns-2 counts them.
+    pub fast_retransmits: f64,
+}
+
+/// How a point compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Within 3 per cent, or the difference lies inside the joint 95 % interval.
+    Agrees,
+    /// Further off, but by no more than 8 per cent.
+    Near,
+    /// Off by more than 8 per cent.
+    Off,
+    /// Runs of ns-2 hung, so that its figure holds survivors only: shown, not judged.
+    Exempt,
+}
+
+/// A point with both sides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The point's name.
+    pub id: String,
+    /// Ours.
+    pub ours: Ours,
+    /// ns-2's mean goodput.
+    pub ns2_goodput_kbps: f64,
+    /// Half-width of its 95 % interval.
+    pub ns2_half_width_kbps: f64,
+    /// ns-2's share of the first path.
+    pub ns2_path1_share: Option<f64>,
+    /// ns-2's retransmissions.
+    pub ns2_retransmissions: f64,
+    /// ns-2's time-outs.
+    pub ns2_timeouts: Option<f64>,
+    /// ns-2's fast retransmissions.
+    pub ns2_fast_retransmits: Option<f64>,
+    /// Our goodput over ns-2's, less one, in per cent.
+    pub difference_percent: f64,
+    /// How they compare.
+    pub verdict: Verdict,
+}
+
+impl Comparison {
+    pub(crate) fn new(point: &Point, results: &[RunResult]) -> Self {
+        let ours = Ours::of(results);
+        let difference = ours.goodput_kbps - point.goodput_kbps;
+        let difference_percent = 100.0 * difference / point.goodput_kbps;
+        let joint = ours.half_width_kbps.hypot(point.half_width_kbps);
+        let verdict = match difference_percent.abs() {
+            _ if point.hung > 0 => Verdict::Exempt,
+            percent if percent > FAR_PERCENT => Verdict::Off,
+            percent if percent <= CLOSE_PERCENT || difference.abs() <= joint => Verdict::Agrees,
+            _ => Verdict::Near,
+        };
+        Comparison {
+            id: point.id.clone(),
+            ours,
+            ns2_goodput_kbps: point.goodput_kbps,
+            ns2_half_width_kbps: point.half_width_kbps,
+            ns2_path1_share: point.path1_share,
+            ns2_retransmissions: point.retransmissions,
+            ns2_timeouts: point.timeouts,
+            ns2_fast_retransmits: point.fast_retransmits,
+            difference_percent,
+            verdict,
+        }
+    }
+}
+
+impl Ours {
+    fn of(results: &[RunResult]) -> Self {
+        let mean = |figure: &dyn Fn(&RunResult) -> f64| {
+            statistics::Summary::of(results.iter().map(figure)).map_or(0.0, |s| s.mean)
+        };
+        let goodput = statistics::Summary::of(results.iter().map(|r| r.goodput_kbps));
+        Ours {
+            n: results.len(),
+            goodput_kbps: goodput.map_or(0.0, |s| s.mean),
+            half_width_kbps: goodput.and_then(|s| s.half_width).unwrap_or(0.0),
+            path1_share: mean(&|r| r.shares()[0]),
+            retransmissions: mean(&|r| r.retransmissions as f64),
+            timeouts: mean(&|r| (r.timeouts + r.heartbeat_timeouts) as f64),
+            fast_retransmits: mean(&|r| r.fast_retransmits as f64),
+        }
+    }
+}
+
+/// How all points compare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Points that are judged.
+    pub judged: usize,
+    /// Those that agree.
+    pub agree: usize,
+    /// Those off by more than 8 per cent.
+    pub off: usize,
+    /// Points shown but not judged.
+    pub exempt: usize,
+    /// The largest difference of a judged point, in per cent.
+    pub largest_percent: f64,
+    /// The mean difference of judged points, with its sign.
+    pub mean_percent: f64,
+}
+
+impl Summary {
+    /// Nine in ten agree and none is off.
+    pub fn meets_goal(&self) -> bool {
+        self.off == 0 && self.agree * 10 >= self.judged * 9
+    }
+}
+
+/// Counts verdicts.
+pub fn summarise(comparisons: &[Comparison]) -> Summary {
+    let mut summary = Summary::default();
+    let mut total = 0.0;
+    for comparison in comparisons {
+        if comparison.verdict == Verdict::Exempt {
+            summary.exempt += 1;
+            continue;
+        }
+        summary.judged += 1;
+        summary.agree += usize::from(comparison.verdict == Verdict::Agrees);
+        summary.off += usize::from(comparison.verdict == Verdict::Off);
+        summary.largest_percent = summary.largest_percent.max(comparison.difference_percent.abs());
+        total += comparison.difference_percent;
+    }
+    summary.mean_percent = total / summary.judged.max(1) as f64;
+    summary
+}

@@ -1,0 +1,204 @@
+//! An endpoint with one association, whose every step is checked against what any endpoint must hold to.
+
+use std::net::IpAddr;
+
+use anabranch_core::policy::PathFacts;
+use anabranch_core::time::Time;
+use anabranch_core::{Association, AssociationEvent, AssociationId, Endpoint, Handled, Meta, PathState, Transmit};
+use anabranch_wire::{Chunk, PacketView, Tsn};
+
+use crate::network::{Packet, Side};
+
+/// More packets than any call may lead to.
+const MOST_PACKETS: usize = 40_000;
+
+/// An endpoint under watch.
+#[derive(Debug)]
+pub struct Node {
+    /// Which of the two.
+    pub side: Side,
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// Its association, once there is one.
+    pub id: Option<AssociationId>,
+    /// How the association ended.
+    pub ended: Option<AssociationEvent>,
+    /// Everything it told so far.
+    pub told: Vec<AssociationEvent>,
+    /// The highest TSN that was sent.
+    highest_tsn: Option<Tsn>,
+    /// Packets it sent after its association had ended.
+    last_words: usize,
+    lost_counts: bool,
+}
+
+/// What was known just before a packet was asked for.
+struct Before {
+    paths: Vec<PathFacts>,
+    promotions: u64,
+}
+
+impl Node {
+    /// Watches `endpoint`; `lost_counts` is its profile's `lost_counts_until_resent`.
+    pub fn new(side: Side, endpoint: Endpoint, lost_counts: bool) -> Self {
+        Node {
+            side,
+            endpoint,
+            id: None,
+            ended: None,
+            told: Vec::new(),
+            highest_tsn: None,
+            last_words: 0,
+            lost_counts,
+        }
+    }
+
+    /// Its association.
+    ///
+    /// # Panics
+    /// If there is none yet.
+    pub fn association(&self) -> &Association {
+        self.try_association().expect("there is an association")
+    }
+
+    /// Its association, if there is one.
+    pub fn try_association(&self) -> Option<&Association> {
+        self.endpoint.association(self.id?)
+    }
+
+    /// Its association, to use, if there is one.
+    pub fn try_association_mut(&mut self) -> Option<&mut Association> {
+        self.endpoint.association_mut(self.id?)
+    }
+
+    /// Whether an event like this was told.
+    pub fn was_told(&self, event: &AssociationEvent) -> bool {
+        self.told.contains(event)
+    }
+
+    /// Takes a packet in.
+    pub fn handle(&mut self, now: Time, packet: &Packet) -> Handled {
+        let meta = Meta { local: packet.destination, remote: packet.source, udp_port: None };
+        let handled = self.endpoint.handle_datagram(now, &meta, &packet.bytes);
+        if let Handled::New(id) = handled {
+            assert_eq!(self.id, None, "{:?}: a second association was opened", self.side);
+            self.id = Some(id);
+        }
+        self.check();
+        handled
+    }
+
+    /// Runs timers.
+    pub fn timeout(&mut self, now: Time) {
+        self.endpoint.handle_timeout(now);
+        self.check();
+    }
+
+    /// Asks for one packet and checks it.
+    pub fn transmit(&mut self, now: Time) -> Option<Packet> {
+        let before = self.before();
+        let mut bytes = Vec::new();
+        let transmit = self.endpoint.poll_transmit(now, &mut bytes);
+        self.check();
+        let transmit = transmit?;
+        self.check_packet(&before, &transmit, &bytes);
+        Some(Packet { from: self.side, source: transmit.local, destination: transmit.remote, bytes })
+    }
+
+    /// Asks for packets until there are no more.
+    pub fn drain(&mut self, now: Time, packets: &mut Vec<Packet>) {
+        for _ in 0..MOST_PACKETS {
+            let Some(packet) = self.transmit(now) else { return };
+            packets.push(packet);
+        }
+        panic!("{:?}: draining does not end", self.side);
+    }
+
+    /// The next event.
+    pub fn event(&mut self) -> Option<AssociationEvent> {
+        let (id, event) = self.endpoint.poll_event()?;
+        assert_eq!(id, *self.id.get_or_insert(id), "{:?}: an event of another association", self.side);
+        assert_eq!(self.ended, None, "{:?}: {event:?} after the end", self.side);
+        if matches!(event, AssociationEvent::Closed | AssociationEvent::Aborted(_)) {
+            self.ended = Some(event.clone());
+        }
+        self.told.push(event.clone());
+        Some(event)
+    }
+
+    /// Compares all books with a recount.
+    pub fn check(&self) {
+        if let Some(association) = self.try_association() {
+            association.check_invariants();
+        }
+    }
+
+    fn before(&self) -> Before {
+        let association = self.try_association();
+        Before {
+            paths: association.map(|a| a.paths().to_vec()).unwrap_or_default(),
+            promotions: association.map_or(0, |a| a.statistics().promotions),
+        }
+    }
+
+    fn check_packet(&mut self, before: &Before, transmit: &Transmit, bytes: &[u8]) {
+        let packet = PacketView::parse(bytes).expect("a packet is well formed");
+        assert!(packet.checksum_is_valid(), "a packet carries its checksum");
+        assert!(packet.chunks().next().is_some(), "a packet holds a chunk");
+        if transmit.association.is_some() && self.ended.is_some() {
+            self.last_words += 1;
+            assert!(self.last_words <= 1, "{:?}: speaks on after the end", self.side);
+        }
+        for chunk in packet.chunks() {
+            let chunk = chunk.expect("a chunk is well formed");
+            match chunk.decode().expect("a chunk is well formed") {
+                Chunk::Data(data) => self.check_data(before, transmit, data.tsn()),
+                Chunk::Sack(sack) => check_sack(&sack),
+                _ => {}
+            }
+        }
+    }
+
+    fn check_data(&mut self, before: &Before, transmit: &Transmit, tsn: Tsn) {
+        let new = self.highest_tsn.is_none_or(|highest| tsn.offset_from(highest) > 0);
+        let path = self.path_of(transmit.local, transmit.remote);
+        let promoted = self.association().statistics().promotions > before.promotions;
+        let Some(facts) = before.paths.iter().find(|p| p.id.index() == path) else {
+            panic!("DATA on a path that did not exist");
+        };
+        assert_ne!(facts.state, PathState::Unconfirmed, "{:?}: DATA on an unconfirmed path {path}", self.side);
+        if !new {
+            return;
+        }
+        self.highest_tsn = Some(tsn);
+        if promoted {
+            return;
+        }
+        assert_eq!(facts.state, PathState::Active, "{:?}: new DATA on path {path}", self.side);
+        let lost = if self.lost_counts { facts.lost_unsent.get() } else { 0 };
+        let outstanding = facts.in_flight.get() + lost;
+        // As before the packet: the last one may overshoot (RFC 9260 section 6.1 B).
+        assert!(
+            outstanding < facts.cwnd.get(),
+            "{:?}: new DATA {tsn:?} on path {path} with {outstanding} of {:?} outstanding",
+            self.side,
+            facts.cwnd
+        );
+    }
+
+    /// The index of the path between these addresses.
+    pub fn path_of(&self, local: IpAddr, remote: IpAddr) -> usize {
+        let association = self.association();
+        let ids = association.paths().iter().map(|p| p.id);
+        let found = ids.clone().find(|&id| association.path_addresses(id) == Some((local, remote)));
+        found.unwrap_or_else(|| panic!("a packet left between {local} and {remote}, which is no path")).index()
+    }
+}
+
+fn check_sack(sack: &anabranch_wire::SackView<'_>) {
+    let mut end = 0;
+    for gap in sack.gaps() {
+        assert!(gap.start > end + 1 && gap.end >= gap.start, "gap blocks ascend and leave holes between");
+        end = gap.end;
+    }
+}

@@ -1,0 +1,136 @@
+//! A transfer in full swing allocates nothing.
+
+mod rig;
+
+use std::alloc::System;
+use std::net::IpAddr;
+
+use anabranch_core::time::{Rate, Span, Time};
+use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, SendOptions};
+use anabranch_sim::{Application, HostId, LinkConfig, LossModel, LossPlace, QueueConfig, SctpHost, Seeds, World};
+use bytes::Bytes;
+use rig::{PORT, address, association, at, endpoint};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// User bytes kept waiting at the sender.
+const BACKLOG: u64 = 500_000;
+
+/// Sends one prepared message over and over.
+struct Source {
+    connect: Option<(Vec<(IpAddr, IpAddr)>, AssociationConfig)>,
+    id: Option<AssociationId>,
+    message: Bytes,
+}
+
+impl Application for Source {
+    fn step(&mut self, now: Time, endpoint: &mut Endpoint) {
+        if let Some((pairs, config)) = self.connect.take() {
+            self.id = Some(endpoint.connect(now, PORT, &pairs, config).expect("it can be opened"));
+        }
+        let Some(association) = self.id.and_then(|id| endpoint.association_mut(id)) else { return };
+        while association.queued_bytes() < BACKLOG {
+            association.send(self.message.clone(), SendOptions::default()).expect("it takes everything");
+        }
+    }
+
+    fn on_event(&mut self, _: Time, _: &mut Endpoint, _: AssociationId, event: &AssociationEvent) {
+        assert!(!matches!(event, AssociationEvent::Aborted(_)), "{event:?}");
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+}
+
+/// Reads everything into one buffer.
+#[derive(Default)]
+struct Drain {
+    id: Option<AssociationId>,
+    buffer: Vec<u8>,
+    bytes: u64,
+}
+
+impl Application for Drain {
+    fn step(&mut self, _: Time, endpoint: &mut Endpoint) {
+        let Some(association) = self.id.and_then(|id| endpoint.association_mut(id)) else { return };
+        while let Some(piece) = association.recv(&mut self.buffer) {
+            self.bytes += piece.bytes as u64;
+            self.buffer.clear();
+        }
+    }
+
+    fn on_event(&mut self, _: Time, _: &mut Endpoint, id: AssociationId, event: &AssociationEvent) {
+        self.id = Some(id);
+        assert!(!matches!(event, AssociationEvent::Aborted(_)), "{event:?}");
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+}
+
+fn host(world: &World, node: u8, paths: u8, config: &AssociationConfig) -> Endpoint {
+    let addresses = (0..paths).map(|path| address(path, node)).collect();
+    let seed = world.seeds().entropy(&["node", &node.to_string()]);
+    Endpoint::new(Time::ZERO, endpoint(addresses, config.clone()), seed)
+}
+
+/// A world in which one host sends to another without end, and the receiving host.
+fn bulk(scheme: &str, paths: u8, loss: f64, message: usize) -> (World, HostId) {
+    let config = association(scheme);
+    let mut world = World::new(Seeds::new(1, 0));
+    let pairs = (0..paths).map(|path| (address(path, 1), address(path, 2))).collect();
+    let source =
+        Source { connect: Some((pairs, config.clone())), id: None, message: vec![7; message].into() };
+    let here: Vec<_> = (0..paths).map(|path| address(path, 1)).collect();
+    let there: Vec<_> = (0..paths).map(|path| address(path, 2)).collect();
+    let from = SctpHost::new(host(&world, 1, paths, &config), Encapsulation::None, source);
+    let to = SctpHost::new(host(&world, 2, paths, &config), Encapsulation::None, Drain::default());
+    world.add_host(Box::new(from), &here).expect("new addresses");
+    let to = world.add_host(Box::new(to), &there).expect("new addresses");
+    for (one, other) in here.iter().zip(&there) {
+        for (from, to) in [(one, other), (other, one)] {
+            let (rate, delay) = (Rate::from_bps(10_000_000), Span::from_millis(20));
+            let link = LinkConfig::new(from.to_string(), rate, delay, QueueConfig::packets(50))
+                .with_loss(LossModel::Bernoulli(loss), LossPlace::BeforeQueue);
+            let link = world.add_link(link).expect("a new name");
+            world.add_route(*from, *to, &[link], None).expect("both ends exist");
+        }
+    }
+    (world, to)
+}
+
+fn delivered(world: &World, receiver: HostId) -> u64 {
+    world.host::<SctpHost<Drain>>(receiver).application.bytes
+}
+
+/// The harness runs other tests of a binary beside this one, and they would count: so all cases are one test.
+#[test]
+fn packets_of_a_transfer_in_full_swing_cost_no_allocation() {
+    let cases = [
+        ("sctp", 1, 0.0, 1452),
+        ("sctp", 1, 0.01, 1452),
+        ("sctp", 1, 0.01, 5000),
+        ("cmt", 2, 0.0, 1452),
+        ("cmt", 2, 0.01, 1452),
+        ("cmt", 2, 0.01, 300),
+        ("cmt-pf", 2, 0.01, 1452),
+    ];
+    for (scheme, paths, loss, message) in cases {
+        let (mut world, receiver) = bulk(scheme, paths, loss, message);
+        // Long enough for every queue, list and buffer to have met its worst case.
+        world.run_until(at(100_000));
+        let (events, bytes) = (world.handled_events(), delivered(&world, receiver));
+        let region = Region::new(GLOBAL);
+        world.run_until(at(200_000));
+        let change = region.change();
+        let (events, bytes) = (world.handled_events() - events, delivered(&world, receiver) - bytes);
+        let case = format!("{scheme}, {paths} paths, loss {loss}, {message} B: {events} events, {bytes} B");
+        println!("{case}: {change:?}");
+        assert!(bytes > 2_000_000, "{case}");
+        assert_eq!((change.allocations, change.reallocations), (0, 0), "{case}");
+    }
+}

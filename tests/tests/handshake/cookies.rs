@@ -1,0 +1,160 @@
+//! Nothing is kept for a stranger, and only our own fresh cookie makes an association.
+
+use anabranch_core::time::Span;
+use anabranch_core::{AbortReason, AssociationEvent, Discard, Handled};
+
+use crate::data_flows;
+use crate::rig::craft::{COOKIE_ACK, COOKIE_ECHO, ERROR, INIT, INIT_ACK, fix_checksum, with_tag};
+use crate::rig::wires::{Packet, Wires};
+use crate::rig::{address, association};
+
+/// Where the cookie stands in a COOKIE-ECHO packet.
+const COOKIE: usize = 16;
+
+/// A pair whose cookies live this long, and the first COOKIE-ECHO between them, which was lost.
+fn echo(life: Span) -> (Wires, Packet) {
+    let mut config = association("sctp");
+    config.profile.cookie_life = life;
+    let mut wires = Wires::pair(1, &config);
+    wires.loses = Box::new(|p| p.kind() == COOKIE_ECHO);
+    wires.connect(0, 1);
+    wires.run(Span::from_millis(50));
+    let echo = wires.sent(COOKIE_ECHO).remove(0);
+    (wires, echo)
+}
+
+#[test]
+fn nothing_is_kept_for_a_stranger_until_its_cookie_comes_back() {
+    let (mut wires, echo) = echo(Span::from_secs(60));
+    assert_eq!(wires.sent(INIT_ACK).len(), 1);
+    assert_eq!(wires.nodes[1].count(), 0);
+    assert_eq!(wires.nodes[1].endpoint.poll_timeout(), None);
+    assert!(matches!(wires.replay(&echo), Handled::New(_)));
+    assert_eq!(wires.nodes[1].count(), 1);
+    wires.run(Span::from_millis(100));
+    data_flows(&mut wires);
+}
+
+#[test]
+fn an_echo_that_comes_again_is_acknowledged_and_changes_nothing() {
+    let mut wires = Wires::connected(1);
+    data_flows(&mut wires);
+    let echo = wires.sent(COOKIE_ECHO).remove(0);
+    for _ in 0..3 {
+        let before = wires.sent(COOKIE_ACK).len();
+        assert!(matches!(wires.replay(&echo), Handled::Delivered(_)));
+        assert_eq!(wires.sent(COOKIE_ACK).len(), before + 1);
+    }
+    assert_eq!(wires.nodes[1].count(), 1);
+    assert_eq!(wires.nodes[1].times_told(&AssociationEvent::Connected), 1);
+    assert!(!wires.nodes[1].told(&AssociationEvent::Restarted));
+    data_flows(&mut wires);
+}
+
+#[test]
+fn an_echo_replayed_after_the_end_opens_an_association_that_outlives_the_closed_one() {
+    let mut wires = Wires::connected(1);
+    let echo = wires.sent(COOKIE_ECHO).remove(0);
+    let now = wires.now;
+    wires.nodes[0].only_mut().shutdown(now);
+    wires.run(Span::from_secs(1));
+    assert!(wires.nodes[1].told(&AssociationEvent::Closed));
+    let closed = wires.nodes[1].endpoint.associations().next().expect("it is not forgotten");
+    // Only its age speaks against a cookie: the peer may have lost our COOKIE-ACK, or want a new association.
+    let Handled::New(new) = wires.replay(&echo) else { panic!("the cookie is valid") };
+    assert!(wires.nodes[1].endpoint.forget(closed));
+    assert_ne!(new, closed);
+    // The supposed peer knows nothing of it and says so at the first HEARTBEAT or COOKIE-ACK that it gets.
+    wires.run(Span::from_secs(60));
+    let gone = AssociationEvent::Aborted(AbortReason::ByPeer);
+    assert!(wires.nodes[1].events.contains(&(new, gone)), "{:?}", wires.nodes[1].events);
+}
+
+#[test]
+fn a_stale_cookie_is_answered_and_the_handshake_begins_anew() {
+    let (mut wires, _) = echo(Span::from_secs(2));
+    wires.run(Span::from_secs(4));
+    wires.loses = Box::new(|_| false);
+    wires.run(Span::from_secs(20));
+    assert_eq!(wires.sent(ERROR).len(), 1);
+    assert_eq!(wires.nodes[1].endpoint.discards().of(Discard::CookieStale), 1);
+    assert_eq!(wires.sent(INIT).len(), 2);
+    assert!(wires.nodes.iter().all(|n| n.times_told(&AssociationEvent::Connected) == 1));
+    data_flows(&mut wires);
+}
+
+#[test]
+fn a_peer_whose_cookies_are_always_stale_is_given_up() {
+    let mut config = association("sctp");
+    config.profile.cookie_life = Span::ZERO;
+    let mut wires = Wires::pair(1, &config);
+    wires.connect(0, 1);
+    wires.run(Span::from_secs(300));
+    assert!(wires.nodes[0].told(&AssociationEvent::Aborted(AbortReason::NoAnswer)));
+    assert!(wires.sent(INIT).len() <= 10, "{} INITs", wires.sent(INIT).len());
+}
+
+#[test]
+fn a_cookie_with_any_byte_changed_is_dropped_without_an_answer() {
+    let (mut wires, echo) = echo(Span::from_secs(60));
+    let mark = wires.log.len();
+    // The chunk's length leaves its padding out, which no seal covers.
+    let end = 12 + usize::from(u16::from_be_bytes([echo.bytes[14], echo.bytes[15]]));
+    let forgeries = end - COOKIE;
+    for at in COOKIE..end {
+        let mut forged = echo.clone();
+        forged.bytes[at] ^= 0x41;
+        fix_checksum(&mut forged.bytes);
+        assert_eq!(wires.replay(&forged), Handled::Discarded(Discard::CookieForged), "byte {at}");
+    }
+    assert_eq!(wires.nodes[1].endpoint.discards().of(Discard::CookieForged), forgeries as u64);
+    assert_eq!((wires.nodes[1].count(), wires.since(mark).len()), (0, 0));
+    assert!(matches!(wires.replay(&echo), Handled::New(_)));
+}
+
+#[test]
+fn a_genuine_cookie_under_a_wrong_tag_or_port_is_dropped() {
+    let (mut wires, echo) = echo(Span::from_secs(60));
+    let wrong_tag = Packet { bytes: with_tag(&echo.bytes, echo.tag() ^ 1), ..echo.clone() };
+    let mut wrong_port = echo.clone();
+    wrong_port.bytes[1] ^= 1;
+    fix_checksum(&mut wrong_port.bytes);
+    for packet in [wrong_tag, wrong_port] {
+        assert_eq!(wires.replay(&packet), Handled::Discarded(Discard::VerificationTag));
+    }
+    assert_eq!(wires.nodes[1].count(), 0);
+}
+
+#[test]
+fn a_cookie_that_another_endpoint_sealed_is_dropped() {
+    let (mut wires, echo) = echo(Span::from_secs(60));
+    let other = wires.add(3, 1, association("sctp"));
+    let handled = wires.inject(other, echo.from, address(0, 3), &echo.bytes);
+    assert_eq!(handled, Handled::Discarded(Discard::CookieForged));
+    assert_eq!(wires.nodes[other].count(), 0);
+}
+
+#[test]
+fn a_cookie_survives_one_change_of_the_secret() {
+    let (mut wires, echo) = echo(Span::from_secs(3600));
+    wires.run(Span::from_secs(700));
+    assert!(matches!(wires.replay(&echo), Handled::New(_)));
+}
+
+#[test]
+fn a_cookie_does_not_survive_two_changes_of_the_secret() {
+    let (mut wires, echo) = echo(Span::from_secs(3600));
+    for _ in 0..2 {
+        wires.run(Span::from_secs(700));
+        // Any packet lets the endpoint look at its clock.
+        wires.inject(1, address(0, 9), address(0, 2), &[0]);
+    }
+    assert_eq!(wires.replay(&echo), Handled::Discarded(Discard::CookieForged));
+}
+
+#[test]
+fn a_long_silence_makes_every_old_cookie_worthless() {
+    let (mut wires, echo) = echo(Span::from_secs(3600));
+    wires.run(Span::from_secs(1300));
+    assert_eq!(wires.replay(&echo), Handled::Discarded(Discard::CookieForged));
+}

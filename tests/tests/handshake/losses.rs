@@ -1,0 +1,164 @@
+//! Handshakes and shutdowns get through losses, or end with a reason.
+
+use anabranch_core::time::Span;
+use anabranch_core::{AbortReason, AssociationEvent, PathState, SendOptions};
+use bytes::Bytes;
+
+use crate::rig::craft::{
+    COOKIE_ACK, COOKIE_ECHO, INIT, INIT_ACK, SHUTDOWN, SHUTDOWN_ACK, SHUTDOWN_COMPLETE,
+};
+use crate::rig::wires::Wires;
+use crate::rig::{address, association};
+use crate::{data_flows, read};
+
+/// A pair that loses the first so many packets that begin with a chunk of this type.
+fn losing(networks: u8, kind: u8, times: u32) -> Wires {
+    let mut wires = Wires::pair(networks, &association("sctp"));
+    let mut left = times;
+    wires.loses = Box::new(move |packet| {
+        let lost = packet.kind() == kind && left > 0;
+        left -= u32::from(lost);
+        lost
+    });
+    wires
+}
+
+#[test]
+fn every_chunk_of_the_handshake_may_be_lost_and_is_made_good() {
+    for kind in [INIT, INIT_ACK, COOKIE_ECHO, COOKIE_ACK] {
+        for (networks, times) in [(1, 1), (1, 3), (2, 1), (2, 2)] {
+            let mut wires = losing(networks, kind, times);
+            wires.connect(0, 1);
+            wires.run(Span::from_secs(30));
+            for node in &wires.nodes {
+                assert_eq!(node.count(), 1, "chunk {kind} lost {times} times on {networks}");
+                assert_eq!(node.times_told(&AssociationEvent::Connected), 1, "chunk {kind} lost {times} times");
+            }
+            data_flows(&mut wires);
+        }
+    }
+}
+
+#[test]
+fn retries_leave_no_trace_in_the_time_out() {
+    let mut wires = losing(1, INIT, 2);
+    wires.connect(0, 1);
+    wires.run_until("connected", Span::from_secs(10), |w| w.nodes[0].told(&AssociationEvent::Connected));
+    // RFC 9260 section 6.3.1 C1: the wait doubled for the INITs, but no sample has been taken.
+    assert!(wires.nodes[0].only().paths()[0].rto <= Span::from_secs(1));
+}
+
+#[test]
+fn data_sent_before_the_association_is_up_arrives_once_it_is() {
+    for kind in [INIT, INIT_ACK, COOKIE_ECHO, COOKIE_ACK] {
+        let mut wires = losing(1, kind, 1);
+        wires.connect(0, 1);
+        let early = Bytes::from_static(b"early");
+        wires.nodes[0].only_mut().send(early, SendOptions::default()).expect("it is taken");
+        wires.run(Span::from_secs(10));
+        assert_eq!(read(&mut wires.nodes[1]), [b"early"]);
+    }
+}
+
+#[test]
+fn an_association_comes_up_over_the_second_path_when_the_first_is_dead() {
+    let mut wires = Wires::pair(2, &association("sctp"));
+    let dead = [address(0, 1), address(0, 2)];
+    wires.loses = Box::new(move |p| dead.contains(&p.from) || dead.contains(&p.to));
+    wires.connect(0, 1);
+    wires.run(Span::from_secs(30));
+    assert!(wires.nodes.iter().all(|n| n.times_told(&AssociationEvent::Connected) == 1));
+    data_flows(&mut wires);
+    // The dead one is never used, and comes into service when it comes back to life.
+    let first = wires.nodes[0].only().paths()[0].state;
+    assert!(matches!(first, PathState::Unconfirmed | PathState::Inactive), "{first:?}");
+    wires.loses = Box::new(|_| false);
+    wires.run(Span::from_secs(200));
+    assert!(wires.nodes[0].only().paths().iter().all(|p| p.state == PathState::Active));
+}
+
+#[test]
+fn a_handshake_survives_a_path_that_works_in_one_direction_only() {
+    // The first COOKIE-ECHO gets through, but nothing comes back on that path: the next one comes on another.
+    let mut wires = Wires::pair(2, &association("sctp"));
+    let mut replies = 0;
+    wires.loses = Box::new(move |p| {
+        replies += u32::from(p.from == address(0, 2));
+        p.from == address(0, 2) && replies > 1
+    });
+    wires.connect(0, 1);
+    wires.run(Span::from_secs(30));
+    assert!(wires.nodes.iter().all(|n| n.times_told(&AssociationEvent::Connected) == 1));
+    assert_eq!(wires.nodes[1].count(), 1);
+}
+
+#[test]
+fn a_peer_that_never_answers_is_given_up_after_the_retries_allowed() {
+    for networks in [1, 2] {
+        let mut wires = losing(networks, INIT, u32::MAX);
+        wires.connect(0, 1);
+        wires.run(Span::from_secs(600));
+        // Max.Init.Retransmits is 8, so there are nine in all.
+        assert_eq!(wires.sent(INIT).len(), 9);
+        assert_eq!(wires.nodes[0].events.len(), 1);
+        assert!(wires.nodes[0].told(&AssociationEvent::Aborted(AbortReason::NoAnswer)));
+        assert_eq!(wires.nodes[0].endpoint.poll_timeout(), None);
+        let id = wires.nodes[0].events[0].0;
+        assert!(wires.nodes[0].endpoint.forget(id));
+    }
+}
+
+#[test]
+fn a_peer_that_never_acknowledges_the_cookie_is_given_up() {
+    let mut wires = losing(1, COOKIE_ECHO, u32::MAX);
+    wires.connect(0, 1);
+    wires.run(Span::from_secs(600));
+    assert_eq!(wires.sent(COOKIE_ECHO).len(), 9);
+    assert!(wires.nodes[0].told(&AssociationEvent::Aborted(AbortReason::NoAnswer)));
+}
+
+#[test]
+fn a_listener_that_refuses_ends_the_handshake_at_once() {
+    let mut wires = Wires::pair(1, &association("sctp"));
+    let mut deaf = crate::rig::endpoint(vec![address(0, 2)], association("sctp"));
+    deaf.accept = None;
+    wires.nodes[1].endpoint = anabranch_core::Endpoint::new(wires.now, deaf, [9; 32]);
+    wires.connect(0, 1);
+    wires.run(Span::from_secs(1));
+    assert!(wires.nodes[0].told(&AssociationEvent::Aborted(AbortReason::ByPeer)));
+}
+
+#[test]
+fn every_chunk_of_the_shutdown_may_be_lost_and_is_made_good() {
+    for kind in [SHUTDOWN, SHUTDOWN_ACK, SHUTDOWN_COMPLETE] {
+        for (networks, times) in [(1, 1), (1, 3), (2, 1), (2, 3)] {
+            let mut wires = losing(networks, kind, times);
+            wires.connect(0, 1);
+            wires.run(Span::from_secs(2));
+            let now = wires.now;
+            wires.nodes[0].only_mut().shutdown(now);
+            wires.run(Span::from_secs(30));
+            for node in &wires.nodes {
+                assert_eq!(node.times_told(&AssociationEvent::Closed), 1, "chunk {kind} lost {times} times");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_shutdowns_at_once_end_in_good_order() {
+    for lost in 0..8 {
+        let mut wires = Wires::connected(1);
+        let mut count = 0;
+        wires.loses = Box::new(move |_| {
+            count += 1;
+            count == lost
+        });
+        let now = wires.now;
+        for node in &mut wires.nodes {
+            node.only_mut().shutdown(now);
+        }
+        wires.run(Span::from_secs(30));
+        assert!(wires.nodes.iter().all(|n| n.times_told(&AssociationEvent::Closed) == 1), "lost {lost}");
+    }
+}

@@ -1,0 +1,149 @@
+//! A peer that has lost its memory connects again (RFC 9260 sections 5.2.2 and 5.2.4.1).
+
+use anabranch_core::time::Span;
+use anabranch_core::{AbortReason, AssociationEvent, SendError, SendOptions};
+use anabranch_wire::{Cause, Chunk, PacketView, Param};
+use bytes::Bytes;
+
+use crate::rig::craft::{ABORT, COOKIE_ECHO, SHUTDOWN_ACK, SHUTDOWN_COMPLETE};
+use crate::rig::wires::Wires;
+use crate::rig::{address, association};
+use crate::{data_flows, read};
+
+fn restart_and_connect(wires: &mut Wires) {
+    wires.replace(0, 7, association("sctp"));
+    wires.connect(0, 1);
+    wires.run(Span::from_secs(10));
+}
+
+#[test]
+fn a_restarted_peer_gets_the_old_association_renewed() {
+    for networks in [1, 2, 3] {
+        let mut wires = Wires::connected(networks);
+        data_flows(&mut wires);
+        restart_and_connect(&mut wires);
+        assert_eq!(wires.nodes[1].count(), 1);
+        assert_eq!(wires.nodes[1].times_told(&AssociationEvent::Restarted), 1);
+        assert!(wires.nodes[0].told(&AssociationEvent::Connected));
+        data_flows(&mut wires);
+    }
+}
+
+#[test]
+fn a_peer_may_restart_again_and_again() {
+    let mut wires = Wires::connected(1);
+    for times in 1..5 {
+        restart_and_connect(&mut wires);
+        assert_eq!(wires.nodes[1].times_told(&AssociationEvent::Restarted), times);
+        data_flows(&mut wires);
+    }
+}
+
+#[test]
+fn what_waited_for_the_old_peer_is_not_given_to_the_new_one() {
+    let mut wires = Wires::connected(1);
+    let unread = Bytes::from_static(b"unread");
+    wires.nodes[0].only_mut().send(unread, SendOptions::default()).expect("it is up");
+    wires.run(Span::from_secs(1));
+    wires.loses = Box::new(|p| p.to == address(0, 1));
+    for _ in 0..20 {
+        let old = Bytes::from_static(&[7; 5000]);
+        wires.nodes[1].only_mut().send(old, SendOptions::default()).expect("it is up");
+    }
+    wires.run(Span::from_secs(3));
+    assert_eq!(wires.nodes[1].only().buffered_bytes(), 100_000);
+    wires.loses = Box::new(|_| false);
+    restart_and_connect(&mut wires);
+    let renewed = wires.nodes[1].only();
+    assert_eq!((renewed.buffered_bytes(), renewed.readable_bytes()), (0, 0));
+    assert_eq!(renewed.paths().iter().map(|p| p.in_flight.get()).sum::<u64>(), 0);
+    assert_eq!(read(&mut wires.nodes[0]), Vec::<Vec<u8>>::new());
+    data_flows(&mut wires);
+}
+
+#[test]
+fn an_application_that_waits_for_room_is_told_when_a_restart_makes_it() {
+    let mut config = association("sctp");
+    config.send_buffer_bytes = Some(10_000);
+    let mut wires = Wires::pair(1, &config);
+    wires.connect(0, 1);
+    wires.run(Span::from_secs(1));
+    wires.loses = Box::new(|p| p.to == address(0, 1));
+    let message = Bytes::from_static(&[7; 9000]);
+    assert_eq!(wires.nodes[1].only_mut().send(message.clone(), SendOptions::default()), Ok(()));
+    let refused = wires.nodes[1].only_mut().send(message, SendOptions::default());
+    assert_eq!(refused, Err(SendError::BufferFull { free_bytes: 1000 }));
+    wires.loses = Box::new(|_| false);
+    restart_and_connect(&mut wires);
+    assert!(wires.nodes[1].told(&AssociationEvent::Writable));
+}
+
+#[test]
+fn a_restart_survives_the_loss_of_any_of_its_packets() {
+    for lost in 1..=8 {
+        let mut wires = Wires::connected(1);
+        let mut count = 0;
+        wires.loses = Box::new(move |_| {
+            count += 1;
+            count == lost
+        });
+        restart_and_connect(&mut wires);
+        assert_eq!(wires.nodes[1].times_told(&AssociationEvent::Restarted), 1, "lost {lost}");
+        data_flows(&mut wires);
+    }
+}
+
+#[test]
+fn an_old_cookie_of_a_restart_does_not_restart_again() {
+    let mut wires = Wires::connected(1);
+    restart_and_connect(&mut wires);
+    data_flows(&mut wires);
+    for echo in wires.sent(COOKIE_ECHO) {
+        wires.replay(&echo);
+    }
+    assert_eq!(wires.nodes[1].count(), 1);
+    assert_eq!(wires.nodes[1].times_told(&AssociationEvent::Restarted), 1);
+    data_flows(&mut wires);
+}
+
+#[test]
+fn a_restart_that_names_a_new_address_is_refused_and_the_old_association_stays() {
+    let mut wires = Wires::connected(1);
+    wires.nodes[0].addresses.push(address(1, 1));
+    let before = format!("{:?}", wires.nodes[1].only());
+    wires.replace(0, 7, association("sctp"));
+    let pair = (address(0, 1), address(0, 2));
+    wires.connect_over(0, &[pair], association("sctp"));
+    let mark = wires.log.len();
+    // No longer than until the next HEARTBEAT of the old association.
+    wires.run(Span::from_millis(50));
+    let abort = wires.since(mark).iter().find(|p| p.kind() == ABORT).expect("it is refused").clone();
+    let view = PacketView::parse(&abort.bytes).expect("it is a packet");
+    let chunk = view.chunks().next().expect("one chunk").expect("whole");
+    let Ok(Chunk::Abort(abort)) = chunk.decode() else { panic!("no ABORT") };
+    let Some(Ok(Cause::RestartWithNewAddresses(list))) = abort.causes().next() else { panic!("no cause") };
+    let new: Vec<_> = list.iter().map(|p| p.expect("a parameter")).collect();
+    assert_eq!(new, [Param::Ipv4Address([10, 1, 0, 1].into())]);
+    assert!(wires.nodes[0].told(&AssociationEvent::Aborted(AbortReason::ByPeer)));
+    assert_eq!(format!("{:?}", wires.nodes[1].only()), before);
+}
+
+#[test]
+fn a_peer_that_restarts_while_its_last_answer_is_awaited_ends_the_old_association_first() {
+    // RFC 9260 section 9.2: an INIT in SHUTDOWN-ACK-SENT is dropped, and the SHUTDOWN-ACK goes out again.
+    let mut wires = Wires::connected(1);
+    wires.loses = Box::new(|p| p.kind() == SHUTDOWN_COMPLETE);
+    let now = wires.now;
+    wires.nodes[0].only_mut().shutdown(now);
+    wires.run(Span::from_millis(100));
+    assert!(!wires.nodes[1].told(&AssociationEvent::Closed));
+    wires.loses = Box::new(|_| false);
+    wires.replace(0, 7, association("sctp"));
+    wires.connect(0, 1);
+    let before = wires.sent(SHUTDOWN_ACK).len();
+    wires.run(Span::from_millis(45));
+    assert_eq!(wires.sent(SHUTDOWN_ACK).len(), before + 1);
+    assert!(wires.nodes[1].told(&AssociationEvent::Closed));
+    wires.run(Span::from_secs(5));
+    assert!(wires.nodes[0].told(&AssociationEvent::Connected), "the next INIT finds the way free");
+}

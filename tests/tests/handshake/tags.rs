@@ -1,0 +1,176 @@
+//! Which tag a packet must carry (RFC 9260 sections 8.5 and 8.5.1).
+
+use anabranch_core::time::Span;
+use anabranch_core::{AbortReason, AssociationEvent, Discard, Handled};
+use anabranch_wire::{InitRepr, SackRepr, Tsn};
+
+use crate::rig::craft::{INIT_ACK, SHUTDOWN_COMPLETE, packet, with_tag};
+use crate::rig::wires::Wires;
+use crate::rig::{address, association};
+use crate::{data_flows, tags};
+
+const BY_PEER: AssociationEvent = AssociationEvent::Aborted(AbortReason::ByPeer);
+
+/// Gives node 1 a packet from its peer.
+fn inject(wires: &mut Wires, bytes: &[u8]) -> Handled {
+    wires.inject(1, address(0, 1), address(0, 2), bytes)
+}
+
+fn init(tag: u32) -> Vec<u8> {
+    let repr = InitRepr {
+        initiate_tag: 99,
+        a_rwnd: 10_000,
+        outbound_streams: 1,
+        inbound_streams: 1,
+        initial_tsn: Tsn::new(5),
+    };
+    packet(tag, |w| w.init(&repr, []))
+}
+
+#[test]
+fn a_packet_of_the_peer_under_a_wrong_tag_is_dropped_without_an_answer() {
+    let mut wires = Wires::connected(1);
+    let right = tags(&wires)[1];
+    let before = format!("{:?}", wires.nodes[1].only());
+    let mark = wires.log.len();
+    let good: Vec<Vec<u8>> = vec![
+        packet(0, |w| w.sack(&SackRepr::default(), [], [])),
+        packet(0, |w| w.data(&anabranch_wire::DataRepr::default(), b"data")),
+        packet(0, |w| w.heartbeat(b"0123456789abcdef")),
+        packet(0, |w| w.heartbeat_ack(b"0123456789abcdef")),
+        packet(0, |w| w.shutdown(Tsn::new(1))),
+        packet(0, |w| w.shutdown_ack()),
+        packet(0, |w| w.shutdown_complete(false)),
+        packet(0, |w| w.abort(false, [])),
+        packet(0, |w| w.cookie_ack()),
+        packet(0, |w| w.forward_tsn(Tsn::new(1), [])),
+    ];
+    for tag in [right ^ 1, right.swap_bytes(), 1, u32::MAX] {
+        for bytes in &good {
+            let handled = inject(&mut wires, &with_tag(bytes, tag));
+            assert!(matches!(handled, Handled::Discarded(_)), "{handled:?}: {bytes:?}");
+        }
+    }
+    assert_eq!(wires.nodes[1].endpoint.discards().total(), 4 * good.len() as u64);
+    assert_eq!(wires.since(mark), []);
+    assert_eq!(format!("{:?}", wires.nodes[1].only()), before);
+    data_flows(&mut wires);
+}
+
+#[test]
+fn an_abort_counts_under_our_tag_or_reflected_under_the_peers() {
+    for (reflected, mine, counts) in
+        [(false, true, true), (true, false, true), (false, false, false), (true, true, false)]
+    {
+        let mut wires = Wires::connected(1);
+        let [theirs, ours] = tags(&wires);
+        let tag = if mine { ours } else { theirs };
+        inject(&mut wires, &packet(tag, |w| w.abort(reflected, [])));
+        assert_eq!(wires.nodes[1].told(&BY_PEER), counts, "T {reflected}, our tag {mine}");
+        let discards = wires.nodes[1].endpoint.discards().total();
+        assert_eq!(discards, u64::from(!counts), "T {reflected}, our tag {mine}");
+    }
+}
+
+#[test]
+fn a_shutdown_complete_counts_under_our_tag_or_reflected_under_the_peers() {
+    for (reflected, mine, counts) in
+        [(false, true, true), (true, false, true), (false, false, false), (true, true, false)]
+    {
+        let mut wires = Wires::connected(1);
+        let [theirs, ours] = tags(&wires);
+        wires.loses = Box::new(|p| p.kind() == SHUTDOWN_COMPLETE);
+        let now = wires.now;
+        wires.nodes[0].only_mut().shutdown(now);
+        wires.run(Span::from_millis(100));
+        let tag = if mine { ours } else { theirs };
+        inject(&mut wires, &packet(tag, |w| w.shutdown_complete(reflected)));
+        let closed = wires.nodes[1].told(&AssociationEvent::Closed);
+        assert_eq!(closed, counts, "T {reflected}, our tag {mine}");
+    }
+}
+
+#[test]
+fn a_shutdown_complete_before_its_time_changes_nothing() {
+    let mut wires = Wires::connected(1);
+    let ours = tags(&wires)[1];
+    inject(&mut wires, &packet(ours, |w| w.shutdown_complete(false)));
+    data_flows(&mut wires);
+}
+
+#[test]
+fn an_init_under_a_tag_is_dropped() {
+    let mut wires = Wires::connected(1);
+    let ours = tags(&wires)[1];
+    let mark = wires.log.len();
+    for tag in [1, ours] {
+        assert_eq!(inject(&mut wires, &init(tag)), Handled::Discarded(Discard::VerificationTag));
+        let stranger = wires.inject(1, address(0, 9), address(0, 2), &init(tag));
+        assert_eq!(stranger, Handled::Discarded(Discard::VerificationTag));
+    }
+    assert_eq!(wires.since(mark), []);
+    data_flows(&mut wires);
+}
+
+#[test]
+fn an_init_that_is_not_alone_is_dropped() {
+    let mut wires = Wires::connected(1);
+    let mark = wires.log.len();
+    let behind = [&init(0)[..], &packet(0, |w| w.cookie_ack())[12..]].concat();
+    let before = [&packet(0, |w| w.cookie_ack())[..], &init(0)[12..]].concat();
+    for mut bytes in [behind, before] {
+        crate::rig::craft::fix_checksum(&mut bytes);
+        for from in [address(0, 1), address(0, 9)] {
+            let handled = wires.inject(1, from, address(0, 2), &bytes);
+            assert!(matches!(handled, Handled::Discarded(_)), "{handled:?}");
+        }
+    }
+    assert_eq!(wires.since(mark), []);
+}
+
+#[test]
+fn an_init_without_a_tag_of_its_own_is_dropped_and_one_without_streams_refused() {
+    let mut wires = Wires::pair(1, &association("sctp"));
+    let repr = InitRepr { a_rwnd: 5000, outbound_streams: 1, inbound_streams: 1, ..InitRepr::default() };
+    let untagged = packet(0, |w| w.init(&repr, []));
+    assert_eq!(inject(&mut wires, &untagged), Handled::Discarded(Discard::BadInit));
+    assert_eq!(wires.log, []);
+    for (outbound_streams, inbound_streams) in [(0, 1), (1, 0)] {
+        let repr = InitRepr { initiate_tag: 77, outbound_streams, inbound_streams, ..repr };
+        assert_eq!(inject(&mut wires, &packet(0, |w| w.init(&repr, []))), Handled::Replied);
+        let abort = wires.log.last().expect("an answer");
+        assert_eq!((abort.kinds(), abort.tag()), (vec![crate::rig::craft::ABORT], 77));
+    }
+    assert_eq!(wires.nodes[1].count(), 0);
+}
+
+#[test]
+fn nobody_who_cannot_see_the_tag_ends_a_handshake() {
+    let mut wires = Wires::pair(1, &association("sctp"));
+    wires.loses = Box::new(|p| p.kind() == INIT_ACK);
+    wires.connect(0, 1);
+    wires.run(Span::from_millis(50));
+    // The peer's tag is not known yet; that it counts as zero somewhere must not make zero a valid one.
+    for reflected in [false, true] {
+        let abort = packet(0, |w| w.abort(reflected, []));
+        wires.inject(0, address(0, 2), address(0, 1), &abort);
+        let complete = packet(0, |w| w.shutdown_complete(reflected));
+        wires.inject(0, address(0, 2), address(0, 1), &complete);
+    }
+    assert!(!wires.nodes[0].told(&BY_PEER));
+    wires.loses = Box::new(|_| false);
+    wires.run(Span::from_secs(3));
+    data_flows(&mut wires);
+}
+
+#[test]
+fn a_shutdown_ack_during_the_handshake_is_answered_by_a_reflected_shutdown_complete() {
+    // RFC 9260 section 8.5.1 E: the peer still holds an association of our former life.
+    let mut wires = Wires::pair(1, &association("sctp"));
+    wires.loses = Box::new(|p| p.kind() == INIT_ACK);
+    wires.connect(0, 1);
+    let old = packet(4711, |w| w.shutdown_ack());
+    assert_eq!(wires.inject(0, address(0, 2), address(0, 1), &old), Handled::Replied);
+    let answer = wires.log.last().expect("an answer");
+    assert_eq!((answer.kinds(), answer.tag(), answer.bytes[13]), (vec![SHUTDOWN_COMPLETE], 4711, 1));
+}

@@ -1,0 +1,118 @@
+//! Chunks and parameters that nobody here knows: their high bits say what becomes of them (RFC 9260 section 3.2).
+
+use anabranch_core::time::Span;
+use anabranch_wire::{Cause, Chunk, InitRepr, PacketView, Param, RawParam, Tsn};
+
+use crate::rig::craft::{COOKIE_ECHO, ERROR, HEARTBEAT_ACK, INIT_ACK, fix_checksum, packet, raw};
+use crate::rig::wires::{Packet, Wires};
+use crate::rig::{address, association};
+use crate::{data_flows, tags};
+
+/// The four pairs of high bits, whether they stop, and whether they report.
+const RULES: [(u8, bool, bool); 4] =
+    [(0b00, true, false), (0b01, true, true), (0b10, false, false), (0b11, false, true)];
+
+#[test]
+fn an_unknown_chunk_stops_or_is_passed_over_and_is_reported_as_its_type_says() {
+    for (bits, stops, reports) in RULES {
+        let mut wires = Wires::connected(1);
+        let ours = tags(&wires)[1];
+        let unknown = [bits << 6 | 0x2A, 0x55, 0, 7, 1, 2, 3, 0];
+        let heartbeat = packet(ours, |w| w.heartbeat(b"are you there"));
+        let bytes = raw(ours, &[&unknown[..], &heartbeat[12..]].concat());
+        let mark = wires.log.len();
+        wires.inject(1, address(0, 1), address(0, 2), &bytes);
+        let answers: Vec<u8> = wires.since(mark).iter().flat_map(Packet::kinds).collect();
+        assert_eq!(answers.contains(&HEARTBEAT_ACK), !stops, "bits {bits:02b}");
+        assert_eq!(answers.contains(&ERROR), reports, "bits {bits:02b}");
+        if let Some(error) = wires.since(mark).iter().find(|p| p.kind() == ERROR) {
+            assert_eq!(causes(&error.bytes), [format!("{:?}", Cause::UnrecognizedChunk(&unknown[..7]))]);
+        }
+        data_flows(&mut wires);
+    }
+}
+
+/// The causes of all ERROR chunks in a packet, rendered.
+fn causes(bytes: &[u8]) -> Vec<String> {
+    let view = PacketView::parse(bytes).expect("it is a packet");
+    let errors = view.chunks().filter_map(|chunk| match chunk.expect("whole").decode() {
+        Ok(Chunk::Error(error)) => Some(error),
+        _ => None,
+    });
+    errors.flat_map(|error| error.causes().map(|cause| format!("{:?}", cause.expect("whole")))).collect()
+}
+
+/// An unknown parameter with these high bits.
+fn parameter(bits: u8) -> [u8; 8] {
+    [bits << 6 | 0x0F, 0x42, 0, 8, 1, 2, 3, 4]
+}
+
+#[test]
+fn an_unknown_parameter_of_an_init_is_reported_in_the_init_ack_as_its_type_says() {
+    for (bits, stops, reports) in RULES {
+        let (first, second) = (parameter(bits), parameter(0b11));
+        let repr = InitRepr {
+            initiate_tag: 99,
+            a_rwnd: 10_000,
+            outbound_streams: 1,
+            inbound_streams: 1,
+            initial_tsn: Tsn::new(5),
+        };
+        let list = [&first, &second].map(|p| Param::Unknown(RawParam::parse(p).expect("a parameter")));
+        let mut wires = Wires::pair(1, &association("sctp"));
+        let init = packet(0, |w| w.init(&repr, list));
+        wires.inject(1, address(0, 1), address(0, 2), &init);
+        let answer = wires.sent(INIT_ACK).remove(0);
+        let view = PacketView::parse(&answer.bytes).expect("it is a packet");
+        let chunk = view.chunks().next().expect("one chunk").expect("whole");
+        let Ok(Chunk::InitAck(ack)) = chunk.decode() else { panic!("no INIT ACK") };
+        let reported: Vec<Vec<u8>> = ack
+            .params()
+            .filter_map(|param| match param {
+                Ok(Param::UnrecognizedParameter(bytes)) => Some(bytes.to_vec()),
+                _ => None,
+            })
+            .collect();
+        let mut expected = Vec::new();
+        expected.extend(reports.then(|| first.to_vec()));
+        expected.extend((!stops).then(|| second.to_vec()));
+        assert_eq!(reported, expected, "bits {bits:02b}");
+    }
+}
+
+/// An INIT ACK with more parameters at its end.
+fn lengthened(ack: &Packet, parameters: &[u8]) -> Packet {
+    let mut bytes = [&ack.bytes[..], parameters].concat();
+    let length = (bytes.len() - 12) as u16;
+    bytes[14..16].copy_from_slice(&length.to_be_bytes());
+    fix_checksum(&mut bytes);
+    Packet { bytes, ..ack.clone() }
+}
+
+#[test]
+fn an_unknown_parameter_of_an_init_ack_is_reported_with_the_cookie_echo_as_its_type_says() {
+    for (bits, stops, reports) in RULES {
+        let (first, second) = (parameter(bits), parameter(0b11));
+        let mut wires = Wires::pair(1, &association("sctp"));
+        wires.loses = Box::new(|p| p.kind() == INIT_ACK);
+        wires.connect(0, 1);
+        wires.run(Span::from_millis(50));
+        let ack = lengthened(&wires.sent(INIT_ACK)[0], &[first, second].concat());
+        wires.replay(&ack);
+        let echo = wires.sent(COOKIE_ECHO).remove(0);
+        let mut expected = Vec::new();
+        expected.extend(reports.then_some(first));
+        expected.extend((!stops).then_some(second));
+        let expected = if expected.is_empty() { Vec::new() } else { vec![rendered(&expected)] };
+        assert_eq!(causes(&echo.bytes), expected, "bits {bits:02b}");
+        wires.run(Span::from_secs(1));
+        data_flows(&mut wires);
+    }
+}
+
+/// How the cause that reports these parameters is rendered.
+fn rendered(parameters: &[[u8; 8]]) -> String {
+    let list: Vec<_> =
+        parameters.iter().map(|p| Param::Unknown(RawParam::parse(p).expect("a parameter"))).collect();
+    format!("{:?}", Cause::UnrecognizedParameters(anabranch_wire::ParamList::new(&list)))
+}

@@ -1,0 +1,41 @@
+//! Random interactions of two endpoints and their network: whatever is called in whatever order, and whatever the network
+//! does, data arrives unchanged, in order and once, nothing stalls, and all books balance.
+//!
+//! The idea is that of noq's test of the same name. `ANABRANCH_CASES` sets the number of cases.
+
+#[path = "interaction/case.rs"]
+mod case;
+#[path = "interaction/found.rs"]
+mod found;
+#[path = "interaction/op.rs"]
+mod op;
+#[path = "interaction/run.rs"]
+mod run;
+
+use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
+
+/// Where failing cases are kept.
+const REGRESSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/interaction.txt");
+
+fn config() -> Config {
+    let cases = std::env::var("ANABRANCH_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    Config {
+        cases,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(REGRESSIONS))),
+        max_shrink_iters: 20_000,
+        ..Config::default()
+    }
+}
+
+#[test]
+fn nothing_that_can_be_done_breaks_an_association() {
+    let outcome = TestRunner::new(config()).run(&case::any(), |case| {
+        let first = run::run(&case);
+        let second = run::run(&case);
+        assert_eq!(first, second, "the same calls lead to other packets");
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+}

@@ -1,0 +1,172 @@
+//! A whole case: how the endpoints are configured, and what happens to them.
+
+use std::fmt;
+
+use anabranch_core::time::Span;
+use anabranch_schemes::registry::{Kind, PRESETS, Preset};
+use anabranch_tests::duo::{Setup, config};
+use anabranch_tests::network::{Link, Side};
+use proptest::prelude::*;
+
+use crate::op::{self, Op};
+
+/// One side's configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct SideCase {
+    pub(crate) scheme: String,
+    pub(crate) profile: &'static str,
+    pub(crate) recv_buffer: u64,
+    pub(crate) send_buffer: Option<u64>,
+    /// How far before its wrap the first TSN lies.
+    pub(crate) tsns_to_wrap: Option<u32>,
+    pub(crate) silence_ms: Option<u64>,
+}
+
+/// How a case ends once the network is good again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ending {
+    /// One side shuts down.
+    One(Side),
+    /// Both do, at once.
+    Both,
+}
+
+/// All of it.
+#[derive(Clone)]
+pub(crate) struct Case {
+    pub(crate) pairs: usize,
+    pub(crate) ipv6: u8,
+    pub(crate) sides: [SideCase; 2],
+    pub(crate) mtu: usize,
+    pub(crate) first_ssn: u16,
+    pub(crate) delay_ms: u64,
+    pub(crate) seed: u64,
+    pub(crate) collide: bool,
+    /// Packets are not fetched after every call.
+    pub(crate) lazy: bool,
+    pub(crate) ops: Vec<Op>,
+    pub(crate) ending: Ending,
+}
+
+impl fmt::Debug for Case {
+    /// In a form that can be put into a test.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Case { pairs, ipv6, mtu, first_ssn, delay_ms, seed, collide, lazy, ending, .. } = self;
+        writeln!(f, "Case {{ pairs: {pairs}, ipv6: {ipv6}, mtu: {mtu}, first_ssn: {first_ssn}, delay_ms: {delay_ms}, seed: {seed},")?;
+        writeln!(f, "  collide: {collide}, lazy: {lazy}, ending: {ending:?}, sides: {:?}, ops: vec![", self.sides)?;
+        for op in &self.ops {
+            writeln!(f, "    {op:?},")?;
+        }
+        write!(f, "] }}")
+    }
+}
+
+impl Case {
+    /// As the harness wants it.
+    pub(crate) fn setup(&self) -> Setup {
+        let sides = [0, 1].map(|side| {
+            let SideCase { scheme, profile, recv_buffer, send_buffer, tsns_to_wrap, silence_ms } = &self.sides[side];
+            let mut config = config(scheme, profile);
+            // ns-2's receiver takes nothing beyond its buffer, so that must hold a packet and one in its way.
+            let least = if *profile == "ns2" { 3 * self.mtu as u64 } else { 0 };
+            config.recv_buffer_bytes = (*recv_buffer).max(least);
+            config.send_buffer_bytes = *send_buffer;
+            config.mtu_bytes = self.mtu;
+            config.first_ssn = self.first_ssn;
+            config.initial_tsn = tsns_to_wrap.map(|n| 0_u32.wrapping_sub(n));
+            config.path_silence_limit = silence_ms.map(Span::from_millis);
+            config
+        });
+        Setup {
+            pairs: self.pairs,
+            ipv6: self.ipv6,
+            sides,
+            link: Link::good(Span::from_millis(self.delay_ms)),
+            seed: self.seed,
+            collide: self.collide,
+        }
+    }
+}
+
+/// An expression for a preset with some of its parameters set.
+fn expression(preset: &'static Preset, set: &[(u8, u32)]) -> String {
+    let mut arguments = Vec::new();
+    for (parameter, &(wanted, value)) in preset.parameters.iter().zip(set) {
+        if wanted != 0 {
+            continue;
+        }
+        let text = match parameter.kind {
+            Kind::Switch => (value % 2 == 1).to_string(),
+            // Small counts are the ones that differ.
+            Kind::Count { min, max } => (min + value % (max - min + 1).min(6)).to_string(),
+            Kind::Choice(names) => names[value as usize % names.len()].to_owned(),
+            Kind::Milliseconds { min, max } => (min + value % (max - min + 1)).to_string(),
+        };
+        arguments.push(format!("{}={text}", parameter.name));
+    }
+    format!("{}({})", preset.name, arguments.join(","))
+}
+
+fn scheme() -> impl Strategy<Value = String> {
+    let set = prop::collection::vec((0..3_u8, 0..1000_u32), 8);
+    (0..PRESETS.len(), set).prop_map(|(preset, set)| expression(&PRESETS[preset], &set))
+}
+
+fn buffer() -> impl Strategy<Value = u64> {
+    prop_oneof![1 => Just(65_536), 2 => 2_000..10_000_u64, 2 => 2_000..262_144_u64]
+}
+
+fn side(profile: impl Strategy<Value = &'static str>) -> impl Strategy<Value = SideCase> {
+    let send_buffer = prop::option::weighted(0.3, 1_000..100_000_u64);
+    let tsns_to_wrap = prop::option::of(0..200_u32);
+    let silence_ms = prop::option::weighted(0.2, 500..10_000_u64);
+    (scheme(), profile, buffer(), send_buffer, tsns_to_wrap, silence_ms).prop_map(
+        |(scheme, profile, recv_buffer, send_buffer, tsns_to_wrap, silence_ms)| SideCase {
+            scheme,
+            profile,
+            recv_buffer,
+            send_buffer,
+            tsns_to_wrap,
+            silence_ms,
+        },
+    )
+}
+
+fn sides() -> impl Strategy<Value = [SideCase; 2]> {
+    let profile = || prop_oneof![Just("rfc9260"), Just("ns2")];
+    prop_oneof![
+        2 => [side(Just("rfc9260")), side(Just("rfc9260"))],
+        1 => [side(Just("ns2")), side(Just("ns2"))],
+        1 => [side(profile()), side(profile())],
+    ]
+}
+
+fn ending() -> impl Strategy<Value = Ending> {
+    prop_oneof![Just(Ending::One(Side::A)), Just(Ending::One(Side::B)), Just(Ending::Both)]
+}
+
+/// Any case.
+pub(crate) fn any() -> impl Strategy<Value = Case> {
+    let pairs = prop_oneof![8 => 1..5_usize, 1 => Just(8)];
+    let mtu = prop_oneof![4 => Just(1500_usize), 1 => Just(576), 1 => Just(9000)];
+    let ipv6 = prop_oneof![3 => Just(0_u8), 1 => 0..=255_u8];
+    let ssn = prop_oneof![Just(0_u16), 65_500..=u16::MAX];
+    let network = (0..200_u64, 0..u64::MAX, prop::bool::weighted(0.15), prop::bool::weighted(0.3));
+    let ops = prop::collection::vec(op::any(), 0..60);
+    ((pairs, ipv6, sides(), mtu, ssn), network, ops, ending()).prop_map(
+        |((pairs, ipv6, sides, mtu, first_ssn), (delay_ms, seed, collide, lazy), ops, ending)| Case {
+            pairs,
+            ipv6,
+            sides,
+            mtu,
+            first_ssn,
+            delay_ms,
+            seed,
+            collide,
+            lazy,
+            ops,
+            ending,
+        },
+    )
+}
+

@@ -1,0 +1,1 @@
+//! Cases that once failed, made small.

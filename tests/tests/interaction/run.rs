@@ -1,0 +1,209 @@
+//! Runs a case and checks what must be so at its end.
+
+use anabranch_core::time::{Span, Time};
+use anabranch_core::{AbortReason, AssociationEvent, Discard, PathId};
+use anabranch_tests::dice::Dice;
+use anabranch_tests::duo::{Duo, Reading};
+use anabranch_tests::network::{Link, Side};
+
+use crate::case::{Case, Ending};
+use crate::op::Op;
+
+/// Runs a case; what comes back is a hash of every packet and event.
+pub(crate) fn run(case: &Case) -> u64 {
+    let mut duo = Duo::new(case.setup());
+    let mut dice = Dice::new(case.seed);
+    duo.connect();
+    for op in &case.ops {
+        apply(&mut duo, case, op);
+        if case.lazy {
+            for side in Side::BOTH {
+                duo.drain_some(side, dice.below(4) as usize);
+            }
+        } else {
+            duo.settle();
+        }
+    }
+    recover(&mut duo, case);
+    end(&mut duo, case);
+    check_ends(&duo, case);
+    duo.hash
+}
+
+fn apply(duo: &mut Duo, case: &Case, op: &Op) {
+    match *op {
+        Op::Advance { ms } => duo.run(Span::from_millis(u64::from(ms))),
+        Op::Oversleep { ms } => duo.oversleep(Span::from_millis(u64::from(ms))),
+        Op::Send { side, stream, size, count, unordered } => {
+            for _ in 0..count {
+                let _ = duo.send(side, size, stream % 4, unordered);
+            }
+        }
+        Op::Read { side, count } => {
+            duo.read(side, count);
+        }
+        Op::Reading { side, by_hand } => {
+            duo.reading[side.index()] = if by_hand { Reading::ByHand } else { Reading::WhenTold };
+        }
+        Op::Cut { pair, cut } => duo.cut(pair % case.pairs, cut),
+        Op::Impair { pair, delay_ms, loss, duplicate, reorder, corrupt } => {
+            let link = duo.link(pair % case.pairs);
+            let delay = Span::from_millis(u64::from(delay_ms));
+            *link = Link { delay, loss, duplicate, reorder, corrupt, cut: link.cut };
+        }
+        Op::Heal => duo.network.heal(),
+        Op::AddPath { side, local, remote } => add_path(duo, side, local % case.pairs, remote % case.pairs),
+        Op::RemovePath { side, path } => remove_path(duo, side, path),
+        Op::Shutdown { side } => duo.shutdown(side),
+        Op::Abort { side } => duo.abort(side),
+        Op::Backwards { side, ms } => {
+            let past = duo.now.as_nanos().saturating_sub(u64::from(ms) * 1_000_000);
+            duo.nodes[side.index()].timeout(Time::from_nanos(past));
+        }
+        Op::Wake { side } => duo.nodes[side.index()].timeout(duo.now),
+    }
+}
+
+fn add_path(duo: &mut Duo, side: Side, local: usize, remote: usize) {
+    let (local, remote) = (duo.setup.address(side, local), duo.setup.address(side.other(), remote));
+    let now = duo.now;
+    if local.is_ipv4() == remote.is_ipv4()
+        && let Some(association) = duo.nodes[side.index()].try_association_mut()
+    {
+        let _ = association.add_path(now, local, remote);
+    }
+    duo.nodes[side.index()].check();
+}
+
+fn remove_path(duo: &mut Duo, side: Side, path: usize) {
+    let now = duo.now;
+    if let Some(association) = duo.nodes[side.index()].try_association_mut() {
+        let _ = association.remove_path(now, PathId::new(path));
+    }
+    duo.nodes[side.index()].check();
+}
+
+/// The longest that an association may take to put everything right once the network is: a few of the longest time-outs
+/// one after the other, the guard of a shutdown that had begun, and a delayed acknowledgement and a round trip per chunk.
+fn patience(duo: &Duo, case: &Case) -> Span {
+    let waiting: u64 = duo
+        .nodes
+        .iter()
+        .filter_map(|n| n.try_association())
+        .map(|a| a.buffered_bytes())
+        .sum();
+    let chunks = waiting / 400 + 20;
+    let round = Span::from_millis(500 + 2 * case.delay_ms.max(400));
+    Span::from_secs(60).times(4) + Span::from_secs(300) + round.times(chunks)
+}
+
+/// The network becomes good and the readers read: then everything arrives, or the association is over on both sides.
+fn recover(duo: &mut Duo, case: &Case) {
+    duo.network.heal();
+    for side in Side::BOTH {
+        duo.reading[side.index()] = Reading::WhenTold;
+        duo.read(side, usize::MAX);
+    }
+    let patience = patience(duo, case);
+    let start = duo.now;
+    assert!(duo.run_until(patience, is_done), "after {:?} it is not well: {}", duo.now.since(start), state(duo));
+    if Side::BOTH.iter().all(|&side| !duo.is_over(side)) {
+        for side in Side::BOTH {
+            assert!(!duo.refused[side.index()], "{side:?} waits for Writable although everything has gone");
+        }
+    }
+}
+
+fn is_done(duo: &Duo) -> bool {
+    let over = Side::BOTH.map(|side| duo.is_over(side));
+    if over == [true; 2] {
+        return true;
+    }
+    let well = |side: Side| {
+        let association = duo.nodes[side.index()].try_association();
+        association.is_some_and(|a| a.is_established() && a.buffered_bytes() == 0) && duo.all_arrived(side)
+    };
+    Side::BOTH.into_iter().all(well)
+}
+
+fn state(duo: &Duo) -> String {
+    let mut text = String::new();
+    for node in &duo.nodes {
+        let (missing, reading) = (duo.flows[node.side.index()].missing(), duo.reading[node.side.index()]);
+        text += &format!("\n{:?}: {missing} messages missing, {reading:?}, ended {:?}", node.side, node.ended);
+        if let Some(association) = node.try_association() {
+            text += &format!("\n{association:#?}");
+        }
+    }
+    text
+}
+
+/// A side or both shut down, and that ends well on both sides.
+fn end(duo: &mut Duo, case: &Case) {
+    if Side::BOTH.iter().all(|&side| duo.is_over(side)) {
+        return;
+    }
+    match case.ending {
+        Ending::One(side) => duo.shutdown(side),
+        Ending::Both => Side::BOTH.iter().for_each(|&side| duo.shutdown(side)),
+    }
+    let over = |duo: &Duo| Side::BOTH.iter().all(|&side| duo.is_over(side));
+    assert!(duo.run_until(Span::from_secs(300), over), "a shutdown does not end: {}", state(duo));
+    for side in Side::BOTH {
+        let ended = &duo.nodes[side.index()].ended;
+        assert_eq!(ended, &Some(AssociationEvent::Closed), "{side:?}: a shutdown on a good network ends well");
+    }
+}
+
+fn check_ends(duo: &Duo, case: &Case) {
+    for side in Side::BOTH {
+        let node = &duo.nodes[side.index()];
+        if node.ended == Some(AssociationEvent::Closed) {
+            assert!(duo.all_arrived(side), "{side:?} closed in good order, and its messages have not all arrived");
+        }
+        if let Some(AssociationEvent::Aborted(reason)) = node.ended {
+            check_reason(duo, case, side, reason);
+        }
+        assert!(!node.was_told(&AssociationEvent::Restarted), "{side:?}: nobody restarted");
+        check_discards(duo, side);
+    }
+}
+
+fn check_reason(duo: &Duo, case: &Case, side: Side, reason: AbortReason) {
+    let aborts = case.ops.iter().any(|op| matches!(op, Op::Abort { side: by } if *by == side));
+    match reason {
+        AbortReason::ByApplication => assert!(aborts, "{side:?}: its application did not abort"),
+        AbortReason::ByPeer => assert_ne!(
+            duo.nodes[side.other().index()].ended,
+            None,
+            "{side:?}: aborted by a peer that is not over"
+        ),
+        AbortReason::NoAnswer | AbortReason::PeerUnreachable => {
+            assert!(!is_gentle(case), "{side:?} gave up ({reason:?}) although the network was good");
+        }
+        AbortReason::Protocol(text) => panic!("{side:?}: {text}"),
+    }
+}
+
+/// Whether nothing in the case can keep the peers from hearing each other.
+fn is_gentle(case: &Case) -> bool {
+    let ns2 = case.sides.iter().any(|s| s.profile == "ns2");
+    case.sides.iter().all(|s| s.silence_ms.is_none())
+        && case.ops.iter().all(|op| match *op {
+            Op::Cut { cut, .. } => !cut,
+            Op::Impair { loss, corrupt, .. } => loss == 0 && corrupt == 0,
+            Op::Oversleep { .. } | Op::RemovePath { .. } | Op::Shutdown { .. } | Op::Abort { .. } => false,
+            // ns-2's receiver does not answer a probe of a closed window.
+            Op::Reading { by_hand, .. } => !(by_hand && ns2),
+            _ => true,
+        })
+}
+
+fn check_discards(duo: &Duo, side: Side) {
+    let discards = duo.nodes[side.index()].endpoint.discards();
+    let damaged = duo.network.damaged;
+    assert!(discards.of(Discard::Checksum) + discards.of(Discard::Malformed) <= damaged, "{side:?}: {discards:?}");
+    for reason in [Discard::CookieForged, Discard::BadInit, Discard::BadSack, Discard::Full] {
+        assert_eq!(discards.of(reason), 0, "{side:?} discarded for {reason:?}");
+    }
+}

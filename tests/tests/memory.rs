@@ -1,0 +1,156 @@
+//! What strangers send costs no memory.
+
+mod rig;
+
+use std::alloc::System;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anabranch_core::time::{Span, Time};
+use anabranch_core::{Discard, Endpoint, Handled, Meta};
+use anabranch_wire::{InitRepr, Param, Tsn};
+use rig::craft::{fix_checksum, packet};
+use rig::wires::Wires;
+use rig::{address, association, endpoint};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Tests share the heap, so they take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Bytes on the heap.
+fn live() -> usize {
+    let stats = GLOBAL.stats();
+    stats.bytes_allocated - stats.bytes_deallocated
+}
+
+const PACKETS: u32 = 100_000;
+/// The first packets may stretch queues that then stay as they are.
+const WARM_UP: u32 = 2000;
+/// The test harness may print meanwhile.
+const SLACK: usize = 4096;
+
+fn listener() -> Endpoint {
+    Endpoint::new(Time::ZERO, endpoint(vec![address(0, 2)], association("sctp")), [3; 32])
+}
+
+fn init(n: u32) -> Vec<u8> {
+    let repr = InitRepr {
+        initiate_tag: n + 1,
+        a_rwnd: 100_000,
+        outbound_streams: 10,
+        inbound_streams: 10,
+        initial_tsn: Tsn::new(n),
+    };
+    let listed = [Param::Ipv4Address(n.into()), Param::Ipv4Address((n ^ 0xFFFF).into())];
+    packet(0, |w| w.init(&repr, listed))
+}
+
+/// Spreads the strangers over the address space.
+fn stranger(n: u32) -> Meta {
+    let remote = IpAddr::from((0x0B00_0000 + n.wrapping_mul(2_654_435_761) % 0x7000_0000).to_be_bytes());
+    Meta { local: address(0, 2), remote, udp_port: None }
+}
+
+/// Takes everything the endpoint has to send and to tell.
+fn drain(endpoint: &mut Endpoint, now: Time, buf: &mut Vec<u8>) -> u32 {
+    let mut packets = 0;
+    while endpoint.poll_transmit(now, buf).is_some() {
+        packets += 1;
+    }
+    while endpoint.poll_event().is_some() {}
+    packets
+}
+
+#[test]
+fn a_hundred_thousand_spoofed_inits_leave_nothing_behind() {
+    let _turn = turn();
+    let mut endpoint = listener();
+    let (mut buf, mut before) = (Vec::with_capacity(2048), 0);
+    for n in 0..PACKETS {
+        if n == WARM_UP {
+            before = live();
+        }
+        let now = Time::ZERO + Span::from_millis(u64::from(n));
+        assert_eq!(endpoint.handle_datagram(now, &stranger(n), &init(n)), Handled::Replied);
+        assert_eq!(drain(&mut endpoint, now, &mut buf), 1);
+    }
+    let grown = live().saturating_sub(before);
+    assert!(grown <= SLACK, "{grown} bytes more after {PACKETS} INITs");
+    assert_eq!((endpoint.associations().count(), endpoint.poll_timeout()), (0, None));
+}
+
+#[test]
+fn answers_that_nobody_fetches_do_not_pile_up() {
+    let _turn = turn();
+    let mut endpoint = listener();
+    let before = live();
+    for n in 0..PACKETS {
+        endpoint.handle_datagram(Time::ZERO, &stranger(n), &init(n));
+    }
+    let grown = live().saturating_sub(before);
+    assert!(grown < 2_000_000, "{grown} bytes in answers");
+    let waiting = drain(&mut endpoint, Time::ZERO, &mut Vec::with_capacity(2048));
+    assert!((1..=1024).contains(&waiting), "{waiting} answers");
+}
+
+/// Anything: noise, noise under a right checksum, chunks of noise, and cookies of noise.
+fn garbage(n: u32, tag: u32) -> Vec<u8> {
+    let mut state = u64::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut noise = |length: usize| -> Vec<u8> {
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u8
+        };
+        (0..length).map(|_| next()).collect()
+    };
+    let length = (n % 200) as usize;
+    match n % 5 {
+        0 => noise(length),
+        1 => {
+            let mut bytes = noise(length);
+            fix_checksum(&mut bytes);
+            bytes
+        }
+        2 => rig::craft::raw(n, &noise(length)),
+        3 => packet(n, |w| w.cookie_echo(&noise(length))),
+        _ => packet(tag ^ (1 << (n % 32)), |w| w.raw_parts(anabranch_wire::ChunkType(n as u8), 0, &noise(length))),
+    }
+}
+
+#[test]
+fn a_hundred_thousand_garbage_packets_leave_nothing_behind() {
+    let _turn = turn();
+    let mut wires = Wires::connected(1);
+    let tag = wires.log.iter().rfind(|p| p.to == address(0, 2)).expect("packets were sent").tag();
+    let now = wires.now;
+    let endpoint = &mut wires.nodes[1].endpoint;
+    let id = endpoint.associations().next().expect("one");
+    let state = format!("{:?}", endpoint.association(id));
+    let (mut buf, mut before) = (Vec::with_capacity(2048), 0);
+    for n in 0..PACKETS {
+        if n == WARM_UP {
+            before = live();
+        }
+        let bytes = garbage(n, tag);
+        let from = if n % 2 == 0 { address(0, 1) } else { stranger(n).remote };
+        let meta = Meta { local: address(0, 2), remote: from, udp_port: None };
+        endpoint.handle_datagram(now, &meta, &bytes);
+        assert!(drain(endpoint, now, &mut buf) <= 1, "one packet, at most one answer");
+    }
+    let grown = live().saturating_sub(before);
+    assert!(grown <= SLACK, "{grown} bytes more after {PACKETS} garbage packets");
+    assert_eq!(format!("{:?}", endpoint.association(id)), state);
+    let discards = endpoint.discards();
+    for reason in [Discard::Malformed, Discard::Checksum, Discard::VerificationTag, Discard::CookieForged] {
+        assert!(discards.of(reason) > 1000, "{reason:?}: {discards:?}");
+    }
+}
