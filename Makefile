@@ -40,7 +40,8 @@ demo: ## Compare three schemes over two paths, then send a real file of 8 MB thr
 # tshark is a second opinion on captures and chunks. It is installed where that needs no question, and skipped elsewhere.
 test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector.
 	@set -eu; \
-	if ! command -v tshark > /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	if [ -z "$${ANABRANCH_SKIP_TSHARK:-}" ] && ! command -v tshark > /dev/null \
+			&& [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 		echo 'Installing tshark'; \
 		export DEBIAN_FRONTEND=noninteractive; \
 		apt-get update -qq < /dev/null && apt-get install -y -qq tshark < /dev/null > /dev/null || echo 'tshark could not be installed'; \
@@ -70,8 +71,10 @@ fuzz: ## Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
 	for target in $$($(CARGO) fuzz list); do \
 		mkdir -p "target/scratch/$$target" "corpus/$$target"; \
 		echo "== $$target for $(FUZZ_SECONDS) s"; \
+		log="target/scratch/$$target.log"; \
 		$(CARGO) fuzz run -s none "$$target" "target/scratch/$$target" "corpus/$$target" -- \
-			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -verbosity=0; \
+			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 > "$$log" 2>&1 || { cat "$$log"; exit 1; }; \
+		grep '^stat::' "$$log"; \
 	done
 
 crossval: ## Run ns-2's points under profile ns2 and print both side by side; CROSSVAL=--quick for few seeds.

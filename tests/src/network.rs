@@ -136,14 +136,14 @@ impl Network {
         if link.cut || self.dice.chance(link.loss) {
             return;
         }
+        if self.dice.chance(link.duplicate) {
+            let late = Span::from_nanos(self.dice.below(link.delay.as_nanos() * 4 + 1));
+            self.enqueue(now + link.delay + late, packet.clone());
+        }
         if self.dice.chance(link.corrupt) {
             let bit = self.dice.below(packet.bytes.len() as u64 * 8) as usize;
             packet.bytes[bit / 8] ^= 1 << (bit % 8);
             self.damaged += 1;
-        }
-        if self.dice.chance(link.duplicate) {
-            let late = Span::from_nanos(self.dice.below(link.delay.as_nanos() * 4 + 1));
-            self.enqueue(now + link.delay + late, packet.clone());
         }
         let extra = if self.dice.chance(link.reorder) { self.dice.below(link.delay.as_nanos() * 2 + 1) } else { 0 };
         self.enqueue(now + link.delay + Span::from_nanos(extra), packet);

@@ -81,11 +81,21 @@ impl Node {
         let meta = Meta { local: packet.destination, remote: packet.source, udp_port: None };
         let handled = self.endpoint.handle_datagram(now, &meta, &packet.bytes);
         if let Handled::New(id) = handled {
-            assert_eq!(self.id, None, "{:?}: a second association was opened", self.side);
-            self.id = Some(id);
+            self.adopt(id);
         }
         self.check();
         handled
+    }
+
+    /// The peer opened an association: the first one, or one in place of ours that was given up before it was up.
+    fn adopt(&mut self, id: AssociationId) {
+        let stillborn = self.ended.is_some() && !self.was_told(&AssociationEvent::Connected);
+        assert!(self.id.is_none() || stillborn, "{:?}: a second association was opened", self.side);
+        self.id = Some(id);
+        self.ended = None;
+        self.told.clear();
+        self.highest_tsn = None;
+        self.last_words = 0;
     }
 
     /// Runs timers.

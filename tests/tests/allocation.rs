@@ -6,8 +6,12 @@ use std::alloc::System;
 use std::net::IpAddr;
 
 use anabranch_core::time::{Rate, Span, Time};
-use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, SendOptions};
-use anabranch_sim::{Application, HostId, LinkConfig, LossModel, LossPlace, QueueConfig, SctpHost, Seeds, World};
+use anabranch_core::{
+    AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, SendOptions,
+};
+use anabranch_sim::{
+    Application, HostId, LinkConfig, LossModel, LossPlace, QueueConfig, SctpHost, Seeds, World,
+};
 use bytes::Bytes;
 use rig::{PORT, address, association, at, endpoint};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};

@@ -122,7 +122,9 @@ fn garbage(n: u32, tag: u32) -> Vec<u8> {
         }
         2 => rig::craft::raw(n, &noise(length)),
         3 => packet(n, |w| w.cookie_echo(&noise(length))),
-        _ => packet(tag ^ (1 << (n % 32)), |w| w.raw_parts(anabranch_wire::ChunkType(n as u8), 0, &noise(length))),
+        _ => packet(tag ^ (1 << (n % 32)), |w| {
+            w.raw_parts(anabranch_wire::ChunkType(n as u8), 0, &noise(length))
+        }),
     }
 }
 

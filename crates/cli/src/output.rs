@@ -4,6 +4,8 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
 
+/// A blank at which [`labelled`] does not break the line.
+pub(crate) const NO_BREAK: &str = "\u{a0}";
 /// Columns used where the terminal does not say how many it has.
 const USUAL_WIDTH: usize = 100;
 /// Longer lines of text are hard to read.
@@ -43,7 +45,7 @@ pub(crate) fn labelled(label: &str, text: &str, label_width: usize) -> String {
     let first = format!("{label:label_width$}");
     let rest = " ".repeat(label_width);
     let options = textwrap::Options::new(text_width()).initial_indent(&first).subsequent_indent(&rest);
-    textwrap::fill(text, options) + "\n"
+    textwrap::fill(text, options).replace(NO_BREAK, " ") + "\n"
 }
 
 #[cfg(test)]

@@ -62,6 +62,7 @@ impl Plan {
             folder: folder.clone(),
             pcap: arguments.pcap.clone(),
             trace: arguments.trace.clone(),
+            digest: arguments.digest,
         };
         let with_seeds = |scheme| scenario.run.seeds.iter().map(move |&seed| (scheme, seed));
         let jobs = schemes.iter().flat_map(with_seeds).map(|(scheme, seed)| job(scheme, seed)).collect();
@@ -69,16 +70,17 @@ impl Plan {
     }
 
     fn check(&self, arguments: &RunArguments) -> Result<(), Stopped> {
-        for folder in [&arguments.pcap, &arguments.trace].into_iter().flatten() {
-            check_folder(folder)?;
-        }
         let Some(job) = self.jobs.first() else { return Ok(()) };
         job.check().map_err(|error| match error {
             RunError::File { .. } => Stopped::from(anyhow::Error::new(error)),
             RunError::Scheme { .. } | RunError::Network(_) => {
                 Stopped::usage(format!("{}: {error}", arguments.scenario.display()))
             }
-        })
+        })?;
+        for folder in [&arguments.pcap, &arguments.trace].into_iter().flatten() {
+            check_folder(folder)?;
+        }
+        Ok(())
     }
 }
 

@@ -14,10 +14,13 @@ pub(crate) fn bar(runs: usize, quiet: bool) -> ProgressBar {
     let target = if seen { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(runs as u64), target);
     let Ok(style) = ProgressStyle::with_template(TEMPLATE) else { return bar };
-    bar.set_style(style.progress_chars("=> ").with_key("pace", |state: &ProgressState, text: &mut dyn Write| {
-        // A string that cannot be written to does not exist.
-        drop(text.write_str(&pace(state.pos(), state.per_sec(), state.eta())));
-    }));
+    bar.set_style(style.progress_chars("=> ").with_key(
+        "pace",
+        |state: &ProgressState, text: &mut dyn Write| {
+            // A string that cannot be written to does not exist.
+            let _ = text.write_str(&pace(state.pos(), state.per_sec(), state.eta()));
+        },
+    ));
     if seen {
         bar.enable_steady_tick(Duration::from_millis(250));
     }

@@ -1,4 +1,4 @@
-//! The State Cookie: an association that costs no memory until the peer has proved its address (RFC 9260 section 5.1.3).
+//! The State Cookie: an association costs no memory until the peer has proved its address (RFC 9260 section 5.1.3).
 //!
 //! The endpoint that answers an INIT keeps nothing. What it needs later travels to the peer inside the INIT ACK and
 //! comes back in the COOKIE ECHO, under a message authentication code that only this endpoint can compute. The code

@@ -134,12 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn below_is_even_where_a_plain_remainder_is_not() {
-        // Of 2^64 numbers taken modulo 3 * 2^62, the lowest third of the results would come up half of the time.
+    fn below_is_even_where_scaling_alone_is_not() {
+        // Scaling 2^64 numbers down to 3 * 2^62 results would give every third result twice as often as the others.
         let mut entropy = Entropy::new([1; 32]);
-        let n = 3 << 62;
-        let low = (0..30_000).filter(|_| entropy.below(n) < n / 3).count();
-        assert!((9_600..10_400).contains(&low), "{low} of 30000 in the lowest third");
+        let favoured = (0..30_000).filter(|_| entropy.below(3 << 62).is_multiple_of(3)).count();
+        assert!((9_600..10_400).contains(&favoured), "{favoured} of 30000 are multiples of three");
     }
 
     #[test]

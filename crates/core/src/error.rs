@@ -42,6 +42,9 @@ pub enum PathError {
     /// The last path cannot go.
     #[error("the only path cannot be removed; shut the association down instead")]
     Last,
+    /// The association is over.
+    #[error("the association is over; open a new one with the paths it is to have")]
+    Closed,
 }
 
 /// Why an association could not be opened.

@@ -4,9 +4,7 @@ use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, PathState, SendOptions};
 use bytes::Bytes;
 
-use crate::rig::craft::{
-    COOKIE_ACK, COOKIE_ECHO, INIT, INIT_ACK, SHUTDOWN, SHUTDOWN_ACK, SHUTDOWN_COMPLETE,
-};
+use crate::rig::craft::{COOKIE_ACK, COOKIE_ECHO, INIT, INIT_ACK, SHUTDOWN, SHUTDOWN_ACK, SHUTDOWN_COMPLETE};
 use crate::rig::wires::Wires;
 use crate::rig::{address, association};
 use crate::{data_flows, read};
@@ -32,7 +30,11 @@ fn every_chunk_of_the_handshake_may_be_lost_and_is_made_good() {
             wires.run(Span::from_secs(30));
             for node in &wires.nodes {
                 assert_eq!(node.count(), 1, "chunk {kind} lost {times} times on {networks}");
-                assert_eq!(node.times_told(&AssociationEvent::Connected), 1, "chunk {kind} lost {times} times");
+                assert_eq!(
+                    node.times_told(&AssociationEvent::Connected),
+                    1,
+                    "chunk {kind} lost {times} times"
+                );
             }
             data_flows(&mut wires);
         }
@@ -87,6 +89,22 @@ fn a_handshake_survives_a_path_that_works_in_one_direction_only() {
         p.from == address(0, 2) && replies > 1
     });
     wires.connect(0, 1);
+    wires.run(Span::from_secs(30));
+    assert!(wires.nodes.iter().all(|n| n.times_told(&AssociationEvent::Connected) == 1));
+    assert_eq!(wires.nodes[1].count(), 1);
+}
+
+#[test]
+fn a_cookie_comes_again_from_another_pair_of_addresses_than_the_association_knows() {
+    // One address of ours, two of the peer's, of which it can send from the second only.
+    let mut wires = Wires::new();
+    wires.add(1, 1, association("sctp"));
+    wires.add(2, 1, association("sctp"));
+    let second = address(1, 2);
+    wires.nodes[1].addresses.push(second);
+    wires.loses = Box::new(|p| p.kind() != INIT_ACK && p.from == address(0, 2));
+    let pairs = [(address(0, 1), address(0, 2)), (address(0, 1), second)];
+    wires.connect_over(0, &pairs, association("sctp"));
     wires.run(Span::from_secs(30));
     assert!(wires.nodes.iter().all(|n| n.times_told(&AssociationEvent::Connected) == 1));
     assert_eq!(wires.nodes[1].count(), 1);

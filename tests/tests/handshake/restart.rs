@@ -5,7 +5,7 @@ use anabranch_core::{AbortReason, AssociationEvent, SendError, SendOptions};
 use anabranch_wire::{Cause, Chunk, PacketView, Param};
 use bytes::Bytes;
 
-use crate::rig::craft::{ABORT, COOKIE_ECHO, SHUTDOWN_ACK, SHUTDOWN_COMPLETE};
+use crate::rig::craft::{ABORT, COOKIE_ECHO, ERROR, SHUTDOWN_ACK, SHUTDOWN_COMPLETE, packet};
 use crate::rig::wires::Wires;
 use crate::rig::{address, association};
 use crate::{data_flows, read};
@@ -146,4 +146,28 @@ fn a_peer_that_restarts_while_its_last_answer_is_awaited_ends_the_old_associatio
     assert!(wires.nodes[1].told(&AssociationEvent::Closed));
     wires.run(Span::from_secs(5));
     assert!(wires.nodes[0].told(&AssociationEvent::Connected), "the next INIT finds the way free");
+}
+
+#[test]
+fn a_cookie_of_a_restart_that_comes_during_the_last_step_of_a_shutdown_is_refused() {
+    // RFC 9260 section 5.2.4 D: the SHUTDOWN-ACK goes out again, with an ERROR that says why.
+    let mut wires = Wires::connected(1);
+    let mut old = Vec::new();
+    std::mem::swap(&mut old, &mut wires.log);
+    wires.loses = Box::new(|p| p.kind() == COOKIE_ECHO || p.kind() == SHUTDOWN_COMPLETE);
+    wires.replace(0, 7, association("sctp"));
+    wires.connect(0, 1);
+    wires.run(Span::from_millis(50));
+    let echo = wires.sent(COOKIE_ECHO).remove(0);
+    // The old peer, of which this is the last sign of life, has asked to shut down.
+    let to_old = old.iter().rfind(|p| p.to == address(0, 2)).expect("packets were sent").tag();
+    let cumulative = anabranch_wire::Tsn::new(wires.nodes[1].only().facts().cumulative_tsn as u32);
+    let shutdown = packet(to_old, |w| w.shutdown(cumulative));
+    wires.inject(1, address(0, 1), address(0, 2), &shutdown);
+    let mark = wires.log.len();
+    wires.replay(&echo);
+    let mut answers: Vec<u8> = wires.since(mark).iter().flat_map(|p| p.kinds()).collect();
+    answers.sort_unstable();
+    assert_eq!(answers, [SHUTDOWN_ACK, ERROR]);
+    assert!(!wires.nodes[1].told(&AssociationEvent::Restarted));
 }

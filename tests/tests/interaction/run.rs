@@ -53,7 +53,7 @@ fn apply(duo: &mut Duo, case: &Case, op: &Op) {
         }
         Op::Heal => duo.network.heal(),
         Op::AddPath { side, local, remote } => add_path(duo, side, local % case.pairs, remote % case.pairs),
-        Op::RemovePath { side, path } => remove_path(duo, side, path),
+        Op::RemovePath { side, path } => remove_path(duo, case, side, path),
         Op::Shutdown { side } => duo.shutdown(side),
         Op::Abort { side } => duo.abort(side),
         Op::Backwards { side, ms } => {
@@ -75,10 +75,13 @@ fn add_path(duo: &mut Duo, side: Side, local: usize, remote: usize) {
     duo.nodes[side.index()].check();
 }
 
-fn remove_path(duo: &mut Duo, side: Side, path: usize) {
+fn remove_path(duo: &mut Duo, case: &Case, side: Side, path: usize) {
     let now = duo.now;
     if let Some(association) = duo.nodes[side.index()].try_association_mut() {
-        let _ = association.remove_path(now, PathId::new(path));
+        // A peer that connects too is known by its address only, until it has our tag.
+        if !case.collide || association.is_established() {
+            let _ = association.remove_path(now, PathId::new(path));
+        }
     }
     duo.nodes[side.index()].check();
 }

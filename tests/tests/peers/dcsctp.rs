@@ -1,11 +1,17 @@
 //! dcSCTP as a host. It handles one association on one path, and draws its randomness from `fastrand`.
+//!
+//! Told to shut down, it sends its SHUTDOWN when nothing is in flight, although chunks that it knows to be lost still wait
+//! to be sent again: RFC 9260 section 9.2 wants all of them acknowledged first, and has us drop DATA that comes behind a
+//! SHUTDOWN (section 6). So it is told only when it has reported every message as delivered.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use anabranch_core::time::{Span, Time};
 use anabranch_sim::{Datagram, Envelope, Host};
-use dcsctp::api::{self, DcSctpSocket, ErrorKind, Options, SendOptions, SocketEvent, SocketTime};
+use dcsctp::api::{
+    self, DcSctpSocket, ErrorKind, LifecycleId, Options, SendOptions, SocketEvent, SocketTime,
+};
 
 use crate::peers::{Peer, Task};
 use crate::rig::PORT;
@@ -17,6 +23,9 @@ pub(crate) struct Dcsctp {
     task: Task,
     packets: VecDeque<Vec<u8>>,
     inbox: Inbox,
+    /// Messages that it has taken, and those of them that it knows to be delivered.
+    sent: u64,
+    delivered: u64,
     connected: bool,
     closed: bool,
     closing: bool,
@@ -49,6 +58,8 @@ impl Dcsctp {
             task,
             packets: VecDeque::new(),
             inbox: Inbox::default(),
+            sent: 0,
+            delivered: 0,
             connected: false,
             closed: false,
             closing: false,
@@ -66,6 +77,7 @@ impl Dcsctp {
             match event {
                 SocketEvent::SendPacket(bytes) => self.packets.push_back(bytes),
                 SocketEvent::OnConnected() => self.connected = true,
+                SocketEvent::OnLifecycleMessageDelivered(_) => self.delivered += 1,
                 SocketEvent::OnClosed() => self.closed = true,
                 SocketEvent::OnAborted(kind, text) | SocketEvent::OnError(kind, text) => {
                     self.failures.push((kind, text));
@@ -85,12 +97,17 @@ impl Dcsctp {
         let metrics = self.socket.get_metrics();
         assert!(metrics.is_none_or(|m| !m.uses_message_interleaving && !m.uses_zero_checksum));
         for message in std::mem::take(&mut self.task.messages) {
-            let options = SendOptions { unordered: message.unordered, ..SendOptions::default() };
+            self.sent += 1;
+            let options = SendOptions {
+                unordered: message.unordered,
+                lifecycle_id: LifecycleId::new(self.sent),
+                ..SendOptions::default()
+            };
             let (stream, ppid) = (api::StreamId(message.stream), api::PpId(message.ppid()));
             let message = api::Message::new(stream, ppid, message.payload.to_vec());
             self.socket.send(message, &options).expect("its send buffer holds two megabytes");
         }
-        let all = self.inbox.messages.len() >= self.task.expected;
+        let all = self.inbox.messages.len() >= self.task.expected && self.delivered == self.sent;
         if self.task.connects && all && !std::mem::replace(&mut self.closing, true) {
             self.socket.shutdown();
         }

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{Association, AssociationConfig, AssociationEvent, AssociationId, Endpoint, Handled, Meta};
+use anabranch_core::{
+    Association, AssociationConfig, AssociationEvent, AssociationId, Endpoint, Handled, Meta,
+};
 
 use super::{PORT, address, association, endpoint};
 
@@ -145,8 +147,12 @@ impl Wires {
 
     /// Opens an association over the networks that both nodes are on.
     pub(crate) fn connect(&mut self, from: usize, to: usize) -> AssociationId {
-        let pairs: Vec<_> =
-            self.nodes[from].addresses.iter().copied().zip(self.nodes[to].addresses.iter().copied()).collect();
+        let pairs: Vec<_> = self.nodes[from]
+            .addresses
+            .iter()
+            .copied()
+            .zip(self.nodes[to].addresses.iter().copied())
+            .collect();
         self.connect_over(from, &pairs, association("sctp"))
     }
 

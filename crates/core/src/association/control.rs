@@ -1,6 +1,6 @@
 //! Control chunks that wait to leave, each in a packet of its own.
 
-use anabranch_wire::{Cause, Header, NoSpace, PacketWriter, Param, ParamList, RawParam, Tsn};
+use anabranch_wire::{Cause, Header, NoSpace, PacketWriter, Param, ParamList, RawParam, StreamId, Tsn};
 
 use crate::association::{Association, State};
 use crate::path::PathId;
@@ -21,6 +21,8 @@ pub(crate) enum Control {
     AbortNoUserData { path: PathId, tsn: u32 },
     /// ERROR: an unrecognised chunk is returned.
     Unrecognized { path: PathId, chunk: Vec<u8> },
+    /// ERROR: DATA came on a stream that does not exist.
+    InvalidStream { path: PathId, stream: StreamId },
 }
 
 impl Control {
@@ -36,7 +38,8 @@ impl Control {
             | Control::ShutdownComplete { path }
             | Control::Abort { path, .. }
             | Control::AbortNoUserData { path, .. }
-            | Control::Unrecognized { path, .. } => *path,
+            | Control::Unrecognized { path, .. }
+            | Control::InvalidStream { path, .. } => *path,
         }
     }
 }
@@ -105,6 +108,7 @@ impl Association {
             Control::Abort { text, .. } => writer.abort(false, [Cause::ProtocolViolation(text.as_bytes())]),
             Control::AbortNoUserData { tsn, .. } => writer.abort(false, [Cause::NoUserData(Tsn::new(*tsn))]),
             Control::Unrecognized { chunk, .. } => writer.error([Cause::UnrecognizedChunk(chunk)]),
+            Control::InvalidStream { stream, .. } => writer.error([Cause::InvalidStream(*stream)]),
         }
     }
 

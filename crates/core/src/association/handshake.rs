@@ -216,6 +216,9 @@ impl Association {
             }
         }
         self.check_start();
+        if std::mem::take(&mut self.shutdown_when_up) {
+            self.begin_shutdown();
+        }
     }
 
     fn waits_for_all(&self) -> bool {
@@ -320,6 +323,21 @@ impl Association {
     /// Whether the association is still being set up from our side.
     pub(crate) fn is_opening(&self) -> bool {
         matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. })
+    }
+
+    /// Whether an INIT-ACK is the next step.
+    pub(crate) fn awaits_init_ack(&self) -> bool {
+        matches!(self.state, State::CookieWait { .. })
+    }
+
+    /// Whether a COOKIE-ACK is the next step.
+    pub(crate) fn awaits_cookie_ack(&self) -> bool {
+        matches!(self.state, State::CookieEchoed { .. })
+    }
+
+    /// Whether a SHUTDOWN-ACK is expected, or may cross with ours.
+    pub(crate) fn awaits_shutdown_ack(&self) -> bool {
+        matches!(self.state, State::ShutdownSent { .. } | State::ShutdownAckSent { .. })
     }
 
     /// Whether only the last step of a shutdown is missing (RFC 9260 section 5.2.4: no restart in that state).

@@ -5,6 +5,7 @@ use crate::association::{Association, State};
 use crate::path::{PathId, PathState, PendingHeartbeat};
 use crate::policy::{Context, Life, Probing, ProofOfLife, StateCause, TurnCause, View};
 use crate::profile::Start;
+use crate::stats::Discard;
 use crate::time::Span;
 
 /// Bytes of the information that a HEARTBEAT carries: a nonce, the path's index, padding.
@@ -61,10 +62,13 @@ impl Association {
     }
 
     /// A HEARTBEAT-ACK: only one that carries the nonce of the pending HEARTBEAT counts.
-    pub(crate) fn handle_heartbeat_ack(&mut self, info: &[u8]) {
-        let Some((nonce, index)) = read_info(info) else { return };
-        let Some(path) = self.paths.get_mut(index).filter(|p| !p.removed) else { return };
-        let Some(pending) = path.pending_heartbeat.filter(|p| p.nonce == nonce) else { return };
+    ///
+    /// # Errors
+    /// [`Discard::Unexpected`] for any other: a late answer, or a guess.
+    pub(crate) fn handle_heartbeat_ack(&mut self, info: &[u8]) -> Result<(), Discard> {
+        let (nonce, index) = read_info(info).ok_or(Discard::Unexpected)?;
+        let path = self.paths.get_mut(index).filter(|p| !p.removed).ok_or(Discard::Unexpected)?;
+        let pending = path.pending_heartbeat.filter(|p| p.nonce == nonce).ok_or(Discard::Unexpected)?;
         path.pending_heartbeat = None;
         path.timers.heartbeat_timeout = None;
         let id = PathId::new(index);
@@ -76,6 +80,7 @@ impl Association {
         self.take_rtt(id, rtt, true);
         self.schedule_heartbeat(id);
         self.path_answered(id, before);
+        Ok(())
     }
 
     /// What an answer opens: the start of data, or a path that is back in service.
@@ -134,7 +139,8 @@ impl Association {
 
     /// Whether data may start (see [`Start`]).
     pub(crate) fn check_start(&mut self) {
-        if self.data_allowed || !matches!(self.state, State::Established | State::ShutdownPending) {
+        let up = matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived);
+        if self.data_allowed || !up {
             return;
         }
         let waiting =

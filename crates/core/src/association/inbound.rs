@@ -1,7 +1,8 @@
 //! DATA that arrives.
 
-use anabranch_wire::{DataView, ForwardTsnView};
+use anabranch_wire::{DataView, ForwardTsnView, StreamId};
 
+use crate::association::control::Control;
 use crate::association::{Association, AssociationEvent, State};
 use crate::error::AbortReason;
 use crate::path::PathId;
@@ -47,12 +48,13 @@ impl Association {
             payload: data.payload(),
         };
         let taken = receiver.take(fragment, &self.profile);
-        self.note_taken(taken, packet)
+        self.note_taken(taken, data.stream(), packet)
     }
 
     fn note_taken(
         &mut self,
         taken: Result<Taken, crate::recv::Violation>,
+        stream: StreamId,
         packet: &mut PacketData,
     ) -> Result<(), Discard> {
         packet.dropped = taken == Ok(Taken::Dropped);
@@ -67,9 +69,9 @@ impl Association {
             }
             Ok(Taken::Dropped) => self.statistics.chunks_dropped += 1,
             Err(crate::recv::Violation::NoSuchStream) => {
-                // RFC 9260 section 6.5 would have the chunk acknowledged and reported; no sender of sense does this.
-                self.send_abort("DATA on a stream that does not exist");
-                self.abort_with(AbortReason::Protocol("DATA on a stream that does not exist"));
+                // RFC 9260 section 6.5: it is acknowledged, reported and dropped.
+                let path = self.control_path(None);
+                self.queue_control(Control::InvalidStream { path, stream });
                 return Err(Discard::Unexpected);
             }
             Err(_) => {

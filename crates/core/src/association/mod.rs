@@ -152,6 +152,8 @@ pub struct Association {
     /// How many of its own cookies the peer has called stale.
     stale_cookies: u32,
     data_allowed: bool,
+    /// The application has asked for a shutdown that must wait until the handshake is over.
+    shutdown_when_up: bool,
     queue: SendQueue,
     outstanding: Outstanding,
     lost: LostList,
@@ -206,6 +208,7 @@ impl Association {
             initiator: seed.initiator,
             stale_cookies: 0,
             data_allowed: false,
+            shutdown_when_up: false,
             outstanding: Outstanding::new(initial_tsn),
             lost: LostList::default(),
             window_in_flight: WindowBytes::ZERO,
@@ -241,7 +244,8 @@ impl Association {
         if options.stream >= self.queue.streams() {
             return Err(SendError::NoSuchStream { stream: options.stream, streams: self.queue.streams() });
         }
-        if !matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. } | State::Established) {
+        let takes = matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. } | State::Established);
+        if !takes || self.shutdown_when_up {
             return Err(SendError::Closing);
         }
         if let Some(free) = self.send_buffer_free()
@@ -357,20 +361,33 @@ impl Association {
     /// Adds a path; it carries data once it has answered a HEARTBEAT.
     ///
     /// # Errors
-    /// [`PathError::TooMany`], [`PathError::Exists`].
+    /// [`PathError::TooMany`], [`PathError::Exists`], [`PathError::Closed`].
     pub fn add_path(&mut self, now: Time, local: IpAddr, remote: IpAddr) -> Result<PathId, PathError> {
         self.clock(now);
-        let id = self.new_path(local, remote, None)?;
-        self.verify_path(id);
+        if self.is_closed() {
+            return Err(PathError::Closed);
+        }
+        let udp_port = match self.encapsulation {
+            Encapsulation::None => None,
+            Encapsulation::Udp { remote_port, .. } => Some(remote_port),
+        };
+        let id = self.new_path(local, remote, udp_port)?;
+        // During the handshake the peer would not answer; its end verifies every path.
+        if !self.is_opening() {
+            self.verify_path(id);
+        }
         Ok(id)
     }
 
     /// Takes a path out of service; what was in flight on it counts as lost.
     ///
     /// # Errors
-    /// [`PathError::Unknown`], [`PathError::Last`] if it is the only one.
+    /// [`PathError::Unknown`], [`PathError::Last`] if it is the only one, [`PathError::Closed`].
     pub fn remove_path(&mut self, now: Time, path: PathId) -> Result<(), PathError> {
         self.clock(now);
+        if self.is_closed() {
+            return Err(PathError::Closed);
+        }
         self.retire_path(path)
     }
 

@@ -32,7 +32,8 @@ impl Association {
         let id = PathId::new(index);
         let mut facts = PathFacts::new(id, largest);
         facts.rto = self.profile.rto_initial;
-        facts.primary = index == 0;
+        // The first path is the primary until it is removed; another one is by then, and stays it.
+        facts.primary = !self.live_paths().any(|live| self.facts[live.index()].primary);
         if index == self.paths.len() {
             self.paths.push(path);
             self.facts.push(facts);

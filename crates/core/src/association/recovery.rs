@@ -180,7 +180,9 @@ impl Association {
                 self.mark_lost(tsn, cause);
             }
         }
-        if !self.facts[id.index()].in_flight.is_zero() && !all {
+        if self.facts[id.index()].in_flight.is_zero() {
+            self.paths[id.index()].timers.t3 = None;
+        } else if !all {
             // What the policy spared is still in flight and needs its timer.
             self.start_t3(id);
         }

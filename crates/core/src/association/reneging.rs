@@ -1,6 +1,7 @@
 //! What becomes of chunks that one SACK covered by a gap block and a later one does not.
 
 use crate::association::Association;
+use crate::policy::{LossCause, TurnCause};
 use crate::profile::Reneging;
 use crate::send::ChunkState;
 
@@ -77,6 +78,11 @@ impl Association {
         self.outstanding.unmark_acked(tsn);
         self.flight_begins(path, bytes);
         self.statistics.reneged += 1;
+        if self.paths[path.index()].removed {
+            // No timer runs for a path that is gone, so nothing may be in flight there.
+            self.mark_lost(tsn, LossCause::Timeout);
+            self.open_turn(TurnCause::PathRestored(path), true);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sending lost chunks again, packet by packet, where the retransmission policy says.
 
-use anabranch_wire::PacketWriter;
+use anabranch_wire::{COMMON_HEADER_LEN, PacketWriter, padded_len};
 
 use crate::association::Association;
 use crate::path::PathId;
@@ -52,10 +52,12 @@ impl Association {
     /// Fills one packet for `path` with lost chunks from `first` on.
     fn resend_packet(&mut self, path: PathId, first: u64, buf: &mut Vec<u8>) -> PathId {
         let header = self.header();
-        buf.resize(self.paths[path.index()].packet_bytes, 0);
+        let bytes = self.outstanding.get(first).map_or(0, |c| c.bytes().get() as usize);
+        // RFC 9260 section 6.9: a chunk that was cut for a larger path is not cut again, its packet is left to IP to fragment.
+        let size = self.paths[path.index()].packet_bytes.max(COMMON_HEADER_LEN + padded_len(bytes));
+        buf.resize(size, 0);
         let mut storage = std::mem::take(buf);
         let mut writer = PacketWriter::new(&mut storage, header).expect("a path's packets hold 512 B and more");
-        let bytes = self.outstanding.get(first).map_or(0, |c| c.bytes().get() as usize);
         self.bundle_control(path, bytes, &mut writer);
         let mut next = Some(first);
         while let Some(tsn) = next {

@@ -59,8 +59,12 @@ impl Association {
         self.statistics.sacks_received += 1;
         let cumulative = sack.cum_tsn().unwrap_near(self.outstanding.cumulative());
         if cumulative < self.outstanding.cumulative() {
-            // Overtaken by a later SACK: nothing in it is news (RFC 9260 section 6.2.1 D i).
+            // Overtaken by a later SACK: nothing in it is news (RFC 9260 section 6.2.1 D i). It is a send opportunity all
+            // the same: SACKs that come back on a slow path may all be late, and the burst limit would otherwise let
+            // that path send only as often as the fast one's arrive. ns-2 does so too.
             self.statistics.sacks_ignored += 1;
+            self.paths.iter_mut().for_each(|path| path.burst_used = 0);
+            self.turn.open_for_new_data(TurnCause::Sack);
             return Ok(());
         }
         if cumulative >= self.outstanding.next_tsn() {
@@ -100,6 +104,7 @@ impl Association {
         self.pop_acked(cumulative);
         self.settle_windows(cumulative, true);
         self.settle_t3();
+        self.note_probe_answer(cumulative);
     }
 
     fn read_blocks(&mut self, cumulative: u64, sack: &WireSack<'_>) {

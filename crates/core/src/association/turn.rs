@@ -35,6 +35,13 @@ impl Turn {
         self.resend_from.is_some() || self.new_data
     }
 
+    /// Opens one in which only new data may leave.
+    pub(crate) fn open_for_new_data(&mut self, cause: TurnCause) {
+        self.announced = false;
+        self.cause = cause;
+        self.new_data = true;
+    }
+
     /// Opens one, or extends the one that is open.
     pub(crate) fn open(&mut self, cause: TurnCause, new_data: bool) {
         self.announced = false;

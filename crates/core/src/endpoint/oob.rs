@@ -19,19 +19,18 @@ impl Endpoint {
         let known = self.by_address(origin, header.source_port);
         let stranger = known.is_none();
         let opening = known.is_some_and(|id| self.associations[&id].is_opening());
+        let dropped = Handled::Discarded(if stranger { Discard::OutOfTheBlue } else { Discard::VerificationTag });
         if packet.chunks().flatten().any(|c| matches!(c.decode(), Ok(Chunk::Abort(_)))) {
-            return Handled::Discarded(Discard::OutOfTheBlue);
+            return dropped;
         }
         match first.decode() {
             // Section 8.5.1 E: so is a SHUTDOWN-ACK from a peer with whom a handshake is under way.
             Ok(Chunk::ShutdownAck) if stranger || opening => self.reflect_shutdown_complete(origin, header),
-            Ok(Chunk::ShutdownComplete { .. } | Chunk::CookieAck | Chunk::InitAck(_)) => {
-                Handled::Discarded(Discard::OutOfTheBlue)
-            }
+            Ok(Chunk::ShutdownComplete { .. } | Chunk::CookieAck | Chunk::InitAck(_)) => dropped,
             Ok(Chunk::Error(error))
                 if error.causes().flatten().any(|c| matches!(c, Cause::StaleCookie { .. })) =>
             {
-                Handled::Discarded(Discard::OutOfTheBlue)
+                dropped
             }
             _ if stranger && header.verification_tag != 0 => {
                 self.send_abort(origin, answer(header, header.verification_tag), true, [])

@@ -223,7 +223,7 @@ impl Endpoint {
             }
             (Some(id), _) => self.cookie_for_existing(id, origin, header, &body, packet),
             (None, Some(by)) => self.report_stale(origin, header, &body, by),
-            (None, None) => self.open_from_cookie(origin, &body, packet),
+            (None, None) => self.open_from_cookie(origin, header, &body, packet),
         }
     }
 
@@ -235,7 +235,17 @@ impl Endpoint {
             .or_else(|| self.by_address(origin, body.peer_port))
     }
 
-    fn open_from_cookie(&mut self, origin: Origin, body: &CookieBody, packet: &PacketView<'_>) -> Handled {
+    fn open_from_cookie(
+        &mut self,
+        origin: Origin,
+        header: Header,
+        body: &CookieBody,
+        packet: &PacketView<'_>,
+    ) -> Handled {
+        if self.by_tag.contains_key(&body.local_tag) {
+            // A late copy of the cookie of an association that is over: it is not to open another one with the same tag.
+            return self.send_abort(origin, answer(header, header.verification_tag), true, []);
+        }
         let Some(config) = self.config.accept.clone() else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };

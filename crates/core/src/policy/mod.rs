@@ -16,7 +16,7 @@ pub use event::{
 };
 pub use slots::{
     AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, Life, LossDetection, LostChunk, Missing,
-    MissingVerdict, PathEstimator, PathFailover, PathSack, Pick, Policies, Probing, RetransmitPath, Route, SackView,
-    Scheduler, Scheme, SendAsk, Slot, WaitFor, Window,
+    MissingVerdict, PathEstimator, PathFailover, PathSack, Pick, Policies, Probing, Randomness, RetransmitPath, Route,
+    SackView, Scheduler, Scheme, SendAsk, Slot, WaitFor, Window,
 };
 pub use view::{AssociationFacts, Estimates, HeadOfLine, PathFacts, RttFacts, View};

@@ -35,6 +35,24 @@ impl std::fmt::Debug for Context<'_> {
     }
 }
 
+/// A source of [`Context`]s of its own, for testing a policy without an endpoint.
+#[derive(Debug)]
+pub struct Randomness {
+    entropy: Entropy,
+}
+
+impl Randomness {
+    /// The source whose numbers this seed fixes.
+    pub fn from_seed(seed: [u8; 32]) -> Self {
+        Randomness { entropy: Entropy::new(seed) }
+    }
+
+    /// A context that draws from it; the next one goes on where this one stopped.
+    pub fn context(&mut self) -> Context<'_> {
+        Context { entropy: &mut self.entropy }
+    }
+}
+
 /// What every slot does: hear events, and perhaps own a deadline.
 pub trait Slot: Send {
     /// Hears an event.

@@ -270,7 +270,6 @@ proptest! {
         let mut reassembly = Reassembly::new(1 << 32, 3);
         let mut base = 1 << 32;
         let mut out = Vec::new();
-        let payload = [0; 3];
         for (at, stream, ssn, flags, action) in steps {
             let tsn = base + at;
             match action {
@@ -283,7 +282,9 @@ proptest! {
                 _ => {
                     let [unordered, beginning, ending] = [flags & 1, flags & 6, flags & 24].map(|bits| bits != 0);
                     let ppid = u32::from(flags >> 7);
-                    let _ = reassembly.push(Fragment { tsn, stream, ssn, ppid, unordered, beginning, ending, payload: &payload });
+                    let payload = &[0; 3];
+                    let fragment = Fragment { tsn, stream, ssn, ppid, unordered, beginning, ending, payload };
+                    let _ = reassembly.push(fragment);
                 }
             }
             prop_assert!(reassembly.readable_bytes() <= reassembly.held_payload_bytes());
@@ -311,7 +312,8 @@ proptest! {
         for (number, stream, ssn, flags) in steps {
             let [unordered, beginning, ending, forward, near] = [1, 2, 4, 8, 16].map(|bit| flags & bit != 0);
             let tsn = if near { initial.saturating_add(number >> 48) } else { number };
-            let _ = reassembly.push(Fragment { tsn, stream, ssn, ppid: 0, unordered, beginning, ending, payload: &[1] });
+            let (ppid, payload) = (0, &[1]);
+            let _ = reassembly.push(Fragment { tsn, stream, ssn, ppid, unordered, beginning, ending, payload });
             if forward {
                 reassembly.forward(tsn);
                 reassembly.skip_ordered(stream, ssn);

@@ -205,6 +205,12 @@ impl Reassembly {
         Ok(())
     }
 
+    /// Counts a fragment as arrived that is good for nothing, so that its neighbours know where they stand.
+    pub(crate) fn ignore(&mut self, fragment: &Fragment<'_>) {
+        let following = if fragment.ending { Following::Begins } else { Following::Either };
+        self.ring.mark(fragment.tsn, Mark::seen(fragment.beginning, following, NONE));
+    }
+
     /// Appends the next message to `out` and forgets it.
     ///
     /// With `allow_partial`, if no whole message can be read, the leading fragments of an unfinished one are handed

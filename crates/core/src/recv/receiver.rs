@@ -58,9 +58,15 @@ impl Receiver {
         if !self.has_room(fragment.payload.len() as u64, next, profile) {
             return Ok(Taken::Dropped);
         }
-        self.reassembly.push(fragment)?;
+        let pushed = self.reassembly.push(fragment);
+        if pushed == Err(Violation::NoSuchStream) {
+            // RFC 9260 section 6.5: it is acknowledged like any other, or it would come again and again.
+            self.reassembly.ignore(&fragment);
+        } else {
+            pushed?;
+        }
         self.tracker.record(tsn);
-        Ok(Taken::New)
+        pushed.map(|()| Taken::New)
     }
 
     /// The next in-order TSN is taken even by a full buffer if it can free something: that is, unless all the buffer holds

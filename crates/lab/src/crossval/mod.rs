@@ -54,6 +54,7 @@ pub fn run_point(point: &Point, seeds: Seeds, threads: Option<usize>, stop: &Ato
         folder: PathBuf::new(),
         pcap: None,
         trace: None,
+        digest: false,
     };
     let mut results: Vec<RunResult> = Vec::new();
     let mut next = 1;

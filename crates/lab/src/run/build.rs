@@ -47,7 +47,9 @@ pub(crate) struct Built {
 pub(crate) fn build(job: &Job) -> Result<Built, RunError> {
     let seeds = Seeds::new(job.seed, 0);
     let mut world = World::new(seeds);
-    world.enable_digest();
+    if job.digest {
+        world.enable_digest();
+    }
     let network = lay(&mut world, &job.scenario, job.conventions.in_service_counts)?;
     let mut flows = Vec::new();
     for index in 0..job.scenario.flows.len() {
@@ -334,7 +336,7 @@ impl Built {
             rwnd_blocked_s: 0.0,
             paths: path_results(job, observer),
             flows,
-            digest: self.world.digest().map(hex).unwrap_or_default(),
+            digest: self.world.digest().map(hex),
         };
         for count in observer.flows.iter().flatten() {
             total.retransmissions += count.retransmissions;

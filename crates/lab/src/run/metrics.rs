@@ -73,8 +73,10 @@ pub struct RunResult {
     pub paths: Vec<PathResult>,
     /// Flows.
     pub flows: Vec<FlowResult>,
-    /// SHA-256 over every packet that was delivered, when and where: two runs with the same one did the same.
-    pub digest: String,
+    /// SHA-256 over every packet that was delivered, when and where, if it was asked for: two runs with the same one did the
+    /// same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
 impl RunResult {

@@ -42,6 +42,8 @@ pub struct Job {
     pub pcap: Option<PathBuf>,
     /// Where to write traces, if anywhere.
     pub trace: Option<PathBuf>,
+    /// Whether to take a digest of everything that happens, at about the cost of the run itself.
+    pub digest: bool,
 }
 
 /// Why a run could not be made.

@@ -237,6 +237,15 @@ fn a_forward_tsn_gives_up_what_lacks_a_skipped_tsn_and_nothing_else() {
 }
 
 #[test]
+fn a_message_that_has_all_skipped_tsns_and_lacks_the_next_one_stays() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(1, 0, 0, "UB", "a"), (2, 0, 0, "U", "b")]);
+    reassembly.forward(FIRST + 2);
+    push(&mut reassembly, &[(3, 0, 0, "UE", "c")]);
+    assert_eq!(read_all(&mut reassembly, false), ["0[abc]"]);
+}
+
+#[test]
 fn the_rest_of_an_abandoned_message_is_not_stored() {
     let mut reassembly = reassembly();
     reassembly.forward(FIRST + 1);

@@ -1,0 +1,281 @@
+//! What `anabranch run` prints for people.
+
+use std::collections::BTreeSet;
+
+use anabranch_core::time::Span;
+use anabranch_lab::run::{FlowResult, Outcome, RunResult};
+use anabranch_lab::scenario::units::format_span;
+use anabranch_lab::scenario::{Scenario, Stop};
+use anabranch_lab::statistics::Summary;
+
+use crate::output::{NO_BREAK, labelled};
+use crate::plan::Plan;
+use crate::run::RunArguments;
+use crate::seeds;
+use crate::table::{Sheet, interval, mean, shares};
+
+/// Failures listed one by one.
+const FAILURES_SHOWN: usize = 20;
+/// Columns for the labels of notes.
+const LABEL: usize = 12;
+
+/// Results of a scheme.
+struct Group<'a> {
+    scheme: &'a str,
+    runs: Vec<&'a RunResult>,
+}
+
+impl Group<'_> {
+    fn goodput(&self) -> Option<Summary> {
+        Summary::of(self.runs.iter().map(|run| run.goodput_kbps))
+    }
+
+    fn mean(&self, figure: impl Fn(&RunResult) -> f64) -> String {
+        mean(self.runs.iter().map(|run| figure(run)))
+    }
+
+    fn shares(&self) -> Vec<f64> {
+        let each: Vec<Vec<f64>> = self.runs.iter().map(|run| run.shares()).collect();
+        let paths = each.first().map_or(0, Vec::len);
+        let mean = |path: usize| each.iter().map(|run| run[path]).sum::<f64>() / each.len() as f64;
+        (0..paths).map(mean).collect()
+    }
+
+    /// Whether all runs did the same, as they do where nothing is left to chance.
+    fn is_deterministic(&self) -> bool {
+        // These differ even then.
+        let alike = |run: &RunResult| {
+            let mut run = RunResult { seed: 0, digest: None, ..run.clone() };
+            run.flows.iter_mut().for_each(|flow| flow.sha256 = None);
+            run
+        };
+        let mut runs = self.runs.iter().map(|run| alike(run));
+        let first = runs.next();
+        runs.all(|run| Some(run) == first)
+    }
+
+    /// What all runs have of a flow.
+    fn flow(&self, index: usize) -> impl Iterator<Item = &FlowResult> + Clone {
+        self.runs.iter().filter_map(move |run| run.flows.get(index))
+    }
+}
+
+fn groups(results: &[RunResult]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for result in results {
+        match groups.last_mut() {
+            Some(group) if group.scheme == result.scheme => group.runs.push(result),
+            _ => groups.push(Group { scheme: &result.scheme, runs: vec![result] }),
+        }
+    }
+    groups
+}
+
+/// The tables and what belongs to them.
+pub(crate) fn report(plan: &Plan, arguments: &RunArguments, outcome: &Outcome) -> String {
+    let groups = groups(&outcome.results);
+    let mut text = String::new();
+    if outcome.skipped > 0 {
+        let done = outcome.results.len();
+        text = format!("interrupted: {done} of {} runs\n\n", done + outcome.skipped);
+    }
+    if groups.is_empty() {
+        return text;
+    }
+    text += &summary_table(&plan.scenario, &groups);
+    text += &flow_table(&plan.scenario, &groups);
+    text.push('\n');
+    text += &notes(plan, arguments, &groups);
+    text += &transfers(&outcome.results);
+    text += &written(arguments, outcome.results.len());
+    text
+}
+
+fn summary_table(scenario: &Scenario, groups: &[Group<'_>]) -> String {
+    let several_paths = scenario.paths.len() > 1;
+    let mut sheet = Sheet::new().text("scheme").figure("n").figure("goodput\nkbit/s");
+    if several_paths {
+        sheet = sheet.figure("share\n%");
+    }
+    for header in
+        ["resent\nchunks", "time-\nouts", "fast\nretr.", "spurious\nresent", "reorder\nKiB", "blocked\ns"]
+    {
+        sheet = sheet.figure(header);
+    }
+    for group in groups {
+        let mut row = vec![group.scheme.to_owned(), group.runs.len().to_string(), interval(group.goodput())];
+        if several_paths {
+            row.push(shares(&group.shares()));
+        }
+        row.push(group.mean(|run| run.retransmissions as f64));
+        row.push(group.mean(|run| run.timeouts as f64));
+        row.push(group.mean(|run| run.fast_retransmits as f64));
+        row.push(group.mean(|run| run.spurious_retransmissions as f64));
+        row.push(group.mean(|run| run.peak_reorder_bytes as f64 / 1024.0));
+        row.push(group.mean(|run| run.rwnd_blocked_s));
+        sheet.row(row);
+    }
+    sheet.print()
+}
+
+/// Flow by flow, if there is more than one or if they are transfers.
+fn flow_table(scenario: &Scenario, groups: &[Group<'_>]) -> String {
+    let several = scenario.flows.len() > 1;
+    let transfers = scenario.flows.iter().any(|flow| flow.kind.ends());
+    if !several && !transfers {
+        return String::new();
+    }
+    let mut sheet = Sheet::new().text("scheme");
+    if several {
+        sheet = sheet.text("flow").figure("goodput\nkbit/s").figure("of all\n%");
+    }
+    if transfers {
+        sheet = sheet.figure("transfer time\ns").figure("finished\nruns");
+    }
+    for group in groups {
+        for index in 0..scenario.flows.len() {
+            let Some(first) = group.flow(index).next() else { continue };
+            let mut row = vec![group.scheme.to_owned()];
+            if several {
+                row.extend(flow_cells(group, index, first));
+            }
+            if transfers {
+                let times = group.flow(index).filter_map(|flow| flow.transfer_s);
+                let finished = times.clone().count();
+                row.push(interval(Summary::of(times)));
+                row.push(match scenario.flows[index].kind.ends() {
+                    true => format!("{finished} of {}", group.runs.len()),
+                    false => "-".to_owned(),
+                });
+            }
+            sheet.row(row);
+        }
+    }
+    format!("\n{}", sheet.print())
+}
+
+fn flow_cells(group: &Group<'_>, index: usize, first: &FlowResult) -> [String; 3] {
+    let name = match first.scheme == group.scheme {
+        true => first.name.clone(),
+        false => format!("{} ({})", first.name, first.scheme),
+    };
+    let goodput = interval(Summary::of(group.flow(index).map(|flow| flow.goodput_kbps)));
+    let part = |run: &&RunResult| run.flows[index].goodput_kbps / run.goodput_kbps.max(f64::MIN_POSITIVE);
+    let parts: f64 = group.runs.iter().map(part).sum();
+    [name, goodput, shares(&[parts / group.runs.len() as f64])]
+}
+
+/// What the figures mean and where they come from.
+fn notes(plan: &Plan, arguments: &RunArguments, groups: &[Group<'_>]) -> String {
+    let goodput = format!("{}; {}", plan.conventions.goodput.definition(), interval_note(groups));
+    let mut text = labelled("scenario", &scenario_note(plan, arguments), LABEL);
+    text += &labelled("goodput", &goodput, LABEL);
+    if plan.scenario.paths.len() > 1 {
+        let names: Vec<&str> = plan.scenario.paths.iter().map(|path| path.name.as_str()).collect();
+        let share = format!("of the packets with data that arrived, over {}", names.join("/"));
+        text += &labelled("share", &share, LABEL);
+    }
+    let resent = "chunks retransmitted; of the spurious ones an earlier copy had arrived";
+    text += &labelled("resent", resent, LABEL);
+    text += &labelled("fast retr.", "SACKs that led to fast retransmissions", LABEL);
+    text += &labelled("reorder", "most user bytes that a receiver held at once", LABEL);
+    text += &labelled("blocked", "time in which only the peer's receive window kept data back", LABEL);
+    text += &labelled("", "All but goodput and transfer time are plain means per run.", LABEL);
+    text
+}
+
+/// Whether and why there are intervals.
+fn interval_note(groups: &[Group<'_>]) -> String {
+    let kinds: [(&str, fn(&Group<'_>, Summary) -> bool); 4] = [
+        ("± is the 95 % confidence interval of the mean", |_, s| s.half_width.is_some()),
+        ("n = 1, no interval", |_, s| s.n == 1),
+        ("deterministic, no interval", |group, s| {
+            s.n > 1 && s.half_width.is_none() && group.is_deterministic()
+        }),
+        ("the same in every run, no interval", |group, s| {
+            s.n > 1 && s.half_width.is_none() && !group.is_deterministic()
+        }),
+    ];
+    let mut parts = Vec::new();
+    for (note, applies) in kinds {
+        let schemes: Vec<&str> = groups
+            .iter()
+            .filter(|group| group.goodput().is_some_and(|summary| applies(group, summary)))
+            .map(|group| group.scheme)
+            .collect();
+        let note = note.replace(' ', NO_BREAK);
+        if schemes.len() == groups.len() {
+            parts.push(note);
+        } else if !schemes.is_empty() {
+            parts.push(format!("{note} ({})", schemes.join(", ")));
+        }
+    }
+    parts.join("; ")
+}
+
+fn scenario_note(plan: &Plan, arguments: &RunArguments) -> String {
+    let run = &plan.scenario.run;
+    let length = match run.stop {
+        Stop::After(duration) => format_span(duration),
+        Stop::Transfer { cap: Some(cap) } => {
+            format!("until the transfers are complete, {} at most", format_span(cap))
+        }
+        Stop::Transfer { cap: None } => "until the transfers are complete".to_owned(),
+    };
+    let mut parts =
+        vec![arguments.scenario.display().to_string(), format!("profile {}", run.profile), length];
+    if run.start + run.warmup > Span::ZERO {
+        parts.push(format!("counted from {} on", format_span(run.start + run.warmup)));
+    }
+    parts.push(seeds::in_words(&plan.scenario));
+    // Each of them stays on one line.
+    parts.iter().map(|part| part.replace(' ', NO_BREAK)).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether what arrived is what was sent.
+fn transfers(results: &[RunResult]) -> String {
+    let ended = |result: &RunResult| result.flows.iter().filter(|flow| flow.intact.is_some()).count();
+    let total: usize = results.iter().map(ended).sum();
+    if total == 0 {
+        return String::new();
+    }
+    let flows = || results.iter().flat_map(|result| &result.flows);
+    let intact = flows().filter(|flow| flow.intact == Some(true)).count();
+    let hashes: BTreeSet<&str> =
+        flows().filter(|flow| flow.intact == Some(true)).filter_map(|flow| flow.sha256.as_deref()).collect();
+    let what = if total == results.len() { "runs" } else { "transfers" };
+    let equal = format!("SHA-256 equal to what was sent in {intact} of {total} {what}");
+    let hash = match (hashes.len(), hashes.first()) {
+        (0, _) => String::new(),
+        (1, Some(hash)) => format!("; {hash}"),
+        _ => "; the made-up content depends on the seed, and --json has its hash for each run".to_owned(),
+    };
+    labelled("received bytes: ", &(equal + &hash), LABEL)
+}
+
+/// Where captures and traces are.
+pub(crate) fn written(arguments: &RunArguments, runs: usize) -> String {
+    let mut text = String::new();
+    if let Some(folder) = &arguments.pcap {
+        let files = folder.join("SCHEME-seedN.pcapng");
+        text += &labelled("captures", &format!("{} ({runs} written)", files.display()), LABEL);
+    }
+    if let Some(folder) = &arguments.trace {
+        let files = folder.join("SCHEME-seedN").join("*.csv");
+        text += &labelled("traces", &format!("{} (of {runs} runs)", files.display()), LABEL);
+    }
+    text
+}
+
+/// The runs in which something went wrong, one on each line.
+pub(crate) fn failures(results: &[RunResult]) -> String {
+    let failed: Vec<String> = results
+        .iter()
+        .filter_map(|run| Some(format!("failed: {}, seed {}: {}\n", run.scheme, run.seed, run.failure()?)))
+        .collect();
+    let mut text: String = failed.iter().take(FAILURES_SHOWN).map(String::as_str).collect();
+    if let Some(more) = failed.len().checked_sub(FAILURES_SHOWN).filter(|more| *more > 0) {
+        text += &format!("and {more} more runs failed\n");
+    }
+    text
+}

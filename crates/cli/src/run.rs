@@ -1,0 +1,178 @@
+//! `anabranch run`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use anabranch_lab::run::{Batch, Outcome, RunResult};
+use anabranch_lab::scenario::Override;
+use anyhow::Context;
+use clap::Args;
+
+use crate::exit::{Status, Stopped};
+use crate::output::{self, Reader};
+use crate::plan::Plan;
+use crate::seeds::Seeds;
+use crate::{interrupt, progress, report};
+
+const EXAMPLES: &str = "\
+Examples:
+  Compare the schemes that the scenario names:
+    anabranch run scenarios/two-path.toml
+  Compare other ones, with twenty seeds each:
+    anabranch run scenarios/two-path.toml --schemes 'sctp,cmt(rtx=rtx-asap)' --seeds 20
+  Change the scenario without editing it:
+    anabranch run scenarios/two-path.toml --set path.path-1.loss=0.02 --set run.duration='10 s'
+  Keep what went over the wire in one run, for Wireshark:
+    anabranch run scenarios/outage.toml --schemes cmt-pf --seeds 1 --pcap captures
+  Work on with the figures of every run:
+    anabranch run scenarios/two-path.toml --json > runs.jsonl";
+
+/// Run a scenario with every scheme and every seed, and compare the schemes.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RunArguments {
+    /// The scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub(crate) scenario: PathBuf,
+
+    /// Schemes to compare in place of those in the file: a list such as `sctp,cmt(trigger=4)`, or `all`
+    #[arg(long, value_name = "LIST")]
+    pub(crate) schemes: Option<String>,
+
+    /// Seeds in place of those in the file: `5` stands for 1 to 5; `3,7,10-12` is a list, and so is `7,`
+    #[arg(long, value_name = "N|LIST")]
+    pub(crate) seeds: Option<Seeds>,
+
+    /// Protocol details to follow in place of the file's `run.profile`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    /// Put another value into the scenario, such as path.path-1.loss=0.02 or run.duration='10 s'; can be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<Override>,
+
+    /// Print one JSON object per run and line instead of the tables
+    #[arg(long)]
+    json: bool,
+
+    /// Add a SHA-256 over everything that happened to each line of JSON; takes about as long again as the runs
+    #[arg(long, requires = "json")]
+    pub(crate) digest: bool,
+
+    /// Write a packet capture (pcapng) of every run into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) pcap: Option<PathBuf>,
+
+    /// Write traces (CSV: path states, packets, decisions, queues) of every run into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// Runs to make at the same time; the results do not depend on it [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+
+    /// Show no progress bar, and print nothing but results and errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Carries the command out.
+pub(crate) fn run(arguments: &RunArguments) -> Result<Status, Stopped> {
+    let mut plan = Plan::make(arguments)?;
+    let bar = progress::bar(plan.jobs.len(), arguments.quiet);
+    let stop = interrupt::watch(&bar);
+    let lines = JsonLines::new(stop);
+    let batch = Batch { jobs: std::mem::take(&mut plan.jobs), threads: arguments.threads.map(usize::from) };
+    let outcome = batch.run_indexed(stop, |index, result| {
+        if arguments.json {
+            bar.suspend(|| lines.add(index, result));
+        }
+        bar.inc(1);
+    });
+    bar.finish_and_clear();
+    let outcome = outcome.map_err(|error| Stopped::from(anyhow::Error::new(error)))?;
+    let reader = if arguments.json {
+        lines.finish()?
+    } else {
+        output::print(&report::report(&plan, arguments, &outcome))?
+    };
+    Ok(end(arguments, &outcome, reader))
+}
+
+/// What there is left to say, and how the command ends.
+fn end(arguments: &RunArguments, outcome: &Outcome, reader: Reader) -> Status {
+    if reader == Reader::Gone {
+        return Status::Success;
+    }
+    let total = outcome.results.len() + outcome.skipped;
+    if arguments.json && !arguments.quiet {
+        eprint!("{}", report::written(arguments, outcome.results.len()));
+        if outcome.skipped > 0 {
+            eprintln!("interrupted: {} of {total} runs", outcome.results.len());
+        }
+    }
+    let failures = report::failures(&outcome.results);
+    eprint!("{failures}");
+    match interrupt::was_pressed() {
+        true => Status::Interrupted,
+        false if failures.is_empty() => Status::Success,
+        false => Status::Failure,
+    }
+}
+
+/// Prints results as lines of JSON in the order of the jobs, each as soon as those before it are there.
+struct JsonLines<'a> {
+    state: Mutex<Waiting>,
+    stop: &'a AtomicBool,
+}
+
+struct Waiting {
+    next: usize,
+    lines: BTreeMap<usize, String>,
+    /// How the last attempt to print went.
+    printed: anyhow::Result<Reader>,
+}
+
+impl<'a> JsonLines<'a> {
+    fn new(stop: &'a AtomicBool) -> Self {
+        let state = Waiting { next: 0, lines: BTreeMap::new(), printed: Ok(Reader::Listening) };
+        JsonLines { state: Mutex::new(state), stop }
+    }
+
+    fn add(&self, index: usize, result: &RunResult) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match serde_json::to_string(result).context("a result cannot be written as JSON") {
+            Ok(line) => drop(state.lines.insert(index, line + "\n")),
+            Err(error) => state.printed = Err(error),
+        }
+        let mut ready = String::new();
+        loop {
+            let next = state.next;
+            let Some(line) = state.lines.remove(&next) else { break };
+            ready += &line;
+            state.next += 1;
+        }
+        state.print(&ready);
+        if !matches!(state.printed, Ok(Reader::Listening)) {
+            self.stop.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Prints what is left behind runs that were not made.
+    fn finish(self) -> anyhow::Result<Reader> {
+        let mut state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let rest: String = std::mem::take(&mut state.lines).into_values().collect();
+        state.print(&rest);
+        state.printed
+    }
+}
+
+impl Waiting {
+    fn print(&mut self, text: &str) {
+        if !text.is_empty() && matches!(self.printed, Ok(Reader::Listening)) {
+            self.printed = output::print(text);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Tables, and how figures stand in them.
+
+use anabranch_lab::statistics::Summary;
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+
+use crate::output::terminal_width;
+
+/// Columns of text and figures under a header.
+pub(crate) struct Sheet {
+    header: Vec<String>,
+    left: Vec<bool>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Sheet {
+    /// A sheet without columns.
+    pub(crate) fn new() -> Self {
+        Sheet { header: Vec::new(), left: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Adds a column of text, aligned on the left.
+    pub(crate) fn text(mut self, header: &str) -> Self {
+        self.header.push(header.to_owned());
+        self.left.push(true);
+        self
+    }
+
+    /// Adds a column of figures, aligned on the right.
+    pub(crate) fn figure(mut self, header: &str) -> Self {
+        self.header.push(header.to_owned());
+        self.left.push(false);
+        self
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.header.len());
+        self.rows.push(cells);
+    }
+
+    /// The table, in the width of the terminal if there is one.
+    pub(crate) fn print(&self) -> String {
+        self.print_in(terminal_width())
+    }
+
+    /// Narrow terminals get narrower gaps, then expressions on several lines, and cells broken anywhere if all else fails.
+    fn print_in(&self, width: Option<usize>) -> String {
+        let layouts = [(2, false), (1, false), (1, true)];
+        let texts = layouts.map(|(gap, fold)| lines(&self.table(gap, fold)));
+        let Some(width) = width else { return texts[0].concat() };
+        let fits = |text: &&Vec<String>| text.iter().all(|line| line.trim_end().chars().count() <= width);
+        if let Some(text) = texts.iter().find(fits) {
+            return text.concat();
+        }
+        let mut table = self.table(1, true);
+        table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        lines(&table).concat()
+    }
+
+    fn table(&self, gap: u16, fold: bool) -> Table {
+        let mut table = Table::new();
+        table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
+        if self.header.iter().any(|header| !header.is_empty()) {
+            table.set_header(&self.header);
+        }
+        for row in &self.rows {
+            table.add_row(row.iter().map(|cell| if fold { folded(cell) } else { cell.clone() }));
+        }
+        let last = self.header.len().saturating_sub(1);
+        for (index, column) in table.column_iter_mut().enumerate() {
+            // The style puts a blank of its own between two columns.
+            column.set_padding((0, if index == last { 0 } else { gap - 1 }));
+            let side = if self.left[index] { CellAlignment::Left } else { CellAlignment::Right };
+            column.set_cell_alignment(side);
+        }
+        table
+    }
+}
+
+fn lines(table: &Table) -> Vec<String> {
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// A scheme expression with each parameter on a line of its own.
+fn folded(cell: &str) -> String {
+    match cell.split_once('(') {
+        Some((name, parameters)) if parameters.contains('=') => {
+            format!("{name}(\n {}", parameters.replace(',', ",\n "))
+        }
+        _ => cell.to_owned(),
+    }
+}
+
+/// A mean with as many digits as it can bear, and its interval if it has one.
+pub(crate) fn interval(summary: Option<Summary>) -> String {
+    let Some(Summary { mean, half_width, .. }) = summary else { return "-".to_owned() };
+    match half_width {
+        Some(half) => format!("{} ± {}", rounded(mean, decimals(mean)), rounded(half, decimals(mean))),
+        None => rounded(mean, decimals(mean)),
+    }
+}
+
+/// The mean of a count or of a time.
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> String {
+    let Some(Summary { n, mean, .. }) = Summary::of(values) else { return "-".to_owned() };
+    let whole = mean == mean.trunc() && (n == 1 || mean == 0.0);
+    rounded(mean, if whole { 0 } else { decimals(mean).min(1) })
+}
+
+/// Parts of a whole in per cent, with a decimal if one of them is small.
+pub(crate) fn shares(parts: &[f64]) -> String {
+    let small = parts.iter().any(|part| *part > 0.0 && (*part < 0.095 || *part > 0.995) && *part < 1.0);
+    let cells: Vec<String> = parts.iter().map(|part| rounded(part * 100.0, usize::from(small))).collect();
+    cells.join("/")
+}
+
+/// Four digits are enough for any mean that has an interval.
+fn decimals(value: f64) -> usize {
+    match value.abs() {
+        large if large >= 1000.0 => 0,
+        medium if medium >= 100.0 => 1,
+        _ => 2,
+    }
+}
+
+fn rounded(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    // Rounding makes zeros of small negative figures, which nobody wants to see signed.
+    if text.trim_start_matches('-').chars().all(|c| "0.".contains(c)) {
+        text.trim_start_matches('-').to_owned()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_the_digits_they_can_bear() {
+        assert_eq!(interval(Summary::of([1.0, 2.0, 3.0])), "2.00 ± 2.48");
+        assert_eq!(interval(Summary::of([9000.0, 9100.0])), "9050 ± 635");
+        assert_eq!(interval(Summary::of([9000.4])), "9000");
+        assert_eq!(interval(None), "-");
+        assert_eq!(mean([3.0, 4.0]), "3.5");
+        assert_eq!(mean([3.0]), "3");
+        assert_eq!(mean([0.0, 0.0]), "0");
+        assert_eq!(mean([3.0, 3.0]), "3.0");
+    }
+
+    #[test]
+    fn shares_get_a_decimal_where_one_is_small() {
+        assert_eq!(shares(&[0.83, 0.17]), "83/17");
+        assert_eq!(shares(&[0.991, 0.009]), "99.1/0.9");
+        assert_eq!(shares(&[1.0, 0.0]), "100/0");
+    }
+
+    #[test]
+    fn a_table_keeps_to_its_width_and_folds_schemes_before_figures() {
+        let mut sheet = Sheet::new().text("scheme").figure("goodput\nkbit/s");
+        sheet.row(vec!["cmt(rtx=rtx-asap,trigger=4)".to_owned(), "9050 ± 635".to_owned()]);
+        for width in [20, 30, 80] {
+            let text = sheet.print_in(Some(width));
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+        }
+        assert!(
+            sheet.print_in(Some(30)).contains("\ncmt(           9050 ± 635\n rtx=rtx-asap,\n trigger=4)\n")
+        );
+        assert!(sheet.print_in(None).contains("cmt(rtx=rtx-asap,trigger=4)  9050 ± 635\n"));
+    }
+}

@@ -1,0 +1,8 @@
+//! The command as its users see it: the real program, its output and its exit status.
+
+mod errors;
+mod run;
+mod schemes;
+#[cfg(unix)]
+mod stopping;
+mod support;

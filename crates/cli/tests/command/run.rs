@@ -1,0 +1,137 @@
+//! What `anabranch run` prints when all goes well.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{anabranch, short_run, workspace};
+
+#[test]
+fn a_table_has_a_row_for_each_scheme_and_says_what_it_counts() {
+    let ended = short_run(&[]).with_status(0);
+    let rows = ended.rows();
+    let names: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!(names, ["sctp", "cmt", "cmt-pf"]);
+    assert!(rows.iter().all(|row| row[1] == "2" && row[3] == "±"), "{rows:?}");
+    for expected in [
+        "user bytes delivered to the application",
+        "95 % confidence interval",
+        "over path-1/path-2",
+        "scenarios/two-path.toml, profile rfc9260, 2 s, seeds 1, 2",
+    ] {
+        assert!(ended.out.contains(expected), "no `{expected}` in:\n{}", ended.out);
+    }
+    assert_eq!(ended.err, "", "no progress where there is no terminal");
+}
+
+#[test]
+fn a_profile_changes_what_goodput_counts() {
+    let ended = short_run(&["--profile", "ns2", "--schemes", "cmt"]).with_status(0);
+    assert!(ended.out.contains("unique DATA chunks") && ended.out.contains("profile ns2"), "{}", ended.out);
+}
+
+#[test]
+fn where_there_is_no_interval_the_reason_is_given() {
+    let ended = short_run(&["--schemes", "cmt", "--seeds", "7,"]).with_status(0);
+    assert!(ended.out.contains("n = 1, no interval") && ended.out.contains("seed 7"), "{}", ended.out);
+    assert!(!ended.out.contains('±'));
+    let arguments = ["--schemes", "cmt", "--set", "path.*.loss=0"];
+    let ended = short_run(&arguments).with_status(0);
+    assert!(ended.out.contains("deterministic, no interval"), "{}", ended.out);
+}
+
+#[test]
+fn json_has_one_object_for_each_run_in_their_order() {
+    let ended = short_run(&["--json", "--schemes", "sctp,cmt", "--seeds", "3,7"]).with_status(0);
+    let runs = ended.json_lines();
+    let order: Vec<_> = runs.iter().map(|run| (run["scheme"].as_str(), run["seed"].as_u64())).collect();
+    let expected = [("sctp", 3), ("sctp", 7), ("cmt", 3), ("cmt", 7)];
+    assert_eq!(order, expected.map(|(scheme, seed)| (Some(scheme), Some(seed))));
+    for run in &runs {
+        for figure in ["goodput_kbps", "duration_s", "retransmissions", "timeouts", "fast_retransmits"] {
+            assert!(run[figure].is_number(), "{figure}: {run}");
+        }
+        let paths = run["paths"].as_array().expect("a list");
+        assert_eq!(paths.iter().filter_map(|path| path["name"].as_str()).count(), 2);
+        let counts = ["data_packets", "bytes", "drops"];
+        assert!(paths.iter().all(|path| counts.iter().all(|count| path[count].is_u64())), "{run}");
+    }
+}
+
+#[test]
+fn neither_threads_nor_time_change_the_results() {
+    let with = |threads| {
+        short_run(&["--json", "--digest", "--schemes", "all", "--threads", threads]).with_status(0).out
+    };
+    let one = with("1");
+    assert!(!one.is_empty());
+    assert_eq!(one, with("2"));
+    assert_eq!(one, with("2"));
+}
+
+#[test]
+fn schemes_seeds_and_settings_make_a_difference() {
+    let ended = short_run(&["--json", "--digest", "--schemes", "sctp,cmt"]).with_status(0);
+    let runs = ended.json_lines();
+    let other =
+        short_run(&["--json", "--schemes", "cmt", "--set", "path.path-1.delay='10 ms'"]).with_status(0);
+    let goodput = |run: &Value| run["goodput_kbps"].as_f64().expect("a number");
+    assert!(goodput(&runs[2]) > 1.1 * goodput(&runs[0]), "{runs:?}");
+    assert!(goodput(&other.json_lines()[0]) > 1.1 * goodput(&runs[2]));
+    assert!(runs[0]["digest"].is_string() && runs[0]["digest"] != runs[1]["digest"]);
+}
+
+#[test]
+fn a_scheme_named_twice_is_run_once() {
+    let ended = short_run(&["--json", "--schemes", "cmt,all,cmt", "--seeds", "1"]).with_status(0);
+    let runs = ended.json_lines();
+    let schemes: Vec<_> = runs.iter().filter_map(|run| run["scheme"].as_str()).collect();
+    assert_eq!(schemes.iter().filter(|scheme| **scheme == "cmt").count(), 1);
+    assert_eq!(schemes[0], "cmt");
+    assert!(schemes.len() > 3);
+}
+
+#[test]
+fn a_file_arrives_as_it_was_sent_and_its_hash_is_printed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("data.bin"), b"anabranch\n".repeat(10_000)).expect("written");
+    let text = fs::read_to_string(workspace().join("scenarios/file.toml")).expect("a scenario");
+    let (before, after) = text.split_once("size = \"8 MB\"").expect("its size");
+    let file = folder.path().join("file.toml");
+    fs::write(&file, format!("{before}path = \"data.bin\"{after}")).expect("written");
+    let ended = anabranch(&["run", file.to_str().expect("a path"), "--seeds", "2"]).with_status(0);
+    assert!(ended.out.contains("SHA-256 equal to what was sent in 6 of 6 runs"), "{}", ended.out);
+    let hash = "58871d42ba691f930c80f775fc66cadcc23e02a51869efb299d61744bce34d04";
+    assert!(ended.out.contains(hash), "{}", ended.out);
+    assert!(ended.out.contains("transfer time") && ended.out.contains("2 of 2"), "{}", ended.out);
+}
+
+#[test]
+fn flows_are_told_apart() {
+    let arguments =
+        ["run", "scenarios/shared-bottleneck.toml", "--set", "run.duration='24 s'", "--seeds", "1"];
+    let ended = anabranch(&arguments).with_status(0);
+    for expected in ["multipath (cmt)", "single-path (sctp)", "cmt+sctp"] {
+        assert!(ended.out.contains(expected), "{}", ended.out);
+    }
+    let ended = anabranch(&[&arguments[..], &["--schemes", "cmt"]].concat()).with_status(2);
+    assert!(ended.err.contains("--schemes: has no effect"), "{}", ended.err);
+}
+
+#[test]
+fn captures_and_traces_are_written_where_it_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (pcap, trace) = (folder.path().join("new/pcap"), folder.path().join("new/trace"));
+    let (pcap, trace) = (pcap.to_str().expect("a path"), trace.to_str().expect("a path"));
+    let arguments = ["--schemes", "cmt(trigger=4)", "--pcap", pcap, "--trace", trace];
+    let ended = short_run(&arguments).with_status(0);
+    assert!(ended.out.contains(pcap) && ended.out.contains(trace), "{}", ended.out);
+    let capture = fs::read(format!("{pcap}/cmt_trigger=4_-seed2.pcapng")).expect("a capture");
+    assert_eq!(capture[..4], [0x0A, 0x0D, 0x0D, 0x0A]);
+    let sheets = fs::read_dir(format!("{trace}/cmt_trigger=4_-seed1")).expect("a folder");
+    assert!(sheets.count() >= 3);
+    let plain = short_run(&["--schemes", "cmt(trigger=4)", "--json"]).with_status(0);
+    let traced = short_run(&[&arguments[..], &["--json", "--quiet"]].concat()).with_status(0);
+    assert_eq!(plain.out, traced.out, "watching changes nothing");
+    assert_eq!(traced.err, "");
+}

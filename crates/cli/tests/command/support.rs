@@ -1,0 +1,59 @@
+//! Starting the program and looking at what it printed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a finished program left.
+pub(crate) struct Ended {
+    pub(crate) status: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// The program, started in the folder of the workspace.
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    command.args(arguments).current_dir(workspace()).stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Runs the program to its end.
+pub(crate) fn anabranch(arguments: &[&str]) -> Ended {
+    let output = command(arguments).output().expect("the program starts");
+    Ended {
+        status: output.status.code(),
+        out: String::from_utf8(output.stdout).expect("text"),
+        err: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+/// `anabranch run` with two short runs for each scheme, and with more arguments, which may say otherwise.
+pub(crate) fn short_run(more: &[&str]) -> Ended {
+    let short = ["--set", "run.seeds=2", "--set", "run.duration='2 s'"];
+    anabranch(&[&["run", "scenarios/two-path.toml"], &short[..], more].concat())
+}
+
+impl Ended {
+    /// Checks the exit status, and shows what was printed if it is another one.
+    #[track_caller]
+    pub(crate) fn with_status(self, status: i32) -> Self {
+        assert_eq!(self.status, Some(status), "\nout:\n{}\nerr:\n{}", self.out, self.err);
+        self
+    }
+
+    /// Every line of standard output as JSON.
+    #[track_caller]
+    pub(crate) fn json_lines(&self) -> Vec<serde_json::Value> {
+        self.out.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+    }
+
+    /// The rows of the first table, cell by cell.
+    pub(crate) fn rows(&self) -> Vec<Vec<&str>> {
+        let body = self.out.lines().skip_while(|line| !line.starts_with('─')).skip(1);
+        body.take_while(|line| !line.is_empty()).map(|line| line.split_whitespace().collect()).collect()
+    }
+}

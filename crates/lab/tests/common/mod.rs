@@ -1,0 +1,31 @@
+//! Jobs from scenario texts.
+
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anabranch_lab::conventions::Conventions;
+use anabranch_lab::run::{Job, RunResult};
+use anabranch_lab::scenario::Scenario;
+
+/// A job for a scenario, a scheme and a seed, with a digest of everything that happens.
+pub(crate) fn job(text: &str, scheme: &str, seed: u64) -> Job {
+    let scenario = Scenario::parse(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let conventions = Conventions::named(&scenario.run.profile).expect("a known profile");
+    Job {
+        scenario: Arc::new(scenario),
+        conventions: Arc::new(conventions),
+        scheme: anabranch_schemes::registry::parse(scheme).expect("a known scheme"),
+        seed,
+        folder: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
+        pcap: None,
+        trace: None,
+        digest: true,
+    }
+}
+
+/// Its result.
+pub(crate) fn run(text: &str, scheme: &str, seed: u64) -> RunResult {
+    job(text, scheme, seed).run().expect("the scenario can be run")
+}

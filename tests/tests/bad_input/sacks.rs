@@ -1,0 +1,154 @@
+//! SACKs that lie.
+
+use anabranch_core::{AbortReason, AssociationEvent, Discard};
+use anabranch_wire::{ChunkType, GapBlock, SackRepr, Tsn};
+
+use crate::rig::craft::{ABORT, packet};
+use crate::{Scene, assert_same, kinds};
+
+/// What an honest SACK would say, but for its blocks.
+fn honest(scene: &Scene) -> SackRepr {
+    let window = scene.wires.nodes[0].only().facts().peer_window_advertised.get();
+    SackRepr { cum_tsn: Tsn::new(scene.tsns().1), a_rwnd: window as u32, flags: 0 }
+}
+
+fn blocks(list: &[(u16, u16)]) -> Vec<GapBlock> {
+    list.iter().map(|&(start, end)| GapBlock { start, end }).collect()
+}
+
+/// The sender's state after one SACK with these blocks and duplicates.
+fn after(list: &[(u16, u16)], duplicates: &[u32]) -> (Scene, String) {
+    let mut scene = Scene::new();
+    let repr = honest(&scene);
+    let duplicates = duplicates.iter().map(|&tsn| Tsn::new(tsn));
+    let bytes = packet(scene.tags[0], |w| w.sack(&repr, blocks(list), duplicates));
+    scene.inject(0, &bytes);
+    let state = scene.state(0);
+    (scene, state)
+}
+
+#[test]
+fn blocks_that_name_nothing_sent_are_as_if_they_were_not_there() {
+    let lies: [&[(u16, u16)]; 9] = [
+        &[(0, 0)],
+        &[(0, 3)],
+        &[(3, 2)],
+        &[(u16::MAX, 1)],
+        &[(4, 4)],
+        &[(2, 4)],
+        &[(2, u16::MAX)],
+        &[(u16::MAX, u16::MAX)],
+        &[(0, u16::MAX), (9, 8), (3, 2), (5, 6), (1, u16::MAX)],
+    ];
+    let (scene, plain) = after(&[], &[]);
+    scene.completes("no blocks");
+    for list in lies {
+        let (scene, state) = after(list, &[]);
+        assert_same(&plain, &state, &format!("{list:?}"));
+        assert!(scene.wires.nodes[0].only().is_established());
+        scene.completes("lying blocks");
+    }
+}
+
+#[test]
+fn blocks_that_overlap_touch_repeat_or_stand_in_any_order_count_as_what_they_cover() {
+    let same: [&[(u16, u16)]; 6] = [
+        &[(2, 2), (3, 3)],
+        &[(3, 3), (2, 2)],
+        &[(2, 3), (2, 3), (2, 3)],
+        &[(2, 3), (3, 3)],
+        &[(2, 2), (2, 3), (0, 9), (3, 3)],
+        &[(2, 3), (4, 5), (60_000, 60_001)],
+    ];
+    let (scene, plain) = after(&[(2, 3)], &[]);
+    scene.completes("one block");
+    for list in same {
+        let (scene, state) = after(list, &[]);
+        assert_same(&plain, &state, &format!("{list:?}"));
+        scene.completes("odd blocks");
+    }
+}
+
+#[test]
+fn as_many_blocks_as_a_chunk_can_hold_count_once() {
+    let many: Vec<_> = std::iter::repeat_n((2, 3), 16_000).collect();
+    let (_, plain) = after(&[(2, 3)], &[]);
+    let (scene, state) = after(&many, &[]);
+    assert_same(&plain, &state, "state");
+    scene.completes("many blocks");
+}
+
+#[test]
+fn duplicates_that_were_never_sent_are_counted_and_do_nothing() {
+    let (_, plain) = after(&[], &[]);
+    let (scene, state) = after(&[], &[0, 1, u32::MAX, 0x8000_0000]);
+    assert_same(&plain, &state, "state");
+    assert_eq!(scene.wires.nodes[0].only().statistics().duplicates_reported, 4);
+    scene.completes("duplicates of nothing");
+}
+
+#[test]
+fn counts_that_do_not_match_the_length_make_the_chunk_malformed() {
+    for (gaps, duplicates, room) in [(u16::MAX, u16::MAX, 0), (u16::MAX, 0, 40), (0, u16::MAX, 40), (1, 1, 4)]
+    {
+        let mut scene = Scene::new();
+        let repr = honest(&scene);
+        let mut value = Vec::new();
+        value.extend(repr.cum_tsn.get().to_be_bytes());
+        value.extend(repr.a_rwnd.to_be_bytes());
+        value.extend(gaps.to_be_bytes());
+        value.extend(duplicates.to_be_bytes());
+        value.resize(value.len() + room, 1);
+        let before = scene.state(0);
+        let bytes = packet(scene.tags[0], |w| w.raw_parts(ChunkType::SACK, 0, &value));
+        scene.inject(0, &bytes);
+        assert_eq!(scene.wires.nodes[0].endpoint.discards().of(Discard::Malformed), 1);
+        assert_same(&before, &scene.state(0), "state");
+        scene.completes("wrong counts");
+    }
+}
+
+#[test]
+fn a_sack_of_the_past_is_ignored() {
+    for behind in [1, 2, 70_000, 0x7FFF_FF00] {
+        let mut scene = Scene::new();
+        let (_, cumulative) = scene.tsns();
+        let repr = SackRepr { cum_tsn: Tsn::new(cumulative.wrapping_sub(behind)), a_rwnd: 7, flags: 0 };
+        let before = scene.state(0);
+        let bytes = packet(scene.tags[0], |w| w.sack(&repr, blocks(&[(1, 3)]), []));
+        scene.inject(0, &bytes);
+        assert_eq!(scene.wires.nodes[0].only().statistics().sacks_ignored, 1);
+        assert_same(&before, &scene.state(0), "state");
+        scene.completes("an old SACK");
+    }
+}
+
+#[test]
+fn a_sack_for_what_was_never_sent_ends_the_association_before_it_changes_anything() {
+    for ahead in [1, 2, 1000, 0x7FFF_FF00] {
+        let mut scene = Scene::new();
+        let (highest, _) = scene.tsns();
+        let buffered = scene.wires.nodes[0].only().buffered_bytes();
+        let repr = SackRepr { cum_tsn: Tsn::new(highest.wrapping_add(ahead)), ..honest(&scene) };
+        let bytes = packet(scene.tags[0], |w| w.sack(&repr, [], []));
+        let mark = scene.wires.log.len();
+        scene.inject(0, &bytes);
+        assert_eq!(kinds(scene.wires.since(mark)), [ABORT]);
+        let node = &scene.wires.nodes[0];
+        assert_eq!(node.endpoint.discards().of(Discard::BadSack), 1);
+        assert_eq!(node.only().buffered_bytes(), buffered, "nothing counts as acknowledged");
+        let ended = |e: &AssociationEvent| matches!(e, AssociationEvent::Aborted(AbortReason::Protocol(_)));
+        assert!(node.events.iter().any(|(_, e)| ended(e)));
+    }
+}
+
+#[test]
+fn a_window_of_any_size_stalls_nothing_for_good() {
+    for a_rwnd in [0, 1, 1000, u32::MAX] {
+        let mut scene = Scene::new();
+        let repr = SackRepr { a_rwnd, ..honest(&scene) };
+        let bytes = packet(scene.tags[0], |w| w.sack(&repr, [], []));
+        scene.inject(0, &bytes);
+        scene.completes("an odd window");
+    }
+}
