@@ -305,6 +305,15 @@ impl Duo {
         timers.chain(self.network.next()).min()
     }
 
+    /// An association that this side gave up before the other knew it to be up has a successor: what was handed to it is gone.
+    fn replace(&mut self, side: Side, id: AssociationId) {
+        let was_up = self.nodes[side.other().index()].was_told(&AssociationEvent::Connected);
+        assert!(!was_up, "{side:?}: a second association was opened");
+        self.nodes[side.index()].adopt(id);
+        self.flows[side.index()] = Flow::new(self.setup.sides[side.index()].first_ssn);
+        self.refused[side.index()] = false;
+    }
+
     fn step(&mut self) {
         self.steps += 1;
         assert!(self.steps < MOST_STEPS, "time does not pass");
@@ -319,10 +328,11 @@ impl Duo {
         while let Some(packet) = self.network.arrival(self.now) {
             self.step();
             let to = packet.from.other();
-            if let Handled::New(_) = self.nodes[to.index()].handle(self.now, &packet) {
-                // What was handed to an association that was given up before this one is gone with it.
-                self.flows[to.index()] = Flow::new(self.setup.sides[to.index()].first_ssn);
-                self.refused[to.index()] = false;
+            let handled = self.nodes[to.index()].handle(self.now, &packet);
+            if let Handled::New(id) = handled
+                && self.nodes[to.index()].id != Some(id)
+            {
+                self.replace(to, id);
             }
             self.settle_side(to);
         }

@@ -80,17 +80,16 @@ impl Node {
     pub fn handle(&mut self, now: Time, packet: &Packet) -> Handled {
         let meta = Meta { local: packet.destination, remote: packet.source, udp_port: None };
         let handled = self.endpoint.handle_datagram(now, &meta, &packet.bytes);
-        if let Handled::New(id) = handled {
-            self.adopt(id);
+        if self.id.is_none() && let Handled::New(id) = handled {
+            self.id = Some(id);
         }
         self.check();
         handled
     }
 
-    /// The peer opened an association: the first one, or one in place of ours that was given up before it was up.
-    fn adopt(&mut self, id: AssociationId) {
-        let stillborn = self.ended.is_some() && !self.was_told(&AssociationEvent::Connected);
-        assert!(self.id.is_none() || stillborn, "{:?}: a second association was opened", self.side);
+    /// Watches an association that the peer opened in place of one that is over.
+    pub fn adopt(&mut self, id: AssociationId) {
+        assert!(self.ended.is_some(), "{:?}: a second association was opened", self.side);
         self.id = Some(id);
         self.ended = None;
         self.told.clear();

@@ -39,3 +39,21 @@ fn nothing_that_can_be_done_breaks_an_association() {
         panic!("{error}");
     }
 }
+#[test]
+fn coverage() {
+    use proptest::strategy::{Strategy, ValueTree};
+    let mut runner = TestRunner::new(config());
+    let mut rows: std::collections::BTreeMap<String, (u64, u64)> = Default::default();
+    for _ in 0..500 {
+        let case = case::any().new_tree(&mut runner).unwrap().current();
+        for s in run::debug_stats(&case) {
+            for line in format!("{s:#?}").lines().filter(|l| l.contains(':')) {
+                let (k, v) = line.split_once(':').unwrap();
+                let v: u64 = v.trim().trim_end_matches(',').parse().unwrap();
+                let e = rows.entry(k.trim().to_owned()).or_default();
+                e.0 += v; e.1 += u64::from(v > 0);
+            }
+        }
+    }
+    for (k, (sum, n)) in rows { println!("{k}: {sum} in {n}"); }
+}

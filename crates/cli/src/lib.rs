@@ -1,5 +1,6 @@
 //! The `anabranch` command as a library, so that other programs can start it inside their own process.
 
+mod crossval;
 mod exit;
 mod interrupt;
 mod output;
@@ -31,12 +32,14 @@ struct Arguments {
 enum Command {
     Run(run::RunArguments),
     Schemes(schemes::SchemesArguments),
+    Crossval(crossval::CrossvalArguments),
 }
 
 const EXAMPLES: &str = "\
 Examples:
   anabranch run scenarios/two-path.toml     compare the schemes that the file names
   anabranch schemes                         see which schemes there are
+  anabranch crossval --quick                compare with ns-2
   anabranch help run                        all options of a command
 
 Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written,
@@ -68,6 +71,7 @@ where
     let ended = match arguments.command {
         Command::Run(run) => run::run(&run),
         Command::Schemes(schemes) => schemes::schemes(&schemes),
+        Command::Crossval(crossval) => crossval::crossval(&crossval),
     };
     ended.unwrap_or_else(|stopped: Stopped| stopped.report())
 }

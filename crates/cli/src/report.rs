@@ -180,37 +180,40 @@ fn notes(plan: &Plan, arguments: &RunArguments, groups: &[Group<'_>]) -> String 
     text += &labelled("fast retr.", "SACKs that led to fast retransmissions", LABEL);
     text += &labelled("reorder", "most user bytes that a receiver held at once", LABEL);
     text += &labelled("blocked", "time in which only the peer's receive window kept data back", LABEL);
-    text += &labelled("", "All but goodput and transfer time are plain means per run.", LABEL);
+    let means = match plan.scenario.flows.len() {
+        1 => "All but goodput and transfer time are plain means per run.",
+        _ => "All but goodput and transfer time are plain means per run, of the sums over all flows.",
+    };
+    text += &labelled("", means, LABEL);
     text
 }
 
-/// Whether and why there are intervals.
+/// Whether a scheme's goodput has an interval, and why it has none.
+fn interval_kind(group: &Group<'_>) -> &'static str {
+    match group.goodput() {
+        Some(Summary { half_width: Some(_), .. }) => "± is the 95 % confidence interval of the mean",
+        Some(Summary { n: 2.., .. }) if group.is_deterministic() => "deterministic, no interval",
+        Some(Summary { n: 2.., .. }) => "the same in every run, no interval",
+        _ => "n = 1, no interval",
+    }
+}
+
+/// What there is to know about the intervals of all schemes.
 fn interval_note(groups: &[Group<'_>]) -> String {
-    let kinds: [(&str, fn(&Group<'_>, Summary) -> bool); 4] = [
-        ("± is the 95 % confidence interval of the mean", |_, s| s.half_width.is_some()),
-        ("n = 1, no interval", |_, s| s.n == 1),
-        ("deterministic, no interval", |group, s| {
-            s.n > 1 && s.half_width.is_none() && group.is_deterministic()
-        }),
-        ("the same in every run, no interval", |group, s| {
-            s.n > 1 && s.half_width.is_none() && !group.is_deterministic()
-        }),
-    ];
-    let mut parts = Vec::new();
-    for (note, applies) in kinds {
-        let schemes: Vec<&str> = groups
-            .iter()
-            .filter(|group| group.goodput().is_some_and(|summary| applies(group, summary)))
-            .map(|group| group.scheme)
-            .collect();
-        let note = note.replace(' ', NO_BREAK);
-        if schemes.len() == groups.len() {
-            parts.push(note);
-        } else if !schemes.is_empty() {
-            parts.push(format!("{note} ({})", schemes.join(", ")));
+    let mut kinds: Vec<(&str, Vec<&str>)> = Vec::new();
+    for group in groups {
+        let kind = interval_kind(group);
+        match kinds.iter_mut().find(|(other, _)| *other == kind) {
+            Some((_, schemes)) => schemes.push(group.scheme),
+            None => kinds.push((kind, vec![group.scheme])),
         }
     }
-    parts.join("; ")
+    let one_for_all = kinds.len() == 1;
+    let notes = kinds.iter().map(|(kind, schemes)| {
+        let kind = kind.replace(' ', NO_BREAK);
+        if one_for_all { kind } else { format!("{kind} ({})", schemes.join(", ")) }
+    });
+    notes.collect::<Vec<_>>().join("; ")
 }
 
 fn scenario_note(plan: &Plan, arguments: &RunArguments) -> String {

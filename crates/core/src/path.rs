@@ -99,6 +99,8 @@ pub(crate) struct Path {
     /// SCTP bytes that fit one packet.
     pub(crate) packet_bytes: usize,
     pub(crate) removed: bool,
+    /// The pair is made up from what the peer listed, and nothing has come on it yet.
+    pub(crate) guessed: bool,
     pub(crate) timers: PathTimers,
     /// The TSN whose first ack will be a round-trip sample (RFC 9260 section 6.3.1 C4: one at a time).
     pub(crate) measuring: Option<u64>,
@@ -126,6 +128,7 @@ impl Path {
             udp_port,
             packet_bytes,
             removed: false,
+            guessed: false,
             timers: PathTimers::default(),
             measuring: None,
             pending_heartbeat: None,

@@ -12,3 +12,8 @@ pub mod loss;
 pub mod registry;
 pub mod retransmit;
 pub mod scheduler;
+
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod testing;

@@ -72,20 +72,20 @@ fn send() -> impl Strategy<Value = Op> {
 /// Steps, the everyday ones more often.
 pub(crate) fn any() -> impl Strategy<Value = Op> {
     prop_oneof![
-        12 => wait().prop_map(|ms| Op::Advance { ms }),
-        1 => wait().prop_map(|ms| Op::Oversleep { ms }),
-        12 => send(),
-        4 => (side(), 1..20_usize).prop_map(|(side, count)| Op::Read { side, count }),
-        2 => (side(), any_bool()).prop_map(|(side, by_hand)| Op::Reading { side, by_hand }),
-        4 => (0..8_usize, any_bool()).prop_map(|(pair, cut)| Op::Cut { pair, cut }),
-        4 => impair(),
-        1 => Just(Op::Heal),
-        2 => (side(), 0..8_usize, 0..8_usize).prop_map(|(side, local, remote)| Op::AddPath { side, local, remote }),
-        2 => (side(), 0..8_usize).prop_map(|(side, path)| Op::RemovePath { side, path }),
+        40 => wait().prop_map(|ms| Op::Advance { ms }),
+        2 => wait().prop_map(|ms| Op::Oversleep { ms }),
+        40 => send(),
+        12 => (side(), 1..20_usize).prop_map(|(side, count)| Op::Read { side, count }),
+        5 => (side(), any_bool()).prop_map(|(side, by_hand)| Op::Reading { side, by_hand }),
+        10 => (0..8_usize, any_bool()).prop_map(|(pair, cut)| Op::Cut { pair, cut }),
+        12 => impair(),
+        3 => Just(Op::Heal),
+        4 => (side(), 0..8_usize, 0..8_usize).prop_map(|(side, local, remote)| Op::AddPath { side, local, remote }),
+        4 => (side(), 0..8_usize).prop_map(|(side, path)| Op::RemovePath { side, path }),
         1 => side().prop_map(|side| Op::Shutdown { side }),
         1 => side().prop_map(|side| Op::Abort { side }),
-        1 => (side(), 0..10_000_u32).prop_map(|(side, ms)| Op::Backwards { side, ms }),
-        1 => side().prop_map(|side| Op::Wake { side }),
+        2 => (side(), 0..10_000_u32).prop_map(|(side, ms)| Op::Backwards { side, ms }),
+        2 => side().prop_map(|side| Op::Wake { side }),
     ]
 }
 

@@ -210,3 +210,10 @@ fn check_discards(duo: &Duo, side: Side) {
         assert_eq!(discards.of(reason), 0, "{side:?} discarded for {reason:?}");
     }
 }
+pub(crate) fn debug_stats(case: &Case) -> [anabranch_core::Statistics; 2] {
+    let mut duo = Duo::new(case.setup());
+    duo.connect();
+    for op in &case.ops { apply(&mut duo, case, op); duo.settle(); }
+    recover(&mut duo, case);
+    [0,1].map(|i| duo.nodes[i].try_association().map(|a| *a.statistics()).unwrap_or_default())
+}

@@ -64,6 +64,7 @@ impl Association {
     pub(crate) fn path_of_origin(&mut self, origin: Origin) -> Option<PathId> {
         if let Some(path) = self.path_of(origin.local, origin.remote) {
             let internals = &mut self.paths[path.index()];
+            internals.guessed = false;
             if origin.udp_port.is_some() && internals.udp_port != origin.udp_port {
                 // RFC 6951 section 5.4: the peer's port is where its latest packet came from.
                 internals.udp_port = origin.udp_port;
@@ -82,15 +83,13 @@ impl Association {
         Some(path)
     }
 
-    /// A path to this remote address that was only guessed and never answered makes room for the one the peer uses.
+    /// A path to this remote address that was only guessed makes room for the one the peer uses. No other one does: two
+    /// that the peer does use would drive each other out with every packet.
     fn replace_guess(&mut self, origin: Origin) {
-        let guess = self
-            .live_paths()
-            .find(|id| {
-                self.paths[id.index()].remote == origin.remote
-                    && self.facts[id.index()].state == PathState::Unconfirmed
-            })
-            .filter(|_| !self.initiator);
+        let guess = self.live_paths().find(|id| {
+            let path = &self.paths[id.index()];
+            path.remote == origin.remote && path.guessed && self.facts[id.index()].state == PathState::Unconfirmed
+        });
         if let Some(id) = guess {
             let _ = self.retire_path(id);
         }

@@ -245,7 +245,9 @@ impl Association {
             let local = if paired { self.local_addresses[index] } else { fallback };
             if !known && local.is_ipv4() == remote.is_ipv4() {
                 // A ninth address is simply not used.
-                let _ = self.new_path(local, remote, udp_port);
+                if let Ok(id) = self.new_path(local, remote, udp_port) {
+                    self.paths[id.index()].guessed = true;
+                }
             }
         }
     }

@@ -83,8 +83,9 @@ impl Association {
             path.lost_in_event = false;
         }
         let mut cut = [false; crate::path::MAX_PATHS];
-        for index in 0..self.lost.len() {
-            let Some(tsn) = self.lost.iter().nth(index) else { break };
+        let mut index = 0;
+        while let Some(tsn) = self.lost.get(index) {
+            index += 1;
             let Some(chunk) = self.outstanding.get(tsn) else { continue };
             let by_reports = chunk.state == ChunkState::Lost(LossCause::FastRetransmit);
             let counts = self.profile.pending_losses_are_cut || by_reports;

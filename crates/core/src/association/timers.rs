@@ -1,6 +1,6 @@
 //! Deadlines, and what happens when they pass.
 
-use crate::association::{Association, State};
+use crate::association::Association;
 use crate::path::PathId;
 use crate::policy::{Event, Reason, StateCause, TurnCause};
 use crate::path::PathState;
@@ -124,15 +124,5 @@ impl Association {
     pub(crate) fn fail_silent_path(&mut self, id: PathId, silent: Span) {
         let reason = Reason::figure("silent for too long", "silence_ms", silent.as_millis_f64());
         self.set_state(id, PathState::Inactive, StateCause::Errors(reason));
-    }
-
-    pub(crate) fn is_shutting_down(&self) -> bool {
-        matches!(
-            self.state,
-            State::ShutdownPending
-                | State::ShutdownSent { .. }
-                | State::ShutdownReceived
-                | State::ShutdownAckSent { .. }
-        )
     }
 }

@@ -41,12 +41,13 @@ impl LostList {
         self.tsns.get(at).copied()
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
-        self.tsns.iter().copied()
+    /// The waiting TSN at this place in the list.
+    pub(crate) fn get(&self, index: usize) -> Option<u64> {
+        self.tsns.get(index).copied()
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.tsns.clear();
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        self.tsns.iter().copied()
     }
 }
 

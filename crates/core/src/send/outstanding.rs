@@ -322,12 +322,6 @@ impl Outstanding {
         let named: usize = (self.base..).take(self.chunks.len()).map(|tsn| self.transmissions_of(tsn).count()).sum();
         assert_eq!(named, self.transmissions.len(), "every transmission belongs to a chunk");
     }
-
-    /// Drops everything.
-    pub(crate) fn clear(&mut self) {
-        let next = self.next_tsn();
-        *self = Outstanding::new(next);
-    }
 }
 
 #[cfg(test)]

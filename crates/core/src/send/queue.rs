@@ -105,12 +105,6 @@ impl SendQueue {
     pub(crate) fn recounted_bytes(&self) -> u64 {
         self.waiting.iter().map(|m| (m.payload.len() - m.cut) as u64).sum()
     }
-
-    /// Drops what has not become chunks.
-    pub(crate) fn clear(&mut self) {
-        self.waiting.clear();
-        self.bytes = 0;
-    }
 }
 
 #[cfg(test)]

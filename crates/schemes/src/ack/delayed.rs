@@ -61,3 +61,95 @@ impl AckPolicy for DelayedAcks {
         u8::try_from(packets).unwrap_or(u8::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::World;
+
+    const DELAY: Span = Span::from_millis(200);
+    const PLAIN: DelayedAcks = DelayedAcks { every: 2, delay: DELAY, for_cmt: false };
+    const CMT: DelayedAcks = DelayedAcks { for_cmt: true, ..PLAIN };
+    /// A packet in order, one after the latest SACK.
+    const ARRIVAL: Arrival = Arrival { packets: 1, gap: false, duplicate: false, immediate: false, first: false };
+
+    fn timing(policy: DelayedAcks, arrival: Arrival) -> AckTiming {
+        let mut policy = policy;
+        policy.timing(&arrival, &World::new(Profile::ns2_multipath(), 2).view()).choice
+    }
+
+    #[test]
+    fn every_second_packet_is_acknowledged_and_the_first_within_the_delay() {
+        for policy in [PLAIN, CMT] {
+            assert_eq!(timing(policy, ARRIVAL), AckTiming::Within(DELAY));
+            assert_eq!(timing(policy, Arrival { packets: 2, ..ARRIVAL }), AckTiming::Now);
+        }
+    }
+
+    #[test]
+    fn a_count_that_has_run_past_the_threshold_still_asks_for_a_sack() {
+        assert_eq!(timing(CMT, Arrival { packets: 3, ..ARRIVAL }), AckTiming::Now);
+    }
+
+    #[test]
+    fn packets_per_sack_and_delay_are_the_policys_own() {
+        let policy = DelayedAcks { every: 4, delay: Span::from_millis(50), for_cmt: false };
+        let within = AckTiming::Within(Span::from_millis(50));
+        let decided = [1, 2, 3, 4].map(|packets| timing(policy, Arrival { packets, ..ARRIVAL }));
+        assert_eq!(decided, [within, within, within, AckTiming::Now]);
+        assert_eq!(timing(DelayedAcks { every: 1, ..PLAIN }, ARRIVAL), AckTiming::Now);
+    }
+
+    #[test]
+    fn a_gap_hurries_the_sack_unless_delayed_acks_are_cmts() {
+        let gap = Arrival { gap: true, ..ARRIVAL };
+        assert_eq!(timing(PLAIN, gap), AckTiming::Now);
+        assert_eq!(timing(CMT, gap), AckTiming::Within(DELAY));
+        assert_eq!(timing(CMT, Arrival { packets: 2, ..gap }), AckTiming::Now);
+    }
+
+    #[test]
+    fn a_duplicate_the_first_data_and_the_i_bit_hurry_the_sack_in_both() {
+        for policy in [PLAIN, CMT] {
+            assert_eq!(timing(policy, Arrival { duplicate: true, ..ARRIVAL }), AckTiming::Now);
+            assert_eq!(timing(policy, Arrival { first: true, ..ARRIVAL }), AckTiming::Now);
+            assert_eq!(timing(policy, Arrival { immediate: true, ..ARRIVAL }), AckTiming::Now);
+        }
+    }
+
+    #[test]
+    fn the_reason_names_what_hurried_the_sack() {
+        let world = World::new(Profile::rfc9260(), 1);
+        let cases = [
+            (Arrival { immediate: true, ..ARRIVAL }, "the sender asked for it"),
+            (Arrival { duplicate: true, ..ARRIVAL }, "a duplicate arrived"),
+            (Arrival { first: true, ..ARRIVAL }, "the first DATA"),
+            (Arrival { gap: true, ..ARRIVAL }, "a TSN is missing"),
+            (Arrival { packets: 2, ..ARRIVAL }, "enough packets"),
+            (ARRIVAL, "delayed"),
+        ];
+        for (arrival, rule) in cases {
+            let mut policy = PLAIN;
+            assert_eq!(policy.timing(&arrival, &world.view()).reason, Reason::rule(rule));
+        }
+    }
+
+    #[test]
+    fn flags_count_the_packets_that_a_sack_answers_only_with_cmts_delayed_acks() {
+        let profile = Profile::ns2_multipath();
+        assert_eq!([0, 1, 2, 7].map(|n| CMT.flags(n, false, &profile)), [0, 1, 2, 7]);
+        assert_eq!([0, 1, 2, 7].map(|n| PLAIN.flags(n, false, &profile)), [0; 4]);
+    }
+
+    #[test]
+    fn a_count_beyond_the_flags_byte_is_its_largest_value() {
+        assert_eq!([255, 256, u32::MAX].map(|n| CMT.flags(n, false, &Profile::rfc9260())), [255; 3]);
+    }
+
+    #[test]
+    fn the_timers_sack_counts_zero_packets_in_ns2_and_its_own_in_the_standard() {
+        assert_eq!(CMT.flags(1, true, &Profile::ns2_multipath()), 0);
+        assert_eq!(CMT.flags(1, true, &Profile::rfc9260_multipath()), 1);
+        assert_eq!(PLAIN.flags(1, true, &Profile::rfc9260()), 0);
+    }
+}

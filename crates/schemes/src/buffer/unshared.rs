@@ -22,3 +22,18 @@ impl BufferSharing for Unshared {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{M, World, bytes, path};
+    use anabranch_core::profile::Profile;
+
+    #[test]
+    fn every_path_may_use_all_of_the_buffers() {
+        let mut world = World::new(Profile::ns2_multipath(), 2);
+        world.paths[1].in_flight = bytes(1_000_000);
+        world.association.send_buffer_free = Some(0);
+        assert!((0..2).all(|index| Unshared.admits(path(index), bytes(M), &world.view())));
+    }
+}

@@ -39,3 +39,93 @@ impl PathEstimator for MeasuredLossRate {
         Estimates { loss_rate: self.rates[path.index()] }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{M, World, bytes, path};
+    use anabranch_core::policy::{AckedTransmission, LossCause};
+    use anabranch_core::profile::Profile;
+
+    fn lost(index: usize) -> Event<'static> {
+        Event::Lost { path: path(index), tsn: 5, bytes: bytes(M), cause: LossCause::FastRetransmit }
+    }
+
+    fn acked(index: usize) -> AckedTransmission {
+        AckedTransmission {
+            path: path(index),
+            tsn: 5,
+            bytes: bytes(M),
+            sent_at: Time::ZERO,
+            delivered_before: bytes(0),
+            delivered_before_at: Time::ZERO,
+            sent_once: true,
+            cumulative: true,
+        }
+    }
+
+    /// A world in which path 0 has lost 2 of the 8 chunks it sent.
+    fn two_of_eight() -> World {
+        let mut world = World::new(Profile::ns2_multipath(), 2);
+        world.paths[0].sent = bytes(8 * M);
+        world.paths[0].lost = bytes(2 * M);
+        world
+    }
+
+    #[test]
+    fn nothing_is_known_of_a_path_before_an_ack_or_a_loss() {
+        let mut world = two_of_eight();
+        let mut estimator = MeasuredLossRate::default();
+        world.begin_turn(&mut estimator);
+        assert_eq!(estimator.estimates(path(0)).loss_rate, None);
+    }
+
+    #[test]
+    fn the_rate_is_bytes_lost_over_bytes_sent() {
+        let mut world = two_of_eight();
+        let mut estimator = MeasuredLossRate::default();
+        world.tell(&mut estimator, &lost(0));
+        assert_eq!(estimator.estimates(path(0)).loss_rate, Some(0.25));
+        assert_eq!(estimator.estimates(path(1)).loss_rate, None);
+    }
+
+    #[test]
+    fn acks_bring_the_rate_down_as_more_is_sent() {
+        let mut world = two_of_eight();
+        let mut estimator = MeasuredLossRate::default();
+        world.tell(&mut estimator, &lost(0));
+        world.paths[0].sent = bytes(16 * M);
+        assert_eq!(estimator.estimates(path(0)).loss_rate, Some(0.25));
+        world.tell(&mut estimator, &Event::Acked(&acked(0)));
+        assert_eq!(estimator.estimates(path(0)).loss_rate, Some(0.125));
+    }
+
+    #[test]
+    fn a_path_that_delivers_all_has_rate_zero() {
+        let mut world = two_of_eight();
+        let mut estimator = MeasuredLossRate::default();
+        world.paths[1].sent = bytes(M);
+        world.tell(&mut estimator, &Event::Acked(&acked(1)));
+        assert_eq!(estimator.estimates(path(1)).loss_rate, Some(0.0));
+    }
+
+    #[test]
+    fn a_path_that_sent_nothing_has_no_rate() {
+        let mut world = World::new(Profile::ns2_multipath(), 1);
+        let mut estimator = MeasuredLossRate::default();
+        world.tell(&mut estimator, &lost(0));
+        assert_eq!(estimator.estimates(path(0)).loss_rate, None);
+    }
+
+    #[test]
+    fn a_new_path_under_an_old_id_begins_without_a_rate() {
+        let mut world = two_of_eight();
+        world.paths[1] = anabranch_core::policy::PathFacts { id: path(1), ..world.paths[0] };
+        let mut estimator = MeasuredLossRate::default();
+        world.tell(&mut estimator, &lost(0));
+        world.tell(&mut estimator, &lost(1));
+        world.tell(&mut estimator, &Event::PathAdded(path(0)));
+        assert_eq!(estimator.estimates(path(0)).loss_rate, None);
+        assert_eq!(estimator.estimates(path(1)).loss_rate, Some(0.25));
+    }
+}

@@ -38,3 +38,73 @@ impl PathFailover for Plain {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, path};
+    use anabranch_core::profile::Profile;
+
+    /// The state after the error that made the counter `errors`.
+    fn after(errors: u32, state: PathState) -> PathState {
+        let mut world = World::new(Profile::rfc9260(), 1);
+        world.paths[0].state = state;
+        world.paths[0].error_count = errors;
+        let by_t3 = Plain.on_error(path(0), false, &world.view());
+        assert_eq!(by_t3.reason.value, f64::from(errors));
+        assert_eq!(Plain.on_error(path(0), true, &world.view()), by_t3, "a HEARTBEAT counts like T3");
+        by_t3.choice
+    }
+
+    #[test]
+    fn the_sixth_error_in_a_row_makes_a_path_inactive() {
+        // Path.Max.Retrans is 5.
+        assert_eq!([1, 2, 5].map(|errors| after(errors, PathState::Active)), [PathState::Active; 3]);
+        assert_eq!([6, 7].map(|errors| after(errors, PathState::Active)), [PathState::Inactive; 2]);
+    }
+
+    #[test]
+    fn an_unconfirmed_path_stays_so_until_it_fails() {
+        assert_eq!(after(5, PathState::Unconfirmed), PathState::Unconfirmed);
+        assert_eq!(after(6, PathState::Unconfirmed), PathState::Inactive);
+    }
+
+    #[test]
+    fn the_limit_is_the_profiles() {
+        let mut world = World::new(Profile { path_max_retrans: 0, ..Profile::rfc9260() }, 1);
+        world.paths[0].error_count = 1;
+        assert_eq!(Plain.on_error(path(0), false, &world.view()).choice, PathState::Inactive);
+    }
+
+    #[test]
+    fn any_proof_brings_a_path_back_and_clears_its_errors() {
+        let world = World::new(Profile::rfc9260(), 1);
+        let alive = Life { state: PathState::Active, clears_errors: true };
+        for proof in [ProofOfLife::Unambiguous, ProofOfLife::Ambiguous, ProofOfLife::Heartbeat] {
+            assert_eq!(Plain.on_proof(path(0), proof, &world.view()), alive);
+        }
+    }
+
+    #[test]
+    fn a_path_in_good_health_is_probed_when_idle_and_any_other_at_every_rto() {
+        let mut world = World::new(Profile::rfc9260(), 1);
+        let mut probing = |state, error_count| {
+            world.paths[0].state = state;
+            world.paths[0].error_count = error_count;
+            Plain.probing(path(0), &world.view())
+        };
+        assert_eq!(probing(PathState::Active, 0), Probing::WhenIdle);
+        assert_eq!(probing(PathState::Active, 1), Probing::EveryRto);
+        for state in [PathState::Unconfirmed, PathState::PotentiallyFailed, PathState::Inactive] {
+            assert_eq!(probing(state, 0), Probing::EveryRto);
+        }
+    }
+
+    #[test]
+    fn nothing_is_promoted() {
+        let mut world = World::new(Profile::rfc9260(), 2);
+        world.paths[0].state = PathState::PotentiallyFailed;
+        world.paths[1].state = PathState::Inactive;
+        assert_eq!(world.with(|view, context| Plain.promote(view, context)), None);
+    }
+}

@@ -63,3 +63,141 @@ impl PathFailover for PotentiallyFailed {
         Some(Decision::new(id, Reason::figure("fewest errors of the potentially failed", "errors", f64::from(errors))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, path};
+    use anabranch_core::profile::Profile;
+
+    use PathState::{Active, Inactive, PotentiallyFailed as Failing, Unconfirmed};
+
+    /// The state after the error that made the counter `errors`.
+    fn after(profile: Profile, errors: u32, state: PathState) -> PathState {
+        let mut world = World::new(profile, 1);
+        world.paths[0].state = state;
+        world.paths[0].error_count = errors;
+        let by_t3 = PotentiallyFailed.on_error(path(0), false, &world.view());
+        assert_eq!(by_t3.reason.value, f64::from(errors));
+        assert_eq!(PotentiallyFailed.on_error(path(0), true, &world.view()), by_t3, "a HEARTBEAT counts like T3");
+        by_t3.choice
+    }
+
+    fn ns2() -> Profile {
+        Profile::ns2_multipath()
+    }
+
+    fn rfc() -> Profile {
+        Profile::rfc9260_multipath()
+    }
+
+    /// Paths that are all potentially failed, each with its errors and the second since when.
+    fn all_failing(paths: &[(u32, u64)]) -> World {
+        let mut world = World::new(ns2(), paths.len());
+        for (facts, &(errors, since)) in world.paths.iter_mut().zip(paths) {
+            facts.state = Failing;
+            facts.error_count = errors;
+            facts.potentially_failed_since = Some(Time::from_nanos(since * 1_000_000_000));
+        }
+        world
+    }
+
+    fn promoted(world: &mut World) -> Option<PathId> {
+        world.with(|view, context| PotentiallyFailed.promote(view, context)).map(|decision| decision.choice)
+    }
+
+    #[test]
+    fn the_first_error_makes_a_path_potentially_failed_and_the_sixth_inactive() {
+        for profile in [ns2(), rfc()] {
+            assert_eq!(after(profile.clone(), 1, Active), Failing);
+            assert_eq!([2, 5].map(|errors| after(profile.clone(), errors, Failing)), [Failing; 2]);
+            assert_eq!(after(profile.clone(), 6, Failing), Inactive);
+            assert_eq!(after(profile, 7, Inactive), Inactive);
+        }
+    }
+
+    #[test]
+    fn a_promoted_path_that_fails_again_stays_active_in_ns2_and_not_in_the_standard() {
+        assert_eq!([2, 3, 4, 5].map(|errors| after(ns2(), errors, Active)), [Active; 4]);
+        assert_eq!([2, 3, 4, 5].map(|errors| after(rfc(), errors, Active)), [Failing; 4]);
+        assert_eq!([ns2(), rfc()].map(|profile| after(profile, 6, Active)), [Inactive; 2]);
+    }
+
+    #[test]
+    fn an_unconfirmed_path_does_not_become_potentially_failed() {
+        for profile in [ns2(), rfc()] {
+            assert_eq!(after(profile.clone(), 1, Unconfirmed), Unconfirmed);
+            assert_eq!(after(profile, 6, Unconfirmed), Inactive);
+        }
+    }
+
+    #[test]
+    fn an_error_beyond_the_limit_goes_before_the_first_error() {
+        assert_eq!(after(Profile { path_max_retrans: 0, ..ns2() }, 1, Active), Inactive);
+    }
+
+    #[test]
+    fn an_unambiguous_ack_and_a_heartbeat_ack_revive_a_path_and_clear_its_errors() {
+        let mut world = World::new(ns2(), 1);
+        let alive = Life { state: Active, clears_errors: true };
+        for state in [Failing, Inactive] {
+            world.paths[0].state = state;
+            for proof in [ProofOfLife::Unambiguous, ProofOfLife::Heartbeat] {
+                assert_eq!(PotentiallyFailed.on_proof(path(0), proof, &world.view()), alive);
+            }
+        }
+    }
+
+    #[test]
+    fn an_ack_of_a_chunk_that_was_sent_twice_proves_nothing() {
+        let mut world = World::new(ns2(), 1);
+        for state in [Active, Failing, Inactive] {
+            world.paths[0].state = state;
+            let life = PotentiallyFailed.on_proof(path(0), ProofOfLife::Ambiguous, &world.view());
+            assert_eq!(life, Life { state, clears_errors: false });
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_not_in_good_health_is_probed_at_every_rto() {
+        let mut world = World::new(ns2(), 1);
+        assert_eq!(PotentiallyFailed.probing(path(0), &world.view()), Probing::WhenIdle);
+        world.paths[0].state = Failing;
+        world.paths[0].error_count = 1;
+        assert_eq!(PotentiallyFailed.probing(path(0), &world.view()), Probing::EveryRto);
+        world.paths[0].state = Active;
+        assert_eq!(PotentiallyFailed.probing(path(0), &world.view()), Probing::EveryRto, "promoted");
+    }
+
+    #[test]
+    fn the_path_with_fewest_errors_is_promoted_whenever_it_failed() {
+        let mut world = all_failing(&[(3, 9), (1, 2), (2, 7)]);
+        let decision = world.with(|view, context| PotentiallyFailed.promote(view, context)).expect("one is left");
+        assert_eq!(decision.choice, path(1));
+        assert_eq!((decision.reason.figure, decision.reason.value), ("errors", 1.0));
+        assert_eq!(promoted(&mut all_failing(&[(1, 2), (3, 9), (2, 7)])), Some(path(0)));
+    }
+
+    #[test]
+    fn of_equally_many_errors_the_latest_failure_is_promoted() {
+        assert_eq!(promoted(&mut all_failing(&[(2, 4), (2, 6), (2, 5)])), Some(path(1)));
+        assert_eq!(promoted(&mut all_failing(&[(2, 6), (2, 4), (3, 8)])), Some(path(0)));
+    }
+
+    #[test]
+    fn what_is_equal_in_both_is_decided_by_coin() {
+        let counts = all_failing(&[(2, 4), (2, 4)]).tally(|world| promoted(world).expect("one is left"));
+        assert!(counts.iter().all(|count| (75..=125).contains(count)), "{counts:?} of 200");
+    }
+
+    #[test]
+    fn only_potentially_failed_paths_are_candidates() {
+        let mut world = all_failing(&[(5, 1), (4, 2), (3, 3), (2, 4)]);
+        world.paths[2].state = Inactive;
+        world.paths[3].state = Unconfirmed;
+        assert_eq!(promoted(&mut world), Some(path(1)));
+        world.paths[0].state = Inactive;
+        world.paths[1].state = Inactive;
+        assert_eq!(promoted(&mut world), None);
+    }
+}

@@ -75,3 +75,232 @@ impl LossDetection for MissingReports {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, path};
+    use anabranch_core::profile::Profile;
+
+    const PLAIN: MissingReports = MissingReports { trigger: 3, split: false, delayed_acks: false };
+    const SFR: MissingReports = MissingReports { split: true, ..PLAIN };
+    const DAC: MissingReports = MissingReports { delayed_acks: true, ..SFR };
+    /// A path on which a SACK newly acked nothing.
+    const NOTHING: PathSack =
+        PathSack { new_gap_ack: false, new_cumulative_ack: false, lowest_newly_acked: None, highest_gap_acked: None };
+
+    /// A hole at `tsn` whose latest transmission left on `index`.
+    fn hole(tsn: u64, index: usize) -> Missing {
+        Missing { tsn, path: path(index), sent_at: Time::ZERO, transmissions: 1, reports: 0, recovered_before: false }
+    }
+
+    /// A path on which gap blocks newly acked TSNs from `lowest` to `highest`.
+    fn gap(lowest: u64, highest: u64) -> PathSack {
+        PathSack {
+            new_gap_ack: true,
+            lowest_newly_acked: Some(lowest),
+            highest_gap_acked: Some(highest),
+            ..NOTHING
+        }
+    }
+
+    /// A path on which the cumulative TSN newly acked `tsn`, and nothing else.
+    fn cumulative(tsn: u64) -> PathSack {
+        PathSack { new_cumulative_ack: true, lowest_newly_acked: Some(tsn), ..NOTHING }
+    }
+
+    /// A SACK with cumulative TSN 100 that answers two packets.
+    fn sack(paths: &[PathSack]) -> SackView<'_> {
+        let highest = paths.iter().filter_map(|p| p.highest_gap_acked).max().unwrap_or(100);
+        SackView { paths, cumulative: 100, highest_newly_acked: highest, new_cumulative: false, flags: 2 }
+    }
+
+    fn verdict(policy: MissingReports, chunk: Missing, sack: &SackView<'_>, world: &World) -> MissingVerdict {
+        let mut policy = policy;
+        policy.missing(&chunk, sack, &world.view())
+    }
+
+    fn reports(policy: MissingReports, chunk: Missing, sack: &SackView<'_>, profile: Profile) -> u32 {
+        verdict(policy, chunk, sack, &World::new(profile, 2)).reports
+    }
+
+    fn ns2() -> Profile {
+        Profile::ns2_multipath()
+    }
+
+    fn rfc() -> Profile {
+        Profile::rfc9260_multipath()
+    }
+
+    #[test]
+    fn without_split_only_holes_below_the_highest_tsn_newly_acked_are_reported() {
+        // TSN 106 was acked by an earlier SACK already; this one newly acked 104 only.
+        let paths = [gap(104, 104), NOTHING];
+        for profile in [Profile::rfc9260(), rfc(), Profile::ns2(), ns2()] {
+            let seen = [101, 103, 105].map(|tsn| reports(PLAIN, hole(tsn, 0), &sack(&paths), profile.clone()));
+            assert_eq!(seen, [1, 1, 0]);
+        }
+    }
+
+    #[test]
+    fn without_split_an_ack_on_another_path_reports_a_hole() {
+        assert_eq!(reports(PLAIN, hole(101, 1), &sack(&[gap(103, 103), NOTHING]), ns2()), 1);
+    }
+
+    #[test]
+    fn without_split_the_highest_tsn_newly_acked_is_itself_no_hole_below() {
+        assert_eq!(reports(PLAIN, hole(104, 1), &sack(&[gap(104, 104), NOTHING]), ns2()), 0);
+    }
+
+    #[test]
+    fn in_recovery_every_hole_counts_when_the_cumulative_tsn_advances() {
+        let paths = [cumulative(100)];
+        let advance = SackView { new_cumulative: true, ..sack(&paths) };
+        let count = |profile: Profile, recovering: bool, sack: &SackView<'_>| {
+            let mut world = World::new(profile, 1);
+            world.paths[0].recovery_point = recovering.then_some(110);
+            verdict(PLAIN, hole(105, 0), sack, &world).reports
+        };
+        // RFC 9260 section 7.2.4 and ns-2's base agent; ns-2's CMT agent has the rule commented out.
+        assert_eq!([Profile::rfc9260(), Profile::ns2()].map(|p| count(p, true, &advance)), [1, 1]);
+        assert_eq!([rfc(), ns2()].map(|p| count(p, true, &advance)), [0, 0]);
+        assert_eq!(count(Profile::rfc9260(), false, &advance), 0, "outside recovery");
+        assert_eq!(count(Profile::rfc9260(), true, &sack(&paths)), 0, "without a new cumulative TSN");
+    }
+
+    #[test]
+    fn a_split_path_is_reported_by_acks_of_its_own_alone() {
+        let other = [NOTHING, gap(103, 110)];
+        let own = [gap(103, 103), NOTHING];
+        for profile in [rfc(), ns2()] {
+            assert_eq!(reports(SFR, hole(101, 0), &sack(&other), profile.clone()), 0);
+            assert_eq!(reports(SFR, hole(101, 0), &sack(&own), profile), 1);
+        }
+    }
+
+    #[test]
+    fn a_split_paths_holes_lie_below_its_own_highest_ack() {
+        let paths = [gap(103, 103), gap(108, 108)];
+        let seen = [(101, 0), (103, 0), (105, 0), (105, 1), (109, 1)];
+        let seen = seen.map(|(tsn, index)| reports(SFR, hole(tsn, index), &sack(&paths), ns2()));
+        assert_eq!(seen, [1, 0, 0, 1, 0]);
+    }
+
+    #[test]
+    fn a_cumulative_ack_alone_reports_nothing_on_a_split_path() {
+        // Every hole lies above the cumulative TSN.
+        for profile in [rfc(), ns2()] {
+            assert_eq!(reports(SFR, hole(101, 0), &sack(&[cumulative(100), gap(105, 105)]), profile), 0);
+        }
+    }
+
+    #[test]
+    fn split_has_no_rule_of_its_own_for_recovery() {
+        let mut world = World::new(Profile::rfc9260(), 1);
+        world.paths[0].recovery_point = Some(110);
+        let paths = [cumulative(100)];
+        let advance = SackView { new_cumulative: true, ..sack(&paths) };
+        assert_eq!(verdict(SFR, hole(105, 0), &advance, &world).reports, 0);
+    }
+
+    #[test]
+    fn a_delayed_sack_for_one_path_stands_for_all_packets_it_answers() {
+        let paths = [gap(103, 104), NOTHING];
+        for profile in [rfc(), ns2()] {
+            let count = |flags| {
+                reports(DAC, hole(101, 0), &SackView { flags, ..sack(&paths) }, profile.clone())
+            };
+            assert_eq!([1, 2, 3, 255].map(count), [1, 2, 3, 255]);
+            assert_eq!(reports(SFR, hole(101, 0), &sack(&paths), profile.clone()), 1, "without the rule");
+        }
+    }
+
+    #[test]
+    fn a_mixed_sack_counts_once() {
+        for profile in [rfc(), ns2()] {
+            assert_eq!(reports(DAC, hole(101, 0), &sack(&[gap(103, 103), gap(104, 104)]), profile), 1);
+        }
+    }
+
+    #[test]
+    fn acks_on_both_sides_of_a_hole_count_once() {
+        let around = [gap(101, 104), NOTHING];
+        assert_eq!(reports(DAC, hole(102, 0), &sack(&around), ns2()), 1);
+        // The one below may be the cumulative ack's.
+        let below = [PathSack { lowest_newly_acked: Some(99), new_cumulative_ack: true, ..gap(104, 104) }, NOTHING];
+        assert_eq!(reports(DAC, hole(102, 0), &sack(&below), ns2()), 1);
+        // Both above the hole: the SACK's two packets both followed it.
+        assert_eq!(reports(DAC, hole(100, 0), &sack(&around), ns2()), 2);
+    }
+
+    #[test]
+    fn a_cumulative_ack_on_another_path_makes_a_sack_mixed_in_the_standard_and_not_in_ns2() {
+        let paths = [gap(103, 104), cumulative(100)];
+        assert_eq!(reports(DAC, hole(101, 0), &sack(&paths), rfc()), 1);
+        assert_eq!(reports(DAC, hole(101, 0), &sack(&paths), ns2()), 2);
+    }
+
+    #[test]
+    fn a_sack_whose_flags_are_zero_counts_nothing_in_ns2_and_once_in_the_standard() {
+        let paths = [gap(103, 103), NOTHING];
+        let silent = SackView { flags: 0, ..sack(&paths) };
+        assert_eq!(reports(DAC, hole(101, 0), &silent, ns2()), 0);
+        assert_eq!(reports(DAC, hole(101, 0), &silent, rfc()), 1);
+        // A mixed one counts in both.
+        let mixed = [gap(103, 103), gap(104, 104)];
+        assert_eq!(reports(DAC, hole(101, 0), &SackView { flags: 0, ..sack(&mixed) }, ns2()), 1);
+    }
+
+    #[test]
+    fn the_report_that_reaches_the_trigger_makes_a_chunk_lost() {
+        let world = World::new(ns2(), 2);
+        let paths = [gap(103, 104), NOTHING];
+        for trigger in [1, 3, 4] {
+            let policy = MissingReports { trigger, ..SFR };
+            let lost = |before| {
+                verdict(policy, Missing { reports: before, ..hole(101, 0) }, &sack(&paths), &world).lost
+            };
+            let first = (0..10).find(|&before| lost(before));
+            assert_eq!(first, Some(trigger - 1));
+            assert!(lost(trigger), "and every one after it");
+        }
+    }
+
+    #[test]
+    fn reports_that_step_over_the_trigger_make_a_chunk_lost_too() {
+        let world = World::new(ns2(), 2);
+        let paths = [gap(103, 104), NOTHING];
+        let count = |before| verdict(DAC, Missing { reports: before, ..hole(101, 0) }, &sack(&paths), &world);
+        assert_eq!(count(0), MissingVerdict { reports: 2, lost: false });
+        assert_eq!(count(1), MissingVerdict { reports: 2, lost: true });
+        assert_eq!(count(2), MissingVerdict { reports: 2, lost: true });
+    }
+
+    #[test]
+    fn a_chunk_that_was_recovered_before_is_reported_but_never_lost_again() {
+        let world = World::new(ns2(), 2);
+        let chunk = Missing { reports: 50, recovered_before: true, transmissions: 2, ..hole(101, 0) };
+        let paths = [gap(103, 104), NOTHING];
+        for (policy, added) in [(PLAIN, 1), (SFR, 1), (DAC, 2)] {
+            let expected = MissingVerdict { reports: added, lost: false };
+            assert_eq!(verdict(policy, chunk, &sack(&paths), &world), expected);
+        }
+    }
+
+    #[test]
+    fn a_chunk_that_this_sack_does_not_report_is_not_lost_whatever_it_counted_before() {
+        let world = World::new(ns2(), 2);
+        let chunk = Missing { reports: 50, ..hole(105, 0) };
+        let quiet = MissingVerdict { reports: 0, lost: false };
+        assert_eq!(verdict(SFR, chunk, &sack(&[gap(103, 104), NOTHING]), &world), quiet);
+    }
+
+    #[test]
+    fn a_time_out_marks_every_chunk_of_its_path() {
+        let world = World::new(ns2(), 2);
+        let mut policy = DAC;
+        assert!(policy.timed_out(&hole(101, 0), &world.view()));
+        let again = Missing { recovered_before: true, transmissions: 4, ..hole(102, 0) };
+        assert!(policy.timed_out(&again, &world.view()));
+    }
+}

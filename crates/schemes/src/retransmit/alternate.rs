@@ -34,3 +34,73 @@ impl RetransmitPath for Alternate {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, bytes, lost_on, path};
+    use anabranch_core::PathState;
+    use anabranch_core::policy::Refusal;
+    use anabranch_core::profile::Profile;
+
+    const ON_TIMEOUT: Alternate = Alternate { fast_retransmissions_too: false };
+    const ALWAYS: Alternate = Alternate { fast_retransmissions_too: true };
+
+    fn route(world: &mut World, policy: Alternate, from: usize, cause: LossCause) -> Route {
+        let mut policy = policy;
+        world.route(&mut policy, lost_on(from, cause)).choice
+    }
+
+    #[test]
+    fn what_times_out_goes_to_the_next_active_path() {
+        let mut world = World::new(Profile::rfc9260(), 3);
+        world.paths[1].state = PathState::PotentiallyFailed;
+        let to = [0, 1, 2].map(|from| route(&mut world, ON_TIMEOUT, from, LossCause::Timeout));
+        assert_eq!(to, [Route::Path(path(2)), Route::Path(path(2)), Route::Path(path(0))]);
+    }
+
+    #[test]
+    fn what_fast_retransmit_finds_stays_unless_that_goes_away_too() {
+        let mut world = World::new(Profile::rfc9260(), 2);
+        assert_eq!(route(&mut world, ON_TIMEOUT, 0, LossCause::FastRetransmit), Route::Path(path(0)));
+        assert_eq!(route(&mut world, ALWAYS, 0, LossCause::FastRetransmit), Route::Path(path(1)));
+        assert_eq!(route(&mut world, ALWAYS, 0, LossCause::Timeout), Route::Path(path(1)));
+    }
+
+    #[test]
+    fn without_another_active_path_a_chunk_goes_where_it_was() {
+        let mut world = World::new(Profile::rfc9260(), 2);
+        world.paths[1].state = PathState::Inactive;
+        assert_eq!(route(&mut world, ON_TIMEOUT, 0, LossCause::Timeout), Route::Path(path(0)));
+        assert_eq!(route(&mut world, ALWAYS, 0, LossCause::FastRetransmit), Route::Path(path(0)));
+        let mut single = World::new(Profile::rfc9260(), 1);
+        assert_eq!(route(&mut single, ON_TIMEOUT, 0, LossCause::Timeout), Route::Path(path(0)));
+    }
+
+    #[test]
+    fn a_fast_retransmission_leaves_a_path_that_is_not_active_any_more() {
+        let mut world = World::new(Profile::rfc9260(), 3);
+        world.paths[1].state = PathState::Inactive;
+        assert_eq!(route(&mut world, ON_TIMEOUT, 1, LossCause::FastRetransmit), Route::Path(path(2)));
+    }
+
+    #[test]
+    fn with_no_path_active_it_waits() {
+        let mut world = World::new(Profile::rfc9260(), 2);
+        world.paths[0].state = PathState::Inactive;
+        world.paths[1].state = PathState::Unconfirmed;
+        for cause in [LossCause::FastRetransmit, LossCause::Timeout] {
+            assert_eq!(route(&mut world, ON_TIMEOUT, 0, cause), Route::Wait);
+        }
+    }
+
+    #[test]
+    fn a_full_alternate_path_is_waited_for_though_the_old_one_has_room() {
+        let mut world = World::new(Profile::rfc9260(), 2);
+        world.paths[1].in_flight = bytes(4380);
+        let mut policy = ON_TIMEOUT;
+        let decision = world.route(&mut policy, lost_on(0, LossCause::Timeout));
+        assert_eq!(decision.choice, Route::Wait);
+        assert_eq!(decision.refused.as_slice(), [(path(1), Refusal::WindowFull)]);
+    }
+}

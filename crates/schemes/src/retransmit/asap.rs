@@ -37,3 +37,74 @@ impl RetransmitPath for Asap {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, bytes, lost_on, path, routed};
+    use anabranch_core::PathState;
+    use anabranch_core::policy::LossCause;
+    use anabranch_core::profile::Profile;
+
+    fn route(world: &mut World) -> Decision<Route> {
+        world.route(&mut Asap, lost_on(0, LossCause::FastRetransmit))
+    }
+
+    #[test]
+    fn the_only_path_with_room_is_chosen_and_the_others_are_named() {
+        let mut world = World::new(Profile::ns2_multipath(), 4);
+        world.paths[0].in_flight = bytes(4380);
+        world.paths[2].state = PathState::PotentiallyFailed;
+        world.paths[3].state = PathState::Inactive;
+        for seed in 0..20 {
+            world.reseed(seed);
+            let decision = route(&mut world);
+            assert_eq!(decision.choice, Route::Path(path(1)));
+            let expected = [
+                (path(0), Refusal::WindowFull),
+                (path(2), Refusal::State),
+                (path(3), Refusal::State),
+            ];
+            assert_eq!(decision.refused.as_slice(), expected);
+        }
+    }
+
+    #[test]
+    fn of_two_paths_with_room_each_is_chosen_half_the_time() {
+        let counts = World::new(Profile::ns2_multipath(), 2).tally(|world| routed(&route(world)));
+        assert!(counts.iter().all(|count| (75..=125).contains(count)), "{counts:?} of 200");
+    }
+
+    #[test]
+    fn of_three_the_last_in_the_list_gets_half_and_the_first_two_a_quarter_each() {
+        // Each further path takes over by a fair coin: 1/2 * 1/2, 1/2 * 1/2, 1/2.
+        let counts = World::new(Profile::ns2_multipath(), 3).tally(|world| routed(&route(world)));
+        assert!((30..=70).contains(&counts[0]), "{counts:?} of 200");
+        assert!((30..=70).contains(&counts[1]), "{counts:?} of 200");
+        assert!((75..=125).contains(&counts[2]), "{counts:?} of 200");
+    }
+
+    #[test]
+    fn an_exempt_packet_is_room_and_a_spent_burst_is_none() {
+        let mut world = World::new(Profile::ns2_multipath(), 2);
+        world.paths[0].in_flight = bytes(4380);
+        world.paths[0].exempt_packets = 1;
+        world.paths[1].burst_left = 0;
+        assert_eq!(route(&mut world).choice, Route::Path(path(0)));
+        world.paths[0].burst_left = 0;
+        assert_eq!(route(&mut world).choice, Route::Wait);
+    }
+
+    #[test]
+    fn without_room_anywhere_it_waits() {
+        let mut world = World::new(Profile::ns2_multipath(), 2);
+        world.paths[0].in_flight = bytes(4380);
+        world.paths[1].state = PathState::Inactive;
+        let decision = route(&mut world);
+        assert_eq!(decision.choice, Route::Wait);
+        assert_eq!(
+            decision.refused.as_slice(),
+            [(path(0), Refusal::WindowFull), (path(1), Refusal::State)]
+        );
+    }
+}

@@ -79,3 +79,151 @@ impl RetransmitPath for Best {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{M, World, bytes, lost_on, path, routed};
+    use anabranch_core::PathState;
+    use anabranch_core::policy::LossCause;
+    use anabranch_core::profile::Profile;
+
+    const ALL: [Preference; 3] = [Preference::Cwnd, Preference::Ssthresh, Preference::LossRate];
+
+    fn route(world: &mut World, by: Preference) -> Decision<Route> {
+        world.route(&mut Best { by }, lost_on(0, LossCause::FastRetransmit))
+    }
+
+    /// Three paths of which the first has the largest window, the second the largest threshold, the third the least loss.
+    fn each_best_in_one() -> World {
+        let mut world = World::new(Profile::ns2_multipath(), 3);
+        let figures = [(9000, 4000, 0.03), (8000, 7000, 0.02), (7000, 5000, 0.01)];
+        for (facts, (cwnd, ssthresh, loss_rate)) in world.paths.iter_mut().zip(figures) {
+            facts.cwnd = bytes(cwnd);
+            facts.ssthresh = bytes(ssthresh);
+            facts.estimates.loss_rate = Some(loss_rate);
+        }
+        world
+    }
+
+    #[test]
+    fn the_path_that_is_best_by_the_figure_is_chosen_and_the_figure_named() {
+        let mut world = each_best_in_one();
+        let expected = [
+            (0, Reason::figure("largest window", "cwnd_bytes", 9000.0)),
+            (1, Reason::figure("largest threshold", "ssthresh_bytes", 7000.0)),
+            (2, Reason::figure("lowest loss rate", "loss_rate", 0.01)),
+        ];
+        for (by, (index, reason)) in ALL.into_iter().zip(expected) {
+            let decision = route(&mut world, by);
+            assert_eq!((decision.choice, decision.reason), (Route::Path(path(index)), reason));
+            assert_eq!(decision.refused.len(), 2);
+            assert!(decision.refused.iter().all(|&(id, why)| id != path(index) && why == Refusal::Preference));
+        }
+    }
+
+    #[test]
+    fn where_and_how_the_chunk_was_lost_changes_nothing() {
+        let mut world = each_best_in_one();
+        for cause in [LossCause::FastRetransmit, LossCause::Timeout] {
+            for from in 0..3 {
+                let decision = world.route(&mut Best { by: Preference::Ssthresh }, lost_on(from, cause));
+                assert_eq!(decision.choice, Route::Path(path(1)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_that_lost_nothing_yet_counts_as_lossless() {
+        let mut world = each_best_in_one();
+        world.paths[1].estimates.loss_rate = None;
+        let decision = route(&mut world, Preference::LossRate);
+        assert_eq!(decision.choice, Route::Path(path(1)));
+        assert_eq!(decision.reason.value, 0.0);
+    }
+
+    #[test]
+    fn of_two_equal_paths_each_is_chosen_half_the_time() {
+        for by in ALL {
+            let counts = World::new(Profile::ns2_multipath(), 2).tally(|world| routed(&route(world, by)));
+            assert!(counts.iter().all(|count| (75..=125).contains(count)), "{by:?}: {counts:?} of 200");
+        }
+    }
+
+    #[test]
+    fn of_three_equal_paths_the_last_in_the_list_gets_half() {
+        let counts =
+            World::new(Profile::ns2_multipath(), 3).tally(|world| routed(&route(world, Preference::Cwnd)));
+        assert!((30..=70).contains(&counts[0]), "{counts:?} of 200");
+        assert!((30..=70).contains(&counts[1]), "{counts:?} of 200");
+        assert!((75..=125).contains(&counts[2]), "{counts:?} of 200");
+    }
+
+    #[test]
+    fn a_tie_below_the_best_is_no_matter_of_coins() {
+        let mut world = World::new(Profile::ns2_multipath(), 3);
+        world.paths[2].cwnd = bytes(4381);
+        assert_eq!(world.tally(|world| routed(&route(world, Preference::Cwnd))), [0, 0, 200]);
+    }
+
+    #[test]
+    fn there_is_no_second_choice_when_the_best_path_has_no_room() {
+        let mut world = each_best_in_one();
+        world.paths[0].in_flight = bytes(9000);
+        let decision = route(&mut world, Preference::Cwnd);
+        assert_eq!(decision.choice, Route::Wait);
+        assert!(decision.refused.contains(&(path(0), Refusal::WindowFull)));
+        assert!(decision.refused.contains(&(path(1), Refusal::Preference)));
+        assert!(decision.refused.contains(&(path(2), Refusal::Preference)));
+    }
+
+    #[test]
+    fn an_exempt_packet_is_room_and_a_spent_burst_is_none() {
+        let mut world = each_best_in_one();
+        world.paths[0].in_flight = bytes(9000);
+        world.paths[0].exempt_packets = 1;
+        assert_eq!(route(&mut world, Preference::Cwnd).choice, Route::Path(path(0)));
+        world.paths[0].burst_left = 0;
+        assert_eq!(route(&mut world, Preference::Cwnd).choice, Route::Wait);
+    }
+
+    #[test]
+    fn an_exemption_of_another_path_is_of_no_use() {
+        let mut world = each_best_in_one();
+        world.paths[0].in_flight = bytes(9000);
+        world.paths[1].exempt_packets = 1;
+        assert_eq!(route(&mut world, Preference::Cwnd).choice, Route::Wait);
+    }
+
+    #[test]
+    fn lost_chunks_that_wait_take_no_room_from_retransmissions() {
+        let mut world = World::new(Profile::ns2_multipath(), 1);
+        world.paths[0].in_flight = bytes(M);
+        world.paths[0].lost_unsent = bytes(5 * M);
+        assert_eq!(route(&mut world, Preference::Cwnd).choice, Route::Path(path(0)));
+    }
+
+    #[test]
+    fn paths_that_are_not_active_are_passed_over_however_good() {
+        for state in [PathState::Unconfirmed, PathState::PotentiallyFailed, PathState::Inactive] {
+            for (by, best, second) in [
+                (Preference::Cwnd, 0, 1),
+                (Preference::Ssthresh, 1, 2),
+                (Preference::LossRate, 2, 1),
+            ] {
+                let mut world = each_best_in_one();
+                world.paths[best].state = state;
+                let decision = route(&mut world, by);
+                assert_eq!(decision.choice, Route::Path(path(second)), "{by:?}");
+                assert!(decision.refused.contains(&(path(best), Refusal::State)));
+            }
+        }
+    }
+
+    #[test]
+    fn with_no_path_active_it_waits() {
+        let mut world = each_best_in_one();
+        world.paths.iter_mut().for_each(|facts| facts.state = PathState::Inactive);
+        assert!(ALL.into_iter().all(|by| route(&mut world, by).choice == Route::Wait));
+    }
+}

@@ -35,3 +35,61 @@ impl RetransmitPath for Same {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, bytes, lost_on, path};
+    use anabranch_core::policy::{LossCause, Refusal};
+    use anabranch_core::profile::Profile;
+
+    use PathState::{Active, Inactive, PotentiallyFailed, Unconfirmed};
+
+    /// Where a chunk lost on path 1 goes with the paths in these states.
+    fn from_the_second(states: [PathState; 3]) -> Route {
+        let mut world = World::new(Profile::ns2_multipath(), 3);
+        for (facts, state) in world.paths.iter_mut().zip(states) {
+            facts.state = state;
+        }
+        let choices = [LossCause::FastRetransmit, LossCause::Timeout]
+            .map(|cause| world.route(&mut Same, lost_on(1, cause)).choice);
+        assert_eq!(choices[0], choices[1], "the cause changes nothing");
+        choices[0]
+    }
+
+    #[test]
+    fn a_chunk_stays_on_its_path_while_that_is_active() {
+        assert_eq!(from_the_second([Active; 3]), Route::Path(path(1)));
+        assert_eq!(from_the_second([Inactive, Active, Inactive]), Route::Path(path(1)));
+    }
+
+    #[test]
+    fn it_goes_to_the_next_path_when_its_own_is_inactive() {
+        assert_eq!(from_the_second([Active, Inactive, Active]), Route::Path(path(2)));
+        assert_eq!(from_the_second([Active, Inactive, Inactive]), Route::Path(path(0)));
+    }
+
+    #[test]
+    fn a_potentially_failed_path_keeps_its_chunks_only_if_no_path_is_active() {
+        let none = [PotentiallyFailed, PotentiallyFailed, Inactive];
+        assert_eq!(from_the_second(none), Route::Path(path(1)));
+        assert_eq!(from_the_second([Active, PotentiallyFailed, Inactive]), Route::Path(path(0)));
+    }
+
+    #[test]
+    fn without_a_path_to_send_on_it_waits() {
+        assert_eq!(from_the_second([Inactive, Inactive, Unconfirmed]), Route::Wait);
+    }
+
+    #[test]
+    fn a_full_window_is_waited_for_unless_a_packet_is_exempt() {
+        let mut world = World::new(Profile::ns2_multipath(), 2);
+        world.paths[1].in_flight = bytes(4380);
+        let lost = lost_on(1, LossCause::FastRetransmit);
+        let decision = world.route(&mut Same, lost);
+        assert_eq!(decision.choice, Route::Wait);
+        assert_eq!(decision.refused.as_slice(), [(path(1), Refusal::WindowFull)]);
+        world.paths[1].exempt_packets = 1;
+        assert_eq!(world.route(&mut Same, lost).choice, Route::Path(path(1)));
+    }
+}

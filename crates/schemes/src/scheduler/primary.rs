@@ -34,3 +34,62 @@ impl Scheduler for PrimaryOnly {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{M, World, bytes, path};
+    use anabranch_core::PathState;
+    use anabranch_core::policy::Refusal;
+    use anabranch_core::profile::Profile;
+
+    #[test]
+    fn new_data_goes_to_the_primary_path_however_wide_the_others_are() {
+        let mut world = World::new(Profile::rfc9260(), 3);
+        world.paths[0].primary = false;
+        world.paths[2].primary = true;
+        world.paths[1].cwnd = bytes(100 * M);
+        let decision = world.pick(&mut PrimaryOnly);
+        assert_eq!(decision.choice, Pick::Path(path(2)));
+        assert!(decision.refused.is_empty());
+    }
+
+    #[test]
+    fn the_first_active_path_stands_in_while_the_primary_is_not_active() {
+        let mut world = World::new(Profile::rfc9260(), 3);
+        world.paths[1].state = PathState::Unconfirmed;
+        for state in [PathState::Inactive, PathState::PotentiallyFailed, PathState::Unconfirmed] {
+            world.paths[0].state = state;
+            assert_eq!(world.pick(&mut PrimaryOnly).choice, Pick::Path(path(2)), "primary {state:?}");
+        }
+        world.paths[0].state = PathState::Active;
+        assert_eq!(world.pick(&mut PrimaryOnly).choice, Pick::Path(path(0)));
+    }
+
+    #[test]
+    fn a_full_primary_path_is_waited_for_though_others_are_empty() {
+        let mut world = World::new(Profile::rfc9260(), 2);
+        world.paths[0].in_flight = bytes(4380);
+        let decision = world.pick(&mut PrimaryOnly);
+        assert_eq!(decision.choice, Pick::Wait(WaitFor::Path(path(0))));
+        assert_eq!(decision.refused.as_slice(), [(path(0), Refusal::WindowFull)]);
+    }
+
+    #[test]
+    fn a_stand_in_that_has_sent_its_burst_is_waited_for() {
+        let mut world = World::new(Profile::rfc9260(), 3);
+        world.paths[0].state = PathState::Inactive;
+        world.paths[1].burst_left = 0;
+        let decision = world.pick(&mut PrimaryOnly);
+        assert_eq!(decision.choice, Pick::Wait(WaitFor::Path(path(1))));
+        assert_eq!(decision.refused.as_slice(), [(path(1), Refusal::Burst)]);
+    }
+
+    #[test]
+    fn without_an_active_path_it_waits_for_any() {
+        let mut world = World::new(Profile::rfc9260(), 2);
+        world.paths[0].state = PathState::Inactive;
+        world.paths[1].state = PathState::PotentiallyFailed;
+        assert_eq!(world.pick(&mut PrimaryOnly).choice, Pick::Wait(WaitFor::Window));
+    }
+}

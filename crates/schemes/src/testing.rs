@@ -1,0 +1,110 @@
+//! What the tests of policies stand on: the facts of an association, written down instead of measured.
+
+use anabranch_core::policy::{
+    AssociationFacts, Decision, Event, LossCause, LostChunk, PathFacts, Pick, Randomness, RetransmitPath, Route,
+    Scheduler, SendAsk, Slot, TurnCause, View,
+};
+use anabranch_core::profile::Profile;
+use anabranch_core::time::Time;
+use anabranch_core::units::ChunkBytes;
+use anabranch_core::{PathId, PathState};
+
+/// The largest chunk in these tests, which is also ns-2's: 1500 B less 20 B of IP header and 12 B of common header.
+pub(crate) const M: u64 = 1468;
+
+/// A packet of new data that holds one largest chunk.
+pub(crate) const ASK: SendAsk = SendAsk { chunk: ChunkBytes::new(M), window_probe: false };
+
+pub(crate) fn bytes(n: u64) -> ChunkBytes {
+    ChunkBytes::new(n)
+}
+
+pub(crate) fn path(index: usize) -> PathId {
+    PathId::new(index)
+}
+
+pub(crate) fn lost_on(index: usize, cause: LossCause) -> LostChunk {
+    LostChunk { tsn: 10, bytes: bytes(M), path: path(index), cause }
+}
+
+/// The facts that a policy is shown.
+pub(crate) struct World {
+    pub(crate) now: Time,
+    pub(crate) profile: Profile,
+    pub(crate) paths: Vec<PathFacts>,
+    pub(crate) association: AssociationFacts,
+    randomness: Randomness,
+}
+
+impl World {
+    /// Active paths with windows of 4380 B and nothing in flight; the first is the primary path.
+    pub(crate) fn new(profile: Profile, paths: usize) -> Self {
+        let facts = |index| PathFacts {
+            state: PathState::Active,
+            primary: index == 0,
+            cwnd: bytes(4380),
+            ssthresh: bytes(65_536),
+            ..PathFacts::new(path(index), bytes(M))
+        };
+        World {
+            now: Time::from_nanos(1_000_000_000),
+            profile,
+            paths: (0..paths).map(facts).collect(),
+            association: AssociationFacts::default(),
+            randomness: Randomness::from_seed([0; 32]),
+        }
+    }
+
+    /// The same facts with other coins.
+    pub(crate) fn reseed(&mut self, seed: u8) {
+        self.randomness = Randomness::from_seed([seed; 32]);
+    }
+
+    pub(crate) fn view(&self) -> View<'_> {
+        View { now: self.now, profile: &self.profile, paths: &self.paths, association: &self.association }
+    }
+
+    /// Calls `decide` with the view and a context.
+    pub(crate) fn with<T>(
+        &mut self,
+        decide: impl FnOnce(&View<'_>, &mut anabranch_core::policy::Context<'_>) -> T,
+    ) -> T {
+        let view =
+            View { now: self.now, profile: &self.profile, paths: &self.paths, association: &self.association };
+        decide(&view, &mut self.randomness.context())
+    }
+
+    pub(crate) fn tell(&mut self, slot: &mut dyn Slot, event: &Event<'_>) {
+        self.with(|view, context| slot.on_event(event, view, context));
+    }
+
+    pub(crate) fn begin_turn(&mut self, slot: &mut dyn Slot) {
+        self.tell(slot, &Event::TurnBegins(TurnCause::Sack));
+    }
+
+    pub(crate) fn pick(&mut self, scheduler: &mut dyn Scheduler) -> Decision<Pick> {
+        self.with(|view, context| scheduler.pick(&ASK, view, context))
+    }
+
+    pub(crate) fn route(&mut self, policy: &mut dyn RetransmitPath, chunk: LostChunk) -> Decision<Route> {
+        self.with(|view, context| policy.route(&chunk, view, context))
+    }
+
+    /// How often each path is chosen over 200 seeds; the policy must always choose one.
+    pub(crate) fn tally(&mut self, mut choose: impl FnMut(&mut Self) -> PathId) -> Vec<u32> {
+        let mut counts = vec![0; self.paths.len()];
+        for seed in 0..200 {
+            self.reseed(seed);
+            counts[choose(self).index()] += 1;
+        }
+        counts
+    }
+}
+
+/// The path of a route that must not wait.
+pub(crate) fn routed(decision: &Decision<Route>) -> PathId {
+    match decision.choice {
+        Route::Path(path) => path,
+        Route::Wait => panic!("waits: {decision:?}"),
+    }
+}
