@@ -1,5 +1,10 @@
-"""Checks of the sources that neither rustfmt nor clippy makes. Prints what is wrong and exits with 1 if anything is."""
+"""Checks that neither rustfmt nor clippy makes. Prints what is wrong and exits with 1 if anything is.
 
+The deterministic crates have one clippy.toml, no file is too long, dependencies point one way, and the book names every
+scheme, event, field of a profile and key of a scenario file.
+"""
+
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,8 +60,29 @@ def dependencies():
                     yield f"crates/{crate}/Cargo.toml: {crate} must not depend on {other}"
 
 
+def documented(source, pattern, page, what):
+    """What a source defines has to be in backticks on its page of the book."""
+    text = (ROOT / "docs" / "src" / page).read_text(encoding="utf-8")
+    for name in re.findall(pattern, source):
+        if not re.search(rf"`{re.escape(name)}`", text):
+            yield f"docs/src/{page}: {what} `{name}` is missing"
+
+
+def book():
+    profile = (ROOT / "crates/core/src/profile.rs").read_text(encoding="utf-8")
+    fields = profile.split("pub struct Profile {")[1].split("\n}")[0]
+    yield from documented(fields, r"pub (\w+):", "profiles.md", "field")
+    presets = (ROOT / "crates/schemes/src/registry/preset.rs").read_text(encoding="utf-8")
+    yield from documented(presets, r'Preset \{\s+name: "([\w-]+)"', "schemes.md", "scheme")
+    keys = (ROOT / "crates/lab/tests/scenario/every-key.toml").read_text(encoding="utf-8")
+    yield from documented(keys, r"(?m)^(\w+) =", "scenarios.md", "key")
+    events = (ROOT / "crates/core/src/policy/event.rs").read_text(encoding="utf-8")
+    names = events.split("pub enum Event<'a> {")[1]
+    yield from documented(names, r"(?m)^    ([A-Z]\w+)\b", "policies.md", "event")
+
+
 def main():
-    problems = [*clippy_files(), *long_files(), *dependencies()]
+    problems = [*clippy_files(), *long_files(), *dependencies(), *book()]
     for problem in problems:
         print(problem)
     print(f"sources: {len(problems)} problems" if problems else "sources: nothing wrong")

@@ -44,9 +44,13 @@ fn coverage() {
     use proptest::strategy::{Strategy, ValueTree};
     let mut runner = TestRunner::new(config());
     let mut rows: std::collections::BTreeMap<String, (u64, u64)> = Default::default();
-    for _ in 0..500 {
+    let mut times = Vec::new();
+    for _ in 0..config().cases {
         let case = case::any().new_tree(&mut runner).unwrap().current();
-        for s in run::debug_stats(&case) {
+        let Ok((stats, time)) = std::panic::catch_unwind(|| run::debug_stats(&case)) else { println!("FAIL {case:?}"); continue };
+        if time > 150.0 { println!("SLOW {time} {case:?}"); }
+        times.push((time * 1000.0) as i64);
+        for s in stats {
             for line in format!("{s:#?}").lines().filter(|l| l.contains(':')) {
                 let (k, v) = line.split_once(':').unwrap();
                 let v: u64 = v.trim().trim_end_matches(',').parse().unwrap();
@@ -55,5 +59,7 @@ fn coverage() {
             }
         }
     }
+    times.sort();
+    for q in [0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999] { println!("time {q}: {} ms", times[(times.len() as f64 * q) as usize]); }
     for (k, (sum, n)) in rows { println!("{k}: {sum} in {n}"); }
 }

@@ -53,7 +53,8 @@ pub(crate) fn crossval(arguments: &CrossvalArguments) -> Result<Status, Stopped>
     }
     let mut comparisons = Vec::new();
     for point in &points {
-        let comparison = run_point(point, seeds, arguments.threads.map(usize::from), stop).map_err(anyhow::Error::from)?;
+        let comparison =
+            run_point(point, seeds, arguments.threads.map(usize::from), stop).map_err(anyhow::Error::from)?;
         if interrupt::was_pressed() {
             break;
         }
@@ -114,7 +115,11 @@ fn line(c: &Comparison) -> String {
     )
 }
 
-fn conclude(arguments: &CrossvalArguments, comparisons: &[Comparison], planned: usize) -> anyhow::Result<Status> {
+fn conclude(
+    arguments: &CrossvalArguments,
+    comparisons: &[Comparison],
+    planned: usize,
+) -> anyhow::Result<Status> {
     let summary = summarise(comparisons);
     if !arguments.json {
         say(&summary_text(&summary))?;

@@ -60,11 +60,13 @@ pub(crate) struct PathTimers {
     pub(crate) heartbeat_timeout: Option<Time>,
     /// When a path that sent nothing counts as idle.
     pub(crate) idle: Option<Time>,
+    /// When the path has failed unless something that it carried is answered before.
+    pub(crate) silence: Option<Time>,
 }
 
 impl PathTimers {
     pub(crate) fn next(&self) -> Option<Time> {
-        [self.t3, self.heartbeat, self.heartbeat_timeout, self.idle].into_iter().flatten().min()
+        [self.t3, self.heartbeat, self.heartbeat_timeout, self.idle, self.silence].into_iter().flatten().min()
     }
 }
 

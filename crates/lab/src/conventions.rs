@@ -20,7 +20,9 @@ impl Goodput {
     /// The definition in a line, to stand where the figure is printed.
     pub fn definition(self) -> &'static str {
         match self {
-            Goodput::Delivered => "user bytes delivered to the application, over the time after start and warm-up",
+            Goodput::Delivered => {
+                "user bytes delivered to the application, over the time after start and warm-up"
+            }
             Goodput::ChunkArrivals => {
                 "unique DATA chunks that reached the receiver's interface, 16 B headers included (1468 B each when full), \
                  over the time after start and warm-up"
@@ -76,6 +78,9 @@ mod tests {
         for name in Profile::NAMES {
             assert!(Conventions::named(name).is_ok());
         }
-        assert_eq!(Conventions::named("ns3"), Err("unknown profile `ns3`, did you mean `ns2`?; there are: rfc9260, ns2".to_owned()));
+        assert_eq!(
+            Conventions::named("ns3"),
+            Err("unknown profile `ns3`, did you mean `ns2`?; there are: rfc9260, ns2".to_owned())
+        );
     }
 }

@@ -82,6 +82,8 @@ rate = "5 Mbit/s"
 delay = "30 ms"
 loss = 0.01
 "#;
-    let drops = |scheme| run(one_path, scheme, 5).paths[0].drops as f64 / run(one_path, scheme, 5).paths[0].sent_packets as f64;
+    let drops = |scheme| {
+        run(one_path, scheme, 5).paths[0].drops as f64 / run(one_path, scheme, 5).paths[0].sent_packets as f64
+    };
     assert!((drops("sctp") - drops("cmt")).abs() < 0.004);
 }

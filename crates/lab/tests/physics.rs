@@ -58,7 +58,11 @@ loss = {p}
         let mean = (1..=4).map(|seed| run(&text, "sctp", seed).goodput_kbps).sum::<f64>() / 4.0;
         let formula = (1.5 / p).sqrt() * 1452.0 * 8.0 / 1000.0 / 0.050;
         let off = mean / formula - 1.0;
-        assert!(off.abs() <= tolerance, "p = {p}: {mean:.0} kbit/s, formula {formula:.0}, off by {:.1} %", 100.0 * off);
+        assert!(
+            off.abs() <= tolerance,
+            "p = {p}: {mean:.0} kbit/s, formula {formula:.0}, off by {:.1} %",
+            100.0 * off
+        );
     }
 }
 
@@ -110,4 +114,27 @@ size = "2 MB"
         let seconds = result.flows[0].transfer_s.expect("it arrived");
         assert!(seconds > 2e6 * 8.0 / 12e6, "{scheme}: {seconds} s");
     }
+}
+
+#[test]
+fn a_transfer_both_ways_is_checked_both_ways() {
+    let text = r#"
+[run]
+stop = "transfer"
+duration = "120 s"
+[[path]]
+rate = "5 Mbit/s"
+delay = "20 ms"
+loss = { model = "bernoulli", rate = 0.01, direction = "both" }
+[[path]]
+rate = "5 Mbit/s"
+delay = "20 ms"
+[[flow]]
+kind = "file"
+size = "500 kB"
+direction = "both"
+"#;
+    let result = run(text, "cmt", 1);
+    assert_eq!(result.flows[0].delivered_bytes, 1_000_000);
+    assert_eq!(result.flows[0].intact, Some(true));
 }

@@ -1,8 +1,8 @@
 //! What the tests of policies stand on: the facts of an association, written down instead of measured.
 
 use anabranch_core::policy::{
-    AssociationFacts, Decision, Event, LossCause, LostChunk, PathFacts, Pick, Randomness, RetransmitPath, Route,
-    Scheduler, SendAsk, Slot, TurnCause, View,
+    AssociationFacts, Decision, Event, LossCause, LostChunk, PathFacts, Pick, Randomness, RetransmitPath,
+    Route, Scheduler, SendAsk, Slot, TurnCause, View,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Time;
@@ -69,8 +69,12 @@ impl World {
         &mut self,
         decide: impl FnOnce(&View<'_>, &mut anabranch_core::policy::Context<'_>) -> T,
     ) -> T {
-        let view =
-            View { now: self.now, profile: &self.profile, paths: &self.paths, association: &self.association };
+        let view = View {
+            now: self.now,
+            profile: &self.profile,
+            paths: &self.paths,
+            association: &self.association,
+        };
         decide(&view, &mut self.randomness.context())
     }
 

@@ -135,7 +135,7 @@ impl Source {
 
     fn gap(&mut self) -> Span {
         match self.config.kind {
-            TrafficKind::Cbr { rate, jitter } if jitter == 0.0 => {
+            TrafficKind::Cbr { rate, jitter: 0.0 } => {
                 let (span, carry) = rate.serialise(self.config.packet.get(), self.carry);
                 self.carry = carry;
                 span

@@ -197,9 +197,11 @@ fn try_out(&(what, make, fate): &Bad) {
             assert_eq!(handled, Handled::Discarded(reason), "{what}");
             assert!(counted(reason) && answers.is_empty(), "{what}: {answers:?}");
         }
-        Counted(reason) => assert!(counted(reason) && answers.is_empty(), "{what}: {answers:?}"),
+        Counted(reason) => {
+            assert!(counted(reason) && answers.is_empty(), "{what}: {answers:?}");
+        }
         CountedAndAnswered(reason, kind) => {
-            assert!(counted(reason) && answers == [kind], "{what}: {answers:?}")
+            assert!(counted(reason) && answers == [kind], "{what}: {answers:?}");
         }
         Answered(kind) => assert_eq!(answers, [kind], "{what}"),
         Ignored => assert_eq!(answers, Vec::<u8>::new(), "{what}"),

@@ -92,10 +92,14 @@ impl Scene {
 
 /// Everything in an association but its counters.
 fn without_statistics(association: &Association) -> String {
-    let all = format!("{association:?}");
-    let start = all.find("statistics: Statistics {").expect("it has counters");
-    let end = start + all[start..].find('}').expect("they end");
-    format!("{}{}", &all[..start], &all[end..])
+    without(&format!("{association:?}"), "statistics: Statistics {")
+}
+
+/// A rendered state without one of its flat parts.
+fn without(state: &str, part: &str) -> String {
+    let start = state.find(part).expect("it has this part");
+    let end = start + state[start..].find('}').expect("it ends");
+    format!("{}{}", &state[..start], &state[end..])
 }
 
 /// Panics with the first place where two states differ.

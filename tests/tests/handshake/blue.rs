@@ -4,7 +4,7 @@ use anabranch_core::time::Span;
 use anabranch_core::{AssociationEvent, Discard, Handled};
 use anabranch_wire::{Cause, DataRepr, SackRepr, Tsn};
 
-use crate::rig::craft::{ABORT, DATA, SHUTDOWN_COMPLETE, packet, raw};
+use crate::rig::craft::{ABORT, COOKIE_ACK, SHUTDOWN_COMPLETE, packet, raw};
 use crate::rig::wires::{Packet, Wires};
 use crate::rig::{address, association};
 
@@ -93,7 +93,7 @@ fn two_endpoints_never_answer_each_others_answers() {
 }
 
 #[test]
-fn an_association_that_is_over_answers_like_a_stranger_even_before_it_is_forgotten() {
+fn an_association_that_is_over_still_lets_its_peer_end_and_drops_the_rest_until_it_is_forgotten() {
     let mut wires = Wires::connected(1);
     wires.loses = Box::new(|p| p.kind() == SHUTDOWN_COMPLETE);
     let now = wires.now;
@@ -107,9 +107,15 @@ fn an_association_that_is_over_answers_like_a_stranger_even_before_it_is_forgott
     assert!(wires.nodes[1].told(&AssociationEvent::Closed));
     let last = wires.log.last().expect("packets were sent");
     assert_eq!((last.kinds(), last.bytes[13] & 1), (vec![SHUTDOWN_COMPLETE], 1));
-    // And data that comes too late is refused.
-    let late = wires.sent(super::rig::craft::COOKIE_ACK).remove(0);
-    wires.inject(0, late.from, late.to, &data(late.tag()));
+    // Data that took a slower way than the last chunks is no reason to call a good end a bad one.
+    let late = wires.sent(COOKIE_ACK).remove(0);
+    let (from, to, late) = (late.from, late.to, data(late.tag()));
+    let mark = wires.log.len();
+    assert!(matches!(wires.inject(0, from, to, &late), Handled::Discarded(_)));
+    assert_eq!(wires.since(mark), []);
+    // Once the association is forgotten it is out of the blue like any other.
+    let id = wires.nodes[0].endpoint.associations().next().expect("it is not forgotten");
+    assert!(wires.nodes[0].endpoint.forget(id));
+    assert_eq!(wires.inject(0, from, to, &late), Handled::Replied);
     assert_eq!(wires.log.last().map(Packet::kind), Some(ABORT));
-    assert_ne!(wires.log.last().map(Packet::kind), Some(DATA));
 }

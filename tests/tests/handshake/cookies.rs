@@ -4,7 +4,7 @@ use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, Discard, Handled};
 
 use crate::data_flows;
-use crate::rig::craft::{COOKIE_ACK, COOKIE_ECHO, ERROR, INIT, INIT_ACK, fix_checksum, with_tag};
+use crate::rig::craft::{ABORT, COOKIE_ACK, COOKIE_ECHO, ERROR, INIT, INIT_ACK, fix_checksum, with_tag};
 use crate::rig::wires::{Packet, Wires};
 use crate::rig::{address, association};
 
@@ -52,7 +52,7 @@ fn an_echo_that_comes_again_is_acknowledged_and_changes_nothing() {
 }
 
 #[test]
-fn an_echo_replayed_after_the_end_opens_an_association_that_outlives_the_closed_one() {
+fn an_echo_replayed_after_the_end_is_refused_while_the_association_is_remembered() {
     let mut wires = Wires::connected(1);
     let echo = wires.sent(COOKIE_ECHO).remove(0);
     let now = wires.now;
@@ -60,11 +60,17 @@ fn an_echo_replayed_after_the_end_opens_an_association_that_outlives_the_closed_
     wires.run(Span::from_secs(1));
     assert!(wires.nodes[1].told(&AssociationEvent::Closed));
     let closed = wires.nodes[1].endpoint.associations().next().expect("it is not forgotten");
-    // Only its age speaks against a cookie: the peer may have lost our COOKIE-ACK, or want a new association.
-    let Handled::New(new) = wires.replay(&echo) else { panic!("the cookie is valid") };
+    assert_eq!(wires.replay(&echo), Handled::Replied);
+    let answer = wires.log.last().expect("an answer");
+    assert_eq!((answer.kind(), answer.tag(), answer.bytes[13]), (ABORT, echo.tag(), 1));
+
+    // Afterwards only its age speaks against a cookie.
     assert!(wires.nodes[1].endpoint.forget(closed));
+    let Handled::New(new) = wires.replay(&echo) else { panic!("the cookie is valid") };
     assert_ne!(new, closed);
-    // The supposed peer knows nothing of it and says so at the first HEARTBEAT or COOKIE-ACK that it gets.
+    // The supposed peer knows nothing of it and says so at the first HEARTBEAT that it gets.
+    let old = wires.nodes[0].endpoint.associations().next().expect("it is not forgotten");
+    assert!(wires.nodes[0].endpoint.forget(old));
     wires.run(Span::from_secs(60));
     let gone = AssociationEvent::Aborted(AbortReason::ByPeer);
     assert!(wires.nodes[1].events.contains(&(new, gone)), "{:?}", wires.nodes[1].events);

@@ -97,7 +97,8 @@ fn patience(duo: &Duo, case: &Case) -> Span {
         .sum();
     let chunks = waiting / 400 + 20;
     let round = Span::from_millis(500 + 2 * case.delay_ms.max(400));
-    Span::from_secs(60).times(4) + Span::from_secs(300) + round.times(chunks)
+    let guard = if case.ops.iter().any(|op| matches!(op, Op::Shutdown { .. })) { 300 } else { 0 };
+    Span::from_secs(60).times(4) + Span::from_secs(guard) + round.times(chunks)
 }
 
 /// The network becomes good and the readers read: then everything arrives, or the association is over on both sides.
@@ -210,10 +211,12 @@ fn check_discards(duo: &Duo, side: Side) {
         assert_eq!(discards.of(reason), 0, "{side:?} discarded for {reason:?}");
     }
 }
-pub(crate) fn debug_stats(case: &Case) -> [anabranch_core::Statistics; 2] {
+pub(crate) fn debug_stats(case: &Case) -> ([anabranch_core::Statistics; 2], f64) {
     let mut duo = Duo::new(case.setup());
     duo.connect();
     for op in &case.ops { apply(&mut duo, case, op); duo.settle(); }
+    let t = duo.now;
     recover(&mut duo, case);
-    [0,1].map(|i| duo.nodes[i].try_association().map(|a| *a.statistics()).unwrap_or_default())
+    let over = [Side::A, Side::B].iter().all(|&s| duo.is_over(s));
+    ([0,1].map(|i| duo.nodes[i].try_association().map(|a| *a.statistics()).unwrap_or_default()), if over {-1.0} else {1.0} * duo.now.since(t).as_secs_f64())
 }

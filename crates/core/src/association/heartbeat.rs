@@ -76,6 +76,7 @@ impl Association {
         self.association_errors = 0;
         // Its RTO is set afresh by this sample, which also ends a back-off.
         let rtt = self.now.since(pending.sent_at);
+        self.path_spoke(id);
         self.path_proved(id, ProofOfLife::Heartbeat);
         self.take_rtt(id, rtt, true);
         self.schedule_heartbeat(id);
@@ -106,7 +107,9 @@ impl Association {
 
     /// Proof that a path works may clear its errors and bring it back (RFC 9260 section 8.2, CMT-PF).
     pub(crate) fn path_proved(&mut self, id: PathId, proof: ProofOfLife) {
-        if self.facts[id.index()].error_count == 0 && self.facts[id.index()].state == PathState::Active {
+        let healthy = self.facts[id.index()].error_count == 0 && self.facts[id.index()].state == PathState::Active;
+        // A removed path stays out of service even if what it still carried arrives.
+        if healthy || self.paths[id.index()].removed {
             return;
         }
         self.refresh_shared();

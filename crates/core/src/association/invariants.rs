@@ -98,7 +98,7 @@ impl Association {
         assert_eq!(facts.lost_unsent, recount.lost_unsent[id.index()], "lost_unsent of {id:?}");
         assert_eq!(path.transmissions, recount.transmissions[id.index()], "transmissions of {id:?}");
         if path.removed || self.is_closed() {
-            assert_eq!(path.timers.next(), None, "{id:?} is out of use and has a timer");
+            assert_eq!(path.timers.next(), None, "{id:?} is out of use and has a timer: {:?}", path.timers);
         }
         if path.removed {
             assert!(facts.in_flight.is_zero(), "{id:?} is removed and has {:?} in flight", facts.in_flight);

@@ -152,6 +152,7 @@ pub struct Association {
     /// How many of its own cookies the peer has called stale.
     stale_cookies: u32,
     data_allowed: bool,
+    ended_in_good_order: bool,
     /// The application has asked for a shutdown that must wait until the handshake is over.
     shutdown_when_up: bool,
     queue: SendQueue,
@@ -208,6 +209,7 @@ impl Association {
             initiator: seed.initiator,
             stale_cookies: 0,
             data_allowed: false,
+            ended_in_good_order: false,
             shutdown_when_up: false,
             outstanding: Outstanding::new(initial_tsn),
             lost: LostList::default(),
@@ -344,6 +346,11 @@ impl Association {
         self.is_closed() && self.control.is_empty()
     }
 
+    /// Whether it is over after a shutdown.
+    pub(crate) fn ended_in_good_order(&self) -> bool {
+        self.ended_in_good_order
+    }
+
     pub(crate) fn poll_event(&mut self) -> Option<AssociationEvent> {
         self.events.pop_front()
     }
@@ -411,6 +418,7 @@ impl Association {
 
     fn become_closed(&mut self, event: AssociationEvent) {
         self.state = State::Closed;
+        self.ended_in_good_order = event == AssociationEvent::Closed;
         self.timers = Timers::default();
         for path in &mut self.paths {
             path.timers = crate::path::PathTimers::default();

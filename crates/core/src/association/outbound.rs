@@ -270,6 +270,7 @@ impl Association {
         if self.paths[path.index()].timers.t3.is_none() {
             self.start_t3(path);
         }
+        self.await_answer(path);
         self.path_sent(path);
     }
 

@@ -232,6 +232,7 @@ impl Association {
         self.note_ack(tsn, path, bytes, cumulative);
         self.measure(tsn, path, once && !timed_out, once);
         let sampled = self.deliver(path, bytes, &transmission);
+        self.path_spoke(path);
         let event = AckedTransmission { path, tsn, bytes, cumulative, sent_once: once, ..sampled };
         self.tell(&Event::Acked(&event));
         if !timed_out {
@@ -410,6 +411,9 @@ impl Association {
             let id = PathId::new(index);
             if self.facts[index].in_flight.is_zero() {
                 self.paths[index].timers.t3 = None;
+                if !self.scratch.acks[index].newly_acked().is_zero() {
+                    self.paths[index].timers.silence = None;
+                }
             } else if self.scratch.restart_t3[index] || self.paths[index].timers.t3.is_none() {
                 self.start_t3(id);
             }

@@ -2,10 +2,10 @@
 
 use crate::association::Association;
 use crate::path::PathId;
-use crate::policy::{Event, Reason, StateCause, TurnCause};
+use crate::policy::{Event, LossCause, Reason, StateCause, TurnCause};
 use crate::path::PathState;
 use crate::send::LIST_ROOM;
-use crate::time::{Span, Time};
+use crate::time::Time;
 
 /// The association's own timers; the paths have theirs.
 #[derive(Debug)]
@@ -77,6 +77,10 @@ impl Association {
         if self.is_closed() || self.paths[id.index()].removed {
             return;
         }
+        // Before T3, which leaves nothing outstanding.
+        if due(&mut self.paths[id.index()].timers.silence, now) {
+            self.path_silent(id);
+        }
         if due(&mut self.paths[id.index()].timers.t3, now) {
             self.handle_t3(id);
         }
@@ -120,9 +124,34 @@ impl Association {
         }
     }
 
+    /// Data leaves on a path: the wait for an answer begins, if it has not begun before.
+    pub(crate) fn await_answer(&mut self, id: PathId) {
+        if let Some(limit) = self.silence_limit() {
+            self.paths[id.index()].timers.silence.get_or_insert(self.now + limit);
+        }
+    }
+
+    /// Something that the path carried was answered: the wait begins anew.
+    pub(crate) fn path_spoke(&mut self, id: PathId) {
+        if let (Some(limit), Some(until)) = (self.silence_limit(), &mut self.paths[id.index()].timers.silence) {
+            *until = self.now + limit;
+        }
+    }
+
     /// A path whose data has met silence for the configured time has failed, whatever its error counter says.
-    pub(crate) fn fail_silent_path(&mut self, id: PathId, silent: Span) {
-        let reason = Reason::figure("silent for too long", "silence_ms", silent.as_millis_f64());
+    fn path_silent(&mut self, id: PathId) {
+        let serves = matches!(self.facts[id.index()].state, PathState::Active | PathState::PotentiallyFailed);
+        if !serves || self.facts[id.index()].in_flight.is_zero() {
+            return;
+        }
+        let limit = self.silence_limit().unwrap_or_default();
+        let reason = Reason::figure("silent for too long", "silence_ms", limit.as_millis_f64());
         self.set_state(id, PathState::Inactive, StateCause::Errors(reason));
+        // From here on it is as if T3 had found the failure.
+        self.tell(&Event::LossEvent { path: id, cause: LossCause::Timeout });
+        self.paths[id.index()].measuring = None;
+        self.mark_path_lost(id, LossCause::Timeout, false);
+        self.open_turn(TurnCause::Timeout(id), self.profile.timeout_opens_new_data);
+        self.send_heartbeat(id);
     }
 }

@@ -32,11 +32,20 @@ impl Endpoint {
             {
                 dropped
             }
+            // Packets on other paths may be slower than the SHUTDOWN chunks, and must not make a good end a bad one.
+            _ if self.ended_in_good_order(header) => dropped,
             _ if stranger && header.verification_tag != 0 => {
                 self.send_abort(origin, answer(header, header.verification_tag), true, [])
             }
             _ => Handled::Discarded(Discard::VerificationTag),
         }
+    }
+
+    /// Whether a packet is for an association that is over because both sides had said everything.
+    fn ended_in_good_order(&self, header: Header) -> bool {
+        let id = self.by_tag.get(&header.verification_tag);
+        let association = id.and_then(|id| self.associations.get(id));
+        association.is_some_and(|a| a.peer_port == header.source_port && a.ended_in_good_order())
     }
 
     fn reflect_shutdown_complete(&mut self, origin: Origin, header: Header) -> Handled {

@@ -19,10 +19,6 @@ impl LostList {
         self.tsns.is_empty()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.tsns.len()
-    }
-
     pub(crate) fn insert(&mut self, tsn: u64) {
         if let Err(at) = self.tsns.binary_search(&tsn) {
             self.tsns.insert(at, tsn);

@@ -71,7 +71,10 @@ pub struct Comparison {
 
 impl Comparison {
     pub(crate) fn new(point: &Point, results: &[RunResult]) -> Self {
-        let ours = Ours::of(results);
+        Comparison::between(point, Ours::of(results))
+    }
+
+    fn between(point: &Point, ours: Ours) -> Self {
         let difference = ours.goodput_kbps - point.goodput_kbps;
         let difference_percent = 100.0 * difference / point.goodput_kbps;
         let joint = ours.half_width_kbps.hypot(point.half_width_kbps);
@@ -155,4 +158,48 @@ pub fn summarise(comparisons: &[Comparison]) -> Summary {
     }
     summary.mean_percent = total / summary.judged.max(1) as f64;
     summary
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crossval::all_points;
+
+    fn verdict(ours: f64, our_half: f64, ns2: f64, ns2_half: f64, hung: u64) -> Verdict {
+        let mut point = all_points().expect("the repository's own data").swap_remove(0);
+        point.goodput_kbps = ns2;
+        point.half_width_kbps = ns2_half;
+        point.hung = hung;
+        let ours = Ours {
+            n: 30,
+            goodput_kbps: ours,
+            half_width_kbps: our_half,
+            path1_share: 0.5,
+            retransmissions: 0.0,
+            timeouts: 0.0,
+            fast_retransmits: 0.0,
+        };
+        Comparison::between(&point, ours).verdict
+    }
+
+    #[test]
+    fn each_verdict_occurs_where_it_should() {
+        assert_eq!(verdict(1029.0, 1.0, 1000.0, 1.0, 0), Verdict::Agrees);
+        assert_eq!(verdict(971.0, 1.0, 1000.0, 1.0, 0), Verdict::Agrees);
+        assert_eq!(verdict(1031.0, 1.0, 1000.0, 1.0, 0), Verdict::Near);
+        // Inside the joint interval: sqrt(40^2 + 30^2) = 50.
+        assert_eq!(verdict(1049.0, 40.0, 1000.0, 30.0, 0), Verdict::Agrees);
+        assert_eq!(verdict(1051.0, 40.0, 1000.0, 30.0, 0), Verdict::Near);
+        // Wide intervals excuse nothing beyond 8 per cent.
+        assert_eq!(verdict(1081.0, 500.0, 1000.0, 500.0, 0), Verdict::Off);
+        assert_eq!(verdict(500.0, 1.0, 1000.0, 1.0, 1), Verdict::Exempt);
+    }
+
+    #[test]
+    fn the_goal_is_nine_in_ten_and_none_off() {
+        let summary = |judged, agree, off| Summary { judged, agree, off, ..Summary::default() };
+        assert!(summary(10, 9, 0).meets_goal());
+        assert!(!summary(10, 8, 0).meets_goal());
+        assert!(!summary(10, 9, 1).meets_goal());
+    }
 }

@@ -40,7 +40,12 @@ impl Seeds {
 ///
 /// # Panics
 /// If a point of the repository's own data does not make a valid scenario.
-pub fn run_point(point: &Point, seeds: Seeds, threads: Option<usize>, stop: &AtomicBool) -> Result<Comparison, RunError> {
+pub fn run_point(
+    point: &Point,
+    seeds: Seeds,
+    threads: Option<usize>,
+    stop: &AtomicBool,
+) -> Result<Comparison, RunError> {
     let text = scenario_text(point);
     let scenario = Scenario::parse(&text, &format!("{}.toml", point.id), &[])
         .unwrap_or_else(|error| panic!("the scenario made from point {} is invalid:\n{error}", point.id));

@@ -101,7 +101,8 @@ fn two_path(row: TwoPathRow) -> Point {
 
 fn three_path(row: ThreePathRow) -> Point {
     let pf = if row.scheme == "cmt-pf" { "1" } else { "0" };
-    let args = [("delays_ms", row.delays_ms.as_str()), ("plr", row.plr.as_str()), ("pf", pf), ("time", "100")];
+    let args =
+        [("delays_ms", row.delays_ms.as_str()), ("plr", row.plr.as_str()), ("pf", pf), ("time", "100")];
     Point {
         id: format!("qa-{}-{}-{}", row.delays_ms, row.scheme, row.plr),
         group: "three-path".to_owned(),

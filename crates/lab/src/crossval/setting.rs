@@ -13,7 +13,11 @@ pub fn scenario_text(point: &Point) -> String {
         point.arg("rbuf", "65536"),
         send_buffer(point.arg("sbuf", "0")),
     );
-    if point.group == "three-path" { three_paths(point, &mut text) } else { two_paths(point, &mut text) }
+    if point.group == "three-path" {
+        three_paths(point, &mut text)
+    } else {
+        two_paths(point, &mut text)
+    }
     text
 }
 

@@ -20,7 +20,14 @@ pub(crate) enum Source {
     /// This content, once, in messages of this size.
     Transfer { content: Bytes, message_bytes: usize, sent: usize },
     /// A message at regular times.
-    Messages { message: Bytes, interval: Span, left: Option<u64>, next: Option<Time>, streams: u16, ordered: bool },
+    Messages {
+        message: Bytes,
+        interval: Span,
+        left: Option<u64>,
+        next: Option<Time>,
+        streams: u16,
+        ordered: bool,
+    },
 }
 
 /// What an end has received.
@@ -109,7 +116,8 @@ impl End {
     fn send(&mut self, now: Time, endpoint: &mut Endpoint) {
         let Some(id) = self.id.filter(|_| self.status == Status::Open) else { return };
         let Some(association) = endpoint.association_mut(id) else { return };
-        let mut options = SendOptions { stream: self.next_stream, unordered: !self.ordered, ..SendOptions::default() };
+        let mut options =
+            SendOptions { stream: self.next_stream, unordered: !self.ordered, ..SendOptions::default() };
         match &mut self.source {
             Some(Source::Bulk { message, keep_bytes }) => {
                 while association.queued_bytes() < *keep_bytes {
@@ -187,7 +195,9 @@ impl End {
 
     fn next_message(&self) -> Option<Time> {
         match &self.source {
-            Some(Source::Messages { next, left, .. }) if *left != Some(0) && self.status == Status::Open => *next,
+            Some(Source::Messages { next, left, .. }) if *left != Some(0) && self.status == Status::Open => {
+                *next
+            }
             _ => None,
         }
     }

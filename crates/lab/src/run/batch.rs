@@ -56,11 +56,12 @@ impl Batch {
         };
         // A bridge hands out one job after the other, where an indexed iterator would split the list in halves.
         let all = || self.jobs.iter().enumerate().par_bridge().filter_map(one).collect::<Vec<_>>();
-        let mut outcomes = match rayon::ThreadPoolBuilder::new().num_threads(self.threads.unwrap_or(0)).build() {
-            Ok(pool) => pool.install(all),
-            // Without threads of its own the batch uses the process's.
-            Err(_) => all(),
-        };
+        let mut outcomes =
+            match rayon::ThreadPoolBuilder::new().num_threads(self.threads.unwrap_or(0)).build() {
+                Ok(pool) => pool.install(all),
+                // Without threads of its own the batch uses the process's.
+                Err(_) => all(),
+            };
         outcomes.sort_by_key(|(index, _)| *index);
         let skipped = self.jobs.len() - outcomes.len();
         let results = outcomes.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;

@@ -56,7 +56,8 @@ pub(crate) fn build(job: &Job) -> Result<Built, RunError> {
         flows.push(add_flow(&mut world, job, index, &network)?);
     }
     world.set_tap(Box::new(observer(job)?));
-    let queues = job.trace.as_ref().map(|folder| QueueRecorder::create(&folder.join(job.label()))).transpose()?;
+    let queues =
+        job.trace.as_ref().map(|folder| QueueRecorder::create(&folder.join(job.label()))).transpose()?;
     Ok(Built { world, flows, queues })
 }
 
@@ -70,7 +71,11 @@ fn observer(job: &Job) -> Result<Observer, RunError> {
         None => None,
     };
     Ok(Observer {
-        flows: scenario.flows.iter().map(|_| [DirectionCount::new(paths), DirectionCount::new(paths)]).collect(),
+        flows: scenario
+            .flows
+            .iter()
+            .map(|_| [DirectionCount::new(paths), DirectionCount::new(paths)])
+            .collect(),
         counted_from: counted_from(job),
         capture: capture(job)?,
         packets,
@@ -100,7 +105,9 @@ fn capture(job: &Job) -> Result<Option<PcapngTap<BufWriter<File>>>, RunError> {
 
 fn scheme_of(job: &Job, flow: &Flow) -> Result<NamedScheme, RunError> {
     match &flow.scheme {
-        Some(text) => parse(text).map_err(|error| RunError::Scheme { flow: flow.name.clone(), error }),
+        Some(text) => {
+            parse(text).map_err(|error| RunError::Scheme { flow: flow.name.clone(), error: Box::new(error) })
+        }
         None => Ok(job.scheme.clone()),
     }
 }
@@ -190,7 +197,9 @@ fn add_recorders(
 fn contents(job: &Job, flow: &Flow, seeds: Seeds) -> Result<Option<Bytes>, RunError> {
     Ok(match &flow.kind {
         FlowKind::File(FileSource::Path(path)) => Some(payload::read_file(&job.folder, path)?),
-        FlowKind::File(FileSource::SizeBytes(size)) => Some(payload::random_bytes(&seeds, &flow.name, *size as usize)),
+        FlowKind::File(FileSource::SizeBytes(size)) => {
+            Some(payload::random_bytes(&seeds, &flow.name, *size as usize))
+        }
         FlowKind::Messages { size_bytes, count: Some(count), .. } => {
             let message = payload::random_bytes(&seeds, &flow.name, *size_bytes as usize);
             Some(Bytes::from(message.repeat(*count as usize)))
@@ -285,13 +294,16 @@ impl Built {
     pub(crate) fn finish(mut self, job: &Job) -> Result<RunResult, RunError> {
         let observer = self.world.take_tap::<Observer>();
         self.close_files(job)?;
-        let Some(mut observer) = observer else { unreachable!("the observer was set when the world was built") };
+        let Some(mut observer) = observer else {
+            unreachable!("the observer was set when the world was built")
+        };
         self.close_observer(job, &mut observer)?;
         Ok(self.result(job, &observer))
     }
 
     fn close_files(&mut self, job: &Job) -> Result<(), RunError> {
-        let folder = job.trace.as_ref().map(|f| f.join(job.label()).display().to_string()).unwrap_or_default();
+        let folder =
+            job.trace.as_ref().map(|f| f.join(job.label()).display().to_string()).unwrap_or_default();
         let wrong = |error| RunError::File { path: folder.clone(), error };
         for flow in &self.flows {
             for recorder in &flow.recorders {
@@ -348,7 +360,8 @@ impl Built {
 
     /// The end of the measurement: the end of the run, or the last byte of the last transfer.
     fn measured_until(&self, job: &Job) -> Time {
-        let transfer = matches!(job.scenario.run.stop, crate::scenario::Stop::Transfer { .. }) && self.is_done();
+        let transfer =
+            matches!(job.scenario.run.stop, crate::scenario::Stop::Transfer { .. }) && self.is_done();
         let last = (0..self.flows.len())
             .flat_map(|f| [0, 1].map(|side| self.end(f, side)))
             .filter(|end| end.expected_bytes.is_some())
@@ -361,7 +374,8 @@ impl Built {
         for flow in &self.flows {
             for id in flow.ends {
                 let host = self.world.host::<SctpHost<End>>(id);
-                let Some(association) = host.application.id.and_then(|id| host.endpoint.association(id)) else {
+                let Some(association) = host.application.id.and_then(|id| host.endpoint.association(id))
+                else {
                     continue;
                 };
                 let statistics = association.statistics();
@@ -378,16 +392,29 @@ impl Built {
         }
     }
 
-    fn flow_result(&self, job: &Job, index: usize, duration: Span, counts: &[DirectionCount; 2]) -> FlowResult {
+    fn flow_result(
+        &self,
+        job: &Job,
+        index: usize,
+        duration: Span,
+        counts: &[DirectionCount; 2],
+    ) -> FlowResult {
         let flow = &self.flows[index];
         let ends = [self.end(index, 0), self.end(index, 1)];
         let counted: u64 = match job.conventions.goodput {
             crate::conventions::Goodput::Delivered => ends.iter().map(|e| e.received.counted_bytes).sum(),
             crate::conventions::Goodput::ChunkArrivals => counts.iter().map(|c| c.unique_chunk_bytes).sum(),
         };
-        let receiver = ends.iter().find(|e| e.expected_bytes.is_some());
-        let sent_hash = flow.hashes.iter().flatten().next();
-        let arrived = receiver.map(|e| <[u8; 32]>::from(e.received.hash.clone().finalize()));
+        // Each end that waits for content, with what the other one sent.
+        let transfers: Vec<(&End, [u8; 32], bool)> = (0..2)
+            .filter(|&side| ends[side].expected_bytes.is_some())
+            .map(|side| {
+                let arrived: [u8; 32] = ends[side].received.hash.clone().finalize().into();
+                (ends[side], arrived, flow.hashes[1 - side] == Some(arrived))
+            })
+            .collect();
+        let complete = !transfers.is_empty() && transfers.iter().all(|(end, ..)| end.has_all());
+        let last = transfers.iter().filter_map(|(end, ..)| end.received.last_at).max();
         let failure = ends.iter().find_map(|e| match e.status {
             Status::Failed(reason) => Some(reason.to_string()),
             _ => None,
@@ -397,12 +424,9 @@ impl Built {
             scheme: flow.scheme.to_string(),
             goodput_kbps: counted as f64 * 8.0 / 1000.0 / duration.as_secs_f64().max(1e-9),
             delivered_bytes: ends.iter().map(|e| e.received.bytes).sum(),
-            transfer_s: receiver
-                .filter(|e| e.has_all())
-                .and_then(|e| e.received.last_at)
-                .map(|at| at.since(flow.start).as_secs_f64()),
-            intact: arrived.map(|hash| Some(&hash) == sent_hash),
-            sha256: arrived.map(hex),
+            transfer_s: last.filter(|_| complete).map(|at| at.since(flow.start).as_secs_f64()),
+            intact: (!transfers.is_empty()).then(|| transfers.iter().all(|(.., intact)| *intact)),
+            sha256: transfers.first().map(|(_, arrived, _)| hex(*arrived)),
             failure,
         }
     }

@@ -30,9 +30,9 @@ pub struct FlowResult {
     pub goodput_kbps: f64,
     /// User bytes delivered.
     pub delivered_bytes: u64,
-    /// For a transfer: seconds from its start to its last byte.
+    /// For a transfer: seconds from its start to its last byte, in whichever direction that is.
     pub transfer_s: Option<f64>,
-    /// For a transfer: whether what arrived has the hash of what was sent.
+    /// For a transfer: whether what arrived, in every direction, has the hash of what was sent.
     pub intact: Option<bool>,
     /// SHA-256 of what arrived, for a transfer.
     pub sha256: Option<String>,
@@ -92,7 +92,9 @@ impl RunResult {
         let what = match (&flow.failure, flow.transfer_s) {
             (Some(failure), _) => failure.clone(),
             (None, Some(_)) => "what arrived differs from what was sent".to_owned(),
-            (None, None) => format!("not finished at the end of the run, {} B delivered", flow.delivered_bytes),
+            (None, None) => {
+                format!("not finished at the end of the run, {} B delivered", flow.delivered_bytes)
+            }
         };
         Some(format!("flow `{}`: {what}", flow.name))
     }

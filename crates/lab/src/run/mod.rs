@@ -55,7 +55,7 @@ pub enum RunError {
         /// The flow.
         flow: String,
         /// What is wrong.
-        error: anabranch_schemes::registry::ExpressionError,
+        error: Box<anabranch_schemes::registry::ExpressionError>,
     },
     /// A file that a flow sends cannot be read, or output cannot be written.
     #[error("{path}: {error}")]
@@ -105,7 +105,12 @@ impl Job {
         let own: Option<Vec<&str>> = self.scenario.flows.iter().map(|flow| flow.scheme.as_deref()).collect();
         let Some(mut own) = own else { return self.scheme.to_string() };
         let mut seen = Vec::new();
-        own.retain(|name| !seen.contains(name) && { seen.push(*name); true });
+        own.retain(|name| {
+            !seen.contains(name) && {
+                seen.push(*name);
+                true
+            }
+        });
         own.join("+")
     }
 

@@ -3,8 +3,8 @@
 use anabranch_core::time::Time;
 use anabranch_core::units::WireBytes;
 use anabranch_sim::{
-    ConfigError, GilbertElliott, LinkChange, LinkConfig, LinkId, LossModel as SimLoss, LossPlace as SimPlace, LossTrace,
-    QueueConfig, TrafficConfig, TrafficKind, World,
+    ConfigError, GilbertElliott, LinkChange, LinkConfig, LinkId, LossModel as SimLoss, LossPlace as SimPlace,
+    LossTrace, QueueConfig, TrafficConfig, TrafficKind, World,
 };
 
 use crate::run::observer::address;
@@ -21,7 +21,11 @@ pub(crate) struct Network {
 }
 
 /// Lays all links of a scenario and starts the traffic on them.
-pub(crate) fn lay(world: &mut World, scenario: &Scenario, in_service_counts: bool) -> Result<Network, ConfigError> {
+pub(crate) fn lay(
+    world: &mut World,
+    scenario: &Scenario,
+    in_service_counts: bool,
+) -> Result<Network, ConfigError> {
     let flows: Vec<&str> = scenario.flows.iter().map(|f| f.name.as_str()).collect();
     let layer = Layer { in_service_counts, flows };
     let mut shared = Vec::new();
@@ -122,14 +126,18 @@ impl Layer<'_> {
     fn model(&self, model: &LossModel) -> SimLoss {
         match model {
             LossModel::Bernoulli { rate } => SimLoss::Bernoulli(*rate),
-            LossModel::GilbertElliott { p, r, loss_good, loss_bad } => SimLoss::GilbertElliott(GilbertElliott {
-                to_bad: *p,
-                to_good: *r,
-                loss_in_good: *loss_good,
-                loss_in_bad: *loss_bad,
-            }),
+            LossModel::GilbertElliott { p, r, loss_good, loss_bad } => {
+                SimLoss::GilbertElliott(GilbertElliott {
+                    to_bad: *p,
+                    to_good: *r,
+                    loss_in_good: *loss_good,
+                    loss_in_bad: *loss_bad,
+                })
+            }
             LossModel::Trace { lost } => SimLoss::Trace(
-                self.flows.iter().fold(LossTrace::new(), |trace, flow| trace.lose(flow, lost.iter().copied())),
+                self.flows
+                    .iter()
+                    .fold(LossTrace::new(), |trace, flow| trace.lose(flow, lost.iter().copied())),
             ),
         }
     }

@@ -44,7 +44,9 @@ impl TsnSet {
         let unwrapped = self.unwrap(tsn);
         // Packets of the first window may pass each other.
         let first = *self.first.get_or_insert(unwrapped.saturating_sub(4096));
-        let Some(at) = unwrapped.checked_sub(first).and_then(|at| usize::try_from(at).ok()) else { return false };
+        let Some(at) = unwrapped.checked_sub(first).and_then(|at| usize::try_from(at).ok()) else {
+            return false;
+        };
         if at / 64 >= self.words.len() {
             self.words.resize(at / 64 + 64, 0);
         }
@@ -115,11 +117,9 @@ impl Observer {
             any_data = true;
             let tsn = data.tsn();
             match event {
-                PacketEvent::Sent => {
-                    if !count.sent.insert(tsn) {
-                        count.retransmissions += 1;
-                        count.spurious += u64::from(count.arrived.contains(tsn));
-                    }
+                PacketEvent::Sent if !count.sent.insert(tsn) => {
+                    count.retransmissions += 1;
+                    count.spurious += u64::from(count.arrived.contains(tsn));
                 }
                 PacketEvent::Delivered => {
                     let new = count.arrived.insert(tsn);

@@ -10,7 +10,9 @@ use crate::run::RunError;
 /// A file's content.
 pub(crate) fn read_file(folder: &Path, path: &Path) -> Result<Bytes, RunError> {
     let full = folder.join(path);
-    std::fs::read(&full).map(Bytes::from).map_err(|error| RunError::File { path: full.display().to_string(), error })
+    std::fs::read(&full)
+        .map(Bytes::from)
+        .map_err(|error| RunError::File { path: full.display().to_string(), error })
 }
 
 /// Random bytes that depend on the seed and the flow's name only.

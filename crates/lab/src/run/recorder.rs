@@ -57,8 +57,20 @@ impl PathRecorder {
             folder,
             &format!("{flow}-paths.csv"),
             &[
-                "time_s", "flow", "path", "state", "cwnd_bytes", "ssthresh_bytes", "outstanding_bytes", "lost_unsent_bytes",
-                "partial_bytes_acked", "srtt_ms", "rttvar_ms", "rto_ms", "error_count", "peer_window_bytes",
+                "time_s",
+                "flow",
+                "path",
+                "state",
+                "cwnd_bytes",
+                "ssthresh_bytes",
+                "outstanding_bytes",
+                "lost_unsent_bytes",
+                "partial_bytes_acked",
+                "srtt_ms",
+                "rttvar_ms",
+                "rto_ms",
+                "error_count",
+                "peer_window_bytes",
             ],
         )?;
         let decisions = sheet(
@@ -67,7 +79,14 @@ impl PathRecorder {
             &["time_s", "flow", "decision", "path", "tsn", "reason", "figure", "value", "refused"],
         )?;
         let last = names.iter().map(|_| None).collect();
-        Ok(PathRecorder { flow: flow.to_owned(), names, paths, decisions, last, error: FirstError::default() })
+        Ok(PathRecorder {
+            flow: flow.to_owned(),
+            names,
+            paths,
+            decisions,
+            last,
+            error: FirstError::default(),
+        })
     }
 
     /// Writes what has changed.
@@ -163,7 +182,15 @@ impl PacketRecorder {
         Ok(PacketRecorder { sheet, flows, paths, error: FirstError::default() })
     }
 
-    pub(crate) fn packet(&mut self, now: Time, flow: usize, path: usize, side: usize, event: PacketEvent, tsn: Tsn) {
+    pub(crate) fn packet(
+        &mut self,
+        now: Time,
+        flow: usize,
+        path: usize,
+        side: usize,
+        event: PacketEvent,
+        tsn: Tsn,
+    ) {
         let event = match event {
             PacketEvent::Sent => "sent",
             PacketEvent::Delivered => "received",

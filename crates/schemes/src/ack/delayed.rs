@@ -71,7 +71,8 @@ mod tests {
     const PLAIN: DelayedAcks = DelayedAcks { every: 2, delay: DELAY, for_cmt: false };
     const CMT: DelayedAcks = DelayedAcks { for_cmt: true, ..PLAIN };
     /// A packet in order, one after the latest SACK.
-    const ARRIVAL: Arrival = Arrival { packets: 1, gap: false, duplicate: false, immediate: false, first: false };
+    const ARRIVAL: Arrival =
+        Arrival { packets: 1, gap: false, duplicate: false, immediate: false, first: false };
 
     fn timing(policy: DelayedAcks, arrival: Arrival) -> AckTiming {
         let mut policy = policy;

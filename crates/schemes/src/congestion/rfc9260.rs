@@ -1,7 +1,8 @@
 //! The standard's congestion control on every path (RFC 9260 section 7.2), with CMT's choice of what lets a window grow.
 
 use anabranch_core::policy::{
-    CongestionControl, Context, Event, LossCause, PathAck, ProofOfLife, Reason, SackDone, Slot, StateCause, View, Window,
+    CongestionControl, Context, Event, LossCause, PathAck, ProofOfLife, Reason, SackDone, Slot, StateCause,
+    View, Window,
 };
 use anabranch_core::profile::{IdleDecay, InitialSsthresh};
 use anabranch_core::time::Time;
@@ -108,8 +109,11 @@ impl Standard {
         } else if window.partial_bytes_acked >= window.cwnd {
             window.partial_bytes_acked -= window.cwnd;
             window.cwnd += largest;
-            self.reasons[path.index()] =
-                Reason::figure("a window's worth was acknowledged", "largest_chunk_bytes", largest.get() as f64);
+            self.reasons[path.index()] = Reason::figure(
+                "a window's worth was acknowledged",
+                "largest_chunk_bytes",
+                largest.get() as f64,
+            );
         }
     }
 
@@ -121,7 +125,8 @@ impl Standard {
             LossCause::FastRetransmit => {
                 window.ssthresh = half.max(largest.times(view.profile.fast_retransmit_floor));
                 window.cwnd = window.ssthresh;
-                self.reasons[path.index()] = Reason::figure("halved by fast retransmit", "half_bytes", half.get() as f64);
+                self.reasons[path.index()] =
+                    Reason::figure("halved by fast retransmit", "half_bytes", half.get() as f64);
             }
             LossCause::Timeout => {
                 if window.cwnd > largest || view.profile.timeout_cuts_at_one_chunk {
@@ -182,7 +187,9 @@ impl Slot for Standard {
             Event::Established => view.paths.iter().for_each(|p| self.begin(p.id, view)),
             Event::SackDone(done) => self.sack(done, view),
             Event::LossEvent { path, cause } => self.cut(path, cause, view),
-            Event::PathState { path, from, to: PathState::Active, cause } => self.restored(path, from, cause, view),
+            Event::PathState { path, from, to: PathState::Active, cause } => {
+                self.restored(path, from, cause, view);
+            }
             Event::Sent(sent) => self.decayed[sent.path.index()] = false,
             Event::Idle(path) => self.decay(path, view),
             _ => {}
@@ -203,3 +210,6 @@ impl CongestionControl for Standard {
         self.reasons[path.index()]
     }
 }
+
+#[cfg(test)]
+mod tests;

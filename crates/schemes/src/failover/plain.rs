@@ -1,6 +1,8 @@
 //! Failure by error counter alone (RFC 9260 section 8.2).
 
-use anabranch_core::policy::{Context, Decision, Event, Life, PathFailover, Probing, ProofOfLife, Reason, Slot, View};
+use anabranch_core::policy::{
+    Context, Decision, Event, Life, PathFailover, Probing, ProofOfLife, Reason, Slot, View,
+};
 use anabranch_core::time::Time;
 use anabranch_core::{PathId, PathState};
 

@@ -1,6 +1,8 @@
 //! CMT-PF (Natarajan 2008, 2009): a path that times out once is not trusted with data until it answers a probe.
 
-use anabranch_core::policy::{Context, Decision, Event, Life, PathFailover, Probing, ProofOfLife, Reason, Slot, View};
+use anabranch_core::policy::{
+    Context, Decision, Event, Life, PathFailover, Probing, ProofOfLife, Reason, Slot, View,
+};
 use anabranch_core::time::Time;
 use anabranch_core::{PathId, PathState};
 
@@ -37,7 +39,9 @@ impl PathFailover for PotentiallyFailed {
     /// An ack of a chunk that was sent more than once does not say on which path it travelled.
     fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life {
         match proof {
-            ProofOfLife::Unambiguous | ProofOfLife::Heartbeat => Life { state: PathState::Active, clears_errors: true },
+            ProofOfLife::Unambiguous | ProofOfLife::Heartbeat => {
+                Life { state: PathState::Active, clears_errors: true }
+            }
             ProofOfLife::Ambiguous => Life { state: view.path(path).state, clears_errors: false },
         }
     }
@@ -60,7 +64,10 @@ impl PathFailover for PotentiallyFailed {
             }
         }
         let (errors, _, id) = best?;
-        Some(Decision::new(id, Reason::figure("fewest errors of the potentially failed", "errors", f64::from(errors))))
+        Some(Decision::new(
+            id,
+            Reason::figure("fewest errors of the potentially failed", "errors", f64::from(errors)),
+        ))
     }
 }
 
@@ -79,7 +86,11 @@ mod tests {
         world.paths[0].error_count = errors;
         let by_t3 = PotentiallyFailed.on_error(path(0), false, &world.view());
         assert_eq!(by_t3.reason.value, f64::from(errors));
-        assert_eq!(PotentiallyFailed.on_error(path(0), true, &world.view()), by_t3, "a HEARTBEAT counts like T3");
+        assert_eq!(
+            PotentiallyFailed.on_error(path(0), true, &world.view()),
+            by_t3,
+            "a HEARTBEAT counts like T3"
+        );
         by_t3.choice
     }
 
@@ -172,7 +183,8 @@ mod tests {
     #[test]
     fn the_path_with_fewest_errors_is_promoted_whenever_it_failed() {
         let mut world = all_failing(&[(3, 9), (1, 2), (2, 7)]);
-        let decision = world.with(|view, context| PotentiallyFailed.promote(view, context)).expect("one is left");
+        let decision =
+            world.with(|view, context| PotentiallyFailed.promote(view, context)).expect("one is left");
         assert_eq!(decision.choice, path(1));
         assert_eq!((decision.reason.figure, decision.reason.value), ("errors", 1.0));
         assert_eq!(promoted(&mut all_failing(&[(1, 2), (3, 9), (2, 7)])), Some(path(0)));

@@ -86,12 +86,23 @@ mod tests {
     const SFR: MissingReports = MissingReports { split: true, ..PLAIN };
     const DAC: MissingReports = MissingReports { delayed_acks: true, ..SFR };
     /// A path on which a SACK newly acked nothing.
-    const NOTHING: PathSack =
-        PathSack { new_gap_ack: false, new_cumulative_ack: false, lowest_newly_acked: None, highest_gap_acked: None };
+    const NOTHING: PathSack = PathSack {
+        new_gap_ack: false,
+        new_cumulative_ack: false,
+        lowest_newly_acked: None,
+        highest_gap_acked: None,
+    };
 
     /// A hole at `tsn` whose latest transmission left on `index`.
     fn hole(tsn: u64, index: usize) -> Missing {
-        Missing { tsn, path: path(index), sent_at: Time::ZERO, transmissions: 1, reports: 0, recovered_before: false }
+        Missing {
+            tsn,
+            path: path(index),
+            sent_at: Time::ZERO,
+            transmissions: 1,
+            reports: 0,
+            recovered_before: false,
+        }
     }
 
     /// A path on which gap blocks newly acked TSNs from `lowest` to `highest`.
@@ -137,7 +148,8 @@ mod tests {
         // TSN 106 was acked by an earlier SACK already; this one newly acked 104 only.
         let paths = [gap(104, 104), NOTHING];
         for profile in [Profile::rfc9260(), rfc(), Profile::ns2(), ns2()] {
-            let seen = [101, 103, 105].map(|tsn| reports(PLAIN, hole(tsn, 0), &sack(&paths), profile.clone()));
+            let seen =
+                [101, 103, 105].map(|tsn| reports(PLAIN, hole(tsn, 0), &sack(&paths), profile.clone()));
             assert_eq!(seen, [1, 1, 0]);
         }
     }
@@ -207,9 +219,8 @@ mod tests {
     fn a_delayed_sack_for_one_path_stands_for_all_packets_it_answers() {
         let paths = [gap(103, 104), NOTHING];
         for profile in [rfc(), ns2()] {
-            let count = |flags| {
-                reports(DAC, hole(101, 0), &SackView { flags, ..sack(&paths) }, profile.clone())
-            };
+            let count =
+                |flags| reports(DAC, hole(101, 0), &SackView { flags, ..sack(&paths) }, profile.clone());
             assert_eq!([1, 2, 3, 255].map(count), [1, 2, 3, 255]);
             assert_eq!(reports(SFR, hole(101, 0), &sack(&paths), profile.clone()), 1, "without the rule");
         }
@@ -227,7 +238,8 @@ mod tests {
         let around = [gap(101, 104), NOTHING];
         assert_eq!(reports(DAC, hole(102, 0), &sack(&around), ns2()), 1);
         // The one below may be the cumulative ack's.
-        let below = [PathSack { lowest_newly_acked: Some(99), new_cumulative_ack: true, ..gap(104, 104) }, NOTHING];
+        let below =
+            [PathSack { lowest_newly_acked: Some(99), new_cumulative_ack: true, ..gap(104, 104) }, NOTHING];
         assert_eq!(reports(DAC, hole(102, 0), &sack(&below), ns2()), 1);
         // Both above the hole: the SACK's two packets both followed it.
         assert_eq!(reports(DAC, hole(100, 0), &sack(&around), ns2()), 2);

@@ -180,7 +180,10 @@ pub fn parse(text: &str) -> Result<NamedScheme, ExpressionError> {
 
 fn set(preset: &Preset, values: &mut Values, argument: &str) -> Result<(), ExpressionError> {
     let Some((name, value)) = argument.split_once('=') else {
-        return Err(ExpressionError::Form { text: argument.to_owned(), problem: "a parameter needs a value" });
+        return Err(ExpressionError::Form {
+            text: argument.to_owned(),
+            problem: "a parameter needs a value",
+        });
     };
     let (name, value) = (name.trim(), value.trim());
     let Some(at) = preset.parameters.iter().position(|p| p.name == name) else {

@@ -82,8 +82,10 @@ impl Parameter {
                 None => Err(format!("one of {}", names.join(", "))),
             },
             Kind::Count { min, max } => number(text, min, max).ok_or(format!("a number from {min} to {max}")),
-            Kind::Milliseconds { min, max } => number(text.strip_suffix("ms").unwrap_or(text).trim_end(), min, max)
-                .ok_or(format!("milliseconds from {min} to {max}, such as {min}ms")),
+            Kind::Milliseconds { min, max } => {
+                number(text.strip_suffix("ms").unwrap_or(text).trim_end(), min, max)
+                    .ok_or(format!("milliseconds from {min} to {max}, such as {min}ms"))
+            }
         }
     }
 }
@@ -134,5 +136,76 @@ impl Values {
             Some(Value::Choice(name)) => name,
             _ => "",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameter(kind: Kind, default: Value) -> Parameter {
+        Parameter { name: "x", kind, unit: "", default, about: "a", source: "s" }
+    }
+
+    #[test]
+    fn numbers_are_taken_with_both_bounds_and_nothing_else() {
+        let count = parameter(Kind::Count { min: 2, max: 100 }, Value::Number(3));
+        for n in [2, 3, 100] {
+            assert_eq!(count.read(&n.to_string()), Ok(Value::Number(n)));
+        }
+        for text in ["1", "101", "-3", "3.0", "", "3ms", "three", "4294967298"] {
+            assert_eq!(count.read(text), Err("a number from 2 to 100".to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_may_say_their_unit() {
+        let delay = parameter(Kind::Milliseconds { min: 0, max: 500 }, Value::Number(200));
+        for text in ["200", "200ms", "200 ms"] {
+            assert_eq!(delay.read(text), Ok(Value::Number(200)));
+        }
+        for text in ["501", "501ms", "0.2s", "200s", "ms"] {
+            assert!(delay.read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn switches_and_choices_take_their_names_as_written() {
+        let switch = parameter(Kind::Switch, Value::Switch(true));
+        assert_eq!(
+            [switch.read("true"), switch.read("false")],
+            [Ok(Value::Switch(true)), Ok(Value::Switch(false))]
+        );
+        assert!(switch.read("True").is_err() && switch.read("1").is_err());
+        let choice = parameter(Kind::Choice(&["a", "b"]), Value::Choice("a"));
+        assert_eq!(choice.read("b"), Ok(Value::Choice("b")));
+        assert_eq!(choice.read("c"), Err("one of a, b".to_owned()));
+    }
+
+    #[test]
+    fn a_value_that_is_missing_or_of_another_kind_reads_as_off_zero_or_empty() {
+        const LIST: &[Parameter] = &[
+            Parameter {
+                name: "n",
+                kind: Kind::Count { min: 1, max: 9 },
+                unit: "",
+                default: Value::Number(7),
+                about: "a",
+                source: "s",
+            },
+            Parameter {
+                name: "s",
+                kind: Kind::Switch,
+                unit: "",
+                default: Value::Switch(true),
+                about: "a",
+                source: "s",
+            },
+        ];
+        let values = Values::defaults(LIST);
+        assert_eq!((values.number("n"), values.switch("s")), (7, true));
+        assert_eq!(values.milliseconds("n"), Span::from_millis(7));
+        assert_eq!((values.number("s"), values.switch("n"), values.choice("n")), (0, false, ""));
+        assert_eq!((values.number("x"), values.switch("x"), values.choice("x")), (0, false, ""));
     }
 }

@@ -1,7 +1,9 @@
 //! RTX-ASAP (Iyengar 2006): any active path with room now; of several, by coin flips along the list as ns-2 does, which is
 //! even for two paths and not for more.
 
-use anabranch_core::policy::{Context, Decision, Event, LostChunk, Reason, Refusal, Refused, RetransmitPath, Route, Slot, View};
+use anabranch_core::policy::{
+    Context, Decision, Event, LostChunk, Reason, Refusal, Refused, RetransmitPath, Route, Slot, View,
+};
 use anabranch_core::time::Time;
 
 use crate::retransmit::nowhere;
@@ -60,11 +62,8 @@ mod tests {
             world.reseed(seed);
             let decision = route(&mut world);
             assert_eq!(decision.choice, Route::Path(path(1)));
-            let expected = [
-                (path(0), Refusal::WindowFull),
-                (path(2), Refusal::State),
-                (path(3), Refusal::State),
-            ];
+            let expected =
+                [(path(0), Refusal::WindowFull), (path(2), Refusal::State), (path(3), Refusal::State)];
             assert_eq!(decision.refused.as_slice(), expected);
         }
     }
@@ -102,9 +101,6 @@ mod tests {
         world.paths[1].state = PathState::Inactive;
         let decision = route(&mut world);
         assert_eq!(decision.choice, Route::Wait);
-        assert_eq!(
-            decision.refused.as_slice(),
-            [(path(0), Refusal::WindowFull), (path(1), Refusal::State)]
-        );
+        assert_eq!(decision.refused.as_slice(), [(path(0), Refusal::WindowFull), (path(1), Refusal::State)]);
     }
 }

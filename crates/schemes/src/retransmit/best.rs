@@ -2,7 +2,8 @@
 //! flips it along the list.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitPath, Route, Slot, View,
+    Context, Decision, Event, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitPath, Route, Slot,
+    View,
 };
 use anabranch_core::time::Time;
 
@@ -118,7 +119,9 @@ mod tests {
             let decision = route(&mut world, by);
             assert_eq!((decision.choice, decision.reason), (Route::Path(path(index)), reason));
             assert_eq!(decision.refused.len(), 2);
-            assert!(decision.refused.iter().all(|&(id, why)| id != path(index) && why == Refusal::Preference));
+            assert!(
+                decision.refused.iter().all(|&(id, why)| id != path(index) && why == Refusal::Preference)
+            );
         }
     }
 
@@ -206,11 +209,9 @@ mod tests {
     #[test]
     fn paths_that_are_not_active_are_passed_over_however_good() {
         for state in [PathState::Unconfirmed, PathState::PotentiallyFailed, PathState::Inactive] {
-            for (by, best, second) in [
-                (Preference::Cwnd, 0, 1),
-                (Preference::Ssthresh, 1, 2),
-                (Preference::LossRate, 2, 1),
-            ] {
+            for (by, best, second) in
+                [(Preference::Cwnd, 0, 1), (Preference::Ssthresh, 1, 2), (Preference::LossRate, 2, 1)]
+            {
                 let mut world = each_best_in_one();
                 world.paths[best].state = state;
                 let decision = route(&mut world, by);

@@ -1,7 +1,9 @@
 //! Single-path SCTP: new data goes to the primary path, or to the next one while the primary is not active
 //! (RFC 9260 section 6.4).
 
-use anabranch_core::policy::{Context, Decision, Event, Pick, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor};
+use anabranch_core::policy::{
+    Context, Decision, Event, Pick, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+};
 use anabranch_core::time::Time;
 
 use crate::scheduler::refusal;

@@ -5,7 +5,9 @@
 //! gets the new data.
 
 use anabranch_core::PathId;
-use anabranch_core::policy::{Context, Decision, Event, Pick, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor};
+use anabranch_core::policy::{
+    Context, Decision, Event, Pick, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+};
 use anabranch_core::time::Time;
 
 use crate::scheduler::refusal;
@@ -42,7 +44,11 @@ impl Scheduler for RotatingWindowFill {
             match refusal(view.path(id), ask, view) {
                 None => {
                     let free = view.path(id).cwnd - view.outstanding(id);
-                    let reason = Reason::figure("fills the window of the path in turn", "free_bytes", free.get() as f64);
+                    let reason = Reason::figure(
+                        "fills the window of the path in turn",
+                        "free_bytes",
+                        free.get() as f64,
+                    );
                     return Decision::with_refused(Pick::Path(id), reason, refused);
                 }
                 Some(why) => {
@@ -154,10 +160,7 @@ mod tests {
         let decision = world.pick(&mut scheduler);
         assert_eq!(decision.choice, Pick::Path(path(4)));
         let state = |index| (path(index), Refusal::State);
-        assert_eq!(
-            decision.refused.as_slice(),
-            [state(0), state(1), state(2), (path(3), Refusal::Burst)]
-        );
+        assert_eq!(decision.refused.as_slice(), [state(0), state(1), state(2), (path(3), Refusal::Burst)]);
     }
 
     #[test]
@@ -176,11 +179,7 @@ mod tests {
         // In the order of the visit; the state goes before the window, the window before the burst.
         assert_eq!(
             decision.refused.as_slice(),
-            [
-                (path(2), Refusal::WindowFull),
-                (path(0), Refusal::WindowFull),
-                (path(1), Refusal::State)
-            ]
+            [(path(2), Refusal::WindowFull), (path(0), Refusal::WindowFull), (path(1), Refusal::State)]
         );
     }
 

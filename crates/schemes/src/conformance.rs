@@ -1,0 +1,408 @@
+//! What every preset has to keep to, whatever it is told and asked: no panic, no window below one chunk, no choice that its own
+//! view forbids, and nothing that two runs from one seed would do differently.
+
+use anabranch_core::policy::{
+    AckTiming, AckedTransmission, Arrival, Context, Event, LossCause, LostChunk, Missing, PathAck, PathSack,
+    Pick, Policies, ProofOfLife, Randomness, Reason, Route, SackDone, SackView, Scheme, SendKind,
+    SentTransmission, Slot, StateCause, TurnCause, View,
+};
+use anabranch_core::profile::Profile;
+use anabranch_core::time::{Span, Time};
+use anabranch_core::units::WindowBytes;
+use anabranch_core::{PathId, PathState};
+
+use crate::registry::{Kind, NamedScheme, PRESETS, Parameter, parse};
+use crate::testing::{ASK, M, World, bytes, path};
+
+/// The variants of [`Event`]. A new one does not compile until it has a number here, and then fails until it is scripted.
+const VARIANTS: usize = 16;
+
+fn variant(event: &Event<'_>) -> usize {
+    match event {
+        Event::PathAdded(_) => 0,
+        Event::PathRemoved(_) => 1,
+        Event::PathRebound(_) => 2,
+        Event::PathState { .. } => 3,
+        Event::Established => 4,
+        Event::TurnBegins(_) => 5,
+        Event::Sent(_) => 6,
+        Event::Acked(_) => 7,
+        Event::SackDone(_) => 8,
+        Event::RttSample { .. } => 9,
+        Event::Lost { .. } => 10,
+        Event::LossEvent { .. } => 11,
+        Event::Spurious { .. } => 12,
+        Event::Blocked { .. } => 13,
+        Event::Idle(_) => 14,
+        Event::Deadline => 15,
+    }
+}
+
+const STATES: [PathState; 4] =
+    [PathState::Unconfirmed, PathState::Active, PathState::PotentiallyFailed, PathState::Inactive];
+const PROOFS: [ProofOfLife; 3] = [ProofOfLife::Unambiguous, ProofOfLife::Ambiguous, ProofOfLife::Heartbeat];
+const CAUSES: [LossCause; 2] = [LossCause::FastRetransmit, LossCause::Timeout];
+
+/// Policies with made-up facts around them. The facts need not fit each other: policies must bear that.
+struct Session {
+    world: World,
+    policies: Policies,
+    dice: Randomness,
+    told: [u32; VARIANTS],
+    /// Everything that was decided, to compare runs.
+    log: Vec<String>,
+}
+
+impl Session {
+    fn new(scheme: &NamedScheme, profile: Profile, seed: u8) -> Self {
+        let mut session = Session {
+            world: World::new(profile, 4),
+            policies: scheme.policies(),
+            dice: Randomness::from_seed([seed.wrapping_add(100); 32]),
+            told: [0; VARIANTS],
+            log: Vec::new(),
+        };
+        session.world.reseed(seed);
+        session.world.association.peer_window_initial = WindowBytes::new(65_536);
+        for index in 0..4 {
+            session.tell(&Event::PathAdded(path(index)));
+        }
+        session.tell(&Event::Established);
+        session
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.dice.context().below(n)
+    }
+
+    fn any_path(&mut self) -> PathId {
+        path(self.below(4) as usize)
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
+    }
+
+    /// Tells every slot, estimator first, and takes over what they publish, as an association does.
+    fn tell(&mut self, event: &Event<'_>) {
+        self.told[variant(event)] += 1;
+        let policies = &mut self.policies;
+        let slots: [&mut dyn Slot; 8] = [
+            &mut *policies.estimator,
+            &mut *policies.congestion,
+            &mut *policies.scheduler,
+            &mut *policies.loss,
+            &mut *policies.retransmit,
+            &mut *policies.ack,
+            &mut *policies.buffer,
+            &mut *policies.failover,
+        ];
+        for slot in slots {
+            self.world.tell(slot, event);
+            assert_eq!(slot.deadline(), None, "none of these policies has a timer");
+        }
+        self.adopt(event);
+    }
+
+    fn adopt(&mut self, event: &Event<'_>) {
+        let adding = matches!(event, Event::PathAdded(_)) && self.told[variant(&Event::Established)] == 0;
+        for facts in &mut self.world.paths {
+            let window = self.policies.congestion.window(facts.id);
+            assert!(adding || window.cwnd >= facts.largest_chunk, "{window:?} after {event:?}");
+            assert!(!self.policies.congestion.last_reason(facts.id).rule.is_empty());
+            facts.cwnd = window.cwnd;
+            facts.ssthresh = window.ssthresh;
+            facts.partial_bytes_acked = window.partial_bytes_acked;
+            facts.estimates = self.policies.estimator.estimates(facts.id);
+            assert!(facts.estimates.loss_rate.is_none_or(|rate| (0.0..=1.0).contains(&rate)));
+            self.log.push(format!("{window:?}"));
+        }
+    }
+
+    /// Puts the facts of every path somewhere else.
+    fn shake(&mut self) {
+        self.world.now += Span::from_millis(self.dice.context().below(500));
+        for index in 0..4 {
+            let state = if self.below(3) > 0 { PathState::Active } else { self.one_of(&STATES) };
+            let sent = self.below(1_000_000);
+            let lost = self.below(sent + 1);
+            let [flight, waiting, errors, half, burst, point] = [8, 4, 3, 2, 4, 1000].map(|n| self.below(n));
+            let since = self.world.now;
+            let facts = &mut self.world.paths[index];
+            facts.state = state;
+            facts.in_flight = bytes(flight * M);
+            facts.lost_unsent = bytes(waiting * M);
+            // Path.Max.Retrans is 5.
+            facts.error_count = errors as u32 * 3;
+            facts.potentially_failed_since = (state == PathState::PotentiallyFailed).then_some(since);
+            facts.recovery_point = (half == 0).then_some(point);
+            facts.exempt_packets = half as u32;
+            facts.burst_left = burst as u32;
+            facts.sent = bytes(sent);
+            facts.lost = bytes(lost);
+        }
+        let last = self.any_path();
+        self.world.association.last_new_data_path = Some(last);
+    }
+
+    fn transmission(&mut self) -> SentTransmission {
+        let kinds = [SendKind::New, SendKind::Retransmission, SendKind::Copy, SendKind::WindowProbe];
+        SentTransmission {
+            path: self.any_path(),
+            previous_path: None,
+            tsn: self.below(1000),
+            bytes: bytes(M),
+            kind: self.one_of(&kinds),
+        }
+    }
+
+    fn acked(&mut self) -> AckedTransmission {
+        AckedTransmission {
+            path: self.any_path(),
+            tsn: self.below(1000),
+            bytes: bytes(M),
+            sent_at: Time::ZERO,
+            delivered_before: bytes(0),
+            delivered_before_at: Time::ZERO,
+            sent_once: self.below(2) == 0,
+            cumulative: self.below(2) == 0,
+        }
+    }
+
+    fn path_ack(&mut self) -> PathAck {
+        let [cumulative, gap, rest, lost] = [4, 4, 30, 3].map(|n| self.below(n) * M);
+        PathAck {
+            cumulative: bytes(cumulative),
+            gap: bytes(gap),
+            gap_after_pseudo: bytes(gap / 2),
+            new_pseudo_cumulative: cumulative > 0 || self.below(2) == 0,
+            in_flight_before: bytes(cumulative + gap + rest),
+            outstanding_at_start: bytes(cumulative + gap + rest + lost),
+            in_flight_after: bytes(rest),
+        }
+    }
+
+    fn tell_of_a_sack(&mut self) {
+        let paths = [(); 4].map(|()| self.path_ack());
+        let new_cumulative = paths.iter().any(|ack| !ack.cumulative.is_zero());
+        self.tell(&Event::SackDone(&SackDone { paths: &paths, new_cumulative, cumulative: 100 }));
+    }
+
+    fn tell_of_a_state(&mut self) {
+        let id = self.any_path();
+        let (from, to) = (self.one_of(&STATES), self.one_of(&STATES));
+        let cause = match self.below(3) {
+            0 => StateCause::Errors(Reason::rule("errors")),
+            1 => StateCause::Proof(self.one_of(&PROOFS)),
+            _ => StateCause::Promoted(Reason::rule("fewest errors")),
+        };
+        self.tell(&Event::PathState { path: id, from, to, cause });
+    }
+
+    /// One event of each kind, with what it says drawn anew.
+    fn tell_everything(&mut self) {
+        let (sent, acked) = (self.transmission(), self.acked());
+        let [added, removed, rebound, measured, lost] = [(); 5].map(|()| self.any_path());
+        let cause = self.one_of(&CAUSES);
+        self.tell_of_a_sack();
+        self.tell_of_a_state();
+        self.tell(&Event::Sent(&sent));
+        self.tell(&Event::Acked(&acked));
+        let rtt = Span::from_millis(80);
+        self.tell(&Event::RttSample { path: measured, rtt, heartbeat: cause == LossCause::Timeout });
+        self.tell(&Event::Lost { path: lost, tsn: 7, bytes: bytes(M), cause });
+        self.tell(&Event::LossEvent { path: lost, cause });
+        self.tell(&Event::Spurious { path: lost, tsn: 7 });
+        self.tell(&Event::Blocked { hole: (cause == LossCause::Timeout).then_some(lost) });
+        self.tell(&Event::Idle(measured));
+        self.tell(&Event::Deadline);
+        self.tell(&Event::PathRebound(rebound));
+        if self.below(10) == 0 {
+            self.tell(&Event::PathRemoved(removed));
+            self.tell(&Event::PathAdded(added));
+        }
+        self.open_turns(sent.path);
+    }
+
+    fn open_turns(&mut self, id: PathId) {
+        let causes = [
+            TurnCause::Sack,
+            TurnCause::Timeout(id),
+            TurnCause::PathRestored(id),
+            TurnCause::Application,
+            TurnCause::Policy,
+        ];
+        for cause in causes {
+            self.tell(&Event::TurnBegins(cause));
+            self.ask_where_to_send();
+        }
+    }
+
+    fn ask<T: std::fmt::Debug>(
+        &mut self,
+        ask: impl FnOnce(&mut Policies, &View<'_>, &mut Context<'_>) -> T,
+    ) -> T {
+        let policies = &mut self.policies;
+        let answer = self.world.with(|view, context| ask(policies, view, context));
+        self.log.push(format!("{answer:?}"));
+        answer
+    }
+
+    fn ask_where_to_send(&mut self) {
+        let decision = self.ask(|policies, view, context| policies.scheduler.pick(&ASK, view, context));
+        assert!(!decision.reason.rule.is_empty());
+        if let Pick::Path(id) = decision.choice {
+            let view = self.world.view();
+            assert!(view.path(id).is_active() && view.admits_new_data(id) && view.path(id).burst_left > 0);
+            assert!(decision.refused.iter().all(|&(other, _)| other != id));
+            self.ask(|policies, view, _| policies.buffer.admits(id, bytes(M), view));
+        }
+        let lost = LostChunk { tsn: 7, bytes: bytes(M), path: self.any_path(), cause: self.one_of(&CAUSES) };
+        let decision = self.ask(|policies, view, context| policies.retransmit.route(&lost, view, context));
+        assert!(!decision.reason.rule.is_empty());
+        if let Route::Path(id) = decision.choice {
+            let view = self.world.view();
+            assert!(view.path(id).admits_retransmission());
+            assert!(view.path(id).is_active() || view.active().next().is_none());
+            assert!(decision.refused.iter().all(|&(other, _)| other != id));
+        }
+    }
+
+    fn path_sack(&mut self) -> PathSack {
+        let lowest = 95 + self.below(20);
+        let (new_gap_ack, new_cumulative_ack) = (self.below(2) == 0, self.below(2) == 0);
+        PathSack {
+            new_gap_ack,
+            new_cumulative_ack,
+            lowest_newly_acked: (new_gap_ack || new_cumulative_ack).then_some(lowest),
+            highest_gap_acked: new_gap_ack.then_some(lowest + 4),
+        }
+    }
+
+    fn ask_about_losses(&mut self) {
+        let paths = [(); 4].map(|()| self.path_sack());
+        let sack = SackView {
+            paths: &paths,
+            cumulative: 100,
+            highest_newly_acked: 90 + self.below(30),
+            new_cumulative: self.below(2) == 0,
+            flags: self.below(256) as u8,
+        };
+        let chunk = Missing {
+            tsn: 101 + self.below(20),
+            path: self.any_path(),
+            sent_at: Time::ZERO,
+            transmissions: 1,
+            reports: self.below(5) as u32,
+            recovered_before: self.below(2) == 0,
+        };
+        let verdict = self.ask(|policies, view, _| policies.loss.missing(&chunk, &sack, view));
+        assert!(!(verdict.lost && chunk.recovered_before), "only T3 may lose it again");
+        self.ask(|policies, view, _| policies.loss.timed_out(&chunk, view));
+    }
+
+    fn ask_about_acks(&mut self) {
+        let packets = self.below(300) as u32;
+        let [gap, duplicate, immediate, first] = [(); 4].map(|()| self.below(5) == 0);
+        let arrival = Arrival { packets, gap, duplicate, immediate, first };
+        let decision = self.ask(|policies, view, _| policies.ack.timing(&arrival, view));
+        if let AckTiming::Within(delay) = decision.choice {
+            // RFC 9260 section 6.2: MUST NOT be more than 500 ms.
+            assert!(delay <= Span::from_millis(500));
+        }
+        self.ask(|policies, view, _| policies.ack.flags(packets, gap, view.profile));
+    }
+
+    fn ask_about_states(&mut self) {
+        let id = self.any_path();
+        let (by_heartbeat, proof) = (self.below(2) == 0, self.one_of(&PROOFS));
+        let failed = self.ask(|policies, view, _| policies.failover.on_error(id, by_heartbeat, view)).choice;
+        let facts = *self.world.view().path(id);
+        let too_many = facts.error_count > self.world.profile.path_max_retrans;
+        assert_eq!(failed == PathState::Inactive, too_many || facts.state == PathState::Inactive);
+        self.ask(|policies, view, _| policies.failover.on_proof(id, proof, view));
+        self.ask(|policies, view, _| policies.failover.probing(id, view));
+        let promoted = self.ask(|policies, view, context| policies.failover.promote(view, context));
+        if let Some(decision) = promoted {
+            assert_eq!(self.world.view().path(decision.choice).state, PathState::PotentiallyFailed);
+        }
+    }
+
+    fn round(&mut self) {
+        self.shake();
+        self.tell_everything();
+        self.ask_about_losses();
+        self.ask_about_acks();
+        self.ask_about_states();
+    }
+}
+
+/// Runs a scheme for some rounds under each profile of its row.
+fn run(text: &str, rounds: u32) {
+    let scheme = parse(text).expect(text);
+    for name in Profile::NAMES {
+        let profile = Profile::named(name, scheme.is_multipath()).expect("a profile");
+        let mut session = Session::new(&scheme, profile, 1);
+        (0..rounds).for_each(|_| session.round());
+    }
+}
+
+/// The values at the ends of what a parameter takes, or all of them.
+fn extremes(parameter: &Parameter) -> Vec<String> {
+    match parameter.kind {
+        Kind::Switch => vec!["true".to_owned(), "false".to_owned()],
+        Kind::Choice(names) => names.iter().map(|name| (*name).to_owned()).collect(),
+        Kind::Count { min, max } | Kind::Milliseconds { min, max } => vec![min.to_string(), max.to_string()],
+    }
+}
+
+#[test]
+fn every_preset_bears_every_event() {
+    for preset in PRESETS {
+        run(preset.name, 300);
+    }
+}
+
+#[test]
+fn so_it_does_at_the_ends_of_every_parameter() {
+    for preset in PRESETS {
+        for parameter in preset.parameters {
+            for value in extremes(parameter) {
+                run(&format!("{}({}={value})", preset.name, parameter.name), 40);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_script_has_every_kind_of_event() {
+    let mut session = Session::new(&parse("cmt").expect("a preset"), Profile::ns2_multipath(), 1);
+    (0..100).for_each(|_| session.round());
+    assert!(session.told.iter().all(|&times| times > 0), "{:?}", session.told);
+}
+
+#[test]
+fn one_seed_gives_one_sequence_of_decisions_and_another_seed_another() {
+    for preset in PRESETS {
+        let scheme = parse(preset.name).expect("a preset");
+        let log = |seed| {
+            let profile = Profile::named("ns2", preset.multipath).expect("a profile");
+            let mut session = Session::new(&scheme, profile, seed);
+            (0..50).for_each(|_| session.round());
+            session.log
+        };
+        assert!(log(1) == log(1), "{} differs from itself", preset.name);
+        assert!(log(1) != log(2), "{} takes no notice of what it is told", preset.name);
+    }
+}
+
+#[test]
+fn policies_of_two_associations_share_nothing() {
+    let scheme = parse("cmt").expect("a preset");
+    let mut first = Session::new(&scheme, Profile::ns2_multipath(), 1);
+    let second = Session::new(&scheme, Profile::ns2_multipath(), 1);
+    let before = second.policies.congestion.window(path(0));
+    (0..20).for_each(|_| first.round());
+    assert_ne!(first.policies.congestion.window(path(0)), before);
+    assert_eq!(second.policies.congestion.window(path(0)), before);
+}

@@ -1,0 +1,565 @@
+//! Windows with worked numbers. M, the largest chunk, is 1468 B.
+
+use super::*;
+use crate::testing::{M, World, bytes, path};
+use anabranch_core::policy::{SendKind, SentTransmission};
+use anabranch_core::profile::Profile;
+use anabranch_core::units::WindowBytes;
+
+use GrowthGate::{Cumulative, PseudoCumulative};
+
+/// A congestion control and the facts that it sees.
+struct Rig {
+    world: World,
+    control: Standard,
+}
+
+impl Rig {
+    fn new(profile: Profile, gate: GrowthGate) -> Self {
+        Rig { world: World::new(profile, 2), control: Standard::new(gate, None) }
+    }
+
+    fn set(&mut self, cwnd: u64, ssthresh: u64, partial: u64) {
+        self.control.windows[0] =
+            Window { cwnd: bytes(cwnd), ssthresh: bytes(ssthresh), partial_bytes_acked: bytes(partial) };
+    }
+
+    /// The first path's cwnd, ssthresh and partial_bytes_acked.
+    fn window(&self) -> (u64, u64, u64) {
+        let window = self.control.window(path(0));
+        (window.cwnd.get(), window.ssthresh.get(), window.partial_bytes_acked.get())
+    }
+
+    fn tell(&mut self, event: &Event<'_>) {
+        self.world.tell(&mut self.control, event);
+    }
+
+    /// A SACK that says `ack` of the first path and nothing of the second.
+    fn sack(&mut self, ack: PathAck) {
+        self.sack_with(ack, ack.cumulative > ChunkBytes::ZERO);
+    }
+
+    fn sack_with(&mut self, ack: PathAck, new_cumulative: bool) {
+        let paths = [ack, PathAck::default()];
+        self.tell(&Event::SackDone(&SackDone { paths: &paths, new_cumulative, cumulative: 100 }));
+    }
+
+    fn cut(&mut self, cause: LossCause) {
+        self.tell(&Event::LossEvent { path: path(0), cause });
+    }
+
+    fn sent(&mut self, index: usize) {
+        let sent = SentTransmission {
+            path: path(index),
+            previous_path: None,
+            tsn: 1,
+            bytes: bytes(M),
+            kind: SendKind::New,
+        };
+        self.tell(&Event::Sent(&sent));
+    }
+
+    fn active_again(&mut self, from: PathState, cause: StateCause) {
+        self.tell(&Event::PathState { path: path(0), from, to: PathState::Active, cause });
+    }
+}
+
+/// `cumulative` bytes acked by the cumulative TSN, which is the path's own too, of `before` in flight.
+fn acked(cumulative: u64, before: u64) -> PathAck {
+    PathAck {
+        cumulative: bytes(cumulative),
+        new_pseudo_cumulative: cumulative > 0,
+        in_flight_before: bytes(before),
+        outstanding_at_start: bytes(before),
+        in_flight_after: bytes(before - cumulative),
+        ..PathAck::default()
+    }
+}
+
+/// The same with `gap` bytes acked by gap blocks, `after` of them at or after the path's pseudo-cumulative TSN.
+fn acked_with_gap(cumulative: u64, gap: u64, after: u64, before: u64) -> PathAck {
+    PathAck {
+        gap: bytes(gap),
+        gap_after_pseudo: bytes(after),
+        new_pseudo_cumulative: cumulative > 0 || after > 0,
+        in_flight_after: bytes(before - cumulative - gap),
+        ..acked(cumulative, before)
+    }
+}
+
+fn every_profile() -> [Profile; 4] {
+    [Profile::rfc9260(), Profile::rfc9260_multipath(), Profile::ns2(), Profile::ns2_multipath()]
+}
+
+#[test]
+fn a_new_paths_window_follows_the_profile() {
+    for (profile, cwnd) in every_profile().into_iter().zip([4404, 4404, 4380, 4380]) {
+        let mut rig = Rig::new(profile, Cumulative);
+        rig.tell(&Event::PathAdded(path(0)));
+        assert_eq!(rig.window().0, cwnd);
+        assert_eq!(rig.control.last_reason(path(0)).rule, "initial window");
+    }
+}
+
+#[test]
+fn the_first_window_is_four_small_chunks_or_two_large_ones() {
+    for (largest, cwnd) in [(500, 2000), (1095, 4380), (1468, 4380), (2190, 4380), (9000, 18_000)] {
+        let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
+        rig.world.paths[0].largest_chunk = bytes(largest);
+        rig.tell(&Event::PathAdded(path(0)));
+        assert_eq!(rig.window().0, cwnd, "largest chunk {largest}");
+    }
+}
+
+#[test]
+fn the_first_threshold_is_fixed_or_the_peers_window() {
+    for (profile, early, late) in
+        [(Profile::ns2_multipath(), 65_536, 65_536), (Profile::rfc9260_multipath(), 0, 131_072)]
+    {
+        let mut rig = Rig::new(profile, Cumulative);
+        rig.tell(&Event::PathAdded(path(0)));
+        assert_eq!(rig.window().1, early, "before the peer has advertised a window");
+        rig.world.association.peer_window_initial = WindowBytes::new(131_072);
+        rig.tell(&Event::Established);
+        assert_eq!(rig.window().1, late);
+    }
+}
+
+#[test]
+fn establishment_begins_every_path_and_a_path_that_is_added_only_itself() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
+    rig.tell(&Event::Established);
+    assert_eq!([0, 1].map(|index| rig.control.window(path(index)).cwnd.get()), [4380, 4380]);
+    rig.set(20_000, 9000, 77);
+    rig.tell(&Event::PathAdded(path(1)));
+    assert_eq!(rig.window(), (20_000, 9000, 77));
+    rig.tell(&Event::PathAdded(path(0)));
+    assert_eq!(rig.window(), (4380, 65_536, 0));
+}
+
+#[test]
+fn slow_start_adds_what_was_acked_but_no_more_than_one_chunk() {
+    for profile in every_profile() {
+        for (acked_bytes, cwnd) in [(500, 4880), (1468, 5848), (1469, 5848), (2936, 5848), (4404, 5848)] {
+            let mut rig = Rig::new(profile.clone(), Cumulative);
+            rig.set(4380, 65_536, 0);
+            rig.sack(acked(acked_bytes, 4404));
+            assert_eq!(rig.window(), (cwnd, 65_536, 0), "{acked_bytes} B acked");
+        }
+    }
+}
+
+#[test]
+fn slow_start_counts_gap_acks_too() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
+    rig.set(4380, 65_536, 0);
+    rig.sack(acked_with_gap(0, 700, 700, 4404));
+    assert_eq!(rig.window().0, 5080);
+    rig.sack(acked_with_gap(500, 400, 0, 5872));
+    assert_eq!(rig.window().0, 5980);
+}
+
+#[test]
+fn a_window_that_was_not_full_does_not_grow() {
+    for profile in every_profile() {
+        for (before, cwnd) in [(2936, 4380), (4379, 4380), (4380, 5848), (5872, 5848)] {
+            let mut rig = Rig::new(profile.clone(), Cumulative);
+            rig.set(4380, 65_536, 0);
+            rig.sack(acked(1468, before));
+            assert_eq!(rig.window().0, cwnd, "{before} B in flight");
+        }
+    }
+}
+
+#[test]
+fn what_this_sack_showed_to_be_lost_does_not_fill_the_window() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
+    rig.set(4380, 65_536, 0);
+    rig.sack(PathAck { outstanding_at_start: bytes(5872), ..acked(1468, 2936) });
+    assert_eq!(rig.window().0, 4380);
+}
+
+#[test]
+fn a_window_equal_to_its_threshold_is_in_slow_start() {
+    for profile in every_profile() {
+        let mut rig = Rig::new(profile, Cumulative);
+        rig.set(10_000, 10_000, 0);
+        rig.sack(acked(2936, 11_744));
+        assert_eq!(rig.window(), (11_468, 10_000, 0));
+    }
+}
+
+#[test]
+fn congestion_avoidance_adds_one_chunk_per_window_acked_and_keeps_the_remainder() {
+    for profile in every_profile() {
+        let mut rig = Rig::new(profile, Cumulative);
+        rig.set(10_000, 5000, 0);
+        let mut seen = Vec::new();
+        for _ in 0..5 {
+            rig.sack(acked(2936, 11_744));
+            seen.push((rig.window().0, rig.window().2));
+        }
+        // Four times 2936 B are 11,744 B, a window of 10,000 B and 1744 B toward the next.
+        assert_eq!(seen, [(10_000, 2936), (10_000, 5872), (10_000, 8808), (11_468, 1744), (11_468, 4680)]);
+        assert_eq!(rig.control.last_reason(path(0)).rule, "a window's worth was acknowledged");
+    }
+}
+
+#[test]
+fn exactly_a_window_acked_is_enough() {
+    let mut rig = Rig::new(Profile::rfc9260(), Cumulative);
+    rig.set(10_000, 5000, 8532);
+    rig.sack(acked(1468, 11_744));
+    assert_eq!(rig.window(), (11_468, 5000, 0));
+}
+
+#[test]
+fn the_standard_counts_all_acks_and_holds_the_sum_at_the_window_when_it_was_not_full() {
+    let mut rig = Rig::new(Profile::rfc9260(), Cumulative);
+    rig.set(10_000, 5000, 6000);
+    rig.sack(acked_with_gap(1468, 1468, 0, 8808));
+    assert_eq!(rig.window(), (10_000, 5000, 8936));
+    rig.sack(acked_with_gap(1468, 1468, 0, 8808));
+    assert_eq!(rig.window(), (10_000, 5000, 10_000), "11,872 B held at the window");
+    rig.sack(acked(1468, 11_744));
+    assert_eq!(rig.window(), (11_468, 5000, 1468));
+}
+
+#[test]
+fn the_standard_counts_gap_acks_while_the_cumulative_tsn_stands() {
+    let mut rig = Rig::new(Profile::rfc9260(), Cumulative);
+    rig.set(10_000, 5000, 9000);
+    rig.sack(acked_with_gap(0, 2936, 0, 11_744));
+    assert_eq!(rig.window(), (10_000, 5000, 11_936), "counted, but no growth without a new cumulative TSN");
+    rig.sack(acked(1468, 11_744));
+    assert_eq!(rig.window(), (11_468, 5000, 3404));
+}
+
+#[test]
+fn ns2_counts_cumulative_acks_only_when_the_window_was_full() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
+    rig.set(10_000, 5000, 1000);
+    rig.sack(acked(2936, 8808));
+    assert_eq!(rig.window(), (10_000, 5000, 1000));
+    rig.sack(acked(2936, 10_000));
+    assert_eq!(rig.window(), (10_000, 5000, 3936));
+}
+
+#[test]
+fn ns2_counts_gap_acks_from_the_pseudo_cumulative_tsn_on_and_holds_the_sum_nowhere() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
+    rig.set(10_000, 5000, 8000);
+    rig.sack(acked_with_gap(1468, 2936, 1468, 8808));
+    assert_eq!(rig.window(), (10_000, 5000, 9468), "1468 of 4404 B");
+    rig.sack(acked_with_gap(0, 2936, 2936, 8808));
+    assert_eq!(rig.window(), (10_000, 5000, 12_404), "more than the window");
+    rig.sack(acked_with_gap(0, 1468, 0, 11_744));
+    assert_eq!(rig.window(), (10_000, 5000, 12_404), "before the pseudo-cumulative TSN: no growth either");
+    rig.sack(acked(1468, 11_744));
+    assert_eq!(rig.window(), (11_468, 5000, 3872));
+}
+
+#[test]
+fn ns2_without_cuc_counts_gap_acks_when_the_cumulative_tsn_advances() {
+    let mut rig = Rig::new(Profile::ns2(), Cumulative);
+    rig.set(10_000, 5000, 1000);
+    rig.sack_with(acked_with_gap(0, 2936, 2936, 8808), false);
+    assert_eq!(rig.window(), (10_000, 5000, 1000));
+    rig.sack_with(acked_with_gap(1468, 2936, 0, 8808), true);
+    assert_eq!(
+        rig.window(),
+        (10_000, 5000, 3936),
+        "the gap acks, and not the cumulative ones of a window not full"
+    );
+    rig.sack_with(acked_with_gap(0, 1468, 0, 8808), true);
+    assert_eq!(rig.window(), (10_000, 5000, 5404), "the cumulative TSN may have moved on another path");
+}
+
+#[test]
+fn nothing_is_counted_in_slow_start() {
+    for profile in every_profile() {
+        let mut rig = Rig::new(profile, Cumulative);
+        rig.set(4380, 65_536, 0);
+        rig.sack(acked_with_gap(1468, 1468, 1468, 5872));
+        assert_eq!(rig.window().2, 0);
+    }
+}
+
+#[test]
+fn an_increment_takes_one_window_even_if_more_was_acked() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
+    rig.set(4404, 2936, 20_000);
+    rig.sack(acked(1468, 5872));
+    assert_eq!(rig.window(), (5872, 2936, 17_064));
+}
+
+#[test]
+fn the_gate_decides_whose_cumulative_tsn_lets_a_window_grow() {
+    let own = PathAck { new_pseudo_cumulative: true, ..acked_with_gap(0, 1468, 1468, 4404) };
+    let foreign = PathAck { new_pseudo_cumulative: false, ..acked_with_gap(0, 1468, 0, 4404) };
+    let cases = [
+        (Cumulative, own, false, 4380),
+        (Cumulative, foreign, true, 5848),
+        (PseudoCumulative, own, false, 5848),
+        (PseudoCumulative, foreign, true, 4380),
+    ];
+    for profile in every_profile() {
+        for (gate, ack, new_cumulative, cwnd) in cases {
+            let mut rig = Rig::new(profile.clone(), gate);
+            rig.set(4380, 65_536, 0);
+            rig.sack_with(ack, new_cumulative);
+            assert_eq!(rig.window().0, cwnd, "{gate:?}, new cumulative TSN: {new_cumulative}");
+        }
+    }
+}
+
+#[test]
+fn a_path_that_acked_nothing_does_not_grow_with_the_others() {
+    for (ssthresh, partial) in [(65_536, 0), (2936, 9000)] {
+        let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
+        rig.set(4380, ssthresh, partial);
+        rig.sack_with(acked(0, 4404), true);
+        assert_eq!(rig.window(), (4380, ssthresh, partial));
+    }
+}
+
+#[test]
+fn paths_grow_each_for_itself() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
+    rig.tell(&Event::Established);
+    let paths = [acked(1468, 2936), acked(1000, 4404)];
+    rig.tell(&Event::SackDone(&SackDone { paths: &paths, new_cumulative: true, cumulative: 100 }));
+    assert_eq!([0, 1].map(|index| rig.control.window(path(index)).cwnd.get()), [4380, 5380]);
+}
+
+#[test]
+fn only_ns2s_cmt_agent_lets_a_window_grow_in_recovery() {
+    for (profile, cwnd) in every_profile().into_iter().zip([4380, 4380, 4380, 5848]) {
+        let mut rig = Rig::new(profile, Cumulative);
+        rig.set(4380, 65_536, 0);
+        rig.world.paths[0].recovery_point = Some(120);
+        rig.sack(acked(1468, 4404));
+        assert_eq!(rig.window().0, cwnd);
+        rig.world.paths[0].recovery_point = None;
+        rig.sack(acked(1468, 5872));
+        assert_eq!(rig.window().0, cwnd + 1468, "after recovery");
+    }
+}
+
+#[test]
+fn a_path_in_recovery_does_not_hold_up_another() {
+    let mut rig = Rig::new(Profile::rfc9260_multipath(), Cumulative);
+    rig.set(4380, 65_536, 0);
+    rig.world.paths[1].recovery_point = Some(120);
+    rig.sack(acked(1468, 4404));
+    assert_eq!(rig.window().0, 5848);
+}
+
+#[test]
+fn the_sum_begins_again_when_nothing_is_in_flight() {
+    for profile in every_profile() {
+        let mut rig = Rig::new(profile, Cumulative);
+        rig.set(10_000, 5000, 4000);
+        rig.sack(acked(2936, 2936));
+        assert_eq!(rig.window(), (10_000, 5000, 0));
+        rig.set(10_000, 5000, 4000);
+        rig.sack_with(acked(0, 0), false);
+        assert_eq!(rig.window(), (10_000, 5000, 0));
+    }
+}
+
+#[test]
+fn a_fast_retransmit_halves_the_window_down_to_the_floor() {
+    // Half the window, or 4 M = 5872 B, in ns-2's CMT agent 2 M = 2936 B. The floor may lie above the window.
+    let cases = [
+        (20_000, 10_000, 10_000),
+        (11_745, 5872, 5872),
+        (8808, 5872, 4404),
+        (4404, 5872, 2936),
+        (1468, 5872, 2936),
+    ];
+    for (cwnd, standard, cmt) in cases {
+        for (profile, half) in every_profile().into_iter().zip([standard, standard, standard, cmt]) {
+            let mut rig = Rig::new(profile, Cumulative);
+            rig.set(cwnd, 65_536, 700);
+            rig.cut(LossCause::FastRetransmit);
+            assert_eq!(rig.window(), (half, half, 0), "window {cwnd}");
+        }
+    }
+}
+
+#[test]
+fn a_time_out_leaves_one_chunk_and_half_the_window_as_threshold() {
+    let cases = [(20_000, 10_000, 10_000), (8808, 5872, 4404), (4404, 5872, 2936), (1469, 5872, 2936)];
+    for (cwnd, standard, cmt) in cases {
+        for (profile, ssthresh) in every_profile().into_iter().zip([standard, standard, standard, cmt]) {
+            let mut rig = Rig::new(profile, Cumulative);
+            rig.set(cwnd, 65_536, 700);
+            rig.cut(LossCause::Timeout);
+            assert_eq!(rig.window(), (1468, ssthresh, 0), "window {cwnd}");
+        }
+    }
+}
+
+#[test]
+fn a_time_out_at_one_chunk_keeps_the_threshold_only_in_ns2s_base_agent() {
+    for (profile, ssthresh) in every_profile().into_iter().zip([5872, 5872, 30_000, 2936]) {
+        let mut rig = Rig::new(profile, Cumulative);
+        rig.set(1468, 30_000, 700);
+        rig.cut(LossCause::Timeout);
+        assert_eq!(rig.window(), (1468, ssthresh, 0));
+    }
+}
+
+#[test]
+fn a_cut_names_half_the_window_and_leaves_other_paths_alone() {
+    for (cause, rule) in
+        [(LossCause::FastRetransmit, "halved by fast retransmit"), (LossCause::Timeout, "T3 expired")]
+    {
+        let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
+        rig.tell(&Event::Established);
+        rig.set(20_001, 65_536, 0);
+        rig.cut(cause);
+        assert_eq!(rig.control.last_reason(path(0)), Reason::figure(rule, "half_bytes", 10_000.0));
+        assert_eq!(rig.control.window(path(1)).cwnd, bytes(4380));
+        assert_eq!(rig.control.last_reason(path(1)).rule, "initial window");
+    }
+}
+
+#[test]
+fn after_a_time_out_a_window_doubles_up_to_its_threshold_and_then_creeps() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
+    rig.set(11_744, 65_536, 0);
+    rig.cut(LossCause::Timeout);
+    let mut seen = vec![rig.window().0];
+    for _ in 0..9 {
+        rig.sack(acked(1468, rig.window().0 + 1468));
+        seen.push(rig.window().0);
+    }
+    // The threshold is 5872 B; from 7340 B on, five chunks have to be acked for one.
+    assert_eq!(seen, [1468, 2936, 4404, 5872, 7340, 7340, 7340, 7340, 7340, 8808]);
+}
+
+#[test]
+fn the_standard_halves_an_idle_window_down_to_four_chunks_and_remembers_it_once() {
+    let mut rig = Rig::new(Profile::rfc9260(), Cumulative);
+    rig.set(20_000, 12_000, 0);
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        rig.tell(&Event::Idle(path(0)));
+        seen.push((rig.window().0, rig.window().1));
+    }
+    assert_eq!(seen, [(10_000, 20_000), (5872, 20_000), (5872, 20_000)]);
+    assert_eq!(rig.control.last_reason(path(0)), Reason::rule("idle for an RTO"));
+}
+
+#[test]
+fn what_the_standard_remembers_of_an_idle_path_is_renewed_by_a_transmission_on_it() {
+    let mut rig = Rig::new(Profile::rfc9260(), Cumulative);
+    rig.set(20_000, 12_000, 0);
+    rig.tell(&Event::Idle(path(0)));
+    rig.set(30_000, 12_000, 0);
+    rig.sent(1);
+    rig.tell(&Event::Idle(path(0)));
+    assert_eq!(rig.window(), (15_000, 12_000, 0), "sent on another path");
+    rig.set(30_000, 12_000, 0);
+    rig.sent(0);
+    rig.tell(&Event::Idle(path(0)));
+    assert_eq!(rig.window(), (15_000, 30_000, 0));
+}
+
+#[test]
+fn the_standard_neither_raises_an_idle_window_nor_lowers_a_threshold() {
+    for cwnd in [1468, 2936, 4404, 5872] {
+        let mut rig = Rig::new(Profile::rfc9260_multipath(), Cumulative);
+        rig.set(cwnd, 30_000, 0);
+        rig.tell(&Event::Idle(path(0)));
+        assert_eq!(rig.window(), (cwnd, 30_000, 0));
+    }
+}
+
+#[test]
+fn ns2_sets_an_idle_window_above_two_chunks_to_half_but_at_least_four() {
+    let cases = [
+        (1468, 1468),
+        (2936, 2936),
+        (2937, 5872),
+        (4380, 5872),
+        (5872, 5872),
+        (11_744, 5872),
+        (20_000, 10_000),
+    ];
+    for profile in [Profile::ns2(), Profile::ns2_multipath()] {
+        for (cwnd, decayed) in cases {
+            let mut rig = Rig::new(profile.clone(), Cumulative);
+            rig.set(cwnd, 3000, 0);
+            rig.tell(&Event::Idle(path(0)));
+            assert_eq!(rig.window(), (decayed, 3000, 0), "window {cwnd}");
+        }
+    }
+}
+
+#[test]
+fn the_path_that_answers_its_probe_has_one_chunk_in_pf1_two_in_pf2_and_else_its_old_window() {
+    for (after_probe, cwnd) in [(Some(1), 1468), (Some(2), 2936), (None, 7000)] {
+        let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
+        rig.control = Standard::new(PseudoCumulative, after_probe);
+        rig.set(7000, 3500, 0);
+        rig.active_again(PathState::PotentiallyFailed, StateCause::Proof(ProofOfLife::Heartbeat));
+        assert_eq!(rig.window(), (cwnd, 3500, 0));
+    }
+}
+
+#[test]
+fn an_ack_that_revives_a_path_leaves_its_window() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
+    rig.control = Standard::new(PseudoCumulative, Some(2));
+    rig.set(1468, 3500, 0);
+    for proof in [ProofOfLife::Unambiguous, ProofOfLife::Ambiguous] {
+        for from in [PathState::PotentiallyFailed, PathState::Inactive] {
+            rig.active_again(from, StateCause::Proof(proof));
+            assert_eq!(rig.window(), (1468, 3500, 0));
+        }
+    }
+}
+
+#[test]
+fn a_heartbeat_ack_of_a_path_that_was_not_potentially_failed_leaves_its_window() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
+    rig.control = Standard::new(PseudoCumulative, Some(2));
+    rig.set(4380, 65_536, 0);
+    for from in [PathState::Unconfirmed, PathState::Inactive] {
+        rig.active_again(from, StateCause::Proof(ProofOfLife::Heartbeat));
+        assert_eq!(rig.window(), (4380, 65_536, 0));
+    }
+}
+
+#[test]
+fn a_promoted_path_has_one_chunk() {
+    for after_probe in [None, Some(2)] {
+        let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
+        rig.control = Standard::new(PseudoCumulative, after_probe);
+        rig.set(7000, 3500, 0);
+        rig.active_again(PathState::PotentiallyFailed, StateCause::Promoted(Reason::rule("fewest errors")));
+        assert_eq!(rig.window(), (1468, 3500, 0));
+    }
+}
+
+#[test]
+fn a_path_that_leaves_service_keeps_its_window() {
+    let rule = Reason::rule("whatever it is");
+    let causes =
+        [StateCause::Errors(rule), StateCause::Proof(ProofOfLife::Heartbeat), StateCause::Promoted(rule)];
+    let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
+    rig.control = Standard::new(PseudoCumulative, Some(2));
+    rig.set(7000, 3500, 900);
+    for cause in causes {
+        for (from, to) in [
+            (PathState::Active, PathState::PotentiallyFailed),
+            (PathState::PotentiallyFailed, PathState::Inactive),
+        ] {
+            rig.tell(&Event::PathState { path: path(0), from, to, cause });
+            assert_eq!(rig.window(), (7000, 3500, 900));
+        }
+    }
+}
