@@ -55,13 +55,17 @@ test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector
 		$(CARGO) test --locked -p anabranch-wire --lib -- --ignored wireshark::; \
 	fi
 
+# Every check runs, whatever those before it found.
 lint: ## Check formatting, lints, rustdoc, the sources' conventions and every link in the documents.
-	$(CARGO) fmt --all --check
-	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
-	$(PYTHON) .ci/check_sources.py
-	$(PYTHON) docs/check_links.py
+	@set -u; status=0; \
+	check() { echo "== $$*"; "$$@" || status=1; }; \
+	check $(CARGO) fmt --all --check -- -l; \
+	check $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check -- -l; \
+	check $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
+	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
+	check $(PYTHON) .ci/check_sources.py; \
+	check $(PYTHON) docs/check_links.py; \
+	exit $$status
 
 # Inputs that reach new code go to a scratch folder; the corpus in the tree stays as it is.
 fuzz: ## Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.

@@ -107,7 +107,6 @@ pub(crate) struct Path {
     /// The TSN whose first ack will be a round-trip sample (RFC 9260 section 6.3.1 C4: one at a time).
     pub(crate) measuring: Option<u64>,
     pub(crate) pending_heartbeat: Option<PendingHeartbeat>,
-    pub(crate) idle_since: Time,
     pub(crate) pseudo: PseudoCumulative,
     /// Losses up to this TSN belong to a window that has been cut; 0 if none has.
     pub(crate) recovery_point: u64,
@@ -134,7 +133,6 @@ impl Path {
             timers: PathTimers::default(),
             measuring: None,
             pending_heartbeat: None,
-            idle_since: now,
             pseudo: PseudoCumulative::new(),
             recovery_point: 0,
             highest_recovery_point: 0,

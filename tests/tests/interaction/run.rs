@@ -24,7 +24,7 @@ pub(crate) fn run(case: &Case) -> u64 {
             duo.settle();
         }
     }
-    recover(&mut duo, case);
+    recover(&mut duo);
     end(&mut duo, case);
     check_ends(&duo, case);
     duo.hash
@@ -86,12 +86,9 @@ fn remove_path(duo: &mut Duo, case: &Case, side: Side, path: usize) {
     duo.nodes[side.index()].check();
 }
 
-/// The longest that may pass on a good network before anything gets better: a few of the longest time-outs one after the
-/// other, and the guard of a shutdown that had begun.
-fn patience(case: &Case) -> Span {
-    let guard = if case.ops.iter().any(|op| matches!(op, Op::Shutdown { .. })) { 300 } else { 0 };
-    Span::from_secs(60).times(4) + Span::from_secs(guard)
-}
+/// The longest that may pass on a good network before anything gets better: as many of the longest time-outs as it takes
+/// for a path to fail, and one more. It may have to: a peer that has removed a path need not listen there.
+const PATIENCE: Span = Span::from_secs(7 * 60);
 
 /// What can only grow while things get better: what has arrived and is known to have, and how far set-up and end are.
 fn progress(duo: &Duo) -> [u64; 6] {
@@ -109,16 +106,17 @@ fn progress(duo: &Duo) -> [u64; 6] {
 }
 
 /// The network becomes good and the readers read: then everything arrives, or the association is over on both sides.
-fn recover(duo: &mut Duo, case: &Case) {
+fn recover(duo: &mut Duo) {
     duo.network.heal();
     for side in Side::BOTH {
         duo.reading[side.index()] = Reading::WhenTold;
         duo.read(side, usize::MAX);
     }
+    duo.settle();
     while !is_done(duo) {
         let before = progress(duo);
-        let better = duo.run_until(patience(case), |duo| is_done(duo) || progress(duo) != before);
-        assert!(better, "nothing gets better for {:?}: {}", patience(case), state(duo));
+        let better = duo.run_until(PATIENCE, |duo| is_done(duo) || progress(duo) != before);
+        assert!(better, "nothing gets better for {PATIENCE:?}: {}", state(duo));
     }
     if Side::BOTH.iter().all(|&side| !duo.is_over(side)) {
         for side in Side::BOTH {
@@ -144,9 +142,15 @@ fn state(duo: &Duo) -> String {
     for node in &duo.nodes {
         let (missing, reading) = (duo.flows[node.side.index()].missing(), duo.reading[node.side.index()]);
         text += &format!("\n{:?}: {missing} messages missing, {reading:?}, ended {:?}", node.side, node.ended);
-        if let Some(association) = node.try_association() {
-            text += &format!("\n{association:#?}");
+        let Some(association) = node.try_association() else { continue };
+        text += &format!(", now {:?}\n  {:?}\n", duo.now, association.facts());
+        for path in association.paths() {
+            text += &format!("  {:?} {:?}\n", association.path_addresses(path.id), path);
         }
+        let (buffered, queued) = (association.buffered_bytes(), association.queued_bytes());
+        let (held, readable) = (association.held_bytes(), association.readable_bytes());
+        text += &format!("  buffered {buffered} queued {queued} held {held} readable {readable}\n");
+        text += &format!("  {:?}\n", association.statistics());
     }
     text
 }
@@ -225,7 +229,7 @@ pub(crate) fn debug_stats(case: &Case) -> ([anabranch_core::Statistics; 2], f64)
     duo.connect();
     for op in &case.ops { apply(&mut duo, case, op); duo.settle(); }
     let t = duo.now;
-    recover(&mut duo, case);
+    recover(&mut duo);
     let over = [Side::A, Side::B].iter().all(|&s| duo.is_over(s));
     ([0,1].map(|i| duo.nodes[i].try_association().map(|a| *a.statistics()).unwrap_or_default()), if over {-1.0} else {1.0} * duo.now.since(t).as_secs_f64())
 }

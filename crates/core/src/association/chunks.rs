@@ -78,7 +78,10 @@ impl Association {
             return None;
         }
         self.replace_guess(origin);
-        let path = self.new_path(origin.local, origin.remote, origin.udp_port).ok()?;
+        let Ok(path) = self.new_path(origin.local, origin.remote, origin.udp_port) else {
+            // No room for another path: the packet counts all the same, and what answers it goes another way.
+            return Some(self.control_path(None));
+        };
         self.verify_path(path);
         Some(path)
     }

@@ -26,7 +26,6 @@ impl Association {
         path.pending_heartbeat = Some(PendingHeartbeat { nonce, sent_at: self.now });
         path.timers.heartbeat_timeout = Some(self.now + rto);
         path.timers.heartbeat = None;
-        path.idle_since = self.now;
         self.control.retain(|c| !matches!(c, Control::Heartbeat { path, .. } if *path == id));
         self.control.push_back(Control::Heartbeat { path: id, nonce });
     }

@@ -82,19 +82,41 @@ impl Association {
     }
 
     pub(crate) fn refresh_burst(&mut self, id: PathId) {
-        let left = self.profile.max_burst.saturating_sub(self.paths[id.index()].burst_used);
-        self.facts[id.index()].burst_left = if self.burst_armed { left } else { u32::MAX };
+        let facts = &mut self.facts[id.index()];
+        if !self.burst_armed {
+            (facts.burst_left, facts.resend_burst_left) = (u32::MAX, u32::MAX);
+            return;
+        }
+        let used = self.paths[id.index()].burst_used;
+        // ns-2 tests after it has sent a retransmission, so a fifth may leave.
+        let late = matches!(self.profile.burst_arming, BurstArming::AfterRecoveredLoss { .. });
+        facts.burst_left = self.profile.max_burst.saturating_sub(used);
+        facts.resend_burst_left = (self.profile.max_burst + u32::from(late)).saturating_sub(used);
     }
 
     fn end_turn(&mut self) {
+        if self.burst_held_data_back() && matches!(self.profile.burst_arming, BurstArming::AfterRecoveredLoss { disarms: true }) {
+            self.burst_armed = false;
+        }
         self.turn.new_data = false;
         self.turn.resend_from = None;
         for (path, facts) in self.paths.iter_mut().zip(&mut self.facts) {
             path.burst_used = 0;
             facts.burst_left = u32::MAX;
+            facts.resend_burst_left = u32::MAX;
             facts.exempt_packets = 0;
         }
         self.note_blocking();
+    }
+
+    /// Whether new data could leave now were it not for the burst limit.
+    fn burst_held_data_back(&self) -> bool {
+        self.turn.new_data
+            && self.next_ask().is_some()
+            && self.live_paths().any(|id| {
+                let facts = &self.facts[id.index()];
+                facts.is_active() && facts.burst_left == 0 && self.view().admits_new_data(id)
+            })
     }
 
     /// Keeps the time in which only the peer's window held data back.
@@ -252,15 +274,11 @@ impl Association {
 
     fn new_packet_left(&mut self, path: PathId) {
         self.data_packet_left(path);
+        self.restart_heartbeat_clock(path);
         self.shared.last_new_data_path = Some(path);
         if self.burst_armed {
             self.paths[path.index()].burst_used += 1;
             self.refresh_burst(path);
-            let spent = self.facts[path.index()].burst_left == 0;
-            if spent && self.profile.burst_arming == (BurstArming::AfterRecoveredLoss { disarms: true }) {
-                self.burst_armed = false;
-                self.turn.new_data = false;
-            }
         }
     }
 
@@ -271,7 +289,7 @@ impl Association {
             self.start_t3(path);
         }
         self.await_answer(path);
-        self.path_sent(path);
+        self.restart_idle_clock(path);
     }
 
     pub(crate) fn header(&self) -> Header {

@@ -155,13 +155,17 @@ impl Association {
         self.events.push_back(AssociationEvent::PathState { path: id, state: to });
     }
 
-    /// Restarts the idle clock of a path that carries something.
-    pub(crate) fn path_sent(&mut self, id: PathId) {
+    /// A path carried DATA: its window does not decay for another RTO.
+    pub(crate) fn restart_idle_clock(&mut self, id: PathId) {
         let rto = self.facts[id.index()].rto;
-        let path = &mut self.paths[id.index()];
-        path.idle_since = self.now;
-        path.timers.idle = Some(self.now + rto);
-        if path.timers.heartbeat.is_some() {
+        self.paths[id.index()].timers.idle = Some(self.now + rto);
+    }
+
+    /// A path carried something whose answer is a round-trip sample, so that no HEARTBEAT is needed for one. A
+    /// retransmission is not (RFC 9260 section 8.3): an alternate path that carries nothing else would keep a backed-off
+    /// RTO for ever.
+    pub(crate) fn restart_heartbeat_clock(&mut self, id: PathId) {
+        if self.paths[id.index()].timers.heartbeat.is_some() {
             self.schedule_heartbeat(id);
         }
     }

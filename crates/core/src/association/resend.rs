@@ -143,26 +143,24 @@ impl Association {
         if std::mem::take(&mut self.turn.after_loss_event) && one_only {
             self.turn.resend_from = None;
         }
-        if self.burst_is_spent(path) {
+        if self.burst_ends_the_walk(path) {
             self.turn.resend_from = None;
         }
     }
 
-    /// Counts a retransmission packet against the burst limit. ns-2 tests after it has sent, so a fifth may leave.
-    fn burst_is_spent(&mut self, path: PathId) -> bool {
+    /// Counts a retransmission packet against its path's burst limit; `true` if that ends the whole opportunity to
+    /// retransmit, as it does in ns-2, rather than the path's share of it.
+    fn burst_ends_the_walk(&mut self, path: PathId) -> bool {
         if !self.burst_armed {
             return false;
         }
-        let used = self.paths[path.index()].burst_used;
-        self.paths[path.index()].burst_used = used + 1;
+        self.paths[path.index()].burst_used += 1;
         self.refresh_burst(path);
+        let spent = self.facts[path.index()].resend_burst_left == 0;
         match self.profile.burst_arming {
-            BurstArming::Always => used + 1 >= self.profile.max_burst,
+            BurstArming::Always => false,
             BurstArming::AfterRecoveredLoss { disarms } => {
-                let spent = used >= self.profile.max_burst;
-                if spent && disarms {
-                    self.burst_armed = false;
-                }
+                self.burst_armed &= !(spent && disarms);
                 spent
             }
         }

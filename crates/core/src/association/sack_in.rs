@@ -426,11 +426,14 @@ impl Association {
     }
 
     fn note_probe_answer(&mut self, cumulative: u64) {
-        if let Some(probe) = &mut self.probe {
+        let Some(probe) = &mut self.probe else { return };
+        let bytes = self.outstanding.get(probe.tsn).map_or(0, |c| c.draft.payload.len() as u64);
+        // Once the window would take it, it is a chunk like any other, and its time-outs are errors again.
+        let open = self.profile.window_cost(bytes, 1) <= self.shared.peer_window_advertised;
+        if cumulative >= probe.tsn || open {
+            self.probe = None;
+        } else {
             probe.answered = true;
-            if cumulative >= probe.tsn {
-                self.probe = None;
-            }
         }
     }
 

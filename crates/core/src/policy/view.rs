@@ -66,8 +66,10 @@ pub struct PathFacts {
     pub delivery_rate: Option<Rate>,
     /// Packets that may leave in this opportunity although the window is full.
     pub exempt_packets: u32,
-    /// Packets that may still leave in this opportunity.
+    /// Packets of new data that may still leave in this opportunity.
     pub burst_left: u32,
+    /// Packets of lost chunks that may still leave in this opportunity.
+    pub resend_burst_left: u32,
     /// What the estimator publishes.
     pub estimates: Estimates,
 }
@@ -96,6 +98,7 @@ impl PathFacts {
             delivery_rate: None,
             exempt_packets: 0,
             burst_left: u32::MAX,
+            resend_burst_left: u32::MAX,
             estimates: Estimates::default(),
         }
     }
@@ -107,7 +110,7 @@ impl PathFacts {
 
     /// Whether a retransmission fits: lost chunks that wait do not count against the window that is to send them.
     pub fn admits_retransmission(&self) -> bool {
-        self.burst_left > 0 && (self.exempt_packets > 0 || self.in_flight < self.cwnd)
+        self.resend_burst_left > 0 && (self.exempt_packets > 0 || self.in_flight < self.cwnd)
     }
 }
 

@@ -51,6 +51,7 @@ impl Standard {
         let cwnd = view.profile.initial_window.for_chunk(view.path(path).largest_chunk);
         self.windows[path.index()] = Window { cwnd, ssthresh, partial_bytes_acked: ChunkBytes::ZERO };
         self.reasons[path.index()] = Reason::rule("initial window");
+        self.decayed[path.index()] = false;
     }
 
     fn sack(&mut self, done: &SackDone<'_>, view: &View<'_>) {

@@ -50,7 +50,7 @@ impl PathFailover for PotentiallyFailed {
         probing(view.path(path))
     }
 
-    /// With every path potentially failed: the one with fewest errors; of those the one that failed last; of those by coin.
+    /// With no path active: of the potentially failed ones, the one with fewest errors; of those the one that failed last; of those by coin.
     fn promote(&mut self, view: &View<'_>, context: &mut Context<'_>) -> Option<Decision<PathId>> {
         let mut best: Option<(u32, Time, PathId)> = None;
         for path in view.paths.iter().filter(|p| p.state == PathState::PotentiallyFailed) {

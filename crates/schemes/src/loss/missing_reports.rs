@@ -35,9 +35,9 @@ impl MissingReports {
             return 1;
         }
         let paths = sack.paths.iter().filter(|p| saw_new_ack(p, view)).count();
-        let acked_below = sack.paths[chunk.path.index()].lowest_newly_acked.is_some_and(|t| t < chunk.tsn);
+        // A path on which nothing was acked counts as acked below: ns-2 keeps a zero there.
+        let acked_below = sack.paths[chunk.path.index()].lowest_newly_acked.is_none_or(|t| t < chunk.tsn);
         match paths {
-            0 => 0,
             1 if !acked_below => {
                 let packets = u32::from(sack.flags);
                 // A peer that counts nothing still reports once; ns-2's own timer SACKs say zero and mean it.

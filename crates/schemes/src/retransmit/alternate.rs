@@ -30,9 +30,12 @@ impl RetransmitPath for Alternate {
         let first = usize::from(away);
         let next =
             (first..=n).map(|step| &view.paths[(chunk.path.index() + step) % n]).find(|p| p.is_active());
-        let rule = if away { "an alternate path" } else { "where it was sent before" };
         match next {
-            Some(path) => if_room(path, Reason::rule(rule), Refused::new()),
+            Some(path) => {
+                let moved = path.id != chunk.path;
+                let rule = if moved { "an alternate path" } else { "where it was sent before" };
+                if_room(path, Reason::rule(rule), Refused::new())
+            }
             None => nowhere(),
         }
     }

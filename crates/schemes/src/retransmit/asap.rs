@@ -6,7 +6,7 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::Time;
 
-use crate::retransmit::nowhere;
+use crate::retransmit::{no_room, nowhere};
 
 /// The first that can.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl RetransmitPath for Asap {
             if !path.is_active() {
                 refused.push((path.id, Refusal::State));
             } else if !path.admits_retransmission() {
-                refused.push((path.id, Refusal::WindowFull));
+                refused.push((path.id, no_room(path)));
             } else if chosen.is_none() || !context.coin() {
                 chosen = Some(path.id);
             }
@@ -88,9 +88,9 @@ mod tests {
         let mut world = World::new(Profile::ns2_multipath(), 2);
         world.paths[0].in_flight = bytes(4380);
         world.paths[0].exempt_packets = 1;
-        world.paths[1].burst_left = 0;
+        world.paths[1].resend_burst_left = 0;
         assert_eq!(route(&mut world).choice, Route::Path(path(0)));
-        world.paths[0].burst_left = 0;
+        world.paths[0].resend_burst_left = 0;
         assert_eq!(route(&mut world).choice, Route::Wait);
     }
 

@@ -186,7 +186,7 @@ mod tests {
         world.paths[0].in_flight = bytes(9000);
         world.paths[0].exempt_packets = 1;
         assert_eq!(route(&mut world, Preference::Cwnd).choice, Route::Path(path(0)));
-        world.paths[0].burst_left = 0;
+        world.paths[0].resend_burst_left = 0;
         assert_eq!(route(&mut world, Preference::Cwnd).choice, Route::Wait);
     }
 

@@ -17,8 +17,13 @@ pub(crate) fn if_room(path: &PathFacts, reason: Reason, mut refused: Refused) ->
     if path.admits_retransmission() {
         return Decision::with_refused(Route::Path(path.id), reason, refused);
     }
-    let _ = refused.try_push((path.id, Refusal::WindowFull));
+    let _ = refused.try_push((path.id, no_room(path)));
     Decision::with_refused(Route::Wait, reason, refused)
+}
+
+/// Why a path that is active cannot take a retransmission.
+pub(crate) fn no_room(path: &PathFacts) -> Refusal {
+    if path.resend_burst_left == 0 { Refusal::Burst } else { Refusal::WindowFull }
 }
 
 pub(crate) fn nowhere() -> Decision<Route> {
