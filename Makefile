@@ -52,7 +52,7 @@ test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector
 	fi; \
 	$(CARGO) test --workspace --locked --no-fail-fast; \
 	if [ -z "$${ANABRANCH_SKIP_TSHARK:-}" ]; then \
-		$(CARGO) test --locked -p anabranch-wire --lib -- --ignored wireshark::; \
+		$(CARGO) test --workspace --locked --lib -- --ignored wireshark::; \
 	fi
 
 # Every check runs, whatever those before it found.

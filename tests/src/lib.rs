@@ -5,3 +5,4 @@ pub mod duo;
 pub mod flow;
 pub mod network;
 pub mod node;
+pub mod sight;

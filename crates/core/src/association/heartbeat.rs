@@ -132,7 +132,10 @@ impl Association {
         let id = decision.choice;
         self.statistics.promotions += 1;
         let path = &mut self.paths[id.index()];
-        path.timers.t3 = None;
+        // A path that a HEARTBEAT found at fault still has data in flight, whose T3 goes on.
+        if self.facts[id.index()].in_flight.is_zero() {
+            path.timers.t3 = None;
+        }
         path.timers.heartbeat_timeout = None;
         path.pending_heartbeat = None;
         self.set_state(id, PathState::Active, StateCause::Promoted(decision.reason));

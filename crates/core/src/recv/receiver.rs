@@ -70,7 +70,8 @@ impl Receiver {
     }
 
     /// The next in-order TSN is taken even by a full buffer if it can free something: that is, unless all the buffer holds
-    /// waits only for the application. Twice the buffer is the end of it.
+    /// waits only for the application. Twice the buffer is the end of it, or one chunk beyond the buffer if chunks are
+    /// that large.
     fn has_room(&self, payload_bytes: u64, next: bool, profile: &Profile) -> bool {
         let cost = profile.window_cost(payload_bytes, 1);
         if cost <= self.free(profile) {
@@ -79,7 +80,7 @@ impl Receiver {
         let frees_something = self.reassembly.readable_bytes() < self.reassembly.held_payload_bytes();
         next && profile.full_buffer_takes_next
             && (frees_something || self.reassembly.held_chunks() == 0)
-            && self.held(profile) + cost <= self.buffer.times(2).max(cost)
+            && self.held(profile) + cost <= self.buffer.times(2).max(self.buffer + cost)
     }
 
     pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<Piece> {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 const TWO_PATH: &str = include_str!("../../data/ns2/two-path.csv");
+const SINGLE_PATH: &str = include_str!("../../data/ns2/single-path.csv");
 const THREE_PATH: &str = include_str!("../../data/ns2/three-path.csv");
 
 /// A setting and what ns-2 gave for it.
@@ -67,13 +68,16 @@ struct ThreePathRow {
     rtx_total: f64,
 }
 
-/// All points, those of two paths first.
+/// All points: CMT over two paths, single-path SCTP, CMT over three.
 ///
 /// # Errors
 /// [`PointError`] if the data does not have the expected columns.
 pub fn all_points() -> Result<Vec<Point>, PointError> {
     let mut points = Vec::new();
     for row in csv::Reader::from_reader(TWO_PATH.as_bytes()).deserialize() {
+        points.push(two_path(row?));
+    }
+    for row in csv::Reader::from_reader(SINGLE_PATH.as_bytes()).deserialize() {
         points.push(two_path(row?));
     }
     for row in csv::Reader::from_reader(THREE_PATH.as_bytes()).deserialize() {
@@ -126,6 +130,10 @@ impl Point {
 
     /// Its scheme, as an expression.
     pub fn scheme(&self) -> String {
+        if self.group == "single-path" {
+            // ns-2's base agent sends every retransmission to the other path.
+            return format!("sctp(rtx=alternate,trigger={})", self.arg("trig", "3"));
+        }
         let rtx = match self.arg("rtx", "4") {
             "0" => "rtx-asap",
             "1" => "rtx-same",
@@ -152,7 +160,7 @@ mod tests {
     #[test]
     fn all_of_ns2s_points_are_read() {
         let points = all_points().expect("the repository's own data");
-        assert_eq!(points.len(), 49 + 20);
+        assert_eq!(points.len(), 49 + 6 + 20);
         assert_eq!(points.iter().filter(|p| p.group == "three-path").count(), 20);
     }
 

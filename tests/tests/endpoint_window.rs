@@ -1,0 +1,105 @@
+//! The receive window closes, opens, and is probed.
+
+use anabranch_core::AssociationEvent;
+use anabranch_core::time::Span;
+use anabranch_tests::duo::{Duo, Reading, Setup};
+use anabranch_tests::network::{Packet, Side};
+use anabranch_tests::sight;
+
+const A: usize = Side::A as usize;
+const B: usize = Side::B as usize;
+
+/// A has sent more than B's buffer of 10,000 B holds, and B reads nothing.
+fn blocked() -> Duo {
+    let setup = Setup::new(1, "sctp", "rfc9260").with_side(Side::B, |config| config.recv_buffer_bytes = 10_000);
+    let mut duo = Duo::connected(setup);
+    duo.reading[B] = Reading::ByHand;
+    duo.send_all(Side::A, 1_000, 30);
+    duo.run(Span::from_secs(3));
+    let b = duo.nodes[B].association();
+    assert!((9_000..=10_000).contains(&b.held_bytes()), "B holds {} B", b.held_bytes());
+    duo
+}
+
+fn opens_window(packet: &Packet) -> bool {
+    packet.from == Side::B && sight::sack(packet).is_some_and(|sack| sack.window >= 2_000)
+}
+
+#[test]
+fn a_reader_that_comes_back_opens_the_window_at_once() {
+    let mut duo = blocked();
+    duo.reading[B] = Reading::WhenTold;
+    duo.read(Side::B, usize::MAX);
+    let start = duo.now;
+    assert!(duo.run_until(Span::from_secs(2), |duo| duo.all_arrived(Side::A)));
+    assert!(duo.now.since(start) < Span::from_secs(1), "no time-out was needed: {:?}", duo.now.since(start));
+}
+
+#[test]
+fn a_probe_finds_a_window_whose_opening_was_lost() {
+    let mut duo = blocked();
+    duo.network.set_filter(|packet| !opens_window(packet));
+    duo.read(Side::B, usize::MAX);
+    duo.settle();
+    duo.network.clear_filter();
+    duo.reading[B] = Reading::WhenTold;
+    let probes = duo.nodes[A].association().statistics().window_probes;
+    assert!(duo.run_until(Span::from_secs(70), |duo| duo.all_arrived(Side::A)));
+    assert!(probes > 0);
+}
+
+#[test]
+fn probes_that_are_answered_never_count_as_errors() {
+    let mut duo = blocked();
+    duo.run(Span::from_secs(3600));
+    let a = duo.nodes[A].association();
+    // Up to a minute apart, far more than Association.Max.Retrans.
+    assert!(a.statistics().timeouts > 50, "{:?}", a.statistics());
+    assert_eq!(a.paths()[0].error_count, 0);
+    assert_eq!(duo.nodes[A].told, [AssociationEvent::Connected, state_of_path_0()]);
+    duo.reading[B] = Reading::WhenTold;
+    duo.read(Side::B, usize::MAX);
+    assert!(duo.run_until(Span::from_secs(70), |duo| duo.all_arrived(Side::A)));
+}
+
+fn state_of_path_0() -> AssociationEvent {
+    AssociationEvent::PathState { path: anabranch_core::PathId::new(0), state: anabranch_core::PathState::Active }
+}
+
+#[test]
+fn a_probe_that_is_not_answered_counts_as_an_error() {
+    let mut duo = blocked();
+    duo.cut(0, true);
+    assert!(duo.run_until(Span::from_secs(1200), |duo| duo.is_over(Side::A)));
+}
+
+#[test]
+fn a_full_buffer_takes_the_next_tsn_in_order() {
+    let setup = Setup::new(1, "sctp", "rfc9260").with_side(Side::B, |config| config.recv_buffer_bytes = 4_000);
+    let mut duo = Duo::connected(setup);
+    let mut first = None;
+    duo.network.set_filter(move |packet| {
+        // The first chunk is lost once: what follows fills the buffer and waits for it.
+        let Some(&tsn) = sight::tsns(packet).first() else { return true };
+        first.replace(tsn).is_some()
+    });
+    // Parts of one message, so nothing can be read before the first one is there.
+    duo.send_all(Side::A, 4_400, 1);
+    assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
+    assert!(duo.nodes[B].association().statistics().peak_held_bytes > 4_000 - 1_452);
+}
+
+#[test]
+fn a_probe_that_a_shutdown_acknowledges_is_settled() {
+    // Every chunk is larger than B's whole window and goes as a probe. B, which is shutting down, answers DATA with another
+    // SHUTDOWN ahead of the SACK, so that is what acknowledges the probe.
+    let setup = Setup::new(1, "sctp", "rfc9260")
+        .with(|config| config.mtu_bytes = 9_000)
+        .with_side(Side::B, |config| config.recv_buffer_bytes = 2_000);
+    let mut duo = Duo::connected(setup);
+    duo.send_all(Side::A, 8_000, 3);
+    duo.shutdown(Side::B);
+    assert!(duo.run_until(Span::from_secs(5), |duo| duo.is_over(Side::A) && duo.is_over(Side::B)));
+    assert!(duo.all_arrived(Side::A));
+    assert_eq!(duo.nodes[A].association().statistics().window_probes, 3);
+}
