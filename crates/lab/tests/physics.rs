@@ -138,3 +138,27 @@ direction = "both"
     assert_eq!(result.flows[0].delivered_bytes, 1_000_000);
     assert_eq!(result.flows[0].intact, Some(true));
 }
+
+#[test]
+fn a_file_over_several_streams_without_order_is_checked_as_a_set_of_messages() {
+    let text = r#"
+[run]
+stop = "transfer"
+duration = "120 s"
+[association]
+streams = 4
+ordered = false
+[[path]]
+rate = "5 Mbit/s"
+delay = "20 ms"
+loss = 0.02
+[[path]]
+rate = "2 Mbit/s"
+delay = "60 ms"
+loss = 0.02
+[[flow]]
+kind = "file"
+size = "500 kB"
+"#;
+    assert_eq!(run(text, "cmt", 1).flows[0].intact, Some(true));
+}

@@ -132,10 +132,7 @@ impl Association {
         let id = decision.choice;
         self.statistics.promotions += 1;
         let path = &mut self.paths[id.index()];
-        // A path that a HEARTBEAT found at fault still has data in flight, whose T3 goes on.
-        if self.facts[id.index()].in_flight.is_zero() {
-            path.timers.t3 = None;
-        }
+        // T3 is left alone: a path that a HEARTBEAT found at fault may have data in flight, and no other has a T3 running.
         path.timers.heartbeat_timeout = None;
         path.pending_heartbeat = None;
         self.set_state(id, PathState::Active, StateCause::Promoted(decision.reason));

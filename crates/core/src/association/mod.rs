@@ -321,9 +321,11 @@ impl Association {
         &self.shared
     }
 
-    /// Counters.
-    pub fn statistics(&self) -> &Statistics {
-        &self.statistics
+    /// Counters, with what is under way counted up to the latest call.
+    pub fn statistics(&self) -> Statistics {
+        let blocked = self.blocked_since.map_or(0, |since| self.now.since(since).as_nanos());
+        let blocked_by_peer_window_ns = self.statistics.blocked_by_peer_window_ns + blocked;
+        Statistics { blocked_by_peer_window_ns, ..self.statistics }
     }
 
     /// The largest message that fits one DATA chunk on every path.

@@ -14,9 +14,9 @@ pub fn scenario_text(point: &Point) -> String {
         send_buffer(point.arg("sbuf", "0")),
     );
     if point.group == "three-path" {
-        three_paths(point, &mut text)
+        three_paths(point, &mut text);
     } else {
-        two_paths(point, &mut text)
+        two_paths(point, &mut text);
     }
     text
 }

@@ -1,6 +1,7 @@
 //! The applications at the two ends of a flow.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 
@@ -38,7 +39,76 @@ pub(crate) struct Received {
     pub(crate) counted_bytes: u64,
     pub(crate) messages: u64,
     pub(crate) last_at: Option<Time>,
+    /// Of everything, in the order in which it was read.
     pub(crate) hash: Sha256,
+    /// Of the messages as a set.
+    pub(crate) messages_sum: MessagesSum,
+}
+
+/// Identifies a set of messages whatever order they come in: the sum of their digests.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MessagesSum {
+    sum: u128,
+    /// Messages of which a piece has been read, by stream and kind.
+    begun: BTreeMap<(u16, bool), Sha256>,
+}
+
+impl MessagesSum {
+    fn piece(&mut self, stream: u16, unordered: bool, bytes: &[u8], ending: bool) {
+        let mut hash = self.begun.remove(&(stream, unordered)).unwrap_or_default();
+        hash.update(bytes);
+        if ending {
+            let digest: [u8; 32] = hash.finalize().into();
+            let half = digest.first_chunk::<16>().map_or(0, |half| u128::from_be_bytes(*half));
+            self.sum = self.sum.wrapping_add(half);
+        } else {
+            self.begun.insert((stream, unordered), hash);
+        }
+    }
+
+    /// The sum over content that was cut into messages of this size.
+    fn of(content: &[u8], message_bytes: usize) -> u128 {
+        let mut all = MessagesSum::default();
+        content.chunks(message_bytes.max(1)).for_each(|message| all.piece(0, false, message, true));
+        all.sum
+    }
+}
+
+/// What is to arrive at an end.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
+    pub(crate) bytes: u64,
+    hash: [u8; 32],
+    messages_sum: u128,
+    /// Whether messages arrive in the order in which they were sent.
+    in_order: bool,
+}
+
+impl Expected {
+    pub(crate) fn new(content: &[u8], message_bytes: usize, in_order: bool) -> Self {
+        Expected {
+            bytes: content.len() as u64,
+            hash: Sha256::digest(content).into(),
+            messages_sum: MessagesSum::of(content, message_bytes),
+            in_order,
+        }
+    }
+
+    /// Whether it has arrived as it was sent; without an order the messages are compared as a set.
+    pub(crate) fn matches(&self, received: &Received) -> bool {
+        if self.in_order { received.digest() == self.hash } else { received.messages_sum.sum == self.messages_sum }
+    }
+
+    /// The digest of what has arrived; of the content itself where messages have no order.
+    pub(crate) fn digest(&self, received: &Received) -> [u8; 32] {
+        if self.in_order { received.digest() } else { self.hash }
+    }
+}
+
+impl Received {
+    fn digest(&self) -> [u8; 32] {
+        self.hash.clone().finalize().into()
+    }
 }
 
 /// How an end opens its association; the other end waits.
@@ -70,7 +140,7 @@ pub(crate) struct End {
     pub(crate) received: Received,
     pub(crate) status: Status,
     pub(crate) id: Option<AssociationId>,
-    pub(crate) expected_bytes: Option<u64>,
+    pub(crate) expected: Option<Expected>,
     pub(crate) recorder: Option<Rc<RefCell<PathRecorder>>>,
     next_stream: u16,
     next_read: Option<Time>,
@@ -90,7 +160,7 @@ impl End {
             received: Received::default(),
             status: Status::Waiting,
             id: None,
-            expected_bytes: None,
+            expected: None,
             recorder: None,
             next_stream: 0,
             next_read: None,
@@ -100,7 +170,7 @@ impl End {
 
     /// Whether everything that was to arrive here has.
     pub(crate) fn has_all(&self) -> bool {
-        self.expected_bytes.is_none_or(|expected| self.received.bytes >= expected)
+        self.expected.as_ref().is_none_or(|expected| self.received.bytes >= expected.bytes)
     }
 
     fn open(&mut self, now: Time, endpoint: &mut Endpoint) {
@@ -175,8 +245,13 @@ impl End {
             if now >= self.counted_from {
                 self.received.counted_bytes += self.buffer.len() as u64;
             }
-            if self.expected_bytes.is_some() {
-                self.received.hash.update(&self.buffer);
+            match &self.expected {
+                Some(expected) if expected.in_order => self.received.hash.update(&self.buffer),
+                Some(_) => {
+                    let sum = &mut self.received.messages_sum;
+                    sum.piece(piece.stream, piece.unordered, &self.buffer, piece.ending);
+                }
+                None => {}
             }
             if let Some(rate) = self.reader {
                 let (pause, _) = rate.serialise(self.buffer.len() as u64, 0);
@@ -232,5 +307,32 @@ impl Application for End {
     fn poll_timeout(&self) -> Option<Time> {
         let start = self.connect.as_ref().map(|_| self.start);
         [start, self.next_read, self.next_message()].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_without_order_are_compared_as_a_set() {
+        let expected = Expected::new(b"aabbcc", 2, false);
+        let mut received = Received::default();
+        for (stream, bytes, ending) in [(1, &b"cc"[..], true), (0, b"a", false), (1, b"bb", true), (0, b"a", true)] {
+            received.messages_sum.piece(stream, false, bytes, ending);
+        }
+        assert!(expected.matches(&received));
+        received.messages_sum.piece(0, false, b"aa", true);
+        assert!(!expected.matches(&received));
+    }
+
+    #[test]
+    fn messages_in_order_are_compared_as_one_content() {
+        let expected = Expected::new(b"aabb", 2, true);
+        let mut received = Received::default();
+        received.hash.update(b"bbaa");
+        assert!(!expected.matches(&received));
+        received.hash = Sha256::new_with_prefix(b"aabb");
+        assert!(expected.matches(&received));
     }
 }

@@ -12,9 +12,8 @@ use anabranch_schemes::registry::{NamedScheme, parse};
 use anabranch_sim::pcapng::PcapngTap;
 use anabranch_sim::{HostId, SctpHost, Seeds, World};
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
-use crate::run::application::{Connect, End, Source, Status};
+use crate::run::application::{Connect, End, Expected, Source, Status};
 use crate::run::network::{Network, lay};
 use crate::run::observer::{DirectionCount, Observer, address};
 use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
@@ -32,8 +31,6 @@ struct BuiltFlow {
     scheme: NamedScheme,
     ends: [HostId; 2],
     start: Time,
-    /// SHA-256 of what each end sends, if that ends.
-    hashes: [Option<[u8; 32]>; 2],
     recorders: Vec<Rc<RefCell<PathRecorder>>>,
 }
 
@@ -152,18 +149,16 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
         FlowDirection::Reverse => [false, true],
         FlowDirection::Both => [true, true],
     };
-    let mut hashes = [None, None];
     for side in 0..2 {
         if sends[side] {
             ends[side].source = Some(source(job, flow, &config, &contents));
-            hashes[side] = contents.as_ref().map(|c| Sha256::digest(c).into());
-            ends[1 - side].expected_bytes = contents.as_ref().map(|c| c.len() as u64);
+            ends[1 - side].expected = contents.as_ref().map(|c| expected(job, flow, &config, c));
         }
     }
     let recorders = add_recorders(job, flow, &mut ends, sends)?;
     let ids = add_hosts(world, job, index, config, ends)?;
     network.route(world, index, flow)?;
-    Ok(BuiltFlow { scheme, ends: ids, start, hashes, recorders })
+    Ok(BuiltFlow { scheme, ends: ids, start, recorders })
 }
 
 fn end(job: &Job, flow: &Flow, start: Time) -> End {
@@ -208,10 +203,22 @@ fn contents(job: &Job, flow: &Flow, seeds: Seeds) -> Result<Option<Bytes>, RunEr
     })
 }
 
+/// User bytes of the messages that a bulk or file flow cuts its content into.
+fn message_bytes(job: &Job, config: &AssociationConfig) -> usize {
+    let largest = (config.mtu_bytes - header_bytes(job)) / 4 * 4 - 16;
+    job.scenario.association.message_bytes.map_or(largest, |bytes| bytes as usize)
+}
+
+fn expected(job: &Job, flow: &Flow, config: &AssociationConfig, content: &[u8]) -> Expected {
+    let (size, ordered, streams) = match &flow.kind {
+        FlowKind::Messages { size_bytes, ordered, streams, .. } => (*size_bytes as usize, *ordered, *streams),
+        _ => (message_bytes(job, config), job.scenario.association.ordered, job.scenario.association.streams),
+    };
+    Expected::new(content, size, ordered && streams == 1)
+}
+
 fn source(job: &Job, flow: &Flow, config: &AssociationConfig, contents: &Option<Bytes>) -> Source {
-    let header = header_bytes(job);
-    let largest = (config.mtu_bytes - header) / 4 * 4 - 16;
-    let message_bytes = job.scenario.association.message_bytes.map_or(largest, |bytes| bytes as usize);
+    let message_bytes = message_bytes(job, config);
     match &flow.kind {
         FlowKind::Bulk => Source::Bulk {
             message: Bytes::from(vec![0x5A; message_bytes]),
@@ -364,7 +371,7 @@ impl Built {
             matches!(job.scenario.run.stop, crate::scenario::Stop::Transfer { .. }) && self.is_done();
         let last = (0..self.flows.len())
             .flat_map(|f| [0, 1].map(|side| self.end(f, side)))
-            .filter(|end| end.expected_bytes.is_some())
+            .filter(|end| end.expected.is_some())
             .filter_map(|end| end.received.last_at)
             .max();
         last.filter(|_| transfer).unwrap_or_else(|| self.world.now())
@@ -405,16 +412,11 @@ impl Built {
             crate::conventions::Goodput::Delivered => ends.iter().map(|e| e.received.counted_bytes).sum(),
             crate::conventions::Goodput::ChunkArrivals => counts.iter().map(|c| c.unique_chunk_bytes).sum(),
         };
-        // Each end that waits for content, with what the other one sent.
-        let transfers: Vec<(&End, [u8; 32], bool)> = (0..2)
-            .filter(|&side| ends[side].expected_bytes.is_some())
-            .map(|side| {
-                let arrived: [u8; 32] = ends[side].received.hash.clone().finalize().into();
-                (ends[side], arrived, flow.hashes[1 - side] == Some(arrived))
-            })
-            .collect();
-        let complete = !transfers.is_empty() && transfers.iter().all(|(end, ..)| end.has_all());
-        let last = transfers.iter().filter_map(|(end, ..)| end.received.last_at).max();
+        let transfers: Vec<(&End, &Expected)> =
+            ends.iter().filter_map(|end| end.expected.as_ref().map(|expected| (*end, expected))).collect();
+        let complete = !transfers.is_empty() && transfers.iter().all(|(end, _)| end.has_all());
+        let last = transfers.iter().filter_map(|(end, _)| end.received.last_at).max();
+        let intact = || transfers.iter().all(|(end, expected)| expected.matches(&end.received));
         let failure = ends.iter().find_map(|e| match e.status {
             Status::Failed(reason) => Some(reason.to_string()),
             _ => None,
@@ -425,8 +427,8 @@ impl Built {
             goodput_kbps: counted as f64 * 8.0 / 1000.0 / duration.as_secs_f64().max(1e-9),
             delivered_bytes: ends.iter().map(|e| e.received.bytes).sum(),
             transfer_s: last.filter(|_| complete).map(|at| at.since(flow.start).as_secs_f64()),
-            intact: (!transfers.is_empty()).then(|| transfers.iter().all(|(.., intact)| *intact)),
-            sha256: transfers.first().map(|(_, arrived, _)| hex(*arrived)),
+            intact: (!transfers.is_empty()).then(intact),
+            sha256: transfers.first().map(|(end, expected)| hex(expected.digest(&end.received))),
             failure,
         }
     }

@@ -1,0 +1,242 @@
+//! Paths are verified, fail, come back, are added and removed.
+
+use anabranch_core::time::Span;
+use anabranch_core::{Association, AssociationEvent, PathError, PathId, PathState};
+use anabranch_tests::duo::{Duo, Setup};
+use anabranch_tests::network::{Packet, Side};
+use anabranch_tests::sight;
+use anabranch_wire::Chunk;
+
+const A: usize = Side::A as usize;
+const B: usize = Side::B as usize;
+
+fn association(duo: &mut Duo, side: usize) -> &mut Association {
+    duo.nodes[side].try_association_mut().expect("there is an association")
+}
+
+fn state(duo: &Duo, side: usize, path: usize) -> PathState {
+    duo.nodes[side].association().paths()[path].state
+}
+
+fn is_heartbeat_ack(packet: &Packet) -> bool {
+    sight::holds(packet, |chunk| matches!(chunk, Chunk::HeartbeatAck(_)))
+}
+
+#[test]
+fn a_path_carries_no_data_before_it_has_answered_a_heartbeat() {
+    let mut duo = Duo::new(Setup::new(2, "cmt", "rfc9260"));
+    let second = duo.setup.address(Side::A, 1);
+    duo.network.set_filter(move |packet| packet.destination != second || !is_heartbeat_ack(packet));
+    duo.kept = Some(Vec::new());
+    duo.connect();
+    duo.run(Span::from_millis(200));
+    duo.send_all(Side::A, 10_000, 20);
+    assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
+    assert_eq!(state(&duo, A, 1), PathState::Unconfirmed);
+    let sent_on = |path| {
+        let kept = duo.kept.iter().flatten().filter(move |(_, packet)| packet.source == path);
+        kept.filter(|(_, packet)| !sight::tsns(packet).is_empty()).count()
+    };
+    assert_eq!(sent_on(second), 0);
+    duo.network.clear_filter();
+    duo.run(Span::from_secs(10));
+    assert_eq!(state(&duo, A, 1), PathState::Active);
+    duo.send_all(Side::A, 10_000, 20);
+    duo.run(Span::from_secs(1));
+    let kept = duo.kept.iter().flatten();
+    assert!(kept.filter(|(_, p)| p.source == second).any(|(_, p)| !sight::tsns(p).is_empty()));
+}
+
+#[test]
+fn a_path_fails_when_its_error_counter_passes_the_limit() {
+    for scheme in ["sctp", "cmt"] {
+        let mut duo = Duo::connected(Setup::new(2, scheme, "rfc9260"));
+        duo.run(Span::from_secs(1));
+        duo.cut(0, true);
+        let limit = duo.setup.sides[A].profile.path_max_retrans;
+        while state(&duo, A, 0) == PathState::Active {
+            assert!(duo.nodes[A].association().paths()[0].error_count <= limit);
+            duo.send_all(Side::A, 1_000, 5);
+            duo.run(Span::from_secs(1));
+        }
+        assert_eq!(state(&duo, A, 0), PathState::Inactive);
+        assert!(duo.nodes[A].association().paths()[0].error_count > limit);
+        // 1 + 2 + 4 + 8 + 16 + 32 s: six time-outs one after the other, each twice as long.
+        assert!((63..75).contains(&(duo.now.as_nanos() / 1_000_000_000)), "{scheme}: at {:?}", duo.now);
+        assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
+        duo.cut(0, false);
+        duo.run(Span::from_secs(70));
+        assert_eq!(state(&duo, A, 0), PathState::Active, "{scheme}: a HEARTBEAT finds it well again");
+    }
+}
+
+#[test]
+fn a_path_fails_when_what_it_carries_meets_silence_for_too_long() {
+    for scheme in ["sctp", "cmt", "cmt-pf"] {
+        let setup = Setup::new(2, scheme, "rfc9260")
+            .with_side(Side::A, |config| config.path_silence_limit = Some(Span::from_millis(700)));
+        let mut duo = Duo::connected(setup);
+        duo.send_all(Side::A, 1_000, 50);
+        duo.run(Span::from_secs(5));
+        assert_eq!(state(&duo, A, 0), PathState::Active, "{scheme}: silence with nothing outstanding is none");
+        duo.cut(0, true);
+        duo.send_all(Side::A, 10_000, 20);
+        duo.run(Span::from_millis(690));
+        assert_eq!(state(&duo, A, 0), PathState::Active, "{scheme}");
+        duo.run(Span::from_millis(10));
+        assert_eq!(state(&duo, A, 0), PathState::Inactive, "{scheme}");
+        assert_eq!(duo.nodes[A].association().statistics().timeouts, 0, "{scheme}");
+        assert!(duo.run_until(Span::from_secs(2), |duo| duo.all_arrived(Side::A)), "{scheme}: the other path takes over");
+        duo.cut(0, false);
+        duo.run(Span::from_secs(10));
+        assert_eq!(state(&duo, A, 0), PathState::Active, "{scheme}: a HEARTBEAT finds it well again");
+    }
+}
+
+#[test]
+fn a_path_that_answers_within_the_limit_is_not_silent() {
+    let setup = Setup::new(1, "sctp", "rfc9260")
+        .with_side(Side::A, |config| config.path_silence_limit = Some(Span::from_millis(60)));
+    let mut duo = Duo::connected(setup);
+    // Always something outstanding, for a hundred times the limit, on a path whose round trip takes 50 ms.
+    for _ in 0..600 {
+        duo.send_all(Side::A, 1_000, 1);
+        duo.send_all(Side::A, 1_000, 1);
+        duo.run(Span::from_millis(10));
+    }
+    assert_eq!(state(&duo, A, 0), PathState::Active);
+    assert!(!duo.nodes[A].was_told(&AssociationEvent::PathState { path: PathId::new(0), state: PathState::Inactive }));
+}
+
+#[test]
+fn paths_that_share_an_address_live_side_by_side() {
+    // Each side adds a pair across; neither drives out the pairs that the other uses.
+    let mut duo = Duo::connected(Setup::new(2, "cmt", "rfc9260"));
+    let addresses = |side: Side, local, remote| (side.index(), local, remote, side);
+    for (node, local, remote, side) in [addresses(Side::A, 0, 1), addresses(Side::B, 0, 1)] {
+        let (local, remote) = (duo.setup.address(side, local), duo.setup.address(side.other(), remote));
+        let now = duo.now;
+        association(&mut duo, node).add_path(now, local, remote).expect("it is another pair");
+    }
+    duo.kept = Some(Vec::new());
+    duo.run(Span::from_secs(5));
+    for side in [A, B] {
+        let paths = duo.nodes[side].association().paths();
+        assert_eq!(paths.len(), 4);
+        assert!(paths.iter().all(|p| p.state == PathState::Active), "{paths:?}");
+    }
+    let packets = duo.kept.iter().flatten().count();
+    assert!(packets <= 20, "{packets} packets to verify two pairs from both sides");
+}
+
+#[test]
+fn packets_from_more_pairs_than_there_are_paths_count_all_the_same() {
+    let mut duo = Duo::connected(Setup::new(8, "cmt", "rfc9260"));
+    duo.run(Span::from_secs(1));
+    // B's eight paths are the eight pairs; A trades one of its for a ninth.
+    let now = duo.now;
+    let (local, remote) = (duo.setup.address(Side::A, 0), duo.setup.address(Side::B, 1));
+    let a = association(&mut duo, A);
+    a.remove_path(now, PathId::new(7)).expect("it has more");
+    let added = a.add_path(now, local, remote).expect("there is room");
+    duo.run(Span::from_secs(1));
+    assert_eq!(state(&duo, A, added.index()), PathState::Active, "B answers although it has no path of that pair");
+    duo.send_all(Side::A, 10_000, 30);
+    assert!(duo.run_until(Span::from_secs(2), |duo| duo.all_arrived(Side::A)));
+}
+
+#[test]
+fn an_association_has_one_primary_path_whatever_comes_and_goes() {
+    let mut duo = Duo::connected(Setup::new(3, "sctp", "rfc9260"));
+    duo.run(Span::from_secs(1));
+    let primaries = |duo: &Duo| {
+        let paths = duo.nodes[A].association().paths();
+        paths.iter().filter(|p| p.primary).map(|p| p.id.index()).collect::<Vec<_>>()
+    };
+    let (now, local, remote) = (duo.now, duo.setup.address(Side::A, 0), duo.setup.address(Side::B, 0));
+    association(&mut duo, A).remove_path(now, PathId::new(0)).expect("it has more");
+    assert_eq!(primaries(&duo), [1]);
+    let added = association(&mut duo, A).add_path(now, local, remote);
+    assert_eq!(added, Ok(PathId::new(0)), "the id is free again");
+    assert_eq!(primaries(&duo), [1]);
+}
+
+#[test]
+fn a_removed_path_stays_out_of_use_though_what_it_carried_arrives() {
+    let mut duo = Duo::connected(Setup::new(2, "cmt", "rfc9260"));
+    duo.run(Span::from_secs(1));
+    duo.send_all(Side::A, 10_000, 5);
+    let now = duo.now;
+    association(&mut duo, A).remove_path(now, PathId::new(1)).expect("it has another");
+    let second = duo.setup.address(Side::A, 1);
+    duo.network.set_filter(move |packet| packet.from == Side::A || packet.destination != second);
+    duo.kept = Some(Vec::new());
+    duo.settle();
+    assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
+    duo.run(Span::from_secs(5));
+    assert!(duo.kept.iter().flatten().all(|(_, packet)| packet.source != second));
+    assert_eq!(state(&duo, A, 1), PathState::Inactive);
+}
+
+#[test]
+fn the_paths_of_an_association_that_is_over_cannot_change() {
+    let mut duo = Duo::connected(Setup::new(2, "cmt", "rfc9260"));
+    duo.abort(Side::A);
+    duo.settle();
+    let (now, local, remote) = (duo.now, duo.setup.address(Side::A, 0), duo.setup.address(Side::B, 1));
+    let a = association(&mut duo, A);
+    assert_eq!(a.add_path(now, local, remote), Err(PathError::Closed));
+    assert_eq!(a.remove_path(now, PathId::new(1)), Err(PathError::Closed));
+    duo.run(Span::from_secs(1));
+}
+
+#[test]
+fn a_path_added_during_the_handshake_is_verified_after_it() {
+    let mut duo = Duo::new(Setup::new(2, "cmt", "rfc9260"));
+    duo.connect();
+    let (now, local, remote) = (duo.now, duo.setup.address(Side::A, 0), duo.setup.address(Side::B, 1));
+    let added = association(&mut duo, A).add_path(now, local, remote).expect("it is another pair");
+    duo.run(Span::from_secs(1));
+    assert_eq!(state(&duo, A, added.index()), PathState::Active);
+    assert_eq!(duo.nodes[A].association().statistics().heartbeat_timeouts, 0);
+    assert_eq!(duo.nodes[B].endpoint.discards().total(), 0);
+}
+
+#[test]
+fn a_path_that_is_back_has_no_time_out_running_for_what_it_lost() {
+    // The path fails by HEARTBEATs while data is in flight on it with T3 running. What was in flight is lost when it
+    // answers again; its T3 must not go on and count against it.
+    let mut duo = Duo::connected(Setup::new(2, "sctp", "ns2"));
+    duo.run(Span::from_secs(32));
+    duo.cut(0, true);
+    while state(&duo, A, 0) == PathState::Active {
+        if duo.nodes[A].association().paths()[0].error_count == 5 && duo.nodes[A].association().buffered_bytes() == 0 {
+            duo.send_all(Side::A, 1_000, 1);
+        }
+        duo.run(Span::from_millis(500));
+    }
+    duo.cut(0, false);
+    assert!(duo.run_until(Span::from_secs(200), |duo| state(duo, A, 0) == PathState::Active));
+    duo.run(Span::from_secs(100));
+    assert_eq!(duo.nodes[A].association().paths()[0].error_count, 0);
+    assert!(duo.all_arrived(Side::A));
+}
+
+#[test]
+fn a_potentially_failed_path_that_is_put_into_service_keeps_the_timer_of_what_is_in_flight() {
+    // Both paths are cut while idle, so that HEARTBEATs find the first one potentially failed; data in flight on it then has a
+    // T3, which must go on when the path is promoted for want of a better one.
+    let mut duo = Duo::connected(Setup::new(2, "cmt-pf(rtx=rtx-same)", "rfc9260"));
+    duo.run(Span::from_secs(28));
+    duo.cut(0, true);
+    duo.cut(1, true);
+    let start = duo.now;
+    while duo.nodes[A].association().statistics().promotions == 0 {
+        duo.send_all(Side::A, 100, 1);
+        duo.run(Span::from_millis(100));
+        assert!(duo.now.since(start) < Span::from_secs(30), "no path is promoted");
+    }
+    duo.cut(0, false);
+    duo.cut(1, false);
+    assert!(duo.run_until(Span::from_secs(70), |duo| duo.all_arrived(Side::A)));
+}

@@ -1,0 +1,171 @@
+//! Associations end: in good order with everything delivered, or at once.
+
+use anabranch_core::profile::Profile;
+use anabranch_core::time::Span;
+use anabranch_core::{AbortReason, AssociationEvent, SendError};
+use anabranch_tests::duo::{Duo, Setup};
+use anabranch_tests::network::{Packet, Side};
+use anabranch_tests::sight;
+use anabranch_wire::Chunk;
+
+const A: usize = Side::A as usize;
+const B: usize = Side::B as usize;
+
+fn both_over(duo: &Duo) -> bool {
+    duo.is_over(Side::A) && duo.is_over(Side::B)
+}
+
+fn assert_good_end(duo: &Duo) {
+    for side in Side::BOTH {
+        assert_eq!(duo.nodes[side.index()].ended, Some(AssociationEvent::Closed), "{side:?}");
+        assert!(duo.all_arrived(side), "{side:?} has messages that did not arrive");
+    }
+}
+
+fn is_shutdown_complete(packet: &Packet) -> bool {
+    sight::holds(packet, |chunk| matches!(chunk, Chunk::ShutdownComplete { .. }))
+}
+
+#[test]
+fn a_shutdown_waits_for_what_is_outstanding_on_both_sides() {
+    for profile in Profile::NAMES {
+        let mut duo = Duo::connected(Setup::new(2, "cmt", profile));
+        for side in Side::BOTH {
+            duo.send_all(side, 10_000, 20);
+        }
+        duo.shutdown(Side::A);
+        assert_eq!(duo.send(Side::A, 1, 0, false), Some(Err(SendError::Closing)));
+        assert!(duo.run_until(Span::from_secs(30), both_over), "{profile}");
+        assert!(duo.nodes[B].was_told(&AssociationEvent::ShutdownReceived));
+        assert_good_end(&duo);
+    }
+}
+
+#[test]
+fn both_sides_may_shut_down_at_once() {
+    for outstanding in [0, 20] {
+        let mut duo = Duo::connected(Setup::new(1, "sctp", "rfc9260"));
+        for side in Side::BOTH {
+            duo.send_all(side, 10_000, outstanding);
+            duo.shutdown(side);
+        }
+        assert!(duo.run_until(Span::from_secs(30), both_over));
+        assert_good_end(&duo);
+    }
+}
+
+#[test]
+fn an_abort_ends_both_sides_at_once() {
+    let mut duo = Duo::connected(Setup::new(2, "cmt", "rfc9260"));
+    duo.send_all(Side::A, 10_000, 20);
+    duo.abort(Side::A);
+    duo.settle();
+    duo.run(Span::from_millis(25));
+    assert_eq!(duo.nodes[A].ended, Some(AssociationEvent::Aborted(AbortReason::ByApplication)));
+    assert_eq!(duo.nodes[B].ended, Some(AssociationEvent::Aborted(AbortReason::ByPeer)));
+}
+
+#[test]
+fn a_peer_that_missed_the_abort_learns_of_it_with_its_next_packet() {
+    let mut duo = Duo::connected(Setup::new(1, "sctp", "rfc9260"));
+    duo.cut(0, true);
+    duo.abort(Side::A);
+    duo.settle();
+    duo.cut(0, false);
+    duo.send_all(Side::B, 100, 1);
+    duo.run(Span::from_millis(100));
+    assert_eq!(duo.nodes[B].ended, Some(AssociationEvent::Aborted(AbortReason::ByPeer)));
+}
+
+#[test]
+fn a_shutdown_during_the_handshake_delivers_what_was_queued_before_it() {
+    // Just connected; the INIT has arrived; the cookie is on its way back.
+    for wait_ms in [0, 30, 60] {
+        let mut duo = Duo::new(Setup::new(1, "sctp", "rfc9260"));
+        duo.connect();
+        duo.send_all(Side::A, 5_000, 3);
+        duo.run(Span::from_millis(wait_ms));
+        duo.shutdown(Side::A);
+        assert_eq!(duo.send(Side::A, 1, 0, false), Some(Err(SendError::Closing)));
+        assert!(duo.run_until(Span::from_secs(10), both_over), "after {wait_ms} ms");
+        assert_good_end(&duo);
+        assert_eq!(duo.flows[A].delivered_messages, 3);
+    }
+}
+
+#[test]
+fn data_that_waits_for_the_last_path_leaves_though_the_peer_shuts_down() {
+    // ns-2's initiator waits for every path to be confirmed; one is not for some time, and meanwhile the peer shuts down.
+    let mut duo = Duo::new(Setup::new(2, "cmt", "ns2"));
+    duo.cut(1, true);
+    duo.connect();
+    duo.send_all(Side::A, 1_000, 3);
+    duo.run(Span::from_secs(1));
+    assert_eq!(duo.flows[A].delivered_messages, 0);
+    duo.shutdown(Side::B);
+    duo.run(Span::from_secs(1));
+    assert!(duo.nodes[A].was_told(&AssociationEvent::ShutdownReceived));
+    duo.cut(1, false);
+    assert!(duo.run_until(Span::from_secs(60), both_over));
+    assert_good_end(&duo);
+}
+
+#[test]
+fn a_shutdown_whose_last_packet_is_lost_ends_well_all_the_same() {
+    let mut duo = Duo::connected(Setup::new(1, "sctp", "rfc9260"));
+    let mut lost = false;
+    duo.network.set_filter(move |packet| !is_shutdown_complete(packet) || std::mem::replace(&mut lost, true));
+    duo.shutdown(Side::A);
+    assert!(duo.run_until(Span::from_secs(5), both_over));
+    assert_good_end(&duo);
+}
+
+#[test]
+fn what_overtakes_the_end_of_a_shutdown_does_not_spoil_it() {
+    // B has answered the SHUTDOWN and still sends a HEARTBEAT, on a path that is faster than the one of the SHUTDOWN chunks.
+    let mut duo = Duo::connected(Setup::new(2, "sctp", "rfc9260"));
+    duo.run(Span::from_secs(1));
+    duo.link(0).delay = Span::from_millis(400);
+    duo.shutdown(Side::A);
+    duo.run(Span::from_millis(500));
+    let (local, remote) = (duo.setup.address(Side::B, 1), duo.setup.address(Side::A, 0));
+    let now = duo.now;
+    duo.link(0).delay = Span::from_millis(500);
+    let b = duo.nodes[B].try_association_mut().expect("it awaits the end");
+    b.add_path(now, local, remote).expect("it is another pair");
+    assert!(duo.run_until(Span::from_secs(5), both_over));
+    assert_good_end(&duo);
+}
+
+#[test]
+fn a_late_cookie_does_not_open_an_association_that_is_over_again() {
+    let mut duo = Duo::new(Setup::new(1, "sctp", "rfc9260"));
+    duo.kept = Some(Vec::new());
+    duo.connect();
+    duo.run(Span::from_secs(1));
+    let is_echo = |packet: &Packet| sight::holds(packet, |chunk| matches!(chunk, Chunk::CookieEcho { .. }));
+    let echo = duo.kept.iter().flatten().find(|(_, packet)| is_echo(packet)).map(|(_, packet)| packet.clone());
+    duo.shutdown(Side::A);
+    assert!(duo.run_until(Span::from_secs(5), both_over));
+    let now = duo.now;
+    duo.network.send(now, echo.expect("a COOKIE-ECHO was sent"));
+    duo.run(Span::from_secs(1));
+    assert_eq!(duo.nodes[B].endpoint.associations().count(), 1);
+    assert_good_end(&duo);
+}
+
+#[test]
+fn a_handshake_that_the_peer_has_aborted_ends_though_the_abort_was_lost() {
+    // B takes the cookie and aborts at once; neither that nor the COOKIE-ACK arrives, so A sends its cookie again.
+    let mut duo = Duo::new(Setup::new(1, "sctp", "rfc9260"));
+    duo.connect();
+    duo.run(Span::from_millis(74));
+    duo.cut(0, true);
+    duo.run(Span::from_millis(10));
+    assert!(duo.nodes[B].try_association().is_some());
+    duo.abort(Side::B);
+    duo.settle();
+    duo.cut(0, false);
+    assert!(duo.run_until(Span::from_secs(3), both_over));
+    assert_eq!(duo.nodes[A].ended, Some(AssociationEvent::Aborted(AbortReason::ByPeer)));
+}
