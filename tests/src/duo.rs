@@ -7,7 +7,8 @@ use anabranch_core::policy::Scheme;
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
-    AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, EndpointConfig, Handled, SendError, SendOptions,
+    AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, EndpointConfig, Handled,
+    SendError, SendOptions,
 };
 use anabranch_schemes::registry;
 
@@ -165,7 +166,8 @@ impl Duo {
     pub fn connected(setup: Setup) -> Self {
         let mut duo = Duo::new(setup);
         duo.connect();
-        let up = |duo: &Duo| duo.nodes.iter().all(|n| n.try_association().is_some_and(|a| a.is_established()));
+        let up =
+            |duo: &Duo| duo.nodes.iter().all(|n| n.try_association().is_some_and(|a| a.is_established()));
         assert!(duo.run_until(Span::from_secs(60), up), "the handshake takes too long");
         duo
     }
@@ -194,12 +196,23 @@ impl Duo {
     }
 
     /// Sends a message; `None` if there is no association yet.
-    pub fn send(&mut self, side: Side, size: usize, stream: u16, unordered: bool) -> Option<Result<(), SendError>> {
+    pub fn send(
+        &mut self,
+        side: Side,
+        size: usize,
+        stream: u16,
+        unordered: bool,
+    ) -> Option<Result<(), SendError>> {
         let (payload, options) = self.flows[side.index()].draft(size, stream, unordered);
         self.send_draft(side, payload, options)
     }
 
-    fn send_draft(&mut self, side: Side, payload: bytes::Bytes, options: SendOptions) -> Option<Result<(), SendError>> {
+    fn send_draft(
+        &mut self,
+        side: Side,
+        payload: bytes::Bytes,
+        options: SendOptions,
+    ) -> Option<Result<(), SendError>> {
         let association = self.nodes[side.index()].try_association_mut()?;
         let result = association.send(payload.clone(), options);
         match result {
@@ -341,7 +354,11 @@ impl Duo {
                 self.nodes[side.index()].timeout(self.now);
                 self.drain(side);
                 let next = self.nodes[side.index()].endpoint.poll_timeout();
-                assert!(next.is_none_or(|at| at > self.now), "{side:?} wants to be woken at {next:?}, it is {:?}", self.now);
+                assert!(
+                    next.is_none_or(|at| at > self.now),
+                    "{side:?} wants to be woken at {next:?}, it is {:?}",
+                    self.now
+                );
                 self.settle_side(side);
             }
         }

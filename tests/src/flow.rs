@@ -112,6 +112,9 @@ fn check_bytes(piece: &Piece, message: &[u8], payload: &Bytes) {
     if piece.ending {
         assert!(message == &payload[..], "a message arrived changed: {piece:?}");
     } else {
-        assert!(payload.starts_with(message) && message.len() < payload.len(), "a part arrived changed: {piece:?}");
+        assert!(
+            payload.starts_with(message) && message.len() < payload.len(),
+            "a part arrived changed: {piece:?}"
+        );
     }
 }

@@ -145,7 +145,8 @@ impl Network {
             packet.bytes[bit / 8] ^= 1 << (bit % 8);
             self.damaged += 1;
         }
-        let extra = if self.dice.chance(link.reorder) { self.dice.below(link.delay.as_nanos() * 2 + 1) } else { 0 };
+        let extra =
+            if self.dice.chance(link.reorder) { self.dice.below(link.delay.as_nanos() * 2 + 1) } else { 0 };
         self.enqueue(now + link.delay + Span::from_nanos(extra), packet);
     }
 
@@ -168,6 +169,9 @@ impl Network {
 
 impl std::fmt::Debug for Network {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Network").field("links", &self.links).field("under_way", &self.under_way.len()).finish()
+        f.debug_struct("Network")
+            .field("links", &self.links)
+            .field("under_way", &self.under_way.len())
+            .finish()
     }
 }

@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use anabranch_core::policy::PathFacts;
 use anabranch_core::time::Time;
-use anabranch_core::{Association, AssociationEvent, AssociationId, Endpoint, Handled, Meta, PathState, Transmit};
+use anabranch_core::{
+    Association, AssociationEvent, AssociationId, Endpoint, Handled, Meta, PathState, Transmit,
+};
 use anabranch_wire::{Chunk, PacketView, Tsn};
 
 use crate::network::{Packet, Side};
@@ -80,7 +82,9 @@ impl Node {
     pub fn handle(&mut self, now: Time, packet: &Packet) -> Handled {
         let meta = Meta { local: packet.destination, remote: packet.source, udp_port: None };
         let handled = self.endpoint.handle_datagram(now, &meta, &packet.bytes);
-        if self.id.is_none() && let Handled::New(id) = handled {
+        if self.id.is_none()
+            && let Handled::New(id) = handled
+        {
             self.id = Some(id);
         }
         self.check();
@@ -175,7 +179,12 @@ impl Node {
         let Some(facts) = before.paths.iter().find(|p| p.id.index() == path) else {
             panic!("DATA on a path that did not exist");
         };
-        assert_ne!(facts.state, PathState::Unconfirmed, "{:?}: DATA on an unconfirmed path {path}", self.side);
+        assert_ne!(
+            facts.state,
+            PathState::Unconfirmed,
+            "{:?}: DATA on an unconfirmed path {path}",
+            self.side
+        );
         if !new {
             return;
         }
@@ -200,7 +209,9 @@ impl Node {
         let association = self.association();
         let ids = association.paths().iter().map(|p| p.id);
         let found = ids.clone().find(|&id| association.path_addresses(id) == Some((local, remote)));
-        found.unwrap_or_else(|| panic!("a packet left between {local} and {remote}, which is no path")).index()
+        found
+            .unwrap_or_else(|| panic!("a packet left between {local} and {remote}, which is no path"))
+            .index()
     }
 }
 

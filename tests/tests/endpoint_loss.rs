@@ -47,13 +47,16 @@ fn three_reports_make_a_chunk_lost_and_two_do_not() {
 fn only_an_ack_of_its_own_earliest_chunk_puts_a_paths_time_out_off() {
     // Both paths carry data; the first chunk on the second path is lost for good. Acks of what follows on either path must
     // not keep putting its time-out off.
-    let setup = Setup::new(2, "cmt(rtx=rtx-same,trigger=100)", "rfc9260").with(|c| c.initial_tsn = Some(1_000));
+    let setup =
+        Setup::new(2, "cmt(rtx=rtx-same,trigger=100)", "rfc9260").with(|c| c.initial_tsn = Some(1_000));
     let mut duo = Duo::connected(setup);
     duo.run(Span::from_secs(1));
     let second = duo.setup.address(Side::B, 1);
     let mut lost = None;
     duo.network.set_filter(move |packet| {
-        let Some(&tsn) = sight::tsns(packet).first().filter(|_| packet.destination == second) else { return true };
+        let Some(&tsn) = sight::tsns(packet).first().filter(|_| packet.destination == second) else {
+            return true;
+        };
         *lost.get_or_insert(tsn) != tsn
     });
     let start = duo.now;
@@ -89,7 +92,11 @@ fn a_sack_too_large_for_a_packet_names_the_lowest_gaps() {
     // Common header 12, SACK header 16, four bytes for each gap.
     assert_eq!(most, (MTU - 20 - 12 - 16) / 4, "gaps in the largest SACK");
     for sack in &sacks {
-        assert!(sack.gaps.first().is_none_or(|&(start, _)| start <= 3), "the lowest gap comes first: {:?}", sack.gaps.first());
+        assert!(
+            sack.gaps.first().is_none_or(|&(start, _)| start <= 3),
+            "the lowest gap comes first: {:?}",
+            sack.gaps.first()
+        );
     }
     duo.network.clear_filter();
     assert!(duo.run_until(Span::from_secs(300), |duo| duo.all_arrived(Side::A)));
@@ -97,7 +104,8 @@ fn a_sack_too_large_for_a_packet_names_the_lowest_gaps() {
 
 #[test]
 fn much_loss_on_every_path_is_made_good() {
-    for scheme in ["sctp", "naive-cmt", "cmt(rtx=rtx-same)", "cmt(rtx=rtx-asap)", "cmt-pf(rtx=rtx-lossrate)"] {
+    for scheme in ["sctp", "naive-cmt", "cmt(rtx=rtx-same)", "cmt(rtx=rtx-asap)", "cmt-pf(rtx=rtx-lossrate)"]
+    {
         let mut setup = Setup::new(2, scheme, "rfc9260");
         setup.link = Link { loss: 80, duplicate: 20, reorder: 100, ..setup.link };
         let mut duo = Duo::connected(setup);

@@ -122,15 +122,16 @@ fn a_shutdown_whose_last_packet_is_lost_ends_well_all_the_same() {
 
 #[test]
 fn what_overtakes_the_end_of_a_shutdown_does_not_spoil_it() {
-    // B has answered the SHUTDOWN and still sends a HEARTBEAT, on a path that is faster than the one of the SHUTDOWN chunks.
+    // B has answered the SHUTDOWN and still sends a HEARTBEAT, on a path that is faster than the one of the SHUTDOWN chunks:
+    // for A all is over by then, but B does not know yet.
     let mut duo = Duo::connected(Setup::new(2, "sctp", "rfc9260"));
     duo.run(Span::from_secs(1));
     duo.link(0).delay = Span::from_millis(400);
     duo.shutdown(Side::A);
-    duo.run(Span::from_millis(500));
+    duo.run(Span::from_millis(850));
+    assert!(duo.is_over(Side::A) && !duo.is_over(Side::B));
     let (local, remote) = (duo.setup.address(Side::B, 1), duo.setup.address(Side::A, 0));
     let now = duo.now;
-    duo.link(0).delay = Span::from_millis(500);
     let b = duo.nodes[B].try_association_mut().expect("it awaits the end");
     b.add_path(now, local, remote).expect("it is another pair");
     assert!(duo.run_until(Span::from_secs(5), both_over));
@@ -144,7 +145,8 @@ fn a_late_cookie_does_not_open_an_association_that_is_over_again() {
     duo.connect();
     duo.run(Span::from_secs(1));
     let is_echo = |packet: &Packet| sight::holds(packet, |chunk| matches!(chunk, Chunk::CookieEcho { .. }));
-    let echo = duo.kept.iter().flatten().find(|(_, packet)| is_echo(packet)).map(|(_, packet)| packet.clone());
+    let echo =
+        duo.kept.iter().flatten().find(|(_, packet)| is_echo(packet)).map(|(_, packet)| packet.clone());
     duo.shutdown(Side::A);
     assert!(duo.run_until(Span::from_secs(5), both_over));
     let now = duo.now;

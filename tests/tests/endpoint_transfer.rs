@@ -8,7 +8,11 @@ use anabranch_tests::network::Side;
 const SCHEMES: [&str; 4] = ["sctp", "naive-cmt", "cmt", "cmt-pf"];
 
 fn arrives(duo: &mut Duo, from: Side, within: Span) {
-    assert!(duo.run_until(within, |duo| duo.all_arrived(from)), "something is missing: {:?}", duo.flows[from.index()]);
+    assert!(
+        duo.run_until(within, |duo| duo.all_arrived(from)),
+        "something is missing: {:?}",
+        duo.flows[from.index()]
+    );
 }
 
 #[test]

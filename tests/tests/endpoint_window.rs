@@ -11,7 +11,8 @@ const B: usize = Side::B as usize;
 
 /// A has sent more than B's buffer of 10,000 B holds, and B reads nothing.
 fn blocked() -> Duo {
-    let setup = Setup::new(1, "sctp", "rfc9260").with_side(Side::B, |config| config.recv_buffer_bytes = 10_000);
+    let setup =
+        Setup::new(1, "sctp", "rfc9260").with_side(Side::B, |config| config.recv_buffer_bytes = 10_000);
     let mut duo = Duo::connected(setup);
     duo.reading[B] = Reading::ByHand;
     duo.send_all(Side::A, 1_000, 30);
@@ -63,7 +64,10 @@ fn probes_that_are_answered_never_count_as_errors() {
 }
 
 fn state_of_path_0() -> AssociationEvent {
-    AssociationEvent::PathState { path: anabranch_core::PathId::new(0), state: anabranch_core::PathState::Active }
+    AssociationEvent::PathState {
+        path: anabranch_core::PathId::new(0),
+        state: anabranch_core::PathState::Active,
+    }
 }
 
 #[test]
@@ -74,8 +78,23 @@ fn a_probe_that_is_not_answered_counts_as_an_error() {
 }
 
 #[test]
+fn a_probe_counts_as_an_error_again_once_the_window_has_opened() {
+    let mut duo = blocked();
+    // The window is announced open, and from here on nothing that A sends arrives.
+    duo.network.set_filter(|packet| sight::tsns(packet).is_empty());
+    duo.reading[B] = Reading::WhenTold;
+    duo.read(Side::B, usize::MAX);
+    let before = duo.nodes[A].association().statistics().timeouts;
+    assert!(
+        duo.run_until(Span::from_secs(70), |duo| duo.nodes[A].association().statistics().timeouts > before)
+    );
+    assert_eq!(duo.nodes[A].association().paths()[0].error_count, 1);
+}
+
+#[test]
 fn a_full_buffer_takes_the_next_tsn_in_order() {
-    let setup = Setup::new(1, "sctp", "rfc9260").with_side(Side::B, |config| config.recv_buffer_bytes = 4_000);
+    let setup =
+        Setup::new(1, "sctp", "rfc9260").with_side(Side::B, |config| config.recv_buffer_bytes = 4_000);
     let mut duo = Duo::connected(setup);
     let mut first = None;
     duo.network.set_filter(move |packet| {

@@ -52,8 +52,15 @@ impl fmt::Debug for Case {
     /// In a form that can be put into a test.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Case { pairs, ipv6, mtu, first_ssn, delay_ms, seed, collide, lazy, ending, .. } = self;
-        writeln!(f, "Case {{ pairs: {pairs}, ipv6: {ipv6}, mtu: {mtu}, first_ssn: {first_ssn}, delay_ms: {delay_ms}, seed: {seed},")?;
-        writeln!(f, "  collide: {collide}, lazy: {lazy}, ending: {ending:?}, sides: {:?}, ops: vec![", self.sides)?;
+        writeln!(
+            f,
+            "Case {{ pairs: {pairs}, ipv6: {ipv6}, mtu: {mtu}, first_ssn: {first_ssn}, delay_ms: {delay_ms}, seed: {seed},"
+        )?;
+        writeln!(
+            f,
+            "  collide: {collide}, lazy: {lazy}, ending: {ending:?}, sides: {:?}, ops: vec![",
+            self.sides
+        )?;
         for op in &self.ops {
             writeln!(f, "    {op:?},")?;
         }
@@ -75,7 +82,8 @@ impl Case {
     /// As the harness wants it.
     pub(crate) fn setup(&self) -> Setup {
         let sides = [0, 1].map(|side| {
-            let SideCase { scheme, profile, recv_buffer, send_buffer, tsns_to_wrap, silence_ms } = &self.sides[side];
+            let SideCase { scheme, profile, recv_buffer, send_buffer, tsns_to_wrap, silence_ms } =
+                &self.sides[side];
             let mut config = config(scheme, profile);
             config.recv_buffer_bytes = (*recv_buffer).max(self.least_buffer(side));
             config.send_buffer_bytes = *send_buffer;
@@ -177,4 +185,3 @@ pub(crate) fn any() -> impl Strategy<Value = Case> {
         },
     )
 }
-

@@ -64,9 +64,8 @@ fn impair() -> impl Strategy<Value = Op> {
 }
 
 fn send() -> impl Strategy<Value = Op> {
-    (side(), 0..6_u16, size(), 1..12_usize, prop::bool::weighted(0.3)).prop_map(
-        |(side, stream, size, count, unordered)| Op::Send { side, stream, size, count, unordered },
-    )
+    (side(), 0..6_u16, size(), 1..12_usize, prop::bool::weighted(0.3))
+        .prop_map(|(side, stream, size, count, unordered)| Op::Send { side, stream, size, count, unordered })
 }
 
 /// Steps, the everyday ones more often.

@@ -9,8 +9,13 @@ use anabranch_tests::network::{Link, Side};
 use crate::case::{Case, Ending};
 use crate::op::Op;
 
-/// Runs a case; what comes back is a hash of every packet and event.
+/// Runs a case; what comes back is a hash of every packet.
 pub(crate) fn run(case: &Case) -> u64 {
+    play(case).hash
+}
+
+/// Runs a case and checks it.
+pub(crate) fn play(case: &Case) -> Duo {
     let mut duo = Duo::new(case.setup());
     let mut dice = Dice::new(case.seed);
     duo.connect();
@@ -27,7 +32,7 @@ pub(crate) fn run(case: &Case) -> u64 {
     recover(&mut duo);
     end(&mut duo, case);
     check_ends(&duo, case);
-    duo.hash
+    duo
 }
 
 fn apply(duo: &mut Duo, case: &Case, op: &Op) {
@@ -97,9 +102,8 @@ fn progress(duo: &Duo) -> [u64; 6] {
         let up = node.was_told(&AssociationEvent::Connected);
         u64::from(node.id.is_some()) + u64::from(up) + u64::from(node.ended.is_some())
     };
-    let acked = |side: Side| {
-        duo.nodes[side.index()].try_association().map_or(0, |a| a.facts().cumulative_tsn)
-    };
+    let acked =
+        |side: Side| duo.nodes[side.index()].try_association().map_or(0, |a| a.facts().cumulative_tsn);
     let [a, b] = Side::BOTH;
     let delivered = |side: Side| duo.flows[side.index()].delivered_bytes;
     [stage(a), stage(b), acked(a), acked(b), delivered(a), delivered(b)]
@@ -141,7 +145,8 @@ fn state(duo: &Duo) -> String {
     let mut text = String::new();
     for node in &duo.nodes {
         let (missing, reading) = (duo.flows[node.side.index()].missing(), duo.reading[node.side.index()]);
-        text += &format!("\n{:?}: {missing} messages missing, {reading:?}, ended {:?}", node.side, node.ended);
+        text +=
+            &format!("\n{:?}: {missing} messages missing, {reading:?}, ended {:?}", node.side, node.ended);
         let Some(association) = node.try_association() else { continue };
         text += &format!(", now {:?}\n  {:?}\n", duo.now, association.facts());
         for path in association.paths() {
@@ -168,7 +173,11 @@ fn end(duo: &mut Duo, case: &Case) {
     assert!(duo.run_until(Span::from_secs(300), over), "a shutdown does not end: {}", state(duo));
     for side in Side::BOTH {
         let ended = &duo.nodes[side.index()].ended;
-        assert_eq!(ended, &Some(AssociationEvent::Closed), "{side:?}: a shutdown on a good network ends well");
+        assert_eq!(
+            ended,
+            &Some(AssociationEvent::Closed),
+            "{side:?}: a shutdown on a good network ends well"
+        );
     }
 }
 
@@ -176,7 +185,10 @@ fn check_ends(duo: &Duo, case: &Case) {
     for side in Side::BOTH {
         let node = &duo.nodes[side.index()];
         if node.ended == Some(AssociationEvent::Closed) {
-            assert!(duo.all_arrived(side), "{side:?} closed in good order, and its messages have not all arrived");
+            assert!(
+                duo.all_arrived(side),
+                "{side:?} closed in good order, and its messages have not all arrived"
+            );
         }
         if let Some(AssociationEvent::Aborted(reason)) = node.ended {
             check_reason(duo, case, side, reason);
@@ -219,17 +231,11 @@ fn is_gentle(case: &Case) -> bool {
 fn check_discards(duo: &Duo, side: Side) {
     let discards = duo.nodes[side.index()].endpoint.discards();
     let damaged = duo.network.damaged;
-    assert!(discards.of(Discard::Checksum) + discards.of(Discard::Malformed) <= damaged, "{side:?}: {discards:?}");
+    assert!(
+        discards.of(Discard::Checksum) + discards.of(Discard::Malformed) <= damaged,
+        "{side:?}: {discards:?}"
+    );
     for reason in [Discard::CookieForged, Discard::BadInit, Discard::BadSack, Discard::Full] {
         assert_eq!(discards.of(reason), 0, "{side:?} discarded for {reason:?}");
     }
-}
-pub(crate) fn debug_stats(case: &Case) -> ([anabranch_core::Statistics; 2], f64) {
-    let mut duo = Duo::new(case.setup());
-    duo.connect();
-    for op in &case.ops { apply(&mut duo, case, op); duo.settle(); }
-    let t = duo.now;
-    recover(&mut duo);
-    let over = [Side::A, Side::B].iter().all(|&s| duo.is_over(s));
-    ([0,1].map(|i| duo.nodes[i].try_association().map(|a| *a.statistics()).unwrap_or_default()), if over {-1.0} else {1.0} * duo.now.since(t).as_secs_f64())
 }

@@ -110,3 +110,34 @@ impl Receiver {
         self.reassembly.skip_ordered(stream, ssn);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: u64 = 1 << 32;
+
+    fn part(tsn: u64, beginning: bool, ending: bool, payload: &[u8]) -> Fragment<'_> {
+        Fragment { tsn, stream: 0, ssn: 0, ppid: 0, unordered: false, beginning, ending, payload }
+    }
+
+    #[test]
+    fn a_full_buffer_takes_the_next_chunk_in_order_however_large_if_what_it_holds_waits_for_it() {
+        let profile = Profile::rfc9260();
+        let mut receiver = Receiver::new(FIRST, 1, 0, 100);
+        assert_eq!(receiver.take(part(FIRST + 1, false, true, &[0; 100]), &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(part(FIRST, true, false, &[0; 1000]), &profile), Ok(Taken::New));
+        assert_eq!(receiver.read(&mut Vec::new(), false).map(|piece| piece.bytes), Some(1100));
+    }
+
+    #[test]
+    fn a_full_buffer_takes_nothing_that_waits_for_the_application_alone() {
+        let profile = Profile::rfc9260();
+        let mut receiver = Receiver::new(FIRST, 1, 0, 100);
+        assert_eq!(receiver.take(part(FIRST, true, true, &[0; 100]), &profile), Ok(Taken::New));
+        let next = Fragment { ssn: 1, ..part(FIRST + 1, true, true, &[0; 1]) };
+        assert_eq!(receiver.take(next, &profile), Ok(Taken::Dropped));
+        receiver.read(&mut Vec::new(), false);
+        assert_eq!(receiver.take(next, &profile), Ok(Taken::New));
+    }
+}
