@@ -390,7 +390,7 @@ impl Duo {
 
     /// Lets time pass unseen by the endpoints, and only then tells them.
     pub fn oversleep(&mut self, span: Span) {
-        self.now = self.now + span;
+        self.now += span;
         self.happen();
     }
 

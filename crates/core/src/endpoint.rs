@@ -230,14 +230,26 @@ impl Endpoint {
     }
 
     /// Finds the association by our tag and checks that the rest fits.
-    fn deliver(&mut self, origin: Origin, header: Header, first: &RawChunk<'_>, packet: &PacketView<'_>) -> Handled {
+    fn deliver(
+        &mut self,
+        origin: Origin,
+        header: Header,
+        first: &RawChunk<'_>,
+        packet: &PacketView<'_>,
+    ) -> Handled {
         match self.find(origin, header, first) {
             Some(id) => self.deliver_to(id, origin, packet, 0),
             None => self.handle_out_of_the_blue(origin, header, first, packet),
         }
     }
 
-    fn deliver_to(&mut self, id: AssociationId, origin: Origin, packet: &PacketView<'_>, skip: usize) -> Handled {
+    fn deliver_to(
+        &mut self,
+        id: AssociationId,
+        origin: Origin,
+        packet: &PacketView<'_>,
+        skip: usize,
+    ) -> Handled {
         let now = self.now;
         if let Some(association) = self.associations.get_mut(&id) {
             association.clock(now);

@@ -122,7 +122,13 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub(crate) fn new(now: Time, local: IpAddr, remote: IpAddr, udp_port: Option<u16>, packet_bytes: usize) -> Self {
+    pub(crate) fn new(
+        now: Time,
+        local: IpAddr,
+        remote: IpAddr,
+        udp_port: Option<u16>,
+        packet_bytes: usize,
+    ) -> Self {
         Path {
             local,
             remote,

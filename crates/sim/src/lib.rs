@@ -82,7 +82,7 @@ pub use packet::{Address, Datagram, Encapsulation, Envelope};
 pub use queue::{QueueConfig, QueueLimit};
 pub use rng::{Seeds, Stream};
 pub use route::{HostId, LinkId, SourceId};
+pub use sctp::{Application, SctpHost};
 pub use tap::{PacketEvent, PacketView, Place, Tap};
 pub use traffic::{TrafficConfig, TrafficKind};
 pub use world::World;
-pub use sctp::{Application, SctpHost};

@@ -91,7 +91,9 @@ impl Association {
     fn replace_guess(&mut self, origin: Origin) {
         let guess = self.live_paths().find(|id| {
             let path = &self.paths[id.index()];
-            path.remote == origin.remote && path.guessed && self.facts[id.index()].state == PathState::Unconfirmed
+            path.remote == origin.remote
+                && path.guessed
+                && self.facts[id.index()].state == PathState::Unconfirmed
         });
         if let Some(id) = guess {
             let _ = self.retire_path(id);
@@ -115,7 +117,9 @@ impl Association {
             Chunk::Abort(_) => self.handle_peer_abort(),
             Chunk::Shutdown { cum_tsn } => self.handle_shutdown(cum_tsn),
             Chunk::ShutdownAck if self.awaits_shutdown_ack() => self.handle_shutdown_ack(),
-            Chunk::ShutdownComplete { .. } if self.awaits_shutdown_complete() => self.handle_shutdown_complete(),
+            Chunk::ShutdownComplete { .. } if self.awaits_shutdown_complete() => {
+                self.handle_shutdown_complete()
+            }
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(&forward)?,
             Chunk::Error(error) => self.handle_error(&error),
             Chunk::Unknown(unknown) => return Ok(self.handle_unknown(source, &unknown)),

@@ -8,21 +8,51 @@ use crate::path::PathId;
 /// A control chunk and the path it goes on.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Control {
-    Init { path: PathId },
-    CookieEcho { path: PathId },
-    CookieAck { path: PathId },
-    Heartbeat { path: PathId, nonce: u64 },
-    HeartbeatAck { path: PathId, info: Vec<u8> },
-    Shutdown { path: PathId },
-    ShutdownAck { path: PathId },
-    ShutdownComplete { path: PathId },
+    Init {
+        path: PathId,
+    },
+    CookieEcho {
+        path: PathId,
+    },
+    CookieAck {
+        path: PathId,
+    },
+    Heartbeat {
+        path: PathId,
+        nonce: u64,
+    },
+    HeartbeatAck {
+        path: PathId,
+        info: Vec<u8>,
+    },
+    Shutdown {
+        path: PathId,
+    },
+    ShutdownAck {
+        path: PathId,
+    },
+    ShutdownComplete {
+        path: PathId,
+    },
     /// ABORT with a protocol violation's text, or by the user if it is empty.
-    Abort { path: PathId, text: &'static str },
-    AbortNoUserData { path: PathId, tsn: u32 },
+    Abort {
+        path: PathId,
+        text: &'static str,
+    },
+    AbortNoUserData {
+        path: PathId,
+        tsn: u32,
+    },
     /// ERROR: an unrecognised chunk is returned.
-    Unrecognized { path: PathId, chunk: Vec<u8> },
+    Unrecognized {
+        path: PathId,
+        chunk: Vec<u8>,
+    },
     /// ERROR: DATA came on a stream that does not exist.
-    InvalidStream { path: PathId, stream: StreamId },
+    InvalidStream {
+        path: PathId,
+        stream: StreamId,
+    },
 }
 
 impl Control {

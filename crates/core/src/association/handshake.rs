@@ -43,7 +43,9 @@ impl From<&CookieBody> for Peer {
 }
 
 /// Parameters nobody here knows whose type's high bits ask for a report (RFC 9260 section 3.2.1).
-pub(crate) fn reportable_params<'a>(init: &InitView<'a>) -> impl Iterator<Item = RawParam<'a>> + Clone + use<'a> {
+pub(crate) fn reportable_params<'a>(
+    init: &InitView<'a>,
+) -> impl Iterator<Item = RawParam<'a>> + Clone + use<'a> {
     let mut stopped = false;
     init.raw_params().map_while(Result::ok).filter(move |raw| {
         let unknown = raw.kind().name().is_none() && !stopped;
@@ -314,7 +316,9 @@ impl Association {
     /// Whether an INIT of a restarting peer names an address that this association does not have
     /// (RFC 9260 section 5.2.2: refused, or an attacker could add himself).
     pub(crate) fn lacks_any(&self, addresses: &[IpAddr]) -> bool {
-        addresses.iter().any(|a| !self.paths.iter().any(|p| p.remote == *a) && !self.peer_addresses.contains(a))
+        addresses
+            .iter()
+            .any(|a| !self.paths.iter().any(|p| p.remote == *a) && !self.peer_addresses.contains(a))
     }
 
     /// Whether these are the verification tags of both sides.

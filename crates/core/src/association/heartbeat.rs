@@ -106,13 +106,15 @@ impl Association {
 
     /// Proof that a path works may clear its errors and bring it back (RFC 9260 section 8.2, CMT-PF).
     pub(crate) fn path_proved(&mut self, id: PathId, proof: ProofOfLife) {
-        let healthy = self.facts[id.index()].error_count == 0 && self.facts[id.index()].state == PathState::Active;
+        let healthy =
+            self.facts[id.index()].error_count == 0 && self.facts[id.index()].state == PathState::Active;
         // A removed path stays out of service even if what it still carried arrives.
         if healthy || self.paths[id.index()].removed {
             return;
         }
         self.refresh_shared();
-        let view = View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let view =
+            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
         let Life { state, clears_errors } = self.policies.failover.on_proof(id, proof, &view);
         if clears_errors {
             self.facts[id.index()].error_count = 0;
@@ -126,7 +128,8 @@ impl Association {
             return;
         }
         self.refresh_shared();
-        let view = View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let view =
+            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
         let context = &mut Context { entropy: &mut self.policy_entropy };
         let Some(decision) = self.policies.failover.promote(&view, context) else { return };
         let id = decision.choice;
@@ -145,8 +148,7 @@ impl Association {
         if self.data_allowed || !up {
             return;
         }
-        let waiting =
-            self.live_paths().any(|id| self.facts[id.index()].state == PathState::Unconfirmed);
+        let waiting = self.live_paths().any(|id| self.facts[id.index()].state == PathState::Unconfirmed);
         let wait = self.initiator && self.profile.start == Start::AfterAllConfirmed && waiting;
         if !wait {
             self.data_allowed = true;

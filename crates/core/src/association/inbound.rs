@@ -22,7 +22,11 @@ pub(crate) struct PacketData {
 
 impl Association {
     /// Takes a DATA chunk (RFC 9260 section 6.2).
-    pub(crate) fn handle_data(&mut self, data: &DataView<'_>, packet: &mut PacketData) -> Result<(), Discard> {
+    pub(crate) fn handle_data(
+        &mut self,
+        data: &DataView<'_>,
+        packet: &mut PacketData,
+    ) -> Result<(), Discard> {
         if !self.accepts_data() {
             return Err(Discard::Unexpected);
         }

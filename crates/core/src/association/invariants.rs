@@ -65,7 +65,12 @@ impl Association {
                 recount.window_in_flight += self.cost_of(chunk);
             }
         }
-        assert_eq!(chunk.state == ChunkState::InFlight, flights > 0, "TSN {tsn} is {:?} with {flights} flights", chunk.state);
+        assert_eq!(
+            chunk.state == ChunkState::InFlight,
+            flights > 0,
+            "TSN {tsn} is {:?} with {flights} flights",
+            chunk.state
+        );
         let latest = self.outstanding.transmission(chunk.latest);
         assert_eq!(latest.path, chunk.path, "TSN {tsn} names the path of its latest transmission");
         assert!(flights == 0 || latest.in_flight, "TSN {tsn} has a flight beside an ended latest one");
@@ -89,7 +94,10 @@ impl Association {
         }
         assert_eq!(unacked, recount.unacked, "the list of unacknowledged chunks");
         let probe = self.probe.map(|p| p.tsn);
-        assert!(probe.is_none_or(|tsn| self.outstanding.get(tsn).is_some()), "the window probe {probe:?} is outstanding");
+        assert!(
+            probe.is_none_or(|tsn| self.outstanding.get(tsn).is_some()),
+            "the window probe {probe:?} is outstanding"
+        );
     }
 
     fn check_path(&self, id: PathId, recount: &Recount) {
@@ -103,7 +111,12 @@ impl Association {
         if path.removed {
             assert!(facts.in_flight.is_zero(), "{id:?} is removed and has {:?} in flight", facts.in_flight);
         } else if !self.is_closed() {
-            assert_eq!(path.timers.t3.is_some(), !facts.in_flight.is_zero(), "T3 of {id:?} beside {:?} in flight", facts.in_flight);
+            assert_eq!(
+                path.timers.t3.is_some(),
+                !facts.in_flight.is_zero(),
+                "T3 of {id:?} beside {:?} in flight",
+                facts.in_flight
+            );
         }
     }
 

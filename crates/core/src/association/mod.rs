@@ -246,7 +246,8 @@ impl Association {
         if options.stream >= self.queue.streams() {
             return Err(SendError::NoSuchStream { stream: options.stream, streams: self.queue.streams() });
         }
-        let takes = matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. } | State::Established);
+        let takes =
+            matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. } | State::Established);
         if !takes || self.shutdown_when_up {
             return Err(SendError::Closing);
         }
@@ -402,10 +403,7 @@ impl Association {
 
     /// The paths that packets may name, by index.
     pub(crate) fn path_of(&self, local: IpAddr, remote: IpAddr) -> Option<PathId> {
-        self.paths
-            .iter()
-            .position(|p| !p.removed && p.local == local && p.remote == remote)
-            .map(PathId::new)
+        self.paths.iter().position(|p| !p.removed && p.local == local && p.remote == remote).map(PathId::new)
     }
 
     fn window_cost_of_packet(&self) -> WindowBytes {

@@ -4,9 +4,7 @@ use anabranch_wire::{DATA_HEADER_LEN, DataFlags, DataRepr, Header, PacketWriter,
 
 use crate::association::{Association, MAX_OUTSTANDING_CHUNKS, State, WindowProbe};
 use crate::path::PathId;
-use crate::policy::{
-    Context, Decision, Event, Pick, SendAsk, SendKind, SentTransmission, TurnCause, View,
-};
+use crate::policy::{Context, Decision, Event, Pick, SendAsk, SendKind, SentTransmission, TurnCause, View};
 use crate::profile::BurstArming;
 use crate::send::Draft;
 use crate::trace::Decided;
@@ -95,7 +93,9 @@ impl Association {
     }
 
     fn end_turn(&mut self) {
-        if self.burst_held_data_back() && matches!(self.profile.burst_arming, BurstArming::AfterRecoveredLoss { disarms: true }) {
+        if self.burst_held_data_back()
+            && matches!(self.profile.burst_arming, BurstArming::AfterRecoveredLoss { disarms: true })
+        {
             self.burst_armed = false;
         }
         self.turn.new_data = false;
@@ -139,9 +139,10 @@ impl Association {
     fn is_blocked_by_peer_window(&self) -> bool {
         let Some(payload) = self.queue.next_payload(self.payload_bytes_per_chunk()) else { return false };
         let too_small = self.profile.window_cost(payload as u64, 1) > self.shared.peer_window;
-        too_small && self.live_paths().any(|id| {
-            self.facts[id.index()].is_active() && self.view().admits_new_data(id)
-        })
+        too_small
+            && self
+                .live_paths()
+                .any(|id| self.facts[id.index()].is_active() && self.view().admits_new_data(id))
     }
 
     /// Builds the next packet of new data.
@@ -171,7 +172,8 @@ impl Association {
 
     fn pick(&mut self, ask: &SendAsk) -> Option<PathId> {
         self.refresh_shared();
-        let view = View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let view =
+            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
         let context = &mut Context { entropy: &mut self.policy_entropy };
         let decision = self.policies.scheduler.pick(ask, &view, context);
         let path = self.guard_pick(ask, &decision);
@@ -216,7 +218,8 @@ impl Association {
         let header = self.header();
         buf.resize(self.paths[path.index()].packet_bytes, 0);
         let mut storage = std::mem::take(buf);
-        let mut writer = PacketWriter::new(&mut storage, header).expect("a path's packets hold 512 B and more");
+        let mut writer =
+            PacketWriter::new(&mut storage, header).expect("a path's packets hold 512 B and more");
         let most = self.payload_bytes_per_chunk();
         let first = DATA_HEADER_LEN + self.queue.next_payload(most).unwrap_or(0);
         self.bundle_control(path, first, &mut writer);

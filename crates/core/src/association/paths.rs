@@ -77,7 +77,11 @@ impl Association {
         if live == 1 {
             return Err(PathError::Last);
         }
-        self.set_state(id, PathState::Inactive, StateCause::Errors(Reason::rule("removed by the application")));
+        self.set_state(
+            id,
+            PathState::Inactive,
+            StateCause::Errors(Reason::rule("removed by the application")),
+        );
         self.mark_path_lost(id, LossCause::Timeout, true);
         let path = &mut self.paths[id.index()];
         path.removed = true;

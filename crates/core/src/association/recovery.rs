@@ -100,7 +100,6 @@ impl Association {
         }
     }
 
-
     fn cut_window(&mut self, id: PathId) {
         // Samples of this round trip could mix a loss into the estimate.
         self.paths[id.index()].measuring = None;

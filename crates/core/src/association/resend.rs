@@ -38,11 +38,14 @@ impl Association {
             _ => LossCause::Timeout,
         };
         let lost = LostChunk { tsn, bytes: chunk.bytes(), path: chunk.path, cause };
-        let view = View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let view =
+            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
         let context = &mut Context { entropy: &mut self.policy_entropy };
         let decision = self.policies.retransmit.route(&lost, &view, context);
         let path = match decision.choice {
-            Route::Path(path) if self.facts.get(path.index()).is_some_and(|f| f.admits_retransmission()) => Some(path),
+            Route::Path(path) if self.facts.get(path.index()).is_some_and(|f| f.admits_retransmission()) => {
+                Some(path)
+            }
             _ => None,
         };
         self.record(Decided::Retransmit(path), tsn, decision.reason, &decision.refused);
@@ -57,7 +60,8 @@ impl Association {
         let size = self.paths[path.index()].packet_bytes.max(COMMON_HEADER_LEN + padded_len(bytes));
         buf.resize(size, 0);
         let mut storage = std::mem::take(buf);
-        let mut writer = PacketWriter::new(&mut storage, header).expect("a path's packets hold 512 B and more");
+        let mut writer =
+            PacketWriter::new(&mut storage, header).expect("a path's packets hold 512 B and more");
         self.bundle_control(path, bytes, &mut writer);
         let mut next = Some(first);
         while let Some(tsn) = next {
@@ -95,7 +99,8 @@ impl Association {
         self.outstanding.add_transmission(tsn, transmission);
         self.count_transmission(path, bytes);
         self.statistics.retransmissions += 1;
-        let sent = SentTransmission { path, previous_path: Some(old), tsn, bytes, kind: SendKind::Retransmission };
+        let sent =
+            SentTransmission { path, previous_path: Some(old), tsn, bytes, kind: SendKind::Retransmission };
         self.tell(&crate::policy::Event::Sent(&sent));
     }
 

@@ -9,7 +9,8 @@ use crate::association::{Association, AssociationEvent, MAX_OUTSTANDING_CHUNKS};
 use crate::error::AbortReason;
 use crate::path::{MAX_PATHS, PathId};
 use crate::policy::{
-    AckedTransmission, Event, LossCause, Missing, PathAck, PathSack, ProofOfLife, SackDone, SackView, TurnCause,
+    AckedTransmission, Event, LossCause, Missing, PathAck, PathSack, ProofOfLife, SackDone, SackView,
+    TurnCause,
 };
 use crate::profile::{BurstArming, T3Restart};
 use crate::send::{ChunkState, LIST_ROOM};
@@ -151,7 +152,9 @@ impl Association {
         while self.outstanding.cumulative() < cumulative {
             let tsn = self.outstanding.cumulative() + 1;
             let paths = &mut self.paths;
-            let Some(chunk) = self.outstanding.pop(|path| paths[path.index()].transmissions -= 1) else { break };
+            let Some(chunk) = self.outstanding.pop(|path| paths[path.index()].transmissions -= 1) else {
+                break;
+            };
             if chunk.recovered_before {
                 // RFC 9260 section 7.2.4 lets a burst follow; the limit is armed from here on in some profiles.
                 self.burst_armed = true;
@@ -311,7 +314,8 @@ impl Association {
         let elapsed = self.now.since(transmission.delivered_before_at.min(transmission.sent_at));
         if !elapsed.is_zero() {
             let delivered = (facts.delivered - transmission.delivered_before).get();
-            facts.delivery_rate = Some(Rate::from_bps((delivered as f64 * 8.0 / elapsed.as_secs_f64()) as u64));
+            facts.delivery_rate =
+                Some(Rate::from_bps((delivered as f64 * 8.0 / elapsed.as_secs_f64()) as u64));
         }
         AckedTransmission {
             path,

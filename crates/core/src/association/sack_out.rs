@@ -1,7 +1,8 @@
 //! Acknowledging: when, on which path, and what the SACK says.
 
 use anabranch_wire::{
-    COMMON_HEADER_LEN, DATA_HEADER_LEN, GapBlock, PacketWriter, SACK_HEADER_LEN, SackRepr, Tsn, padded_len, sack_len,
+    COMMON_HEADER_LEN, DATA_HEADER_LEN, GapBlock, PacketWriter, SACK_HEADER_LEN, SackRepr, Tsn, padded_len,
+    sack_len,
 };
 
 use crate::association::Association;
@@ -41,7 +42,8 @@ impl Association {
             immediate: packet.immediate,
             first: first && self.profile.first_data_acked_at_once,
         };
-        let view = View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let view =
+            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
         let timing = self.policies.ack.timing(&arrival, &view).choice;
         if packet.dropped && self.profile.drop_suppresses_sack {
             return;
@@ -84,7 +86,12 @@ impl Association {
     pub(crate) fn bundle_control(&mut self, path: PathId, first: usize, writer: &mut PacketWriter<'_>) {
         let owed = self.ack.due || self.ack.packets > 0;
         let fits = self.sack_bytes() + padded_len(first) <= writer.remaining();
-        if self.profile.bundle_control && owed && fits && self.ack.path == Some(path) && self.receiver.is_some() {
+        if self.profile.bundle_control
+            && owed
+            && fits
+            && self.ack.path == Some(path)
+            && self.receiver.is_some()
+        {
             self.write_sack(writer);
         }
     }
@@ -99,8 +106,13 @@ impl Association {
     /// Whether a SACK that is owed and the next DATA chunk fit one packet. If not, the SACK goes ahead on its own rather than
     /// wait behind a window of data.
     pub(crate) fn sack_can_ride(&self) -> bool {
-        let lost = self.lost.at_or_after(0).and_then(|tsn| self.outstanding.get(tsn)).map(|c| c.bytes().get() as usize);
-        let new = self.queue.next_payload(self.payload_bytes_per_chunk()).map(|payload| DATA_HEADER_LEN + payload);
+        let lost = self
+            .lost
+            .at_or_after(0)
+            .and_then(|tsn| self.outstanding.get(tsn))
+            .map(|c| c.bytes().get() as usize);
+        let new =
+            self.queue.next_payload(self.payload_bytes_per_chunk()).map(|payload| DATA_HEADER_LEN + payload);
         let Some(first) = lost.or(new) else { return true };
         let room = self.paths[self.control_path(self.ack.path).index()].packet_bytes - COMMON_HEADER_LEN;
         self.profile.bundle_control && self.sack_bytes() + padded_len(first) <= room
@@ -155,7 +167,8 @@ impl Association {
         }
         let worth = self.window_worth_opening();
         let was_closed = self.ack.advertised.is_some_and(|w| w < worth.times(2));
-        let opened = self.advertised_window() >= worth.times(2).min(WindowBytes::new(self.config.recv_buffer_bytes));
+        let opened =
+            self.advertised_window() >= worth.times(2).min(WindowBytes::new(self.config.recv_buffer_bytes));
         if was_closed && opened && !self.is_closed() {
             self.acknowledge_now();
         }

@@ -11,7 +11,8 @@ impl Association {
     /// Tells every slot of an event, estimators first and congestion control second, so that the others see their figures.
     pub(crate) fn tell(&mut self, event: &Event<'_>) {
         self.refresh_shared();
-        let view = View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let view =
+            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
         let context = &mut Context { entropy: &mut self.policy_entropy };
         let policies = &mut self.policies;
         policies.estimator.on_event(event, &view, context);

@@ -2,8 +2,8 @@
 
 use crate::association::Association;
 use crate::path::PathId;
-use crate::policy::{Event, LossCause, Reason, StateCause, TurnCause};
 use crate::path::PathState;
+use crate::policy::{Event, LossCause, Reason, StateCause, TurnCause};
 use crate::send::LIST_ROOM;
 use crate::time::Time;
 
@@ -115,8 +115,12 @@ impl Association {
             self.association_errors += 1;
         }
         self.refresh_shared();
-        let view =
-            crate::policy::View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let view = crate::policy::View {
+            now: self.now,
+            profile: &self.profile,
+            paths: &self.facts,
+            association: &self.shared,
+        };
         let decision = self.policies.failover.on_error(id, by_heartbeat, &view);
         self.set_state(id, decision.choice, StateCause::Errors(decision.reason));
         if self.association_errors > self.profile.association_max_retrans {
@@ -133,7 +137,8 @@ impl Association {
 
     /// Something that the path carried was answered: the wait begins anew.
     pub(crate) fn path_spoke(&mut self, id: PathId) {
-        if let (Some(limit), Some(until)) = (self.silence_limit(), &mut self.paths[id.index()].timers.silence) {
+        if let (Some(limit), Some(until)) = (self.silence_limit(), &mut self.paths[id.index()].timers.silence)
+        {
             *until = self.now + limit;
         }
     }

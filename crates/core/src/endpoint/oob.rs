@@ -19,7 +19,8 @@ impl Endpoint {
         let known = self.by_address(origin, header.source_port);
         let stranger = known.is_none();
         let opening = known.is_some_and(|id| self.associations[&id].is_opening());
-        let dropped = Handled::Discarded(if stranger { Discard::OutOfTheBlue } else { Discard::VerificationTag });
+        let dropped =
+            Handled::Discarded(if stranger { Discard::OutOfTheBlue } else { Discard::VerificationTag });
         if packet.chunks().flatten().any(|c| matches!(c.decode(), Ok(Chunk::Abort(_)))) {
             return dropped;
         }
@@ -50,10 +51,11 @@ impl Endpoint {
 
     fn reflect_shutdown_complete(&mut self, origin: Origin, header: Header) -> Handled {
         let mut bytes = vec![0; 32];
-        let written = PacketWriter::new(&mut bytes, answer(header, header.verification_tag)).and_then(|mut w| {
-            w.shutdown_complete(true)?;
-            Ok(w.finish())
-        });
+        let written =
+            PacketWriter::new(&mut bytes, answer(header, header.verification_tag)).and_then(|mut w| {
+                w.shutdown_complete(true)?;
+                Ok(w.finish())
+            });
         match written {
             Ok(length) => {
                 bytes.truncate(length);

@@ -71,7 +71,11 @@ impl Endpoint {
             // A collision: the answer repeats what our own INIT said.
             let repr = association.init_repr();
             let tie_tags = (association.local_tag, association.peer_tag);
-            return Some(OurSide { local_tag: repr.initiate_tag, initial_tsn: repr.initial_tsn.get(), tie_tags });
+            return Some(OurSide {
+                local_tag: repr.initiate_tag,
+                initial_tsn: repr.initial_tsn.get(),
+                tie_tags,
+            });
         }
         if association.lacks_any(&listed_addresses(init)) {
             return None;
@@ -81,7 +85,13 @@ impl Endpoint {
         Some(OurSide { local_tag, initial_tsn: self.entropy.next_u32(), tie_tags })
     }
 
-    fn answer_init(&mut self, origin: Origin, header: Header, init: &InitView<'_>, ours: &OurSide) -> Handled {
+    fn answer_init(
+        &mut self,
+        origin: Origin,
+        header: Header,
+        init: &InitView<'_>,
+        ours: &OurSide,
+    ) -> Handled {
         let Some((streams, window)) = self.offered(origin, header.source_port) else {
             return Handled::Discarded(Discard::BadInit);
         };
@@ -116,7 +126,9 @@ impl Endpoint {
 
     /// Streams and window of the association that would come of it.
     fn offered(&self, origin: Origin, peer_port: u16) -> Option<(u16, u32)> {
-        if let Some(association) = self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id)) {
+        if let Some(association) =
+            self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id))
+        {
             let repr = association.init_repr();
             return Some((repr.outbound_streams, repr.a_rwnd));
         }
@@ -150,7 +162,13 @@ impl Endpoint {
         Handled::Replied
     }
 
-    fn refuse_init(&mut self, origin: Origin, header: Header, init: &InitView<'_>, cause: Cause<'_>) -> Handled {
+    fn refuse_init(
+        &mut self,
+        origin: Origin,
+        header: Header,
+        init: &InitView<'_>,
+        cause: Cause<'_>,
+    ) -> Handled {
         if init.initiate_tag() == 0 {
             return Handled::Discarded(Discard::BadInit);
         }
@@ -316,7 +334,12 @@ impl Endpoint {
         Handled::Discarded(Discard::CookieStale)
     }
 
-    fn send_error<'c>(&mut self, origin: Origin, header: Header, causes: impl IntoIterator<Item = Cause<'c>>) {
+    fn send_error<'c>(
+        &mut self,
+        origin: Origin,
+        header: Header,
+        causes: impl IntoIterator<Item = Cause<'c>>,
+    ) {
         let mut bytes = vec![0; REPLY_BYTES];
         let written = PacketWriter::new(&mut bytes, header).and_then(|mut writer| {
             writer.error(causes)?;

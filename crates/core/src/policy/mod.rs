@@ -11,12 +11,12 @@ mod view;
 
 pub use decision::{Decision, Reason, Refusal, Refused};
 pub use event::{
-    AckedTransmission, Event, LossCause, PathAck, ProofOfLife, SackDone, SendKind, SentTransmission, StateCause,
-    TurnCause,
+    AckedTransmission, Event, LossCause, PathAck, ProofOfLife, SackDone, SendKind, SentTransmission,
+    StateCause, TurnCause,
 };
 pub use slots::{
-    AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, Life, LossDetection, LostChunk, Missing,
-    MissingVerdict, PathEstimator, PathFailover, PathSack, Pick, Policies, Probing, Randomness, RetransmitPath, Route,
-    SackView, Scheduler, Scheme, SendAsk, Slot, WaitFor, Window,
+    AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, Life, LossDetection, LostChunk,
+    Missing, MissingVerdict, PathEstimator, PathFailover, PathSack, Pick, Policies, Probing, Randomness,
+    RetransmitPath, Route, SackView, Scheduler, Scheme, SendAsk, Slot, WaitFor, Window,
 };
 pub use view::{AssociationFacts, Estimates, HeadOfLine, PathFacts, RttFacts, View};

@@ -9,6 +9,6 @@ mod tracker;
 #[cfg(test)]
 mod properties;
 
-pub(crate) use reassembly::{Fragment, Violation};
 pub use reassembly::Piece;
+pub(crate) use reassembly::{Fragment, Violation};
 pub(crate) use receiver::{Receiver, Taken};

@@ -212,7 +212,8 @@ impl Outstanding {
 
     /// Takes an acknowledgement back: the chunk is in flight again.
     pub(crate) fn unmark_acked(&mut self, tsn: u64) {
-        let before = (self.base..tsn).rev().find(|&t| self.get(t).is_some_and(|c| c.state != ChunkState::Acked));
+        let before =
+            (self.base..tsn).rev().find(|&t| self.get(t).is_some_and(|c| c.state != ChunkState::Acked));
         if let Some(chunk) = self.get_mut(tsn) {
             chunk.state = ChunkState::InFlight;
         }
@@ -305,7 +306,9 @@ impl Outstanding {
     /// A chunk's transmissions, latest first.
     pub(crate) fn transmissions_of(&self, tsn: u64) -> impl Iterator<Item = &Transmission> {
         let latest = self.get(tsn).map(|c| c.latest);
-        std::iter::successors(latest.map(|id| self.transmission(id)), |t| t.previous.map(|id| self.transmission(id)))
+        std::iter::successors(latest.map(|id| self.transmission(id)), |t| {
+            t.previous.map(|id| self.transmission(id))
+        })
     }
 
     /// Checks the list of unacknowledged chunks against itself, in both directions.
@@ -319,7 +322,8 @@ impl Outstanding {
             (before, next) = (next, chunk.next_unacked);
         }
         assert_eq!((before, next), (self.last_unacked, NONE), "the end of the unacknowledged chunks");
-        let named: usize = (self.base..).take(self.chunks.len()).map(|tsn| self.transmissions_of(tsn).count()).sum();
+        let named: usize =
+            (self.base..).take(self.chunks.len()).map(|tsn| self.transmissions_of(tsn).count()).sum();
         assert_eq!(named, self.transmissions.len(), "every transmission belongs to a chunk");
     }
 }

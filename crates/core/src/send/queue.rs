@@ -117,7 +117,8 @@ mod tests {
         queue.push(Bytes::from_static(b"abcde"), 1, 7, false, true);
         queue.push(Bytes::from_static(b"x"), 1, 7, false, false);
         let parts: Vec<_> = std::iter::from_fn(|| queue.cut(2)).collect();
-        let shape: Vec<_> = parts.iter().map(|d| (&d.payload[..], d.ssn, d.beginning, d.ending, d.immediate)).collect();
+        let shape: Vec<_> =
+            parts.iter().map(|d| (&d.payload[..], d.ssn, d.beginning, d.ending, d.immediate)).collect();
         assert_eq!(
             shape,
             [

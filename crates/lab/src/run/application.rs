@@ -96,7 +96,11 @@ impl Expected {
 
     /// Whether it has arrived as it was sent; without an order the messages are compared as a set.
     pub(crate) fn matches(&self, received: &Received) -> bool {
-        if self.in_order { received.digest() == self.hash } else { received.messages_sum.sum == self.messages_sum }
+        if self.in_order {
+            received.digest() == self.hash
+        } else {
+            received.messages_sum.sum == self.messages_sum
+        }
     }
 
     /// The digest of what has arrived; of the content itself where messages have no order.
@@ -318,7 +322,9 @@ mod tests {
     fn messages_without_order_are_compared_as_a_set() {
         let expected = Expected::new(b"aabbcc", 2, false);
         let mut received = Received::default();
-        for (stream, bytes, ending) in [(1, &b"cc"[..], true), (0, b"a", false), (1, b"bb", true), (0, b"a", true)] {
+        for (stream, bytes, ending) in
+            [(1, &b"cc"[..], true), (0, b"a", false), (1, b"bb", true), (0, b"a", true)]
+        {
             received.messages_sum.piece(stream, false, bytes, ending);
         }
         assert!(expected.matches(&received));
