@@ -19,7 +19,7 @@ use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
 const REGRESSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/interaction.txt");
 
 fn config() -> Config {
-    let cases = std::env::var("ANABRANCH_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let cases = std::env::var("ANABRANCH_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(3_000);
     Config {
         cases,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(REGRESSIONS))),

@@ -73,7 +73,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
-    /// Show no progress bar, and print nothing but results and errors
+    /// Show no progress bar
     #[arg(short, long)]
     quiet: bool,
 }

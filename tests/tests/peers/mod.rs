@@ -84,7 +84,7 @@ fn report<P: Peer>(world: &World, we: HostId, they: HostId) -> String {
     let host = world.host::<SctpHost<Exchange>>(we);
     let ours = &host.application;
     let last = &ours.events[ours.events.len().saturating_sub(5)..];
-    let statistics = ours.id.and_then(|id| host.endpoint.association(id)).map(|a| *a.statistics());
+    let statistics = ours.id.and_then(|id| host.endpoint.association(id)).map(|a| a.statistics());
     let peer = world.host::<P>(they);
     format!(
         "we have {} of {} messages, the peer {}, over {}; last events {last:?}; {:?}; {statistics:?}",

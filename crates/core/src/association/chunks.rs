@@ -118,7 +118,7 @@ impl Association {
             Chunk::Shutdown { cum_tsn } => self.handle_shutdown(cum_tsn),
             Chunk::ShutdownAck if self.awaits_shutdown_ack() => self.handle_shutdown_ack(),
             Chunk::ShutdownComplete { .. } if self.awaits_shutdown_complete() => {
-                self.handle_shutdown_complete()
+                self.handle_shutdown_complete();
             }
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(&forward)?,
             Chunk::Error(error) => self.handle_error(&error),

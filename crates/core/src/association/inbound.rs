@@ -6,7 +6,7 @@ use crate::association::control::Control;
 use crate::association::{Association, AssociationEvent, State};
 use crate::error::AbortReason;
 use crate::path::PathId;
-use crate::recv::{Fragment, Taken};
+use crate::recv::{Fragment, Receiver, Taken};
 use crate::stats::Discard;
 
 /// What the DATA chunks of one packet came to, for the decision whether to acknowledge now.
@@ -71,7 +71,10 @@ impl Association {
                 packet.duplicate = true;
                 self.statistics.duplicates_received += 1;
             }
-            Ok(Taken::Dropped) => self.statistics.chunks_dropped += 1,
+            Ok(Taken::Dropped) => {
+                self.statistics.chunks_dropped += 1;
+                self.announce_readable();
+            }
             Err(crate::recv::Violation::NoSuchStream) => {
                 // RFC 9260 section 6.5: it is acknowledged, reported and dropped.
                 let path = self.control_path(None);
@@ -94,11 +97,15 @@ impl Association {
 
     fn announce_readable(&mut self) {
         let Some(receiver) = &self.receiver else { return };
-        let exhausted = receiver.free(&self.profile) < self.window_cost_of_packet();
-        let readable = receiver.has_message() || exhausted;
+        let readable = receiver.has_message() || self.is_exhausted(receiver);
         if readable && self.events.back() != Some(&AssociationEvent::Readable) {
             self.events.push_back(AssociationEvent::Readable);
         }
+    }
+
+    /// Whether the receive buffer is used up, so that parts of messages are read as well (RFC 9260 section 6.9).
+    pub(crate) fn is_exhausted(&self, receiver: &Receiver) -> bool {
+        receiver.is_starved() || receiver.free(&self.profile) < self.window_cost_of_packet()
     }
 
     /// After a packet's last chunk: decides on its acknowledgement.

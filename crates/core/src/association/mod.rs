@@ -269,9 +269,9 @@ impl Association {
 
     /// Appends the next message, or the next piece of one that is larger than the receive buffer, to `out`.
     pub fn recv(&mut self, out: &mut Vec<u8>) -> Option<Piece> {
-        let closed = self.advertised_window() < self.window_cost_of_packet();
+        let exhausted = self.receiver.as_ref().is_some_and(|receiver| self.is_exhausted(receiver));
         let receiver = self.receiver.as_mut()?;
-        let piece = receiver.read(out, closed)?;
+        let piece = receiver.read(out, exhausted)?;
         self.statistics.bytes_delivered += piece.bytes as u64;
         self.consider_window_update();
         Some(piece)

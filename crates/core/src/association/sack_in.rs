@@ -87,7 +87,10 @@ impl Association {
         self.count_missing(cumulative, new_cumulative, sack.flags());
         self.settle_windows(cumulative, new_cumulative);
         self.settle_t3();
-        self.shared.peer_window_advertised = WindowBytes::new(u64::from(sack.a_rwnd()));
+        if self.timers.reneging.is_none() {
+            // A SACK that covers less than is known was overtaken: what it says of the window is as old as the rest of it.
+            self.shared.peer_window_advertised = WindowBytes::new(u64::from(sack.a_rwnd()));
+        }
         self.estimate_peer_window();
         self.note_probe_answer(cumulative);
         self.follow_up();

@@ -22,6 +22,8 @@ pub(crate) struct Receiver {
     pub(crate) tracker: Tracker,
     reassembly: Reassembly,
     buffer: WindowBytes,
+    /// The latest chunk that was not here yet found no room.
+    starved: bool,
 }
 
 impl Receiver {
@@ -30,6 +32,7 @@ impl Receiver {
             tracker: Tracker::new(initial_tsn),
             reassembly: Reassembly::new(initial_tsn, streams).starting_with(first_ssn),
             buffer: WindowBytes::new(buffer_bytes),
+            starved: false,
         }
     }
 
@@ -55,7 +58,8 @@ impl Receiver {
             Arrival::Next | Arrival::Beyond => {}
         }
         let next = tsn == self.tracker.cumulative() + 1;
-        if !self.has_room(fragment.payload.len() as u64, next, profile) {
+        self.starved = !self.has_room(fragment.payload.len() as u64, next, profile);
+        if self.starved {
             return Ok(Taken::Dropped);
         }
         let pushed = self.reassembly.push(fragment);
@@ -85,6 +89,11 @@ impl Receiver {
 
     pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<Piece> {
         self.reassembly.read(out, allow_partial)
+    }
+
+    /// Whether the latest chunk that was not here yet found no room: the peer's chunks may be larger than ours.
+    pub(crate) fn is_starved(&self) -> bool {
+        self.starved
     }
 
     /// Whether a read with `allow_partial` false would give something.
