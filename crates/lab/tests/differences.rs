@@ -121,3 +121,28 @@ up = false
     let (plain, failed) = (goodput("cmt"), goodput("cmt-pf"));
     assert!(failed > 1.3 * plain, "cmt-pf {failed} against cmt {plain} kbit/s");
 }
+
+#[test]
+fn overtaken_sacks_do_not_make_the_sender_overrun_a_small_receive_buffer() {
+    // SACKs that return on the slow path are older than those on the fast one and advertise a window that is gone. A sender
+    // that believes them sends into a full buffer: what is dropped there comes back as needless retransmissions of its
+    // neighbours and as time-outs.
+    let text = r#"
+[run]
+duration = "30 s"
+[association]
+recv_buffer = "64 KiB"
+[[path]]
+rate = "10 Mbit/s"
+delay = "45 ms"
+loss = 0.01
+[[path]]
+rate = "2 Mbit/s"
+delay = "90 ms"
+loss = 0.01
+"#;
+    for seed in 1..=3 {
+        let result = run(text, "cmt", seed);
+        assert!(result.spurious_retransmissions <= 2, "seed {seed}: {}", result.spurious_retransmissions);
+    }
+}
