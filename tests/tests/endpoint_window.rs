@@ -109,6 +109,18 @@ fn a_full_buffer_takes_the_next_tsn_in_order() {
 }
 
 #[test]
+fn parts_become_readable_when_a_chunk_larger_than_ours_finds_no_room() {
+    // A's own chunks are small, so it would not call 632 B of free buffer used up. B's next one does not fit all the same.
+    let setup = Setup::new(1, "sctp", "ns2").with_side(Side::A, |config| {
+        config.mtu_bytes = 576;
+        config.recv_buffer_bytes = 2_100;
+    });
+    let mut duo = Duo::connected(setup);
+    duo.send_all(Side::B, 10_000, 2);
+    assert!(duo.run_until(Span::from_secs(60), |duo| duo.all_arrived(Side::B)));
+}
+
+#[test]
 fn a_probe_that_a_shutdown_acknowledges_is_settled() {
     // Every chunk is larger than B's whole window and goes as a probe. B, which is shutting down, answers DATA with another
     // SHUTDOWN ahead of the SACK, so that is what acknowledges the probe.

@@ -153,7 +153,8 @@ pub struct Profile {
     /// Whether the exemption that a fast-retransmit event gives a path is renewed at T3 expiries until the next such event
     /// (ns-2 leaves the mark standing).
     pub exemption_outlives_event: bool,
-    /// Whether a fast-retransmit event also cuts paths whose older lost chunks still wait to be sent again (ns-2).
+    /// Whether chunks that were lost and still wait to be sent again go on collecting missing reports, and a fast-retransmit
+    /// event also cuts the paths that hold them (ns-2).
     pub pending_losses_are_cut: bool,
     /// Recovery point rule.
     pub recovery_point: RecoveryPoint,

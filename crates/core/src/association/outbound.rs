@@ -100,6 +100,7 @@ impl Association {
         }
         self.turn.new_data = false;
         self.turn.resend_from = None;
+        self.turn.after_loss_event = false;
         for (path, facts) in self.paths.iter_mut().zip(&mut self.facts) {
             path.burst_used = 0;
             facts.burst_left = u32::MAX;

@@ -32,12 +32,7 @@ impl Association {
         self.facts[path.index()].lost_unsent += bytes;
         self.window_lost += cost;
         // RFC 9260 section 6.2.1 C: a chunk marked for retransmission gives its window back.
-        if self.profile.lost_counts_until_resent {
-            self.shared.peer_window += cost;
-        } else {
-            // Reckoned anew, because a probe beyond the window has none to give back.
-            self.estimate_peer_window();
-        }
+        self.shared.peer_window += cost;
     }
 
     pub(crate) fn no_longer_lost(&mut self, path: PathId, bytes: ChunkBytes) {

@@ -357,6 +357,10 @@ impl Association {
         let mut next = self.outstanding.first_unacked();
         while let Some(tsn) = next.filter(|&t| t < limit) {
             next = self.outstanding.next_unacked(tsn);
+            let waits = self.outstanding.get(tsn).is_some_and(|c| matches!(c.state, ChunkState::Lost(_)));
+            if waits && !self.profile.pending_losses_are_cut {
+                continue;
+            }
             let Some(missing) = self.missing(tsn) else { continue };
             let policies = &mut self.policies;
             let facts = crate::policy::View {
