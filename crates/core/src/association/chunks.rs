@@ -56,7 +56,6 @@ impl Association {
         if !self.is_closed() {
             self.packet_done(source, packet);
         }
-        self.mirror_ack_deadline();
     }
 
     /// The path a packet came on. A pair of addresses that is new becomes a path that still has to be verified: the peer may

@@ -435,7 +435,7 @@ impl Association {
         }
         let policies = self.policy_deadline();
         let paths = self.paths.iter().filter_map(|p| p.timers.next());
-        paths.chain(self.timers.next()).chain(policies).min()
+        paths.chain(self.timers.next()).chain(self.ack.deadline).chain(policies).min()
     }
 
     /// The time a silent path is given before it counts as failed.

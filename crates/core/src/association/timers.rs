@@ -16,8 +16,6 @@ pub(crate) struct Timers {
     pub(crate) t2: Option<Time>,
     /// T5-shutdown-guard.
     pub(crate) t5: Option<Time>,
-    /// Delayed acknowledgement, a copy of the one in the ack state.
-    pub(crate) ack: Option<Time>,
     /// When uncovered gap acknowledgements are taken as reneging.
     pub(crate) reneging: Option<Time>,
     /// What the latest SACK covered, for that moment.
@@ -28,13 +26,13 @@ impl Default for Timers {
     /// None runs.
     fn default() -> Self {
         let latest_blocks = Vec::with_capacity(LIST_ROOM);
-        Timers { t1: None, t2: None, t5: None, ack: None, reneging: None, latest_blocks }
+        Timers { t1: None, t2: None, t5: None, reneging: None, latest_blocks }
     }
 }
 
 impl Timers {
     pub(crate) fn next(&self) -> Option<Time> {
-        [self.t1, self.t2, self.t5, self.ack, self.reneging].into_iter().flatten().min()
+        [self.t1, self.t2, self.t5, self.reneging].into_iter().flatten().min()
     }
 }
 
@@ -69,7 +67,6 @@ impl Association {
             self.tell(&Event::Deadline);
             self.open_turn(TurnCause::Policy, true);
         }
-        self.mirror_ack_deadline();
     }
 
     fn handle_path_timers(&mut self, id: PathId) {
@@ -100,10 +97,6 @@ impl Association {
         let rto = self.facts[id.index()].rto;
         self.paths[id.index()].timers.idle = Some(self.now + rto);
         self.tell(&Event::Idle(id));
-    }
-
-    pub(crate) fn mirror_ack_deadline(&mut self) {
-        self.timers.ack = self.ack.deadline;
     }
 
     /// An error on a path: T3 expired or a HEARTBEAT went unanswered (RFC 9260 sections 8.1 and 8.2).

@@ -13,26 +13,33 @@ use anabranch_wire::Tsn;
 
 use crate::run::RunError;
 
-type Sheet = csv::Writer<BufWriter<File>>;
-
-fn sheet(folder: &Path, name: &str, columns: &[&str]) -> Result<Sheet, RunError> {
-    let path = folder.join(name);
-    let wrong = |error: std::io::Error| RunError::File { path: path.display().to_string(), error };
-    std::fs::create_dir_all(folder).map_err(wrong)?;
-    let file = File::create(&path).map_err(wrong)?;
-    let mut sheet = csv::Writer::from_writer(BufWriter::new(file));
-    sheet.write_record(columns).map_err(|e| wrong(std::io::Error::other(e)))?;
-    Ok(sheet)
+/// A table that is written row by row. Rows are written deep inside the simulation, so the first error is kept for the end.
+struct Sheet {
+    rows: csv::Writer<BufWriter<File>>,
+    error: Option<csv::Error>,
 }
 
-/// The first error of a sheet is kept: rows are written deep inside the simulation.
-#[derive(Debug, Default)]
-struct FirstError(Option<csv::Error>);
+impl Sheet {
+    fn create(folder: &Path, name: &str, columns: &[&str]) -> Result<Self, RunError> {
+        let path = folder.join(name);
+        let wrong = |error: std::io::Error| RunError::File { path: path.display().to_string(), error };
+        std::fs::create_dir_all(folder).map_err(wrong)?;
+        let file = File::create(&path).map_err(wrong)?;
+        let mut rows = csv::Writer::from_writer(BufWriter::new(file));
+        rows.write_record(columns).map_err(|e| wrong(std::io::Error::other(e)))?;
+        Ok(Sheet { rows, error: None })
+    }
 
-impl FirstError {
-    fn note(&mut self, result: Result<(), csv::Error>) {
-        if let Err(error) = result {
-            self.0.get_or_insert(error);
+    fn row<const N: usize>(&mut self, row: &[String; N]) {
+        if let Err(error) = self.rows.write_record(row) {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), std::io::Error> {
+        match self.error.take() {
+            Some(error) => Err(std::io::Error::other(error)),
+            None => self.rows.flush(),
         }
     }
 }
@@ -48,12 +55,11 @@ pub(crate) struct PathRecorder {
     paths: Sheet,
     decisions: Sheet,
     last: Vec<Option<(PathFacts, u64)>>,
-    error: FirstError,
 }
 
 impl PathRecorder {
     pub(crate) fn create(folder: &Path, flow: &str, names: Vec<String>) -> Result<Self, RunError> {
-        let paths = sheet(
+        let paths = Sheet::create(
             folder,
             &format!("{flow}-paths.csv"),
             &[
@@ -73,20 +79,13 @@ impl PathRecorder {
                 "peer_window_bytes",
             ],
         )?;
-        let decisions = sheet(
+        let decisions = Sheet::create(
             folder,
             &format!("{flow}-decisions.csv"),
             &["time_s", "flow", "decision", "path", "tsn", "reason", "figure", "value", "refused"],
         )?;
         let last = names.iter().map(|_| None).collect();
-        Ok(PathRecorder {
-            flow: flow.to_owned(),
-            names,
-            paths,
-            decisions,
-            last,
-            error: FirstError::default(),
-        })
+        Ok(PathRecorder { flow: flow.to_owned(), names, paths, decisions, last })
     }
 
     /// Writes what has changed.
@@ -125,8 +124,7 @@ impl PathRecorder {
             facts.error_count.to_string(),
             window.to_string(),
         ];
-        let written = self.paths.write_record(&row);
-        self.error.note(written);
+        self.paths.row(&row);
     }
 
     fn name(&self, path: PathId) -> String {
@@ -154,16 +152,12 @@ impl PathRecorder {
             if event.reason.figure.is_empty() { String::new() } else { event.reason.value.to_string() },
             refused.join(" "),
         ];
-        let written = self.decisions.write_record(&row);
-        self.error.note(written);
+        self.decisions.row(&row);
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), std::io::Error> {
-        if let Some(error) = self.error.0.take() {
-            return Err(std::io::Error::other(error));
-        }
-        self.paths.flush()?;
-        self.decisions.flush()
+        self.paths.finish()?;
+        self.decisions.finish()
     }
 }
 
@@ -172,14 +166,13 @@ pub(crate) struct PacketRecorder {
     sheet: Sheet,
     flows: Vec<String>,
     paths: Vec<String>,
-    error: FirstError,
 }
 
 impl PacketRecorder {
     pub(crate) fn create(folder: &Path, flows: Vec<String>, paths: Vec<String>) -> Result<Self, RunError> {
         let columns = ["time_s", "flow", "direction", "path", "event", "tsn"];
-        let sheet = sheet(folder, "packets.csv", &columns)?;
-        Ok(PacketRecorder { sheet, flows, paths, error: FirstError::default() })
+        let sheet = Sheet::create(folder, "packets.csv", &columns)?;
+        Ok(PacketRecorder { sheet, flows, paths })
     }
 
     pub(crate) fn packet(
@@ -209,40 +202,31 @@ impl PacketRecorder {
             event.to_owned(),
             tsn.get().to_string(),
         ];
-        let written = self.sheet.write_record(&row);
-        self.error.note(written);
+        self.sheet.row(&row);
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), std::io::Error> {
-        match self.error.0.take() {
-            Some(error) => Err(std::io::Error::other(error)),
-            None => self.sheet.flush(),
-        }
+        self.sheet.finish()
     }
 }
 
 /// Queue lengths, sampled.
 pub(crate) struct QueueRecorder {
     sheet: Sheet,
-    error: FirstError,
 }
 
 impl QueueRecorder {
     pub(crate) fn create(folder: &Path) -> Result<Self, RunError> {
-        let sheet = sheet(folder, "queues.csv", &["time_s", "link", "queue_packets", "queue_bytes"])?;
-        Ok(QueueRecorder { sheet, error: FirstError::default() })
+        let sheet = Sheet::create(folder, "queues.csv", &["time_s", "link", "queue_packets", "queue_bytes"])?;
+        Ok(QueueRecorder { sheet })
     }
 
     pub(crate) fn sample(&mut self, now: Time, link: &str, packets: u64, bytes: u64) {
         let row = [seconds(now), link.to_owned(), packets.to_string(), bytes.to_string()];
-        let written = self.sheet.write_record(&row);
-        self.error.note(written);
+        self.sheet.row(&row);
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), std::io::Error> {
-        match self.error.0.take() {
-            Some(error) => Err(std::io::Error::other(error)),
-            None => self.sheet.flush(),
-        }
+        self.sheet.finish()
     }
 }
