@@ -25,6 +25,6 @@ pub use association::{Association, AssociationEvent, SendOptions};
 pub use config::{AssociationConfig, Encapsulation, EndpointConfig};
 pub use endpoint::{AssociationId, Endpoint, Handled, Meta, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, SendError};
-pub use path::{MAX_PATHS, PathId, PathState};
+pub use path::{MAX_PATHS, PathId, PathSet, PathState};
 pub use recv::Piece;
 pub use stats::{Discard, Discards, Statistics};

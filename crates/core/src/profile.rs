@@ -168,6 +168,9 @@ pub struct Profile {
     pub idle_decay: IdleDecay,
     /// Unit of the receive window.
     pub window_unit: WindowUnit,
+    /// Whether the receive window of the association bounds what may be outstanding on all paths together. Without it the
+    /// receiver takes everything and always advertises its whole buffer, as a simulator does that models none.
+    pub shared_receive_window: bool,
     /// Whether a full receive buffer still takes the next in-order TSN.
     pub full_buffer_takes_next: bool,
     /// Receiver's silly-window avoidance and window-update SACKs, and the sender's refusal to send slivers.
@@ -231,6 +234,7 @@ impl Profile {
             timeout_opens_new_data: true,
             idle_decay: IdleDecay::Rfc9260,
             window_unit: WindowUnit::Payload,
+            shared_receive_window: true,
             full_buffer_takes_next: true,
             silly_window_avoidance: true,
             drop_suppresses_sack: false,

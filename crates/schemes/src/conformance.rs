@@ -15,7 +15,7 @@ use crate::registry::{Kind, NamedScheme, PRESETS, Parameter, parse};
 use crate::testing::{ASK, M, World, bytes, path};
 
 /// The variants of [`Event`]. A new one does not compile until it has a number here, and then fails until it is scripted.
-const VARIANTS: usize = 16;
+const VARIANTS: usize = 18;
 
 fn variant(event: &Event<'_>) -> usize {
     match event {
@@ -35,13 +35,15 @@ fn variant(event: &Event<'_>) -> usize {
         Event::Blocked { .. } => 13,
         Event::Idle(_) => 14,
         Event::Deadline => 15,
+        Event::Bound { .. } => 16,
+        Event::Unbound { .. } => 17,
     }
 }
 
 const STATES: [PathState; 4] =
     [PathState::Unconfirmed, PathState::Active, PathState::PotentiallyFailed, PathState::Inactive];
 const PROOFS: [ProofOfLife; 3] = [ProofOfLife::Unambiguous, ProofOfLife::Ambiguous, ProofOfLife::Heartbeat];
-const CAUSES: [LossCause; 2] = [LossCause::FastRetransmit, LossCause::Timeout];
+const CAUSES: [LossCause; 3] = [LossCause::FastRetransmit, LossCause::Timeout, LossCause::Rescheduled];
 
 /// Policies with made-up facts around them. The facts need not fit each other: policies must bear that.
 struct Session {
@@ -146,7 +148,14 @@ impl Session {
     }
 
     fn transmission(&mut self) -> SentTransmission {
-        let kinds = [SendKind::New, SendKind::Retransmission, SendKind::Copy, SendKind::WindowProbe];
+        let kinds = [
+            SendKind::New,
+            SendKind::Retransmission,
+            SendKind::Copy,
+            SendKind::HeadOfLine,
+            SendKind::TailProbe,
+            SendKind::WindowProbe,
+        ];
         SentTransmission {
             path: self.any_path(),
             previous_path: None,
@@ -206,7 +215,9 @@ impl Session {
         let cause = self.one_of(&CAUSES);
         self.tell_of_a_sack();
         self.tell_of_a_state();
+        self.tell(&Event::Bound { path: sent.path, tsn: sent.tsn, bytes: sent.bytes });
         self.tell(&Event::Sent(&sent));
+        self.tell(&Event::Unbound { path: acked.path, tsn: acked.tsn, bytes: acked.bytes });
         self.tell(&Event::Acked(&acked));
         let rtt = Span::from_millis(80);
         self.tell(&Event::RttSample { path: measured, rtt, heartbeat: cause == LossCause::Timeout });

@@ -185,8 +185,8 @@ impl Association {
     /// Holds a scheduler to the rules: no full, failed or burst-limited path, and no waiting for nothing.
     fn guard_pick(&mut self, ask: &SendAsk, decision: &Decision<Pick>) -> Option<PathId> {
         match decision.choice {
-            Pick::Path(path) if self.is_eligible(path, ask) => Some(path),
-            Pick::Path(_) => {
+            Pick::Path(path) | Pick::Bind(path) if self.is_eligible(path, ask) => Some(path),
+            Pick::Path(_) | Pick::Bind(_) | Pick::Copies(_) => {
                 self.statistics.overruled_picks += 1;
                 None
             }

@@ -53,7 +53,7 @@ impl Association {
         let was_lost = matches!(chunk.state, ChunkState::Lost(_));
         chunk.state = ChunkState::Lost(cause);
         match cause {
-            LossCause::FastRetransmit => {
+            LossCause::FastRetransmit | LossCause::Rescheduled => {
                 chunk.recovered_before = true;
                 self.statistics.fast_retransmitted_chunks += 1;
             }
@@ -193,5 +193,6 @@ fn cause_text(cause: LossCause) -> &'static str {
     match cause {
         LossCause::FastRetransmit => "enough missing reports",
         LossCause::Timeout => "T3 expired",
+        LossCause::Rescheduled => "held the receive buffer up",
     }
 }

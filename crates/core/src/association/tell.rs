@@ -55,9 +55,8 @@ impl Association {
         self.shared.queued_bytes = self.queue.bytes();
         self.shared.send_buffer_free = self.send_buffer_free();
         self.shared.cumulative_tsn = self.outstanding.cumulative();
-        self.shared.head_of_line = self.outstanding.first_unacked().and_then(|tsn| {
-            self.outstanding.get(tsn).map(|chunk| crate::policy::HeadOfLine { tsn, path: chunk.path })
-        });
+        self.shared.head_of_line =
+            self.outstanding.first_unacked().and_then(|tsn| self.outstanding.head_of_line(tsn));
     }
 
     /// What all outstanding chunks cost of the peer's window.

@@ -27,8 +27,12 @@ pub enum SendKind {
     New,
     /// A lost chunk again.
     Retransmission,
-    /// A further copy of a chunk that is still in flight.
+    /// A further copy of a chunk that the scheduler sends on several paths at once.
     Copy,
+    /// A further copy of the head of line while it is still in flight elsewhere ([`Relief::Copy`](crate::policy::Relief)).
+    HeadOfLine,
+    /// The latest chunk of a path again, to draw out an acknowledgement.
+    TailProbe,
     /// A chunk beyond the peer's window with nothing else outstanding.
     WindowProbe,
 }
@@ -48,7 +52,8 @@ pub struct SentTransmission {
     pub kind: SendKind,
 }
 
-/// A transmission that an acknowledgement credits. Of several copies of a chunk the latest is credited.
+/// A transmission that an acknowledgement credits. Of several copies of a chunk in flight it is the one on the path that the
+/// SACK came in on, since the receiver answers on the path of the latest DATA; if there is none, the latest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckedTransmission {
     /// The path it was sent on.
@@ -113,6 +118,8 @@ pub enum LossCause {
     FastRetransmit,
     /// T3 expired.
     Timeout,
+    /// It was not lost: a policy took it off its path because it held the receive buffer up ([`Relief::Move`](crate::policy::Relief)).
+    Rescheduled,
 }
 
 /// What showed that a path works.
@@ -161,6 +168,24 @@ pub enum Event<'a> {
     Established,
     /// A send opportunity begins.
     TurnBegins(TurnCause),
+    /// A chunk was cut from the queue, has its TSN, and waits for a place in this path's window.
+    Bound {
+        /// The path.
+        path: PathId,
+        /// Unwrapped TSN.
+        tsn: u64,
+        /// Chunk bytes.
+        bytes: ChunkBytes,
+    },
+    /// A chunk that was bound to a path and not sent is without a path again.
+    Unbound {
+        /// The path it was bound to.
+        path: PathId,
+        /// Unwrapped TSN.
+        tsn: u64,
+        /// Chunk bytes.
+        bytes: ChunkBytes,
+    },
     /// A transmission left.
     Sent(&'a SentTransmission),
     /// A transmission was acknowledged.

@@ -15,8 +15,9 @@ pub use event::{
     StateCause, TurnCause,
 };
 pub use slots::{
-    AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, Life, LossDetection, LostChunk,
-    Missing, MissingVerdict, PathEstimator, PathFailover, PathSack, Pick, Policies, Probing, Randomness,
-    RetransmitPath, Route, SackView, Scheduler, Scheme, SendAsk, Slot, WaitFor, Window,
+    AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, Life, LossDetection,
+    LossTasks, LostChunk, Missing, MissingVerdict, PathEstimator, PathFailover, PathSack, Pick, Policies,
+    Probing, Randomness, Relief, RetransmitPath, Route, SackView, Scheduler, Scheme, SendAsk, Slot, Stall,
+    WaitFor, Window,
 };
 pub use view::{AssociationFacts, Estimates, HeadOfLine, PathFacts, RttFacts, View};

@@ -1,7 +1,7 @@
 //! The slots of a scheme, each a small trait.
 
 use crate::entropy::Entropy;
-use crate::path::{PathId, PathState};
+use crate::path::{PathId, PathSet, PathState};
 use crate::policy::{Decision, Estimates, Event, LossCause, ProofOfLife, View};
 use crate::profile::Profile;
 use crate::time::{Span, Time};
@@ -90,8 +90,13 @@ pub enum WaitFor {
 /// Where new data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// On this path.
+    /// On this path, now.
     Path(PathId),
+    /// On each of these paths, now: on the first as new data, on the others as copies.
+    Copies(PathSet),
+    /// To this path's queue, where it waits for a place in the path's window, full as that may be now. The chunk gets its TSN
+    /// and takes its share of the peer's window at once.
+    Bind(PathId),
     /// Nowhere in this opportunity.
     Wait(WaitFor),
 }
@@ -100,6 +105,9 @@ pub enum Pick {
 pub trait Scheduler: Slot {
     /// Chooses, or waits. A wait with nothing in flight is overruled and counted.
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Pick>;
+    /// Whether chunks that are bound and not yet sent go back to be placed anew; asked as a send opportunity begins if there
+    /// are any. Those of a path that left service go back in any case.
+    fn replan(&mut self, view: &View<'_>) -> bool;
 }
 
 /// A path's congestion state, as congestion control keeps it.
@@ -181,6 +189,20 @@ pub trait LossDetection: Slot {
     fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict;
     /// Whether a T3 expiry of its path marks this chunk.
     fn timed_out(&mut self, chunk: &Missing, view: &View<'_>) -> bool;
+    /// What is due now; asked once [`Event::Deadline`] has been told, whoever's deadline it was.
+    fn due(&mut self, view: &View<'_>) -> LossTasks;
+    /// Whether time alone makes a chunk lost; asked for every chunk in flight below the highest TSN acknowledged when
+    /// [`LossTasks::recheck`] says so.
+    fn overdue(&mut self, chunk: &Missing, view: &View<'_>) -> bool;
+}
+
+/// What a loss policy wants done when its deadline has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LossTasks {
+    /// Ask [`LossDetection::overdue`] about the chunks in flight.
+    pub recheck: bool,
+    /// Send the latest chunk of this path again, whatever its window says, to draw out an acknowledgement.
+    pub probe: Option<PathId>,
 }
 
 /// A lost chunk that wants to go again.
@@ -205,10 +227,37 @@ pub enum Route {
     Wait,
 }
 
+/// What to do about a head of line that is in flight and holds others up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relief {
+    /// Send a further copy of it on this path.
+    Copy(PathId),
+    /// Take it off the path it is in flight on, as if it were lost there, and send it on this one.
+    Move(PathId),
+}
+
 /// Chooses the path of a retransmission, packet by packet, from the packet's first chunk.
 pub trait RetransmitPath: Slot {
     /// Chooses, or waits.
     fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route>;
+    /// What to do about the head of line, in flight as it is ([`AssociationFacts::head_of_line`](crate::policy::AssociationFacts)).
+    /// Asked in each send opportunity once what is lost has been offered, before new data, and again after each relief.
+    /// `None` leaves it alone. A path that has no room or that it is in flight on already is overruled.
+    fn relieve(
+        &mut self,
+        stall: &Stall,
+        view: &View<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Decision<Relief>>;
+}
+
+/// What keeps new data from leaving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// Bytes of the chunk that is next in the queue; `None` if nothing waits.
+    pub next_chunk: Option<ChunkBytes>,
+    /// Whether the peer's window is too small for it.
+    pub peer_window_closed: bool,
 }
 
 /// A packet with DATA that arrived.
@@ -235,8 +284,23 @@ pub enum AckTiming {
     Within(Span),
 }
 
+/// The chunk that acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckForm {
+    /// SACK (RFC 9260 section 3.3.4).
+    Sack,
+    /// NR-SACK, which also says what the receiver will never drop again (draft-natarajan-tsvwg-sctp-nrsack), towards a
+    /// peer that announced it.
+    NrSack {
+        /// Whether all that has arrived is kept for good, or only what has been handed to the application.
+        keeps_all: bool,
+    },
+}
+
 /// Decides when and what to acknowledge.
 pub trait AckPolicy: Slot {
+    /// The chunk to acknowledge with; the same for the whole life of an association.
+    fn form(&self) -> AckForm;
     /// Decides for a packet that arrived.
     fn timing(&mut self, arrival: &Arrival, view: &View<'_>) -> Decision<AckTiming>;
     /// The SACK's flags, given the packets it answers and whether the timer sent it.
@@ -311,4 +375,6 @@ pub trait Scheme: Send + Sync {
     fn policies(&self) -> Policies;
     /// Whether new data uses several paths, which selects the profile's row.
     fn is_multipath(&self) -> bool;
+    /// The rules it runs under, given those of the row: where a publication sets a bound or a floor of its own.
+    fn profile(&self, row: Profile) -> Profile;
 }

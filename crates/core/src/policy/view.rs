@@ -1,6 +1,6 @@
 //! What a policy may look at: plain data, so that a policy can be tested without an endpoint.
 
-use crate::path::{PathId, PathState};
+use crate::path::{PathId, PathSet, PathState};
 use crate::profile::Profile;
 use crate::time::{Rate, Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
@@ -23,6 +23,11 @@ pub struct RttFacts {
 pub struct Estimates {
     /// Share of transmissions that were lost, 0 to 1.
     pub loss_rate: Option<f64>,
+    /// Seconds that the path takes for a byte, from the moment it enters the path's queue until its acknowledgement
+    /// (CMT-QA's Q, equation 1). Smaller is better.
+    pub seconds_per_byte: Option<f64>,
+    /// The estimator advises against new data on the path.
+    pub withdrawn: bool,
 }
 
 /// What is known of one path.
@@ -48,6 +53,15 @@ pub struct PathFacts {
     pub in_flight: ChunkBytes,
     /// Bytes declared lost on this path that have not been sent again.
     pub lost_unsent: ChunkBytes,
+    /// Chunk bytes that were bound to this path and have not been sent.
+    pub bound: ChunkBytes,
+    /// Chunk bytes in the send buffer whose latest transmission, or binding, is this path's: what a gap block acknowledged
+    /// counts until the cumulative TSN passes it.
+    pub held: ChunkBytes,
+    /// Whether buffer sharing lets the path take the chunk that the scheduler is asked about.
+    pub within_share: bool,
+    /// When DATA left on it last.
+    pub last_sent_at: Option<Time>,
     /// Round-trip times.
     pub rtt: RttFacts,
     /// Retransmission time-out with its back-off.
@@ -88,6 +102,10 @@ impl PathFacts {
             partial_bytes_acked: ChunkBytes::ZERO,
             in_flight: ChunkBytes::ZERO,
             lost_unsent: ChunkBytes::ZERO,
+            bound: ChunkBytes::ZERO,
+            held: ChunkBytes::ZERO,
+            within_share: true,
+            last_sent_at: None,
             rtt: RttFacts::default(),
             rto: Span::ZERO,
             largest_chunk,
@@ -119,8 +137,16 @@ impl PathFacts {
 pub struct HeadOfLine {
     /// Unwrapped TSN.
     pub tsn: u64,
-    /// The path of its latest transmission.
+    /// Chunk bytes.
+    pub bytes: ChunkBytes,
+    /// The path of its latest transmission, or the one it is bound to.
     pub path: PathId,
+    /// The paths that it is in flight on; none if it waits to be sent, for the first time or again.
+    pub in_flight_on: PathSet,
+    /// When its latest transmission left.
+    pub sent_at: Time,
+    /// How often it was sent.
+    pub transmissions: u32,
 }
 
 /// What is known of the association.
@@ -136,6 +162,8 @@ pub struct AssociationFacts {
     pub peer_window_initial: WindowBytes,
     /// Free send buffer in user bytes; `None` if it is unlimited.
     pub send_buffer_free: Option<u64>,
+    /// The whole send buffer in user bytes; `None` if it is unlimited.
+    pub send_buffer_limit: Option<u64>,
     /// The path that carried the latest new data.
     pub last_new_data_path: Option<PathId>,
     /// The earliest chunk that is not acknowledged.

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use slab::Slab;
 
 use crate::path::PathId;
-use crate::policy::LossCause;
+use crate::policy::{HeadOfLine, LossCause};
 use crate::send::{Draft, LIST_ROOM};
 use crate::time::Time;
 use crate::units::ChunkBytes;
@@ -301,6 +301,20 @@ impl Outstanding {
     /// All chunks with their TSNs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Chunk)> {
         (self.base..).zip(&self.chunks)
+    }
+
+    /// What policies see of the earliest chunk that is not acknowledged.
+    pub(crate) fn head_of_line(&self, tsn: u64) -> Option<HeadOfLine> {
+        let chunk = self.get(tsn)?;
+        let in_flight_on = self.transmissions_of(tsn).filter(|t| t.in_flight).map(|t| t.path).collect();
+        Some(HeadOfLine {
+            tsn,
+            bytes: chunk.bytes(),
+            path: chunk.path,
+            in_flight_on,
+            sent_at: self.transmission(chunk.latest).sent_at,
+            transmissions: chunk.transmissions,
+        })
     }
 
     /// A chunk's transmissions, latest first.

@@ -1,6 +1,8 @@
 //! Delayed acknowledgements (RFC 9260 section 6.2), with or without CMT's rule for gaps.
 
-use anabranch_core::policy::{AckPolicy, AckTiming, Arrival, Context, Decision, Event, Reason, Slot, View};
+use anabranch_core::policy::{
+    AckForm, AckPolicy, AckTiming, Arrival, Context, Decision, Event, Reason, Slot, View,
+};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 
@@ -47,6 +49,10 @@ impl Slot for DelayedAcks {
 }
 
 impl AckPolicy for DelayedAcks {
+    fn form(&self) -> AckForm {
+        AckForm::Sack
+    }
+
     fn timing(&mut self, arrival: &Arrival, _: &View<'_>) -> Decision<AckTiming> {
         match self.hurry(arrival) {
             Some(rule) => Decision::new(AckTiming::Now, Reason::rule(rule)),

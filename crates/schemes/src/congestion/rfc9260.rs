@@ -123,7 +123,7 @@ impl Standard {
         let window = &mut self.windows[path.index()];
         let half = window.cwnd.over(2);
         match cause {
-            LossCause::FastRetransmit => {
+            LossCause::FastRetransmit | LossCause::Rescheduled => {
                 window.ssthresh = half.max(largest.times(view.profile.fast_retransmit_floor));
                 window.cwnd = window.ssthresh;
                 self.reasons[path.index()] =

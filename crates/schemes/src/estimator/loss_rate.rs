@@ -36,7 +36,7 @@ impl Slot for MeasuredLossRate {
 
 impl PathEstimator for MeasuredLossRate {
     fn estimates(&self, path: PathId) -> Estimates {
-        Estimates { loss_rate: self.rates[path.index()] }
+        Estimates { loss_rate: self.rates[path.index()], ..Estimates::default() }
     }
 }
 

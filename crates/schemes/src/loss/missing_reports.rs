@@ -1,7 +1,7 @@
 //! Loss by missing reports (RFC 9260 section 7.2.4), with CMT's split fast retransmit and delayed-ack rules.
 
 use anabranch_core::policy::{
-    Context, Event, LossDetection, Missing, MissingVerdict, PathSack, SackView, Slot, View,
+    Context, Event, LossDetection, LossTasks, Missing, MissingVerdict, PathSack, SackView, Slot, View,
 };
 use anabranch_core::time::Time;
 
@@ -73,6 +73,14 @@ impl LossDetection for MissingReports {
     /// RFC 9260 section 6.3.3 E3: everything outstanding on the path.
     fn timed_out(&mut self, _: &Missing, _: &View<'_>) -> bool {
         true
+    }
+
+    fn due(&mut self, _: &View<'_>) -> LossTasks {
+        LossTasks::default()
+    }
+
+    fn overdue(&mut self, _: &Missing, _: &View<'_>) -> bool {
+        false
     }
 }
 

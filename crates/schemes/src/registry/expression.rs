@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use anabranch_core::policy::{Policies, Scheme};
+use anabranch_core::profile::Profile;
 use thiserror::Error;
 
 use crate::registry::{PRESETS, Preset, Values};
@@ -46,6 +47,10 @@ impl Scheme for NamedScheme {
 
     fn is_multipath(&self) -> bool {
         self.preset.multipath
+    }
+
+    fn profile(&self, row: Profile) -> Profile {
+        row
     }
 }
 

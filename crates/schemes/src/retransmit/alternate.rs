@@ -2,7 +2,8 @@
 //! (RFC 9260 sections 6.3.3 E4 and 6.4.1).
 
 use anabranch_core::policy::{
-    Context, Decision, Event, LossCause, LostChunk, Reason, Refused, RetransmitPath, Route, Slot, View,
+    Context, Decision, Event, LossCause, LostChunk, Reason, Refused, Relief, RetransmitPath, Route, Slot,
+    Stall, View,
 };
 use anabranch_core::time::Time;
 
@@ -38,6 +39,10 @@ impl RetransmitPath for Alternate {
             }
             None => nowhere(),
         }
+    }
+
+    fn relieve(&mut self, _: &Stall, _: &View<'_>, _: &mut Context<'_>) -> Option<Decision<Relief>> {
+        None
     }
 }
 

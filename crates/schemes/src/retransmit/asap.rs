@@ -2,7 +2,8 @@
 //! even for two paths and not for more.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, LostChunk, Reason, Refusal, Refused, RetransmitPath, Route, Slot, View,
+    Context, Decision, Event, LostChunk, Reason, Refusal, Refused, Relief, RetransmitPath, Route, Slot,
+    Stall, View,
 };
 use anabranch_core::time::Time;
 
@@ -37,6 +38,10 @@ impl RetransmitPath for Asap {
             Some(id) => Decision::with_refused(Route::Path(id), Reason::rule("has room now"), refused),
             None => Decision { refused, ..nowhere() },
         }
+    }
+
+    fn relieve(&mut self, _: &Stall, _: &View<'_>, _: &mut Context<'_>) -> Option<Decision<Relief>> {
+        None
     }
 }
 

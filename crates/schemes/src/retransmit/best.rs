@@ -2,8 +2,8 @@
 //! flips it along the list.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitPath, Route, Slot,
-    View,
+    Context, Decision, Event, LostChunk, PathFacts, Reason, Refusal, Refused, Relief, RetransmitPath, Route,
+    Slot, Stall, View,
 };
 use anabranch_core::time::Time;
 
@@ -78,6 +78,10 @@ impl RetransmitPath for Best {
             Some(path) => if_room(path, self.by.reason(self.by.score(path)), refused),
             None => nowhere(),
         }
+    }
+
+    fn relieve(&mut self, _: &Stall, _: &View<'_>, _: &mut Context<'_>) -> Option<Decision<Relief>> {
+        None
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anabranch_core::PathState;
 use anabranch_core::policy::{
-    Context, Decision, Event, LostChunk, Reason, Refused, RetransmitPath, Route, Slot, View,
+    Context, Decision, Event, LostChunk, Reason, Refused, Relief, RetransmitPath, Route, Slot, Stall, View,
 };
 use anabranch_core::time::Time;
 
@@ -35,6 +35,10 @@ impl RetransmitPath for Same {
             Some(path) => if_room(path, Reason::rule("where it was sent before"), Refused::new()),
             None => nowhere(),
         }
+    }
+
+    fn relieve(&mut self, _: &Stall, _: &View<'_>, _: &mut Context<'_>) -> Option<Decision<Relief>> {
+        None
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) fn refusal(path: &PathFacts, _ask: &SendAsk, view: &View<'_>) -> Opti
         Some(Refusal::WindowFull)
     } else if path.burst_left == 0 {
         Some(Refusal::Burst)
+    } else if !path.within_share {
+        Some(Refusal::BufferShare)
     } else {
         None
     }

@@ -35,6 +35,10 @@ impl Scheduler for PrimaryOnly {
             }
         }
     }
+
+    fn replan(&mut self, _: &View<'_>) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -59,6 +59,10 @@ impl Scheduler for RotatingWindowFill {
         }
         Decision::with_refused(Pick::Wait(WaitFor::Window), Reason::rule("every window is full"), refused)
     }
+
+    fn replan(&mut self, _: &View<'_>) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]
