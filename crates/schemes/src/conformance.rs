@@ -364,6 +364,9 @@ fn extremes(parameter: &Parameter) -> Vec<String> {
         Kind::Switch => vec!["true".to_owned(), "false".to_owned()],
         Kind::Choice(names) => names.iter().map(|name| (*name).to_owned()).collect(),
         Kind::Count { min, max } | Kind::Milliseconds { min, max } => vec![min.to_string(), max.to_string()],
+        Kind::Decimal { min, max } => vec![min.to_string(), max.to_string()],
+        Kind::Length => ["0B", "1MTU", "100MTU"].map(str::to_owned).to_vec(),
+        Kind::Weights => ["1", "1000:1", "1:1:7"].map(str::to_owned).to_vec(),
     }
 }
 

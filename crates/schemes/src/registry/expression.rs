@@ -50,7 +50,7 @@ impl Scheme for NamedScheme {
     }
 
     fn profile(&self, row: Profile) -> Profile {
-        row
+        (self.preset.profile)(&self.values, row)
     }
 }
 

@@ -8,10 +8,14 @@
 //! assert!(registry::parse("cmtt").unwrap_err().to_string().contains("did you mean `cmt`"));
 //! ```
 
+mod card;
+mod component;
 mod expression;
 mod parameter;
 mod preset;
 
+pub use card::{Card, Choice, Equation};
+pub use component::{COMPONENTS, Component, Role};
 pub use expression::{ExpressionError, NamedScheme, parse, parse_list, split_list};
-pub use parameter::{Kind, Parameter, Value, Values};
+pub use parameter::{Kind, Length, Parameter, Value, Values, Weights};
 pub use preset::{PRESETS, Preset};

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use anabranch_core::time::Span;
+use anabranch_core::units::ChunkBytes;
+use anabranch_core::{MAX_PATHS, PathId};
 
 /// What values a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +27,71 @@ pub enum Kind {
         /// Most.
         max: u32,
     },
+    /// A number that need not be whole, between two bounds, both included.
+    Decimal {
+        /// Least.
+        min: f64,
+        /// Most.
+        max: f64,
+    },
+    /// A number of bytes, or of a path's largest chunks (`2MTU`), not negative.
+    Length,
+    /// One number per path, divided by colons (`3:1`); paths beyond the list take the last one.
+    Weights,
+}
+
+/// A length in bytes, or in a path's largest chunks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Length {
+    /// Bytes.
+    Bytes(u64),
+    /// Times the largest chunk of the path it is applied to.
+    Chunks(f64),
+}
+
+impl Length {
+    /// In bytes, for a path with this largest chunk.
+    pub fn bytes(self, largest_chunk: ChunkBytes) -> f64 {
+        match self {
+            Length::Bytes(bytes) => bytes as f64,
+            Length::Chunks(chunks) => chunks * largest_chunk.get() as f64,
+        }
+    }
+}
+
+/// Relative shares of paths in order of their ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights {
+    shares: [u32; MAX_PATHS],
+}
+
+impl Weights {
+    /// The same share for every path.
+    pub const EQUAL: Weights = Weights { shares: [1; MAX_PATHS] };
+
+    /// The share of a path.
+    pub fn of(&self, path: PathId) -> u32 {
+        self.shares[path.index()]
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let parts: Option<Vec<u32>> =
+            text.split(':').map(|part| part.trim().parse().ok().filter(|n| (1..=1000).contains(n))).collect();
+        let parts = parts.filter(|parts| parts.len() <= MAX_PATHS)?;
+        let last = *parts.last()?;
+        let mut shares = [last; MAX_PATHS];
+        shares[..parts.len()].copy_from_slice(&parts);
+        Some(Weights { shares })
+    }
+}
+
+impl fmt::Display for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let last = self.shares[MAX_PATHS - 1];
+        let used = self.shares.iter().rposition(|share| *share != last).map_or(1, |at| at + 2);
+        let parts: Vec<String> = self.shares[..used].iter().map(u32::to_string).collect();
+        f.write_str(&parts.join(":"))
+    }
 }
 
 /// A parameter of a scheme.
@@ -53,6 +120,12 @@ pub enum Value {
     Number(u32),
     /// Of a choice.
     Choice(&'static str),
+    /// Of a decimal.
+    Decimal(f64),
+    /// Of a length.
+    Length(Length),
+    /// Of weights.
+    Weights(Weights),
 }
 
 impl fmt::Display for Value {
@@ -61,6 +134,10 @@ impl fmt::Display for Value {
             Value::Switch(on) => write!(f, "{on}"),
             Value::Number(n) => write!(f, "{n}"),
             Value::Choice(name) => f.write_str(name),
+            Value::Decimal(number) => write!(f, "{number}"),
+            Value::Length(Length::Bytes(bytes)) => write!(f, "{bytes}B"),
+            Value::Length(Length::Chunks(chunks)) => write!(f, "{chunks}MTU"),
+            Value::Weights(weights) => write!(f, "{weights}"),
         }
     }
 }
@@ -86,12 +163,34 @@ impl Parameter {
                 number(text.strip_suffix("ms").unwrap_or(text).trim_end(), min, max)
                     .ok_or(format!("milliseconds from {min} to {max}, such as {min}ms"))
             }
+            Kind::Decimal { min, max } => decimal(text)
+                .filter(|n| (min..=max).contains(n))
+                .map(Value::Decimal)
+                .ok_or(format!("a number from {min} to {max}")),
+            Kind::Length => {
+                length(text).map(Value::Length).ok_or("a length such as 1468B or 1.5MTU".to_owned())
+            }
+            Kind::Weights => Weights::read(text)
+                .map(Value::Weights)
+                .ok_or(format!("up to {MAX_PATHS} whole numbers from 1 to 1000, such as 3:1")),
         }
     }
 }
 
 fn number(text: &str, min: u32, max: u32) -> Option<Value> {
     text.parse().ok().filter(|n| (min..=max).contains(n)).map(Value::Number)
+}
+
+fn decimal(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|n: &f64| n.is_finite())
+}
+
+fn length(text: &str) -> Option<Length> {
+    if let Some(chunks) = text.strip_suffix("MTU") {
+        return decimal(chunks.trim_end()).filter(|n| (0.0..=1e6).contains(n)).map(Length::Chunks);
+    }
+    let bytes = text.strip_suffix('B').unwrap_or(text).trim_end();
+    bytes.parse().ok().filter(|n| *n <= 1 << 40).map(Length::Bytes)
 }
 
 /// The values of all of a preset's parameters.
@@ -128,6 +227,30 @@ impl Values {
     /// A time; zero if there is no such parameter.
     pub fn milliseconds(&self, name: &str) -> Span {
         Span::from_millis(u64::from(self.number(name)))
+    }
+
+    /// A decimal; 0 if there is no such parameter.
+    pub fn decimal(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Some(Value::Decimal(n)) => n,
+            _ => 0.0,
+        }
+    }
+
+    /// A length; no bytes if there is no such parameter.
+    pub fn length(&self, name: &str) -> Length {
+        match self.get(name) {
+            Some(Value::Length(length)) => length,
+            _ => Length::Bytes(0),
+        }
+    }
+
+    /// Weights; equal ones if there is no such parameter.
+    pub fn weights(&self, name: &str) -> Weights {
+        match self.get(name) {
+            Some(Value::Weights(weights)) => weights,
+            _ => Weights::EQUAL,
+        }
     }
 
     /// A choice; empty if there is no such parameter.

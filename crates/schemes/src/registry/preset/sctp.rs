@@ -1,0 +1,59 @@
+//! `sctp`: single-path SCTP.
+
+use anabranch_core::policy::Policies;
+
+use crate::buffer::Unshared;
+use crate::congestion::{GrowthGate, Standard};
+use crate::estimator::MeasuredLossRate;
+use crate::failover::Plain;
+use crate::registry::preset::shared::{SACK_DELAY, SACK_EVERY, TRIGGER, acks, missing_reports, retransmit};
+use crate::registry::preset::{Preset, unchanged};
+use crate::registry::{Card, Kind, Parameter, Value, Values};
+use crate::scheduler::PrimaryOnly;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "rtx",
+        kind: Kind::Choice(&["alternate-on-timeout", "alternate", "rtx-same"]),
+        unit: "",
+        default: Value::Choice("alternate-on-timeout"),
+        about: "where a lost chunk goes again",
+        source: "RFC 9260 section 6.4.1; `alternate` is ns-2's default",
+    },
+    TRIGGER,
+    SACK_EVERY,
+    SACK_DELAY,
+];
+
+const CARD: Card = Card {
+    summary: &[
+        "New data goes on the primary path; while that is not active, on the next active one.",
+        "What fast retransmit finds goes again where it was, what times out on another path.",
+    ],
+    equations: &[],
+    choices: &[],
+};
+
+pub(crate) const PRESET: Preset = Preset {
+    name: "sctp",
+    about: "Single-path SCTP: new data on the primary path, the others only as stand-ins",
+    source: "RFC 9260",
+    multipath: false,
+    parameters: PARAMETERS,
+    card: CARD,
+    profile: unchanged,
+    build,
+};
+
+pub(crate) fn build(values: &Values) -> Policies {
+    Policies {
+        estimator: Box::new(MeasuredLossRate::default()),
+        scheduler: Box::new(PrimaryOnly),
+        congestion: Box::new(Standard::new(GrowthGate::Cumulative, None)),
+        loss: Box::new(missing_reports(values)),
+        retransmit: retransmit(values),
+        ack: Box::new(acks(values)),
+        buffer: Box::new(Unshared),
+        failover: Box::new(Plain),
+    }
+}
