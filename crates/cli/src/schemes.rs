@@ -116,6 +116,9 @@ fn values(parameter: &Parameter) -> String {
         Kind::Count { min, max } => format!("whole numbers from {min} to {max}"),
         Kind::Choice(names) => names.join(", "),
         Kind::Milliseconds { min, max } => format!("{min}ms to {max}ms"),
+        Kind::Decimal { min, max } => format!("numbers from {min} to {max}"),
+        Kind::Length => "bytes or largest chunks, such as 1468B or 1.5MTU".to_owned(),
+        Kind::Weights => "a whole number per path, such as 3:1".to_owned(),
     }
 }
 
@@ -144,6 +147,8 @@ fn parameter_json(parameter: &Parameter) -> serde_json::Value {
             Value::Switch(on) => json!(on),
             Value::Number(number) => json!(number),
             Value::Choice(name) => json!(name),
+            Value::Decimal(number) => json!(number),
+            value @ (Value::Length(_) | Value::Weights(_)) => json!(value.to_string()),
         },
         "about": parameter.about,
         "source": parameter.source,
@@ -153,6 +158,9 @@ fn parameter_json(parameter: &Parameter) -> serde_json::Value {
         Kind::Count { min, max } => ("count", json!({ "min": min, "max": max })),
         Kind::Choice(names) => ("choice", json!({ "choices": names })),
         Kind::Milliseconds { min, max } => ("milliseconds", json!({ "min": min, "max": max })),
+        Kind::Decimal { min, max } => ("decimal", json!({ "min": min, "max": max })),
+        Kind::Length => ("length", json!({})),
+        Kind::Weights => ("weights", json!({})),
     };
     object["kind"] = json!(kind);
     if let (Some(object), serde_json::Value::Object(more)) = (object.as_object_mut(), more) {
