@@ -1,7 +1,7 @@
 //! What an association records for observers when tracing is on.
 
-use crate::path::PathId;
-use crate::policy::{LossCause, Reason, Refused};
+use crate::path::{PathId, PathSet};
+use crate::policy::{LossCause, Reason, Refused, Relief};
 use crate::time::Time;
 
 /// What was decided.
@@ -9,8 +9,21 @@ use crate::time::Time;
 pub enum Decided {
     /// New data goes on a path, or waits.
     Schedule(Option<PathId>),
+    /// New data goes on several paths at once.
+    Copies(PathSet),
+    /// New data is bound to a path's queue.
+    Bind(PathId),
     /// A lost chunk goes on a path, or waits.
     Retransmit(Option<PathId>),
+    /// The head of line, in flight as it was, goes on another path.
+    Relieve(Relief),
+    /// The latest chunk of a path goes again to draw out an acknowledgement.
+    TailProbe(PathId),
+    /// Data waits although a window is open, because the peer's receive window is closed; the path of the head of line, if
+    /// there is one. Recorded again when that path changes.
+    Blocked(Option<PathId>),
+    /// That is over.
+    Unblocked,
     /// A window changed.
     Window {
         /// The path.

@@ -166,6 +166,8 @@ pub struct Association {
     turn: Turn,
     probe: Option<WindowProbe>,
     blocked_since: Option<Time>,
+    /// The path of the head of line when that was last recorded.
+    blocked_by: Option<PathId>,
     wants_writable: bool,
     scratch: SackScratch,
     receiver: Option<Receiver>,
@@ -220,6 +222,7 @@ impl Association {
             turn: Turn::closed(),
             probe: None,
             blocked_since: None,
+            blocked_by: None,
             wants_writable: false,
             scratch: SackScratch::new(),
             receiver: None,

@@ -4,11 +4,15 @@ use anabranch_wire::{DATA_HEADER_LEN, DataFlags, DataRepr, Header, PacketWriter,
 
 use crate::association::{Association, MAX_OUTSTANDING_CHUNKS, State, WindowProbe};
 use crate::path::PathId;
-use crate::policy::{Context, Decision, Event, Pick, SendAsk, SendKind, SentTransmission, TurnCause, View};
+use crate::policy::{
+    Context, Decision, Event, Pick, Reason, Refused, SendAsk, SendKind, SentTransmission, TurnCause, View,
+};
 use crate::profile::BurstArming;
 use crate::send::Draft;
 use crate::trace::Decided;
 use crate::units::ChunkBytes;
+
+const BLOCKED: Reason = Reason::rule("the peer's window is closed");
 
 /// What a chunk looks like on the wire.
 pub(super) fn data_repr(tsn: u64, draft: &Draft) -> DataRepr {
@@ -127,13 +131,23 @@ impl Association {
             (None, true) => {
                 self.blocked_since = Some(self.now);
                 let hole = self.shared.head_of_line.map(|h| h.path);
+                self.blocked_by = hole;
+                self.record(Decided::Blocked(hole), 0, BLOCKED, &Refused::new());
                 self.tell(&Event::Blocked { hole });
+            }
+            (Some(_), true) => {
+                let hole = self.shared.head_of_line.map(|h| h.path);
+                if std::mem::replace(&mut self.blocked_by, hole) != hole {
+                    self.record(Decided::Blocked(hole), 0, BLOCKED, &Refused::new());
+                }
             }
             (Some(since), false) => {
                 self.statistics.blocked_by_peer_window_ns += self.now.since(since).as_nanos();
                 self.blocked_since = None;
+                let reason = Reason::rule("the peer's window is open again");
+                self.record(Decided::Unblocked, 0, reason, &Refused::new());
             }
-            _ => {}
+            (None, false) => {}
         }
     }
 

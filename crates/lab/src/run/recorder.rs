@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-use anabranch_core::policy::PathFacts;
+use anabranch_core::policy::{PathFacts, Relief};
 use anabranch_core::time::Time;
 use anabranch_core::trace::{Decided, TraceEvent};
 use anabranch_core::{Association, PathId};
@@ -134,7 +134,14 @@ impl PathRecorder {
     fn write_decision(&mut self, event: &TraceEvent) {
         let (decision, path) = match event.decided {
             Decided::Schedule(path) => ("schedule", path),
+            Decided::Copies(paths) => ("copies", paths.first()),
+            Decided::Bind(path) => ("bind", Some(path)),
             Decided::Retransmit(path) => ("retransmit", path),
+            Decided::Relieve(Relief::Copy(path)) => ("relieve-copy", Some(path)),
+            Decided::Relieve(Relief::Move(path)) => ("relieve-move", Some(path)),
+            Decided::TailProbe(path) => ("tail-probe", Some(path)),
+            Decided::Blocked(hole) => ("blocked", hole),
+            Decided::Unblocked => ("unblocked", None),
             Decided::Window { path, .. } => ("window", Some(path)),
             Decided::Lost(path, _) => ("lost", Some(path)),
             Decided::State(path, _) => ("state", Some(path)),
