@@ -12,6 +12,7 @@ use anabranch_core::{
 };
 use anabranch_schemes::registry;
 
+use crate::capricious::{self, Capricious};
 use crate::flow::Flow;
 use crate::network::{Link, Network, Packet, Side};
 use crate::node::Node;
@@ -104,7 +105,10 @@ impl Setup {
 /// # Panics
 /// If there is no such scheme or profile.
 pub fn config(scheme: &str, profile: &str) -> AssociationConfig {
-    let scheme: Arc<dyn Scheme> = registry::parse(scheme).expect("a scheme").into_scheme();
+    let scheme: Arc<dyn Scheme> = match scheme {
+        capricious::NAME => Arc::new(Capricious),
+        text => registry::parse(text).expect("a scheme").into_scheme(),
+    };
     let profile = Profile::named(profile, scheme.is_multipath()).expect("a profile");
     AssociationConfig { streams: 4, ..AssociationConfig::new(scheme, profile) }
 }

@@ -1,5 +1,6 @@
 //! Tests that cross crates. What several of them share is here.
 
+pub mod capricious;
 pub mod dice;
 pub mod duo;
 pub mod flow;

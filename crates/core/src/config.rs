@@ -58,11 +58,12 @@ pub struct AssociationConfig {
 }
 
 impl AssociationConfig {
-    /// A scheme and a profile with 64 KiB of receive buffer, an unlimited send buffer, 1500-byte packets and one stream.
-    pub fn new(scheme: Arc<dyn Scheme>, profile: Profile) -> Self {
+    /// A scheme under the rules that it makes of a profile's row, with 64 KiB of receive buffer, an unlimited send buffer,
+    /// 1500-byte packets and one stream.
+    pub fn new(scheme: Arc<dyn Scheme>, row: Profile) -> Self {
         AssociationConfig {
+            profile: scheme.profile(row),
             scheme,
-            profile,
             recv_buffer_bytes: 65_536,
             send_buffer_bytes: None,
             mtu_bytes: 1500,

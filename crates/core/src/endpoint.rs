@@ -14,6 +14,7 @@ use crate::cookie::CookieJar;
 use crate::entropy::Entropy;
 use crate::error::ConnectError;
 use crate::path::MAX_PATHS;
+use crate::policy::AckForm;
 use crate::stats::{Discard, Discards};
 use crate::time::{Span, Time};
 
@@ -93,13 +94,17 @@ pub struct Endpoint {
     busy: VecDeque<AssociationId>,
     events: VecDeque<(AssociationId, AssociationEvent)>,
     discards: Discards,
+    /// Associations that are accepted acknowledge with NR-SACK.
+    accept_announces_nr_sack: bool,
 }
 
 impl Endpoint {
     /// An endpoint that begins at `now`, with 32 bytes of entropy for tags, TSNs, cookies and nonces.
     pub fn new(now: Time, config: EndpointConfig, entropy: [u8; 32]) -> Self {
         let mut entropy = Entropy::new(entropy);
+        let form = config.accept.as_ref().map(|accept| accept.scheme.policies().ack.form());
         Endpoint {
+            accept_announces_nr_sack: form.is_some_and(|form| form != AckForm::Sack),
             jar: CookieJar::new(now, SECRET_PERIOD, &mut entropy),
             config,
             entropy,

@@ -37,6 +37,10 @@ pub struct Statistics {
     pub window_probes: u64,
     /// Retransmission packets that left although their path's window was full.
     pub exempt_packets: u64,
+    /// Transmissions of the head of line ahead of its loss.
+    pub reliefs: u64,
+    /// Tail probes.
+    pub tail_probes: u64,
     /// Paths put into service because none was active.
     pub promotions: u64,
     /// Scheduler decisions that a full window, the path's state or the duty to make progress overruled.

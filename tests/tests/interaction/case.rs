@@ -4,6 +4,7 @@ use std::fmt;
 
 use anabranch_core::time::Span;
 use anabranch_schemes::registry::{Kind, PRESETS, Preset};
+use anabranch_tests::capricious;
 use anabranch_tests::duo::{Setup, config};
 use anabranch_tests::network::{Link, Side};
 use proptest::prelude::*;
@@ -117,6 +118,9 @@ fn expression(preset: &'static Preset, set: &[(u8, u32)]) -> String {
             Kind::Count { min, max } => (min + value % (max - min + 1).min(6)).to_string(),
             Kind::Choice(names) => names[value as usize % names.len()].to_owned(),
             Kind::Milliseconds { min, max } => (min + value % (max - min + 1)).to_string(),
+            Kind::Decimal { min, max } => (min + (max - min) * f64::from(value) / 1000.0).to_string(),
+            Kind::Length => format!("{}MTU", f64::from(value) / 100.0),
+            Kind::Weights => format!("{}:1", 1 + value % 9),
         };
         arguments.push(format!("{}={text}", parameter.name));
     }
@@ -125,7 +129,8 @@ fn expression(preset: &'static Preset, set: &[(u8, u32)]) -> String {
 
 fn scheme() -> impl Strategy<Value = String> {
     let set = prop::collection::vec((0..3_u8, 0..1000_u32), 8);
-    (0..PRESETS.len(), set).prop_map(|(preset, set)| expression(&PRESETS[preset], &set))
+    let preset = (0..PRESETS.len(), set).prop_map(|(preset, set)| expression(&PRESETS[preset], &set));
+    prop_oneof![3 => preset, 1 => Just(capricious::NAME.to_owned())]
 }
 
 fn buffer() -> impl Strategy<Value = u64> {

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use anabranch_wire::{Chunk, RawChunk};
 
+use crate::association::acknowledgement::Acknowledgement;
 use crate::association::control::Control;
 use crate::association::inbound::PacketData;
 use crate::association::{Association, State};
@@ -108,7 +109,12 @@ impl Association {
         let chunk = raw.decode().map_err(|_| Discard::Malformed)?;
         match chunk {
             Chunk::Data(data) => self.handle_data(&data, packet)?,
-            Chunk::Sack(sack) if self.takes_sacks() => self.handle_sack(&sack)?,
+            Chunk::Sack(sack) if self.takes_sacks() => {
+                self.handle_sack(source, &Acknowledgement::Sack(sack))?;
+            }
+            Chunk::NrSack(sack) if self.takes_sacks() && self.uses_nr_sack => {
+                self.handle_sack(source, &Acknowledgement::NrSack(sack))?;
+            }
             Chunk::Heartbeat(heartbeat) => self.answer_heartbeat(source, heartbeat.info()),
             Chunk::HeartbeatAck(heartbeat) => self.handle_heartbeat_ack(heartbeat.info())?,
             Chunk::InitAck(init) if self.awaits_init_ack() => self.handle_init_ack(source, &init),

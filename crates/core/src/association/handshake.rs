@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use anabranch_wire::{InitRepr, InitView, NoSpace, PacketWriter, Param, ParseError, RawParam, Tsn};
+use anabranch_wire::{
+    ChunkType, InitRepr, InitView, List, NoSpace, PacketWriter, Param, ParseError, RawParam, Tsn,
+};
 use arrayvec::ArrayVec;
 
 use crate::association::control::Control;
@@ -10,10 +12,10 @@ use crate::association::{Association, AssociationEvent, State};
 use crate::cookie::CookieBody;
 use crate::error::AbortReason;
 use crate::path::{MAX_PATHS, PathId, PathState};
-use crate::policy::{Event, ProofOfLife, StateCause};
+use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
 use crate::profile::Start;
 use crate::recv::Receiver;
-use crate::send::{LostList, Outstanding, SendQueue};
+use crate::send::{BoundQueues, LostList, Outstanding, SendQueue};
 use crate::units::WindowBytes;
 
 /// What an INIT or INIT-ACK says about its sender.
@@ -27,6 +29,26 @@ pub(crate) struct Peer {
     /// Streams we receive on.
     pub(crate) inbound_streams: u16,
     pub(crate) addresses: ArrayVec<IpAddr, MAX_PATHS>,
+    /// It knows NR-SACK.
+    pub(crate) nr_sack: bool,
+}
+
+/// The bit of NR-SACK among the features that a cookie keeps.
+const NR_SACK: u8 = 1;
+
+const EXTENSIONS: &[ChunkType] = &[ChunkType::NR_SACK];
+
+/// The extensions to announce. What a scheme does not use is not announced, so that it changes no packet.
+pub(crate) fn extensions<'p>(nr_sack: bool) -> Option<Param<'p>> {
+    nr_sack.then(|| Param::SupportedExtensions(List::new(EXTENSIONS)))
+}
+
+/// The extensions that an INIT or INIT-ACK announces, as a cookie keeps them.
+pub(crate) fn announced(init: &InitView<'_>) -> u8 {
+    let nr_sack = init.params().take_while(|param| !stops(param)).any(|param| {
+        matches!(param, Ok(Param::SupportedExtensions(chunks)) if chunks.iter().any(|c| c == ChunkType::NR_SACK))
+    });
+    if nr_sack { NR_SACK } else { 0 }
 }
 
 impl From<&CookieBody> for Peer {
@@ -38,6 +60,7 @@ impl From<&CookieBody> for Peer {
             outbound_streams: body.outbound_streams,
             inbound_streams: body.inbound_streams,
             addresses: body.peer_addresses.iter().copied().take(MAX_PATHS).collect(),
+            nr_sack: body.peer_features & NR_SACK != 0,
         }
     }
 }
@@ -102,7 +125,12 @@ impl Association {
         // RFC 9260 section 3.3.2: a single address need not be listed, the packet's source says it.
         let listed = if self.local_addresses.len() > 1 { &self.local_addresses[..] } else { &[] };
         let params = address_params(listed).into_iter().chain([Param::ForwardTsnSupported]);
-        writer.init(&repr, params)
+        writer.init(&repr, params.chain(extensions(self.announces_nr_sack())))
+    }
+
+    /// Whether the scheme acknowledges with NR-SACK.
+    pub(crate) fn announces_nr_sack(&self) -> bool {
+        self.policies.ack.form() != AckForm::Sack
     }
 
     pub(crate) fn init_repr(&self) -> InitRepr {
@@ -170,6 +198,7 @@ impl Association {
             outbound_streams: init.inbound_streams().min(self.config.streams),
             inbound_streams: init.outbound_streams().min(self.config.streams),
             addresses: listed_addresses(init),
+            nr_sack: announced(init) & NR_SACK != 0,
         };
         self.adopt_peer(&peer);
         let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
@@ -181,6 +210,7 @@ impl Association {
     fn adopt_peer(&mut self, peer: &Peer) {
         self.peer_tag = peer.tag;
         self.peer_addresses = peer.addresses.clone();
+        self.uses_nr_sack = peer.nr_sack && self.announces_nr_sack();
         self.queue.limit_streams(peer.outbound_streams);
         let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
         let buffer = self.config.recv_buffer_bytes;
@@ -275,6 +305,8 @@ impl Association {
         self.queue = SendQueue::new(self.config.streams, self.config.first_ssn);
         self.outstanding = Outstanding::new(self.initial_tsn);
         self.lost = LostList::default();
+        self.bound = BoundQueues::default();
+        self.window_bound = WindowBytes::ZERO;
         self.window_in_flight = WindowBytes::ZERO;
         self.window_lost = WindowBytes::ZERO;
         self.highest_newly_acked = self.initial_tsn - 1;

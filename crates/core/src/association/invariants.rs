@@ -11,6 +11,11 @@ struct Recount {
     in_flight: [ChunkBytes; MAX_PATHS],
     lost_unsent: [ChunkBytes; MAX_PATHS],
     transmissions: [u32; MAX_PATHS],
+    bound: [ChunkBytes; MAX_PATHS],
+    held: [ChunkBytes; MAX_PATHS],
+    bound_tsns: [Vec<u64>; MAX_PATHS],
+    unplaced: Vec<u64>,
+    window_bound: WindowBytes,
     window_in_flight: WindowBytes,
     window_lost: WindowBytes,
     payload_bytes: u64,
@@ -40,9 +45,29 @@ impl Association {
         let mut recount = Recount::default();
         for (tsn, chunk) in self.outstanding.iter() {
             recount.payload_bytes += chunk.draft.payload.len() as u64;
+            let path = chunk.path.index();
+            let placed =
+                !matches!(chunk.state, ChunkState::Bound { placed: false } | ChunkState::NonRenegable);
+            if placed {
+                recount.held[path] += chunk.bytes();
+            }
             match chunk.state {
                 ChunkState::Acked => {}
-                ChunkState::InFlight => recount.unacked.push(tsn),
+                ChunkState::NonRenegable => assert!(chunk.draft.payload.is_empty(), "TSN {tsn} is let go"),
+                ChunkState::Bound { placed } => {
+                    recount.unacked.push(tsn);
+                    recount.window_bound += self.cost_of(chunk);
+                    if placed {
+                        recount.bound[path] += chunk.bytes();
+                        recount.bound_tsns[path].push(tsn);
+                    } else {
+                        recount.unplaced.push(tsn);
+                    }
+                }
+                ChunkState::InFlight => {
+                    recount.unacked.push(tsn);
+                    recount.window_in_flight += self.cost_of(chunk);
+                }
                 ChunkState::Lost(_) => {
                     recount.unacked.push(tsn);
                     recount.lost.push(tsn);
@@ -62,7 +87,6 @@ impl Association {
             if transmission.in_flight {
                 flights += 1;
                 recount.in_flight[transmission.path.index()] += transmission.bytes;
-                recount.window_in_flight += self.cost_of(chunk);
             }
         }
         assert_eq!(
@@ -71,7 +95,10 @@ impl Association {
             "TSN {tsn} is {:?} with {flights} flights",
             chunk.state
         );
-        let latest = self.outstanding.transmission(chunk.latest);
+        let Some(latest) = self.outstanding.latest_of(tsn) else {
+            assert!(matches!(chunk.state, ChunkState::Bound { .. }), "TSN {tsn} was never sent");
+            return;
+        };
         assert_eq!(latest.path, chunk.path, "TSN {tsn} names the path of its latest transmission");
         assert!(flights == 0 || latest.in_flight, "TSN {tsn} has a flight beside an ended latest one");
     }
@@ -83,6 +110,8 @@ impl Association {
     fn check_totals(&self, recount: &Recount) {
         assert_eq!(self.window_in_flight, recount.window_in_flight, "window_in_flight");
         assert_eq!(self.window_lost, recount.window_lost, "window_lost");
+        assert_eq!(self.window_bound, recount.window_bound, "window_bound");
+        assert_eq!(self.bound.unplaced().collect::<Vec<_>>(), recount.unplaced, "chunks without a path");
         assert_eq!(self.outstanding.payload_bytes(), recount.payload_bytes, "outstanding payload bytes");
         assert_eq!(self.queue.bytes(), self.queue.recounted_bytes(), "queued bytes");
         assert_eq!(self.lost.iter().collect::<Vec<_>>(), recount.lost, "the list of lost chunks");
@@ -102,7 +131,16 @@ impl Association {
 
     fn check_path(&self, id: PathId, recount: &Recount) {
         let (path, facts) = (&self.paths[id.index()], &self.facts[id.index()]);
-        assert_eq!(facts.in_flight, recount.in_flight[id.index()], "in_flight of {id:?}");
+        let orphans: ChunkBytes = path.orphans.iter().map(|orphan| orphan.bytes).sum();
+        assert_eq!(facts.in_flight, recount.in_flight[id.index()] + orphans, "in_flight of {id:?}");
+        assert_eq!(facts.bound, recount.bound[id.index()], "bound of {id:?}");
+        assert_eq!(facts.held, recount.held[id.index()], "held of {id:?}");
+        assert_eq!(self.bound.of(id).collect::<Vec<_>>(), recount.bound_tsns[id.index()], "bound to {id:?}");
+        assert!(
+            facts.bound.is_zero() || facts.is_active(),
+            "{id:?} is {:?} and has chunks bound to it",
+            facts.state
+        );
         assert_eq!(facts.lost_unsent, recount.lost_unsent[id.index()], "lost_unsent of {id:?}");
         assert_eq!(path.transmissions, recount.transmissions[id.index()], "transmissions of {id:?}");
         if path.removed || self.is_closed() {

@@ -3,8 +3,11 @@
 //! Each procedure has its file: [`handshake`], [`inbound`] data, [`sack_in`] and [`sack_out`], [`outbound`] packets,
 //! [`recovery`] after losses, [`heartbeat`]s and path states, [`shutdown`], [`timers`].
 
+mod acknowledgement;
+mod binding;
 mod chunks;
 mod control;
+mod copies;
 mod handshake;
 mod heartbeat;
 mod inbound;
@@ -12,6 +15,7 @@ mod invariants;
 mod outbound;
 mod paths;
 mod recovery;
+mod relief;
 mod reneging;
 mod resend;
 mod sack_in;
@@ -34,7 +38,7 @@ use crate::path::{MAX_PATHS, Path, PathId, PathState};
 use crate::policy::{AssociationFacts, PathFacts, Policies, View};
 use crate::profile::Profile;
 use crate::recv::{Piece, Receiver};
-use crate::send::{LostList, Outstanding, SendQueue};
+use crate::send::{BoundQueues, LostList, Outstanding, SendQueue};
 use crate::stats::Statistics;
 use crate::time::{Span, Time};
 use crate::trace::TraceEvent;
@@ -42,7 +46,9 @@ use crate::units::WindowBytes;
 
 pub(crate) use chunks::Origin;
 use control::Control;
-pub(crate) use handshake::{Peer, address_params, listed_addresses, reportable_params};
+pub(crate) use handshake::{
+    Peer, address_params, announced, extensions, listed_addresses, reportable_params,
+};
 use sack_in::SackScratch;
 use sack_out::AckState;
 use timers::Timers;
@@ -158,9 +164,14 @@ pub struct Association {
     queue: SendQueue,
     outstanding: Outstanding,
     lost: LostList,
+    /// Chunks that were never sent.
+    bound: BoundQueues,
     /// What outstanding chunks cost of the peer's window, lost ones apart.
     window_in_flight: WindowBytes,
     window_lost: WindowBytes,
+    window_bound: WindowBytes,
+    /// Both sides have announced NR-SACK.
+    uses_nr_sack: bool,
     highest_newly_acked: u64,
     burst_armed: bool,
     turn: Turn,
@@ -215,8 +226,11 @@ impl Association {
             shutdown_when_up: false,
             outstanding: Outstanding::new(initial_tsn),
             lost: LostList::default(),
+            bound: BoundQueues::default(),
             window_in_flight: WindowBytes::ZERO,
             window_lost: WindowBytes::ZERO,
+            window_bound: WindowBytes::ZERO,
+            uses_nr_sack: false,
             highest_newly_acked: initial_tsn - 1,
             burst_armed: false,
             turn: Turn::closed(),

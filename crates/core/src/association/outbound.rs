@@ -2,15 +2,23 @@
 
 use anabranch_wire::{DATA_HEADER_LEN, DataFlags, DataRepr, Header, PacketWriter, Ssn, StreamId, Tsn};
 
+use crate::association::turn::PendingCopies;
 use crate::association::{Association, MAX_OUTSTANDING_CHUNKS, State, WindowProbe};
-use crate::path::PathId;
-use crate::policy::{
-    Context, Decision, Event, Pick, Reason, Refused, SendAsk, SendKind, SentTransmission, TurnCause, View,
-};
+use crate::path::{PathId, PathSet};
+use crate::policy::{Context, Decision, Event, Pick, Reason, Refused, SendAsk, SendKind, TurnCause, View};
 use crate::profile::BurstArming;
 use crate::send::Draft;
 use crate::trace::Decided;
 use crate::units::ChunkBytes;
+
+/// Where the scheduler wants the next chunk, held to the rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Now(PathId),
+    /// On the first path now, and copies on the others.
+    Copies(PathId, PathSet),
+    Queue(PathId),
+}
 
 const BLOCKED: Reason = Reason::rule("the peer's window is closed");
 
@@ -55,15 +63,18 @@ impl Association {
             let cause = self.turn.cause;
             self.refresh_bursts();
             self.tell(&Event::TurnBegins(cause));
+            self.consider_replanning();
         }
-        if let Some(path) = self.transmit_resend(buf) {
-            return Some(path);
+        let path = self
+            .transmit_resend(buf)
+            .or_else(|| self.transmit_tail_probe(buf))
+            .or_else(|| self.transmit_copy(buf))
+            .or_else(|| self.transmit_relief(buf))
+            .or_else(|| self.transmit_new(buf));
+        if path.is_none() {
+            self.end_turn();
         }
-        if let Some(path) = self.transmit_new(buf) {
-            return Some(path);
-        }
-        self.end_turn();
-        None
+        path
     }
 
     /// Whether DATA may leave in this state (RFC 9260 section 6).
@@ -105,6 +116,9 @@ impl Association {
         self.turn.new_data = false;
         self.turn.resend_from = None;
         self.turn.after_loss_event = false;
+        self.turn.tail_probe = None;
+        self.turn.copies = None;
+        self.turn.moved = None;
         for (path, facts) in self.paths.iter_mut().zip(&mut self.facts) {
             path.burst_used = 0;
             facts.burst_left = u32::MAX;
@@ -160,12 +174,34 @@ impl Association {
                 .any(|id| self.facts[id.index()].is_active() && self.view().admits_new_data(id))
     }
 
-    /// Builds the next packet of new data.
+    /// Builds the next packet of new data: what is bound already goes before what still waits for a place.
     fn transmit_new(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
-        let ask = self.turn.new_data.then(|| self.next_ask()).flatten()?;
-        self.promote_if_none_active();
-        let path = self.pick(&ask)?;
-        self.new_packet(path, ask, buf)
+        if !self.turn.new_data {
+            return None;
+        }
+        if let Some(path) = self.transmit_bound(buf) {
+            return Some(path);
+        }
+        while let Some(ask) = self.next_ask() {
+            self.promote_if_none_active();
+            match self.pick(&ask)? {
+                Place::Now(path) => return self.new_packet(path, ask, buf),
+                Place::Copies(path, others) => {
+                    let first = self.outstanding.next_tsn();
+                    let sent = self.new_packet(path, ask, buf);
+                    self.turn.copies =
+                        Some(PendingCopies { first, after: self.outstanding.next_tsn(), others });
+                    return sent;
+                }
+                Place::Queue(path) => {
+                    self.bind_next(path);
+                    if self.has_room(path) {
+                        return self.transmit_bound(buf);
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// What the scheduler would be asked now; `None` if no new data may leave.
@@ -178,54 +214,81 @@ impl Association {
         }
         let window_probe = self.profile.window_cost(payload as u64, 1) > self.shared.peer_window;
         // RFC 9260 section 6.1 A: beyond the peer's window one chunk may probe, and only when nothing is outstanding.
-        let nothing_out = self.window_in_flight.is_zero() && self.lost.is_empty();
-        if window_probe && !nothing_out {
+        if window_probe && !self.is_idle() {
             return None;
         }
         Some(SendAsk { chunk: ChunkBytes::new(16 + payload as u64), window_probe })
     }
 
-    fn pick(&mut self, ask: &SendAsk) -> Option<PathId> {
+    /// Nothing is in flight, bound or lost: only something new can bring an acknowledgement.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.window_in_flight.is_zero() && self.window_bound.is_zero() && self.lost.is_empty()
+    }
+
+    fn pick(&mut self, ask: &SendAsk) -> Option<Place> {
+        let decision = self.ask_scheduler(ask);
+        let place = self.guard_pick(ask, &decision);
+        let decided = match place {
+            None => Decided::Schedule(None),
+            Some(Place::Now(path)) => Decided::Schedule(Some(path)),
+            Some(Place::Queue(path)) => Decided::Bind(path),
+            Some(Place::Copies(path, mut paths)) => {
+                paths.insert(path);
+                Decided::Copies(paths)
+            }
+        };
+        self.record(decided, self.outstanding.next_tsn(), decision.reason, &decision.refused);
+        place
+    }
+
+    pub(crate) fn ask_scheduler(&mut self, ask: &SendAsk) -> Decision<Pick> {
         self.refresh_shared();
+        self.refresh_shares(ask.chunk);
         let view =
             View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
         let context = &mut Context { entropy: &mut self.policy_entropy };
-        let decision = self.policies.scheduler.pick(ask, &view, context);
-        let path = self.guard_pick(ask, &decision);
-        self.record(Decided::Schedule(path), self.outstanding.next_tsn(), decision.reason, &decision.refused);
-        path
+        self.policies.scheduler.pick(ask, &view, context)
     }
 
-    /// Holds a scheduler to the rules: no full, failed or burst-limited path, and no waiting for nothing.
-    fn guard_pick(&mut self, ask: &SendAsk, decision: &Decision<Pick>) -> Option<PathId> {
-        match decision.choice {
-            Pick::Path(path) | Pick::Bind(path) if self.is_eligible(path, ask) => Some(path),
-            Pick::Path(_) | Pick::Bind(_) | Pick::Copies(_) => {
-                self.statistics.overruled_picks += 1;
-                None
-            }
-            Pick::Wait(_) => {
-                // Nothing in flight means that nothing will ever end the wait.
-                if !self.window_in_flight.is_zero() || !self.lost.is_empty() {
-                    return None;
-                }
-                let way_out = self.live_paths().find(|&id| self.is_eligible(id, ask));
-                if way_out.is_some() {
-                    self.statistics.overruled_picks += 1;
-                }
-                way_out
-            }
+    /// What buffer sharing says of each path.
+    fn refresh_shares(&mut self, chunk: ChunkBytes) {
+        for index in 0..self.facts.len() {
+            let admits = self.policies.buffer.admits(PathId::new(index), chunk, &self.view());
+            self.facts[index].within_share = admits;
         }
     }
 
-    fn is_eligible(&self, path: PathId, ask: &SendAsk) -> bool {
-        let Some(facts) = self.facts.get(path.index()) else { return false };
-        let view = self.view();
-        !self.paths[path.index()].removed
-            && facts.is_active()
-            && facts.burst_left > 0
-            && view.admits_new_data(path)
-            && self.policies.buffer.admits(path, ask.chunk, &view)
+    /// Holds a scheduler to the rules: no full, failed or burst-limited path, and no waiting for nothing.
+    fn guard_pick(&mut self, ask: &SendAsk, decision: &Decision<Pick>) -> Option<Place> {
+        let place = match decision.choice {
+            Pick::Path(path) => self.is_eligible(path).then_some(Place::Now(path)),
+            Pick::Copies(paths) => {
+                let mut usable: PathSet = paths.iter().filter(|&path| self.is_eligible(path)).collect();
+                usable.first().map(|path| {
+                    usable.remove(path);
+                    Place::Copies(path, usable)
+                })
+            }
+            // A probe of a closed window has nothing to wait for.
+            Pick::Bind(path) if ask.window_probe => self.is_eligible(path).then_some(Place::Now(path)),
+            Pick::Bind(path) => {
+                let admitted = self.may_bind(path) && self.facts[path.index()].within_share;
+                admitted.then_some(Place::Queue(path))
+            }
+            Pick::Wait(_) if !self.is_idle() => return None,
+            Pick::Wait(_) => None,
+        };
+        if place.is_some() {
+            return place;
+        }
+        self.statistics.overruled_picks += 1;
+        // Nothing in flight means that nothing will ever end the wait.
+        let way_out = self.is_idle().then(|| self.live_paths().find(|&id| self.is_eligible(id)));
+        way_out.flatten().map(Place::Now)
+    }
+
+    fn is_eligible(&self, path: PathId) -> bool {
+        self.has_room(path) && self.facts[path.index()].within_share
     }
 
     /// Fills one packet for `path` with new chunks.
@@ -248,7 +311,12 @@ impl Association {
                 break;
             }
             let kind = if ask.window_probe { SendKind::WindowProbe } else { SendKind::New };
-            self.chunk_left(path, draft, kind);
+            let (tsn, _) = self.admit(draft, path);
+            self.first_transmission(tsn, kind);
+            if kind == SendKind::WindowProbe {
+                self.probe = Some(WindowProbe { tsn, answered: false });
+                self.statistics.window_probes += 1;
+            }
             chunks += 1;
         }
         let length = writer.finish();
@@ -269,31 +337,21 @@ impl Association {
     }
 
     /// The last chunk before a shutdown asks for a SACK at once (RFC 7053 section 4.1).
-    fn finish_draft(&self, mut draft: Draft) -> Draft {
+    pub(crate) fn finish_draft(&self, mut draft: Draft) -> Draft {
         let last = self.queue.is_empty() && draft.ending;
         draft.immediate |= last && matches!(self.state, State::ShutdownPending);
         draft
     }
 
-    fn chunk_left(&mut self, path: PathId, draft: Draft, kind: SendKind) {
-        let bytes = ChunkBytes::new(16 + draft.payload.len() as u64);
-        let transmission = self.new_transmission(path, bytes);
-        let tsn = self.outstanding.push(draft, transmission);
-        self.count_transmission(path, bytes);
-        self.statistics.chunks_sent += 1;
-        self.paths[path.index()].measuring.get_or_insert(tsn);
-        if kind == SendKind::WindowProbe {
-            self.probe = Some(WindowProbe { tsn, answered: false });
-            self.statistics.window_probes += 1;
-        }
-        let sent = SentTransmission { path, previous_path: None, tsn, bytes, kind };
-        self.tell(&Event::Sent(&sent));
-    }
-
-    fn new_packet_left(&mut self, path: PathId) {
+    pub(crate) fn new_packet_left(&mut self, path: PathId) {
         self.data_packet_left(path);
         self.restart_heartbeat_clock(path);
         self.shared.last_new_data_path = Some(path);
+        self.count_burst(path);
+    }
+
+    /// A packet left that the burst limit counts.
+    pub(crate) fn count_burst(&mut self, path: PathId) {
         if self.burst_armed {
             self.paths[path.index()].burst_used += 1;
             self.refresh_burst(path);
@@ -303,6 +361,7 @@ impl Association {
     /// A packet with DATA left: T3 runs if it did not (RFC 9260 section 6.3.2 R1), and the path is not idle.
     pub(crate) fn data_packet_left(&mut self, path: PathId) {
         self.statistics.data_packets_sent += 1;
+        self.facts[path.index()].last_sent_at = Some(self.now);
         if self.paths[path.index()].timers.t3.is_none() {
             self.start_t3(path);
         }

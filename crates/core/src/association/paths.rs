@@ -155,6 +155,9 @@ impl Association {
             StateCause::Proof(_) => Reason::rule("the path answered"),
         };
         self.record(Decided::State(id, to), 0, reason, &Refused::new());
+        if to != PathState::Active {
+            self.unbind_path(id);
+        }
         self.tell(&Event::PathState { path: id, from, to, cause });
         self.events.push_back(AssociationEvent::PathState { path: id, state: to });
     }

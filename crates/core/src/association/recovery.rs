@@ -9,18 +9,22 @@ use crate::trace::Decided;
 use crate::units::{ChunkBytes, WindowBytes};
 
 impl Association {
-    fn window_cost(&self, bytes: ChunkBytes) -> WindowBytes {
+    pub(crate) fn window_cost(&self, bytes: ChunkBytes) -> WindowBytes {
         self.profile.window_cost(bytes.get().saturating_sub(16), 1)
     }
 
+    /// A transmission counts against its path's window.
     pub(crate) fn flight_begins(&mut self, path: PathId, bytes: ChunkBytes) {
         self.facts[path.index()].in_flight += bytes;
-        self.window_in_flight += self.window_cost(bytes);
     }
 
     pub(crate) fn flight_ends(&mut self, path: PathId, bytes: ChunkBytes) {
         self.facts[path.index()].in_flight -= bytes;
-        self.window_in_flight -= self.window_cost(bytes);
+    }
+
+    /// A chunk counts against the peer's window, once however many copies of it are in flight.
+    pub(crate) fn window_taken(&mut self, bytes: ChunkBytes) {
+        self.window_in_flight += self.window_cost(bytes);
     }
 
     pub(crate) fn window_freed(&mut self, bytes: ChunkBytes) {
@@ -32,7 +36,9 @@ impl Association {
         self.facts[path.index()].lost_unsent += bytes;
         self.window_lost += cost;
         // RFC 9260 section 6.2.1 C: a chunk marked for retransmission gives its window back.
-        self.shared.peer_window += cost;
+        if self.profile.shared_receive_window {
+            self.shared.peer_window += cost;
+        }
     }
 
     pub(crate) fn no_longer_lost(&mut self, path: PathId, bytes: ChunkBytes) {
@@ -44,6 +50,7 @@ impl Association {
     pub(crate) fn lost_unmarked(&mut self, path: PathId, bytes: ChunkBytes) {
         self.no_longer_lost(path, bytes);
         self.flight_begins(path, bytes);
+        self.window_taken(bytes);
     }
 
     /// Declares a chunk lost.
@@ -62,13 +69,9 @@ impl Association {
         if was_lost {
             return;
         }
-        let mut ended = arrayvec::ArrayVec::<(PathId, ChunkBytes), 16>::new();
-        self.outstanding.end_flights(tsn, |path, bytes| {
-            let _ = ended.try_push((path, bytes));
-        });
-        for (path, bytes) in ended {
-            self.flight_ends(path, bytes);
-        }
+        let facts = &mut self.facts;
+        self.outstanding.end_flights(tsn, |copy| facts[copy.path.index()].in_flight -= copy.bytes);
+        self.window_freed(bytes);
         self.lost.insert(tsn);
         self.waits_lost(path, bytes);
         self.facts[path.index()].lost += bytes;
@@ -87,7 +90,8 @@ impl Association {
         while let Some(tsn) = self.lost.get(index) {
             index += 1;
             let Some(chunk) = self.outstanding.get(tsn) else { continue };
-            let by_reports = chunk.state == ChunkState::Lost(LossCause::FastRetransmit);
+            let ChunkState::Lost(cause) = chunk.state else { continue };
+            let by_reports = cause != LossCause::Timeout;
             let counts = self.profile.pending_losses_are_cut || by_reports;
             let id = chunk.path;
             if by_reports {
@@ -95,16 +99,17 @@ impl Association {
             }
             if counts && !cut[id.index()] && tsn > self.paths[id.index()].recovery_point {
                 cut[id.index()] = true;
-                self.cut_window(id);
+                let cause = if by_reports { cause } else { LossCause::FastRetransmit };
+                self.cut_window(id, cause);
             }
         }
     }
 
-    fn cut_window(&mut self, id: PathId) {
+    fn cut_window(&mut self, id: PathId, cause: LossCause) {
         // Samples of this round trip could mix a loss into the estimate.
         self.paths[id.index()].measuring = None;
         self.set_recovery_point(id);
-        self.tell(&Event::LossEvent { path: id, cause: LossCause::FastRetransmit });
+        self.tell(&Event::LossEvent { path: id, cause });
     }
 
     fn set_recovery_point(&mut self, id: PathId) {
@@ -166,10 +171,16 @@ impl Association {
 
     /// Marks what is outstanding on a path. `all` skips the loss policy's say.
     pub(crate) fn mark_path_lost(&mut self, id: PathId, cause: LossCause, all: bool) {
+        self.end_orphans(id);
         let mut next = self.outstanding.first_unacked();
         while let Some(tsn) = next {
             next = self.outstanding.next_unacked(tsn);
-            let Some(missing) = self.missing(tsn).filter(|m| m.path == id) else { continue };
+            let Some(missing) = self.missing(tsn) else { continue };
+            if missing.path != id {
+                // A later copy flies elsewhere; the one on this path is gone.
+                self.end_copies_on(tsn, id);
+                continue;
+            }
             let view = crate::policy::View {
                 now: self.now,
                 profile: &self.profile,
@@ -180,9 +191,8 @@ impl Association {
                 self.mark_lost(tsn, cause);
             }
         }
-        if self.facts[id.index()].in_flight.is_zero() {
-            self.paths[id.index()].timers.t3 = None;
-        } else if !all {
+        self.stop_t3_if_nothing_flies();
+        if !self.facts[id.index()].in_flight.is_zero() && !all {
             // What the policy spared is still in flight and needs its timer.
             self.start_t3(id);
         }

@@ -75,8 +75,10 @@ impl Association {
     fn take_back(&mut self, tsn: u64) {
         let Some(chunk) = self.outstanding.get(tsn).filter(|c| c.state == ChunkState::Acked) else { return };
         let (path, bytes) = (chunk.path, chunk.bytes());
+        self.forget_orphans_of(tsn);
         self.outstanding.unmark_acked(tsn);
         self.flight_begins(path, bytes);
+        self.window_taken(bytes);
         self.statistics.reneged += 1;
         if self.paths[path.index()].removed {
             // No timer runs for a path that is gone, so nothing may be in flight there.

@@ -6,7 +6,7 @@ use crate::association::Association;
 use crate::path::PathId;
 use crate::policy::{Context, LossCause, LostChunk, Route, SendKind, SentTransmission, View};
 use crate::profile::{BurstArming, FirstFastRetransmission};
-use crate::send::{ChunkState, Transmission};
+use crate::send::{ChunkState, Stamps, Transmission};
 use crate::trace::Decided;
 use crate::units::ChunkBytes;
 
@@ -53,12 +53,10 @@ impl Association {
     }
 
     /// Fills one packet for `path` with lost chunks from `first` on.
-    fn resend_packet(&mut self, path: PathId, first: u64, buf: &mut Vec<u8>) -> PathId {
+    pub(crate) fn resend_packet(&mut self, path: PathId, first: u64, buf: &mut Vec<u8>) -> PathId {
         let header = self.header();
         let bytes = self.outstanding.get(first).map_or(0, |c| c.bytes().get() as usize);
-        // RFC 9260 section 6.9: a chunk that was cut for a larger path is not cut again, its packet is left to IP to fragment.
-        let size = self.paths[path.index()].packet_bytes.max(COMMON_HEADER_LEN + padded_len(bytes));
-        buf.resize(size, 0);
+        buf.resize(self.packet_size_for(path, first), 0);
         let mut storage = std::mem::take(buf);
         let mut writer =
             PacketWriter::new(&mut storage, header).expect("a path's packets hold 512 B and more");
@@ -82,25 +80,42 @@ impl Association {
         path
     }
 
+    /// RFC 9260 section 6.9: a chunk that was cut for a larger path is not cut again, its packet is left to IP to fragment.
+    pub(crate) fn packet_size_for(&self, path: PathId, tsn: u64) -> usize {
+        let bytes = self.outstanding.get(tsn).map_or(0, |chunk| chunk.bytes().get() as usize);
+        self.paths[path.index()].packet_bytes.max(COMMON_HEADER_LEN + padded_len(bytes))
+    }
+
     fn resend_chunk(&mut self, path: PathId, tsn: u64) {
         let Some(chunk) = self.outstanding.get_mut(tsn) else { return };
         let (old, bytes) = (chunk.path, chunk.bytes());
-        chunk.state = ChunkState::InFlight;
         self.lost.remove(tsn);
         self.no_longer_lost(old, bytes);
         if self.paths[old.index()].measuring == Some(tsn) {
             self.paths[old.index()].measuring = None;
         }
+        self.restart_t3_for_resend(old, path, tsn);
+        self.window_taken(bytes);
+        if self.profile.shared_receive_window {
+            self.shared.peer_window -= self.window_cost(bytes);
+        }
+        self.further_transmission(path, tsn, SendKind::Retransmission);
+    }
+
+    /// The books of a chunk that leaves again, or of a further copy of one in flight.
+    pub(crate) fn further_transmission(&mut self, path: PathId, tsn: u64, kind: SendKind) {
+        let Some(chunk) = self.outstanding.get(tsn) else { return };
+        let (old, bytes) = (chunk.path, chunk.bytes());
         if old != path {
             self.paths[old.index()].pseudo.search_again();
         }
-        self.restart_t3_for_resend(old, path, tsn);
         let transmission = self.new_transmission(path, bytes);
         self.outstanding.add_transmission(tsn, transmission);
+        self.facts[old.index()].held -= bytes;
+        self.facts[path.index()].held += bytes;
         self.count_transmission(path, bytes);
         self.statistics.retransmissions += 1;
-        let sent =
-            SentTransmission { path, previous_path: Some(old), tsn, bytes, kind: SendKind::Retransmission };
+        let sent = SentTransmission { path, previous_path: Some(old), tsn, bytes, kind };
         self.tell(&crate::policy::Event::Sent(&sent));
     }
 
@@ -118,10 +133,12 @@ impl Association {
     pub(crate) fn new_transmission(&self, path: PathId, bytes: ChunkBytes) -> Transmission {
         Transmission {
             path,
-            sent_at: self.now,
             bytes,
-            delivered_before: self.facts[path.index()].delivered,
-            delivered_before_at: self.paths[path.index()].delivered_at,
+            stamps: Stamps {
+                sent_at: self.now,
+                delivered_before: self.facts[path.index()].delivered,
+                delivered_before_at: self.paths[path.index()].delivered_at,
+            },
             in_flight: true,
             previous: None,
         }
@@ -132,7 +149,6 @@ impl Association {
         self.flight_begins(path, bytes);
         self.paths[path.index()].transmissions += 1;
         self.facts[path.index()].sent += bytes;
-        self.shared.peer_window -= self.profile.window_cost(bytes.get() - 16, 1);
     }
 
     fn resent_packet(&mut self, path: PathId) {
@@ -159,8 +175,7 @@ impl Association {
         if !self.burst_armed {
             return false;
         }
-        self.paths[path.index()].burst_used += 1;
-        self.refresh_burst(path);
+        self.count_burst(path);
         let spent = self.facts[path.index()].resend_burst_left == 0;
         match self.profile.burst_arming {
             BurstArming::Always => false,

@@ -3,8 +3,9 @@
 //! One SACK is worked through in this order, which decides ties: acknowledgements in TSN order, missing reports and losses,
 //! window growth, T3, window cuts, retransmissions, new data.
 
-use anabranch_wire::{SackView as WireSack, Tsn};
+use anabranch_wire::Tsn;
 
+use crate::association::acknowledgement::Acknowledgement;
 use crate::association::{Association, AssociationEvent, MAX_OUTSTANDING_CHUNKS};
 use crate::error::AbortReason;
 use crate::path::{MAX_PATHS, PathId};
@@ -13,7 +14,7 @@ use crate::policy::{
     TurnCause,
 };
 use crate::profile::{BurstArming, T3Restart};
-use crate::send::{ChunkState, LIST_ROOM};
+use crate::send::{ChunkState, LIST_ROOM, Stamps};
 use crate::stats::Discard;
 use crate::time::Rate;
 use crate::units::{ChunkBytes, WindowBytes};
@@ -23,20 +24,23 @@ use crate::units::{ChunkBytes, WindowBytes};
 pub(crate) struct SackScratch {
     /// Gap blocks as unwrapped inclusive intervals.
     pub(super) blocks: Vec<(u64, u64)>,
-    acks: [PathAck; MAX_PATHS],
+    /// The path that the SACK came in on.
+    pub(super) source: Option<PathId>,
+    pub(super) acks: [PathAck; MAX_PATHS],
     sacks: [PathSack; MAX_PATHS],
     /// The path's earliest chunk has been seen in this walk.
     earliest_seen: [bool; MAX_PATHS],
     /// T3 is to be restarted.
-    restart_t3: [bool; MAX_PATHS],
+    pub(super) restart_t3: [bool; MAX_PATHS],
     /// Chunks that this SACK showed to be lost.
-    newly_lost: Vec<u64>,
+    pub(super) newly_lost: Vec<u64>,
 }
 
 impl SackScratch {
     pub(crate) fn new() -> Self {
         SackScratch {
             blocks: Vec::with_capacity(LIST_ROOM),
+            source: None,
             acks: [PathAck::default(); MAX_PATHS],
             sacks: [PathSack::default(); MAX_PATHS],
             earliest_seen: [false; MAX_PATHS],
@@ -56,7 +60,7 @@ impl SackScratch {
 
 impl Association {
     /// Processes a SACK.
-    pub(crate) fn handle_sack(&mut self, sack: &WireSack<'_>) -> Result<(), Discard> {
+    pub(crate) fn handle_sack(&mut self, source: PathId, sack: &Acknowledgement<'_>) -> Result<(), Discard> {
         self.statistics.sacks_received += 1;
         let cumulative = sack.cum_tsn().unwrap_near(self.outstanding.cumulative());
         if cumulative < self.outstanding.cumulative() {
@@ -64,15 +68,19 @@ impl Association {
             // the same: SACKs that come back on a slow path may all be late, and the burst limit would otherwise let
             // that path send only as often as the fast one's arrive. ns-2 does so too.
             self.statistics.sacks_ignored += 1;
+            if self.has_orphans() {
+                self.take_late_reports(source, sack);
+            }
             self.paths.iter_mut().for_each(|path| path.burst_used = 0);
             self.turn.open_for_new_data(TurnCause::Sack);
             return Ok(());
         }
-        if cumulative >= self.outstanding.next_tsn() {
+        if cumulative >= self.lowest_unsent() {
             self.send_abort("SACK for a TSN that was never sent");
             self.abort_with(AbortReason::Protocol("SACK for a TSN that was never sent"));
             return Err(Discard::BadSack);
         }
+        self.scratch.source = Some(source);
         self.read_blocks(cumulative, sack);
         let new_cumulative = cumulative > self.outstanding.cumulative();
         self.begin_sack();
@@ -82,6 +90,7 @@ impl Association {
             self.pop_acked(cumulative);
         }
         self.ack_gaps();
+        self.release_kept(cumulative, sack);
         self.check_reneging();
         self.note_duplicates(sack);
         self.count_missing(cumulative, new_cumulative, sack.flags());
@@ -100,9 +109,10 @@ impl Association {
     /// The cumulative TSN that a SHUTDOWN carries (RFC 9260 section 9.2); it says nothing about gaps or the window.
     pub(crate) fn handle_shutdown_cumulative(&mut self, cumulative: Tsn) {
         let cumulative = cumulative.unwrap_near(self.outstanding.cumulative());
-        if cumulative <= self.outstanding.cumulative() || cumulative >= self.outstanding.next_tsn() {
+        if cumulative <= self.outstanding.cumulative() || cumulative >= self.lowest_unsent() {
             return;
         }
+        self.scratch.source = None;
         self.begin_sack();
         self.ack_cumulative(cumulative);
         self.pop_acked(cumulative);
@@ -111,11 +121,26 @@ impl Association {
         self.note_probe_answer(cumulative);
     }
 
-    fn read_blocks(&mut self, cumulative: u64, sack: &WireSack<'_>) {
+    /// The lowest TSN that the peer cannot have: nothing was sent under it.
+    fn lowest_unsent(&self) -> u64 {
+        self.bound.lowest().unwrap_or_else(|| self.outstanding.next_tsn())
+    }
+
+    /// What a SACK that was overtaken still tells: which copies came as duplicates.
+    fn take_late_reports(&mut self, source: PathId, sack: &Acknowledgement<'_>) {
+        let cumulative = self.outstanding.cumulative();
+        self.scratch.source = Some(source);
+        self.begin_sack();
+        self.note_duplicates(sack);
+        self.settle_windows(cumulative, false);
+        self.settle_t3();
+    }
+
+    fn read_blocks(&mut self, cumulative: u64, sack: &Acknowledgement<'_>) {
         let last = self.outstanding.next_tsn();
         let blocks = &mut self.scratch.blocks;
         blocks.clear();
-        for gap in sack.gaps() {
+        for gap in sack.all_gaps() {
             let (start, end) = (cumulative + u64::from(gap.start), cumulative + u64::from(gap.end));
             // A block that is empty, touches the cumulative TSN or names what was never sent is not believed.
             if gap.start >= 1 && start <= end && end < last {
@@ -158,6 +183,9 @@ impl Association {
             let Some(chunk) = self.outstanding.pop(|path| paths[path.index()].transmissions -= 1) else {
                 break;
             };
+            if chunk.state != ChunkState::NonRenegable {
+                self.facts[chunk.path.index()].held -= chunk.bytes();
+            }
             if chunk.recovered_before {
                 // RFC 9260 section 7.2.4 lets a burst follow; the limit is armed from here on in some profiles.
                 self.burst_armed = true;
@@ -169,9 +197,30 @@ impl Association {
                 }
             }
         }
+        self.consider_writable();
+    }
+
+    fn consider_writable(&mut self) {
         if self.wants_writable && self.send_buffer_free().is_none_or(|free| free > 0) {
             self.wants_writable = false;
             self.events.push_back(AssociationEvent::Writable);
+        }
+    }
+
+    /// NR-SACK: what the receiver keeps for good need not be held here any more.
+    fn release_kept(&mut self, cumulative: u64, sack: &Acknowledgement<'_>) {
+        let mut any = false;
+        for block in sack.kept() {
+            let (start, end) = (cumulative + u64::from(block.start), cumulative + u64::from(block.end));
+            for tsn in start.max(cumulative + 1)..=end.min(self.outstanding.next_tsn()) {
+                if let Some((path, bytes)) = self.outstanding.release(tsn) {
+                    self.facts[path.index()].held -= bytes;
+                    any = true;
+                }
+            }
+        }
+        if any {
+            self.consider_writable();
         }
     }
 
@@ -212,7 +261,7 @@ impl Association {
 
     /// RFC 9260 section 6.3.2 R3, per path: an ack of the path's earliest outstanding chunk restarts its T3.
     fn see_earliest(&mut self, tsn: u64, acked: bool) {
-        let Some(chunk) = self.outstanding.get(tsn) else { return };
+        let Some(chunk) = self.outstanding.get(tsn).filter(|c| c.latest.is_some()) else { return };
         let path = chunk.path.index();
         if !std::mem::replace(&mut self.scratch.earliest_seen[path], true) && acked {
             self.scratch.restart_t3[path] = true;
@@ -222,22 +271,23 @@ impl Association {
     /// Credits one chunk to its latest transmission: the rule by which copies are told apart.
     fn credit(&mut self, tsn: u64, cumulative: bool) {
         let Some(chunk) = self.outstanding.get(tsn) else { return };
-        let (path, bytes, once) = (chunk.path, chunk.bytes(), chunk.transmissions == 1);
-        let transmission = *self.outstanding.transmission(chunk.latest);
+        let Some(credited) = self.credited_copy(tsn) else { return };
+        let (path, bytes, once) = (credited.path, chunk.bytes(), chunk.transmissions == 1);
         let timed_out = chunk.state == ChunkState::Lost(LossCause::Timeout);
         if matches!(chunk.state, ChunkState::Lost(_)) {
             // A lost chunk that was not lost after all: its bytes count as having been in flight until now.
             self.lost.remove(tsn);
             self.lost_unmarked(path, bytes);
         } else {
-            self.end_other_flights(tsn, path);
+            self.end_other_flights(tsn, &credited);
+            self.end_overtaken_orphans(path, credited.stamps.sent_at);
         }
         self.outstanding.mark_acked(tsn);
         // The window's books close here; the path's follow when growth has been decided (settle_windows).
         self.window_freed(bytes);
         self.note_ack(tsn, path, bytes, cumulative);
         self.measure(tsn, path, once && !timed_out, once);
-        let sampled = self.deliver(path, bytes, &transmission);
+        let sampled = self.deliver(path, bytes, credited.stamps);
         self.path_spoke(path);
         let event = AckedTransmission { path, tsn, bytes, cumulative, sent_once: once, ..sampled };
         self.tell(&Event::Acked(&event));
@@ -246,19 +296,6 @@ impl Association {
             self.path_proved(path, proof);
         }
         self.association_errors = 0;
-    }
-
-    /// Ends the flights of a chunk's copies; the latest one's bytes stay in flight until growth has been decided.
-    fn end_other_flights(&mut self, tsn: u64, latest: PathId) {
-        let mut ended = arrayvec::ArrayVec::<(PathId, ChunkBytes), 16>::new();
-        self.outstanding.end_flights(tsn, |path, bytes| {
-            let _ = ended.try_push((path, bytes));
-        });
-        // The first one told is the latest.
-        for &(path, bytes) in ended.iter().skip(1) {
-            self.flight_ends(path, bytes);
-        }
-        debug_assert!(ended.first().is_none_or(|(p, _)| *p == latest));
     }
 
     fn note_ack(&mut self, tsn: u64, path: PathId, bytes: ChunkBytes, cumulative: bool) {
@@ -297,26 +334,20 @@ impl Association {
             return;
         }
         self.paths[path.index()].measuring = None;
-        if usable && let Some(chunk) = self.outstanding.get(tsn) {
-            let sent_at = self.outstanding.transmission(chunk.latest).sent_at;
+        if usable && let Some(sent_at) = self.outstanding.latest_of(tsn).map(|t| t.stamps.sent_at) {
             self.take_rtt(path, self.now.since(sent_at), false);
         }
     }
 
     /// Delivery accounting of the credited transmission (its rate sample is bytes delivered since it left).
-    fn deliver(
-        &mut self,
-        path: PathId,
-        bytes: ChunkBytes,
-        transmission: &crate::send::Transmission,
-    ) -> AckedTransmission {
+    pub(crate) fn deliver(&mut self, path: PathId, bytes: ChunkBytes, stamps: Stamps) -> AckedTransmission {
         let facts = &mut self.facts[path.index()];
         facts.delivered += bytes;
         let internals = &mut self.paths[path.index()];
         internals.delivered_at = self.now;
-        let elapsed = self.now.since(transmission.delivered_before_at.min(transmission.sent_at));
+        let elapsed = self.now.since(stamps.delivered_before_at.min(stamps.sent_at));
         if !elapsed.is_zero() {
-            let delivered = (facts.delivered - transmission.delivered_before).get();
+            let delivered = (facts.delivered - stamps.delivered_before).get();
             facts.delivery_rate =
                 Some(Rate::from_bps((delivered as f64 * 8.0 / elapsed.as_secs_f64()) as u64));
         }
@@ -324,18 +355,21 @@ impl Association {
             path,
             tsn: 0,
             bytes,
-            sent_at: transmission.sent_at,
-            delivered_before: transmission.delivered_before,
-            delivered_before_at: transmission.delivered_before_at,
+            sent_at: stamps.sent_at,
+            delivered_before: stamps.delivered_before,
+            delivered_before_at: stamps.delivered_before_at,
             sent_once: false,
             cumulative: false,
         }
     }
 
-    fn note_duplicates(&mut self, sack: &WireSack<'_>) {
+    fn note_duplicates(&mut self, sack: &Acknowledgement<'_>) {
         for duplicate in sack.dups() {
             self.statistics.duplicates_reported += 1;
             let tsn = Tsn::unwrap_near(duplicate, self.outstanding.cumulative());
+            if self.credit_orphan(tsn) {
+                continue;
+            }
             if let Some(path) = self.outstanding.get(tsn).map(|c| c.path) {
                 self.tell(&Event::Spurious { path, tsn });
             }
@@ -384,10 +418,11 @@ impl Association {
 
     pub(crate) fn missing(&self, tsn: u64) -> Option<Missing> {
         let chunk = self.outstanding.get(tsn)?;
+        let sent_at = self.outstanding.latest_of(tsn)?.stamps.sent_at;
         Some(Missing {
             tsn,
             path: chunk.path,
-            sent_at: self.outstanding.transmission(chunk.latest).sent_at,
+            sent_at,
             transmissions: chunk.transmissions,
             reports: chunk.reports,
             recovered_before: chunk.recovered_before,
@@ -433,7 +468,11 @@ impl Association {
 
     pub(crate) fn estimate_peer_window(&mut self) {
         let advertised = self.shared.peer_window_advertised;
-        self.shared.peer_window = advertised - self.window_outstanding();
+        self.shared.peer_window = if self.profile.shared_receive_window {
+            advertised - self.window_outstanding()
+        } else {
+            advertised
+        };
     }
 
     fn note_probe_answer(&mut self, cumulative: u64) {
@@ -451,17 +490,25 @@ impl Association {
     /// Cuts, retransmissions and new data.
     fn follow_up(&mut self) {
         let lost_something = !self.scratch.newly_lost.is_empty();
-        if lost_something {
-            self.statistics.fast_retransmit_events += 1;
-            self.cut_windows();
-        }
         if matches!(self.profile.burst_arming, BurstArming::Always) {
             self.burst_armed = true;
         }
+        if lost_something {
+            self.after_losses();
+        } else {
+            self.grant_exemptions(false);
+            self.turn.after_loss_event = false;
+        }
         self.open_turn(TurnCause::Sack, true);
-        self.turn.after_loss_event = lost_something;
-        self.grant_exemptions(lost_something);
         self.advance_shutdown();
+    }
+
+    /// Chunks were found lost: windows are cut, and each path that lost something may send one packet whatever its window says.
+    pub(crate) fn after_losses(&mut self) {
+        self.statistics.fast_retransmit_events += 1;
+        self.cut_windows();
+        self.turn.after_loss_event = true;
+        self.grant_exemptions(true);
     }
 }
 

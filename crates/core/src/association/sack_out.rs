@@ -1,14 +1,15 @@
 //! Acknowledging: when, on which path, and what the SACK says.
 
 use anabranch_wire::{
-    COMMON_HEADER_LEN, DATA_HEADER_LEN, GapBlock, PacketWriter, SACK_HEADER_LEN, SackRepr, Tsn, padded_len,
-    sack_len,
+    COMMON_HEADER_LEN, DATA_HEADER_LEN, GapBlock, NR_SACK_HEADER_LEN, NoSpace, PacketWriter, SACK_HEADER_LEN,
+    SackRepr, Tsn, nr_sack_len, padded_len, sack_len,
 };
 
 use crate::association::Association;
 use crate::association::inbound::PacketData;
 use crate::path::PathId;
-use crate::policy::{AckTiming, Arrival, View};
+use crate::policy::{AckForm, AckTiming, Arrival, View};
+use crate::recv::Receiver;
 use crate::time::Time;
 use crate::units::WindowBytes;
 
@@ -28,6 +29,9 @@ pub(crate) struct AckState {
     /// The window in the last SACK.
     advertised: Option<WindowBytes>,
     any_before: bool,
+    /// Reused from NR-SACK to NR-SACK.
+    unread: Vec<(u16, u16)>,
+    read: Vec<(u16, u16)>,
 }
 
 impl Association {
@@ -98,9 +102,23 @@ impl Association {
 
     /// What a SACK that says everything would take.
     fn sack_bytes(&self) -> usize {
-        self.receiver
-            .as_ref()
-            .map_or(0, |r| sack_len(r.tracker.gap_blocks().len(), r.tracker.duplicates().len()))
+        self.receiver.as_ref().map_or(0, |r| {
+            self.acknowledgement_len(r.tracker.gap_blocks().len(), r.tracker.duplicates().len())
+        })
+    }
+
+    fn acknowledgement_len(&self, gaps: usize, duplicates: usize) -> usize {
+        match self.ack_form() {
+            AckForm::Sack => sack_len(gaps, duplicates),
+            // A block is divided at most where the application has read a part of it.
+            AckForm::NrSack { keeps_all: true } => nr_sack_len(0, gaps, duplicates),
+            AckForm::NrSack { keeps_all: false } => nr_sack_len(gaps, gaps, duplicates),
+        }
+    }
+
+    /// The chunk that acknowledges, as far as the peer knows it.
+    fn ack_form(&self) -> AckForm {
+        if self.uses_nr_sack { self.policies.ack.form() } else { AckForm::Sack }
     }
 
     /// Whether a SACK that is owed and the next DATA chunk fit one packet. If not, the SACK goes ahead on its own rather than
@@ -113,7 +131,9 @@ impl Association {
             .map(|c| c.bytes().get() as usize);
         let new =
             self.queue.next_payload(self.payload_bytes_per_chunk()).map(|payload| DATA_HEADER_LEN + payload);
-        let Some(first) = lost.or(new) else { return true };
+        let bound = self.bound.lowest().and_then(|tsn| self.outstanding.get(tsn));
+        let bound = bound.map(|chunk| chunk.bytes().get() as usize);
+        let Some(first) = lost.or(bound).or(new) else { return true };
         let room = self.paths[self.control_path(self.ack.path).index()].packet_bytes - COMMON_HEADER_LEN;
         self.profile.bundle_control && self.sack_bytes() + padded_len(first) <= room
     }
@@ -122,18 +142,15 @@ impl Association {
         let a_rwnd = self.advertised_window();
         let by_timer = self.ack.by_timer;
         let flags = self.policies.ack.flags(self.ack.packets, by_timer, &self.profile);
+        let form = self.ack_form();
         let Some(receiver) = self.receiver.as_mut() else { return };
-        // Lowest blocks first: the sender learns what holds the cumulative TSN back even if the rest does not fit.
-        let room = (writer.remaining().saturating_sub(SACK_HEADER_LEN) / 4).min(usize::from(u16::MAX));
-        let gaps = receiver.tracker.gap_blocks().take(room).map(|(start, end)| GapBlock { start, end });
-        let duplicates_room = room - receiver.tracker.gap_blocks().len().min(room);
-        let duplicates = receiver.tracker.duplicates().iter().take(duplicates_room);
         let repr = SackRepr {
             cum_tsn: Tsn::from_unwrapped(receiver.tracker.cumulative()),
             a_rwnd: u32::try_from(a_rwnd.get()).unwrap_or(u32::MAX),
             flags,
         };
-        if writer.sack(&repr, gaps, duplicates.map(|&t| Tsn::from_unwrapped(t))).is_err() {
+        let written = write_blocks(form, &repr, receiver, (&mut self.ack.unread, &mut self.ack.read), writer);
+        if written.is_err() {
             return;
         }
         receiver.tracker.clear_duplicates();
@@ -171,6 +188,36 @@ impl Association {
             self.advertised_window() >= worth.times(2).min(WindowBytes::new(self.config.recv_buffer_bytes));
         if was_closed && opened && !self.is_closed() {
             self.acknowledge_now();
+        }
+    }
+}
+
+/// Writes the chunk with as many blocks as fit, lowest first: the sender learns what holds the cumulative TSN back even if
+/// the rest does not fit. `unread` and `read` are memory to work in.
+fn write_blocks(
+    form: AckForm,
+    repr: &SackRepr,
+    receiver: &Receiver,
+    (unread, read): (&mut Vec<(u16, u16)>, &mut Vec<(u16, u16)>),
+    writer: &mut PacketWriter<'_>,
+) -> Result<(), NoSpace> {
+    let header = if form == AckForm::Sack { SACK_HEADER_LEN } else { NR_SACK_HEADER_LEN };
+    let room = (writer.remaining().saturating_sub(header) / 4).min(usize::from(u16::MAX));
+    let block = |(start, end): (u16, u16)| GapBlock { start, end };
+    let blocks = receiver.tracker.gap_blocks();
+    let duplicates_room = room - blocks.len().min(room);
+    let duplicates = receiver.tracker.duplicates().iter().map(|&tsn| Tsn::from_unwrapped(tsn));
+    match form {
+        AckForm::Sack => writer.sack(repr, blocks.take(room).map(block), duplicates.take(duplicates_room)),
+        AckForm::NrSack { keeps_all: true } => {
+            writer.nr_sack(repr, [], blocks.take(room).map(block), duplicates.take(duplicates_room))
+        }
+        AckForm::NrSack { keeps_all: false } => {
+            receiver.blocks_by_delivery(unread, read);
+            let unread = unread.iter().copied().take(room / 2).map(block);
+            let read = read.iter().copied().take(room - unread.len()).map(block);
+            let left = room - unread.len() - read.len();
+            writer.nr_sack(repr, unread, read, duplicates.take(left))
         }
     }
 }

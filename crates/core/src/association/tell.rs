@@ -2,7 +2,7 @@
 
 use crate::association::Association;
 use crate::path::PathId;
-use crate::policy::{Context, Event, Reason, Refused, View};
+use crate::policy::{Context, Event, Reason, Refused, SendKind, View};
 use crate::time::Time;
 use crate::trace::{Decided, TraceEvent};
 use crate::units::WindowBytes;
@@ -23,7 +23,13 @@ impl Association {
         policies.ack.on_event(event, &view, context);
         policies.buffer.on_event(event, &view, context);
         policies.failover.on_event(event, &view, context);
-        if !matches!(event, Event::Sent(_) | Event::TurnBegins(_) | Event::Blocked { .. }) {
+        let quiet = match event {
+            Event::TurnBegins(_) | Event::Blocked { .. } => true,
+            // Only a copy of the head of line is a reason to change a window (penalisation).
+            Event::Sent(sent) => sent.kind != SendKind::HeadOfLine,
+            _ => false,
+        };
+        if !quiet {
             self.adopt_windows();
         }
     }
@@ -54,6 +60,7 @@ impl Association {
     pub(crate) fn refresh_shared(&mut self) {
         self.shared.queued_bytes = self.queue.bytes();
         self.shared.send_buffer_free = self.send_buffer_free();
+        self.shared.send_buffer_limit = self.config.send_buffer_bytes;
         self.shared.cumulative_tsn = self.outstanding.cumulative();
         self.shared.head_of_line =
             self.outstanding.first_unacked().and_then(|tsn| self.outstanding.head_of_line(tsn));
@@ -61,11 +68,8 @@ impl Association {
 
     /// What all outstanding chunks cost of the peer's window.
     pub(crate) fn window_outstanding(&self) -> WindowBytes {
-        if self.profile.lost_counts_until_resent {
-            self.window_in_flight + self.window_lost
-        } else {
-            self.window_in_flight
-        }
+        let sent = self.window_in_flight + self.window_bound;
+        if self.profile.lost_counts_until_resent { sent + self.window_lost } else { sent }
     }
 
     pub(crate) fn record(&mut self, decided: Decided, tsn: u64, reason: Reason, refused: &Refused) {

@@ -65,6 +65,7 @@ impl Association {
         }
         if self.policy_deadline().is_some_and(|at| at <= now) {
             self.tell(&Event::Deadline);
+            self.run_loss_tasks();
             self.open_turn(TurnCause::Policy, true);
         }
     }

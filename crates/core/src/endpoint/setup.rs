@@ -3,7 +3,9 @@
 use anabranch_wire::{Cause, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, Tsn};
 use arrayvec::ArrayVec;
 
-use crate::association::{Association, Origin, Peer, address_params, listed_addresses, reportable_params};
+use crate::association::{
+    Association, Origin, Peer, address_params, announced, extensions, listed_addresses, reportable_params,
+};
 use crate::cookie::CookieBody;
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::path::MAX_PATHS;
@@ -110,7 +112,7 @@ impl Endpoint {
             peer_address: origin.remote,
             peer_udp_port: origin.udp_port,
             peer_addresses: listed_addresses(init).into_iter().collect(),
-            peer_features: 0,
+            peer_features: announced(init),
         };
         let mut cookie = Vec::new();
         self.jar.seal(self.now, &body, &mut cookie);
@@ -136,6 +138,12 @@ impl Endpoint {
         Some((accept.streams, u32::try_from(accept.recv_buffer_bytes).unwrap_or(u32::MAX)))
     }
 
+    /// Whether the association that would come of it acknowledges with NR-SACK.
+    fn announces_nr_sack(&self, origin: Origin, peer_port: u16) -> bool {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id));
+        existing.map_or(self.accept_announces_nr_sack, Association::announces_nr_sack)
+    }
+
     fn send_init_ack(
         &mut self,
         origin: Origin,
@@ -147,7 +155,8 @@ impl Endpoint {
         let listed = if self.config.addresses.len() > 1 { &self.config.addresses[..] } else { &[] };
         let mandatory: Vec<Param<'_>> =
             address_params(listed).into_iter().chain([Param::StateCookie(cookie)]).collect();
-        let optional = [Param::ForwardTsnSupported].into_iter().chain(unrecognized(init));
+        let extensions = extensions(self.announces_nr_sack(origin, header.source_port));
+        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions).chain(unrecognized(init));
         let all: Vec<Param<'_>> = mandatory.iter().copied().chain(optional).collect();
         let mut bytes = vec![0; REPLY_BYTES];
         let Ok(mut writer) = PacketWriter::new(&mut bytes, answer(header, init.initiate_tag())) else {

@@ -143,8 +143,8 @@ pub struct HeadOfLine {
     pub path: PathId,
     /// The paths that it is in flight on; none if it waits to be sent, for the first time or again.
     pub in_flight_on: PathSet,
-    /// When its latest transmission left.
-    pub sent_at: Time,
+    /// When its latest transmission left; `None` if it was never sent.
+    pub sent_at: Option<Time>,
     /// How often it was sent.
     pub transmissions: u32,
 }

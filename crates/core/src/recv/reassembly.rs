@@ -158,7 +158,7 @@ impl Reassembly {
         Self { first_ssn, ..self }
     }
 
-    /// Whether [`read`](Self::read) has something to hand out without being allowed to begin a part of a message.
+    /// Whether [`take`](Self::take) has something to hand out without being allowed to begin a part of a message.
     pub(crate) fn has_message(&self) -> bool {
         self.arena.first(READY).is_some()
     }
@@ -173,7 +173,7 @@ impl Reassembly {
         self.arena.held_chunks()
     }
 
-    /// User data that [`read`](Self::read) can hand out without being allowed to begin a part of a message.
+    /// User data that [`take`](Self::take) can hand out without being allowed to begin a part of a message.
     pub(crate) fn readable_bytes(&self) -> u64 {
         self.readable_bytes
     }
@@ -217,13 +217,15 @@ impl Reassembly {
     /// out: an ordered one that is next in its stream if there is any, else an unordered one. RFC 9260 section 6.9
     /// recommends this when the receive window is used up by messages that are not complete. The rest of such a
     /// message is then readable as it comes, with or without `allow_partial`.
-    pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<Piece> {
+    ///
+    /// Returns the piece with its first and last TSN.
+    pub(crate) fn take(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<(Piece, (u64, u64))> {
         let head = match self.arena.first(READY) {
             Some(head) => self.unlist_ready(head),
             None if allow_partial => self.find_open()?,
             None => return None,
         };
-        let last = self.arena[self.arena[head].other_end].tsn;
+        let (first, last) = (self.arena[head].tsn, self.arena[self.arena[head].other_end].tsn);
         if !self.is_complete(head) {
             self.forget_ends(head);
         }
@@ -234,7 +236,13 @@ impl Reassembly {
             (false, false) => self.move_stub(piece.stream, last),
             (false, true) => self.end_partial(piece.stream),
         }
-        Some(piece)
+        Some((piece, (first, last)))
+    }
+
+    /// As [`take`](Self::take), without the TSNs.
+    #[cfg(test)]
+    pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<Piece> {
+        self.take(out, allow_partial).map(|(piece, _)| piece)
     }
 
     /// Gives up what can no longer be completed because the peer has abandoned all missing TSNs up to

@@ -24,6 +24,8 @@ pub(crate) struct Receiver {
     buffer: WindowBytes,
     /// The latest chunk that was not here yet found no room.
     starved: bool,
+    /// First and last TSNs beyond the cumulative one that the application has read, ascending and disjoint.
+    read_beyond: Vec<(u64, u64)>,
 }
 
 impl Receiver {
@@ -33,6 +35,7 @@ impl Receiver {
             reassembly: Reassembly::new(initial_tsn, streams).starting_with(first_ssn),
             buffer: WindowBytes::new(buffer_bytes),
             starved: false,
+            read_beyond: Vec::new(),
         }
     }
 
@@ -43,7 +46,7 @@ impl Receiver {
 
     /// The free part of the buffer.
     pub(crate) fn free(&self, profile: &Profile) -> WindowBytes {
-        self.buffer - self.held(profile)
+        if profile.shared_receive_window { self.buffer - self.held(profile) } else { self.buffer }
     }
 
     /// Takes a chunk in if there is room for it.
@@ -88,7 +91,53 @@ impl Receiver {
     }
 
     pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<Piece> {
-        self.reassembly.read(out, allow_partial)
+        let (piece, (first, last)) = self.reassembly.take(out, allow_partial)?;
+        if last > self.tracker.cumulative() {
+            self.note_read(first, last);
+        }
+        Some(piece)
+    }
+
+    fn note_read(&mut self, first: u64, last: u64) {
+        let cumulative = self.tracker.cumulative();
+        self.read_beyond.retain(|&(_, end)| end > cumulative);
+        let at = self.read_beyond.partition_point(|&(start, _)| start < first);
+        self.read_beyond.insert(at, (first, last));
+        self.read_beyond.dedup_by(|next, kept| {
+            let joins = next.0 <= kept.1 + 1;
+            if joins {
+                kept.1 = kept.1.max(next.1);
+            }
+            joins
+        });
+    }
+
+    /// The blocks beyond the cumulative TSN as distances from it, split by whether the application has read them: first
+    /// those that it has not, then those that it has.
+    pub(crate) fn blocks_by_delivery(&self, unread: &mut Vec<(u16, u16)>, read: &mut Vec<(u16, u16)>) {
+        unread.clear();
+        read.clear();
+        let cumulative = self.tracker.cumulative();
+        // Nothing beyond a SACK's reach is kept, so no cast cuts anything off.
+        let near = |tsn: u64| (tsn - cumulative) as u16;
+        let mut done = self.read_beyond.iter().filter(|&&(_, end)| end > cumulative).peekable();
+        for (start, end) in self.tracker.gap_blocks() {
+            let (mut at, end) = (cumulative + u64::from(start), cumulative + u64::from(end));
+            while let Some(&&(first, last)) = done.peek().filter(|&&&(first, _)| first <= end) {
+                if at < first {
+                    unread.push((near(at), near(first - 1)));
+                }
+                read.push((near(first.max(at)), near(last.min(end))));
+                at = last + 1;
+                if last > end {
+                    break;
+                }
+                done.next();
+            }
+            if at <= end {
+                unread.push((near(at), near(end)));
+            }
+        }
     }
 
     /// Whether the latest chunk that was not here yet found no room: the peer's chunks may be larger than ours.

@@ -22,15 +22,21 @@ const NONE: u64 = 0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TransmissionId(u32);
 
+/// When a transmission left, and what its path had delivered by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamps {
+    pub(crate) sent_at: Time,
+    /// Bytes the path had delivered, and when it had.
+    pub(crate) delivered_before: ChunkBytes,
+    pub(crate) delivered_before_at: Time,
+}
+
 /// One transmission of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmission {
     pub(crate) path: PathId,
-    pub(crate) sent_at: Time,
     pub(crate) bytes: ChunkBytes,
-    /// Bytes the path had delivered when this left, and when it had.
-    pub(crate) delivered_before: ChunkBytes,
-    pub(crate) delivered_before_at: Time,
+    pub(crate) stamps: Stamps,
     /// Neither acknowledged nor declared lost nor superseded.
     pub(crate) in_flight: bool,
     /// The chunk's transmission before this one.
@@ -40,9 +46,23 @@ pub(crate) struct Transmission {
 /// Where a chunk stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChunkState {
+    /// It has a TSN and waits in the queue of its path to be sent for the first time, or for a path if `placed` is false.
+    Bound {
+        placed: bool,
+    },
     InFlight,
     Lost(LossCause),
+    /// The receiver has it and may still drop it, as long as the cumulative TSN has not passed it.
     Acked,
+    /// The receiver has it for good, and its payload is no longer held here (NR-SACK).
+    NonRenegable,
+}
+
+impl ChunkState {
+    /// Whether the receiver is known to have it.
+    pub(crate) fn is_acked(self) -> bool {
+        matches!(self, ChunkState::Acked | ChunkState::NonRenegable)
+    }
 }
 
 /// A chunk with a TSN.
@@ -54,8 +74,9 @@ pub(crate) struct Chunk {
     /// Fast-retransmitted or timed out before: only T3 may mark it again (RFC 9260 section 7.2.4 item 5).
     pub(crate) recovered_before: bool,
     pub(crate) transmissions: u32,
-    pub(crate) latest: TransmissionId,
-    /// The path of the latest transmission.
+    /// `None` until it is sent.
+    pub(crate) latest: Option<TransmissionId>,
+    /// The path of the latest transmission, or the one it is bound to.
     pub(crate) path: PathId,
     previous_unacked: u64,
     next_unacked: u64,
@@ -126,7 +147,7 @@ impl Outstanding {
         self.chunks.get_mut(usize::try_from(tsn.checked_sub(self.base)?).ok()?)
     }
 
-    pub(crate) fn transmission(&self, id: TransmissionId) -> &Transmission {
+    fn transmission(&self, id: TransmissionId) -> &Transmission {
         &self.transmissions[id.0 as usize]
     }
 
@@ -140,19 +161,17 @@ impl Outstanding {
         self.get(tsn).map(|c| c.next_unacked).filter(|&t| t != NONE)
     }
 
-    /// Appends a chunk with its first transmission and returns its TSN.
-    pub(crate) fn push(&mut self, draft: Draft, transmission: Transmission) -> u64 {
+    /// Appends a chunk that is bound to a path and not yet sent, and returns its TSN.
+    pub(crate) fn push(&mut self, draft: Draft, path: PathId) -> u64 {
         let tsn = self.next_tsn();
         self.payload_bytes += draft.payload.len() as u64;
-        let path = transmission.path;
-        let latest = TransmissionId(self.transmissions.insert(transmission) as u32);
         self.chunks.push_back(Chunk {
             draft,
-            state: ChunkState::InFlight,
+            state: ChunkState::Bound { placed: true },
             reports: 0,
             recovered_before: false,
-            transmissions: 1,
-            latest,
+            transmissions: 0,
+            latest: None,
             path,
             previous_unacked: self.last_unacked,
             next_unacked: NONE,
@@ -161,36 +180,68 @@ impl Outstanding {
         tsn
     }
 
-    /// Adds a transmission to a chunk.
+    /// Adds a transmission to a chunk, which is in flight from here on.
     pub(crate) fn add_transmission(&mut self, tsn: u64, mut transmission: Transmission) {
         let Some(chunk) = self.get(tsn) else { return };
-        transmission.previous = Some(chunk.latest);
+        transmission.previous = chunk.latest;
         let path = transmission.path;
         let id = TransmissionId(self.transmissions.insert(transmission) as u32);
         if let Some(chunk) = self.get_mut(tsn) {
-            chunk.latest = id;
+            chunk.state = ChunkState::InFlight;
+            chunk.latest = Some(id);
             chunk.path = path;
             chunk.transmissions += 1;
         }
     }
 
-    /// Ends the flight of all a chunk's transmissions and tells each one's path and bytes.
-    pub(crate) fn end_flights(&mut self, tsn: u64, mut ended: impl FnMut(PathId, ChunkBytes)) {
-        let mut next = self.get(tsn).map(|c| c.latest);
+    /// The latest transmission of a chunk; `None` if it was never sent.
+    pub(crate) fn latest_of(&self, tsn: u64) -> Option<&Transmission> {
+        self.get(tsn)?.latest.map(|id| self.transmission(id))
+    }
+
+    /// Ends the flight of all a chunk's transmissions and tells each one, the latest first.
+    pub(crate) fn end_flights(&mut self, tsn: u64, ended: impl FnMut(&Transmission)) {
+        self.end_flights_that(tsn, |_| true, ended);
+    }
+
+    /// The same for those on one path.
+    pub(crate) fn end_flights_on(&mut self, tsn: u64, path: PathId, ended: impl FnMut(&Transmission)) {
+        self.end_flights_that(tsn, |copy| copy.path == path, ended);
+    }
+
+    fn end_flights_that(
+        &mut self,
+        tsn: u64,
+        which: impl Fn(&Transmission) -> bool,
+        mut ended: impl FnMut(&Transmission),
+    ) {
+        let mut next = self.get(tsn).and_then(|c| c.latest);
         while let Some(id) = next {
             let transmission = &mut self.transmissions[id.0 as usize];
             next = transmission.previous;
-            if std::mem::take(&mut transmission.in_flight) {
-                ended(transmission.path, transmission.bytes);
+            if transmission.in_flight && which(transmission) {
+                transmission.in_flight = false;
+                ended(transmission);
             }
         }
     }
 
     /// Puts the latest transmission of a chunk back in flight: its acknowledgement was taken back.
     pub(crate) fn resume_flight(&mut self, tsn: u64) {
-        if let Some(id) = self.get(tsn).map(|c| c.latest) {
+        if let Some(id) = self.get(tsn).and_then(|c| c.latest) {
             self.transmissions[id.0 as usize].in_flight = true;
         }
+    }
+
+    /// Lets go of the payload of an acknowledged chunk that the receiver keeps for good; tells its path and chunk bytes if
+    /// it was still held.
+    pub(crate) fn release(&mut self, tsn: u64) -> Option<(PathId, ChunkBytes)> {
+        let chunk = self.get_mut(tsn).filter(|c| c.state == ChunkState::Acked)?;
+        let (path, bytes) = (chunk.path, chunk.bytes());
+        chunk.state = ChunkState::NonRenegable;
+        let payload = std::mem::take(&mut chunk.draft.payload);
+        self.payload_bytes -= payload.len() as u64;
+        Some((path, bytes))
     }
 
     /// Takes a chunk out of the list of unacknowledged ones.
@@ -212,8 +263,7 @@ impl Outstanding {
 
     /// Takes an acknowledgement back: the chunk is in flight again.
     pub(crate) fn unmark_acked(&mut self, tsn: u64) {
-        let before =
-            (self.base..tsn).rev().find(|&t| self.get(t).is_some_and(|c| c.state != ChunkState::Acked));
+        let before = (self.base..tsn).rev().find(|&t| self.get(t).is_some_and(|c| !c.state.is_acked()));
         if let Some(chunk) = self.get_mut(tsn) {
             chunk.state = ChunkState::InFlight;
         }
@@ -241,7 +291,7 @@ impl Outstanding {
         let chunk = self.chunks.pop_front()?;
         self.base += 1;
         self.payload_bytes -= chunk.draft.payload.len() as u64;
-        let mut next = Some(chunk.latest);
+        let mut next = chunk.latest;
         while let Some(id) = next {
             let transmission = self.transmissions.remove(id.0 as usize);
             released(transmission.path);
@@ -250,13 +300,10 @@ impl Outstanding {
         Some(chunk)
     }
 
-    /// The highest TSN whose latest transmission went to `path` and that does not wait to be sent again.
+    /// The highest TSN whose latest transmission went to `path` and that does not wait to be sent, again or at all.
     pub(crate) fn highest_on(&self, path: PathId) -> Option<u64> {
-        let back = self
-            .chunks
-            .iter()
-            .rev()
-            .position(|c| c.path == path && !matches!(c.state, ChunkState::Lost(_)))?;
+        let waits = |state| matches!(state, ChunkState::Lost(_) | ChunkState::Bound { .. });
+        let back = self.chunks.iter().rev().position(|c| c.path == path && !waits(c.state))?;
         Some(self.next_tsn() - 1 - back as u64)
     }
 
@@ -264,7 +311,7 @@ impl Outstanding {
     pub(crate) fn earliest_on(&self, path: PathId, limit: u64) -> Option<u64> {
         let mut next = self.first_unacked();
         while let Some(tsn) = next.filter(|&t| t < limit) {
-            if self.get(tsn).is_some_and(|c| c.path == path) {
+            if self.get(tsn).is_some_and(|c| c.path == path && c.latest.is_some()) {
                 return Some(tsn);
             }
             next = self.next_unacked(tsn);
@@ -312,14 +359,14 @@ impl Outstanding {
             bytes: chunk.bytes(),
             path: chunk.path,
             in_flight_on,
-            sent_at: self.transmission(chunk.latest).sent_at,
+            sent_at: self.latest_of(tsn).map(|t| t.stamps.sent_at),
             transmissions: chunk.transmissions,
         })
     }
 
     /// A chunk's transmissions, latest first.
     pub(crate) fn transmissions_of(&self, tsn: u64) -> impl Iterator<Item = &Transmission> {
-        let latest = self.get(tsn).map(|c| c.latest);
+        let latest = self.get(tsn).and_then(|c| c.latest);
         std::iter::successors(latest.map(|id| self.transmission(id)), |t| {
             t.previous.map(|id| self.transmission(id))
         })
@@ -352,10 +399,12 @@ mod tests {
     fn transmission(path: usize) -> Transmission {
         Transmission {
             path: PathId::new(path),
-            sent_at: Time::ZERO,
             bytes: ChunkBytes::new(17),
-            delivered_before: ChunkBytes::ZERO,
-            delivered_before_at: Time::ZERO,
+            stamps: Stamps {
+                sent_at: Time::ZERO,
+                delivered_before: ChunkBytes::ZERO,
+                delivered_before_at: Time::ZERO,
+            },
             in_flight: true,
             previous: None,
         }
@@ -365,6 +414,12 @@ mod tests {
         let mut queue = SendQueue::new(1, 0);
         queue.push(Bytes::from_static(b"x"), 0, 0, false, false);
         queue.cut(9).expect("a message waits")
+    }
+
+    fn send(outstanding: &mut Outstanding, path: usize) -> u64 {
+        let tsn = outstanding.push(draft(), PathId::new(path));
+        outstanding.add_transmission(tsn, transmission(path));
+        tsn
     }
 
     fn unacked(outstanding: &Outstanding) -> Vec<u64> {
@@ -377,7 +432,7 @@ mod tests {
     fn the_list_of_unacknowledged_chunks_stays_in_order_through_acks_and_reneging() {
         let mut outstanding = Outstanding::new(FIRST);
         for _ in 0..6 {
-            outstanding.push(draft(), transmission(0));
+            send(&mut outstanding, 0);
         }
         for tsn in [FIRST + 1, FIRST + 5, FIRST] {
             outstanding.mark_acked(tsn);
@@ -388,17 +443,17 @@ mod tests {
         assert_eq!(unacked(&outstanding), [FIRST + 1, FIRST + 2, FIRST + 3, FIRST + 4, FIRST + 5]);
         outstanding.pop(|_| ());
         assert_eq!(outstanding.cumulative(), FIRST);
-        assert_eq!(outstanding.push(draft(), transmission(0)), FIRST + 6);
+        assert_eq!(send(&mut outstanding, 0), FIRST + 6);
         assert_eq!(unacked(&outstanding).last(), Some(&(FIRST + 6)));
     }
 
     #[test]
     fn every_copy_of_a_chunk_is_released_with_it() {
         let mut outstanding = Outstanding::new(FIRST);
-        outstanding.push(draft(), transmission(0));
+        send(&mut outstanding, 0);
         outstanding.add_transmission(FIRST, transmission(1));
         let mut ended = Vec::new();
-        outstanding.end_flights(FIRST, |path, _| ended.push(path.index()));
+        outstanding.end_flights(FIRST, |t| ended.push(t.path.index()));
         assert_eq!(ended, [1, 0]);
         outstanding.mark_acked(FIRST);
         let mut released = Vec::new();
@@ -411,7 +466,7 @@ mod tests {
     fn a_path_knows_its_earliest_and_highest_chunks() {
         let mut outstanding = Outstanding::new(FIRST);
         for path in [0, 1, 0, 1] {
-            outstanding.push(draft(), transmission(path));
+            send(&mut outstanding, path);
         }
         assert_eq!(outstanding.earliest_on(PathId::new(1), u64::MAX), Some(FIRST + 1));
         outstanding.mark_acked(FIRST + 1);

@@ -1,0 +1,178 @@
+//! Transmissions that no loss asks for: copies on several paths, relief of the head of line, tail probes.
+
+use anabranch_wire::PacketWriter;
+
+use crate::association::Association;
+use crate::path::PathId;
+use crate::policy::{Context, Decision, LossCause, Relief, SendKind, Stall, View};
+use crate::send::ChunkState;
+use crate::trace::Decided;
+use crate::units::ChunkBytes;
+
+impl Association {
+    /// The next packet of copies that the scheduler asked for.
+    pub(crate) fn transmit_copy(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        let mut copies = self.turn.copies?;
+        while let Some(path) = copies.others.first() {
+            copies.others.remove(path);
+            self.turn.copies = Some(copies);
+            if self.has_room(path) && self.copy_packet(path, copies.first..copies.after, SendKind::Copy, buf)
+            {
+                self.new_packet_left(path);
+                return Some(path);
+            }
+        }
+        self.turn.copies = None;
+        None
+    }
+
+    /// Sends chunks that are in flight once more; `false` if none of them is.
+    fn copy_packet(
+        &mut self,
+        path: PathId,
+        tsns: std::ops::Range<u64>,
+        kind: SendKind,
+        buf: &mut Vec<u8>,
+    ) -> bool {
+        buf.resize(self.packet_size_for(path, tsns.start), 0);
+        let mut storage = std::mem::take(buf);
+        let mut writer =
+            PacketWriter::new(&mut storage, self.header()).expect("a path's packets hold 512 B and more");
+        for tsn in tsns {
+            let Some(chunk) = self.outstanding.get(tsn).filter(|c| c.state == ChunkState::InFlight) else {
+                continue;
+            };
+            let repr = super::outbound::data_repr(tsn, &chunk.draft);
+            if writer.data(&repr, &chunk.draft.payload).is_err() {
+                break;
+            }
+            self.paths[path.index()].measuring.take_if(|measured| *measured == tsn);
+            self.further_transmission(path, tsn, kind);
+        }
+        let any = !writer.is_empty();
+        let length = writer.finish();
+        storage.truncate(length);
+        *buf = storage;
+        any
+    }
+
+    /// Asks the retransmission policy about the head of line, which may go on another path although it is not lost.
+    pub(crate) fn transmit_relief(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        let tsn = self.outstanding.first_unacked()?;
+        if self.outstanding.get(tsn).is_none_or(|chunk| chunk.state != ChunkState::InFlight) {
+            return None;
+        }
+        let decision = self.ask_for_relief()?;
+        let path = match decision.choice {
+            Relief::Copy(path) | Relief::Move(path) => path,
+        };
+        if !self.may_relieve(path, tsn) {
+            self.statistics.overruled_picks += 1;
+            return None;
+        }
+        self.record(Decided::Relieve(decision.choice), tsn, decision.reason, &decision.refused);
+        self.statistics.reliefs += 1;
+        match decision.choice {
+            Relief::Copy(path) => {
+                self.copy_packet(path, tsn..tsn + 1, SendKind::HeadOfLine, buf);
+                self.data_packet_left(path);
+                self.count_burst(path);
+                Some(path)
+            }
+            Relief::Move(path) => {
+                self.turn.moved = Some(tsn);
+                self.mark_lost(tsn, LossCause::Rescheduled);
+                self.cut_windows();
+                self.stop_t3_if_nothing_flies();
+                Some(self.resend_packet(path, tsn, buf))
+            }
+        }
+    }
+
+    fn ask_for_relief(&mut self) -> Option<Decision<Relief>> {
+        self.refresh_shared();
+        let payload = self.queue.next_payload(self.payload_bytes_per_chunk());
+        let stall = Stall {
+            next_chunk: payload.map(|payload| ChunkBytes::new(16 + payload as u64)),
+            peer_window_closed: payload
+                .is_some_and(|payload| self.profile.window_cost(payload as u64, 1) > self.shared.peer_window),
+        };
+        let view =
+            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let context = &mut Context { entropy: &mut self.policy_entropy };
+        self.policies.retransmit.relieve(&stall, &view, context)
+    }
+
+    fn may_relieve(&self, path: PathId, tsn: u64) -> bool {
+        let flies_there = self.outstanding.transmissions_of(tsn).any(|t| t.in_flight && t.path == path);
+        self.may_bind(path)
+            && self.facts[path.index()].admits_retransmission()
+            && !flies_there
+            && self.turn.moved != Some(tsn)
+    }
+
+    pub(crate) fn stop_t3_if_nothing_flies(&mut self) {
+        for (path, facts) in self.paths.iter_mut().zip(&self.facts) {
+            if facts.in_flight.is_zero() {
+                path.timers.t3 = None;
+            }
+        }
+    }
+
+    /// The loss policy's deadline: chunks that time alone has made lost, and a probe for a tail that nothing acknowledges.
+    pub(crate) fn run_loss_tasks(&mut self) {
+        self.refresh_shared();
+        let view =
+            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let tasks = self.policies.loss.due(&view);
+        if tasks.recheck {
+            self.recheck_losses();
+        }
+        if let Some(path) = tasks.probe.filter(|&path| self.may_bind(path)) {
+            self.turn.tail_probe = Some(path);
+        }
+    }
+
+    fn recheck_losses(&mut self) {
+        let cumulative = self.outstanding.cumulative();
+        let limit = self.outstanding.gap_acked().last().map_or(cumulative, |&(_, end)| end);
+        let mut overdue = std::mem::take(&mut self.scratch.newly_lost);
+        overdue.clear();
+        let mut next = self.outstanding.first_unacked();
+        while let Some(tsn) = next.filter(|&t| t < limit) {
+            next = self.outstanding.next_unacked(tsn);
+            let in_flight = self.outstanding.get(tsn).is_some_and(|c| c.state == ChunkState::InFlight);
+            let Some(missing) = in_flight.then(|| self.missing(tsn)).flatten() else { continue };
+            let view =
+                View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+            if self.policies.loss.overdue(&missing, &view) {
+                overdue.push(tsn);
+            }
+        }
+        for &tsn in &overdue {
+            self.mark_lost(tsn, LossCause::FastRetransmit);
+        }
+        let any = !overdue.is_empty();
+        self.scratch.newly_lost = overdue;
+        if any {
+            self.stop_t3_if_nothing_flies();
+            self.after_losses();
+        }
+    }
+
+    /// The latest chunk of a path again (RFC 8985 section 7.3), whatever its window says.
+    pub(crate) fn transmit_tail_probe(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        let path = self.turn.tail_probe.take().filter(|&path| self.may_bind(path))?;
+        let tsn = self.outstanding.highest_on(path)?;
+        if !self.copy_packet(path, tsn..tsn + 1, SendKind::TailProbe, buf) {
+            return None;
+        }
+        let reason = crate::policy::Reason::rule("nothing acknowledged the tail");
+        self.record(Decided::TailProbe(path), tsn, reason, &crate::policy::Refused::new());
+        self.statistics.tail_probes += 1;
+        self.data_packet_left(path);
+        // RFC 8985 section 7.3: the time-out is counted from the probe.
+        self.start_t3(path);
+        Some(path)
+    }
+}

@@ -1,0 +1,102 @@
+//! Chunks that have a TSN and were never sent: each waits for a place in the window of the path it is bound to, or for a path.
+
+use std::collections::VecDeque;
+
+use crate::path::{MAX_PATHS, PathId};
+
+/// The queues of all paths, and of chunks without one, each in TSN order.
+#[derive(Debug, Default)]
+pub(crate) struct BoundQueues {
+    paths: [VecDeque<u64>; MAX_PATHS],
+    unplaced: VecDeque<u64>,
+}
+
+impl BoundQueues {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.unplaced.is_empty() && self.paths.iter().all(VecDeque::is_empty)
+    }
+
+    /// The lowest TSN that was never sent.
+    pub(crate) fn lowest(&self) -> Option<u64> {
+        self.paths.iter().chain([&self.unplaced]).filter_map(|queue| queue.front().copied()).min()
+    }
+
+    /// The next chunk of a path.
+    pub(crate) fn next_of(&self, path: PathId) -> Option<u64> {
+        self.paths[path.index()].front().copied()
+    }
+
+    /// Takes the next chunk of a path out.
+    pub(crate) fn pop(&mut self, path: PathId) {
+        self.paths[path.index()].pop_front();
+    }
+
+    /// The first chunk without a path.
+    pub(crate) fn next_unplaced(&self) -> Option<u64> {
+        self.unplaced.front().copied()
+    }
+
+    /// Takes the first chunk without a path out.
+    pub(crate) fn pop_unplaced(&mut self) {
+        self.unplaced.pop_front();
+    }
+
+    /// Puts a chunk into a path's queue.
+    pub(crate) fn bind(&mut self, path: PathId, tsn: u64) {
+        insert(&mut self.paths[path.index()], tsn);
+    }
+
+    /// Takes the last chunk of a path back; it is without a path then.
+    pub(crate) fn unbind_last(&mut self, path: PathId) -> Option<u64> {
+        let tsn = self.paths[path.index()].pop_back()?;
+        insert(&mut self.unplaced, tsn);
+        Some(tsn)
+    }
+
+    /// All chunks of a path in TSN order, for recounts.
+    pub(crate) fn of(&self, path: PathId) -> impl Iterator<Item = u64> + '_ {
+        self.paths[path.index()].iter().copied()
+    }
+
+    /// All chunks without a path in TSN order, for recounts.
+    pub(crate) fn unplaced(&self) -> impl Iterator<Item = u64> + '_ {
+        self.unplaced.iter().copied()
+    }
+}
+
+/// Nearly always at the end: TSNs are given out in order.
+fn insert(queue: &mut VecDeque<u64>, tsn: u64) {
+    let at = if queue.back().is_none_or(|&last| last < tsn) {
+        queue.len()
+    } else {
+        queue.partition_point(|&other| other < tsn)
+    };
+    queue.insert(at, tsn);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_stay_in_tsn_order_whatever_goes_back_and_forth() {
+        let mut queues = BoundQueues::default();
+        let [a, b] = [0, 1].map(PathId::new);
+        for (path, tsn) in [(a, 10), (b, 11), (a, 12), (a, 13)] {
+            queues.bind(path, tsn);
+        }
+        assert_eq!(queues.lowest(), Some(10));
+        assert_eq!([queues.unbind_last(a), queues.unbind_last(a)], [Some(13), Some(12)]);
+        assert_eq!(queues.unplaced().collect::<Vec<_>>(), [12, 13]);
+        queues.pop_unplaced();
+        queues.bind(b, 12);
+        queues.bind(b, 9);
+        assert_eq!(queues.of(b).collect::<Vec<_>>(), [9, 11, 12]);
+        assert_eq!(
+            (queues.next_of(a), queues.next_unplaced(), queues.lowest()),
+            (Some(10), Some(13), Some(9))
+        );
+        queues.pop(a);
+        assert!(!queues.is_empty() && queues.next_of(a).is_none());
+    }
+}

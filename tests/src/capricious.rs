@@ -1,0 +1,187 @@
+//! A scheme that asks for everything a policy can ask for, at random, sensible or not. The endpoint must bear it: its books
+//! stay right and its data arrives.
+
+use anabranch_core::policy::{
+    AckForm, AckPolicy, AckTiming, Arrival, Context, Decision, Event, LossDetection, LossTasks, LostChunk,
+    Missing, MissingVerdict, Pick, Policies, Reason, Relief, RetransmitPath, Route, SackView, Scheduler,
+    Scheme, SendAsk, Slot, Stall, View, WaitFor,
+};
+use anabranch_core::profile::Profile;
+use anabranch_core::time::{Span, Time};
+use anabranch_core::{MAX_PATHS, PathId, PathSet};
+use anabranch_schemes::registry;
+
+/// Its name in test cases.
+pub const NAME: &str = "capricious";
+
+/// The scheme: `cmt-pf` with four of its slots gone mad.
+#[derive(Debug)]
+pub struct Capricious;
+
+const WHIM: Reason = Reason::rule("a whim");
+
+impl Scheme for Capricious {
+    fn policies(&self) -> Policies {
+        let sane = registry::parse("cmt-pf").expect("a preset").policies();
+        Policies {
+            scheduler: Box::new(WildScheduler { replans: false }),
+            loss: Box::new(WildLoss {
+                inner: sane.loss,
+                deadline: None,
+                tasks: LossTasks::default(),
+                mood: 0,
+            }),
+            retransmit: Box::new(WildRetransmit { inner: sane.retransmit }),
+            ack: Box::new(WildAck { inner: sane.ack }),
+            ..sane
+        }
+    }
+
+    fn is_multipath(&self) -> bool {
+        true
+    }
+
+    fn profile(&self, row: Profile) -> Profile {
+        row
+    }
+}
+
+fn any_path(context: &mut Context<'_>, view: &View<'_>) -> PathId {
+    // Now and then one that does not exist.
+    PathId::new((context.below(view.paths.len() as u64 + 1) as usize).min(MAX_PATHS - 1))
+}
+
+struct WildScheduler {
+    replans: bool,
+}
+
+impl Slot for WildScheduler {
+    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, context: &mut Context<'_>) {
+        self.replans = context.below(20) == 0;
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Scheduler for WildScheduler {
+    fn pick(&mut self, _: &SendAsk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Pick> {
+        let choice = match context.below(8) {
+            0..3 => Pick::Path(any_path(context, view)),
+            3..6 => Pick::Bind(any_path(context, view)),
+            6 => {
+                let set: PathSet = view.paths.iter().map(|p| p.id).filter(|_| context.coin()).collect();
+                Pick::Copies(set)
+            }
+            _ => Pick::Wait(WaitFor::Window),
+        };
+        Decision::new(choice, WHIM)
+    }
+
+    fn replan(&mut self, _: &View<'_>) -> bool {
+        self.replans
+    }
+}
+
+struct WildLoss {
+    inner: Box<dyn LossDetection>,
+    deadline: Option<Time>,
+    tasks: LossTasks,
+    mood: u64,
+}
+
+impl Slot for WildLoss {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
+        self.mood = context.below(8);
+        match event {
+            Event::Sent(sent) if context.below(10) == 0 => {
+                self.deadline = Some(view.now + Span::from_millis(1 + context.below(500)));
+                self.tasks =
+                    LossTasks { recheck: context.coin(), probe: context.coin().then_some(sent.path) };
+            }
+            Event::Deadline => self.deadline = self.deadline.filter(|&at| at > view.now),
+            _ => {}
+        }
+        self.inner.on_event(event, view, context);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+}
+
+impl LossDetection for WildLoss {
+    fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {
+        self.inner.missing(chunk, sack, view)
+    }
+
+    fn timed_out(&mut self, chunk: &Missing, view: &View<'_>) -> bool {
+        self.inner.timed_out(chunk, view)
+    }
+
+    fn due(&mut self, _: &View<'_>) -> LossTasks {
+        std::mem::take(&mut self.tasks)
+    }
+
+    fn overdue(&mut self, chunk: &Missing, _: &View<'_>) -> bool {
+        chunk.tsn % 8 == self.mood
+    }
+}
+
+struct WildRetransmit {
+    inner: Box<dyn RetransmitPath>,
+}
+
+impl Slot for WildRetransmit {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
+        self.inner.on_event(event, view, context);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.inner.deadline()
+    }
+}
+
+impl RetransmitPath for WildRetransmit {
+    fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route> {
+        self.inner.route(chunk, view, context)
+    }
+
+    fn relieve(&mut self, _: &Stall, view: &View<'_>, context: &mut Context<'_>) -> Option<Decision<Relief>> {
+        let choice = match context.below(12) {
+            0..2 => Relief::Copy(any_path(context, view)),
+            2..4 => Relief::Move(any_path(context, view)),
+            _ => return None,
+        };
+        Some(Decision::new(choice, WHIM))
+    }
+}
+
+struct WildAck {
+    inner: Box<dyn AckPolicy>,
+}
+
+impl Slot for WildAck {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
+        self.inner.on_event(event, view, context);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.inner.deadline()
+    }
+}
+
+impl AckPolicy for WildAck {
+    fn form(&self) -> AckForm {
+        AckForm::NrSack { keeps_all: false }
+    }
+
+    fn timing(&mut self, arrival: &Arrival, view: &View<'_>) -> Decision<AckTiming> {
+        self.inner.timing(arrival, view)
+    }
+
+    fn flags(&self, packets: u32, by_timer: bool, profile: &Profile) -> u8 {
+        self.inner.flags(packets, by_timer, profile)
+    }
+}
