@@ -2,7 +2,7 @@
 
 use anabranch_core::policy::Policies;
 
-use crate::congestion::Standard;
+use crate::congestion::WindowControl;
 use crate::registry::preset::shared::{SACK_DELAY, SACK_EVERY, TRIGGER, cuc, dac, gate, rtx, sfr};
 use crate::registry::preset::{Preset, sctp, unchanged};
 use crate::registry::{Card, Parameter, Values};
@@ -35,7 +35,7 @@ pub(crate) const PRESET: Preset = Preset {
 pub(crate) fn build(values: &Values) -> Policies {
     Policies {
         scheduler: Box::new(RotatingWindowFill::default()),
-        congestion: Box::new(Standard::new(gate(values), None)),
+        congestion: Box::new(WindowControl::new(gate(values))),
         ..sctp::build(values)
     }
 }

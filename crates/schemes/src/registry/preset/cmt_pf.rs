@@ -2,7 +2,7 @@
 
 use anabranch_core::policy::Policies;
 
-use crate::congestion::Standard;
+use crate::congestion::WindowControl;
 use crate::failover::PotentiallyFailed;
 use crate::registry::preset::shared::{SACK_DELAY, SACK_EVERY, TRIGGER, cuc, dac, gate, rtx, sfr};
 use crate::registry::preset::{Preset, cmt, unchanged};
@@ -50,7 +50,7 @@ pub(crate) const PRESET: Preset = Preset {
 pub(crate) fn build(values: &Values) -> Policies {
     let chunks = if values.choice("pf") == "pf1" { 1 } else { 2 };
     Policies {
-        congestion: Box::new(Standard::new(gate(values), Some(chunks))),
+        congestion: Box::new(WindowControl::new(gate(values)).after_probe(chunks)),
         failover: Box::new(PotentiallyFailed),
         ..cmt::build(values)
     }

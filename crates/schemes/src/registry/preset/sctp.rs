@@ -3,7 +3,7 @@
 use anabranch_core::policy::Policies;
 
 use crate::buffer::Unshared;
-use crate::congestion::{GrowthGate, Standard};
+use crate::congestion::{GrowthGate, WindowControl};
 use crate::estimator::MeasuredLossRate;
 use crate::failover::Plain;
 use crate::registry::preset::shared::{SACK_DELAY, SACK_EVERY, TRIGGER, acks, missing_reports, retransmit};
@@ -49,7 +49,7 @@ pub(crate) fn build(values: &Values) -> Policies {
     Policies {
         estimator: Box::new(MeasuredLossRate::default()),
         scheduler: Box::new(PrimaryOnly),
-        congestion: Box::new(Standard::new(GrowthGate::Cumulative, None)),
+        congestion: Box::new(WindowControl::new(GrowthGate::Cumulative)),
         loss: Box::new(missing_reports(values)),
         retransmit: retransmit(values),
         ack: Box::new(acks(values)),

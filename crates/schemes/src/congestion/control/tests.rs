@@ -11,12 +11,12 @@ use GrowthGate::{Cumulative, PseudoCumulative};
 /// A congestion control and the facts that it sees.
 struct Rig {
     world: World,
-    control: Standard,
+    control: WindowControl,
 }
 
 impl Rig {
     fn new(profile: Profile, gate: GrowthGate) -> Self {
-        Rig { world: World::new(profile, 2), control: Standard::new(gate, None) }
+        Rig { world: World::new(profile, 2), control: WindowControl::new(gate) }
     }
 
     fn set(&mut self, cwnd: u64, ssthresh: u64, partial: u64) {
@@ -503,7 +503,8 @@ fn ns2_sets_an_idle_window_above_two_chunks_to_half_but_at_least_four() {
 fn the_path_that_answers_its_probe_has_one_chunk_in_pf1_two_in_pf2_and_else_its_old_window() {
     for (after_probe, cwnd) in [(Some(1), 1468), (Some(2), 2936), (None, 7000)] {
         let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
-        rig.control = Standard::new(PseudoCumulative, after_probe);
+        rig.control =
+            WindowControl { window_after_probe: after_probe, ..WindowControl::new(PseudoCumulative) };
         rig.set(7000, 3500, 0);
         rig.active_again(PathState::PotentiallyFailed, StateCause::Proof(ProofOfLife::Heartbeat));
         assert_eq!(rig.window(), (cwnd, 3500, 0));
@@ -513,7 +514,7 @@ fn the_path_that_answers_its_probe_has_one_chunk_in_pf1_two_in_pf2_and_else_its_
 #[test]
 fn an_ack_that_revives_a_path_leaves_its_window() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
-    rig.control = Standard::new(PseudoCumulative, Some(2));
+    rig.control = WindowControl::new(PseudoCumulative).after_probe(2);
     rig.set(1468, 3500, 0);
     for proof in [ProofOfLife::Unambiguous, ProofOfLife::Ambiguous] {
         for from in [PathState::PotentiallyFailed, PathState::Inactive] {
@@ -526,7 +527,7 @@ fn an_ack_that_revives_a_path_leaves_its_window() {
 #[test]
 fn a_heartbeat_ack_of_a_path_that_was_not_potentially_failed_leaves_its_window() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
-    rig.control = Standard::new(PseudoCumulative, Some(2));
+    rig.control = WindowControl::new(PseudoCumulative).after_probe(2);
     rig.set(4380, 65_536, 0);
     for from in [PathState::Unconfirmed, PathState::Inactive] {
         rig.active_again(from, StateCause::Proof(ProofOfLife::Heartbeat));
@@ -538,7 +539,8 @@ fn a_heartbeat_ack_of_a_path_that_was_not_potentially_failed_leaves_its_window()
 fn a_promoted_path_has_one_chunk() {
     for after_probe in [None, Some(2)] {
         let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
-        rig.control = Standard::new(PseudoCumulative, after_probe);
+        rig.control =
+            WindowControl { window_after_probe: after_probe, ..WindowControl::new(PseudoCumulative) };
         rig.set(7000, 3500, 0);
         rig.active_again(PathState::PotentiallyFailed, StateCause::Promoted(Reason::rule("fewest errors")));
         assert_eq!(rig.window(), (1468, 3500, 0));
@@ -551,7 +553,7 @@ fn a_path_that_leaves_service_keeps_its_window() {
     let causes =
         [StateCause::Errors(rule), StateCause::Proof(ProofOfLife::Heartbeat), StateCause::Promoted(rule)];
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
-    rig.control = Standard::new(PseudoCumulative, Some(2));
+    rig.control = WindowControl::new(PseudoCumulative).after_probe(2);
     rig.set(7000, 3500, 900);
     for cause in causes {
         for (from, to) in [

@@ -1,4 +1,5 @@
-//! The standard's congestion control on every path (RFC 9260 section 7.2), with CMT's choice of what lets a window grow.
+//! The standard's congestion control on every path (RFC 9260 section 7.2), with CMT's choice of what lets a window grow. By how
+//! much it grows and what a loss leaves of it are rules that can be replaced.
 
 use anabranch_core::policy::{
     CongestionControl, Context, Event, LossCause, PathAck, ProofOfLife, Reason, SackDone, Slot, StateCause,
@@ -9,6 +10,10 @@ use anabranch_core::time::Time;
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId, PathState};
 
+use crate::congestion::cut::Halving;
+use crate::congestion::growth::StandardGrowth;
+use crate::congestion::{Acknowledged, Adjustable, Change, Cut, Growth, Suffered};
+
 /// Which acknowledgements let a path's window grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrowthGate {
@@ -18,29 +23,65 @@ pub enum GrowthGate {
     PseudoCumulative,
 }
 
-/// Slow start, congestion avoidance and multiplicative decrease, each path for itself.
+/// What a path's first window is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstWindow {
+    /// The profile's on every path.
+    Whole,
+    /// The four chunks of RFC 9260 section 7.2.1 are shared between the paths: min(4 M / n, max(2 M, target)), rounded up, and
+    /// at least M. So Dreibholz's implementation in INET.
+    Shared,
+}
+
+/// Slow start, congestion avoidance and reduction, each path with a window of its own.
 #[derive(Debug)]
-pub struct Standard {
+pub struct WindowControl {
     gate: GrowthGate,
+    first_window: FirstWindow,
     /// The window of a path that comes back from potentially failed, in largest chunks; `None` leaves it as it is.
     window_after_probe: Option<u64>,
+    growth: Box<dyn Growth>,
+    cut: Box<dyn Cut>,
     windows: [Window; MAX_PATHS],
     reasons: [Reason; MAX_PATHS],
     /// Since its latest transmission the path's window has decayed already.
     decayed: [bool; MAX_PATHS],
 }
 
-impl Standard {
-    /// A control with a growth gate and the window, in largest chunks, that a path has when a HEARTBEAT-ACK ends its potential
-    /// failure (CMT-PF1: 1, CMT-PF2: 2).
-    pub fn new(gate: GrowthGate, window_after_probe: Option<u64>) -> Self {
-        Standard {
+impl WindowControl {
+    /// The standard's growth and halving, behind a growth gate.
+    pub fn new(gate: GrowthGate) -> Self {
+        WindowControl {
             gate,
-            window_after_probe,
+            first_window: FirstWindow::Whole,
+            window_after_probe: None,
+            growth: Box::new(StandardGrowth),
+            cut: Box::new(Halving),
             windows: [Window::default(); MAX_PATHS],
             reasons: [Reason::rule("initial window"); MAX_PATHS],
             decayed: [false; MAX_PATHS],
         }
+    }
+
+    /// The same with another rule of growth.
+    pub fn growing(self, growth: impl Growth + 'static) -> Self {
+        WindowControl { growth: Box::new(growth), ..self }
+    }
+
+    /// The same with another rule of reduction.
+    pub fn cutting(self, cut: impl Cut + 'static) -> Self {
+        WindowControl { cut: Box::new(cut), ..self }
+    }
+
+    /// The same with other first windows.
+    pub fn beginning(self, first_window: FirstWindow) -> Self {
+        WindowControl { first_window, ..self }
+    }
+
+    /// The same with the window, in largest chunks, that a path has when a HEARTBEAT-ACK ends its potential failure (CMT-PF1: 1,
+    /// CMT-PF2: 2).
+    pub fn after_probe(self, chunks: u64) -> Self {
+        WindowControl { window_after_probe: Some(chunks), ..self }
     }
 
     fn begin(&mut self, path: PathId, view: &View<'_>) {
@@ -48,7 +89,7 @@ impl Standard {
             InitialSsthresh::Fixed(bytes) => bytes,
             InitialSsthresh::PeerWindow => peer_window(view),
         };
-        let cwnd = view.profile.initial_window.for_chunk(view.path(path).largest_chunk);
+        let cwnd = self.first_window.of(path, view);
         self.windows[path.index()] = Window { cwnd, ssthresh, partial_bytes_acked: ChunkBytes::ZERO };
         self.reasons[path.index()] = Reason::rule("initial window");
         self.decayed[path.index()] = false;
@@ -97,47 +138,19 @@ impl Standard {
     }
 
     fn grow(&mut self, path: PathId, ack: &PathAck, view: &View<'_>) {
-        let window = &mut self.windows[path.index()];
         // Only a window that was in full use grows: RFC 9260 sections 7.2.1 and 7.2.2.
-        if ack.in_flight_before < window.cwnd {
+        if ack.in_flight_before < self.windows[path.index()].cwnd {
             return;
         }
-        let largest = view.path(path).largest_chunk;
-        if window.cwnd <= window.ssthresh {
-            let by = ack.newly_acked().min(largest);
-            window.cwnd += by;
-            self.reasons[path.index()] = Reason::figure("slow start", "acked_bytes", by.get() as f64);
-        } else if window.partial_bytes_acked >= window.cwnd {
-            window.partial_bytes_acked -= window.cwnd;
-            window.cwnd += largest;
-            self.reasons[path.index()] = Reason::figure(
-                "a window's worth was acknowledged",
-                "largest_chunk_bytes",
-                largest.get() as f64,
-            );
+        let acknowledged = Acknowledged { path, bytes: ack.newly_acked(), windows: &self.windows, view };
+        if let Some(change) = self.growth.grow(&acknowledged) {
+            self.adjust(path, change, view);
         }
     }
 
-    fn cut(&mut self, path: PathId, cause: LossCause, view: &View<'_>) {
-        let largest = view.path(path).largest_chunk;
-        let window = &mut self.windows[path.index()];
-        let half = window.cwnd.over(2);
-        match cause {
-            LossCause::FastRetransmit | LossCause::Rescheduled => {
-                window.ssthresh = half.max(largest.times(view.profile.fast_retransmit_floor));
-                window.cwnd = window.ssthresh;
-                self.reasons[path.index()] =
-                    Reason::figure("halved by fast retransmit", "half_bytes", half.get() as f64);
-            }
-            LossCause::Timeout => {
-                if window.cwnd > largest || view.profile.timeout_cuts_at_one_chunk {
-                    window.ssthresh = half.max(largest.times(view.profile.timeout_floor));
-                }
-                window.cwnd = largest;
-                self.reasons[path.index()] = Reason::figure("T3 expired", "half_bytes", half.get() as f64);
-            }
-        }
-        self.windows[path.index()].partial_bytes_acked = ChunkBytes::ZERO;
+    fn answer_loss(&mut self, path: PathId, cause: LossCause, view: &View<'_>) {
+        let change = self.cut.cut(&Suffered { path, cause, windows: &self.windows, view });
+        self.adjust(path, change, view);
     }
 
     fn decay(&mut self, path: PathId, view: &View<'_>) {
@@ -177,17 +190,41 @@ impl Standard {
     }
 }
 
+impl FirstWindow {
+    fn of(self, path: PathId, view: &View<'_>) -> ChunkBytes {
+        let (largest, whole) = (view.path(path).largest_chunk, view.profile.initial_window);
+        match self {
+            FirstWindow::Whole => whole.for_chunk(largest),
+            FirstWindow::Shared => {
+                let paths = view.paths.iter().filter(|p| p.state != PathState::Inactive).count().max(1);
+                let share = ChunkBytes::new(largest.times(4).get().div_ceil(paths as u64));
+                share.min(largest.times(2).max(whole.target)).max(largest)
+            }
+        }
+    }
+}
+
 fn peer_window(view: &View<'_>) -> ChunkBytes {
     ChunkBytes::new(view.association.peer_window_initial.get())
 }
 
-impl Slot for Standard {
+impl Adjustable for WindowControl {
+    fn adjust(&mut self, path: PathId, change: Change, view: &View<'_>) {
+        let cwnd = change.window.cwnd.max(view.path(path).largest_chunk);
+        self.windows[path.index()] = Window { cwnd, ..change.window };
+        self.reasons[path.index()] = change.reason;
+    }
+}
+
+impl Slot for WindowControl {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
+        self.growth.on_event(event, view);
+        self.cut.on_event(event, view);
         match *event {
             Event::PathAdded(path) => self.begin(path, view),
             Event::Established => view.paths.iter().for_each(|p| self.begin(p.id, view)),
             Event::SackDone(done) => self.sack(done, view),
-            Event::LossEvent { path, cause } => self.cut(path, cause, view),
+            Event::LossEvent { path, cause } => self.answer_loss(path, cause, view),
             Event::PathState { path, from, to: PathState::Active, cause } => {
                 self.restored(path, from, cause, view);
             }
@@ -202,7 +239,7 @@ impl Slot for Standard {
     }
 }
 
-impl CongestionControl for Standard {
+impl CongestionControl for WindowControl {
     fn window(&self, path: PathId) -> Window {
         self.windows[path.index()]
     }

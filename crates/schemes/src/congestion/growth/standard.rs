@@ -1,0 +1,68 @@
+//! Slow start and congestion avoidance as the standard has them (RFC 9260 sections 7.2.1 and 7.2.2).
+
+use anabranch_core::policy::{Event, Reason, View, Window};
+use anabranch_core::units::ChunkBytes;
+
+use crate::congestion::{Acknowledged, Change, Growth};
+
+/// Up to one chunk per SACK in slow start, one chunk per window acknowledged after it.
+#[derive(Debug)]
+pub struct StandardGrowth;
+
+impl Growth for StandardGrowth {
+    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
+
+    fn grow(&mut self, acknowledged: &Acknowledged<'_>) -> Option<Change> {
+        let largest = acknowledged.facts().largest_chunk;
+        slow_start(acknowledged.window(), acknowledged.bytes, largest)
+            .or_else(|| avoidance(acknowledged.window(), largest))
+    }
+}
+
+/// RFC 9260 section 7.2.1: what was acknowledged, but at most one chunk; `None` above ssthresh.
+pub(crate) fn slow_start(window: Window, acked: ChunkBytes, largest: ChunkBytes) -> Option<Change> {
+    (window.cwnd <= window.ssthresh).then(|| {
+        let by = acked.min(largest);
+        let reason = Reason::figure("slow start", "acked_bytes", by.get() as f64);
+        Change { window: Window { cwnd: window.cwnd + by, ..window }, reason }
+    })
+}
+
+/// RFC 9260 section 7.2.2: one chunk once a window's worth has been acknowledged.
+fn avoidance(window: Window, largest: ChunkBytes) -> Option<Change> {
+    let spent = spend_window(window)?;
+    let reason =
+        Reason::figure("a window's worth was acknowledged", "largest_chunk_bytes", largest.get() as f64);
+    Some(Change { window: Window { cwnd: window.cwnd + largest, ..spent }, reason })
+}
+
+/// The window with a window's worth taken off the bytes that count toward its next step; `None` if they do not suffice.
+pub(crate) fn spend_window(window: Window) -> Option<Window> {
+    let partial_bytes_acked = window.partial_bytes_acked - window.cwnd;
+    (window.partial_bytes_acked >= window.cwnd).then_some(Window { partial_bytes_acked, ..window })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{M, bytes};
+
+    fn window(cwnd: u64, ssthresh: u64, partial: u64) -> Window {
+        Window { cwnd: bytes(cwnd), ssthresh: bytes(ssthresh), partial_bytes_acked: bytes(partial) }
+    }
+
+    #[test]
+    fn slow_start_ends_above_the_threshold() {
+        let cwnd = |ssthresh| {
+            slow_start(window(5000, ssthresh, 0), bytes(2000), bytes(M)).map(|change| change.window.cwnd)
+        };
+        assert_eq!([cwnd(4999), cwnd(5000), cwnd(5001)], [None, Some(bytes(6468)), Some(bytes(6468))]);
+    }
+
+    #[test]
+    fn a_window_is_spent_once_it_is_there() {
+        assert_eq!(spend_window(window(5000, 4000, 4999)), None);
+        assert_eq!(spend_window(window(5000, 4000, 5000)), Some(window(5000, 4000, 0)));
+        assert_eq!(spend_window(window(5000, 4000, 12_000)), Some(window(5000, 4000, 7000)));
+    }
+}
