@@ -12,7 +12,7 @@ use anabranch_core::{MAX_PATHS, PathId, PathState};
 
 use crate::congestion::cut::Halving;
 use crate::congestion::growth::StandardGrowth;
-use crate::congestion::{Acknowledged, Adjustable, Change, Cut, Growth, Suffered};
+use crate::congestion::{Acknowledged, Cut, Growth, Suffered};
 
 /// Which acknowledgements let a path's window grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,13 +144,13 @@ impl WindowControl {
         }
         let acknowledged = Acknowledged { path, bytes: ack.newly_acked(), windows: &self.windows, view };
         if let Some(change) = self.growth.grow(&acknowledged) {
-            self.adjust(path, change, view);
+            self.set_window(path, change.window, change.reason, view);
         }
     }
 
     fn answer_loss(&mut self, path: PathId, cause: LossCause, view: &View<'_>) {
         let change = self.cut.cut(&Suffered { path, cause, windows: &self.windows, view });
-        self.adjust(path, change, view);
+        self.set_window(path, change.window, change.reason, view);
     }
 
     fn decay(&mut self, path: PathId, view: &View<'_>) {
@@ -208,14 +208,6 @@ fn peer_window(view: &View<'_>) -> ChunkBytes {
     ChunkBytes::new(view.association.peer_window_initial.get())
 }
 
-impl Adjustable for WindowControl {
-    fn adjust(&mut self, path: PathId, change: Change, view: &View<'_>) {
-        let cwnd = change.window.cwnd.max(view.path(path).largest_chunk);
-        self.windows[path.index()] = Window { cwnd, ..change.window };
-        self.reasons[path.index()] = change.reason;
-    }
-}
-
 impl Slot for WindowControl {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
         self.growth.on_event(event, view);
@@ -246,6 +238,12 @@ impl CongestionControl for WindowControl {
 
     fn last_reason(&self, path: PathId) -> Reason {
         self.reasons[path.index()]
+    }
+
+    fn set_window(&mut self, path: PathId, window: Window, reason: Reason, view: &View<'_>) {
+        let cwnd = window.cwnd.max(view.path(path).largest_chunk);
+        self.windows[path.index()] = Window { cwnd, ..window };
+        self.reasons[path.index()] = reason;
     }
 }
 

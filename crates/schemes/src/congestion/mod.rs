@@ -1,9 +1,16 @@
-//! Windows: the bookkeeping that every scheme shares ([`WindowControl`]), and in it a rule of growth and a rule of reduction.
+//! Windows: the bookkeeping that every scheme shares ([`WindowControl`]), in it a rule of growth and a rule of reduction, and
+//! controls that are wrapped around another one.
 
+mod capped;
 mod control;
 pub mod cut;
 pub mod growth;
+mod penalised;
 mod rule;
+#[cfg(test)]
+mod testing;
 
+pub use capped::Capped;
 pub use control::{FirstWindow, GrowthGate, WindowControl};
-pub use rule::{Acknowledged, Adjustable, Change, Cut, Growth, Suffered};
+pub use penalised::Penalised;
+pub use rule::{Acknowledged, Change, Cut, Growth, Suffered};

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use anabranch_core::policy::{CongestionControl, Event, LossCause, PathFacts, Reason, View, Window};
+use anabranch_core::policy::{Event, LossCause, PathFacts, Reason, View, Window};
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 
@@ -80,10 +80,4 @@ pub trait Cut: Debug + Send {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>);
     /// The path's window after the loss, which may be what it was before. The control holds it at one largest chunk at least.
     fn cut(&mut self, suffered: &Suffered<'_>) -> Change;
-}
-
-/// A congestion control whose windows a wrapper around it may change.
-pub trait Adjustable: CongestionControl {
-    /// Puts a path's window into another state.
-    fn adjust(&mut self, path: PathId, change: Change, view: &View<'_>);
 }

@@ -1,5 +1,5 @@
-//! RTX-CWND, RTX-SSTHRESH and RTX-LOSSRATE (Iyengar 2006): the active path that is best by one figure; ties by coin, as ns-2
-//! flips it along the list.
+//! RTX-CWND, RTX-SSTHRESH and RTX-LOSSRATE (Iyengar 2006), and DB-CMT's RTX-CL: the active path that is best by one figure, or
+//! among equals by a second one; ties by coin, as ns-2 flips it along the list.
 
 use anabranch_core::policy::{
     Context, Decision, Event, LostChunk, PathFacts, Reason, Refusal, Refused, Relief, RetransmitPath, Route,
@@ -9,7 +9,7 @@ use anabranch_core::time::Time;
 
 use crate::retransmit::{if_room, nowhere};
 
-/// The figure that decides.
+/// The figure, or figures, that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
     /// Largest congestion window.
@@ -18,28 +18,38 @@ pub enum Preference {
     Ssthresh,
     /// Lowest measured loss rate; a path that lost nothing yet counts as lossless.
     LossRate,
+    /// Largest congestion window, and among equals the lowest measured loss rate: RTX-CL (DB-CMT, Algorithm 2).
+    CwndThenLossRate,
 }
 
 impl Preference {
-    /// Larger is better.
-    fn score(self, path: &PathFacts) -> f64 {
+    /// Larger is better, the second part among those that are equal in the first.
+    fn score(self, path: &PathFacts) -> (f64, f64) {
+        let cwnd = path.cwnd.get() as f64;
+        let lossless = -path.estimates.loss_rate.unwrap_or(0.0);
         match self {
-            Preference::Cwnd => path.cwnd.get() as f64,
-            Preference::Ssthresh => path.ssthresh.get() as f64,
-            Preference::LossRate => -path.estimates.loss_rate.unwrap_or(0.0),
+            Preference::Cwnd => (cwnd, 0.0),
+            Preference::Ssthresh => (path.ssthresh.get() as f64, 0.0),
+            Preference::LossRate => (lossless, 0.0),
+            Preference::CwndThenLossRate => (cwnd, lossless),
         }
     }
 
-    fn reason(self, score: f64) -> Reason {
+    fn reason(self, (score, second): (f64, f64), second_decided: bool) -> Reason {
         match self {
-            Preference::Cwnd => Reason::figure("largest window", "cwnd_bytes", score),
+            Preference::CwndThenLossRate if second_decided => {
+                Reason::figure("lowest loss rate of the largest windows", "loss_rate", -second)
+            }
+            Preference::Cwnd | Preference::CwndThenLossRate => {
+                Reason::figure("largest window", "cwnd_bytes", score)
+            }
             Preference::Ssthresh => Reason::figure("largest threshold", "ssthresh_bytes", score),
             Preference::LossRate => Reason::figure("lowest loss rate", "loss_rate", -score),
         }
     }
 }
 
-/// The best path by one figure.
+/// The best path by one figure, or by one and then another.
 #[derive(Debug)]
 pub struct Best {
     /// The figure.
@@ -58,6 +68,8 @@ impl RetransmitPath for Best {
     fn route(&mut self, _: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route> {
         let mut best: Option<&PathFacts> = None;
         let mut refused = Refused::new();
+        // Whether the best so far won over an equal by the second figure.
+        let mut second_decided = false;
         for path in view.paths {
             if !path.is_active() {
                 refused.push((path.id, Refusal::State));
@@ -69,13 +81,15 @@ impl RetransmitPath for Best {
             };
             let (new, old) = (self.by.score(path), self.by.score(other));
             let takes = new > old || (new == old && context.coin());
+            second_decided =
+                if new.0 == old.0 { second_decided || new.1 != old.1 } else { second_decided && !takes };
             refused.push((if takes { other.id } else { path.id }, Refusal::Preference));
             if takes {
                 best = Some(path);
             }
         }
         match best {
-            Some(path) => if_room(path, self.by.reason(self.by.score(path)), refused),
+            Some(path) => if_room(path, self.by.reason(self.by.score(path), second_decided), refused),
             None => nowhere(),
         }
     }
@@ -93,7 +107,8 @@ mod tests {
     use anabranch_core::policy::LossCause;
     use anabranch_core::profile::Profile;
 
-    const ALL: [Preference; 3] = [Preference::Cwnd, Preference::Ssthresh, Preference::LossRate];
+    const ALL: [Preference; 4] =
+        [Preference::Cwnd, Preference::Ssthresh, Preference::LossRate, Preference::CwndThenLossRate];
 
     fn route(world: &mut World, by: Preference) -> Decision<Route> {
         world.route(&mut Best { by }, lost_on(0, LossCause::FastRetransmit))
@@ -118,6 +133,7 @@ mod tests {
             (0, Reason::figure("largest window", "cwnd_bytes", 9000.0)),
             (1, Reason::figure("largest threshold", "ssthresh_bytes", 7000.0)),
             (2, Reason::figure("lowest loss rate", "loss_rate", 0.01)),
+            (0, Reason::figure("largest window", "cwnd_bytes", 9000.0)),
         ];
         for (by, (index, reason)) in ALL.into_iter().zip(expected) {
             let decision = route(&mut world, by);
@@ -147,6 +163,35 @@ mod tests {
         let decision = route(&mut world, Preference::LossRate);
         assert_eq!(decision.choice, Route::Path(path(1)));
         assert_eq!(decision.reason.value, 0.0);
+    }
+
+    #[test]
+    fn rtx_cl_asks_for_the_loss_rate_only_among_the_largest_windows() {
+        let mut world = each_best_in_one();
+        world.paths[1].cwnd = bytes(9000);
+        let decision = route(&mut world, Preference::CwndThenLossRate);
+        assert_eq!(
+            decision.choice,
+            Route::Path(path(1)),
+            "0.02 is less than 0.03; the third has a smaller window"
+        );
+        let reason = Reason::figure("lowest loss rate of the largest windows", "loss_rate", 0.02);
+        assert_eq!(decision.reason, reason);
+        world.paths[2].cwnd = bytes(9001);
+        let decision = route(&mut world, Preference::CwndThenLossRate);
+        assert_eq!(decision.choice, Route::Path(path(2)));
+        assert_eq!(decision.reason, Reason::figure("largest window", "cwnd_bytes", 9001.0));
+    }
+
+    #[test]
+    fn rtx_cl_throws_a_coin_between_paths_that_are_equal_in_both() {
+        let mut world = each_best_in_one();
+        world.paths[1].cwnd = bytes(9000);
+        world.paths[1].estimates.loss_rate = Some(0.03);
+        let counts = world.tally(|world| routed(&route(world, Preference::CwndThenLossRate)));
+        assert!(counts[..2].iter().all(|count| (75..=125).contains(count)), "{counts:?} of 200");
+        assert_eq!(counts[2], 0);
+        assert_eq!(route(&mut world, Preference::CwndThenLossRate).reason.rule, "largest window");
     }
 
     #[test]
@@ -213,9 +258,12 @@ mod tests {
     #[test]
     fn paths_that_are_not_active_are_passed_over_however_good() {
         for state in [PathState::Unconfirmed, PathState::PotentiallyFailed, PathState::Inactive] {
-            for (by, best, second) in
-                [(Preference::Cwnd, 0, 1), (Preference::Ssthresh, 1, 2), (Preference::LossRate, 2, 1)]
-            {
+            for (by, best, second) in [
+                (Preference::Cwnd, 0, 1),
+                (Preference::Ssthresh, 1, 2),
+                (Preference::LossRate, 2, 1),
+                (Preference::CwndThenLossRate, 0, 1),
+            ] {
                 let mut world = each_best_in_one();
                 world.paths[best].state = state;
                 let decision = route(&mut world, by);

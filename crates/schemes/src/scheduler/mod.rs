@@ -1,8 +1,12 @@
 //! Where new data goes.
 
+mod ascending_backlog;
+mod index_order;
 mod primary;
 mod window_fill;
 
+pub use ascending_backlog::AscendingBacklog;
+pub use index_order::IndexOrder;
 pub use primary::PrimaryOnly;
 pub use window_fill::RotatingWindowFill;
 
