@@ -3,7 +3,7 @@
 
 use anabranch_core::policy::{
     AckTiming, AckedTransmission, Arrival, Context, Event, LossCause, LostChunk, Missing, PathAck, PathSack,
-    Pick, Policies, ProofOfLife, Randomness, Reason, Route, SackDone, SackView, Scheme, SendKind,
+    Pick, Policies, ProofOfLife, Randomness, Reason, Route, RttFacts, SackDone, SackView, Scheme, SendKind,
     SentTransmission, Slot, StateCause, TurnCause, View,
 };
 use anabranch_core::profile::Profile;
@@ -142,6 +142,14 @@ impl Session {
             facts.burst_left = burst as u32;
             facts.sent = bytes(sent);
             facts.lost = bytes(lost);
+            // Before a sample, at once, and from one millisecond up.
+            let [none, min, more, latest] = [5, 300, 300, 300].map(|n| self.below(n));
+            self.world.paths[index].rtt = RttFacts {
+                latest: (none > 0).then_some(Span::from_millis(min + latest)),
+                min: (none > 0).then_some(Span::from_millis(min)),
+                smoothed: (none > 0).then_some(Span::from_millis(min + more)),
+                variance: (none > 0).then_some(Span::from_millis(more)),
+            };
         }
         let last = self.any_path();
         self.world.association.last_new_data_path = Some(last);
@@ -158,7 +166,7 @@ impl Session {
         ];
         SentTransmission {
             path: self.any_path(),
-            previous_path: None,
+            previous_path: (self.below(2) == 0).then(|| self.any_path()),
             tsn: self.below(1000),
             bytes: bytes(M),
             kind: self.one_of(&kinds),
@@ -352,7 +360,7 @@ impl Session {
 fn run(text: &str, rounds: u32) {
     let scheme = parse(text).expect(text);
     for name in Profile::NAMES {
-        let profile = Profile::named(name, scheme.is_multipath()).expect("a profile");
+        let profile = scheme.profile(Profile::named(name, scheme.is_multipath()).expect("a profile"));
         let mut session = Session::new(&scheme, profile, 1);
         (0..rounds).for_each(|_| session.round());
     }

@@ -1,6 +1,7 @@
 //! Windows with worked numbers. M, the largest chunk, is 1468 B.
 
 use super::*;
+use crate::congestion::Change;
 use crate::testing::{M, World, bytes, path};
 use anabranch_core::policy::{SendKind, SentTransmission};
 use anabranch_core::profile::Profile;
@@ -108,6 +109,75 @@ fn the_first_window_is_four_small_chunks_or_two_large_ones() {
         rig.world.paths[0].largest_chunk = bytes(largest);
         rig.tell(&Event::PathAdded(path(0)));
         assert_eq!(rig.window().0, cwnd, "largest chunk {largest}");
+    }
+}
+
+#[test]
+fn a_shared_first_window_is_a_part_of_four_chunks_but_at_least_one() {
+    // 5872 B and the profile's 4380 B; 5872/2, 5872/3 rounded up; 5872/5 = 1174.4 is below one chunk.
+    for (paths, cwnd) in [(1, 4380), (2, 2936), (3, 1958), (4, 1468), (5, 1468)] {
+        let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
+        rig.world = World::new(Profile::ns2_multipath(), paths);
+        rig.control = WindowControl::new(Cumulative).beginning(FirstWindow::Shared);
+        rig.tell(&Event::Established);
+        assert_eq!(rig.window().0, cwnd, "{paths} paths");
+    }
+}
+
+#[test]
+fn inactive_paths_share_no_first_window() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
+    rig.control = WindowControl::new(Cumulative).beginning(FirstWindow::Shared);
+    rig.world.paths[1].state = PathState::Inactive;
+    rig.tell(&Event::Established);
+    assert_eq!(rig.window().0, 4380);
+    rig.world.paths[0].state = PathState::Inactive;
+    rig.tell(&Event::Established);
+    assert_eq!(rig.window().0, 4380, "with no path left there is nobody to share with");
+}
+
+#[test]
+fn a_window_that_is_set_holds_with_its_reason_and_at_least_one_chunk() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
+    let window = Window { cwnd: bytes(700), ssthresh: bytes(9000), partial_bytes_acked: bytes(5) };
+    rig.control.set_window(path(0), window, Reason::rule("test"), &rig.world.view());
+    assert_eq!((rig.window(), rig.control.last_reason(path(0))), ((1468, 9000, 5), Reason::rule("test")));
+}
+
+/// Rules that note what they are told.
+#[derive(Debug, Default)]
+struct Noting(Vec<&'static str>);
+
+impl Cut for Noting {
+    fn on_event(&mut self, event: &Event<'_>, _: &View<'_>) {
+        self.0.push(if matches!(event, Event::LossEvent { .. }) { "loss" } else { "other" });
+    }
+
+    fn cut(&mut self, suffered: &Suffered<'_>) -> Change {
+        assert_eq!(self.0, ["other", "loss"], "it hears the event before it is asked");
+        Change { window: Window { cwnd: bytes(1), ..suffered.window() }, reason: Reason::rule("noted") }
+    }
+}
+
+#[test]
+fn a_rule_hears_an_event_first_and_its_window_has_at_least_one_chunk() {
+    let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
+    rig.control = WindowControl::new(Cumulative).cutting(Noting::default());
+    rig.tell(&Event::Established);
+    rig.cut(LossCause::FastRetransmit);
+    assert_eq!((rig.window(), rig.control.last_reason(path(0)).rule), ((1468, 65_536, 0), "noted"));
+}
+
+#[test]
+fn a_chunk_taken_off_a_path_cuts_its_window_like_a_fast_retransmit() {
+    for profile in every_profile() {
+        let after = |cause| {
+            let mut rig = Rig::new(profile.clone(), Cumulative);
+            rig.set(20_001, 65_536, 700);
+            rig.cut(cause);
+            rig.window()
+        };
+        assert_eq!(after(LossCause::Rescheduled), after(LossCause::FastRetransmit));
     }
 }
 

@@ -3,13 +3,15 @@
 use anabranch_core::policy::Policies;
 
 use crate::congestion::WindowControl;
-use crate::registry::preset::shared::{SACK_DELAY, SACK_EVERY, TRIGGER, cuc, dac, gate, rtx, sfr};
-use crate::registry::preset::{Preset, sctp, unchanged};
+use crate::registry::preset::shared::{
+    SACK_DELAY, SACK_EVERY, TRIGGER, cuc, dac, floor, floored, gate, rtx, sfr,
+};
+use crate::registry::preset::{Preset, sctp};
 use crate::registry::{Card, Parameter, Values};
 use crate::scheduler::RotatingWindowFill;
 
 const PARAMETERS: &[Parameter] =
-    &[rtx("rtx-cwnd"), TRIGGER, sfr(true), cuc(true), dac(true), SACK_EVERY, SACK_DELAY];
+    &[rtx("rtx-cwnd"), TRIGGER, sfr(true), cuc(true), dac(true), SACK_EVERY, SACK_DELAY, floor("profile")];
 
 const CARD: Card = Card {
     summary: &[
@@ -28,7 +30,7 @@ pub(crate) const PRESET: Preset = Preset {
     multipath: true,
     parameters: PARAMETERS,
     card: CARD,
-    profile: unchanged,
+    profile: floored,
     build,
 };
 

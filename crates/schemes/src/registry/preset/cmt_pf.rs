@@ -4,8 +4,10 @@ use anabranch_core::policy::Policies;
 
 use crate::congestion::WindowControl;
 use crate::failover::PotentiallyFailed;
-use crate::registry::preset::shared::{SACK_DELAY, SACK_EVERY, TRIGGER, cuc, dac, gate, rtx, sfr};
-use crate::registry::preset::{Preset, cmt, unchanged};
+use crate::registry::preset::shared::{
+    SACK_DELAY, SACK_EVERY, TRIGGER, cuc, dac, floor, floored, gate, rtx, sfr,
+};
+use crate::registry::preset::{Preset, cmt};
 use crate::registry::{Card, Kind, Parameter, Value, Values};
 
 const PARAMETERS: &[Parameter] = &[
@@ -24,6 +26,7 @@ const PARAMETERS: &[Parameter] = &[
     dac(true),
     SACK_EVERY,
     SACK_DELAY,
+    floor("profile"),
 ];
 
 const CARD: Card = Card {
@@ -43,7 +46,7 @@ pub(crate) const PRESET: Preset = Preset {
     multipath: true,
     parameters: PARAMETERS,
     card: CARD,
-    profile: unchanged,
+    profile: floored,
     build,
 };
 

@@ -1,7 +1,16 @@
 //! The presets: what each scheme is made of, one file each.
 
+mod a_cmt;
 mod cmt;
+mod cmt_dfr;
 mod cmt_pf;
+mod cmt_rpv1;
+mod cmt_rpv2;
+mod db_cmt;
+mod mptcp_balia;
+mod mptcp_lia;
+mod mptcp_ns2;
+mod mptcp_olia;
 mod naive_cmt;
 mod sctp;
 pub(crate) mod shared;
@@ -31,13 +40,24 @@ pub struct Preset {
     pub(crate) build: fn(&Values) -> Policies,
 }
 
-/// For a scheme that sets no rule of its own.
-pub(crate) fn unchanged(_: &Values, row: Profile) -> Profile {
-    row
-}
-
 /// All presets, in the order in which they are listed.
-pub const PRESETS: &[Preset] = &[sctp::PRESET, naive_cmt::PRESET, cmt::PRESET, cmt_pf::PRESET];
+pub const PRESETS: &[Preset] = &[
+    sctp::PRESET,
+    naive_cmt::PRESET,
+    cmt::PRESET,
+    cmt_pf::PRESET,
+    a_cmt::PRESET,
+    db_cmt::PRESET,
+    cmt_dfr::PRESET,
+    mptcp_lia::PRESET,
+    mptcp_olia::PRESET,
+    mptcp_balia::PRESET,
+    mptcp_ns2::PRESET,
+    cmt_rpv1::PRESET,
+    cmt_rpv2::PRESET,
+];
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod window_tests;

@@ -1,11 +1,11 @@
 //! `naive-cmt`: data on all paths without CMT's repairs.
 
-use crate::registry::preset::shared::{SACK_DELAY, SACK_EVERY, TRIGGER, cuc, dac, rtx, sfr};
-use crate::registry::preset::{Preset, cmt, unchanged};
+use crate::registry::preset::shared::{SACK_DELAY, SACK_EVERY, TRIGGER, cuc, dac, floor, floored, rtx, sfr};
+use crate::registry::preset::{Preset, cmt};
 use crate::registry::{Card, Parameter};
 
 const PARAMETERS: &[Parameter] =
-    &[rtx("rtx-cwnd"), TRIGGER, sfr(false), cuc(false), dac(false), SACK_EVERY, SACK_DELAY];
+    &[rtx("rtx-cwnd"), TRIGGER, sfr(false), cuc(false), dac(false), SACK_EVERY, SACK_DELAY, floor("profile")];
 
 const CARD: Card = Card {
     summary: &[
@@ -24,6 +24,6 @@ pub(crate) const PRESET: Preset = Preset {
     multipath: true,
     parameters: PARAMETERS,
     card: CARD,
-    profile: unchanged,
+    profile: floored,
     build: cmt::build,
 };

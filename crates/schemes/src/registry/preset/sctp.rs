@@ -6,8 +6,10 @@ use crate::buffer::Unshared;
 use crate::congestion::{GrowthGate, WindowControl};
 use crate::estimator::MeasuredLossRate;
 use crate::failover::Plain;
-use crate::registry::preset::shared::{SACK_DELAY, SACK_EVERY, TRIGGER, acks, missing_reports, retransmit};
-use crate::registry::preset::{Preset, unchanged};
+use crate::registry::preset::Preset;
+use crate::registry::preset::shared::{
+    SACK_DELAY, SACK_EVERY, TRIGGER, acks, floor, floored, missing_reports, retransmit,
+};
 use crate::registry::{Card, Kind, Parameter, Value, Values};
 use crate::scheduler::PrimaryOnly;
 
@@ -23,6 +25,7 @@ const PARAMETERS: &[Parameter] = &[
     TRIGGER,
     SACK_EVERY,
     SACK_DELAY,
+    floor("profile"),
 ];
 
 const CARD: Card = Card {
@@ -41,7 +44,7 @@ pub(crate) const PRESET: Preset = Preset {
     multipath: false,
     parameters: PARAMETERS,
     card: CARD,
-    profile: unchanged,
+    profile: floored,
     build,
 };
 

@@ -1,0 +1,139 @@
+//! `mptcp-ns2`: what the papers call MPTCP, Nishida's module for ns-2, as near as one SCTP association comes to it.
+
+use anabranch_core::policy::{CongestionControl, Policies};
+use anabranch_core::profile::Profile;
+
+use crate::congestion::growth::LiaGrowth;
+use crate::congestion::{Capped, WindowControl};
+use crate::registry::preset::shared::{
+    SACK_DELAY, TRIGGER, cuc, dac, floor, floored, gate, rtx, sfr, switch,
+};
+use crate::registry::preset::{Preset, cmt, mptcp_lia};
+use crate::registry::{Card, Choice, Equation, Kind, Parameter, Value, Values};
+use crate::scheduler::IndexOrder;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "window-cap",
+        kind: Kind::Count { min: 0, max: 100_000 },
+        unit: "chunks",
+        default: Value::Number(20),
+        about: "largest congestion window of a path; 0 sets no limit",
+        source: "ns-2: window_ of a TCP agent is 20 packets unless a script sets it",
+    },
+    switch(
+        "shared-window",
+        false,
+        "the association's receive window bounds what is outstanding on all paths together",
+        "the module has none",
+    ),
+    Parameter {
+        name: "rto-min",
+        kind: Kind::Milliseconds { min: 1, max: 60_000 },
+        unit: "ms",
+        default: Value::Number(200),
+        about: "lower bound of the retransmission time-out",
+        source: "ns-2: minrto_ of a TCP agent is 0.2 s",
+    },
+    rtx("rtx-same"),
+    TRIGGER,
+    sfr(true),
+    cuc(true),
+    dac(true),
+    Parameter {
+        name: "sack-every",
+        kind: Kind::Count { min: 1, max: 100 },
+        unit: "packets",
+        default: Value::Number(1),
+        about: "packets that one SACK answers",
+        source: "ns-2: segsperack_ of FullTcp is 1",
+    },
+    SACK_DELAY,
+    floor("2"),
+];
+
+const CARD: Card = Card {
+    summary: &[
+        "LIA on every path, windows filled in the order of paths and no larger than 20 packets, lost chunks",
+        "sent again where they were and nowhere else, TCP's time-outs, and no receive window that paths share.",
+        "It stands for the simulated MPTCP of the papers, not for Linux's, which has another scheduler,",
+        "retransmits the head of line elsewhere, and shares its receive window.",
+    ],
+    equations: &[
+        Equation {
+            name: "RFC 6356 section 3",
+            rule: "cwnd_i grows by min(alpha bytes_acked M / cwnd_total, bytes_acked M / cwnd_i)",
+            place: "crates/schemes/src/congestion/growth/lia.rs",
+        },
+        Equation {
+            name: "window_",
+            rule: "cwnd_i is at most 20 M",
+            place: "crates/schemes/src/congestion/capped.rs",
+        },
+        Equation {
+            name: "send order",
+            rule: "fill the window of path 1, then of path 2, and so on, always from the first",
+            place: "crates/schemes/src/scheduler/index_order.rs",
+        },
+    ],
+    choices: &[
+        Choice {
+            question: "What would a sequence space per subflow change?",
+            answer: "A subflow's acknowledgements would be cumulative on it: duplicate acks and recovery would see that path only, \
+                     its round-trip times could be taken at any segment, and what is lost on it could never be sent on another \
+                     one without a second copy on the first. Split fast retransmit, pseudo-cumulative TSNs and `rtx-same` give \
+                     the same answers except for chunks that have been sent more than once and for SACKs that overtake each \
+                     other on different paths, which here tell of all paths at once.",
+            parameter: "sfr, cuc, dac, rtx",
+        },
+        Choice {
+            question: "How large may a window become?",
+            answer: "20 packets, the default of ns-2's TCP agents; the papers do not say whether they set it. There the limit \
+                     holds what is sent, here the window itself; after a loss both are half of the smaller.",
+            parameter: "window-cap",
+        },
+        Choice {
+            question: "Does a receive window bound all paths together?",
+            answer: "No. In the module's code none does, although the papers list a receive buffer for MPTCP.",
+            parameter: "shared-window",
+        },
+        Choice {
+            question: "What happens to new data on a subflow that has timed out twice?",
+            answer: "The module passes it over while its time-out is backed off fourfold or more. Here the lost chunk fills its \
+                     window of one packet, so that new data has no room there either.",
+            parameter: "",
+        },
+        Choice {
+            question: "How many packets does an acknowledgement answer?",
+            answer: "One, the default of FullTcp.",
+            parameter: "sack-every",
+        },
+        mptcp_lia::COUPLED_PATHS,
+        mptcp_lia::BYTES_COUNTED,
+    ],
+};
+
+pub(crate) const PRESET: Preset = Preset {
+    name: "mptcp-ns2",
+    about: "The MPTCP of the papers' ns-2 runs: LIA, windows filled in order, none larger than 20 packets",
+    source: "Nishida 2013, MPTCP for ns-2; paper 001, section 3",
+    multipath: true,
+    parameters: PARAMETERS,
+    card: CARD,
+    profile,
+    build,
+};
+
+fn profile(values: &Values, row: Profile) -> Profile {
+    let rto_min = values.milliseconds("rto-min").min(row.rto_max);
+    floored(values, Profile { rto_min, shared_receive_window: values.switch("shared-window"), ..row })
+}
+
+fn build(values: &Values) -> Policies {
+    let control = WindowControl::new(gate(values)).growing(LiaGrowth::default());
+    let congestion: Box<dyn CongestionControl> = match values.number("window-cap") {
+        0 => Box::new(control),
+        chunks => Box::new(Capped::new(Box::new(control), u64::from(chunks))),
+    };
+    Policies { scheduler: Box::new(IndexOrder), congestion, ..cmt::build(values) }
+}
