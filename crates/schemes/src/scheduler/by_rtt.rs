@@ -1,0 +1,180 @@
+//! What the schedulers that rank paths by their smoothed round-trip times share: min-RTT itself, and those that start from its
+//! choice and may rather wait for the fastest path.
+
+use anabranch_core::PathId;
+use anabranch_core::policy::{Decision, PathFacts, Pick, Reason, Refusal, Refused, SendAsk, View, WaitFor};
+use anabranch_core::time::Span;
+
+use crate::scheduler::refusal;
+
+/// The rank of a path whose round-trip time has not been measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmeasured {
+    /// Before all others, so that it is measured. In Linux, where a smoothed time begins at zero, it is so too.
+    First,
+    /// After all others.
+    Last,
+}
+
+/// The paths with room, ranked.
+pub(crate) struct Ranking<'a> {
+    /// The one with the lowest smoothed round-trip time; of equal ones, that with the lowest id.
+    pub(crate) best: Option<&'a PathFacts>,
+    /// All others.
+    refused: Refused,
+}
+
+impl<'a> Ranking<'a> {
+    pub(crate) fn of(ask: &SendAsk, view: &View<'a>, unmeasured: Unmeasured) -> Self {
+        let mut ranking = Ranking { best: None, refused: Refused::new() };
+        for path in view.paths {
+            match refusal(path, ask, view) {
+                Some(why) => ranking.refused.push((path.id, why)),
+                None => ranking.compare(path, unmeasured),
+            }
+        }
+        ranking
+    }
+
+    fn compare(&mut self, path: &'a PathFacts, unmeasured: Unmeasured) {
+        let rank = |path: &PathFacts| match unmeasured {
+            Unmeasured::First => (false, path.rtt.smoothed),
+            Unmeasured::Last => (path.rtt.smoothed.is_none(), path.rtt.smoothed),
+        };
+        match self.best {
+            Some(best) if rank(best) <= rank(path) => self.refused.push((path.id, Refusal::Preference)),
+            Some(best) => {
+                self.refused.push((best.id, Refusal::Preference));
+                self.best = Some(path);
+            }
+            None => self.best = Some(path),
+        }
+    }
+
+    /// The best path, for this reason; if none has room, a wait.
+    pub(crate) fn send(self, reason: Reason) -> Decision<Pick> {
+        match self.best {
+            Some(path) => Decision::with_refused(Pick::Path(path.id), reason, self.refused),
+            None => {
+                let reason = Reason::rule("no path has room");
+                Decision::with_refused(Pick::Wait(WaitFor::Window), reason, self.refused)
+            }
+        }
+    }
+
+    /// No path, though the best has room: another is waited for.
+    pub(crate) fn wait_for(mut self, fast: PathId, reason: Reason) -> Decision<Pick> {
+        if let Some(path) = self.best {
+            self.refused.push((path.id, Refusal::Preference));
+        }
+        Decision::with_refused(Pick::Wait(WaitFor::Path(fast)), reason, self.refused)
+    }
+
+    /// The best path beside the fastest one that it would stand in for; `None` if there is nothing to weigh.
+    pub(crate) fn contest(&self, ask: &SendAsk, view: &View<'a>) -> Option<Contest<'a>> {
+        let (slow, fast) = (self.best?, fastest(view)?);
+        // Waiting for a path makes sense only if an acknowledgement will open its window. A share of a buffer opens at some other
+        // time, and a path with nothing in flight hears no acknowledgement.
+        let soon = matches!(refusal(fast, ask, view), Some(Refusal::WindowFull | Refusal::Burst));
+        if !soon || fast.in_flight.is_zero() || ask.window_probe {
+            return None;
+        }
+        let (fast_rtt, slow_rtt) = (fast.rtt.smoothed?, slow.rtt.smoothed?);
+        (!fast_rtt.is_zero()).then_some(Contest { fast, fast_rtt, slow, slow_rtt })
+    }
+}
+
+/// Two paths between which a scheduler decides: the fastest, which is full, and the best with room.
+pub(crate) struct Contest<'a> {
+    pub(crate) fast: &'a PathFacts,
+    /// Its smoothed round-trip time, not zero.
+    pub(crate) fast_rtt: Span,
+    pub(crate) slow: &'a PathFacts,
+    /// Its smoothed round-trip time.
+    pub(crate) slow_rtt: Span,
+}
+
+/// The active path with the lowest smoothed round-trip time, full or not; of equal ones, that with the lowest id.
+pub(crate) fn fastest<'a>(view: &View<'a>) -> Option<&'a PathFacts> {
+    view.active().filter(|path| path.rtt.smoothed.is_some()).min_by_key(|path| path.rtt.smoothed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ASK, World, bytes, path};
+    use anabranch_core::PathState;
+    use anabranch_core::profile::Profile;
+
+    /// Paths with these smoothed round-trip times in milliseconds; the first is full.
+    fn world(rtts: &[u64]) -> World {
+        let mut world = World::new(Profile::rfc9260_multipath(), rtts.len());
+        for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
+            facts.rtt.smoothed = Some(Span::from_millis(*rtt));
+        }
+        world.paths[0].in_flight = bytes(4380);
+        world
+    }
+
+    fn contest(world: &World) -> Option<(usize, usize)> {
+        let contest = Ranking::of(&ASK, &world.view(), Unmeasured::First).contest(&ASK, &world.view());
+        contest.map(|c| (c.fast.id.index(), c.slow.id.index()))
+    }
+
+    #[test]
+    fn the_fastest_path_competes_with_the_best_of_those_that_have_room() {
+        assert_eq!(contest(&world(&[20, 100, 80])), Some((0, 2)));
+    }
+
+    #[test]
+    fn a_fast_path_whose_burst_is_used_up_is_waited_for_as_a_full_one_is() {
+        let mut world = world(&[20, 100]);
+        world.paths[0].in_flight = bytes(1);
+        assert_eq!(contest(&world), None, "it has room, so it is the best itself");
+        world.paths[0].burst_left = 0;
+        assert_eq!(contest(&world), Some((0, 1)));
+    }
+
+    #[test]
+    fn nothing_competes_if_the_fast_path_is_not_active_or_nobody_knows_how_fast_it_is() {
+        let mut inactive = world(&[20, 100]);
+        inactive.paths[0].state = PathState::PotentiallyFailed;
+        let mut unmeasured = world(&[20, 100]);
+        unmeasured.paths[0].rtt.smoothed = None;
+        let mut instant = world(&[20, 100]);
+        instant.paths[0].rtt.smoothed = Some(Span::ZERO);
+        let mut slow_unmeasured = world(&[20, 100]);
+        slow_unmeasured.paths[1].rtt.smoothed = None;
+        for world in [inactive, unmeasured, instant, slow_unmeasured] {
+            assert_eq!(contest(&world), None);
+        }
+    }
+
+    #[test]
+    fn a_path_is_not_waited_for_if_no_acknowledgement_will_make_room_on_it() {
+        let mut all_lost = world(&[20, 100]);
+        all_lost.profile.lost_counts_until_resent = true;
+        all_lost.paths[0].in_flight = bytes(0);
+        all_lost.paths[0].lost_unsent = bytes(4380);
+        assert_eq!(contest(&all_lost), None);
+        let mut no_share = world(&[20, 100]);
+        no_share.paths[0].in_flight = bytes(1);
+        no_share.paths[0].within_share = false;
+        assert_eq!(contest(&no_share), None);
+    }
+
+    #[test]
+    fn of_equally_fast_paths_the_first_is_the_fastest() {
+        let world = world(&[50, 20, 20]);
+        assert_eq!(fastest(&world.view()).map(|p| p.id), Some(path(1)));
+    }
+
+    #[test]
+    fn a_window_probe_waits_for_nothing() {
+        let world = world(&[20, 100]);
+        let probe = SendAsk { window_probe: true, ..ASK };
+        assert!(
+            Ranking::of(&probe, &world.view(), Unmeasured::First).contest(&probe, &world.view()).is_none()
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! STTF, shortest transfer time first (Hurtig, Grinnemo, Brunstrom, Ferlin, Alay, Kuhn, "Low-Latency Scheduling in MPTCP",
+//! IEEE/ACM Transactions on Networking 2019): each chunk goes to the path on which it arrives earliest, counting what waits there
+//! and how the path's window will grow until it has left. A chunk may wait for a full path, and be placed anew as long as it waits.
+
+use anabranch_core::MAX_PATHS;
+use anabranch_core::policy::{Context, Decision, Event, PathFacts, Pick, Scheduler, SendAsk, Slot, View};
+use anabranch_core::time::{Span, Time};
+
+use crate::scheduler::arrival::{after_rounds, earliest};
+use crate::scheduler::free;
+
+/// Which round-trip time predicts a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransferRtt {
+    /// The smoothed one.
+    Smoothed,
+    /// The latest sample, as in the authors' kernel.
+    Latest,
+}
+
+/// Earliest arrival with windows that grow.
+#[derive(Debug)]
+pub struct ShortestTransfer {
+    /// The round-trip time that counts.
+    pub rtt: TransferRtt,
+}
+
+impl ShortestTransfer {
+    fn rtt_of(&self, path: &PathFacts) -> Option<Span> {
+        match self.rtt {
+            TransferRtt::Smoothed => path.rtt.smoothed,
+            TransferRtt::Latest => path.rtt.latest,
+        }
+    }
+
+    /// Whether what is bound would be spread otherwise now, by more than one chunk on some path.
+    fn plan_differs(&self, view: &View<'_>) -> bool {
+        let mut lanes: [Option<Lane>; MAX_PATHS] = [const { None }; MAX_PATHS];
+        for path in view.active() {
+            lanes[path.id.index()] = Some(Lane::of(path, self.rtt_of(path), view));
+        }
+        let mut left: u64 = lanes.iter().flatten().map(|lane| lane.bound).sum();
+        while left > 0 {
+            let open = lanes.iter_mut().flatten().filter(|lane| lane.room() > 0);
+            let Some(lane) = open.min_by_key(|lane| lane.arrival()) else {
+                return false;
+            };
+            left -= lane.fill(left);
+        }
+        lanes.iter().flatten().any(|lane| lane.planned.abs_diff(lane.bound) > 1)
+    }
+}
+
+impl Slot for ShortestTransfer {
+    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Scheduler for ShortestTransfer {
+    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        // rounds * rtt until it leaves, and rtt/2 until it is there.
+        let arrival = |path: &PathFacts, rtt: Span| {
+            after_rounds(Rounds::of(path, view).first_beyond(path.bound.get()), rtt)
+        };
+        earliest(ask, view, |path| self.rtt_of(path), arrival)
+    }
+
+    fn replan(&mut self, view: &View<'_>) -> bool {
+        self.plan_differs(view)
+    }
+}
+
+/// The rounds of a path from now on: in the first what is free of its window leaves, in each later one a whole window that has
+/// grown. A chunk leaves in a round if less than the round's capacity is ahead of it, since the last packet may overshoot a window.
+struct Rounds {
+    number: u64,
+    /// Bytes that have left by the end of the round.
+    capacity: u64,
+    window: u64,
+    ssthresh: u64,
+    chunk: u64,
+}
+
+impl Rounds {
+    fn of(path: &PathFacts, view: &View<'_>) -> Self {
+        let chunk = path.largest_chunk.get().max(1);
+        let capacity = free(path, view).get();
+        Rounds {
+            number: 0,
+            capacity,
+            window: path.cwnd.get().max(chunk),
+            ssthresh: path.ssthresh.get(),
+            chunk,
+        }
+    }
+
+    /// Goes on to the next round: twice the window in slow start, which ends one chunk above ssthresh, then one chunk more.
+    fn advance(&mut self) {
+        self.window = if self.window <= self.ssthresh {
+            self.window.saturating_mul(2).min(self.ssthresh.saturating_add(self.chunk))
+        } else {
+            self.window.saturating_add(self.chunk)
+        };
+        self.capacity = self.capacity.saturating_add(self.window);
+        self.number += 1;
+    }
+
+    /// The round in which a chunk leaves that has this many bytes ahead of it.
+    fn first_beyond(mut self, ahead: u64) -> u64 {
+        while self.capacity <= ahead {
+            if self.window > self.ssthresh {
+                return self.number + self.linear_rounds(ahead - self.capacity);
+            }
+            self.advance();
+        }
+        self.number
+    }
+
+    /// The least n with (w+m) + (w+2m) + ... + (w+nm) = n w + m n (n+1)/2 above `ahead`: one more than the whole part of the
+    /// positive root of m n^2 + (2w+m) n - 2 ahead.
+    fn linear_rounds(&self, ahead: u64) -> u64 {
+        let (window, chunk, ahead) = (u128::from(self.window), u128::from(self.chunk), u128::from(ahead));
+        let b = 2 * window + chunk;
+        let root = (b * b + 8 * chunk * ahead).isqrt();
+        ((root - b) / (2 * chunk) + 1) as u64
+    }
+}
+
+/// A path in a plan, in chunks.
+struct Lane {
+    rounds: Rounds,
+    rtt: Option<Span>,
+    /// What is bound to it.
+    bound: u64,
+    /// What the plan gives it.
+    planned: u64,
+    /// The most that the plan may give it.
+    most: u64,
+}
+
+impl Lane {
+    fn of(path: &PathFacts, rtt: Option<Span>, view: &View<'_>) -> Self {
+        let rounds = Rounds::of(path, view);
+        let bound = path.bound.get().div_ceil(rounds.chunk);
+        // A path beyond its share of the buffers gets nothing more, one that is not measured what can leave at once.
+        let most = if path.within_share { u64::MAX } else { bound };
+        let most = if rtt.is_some() { most } else { most.min(rounds.capacity.div_ceil(rounds.chunk)) };
+        let mut lane = Lane { rounds, rtt, bound, planned: 0, most };
+        lane.open();
+        lane
+    }
+
+    /// Goes on to the first round with room.
+    fn open(&mut self) {
+        while self.planned < self.most && self.room() == 0 {
+            self.rounds.advance();
+        }
+    }
+
+    /// Chunks that still leave in this round.
+    fn room(&self) -> u64 {
+        self.rounds.capacity.div_ceil(self.rounds.chunk).min(self.most) - self.planned
+    }
+
+    fn arrival(&self) -> Span {
+        self.rtt.map_or(Span::ZERO, |rtt| after_rounds(self.rounds.number, rtt))
+    }
+
+    /// Takes what leaves in this round, of this many chunks at most.
+    fn fill(&mut self, left: u64) -> u64 {
+        let taken = self.room().min(left);
+        self.planned += taken;
+        self.open();
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests;
