@@ -1,17 +1,17 @@
-//! What every preset has to keep to, whatever it is told and asked: no panic, no window below one chunk, no choice that its own
+//! What every preset and every component has to keep to, whatever it is told and asked: no panic, no window below one chunk, no choice that its own
 //! view forbids, and nothing that two runs from one seed would do differently.
 
 use anabranch_core::policy::{
-    AckTiming, AckedTransmission, Arrival, Context, Event, LossCause, LostChunk, Missing, PathAck, PathSack,
-    Pick, Policies, ProofOfLife, Randomness, Reason, Route, RttFacts, SackDone, SackView, Scheme, SendKind,
-    SentTransmission, Slot, StateCause, TurnCause, View,
+    AckTiming, AckedTransmission, Arrival, Context, Decision, Event, LossCause, LostChunk, Missing, PathAck,
+    PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, Route, RttFacts, SackDone, SackView, Scheme,
+    SendKind, SentTransmission, Slot, StateCause, TurnCause, View,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::units::WindowBytes;
-use anabranch_core::{PathId, PathState};
+use anabranch_core::{PathId, PathSet, PathState};
 
-use crate::registry::{Kind, NamedScheme, PRESETS, Parameter, parse};
+use crate::registry::{COMPONENTS, Component, Kind, NamedScheme, PRESETS, Parameter, Values, parse};
 use crate::testing::{ASK, M, World, bytes, path};
 
 /// The variants of [`Event`]. A new one does not compile until it has a number here, and then fails until it is scripted.
@@ -57,9 +57,13 @@ struct Session {
 
 impl Session {
     fn new(scheme: &NamedScheme, profile: Profile, seed: u8) -> Self {
+        Session::with(scheme.policies(), profile, seed)
+    }
+
+    fn with(policies: Policies, profile: Profile, seed: u8) -> Self {
         let mut session = Session {
             world: World::new(profile, 4),
-            policies: scheme.policies(),
+            policies,
             dice: Randomness::from_seed([seed.wrapping_add(100); 32]),
             told: [0; VARIANTS],
             log: Vec::new(),
@@ -142,17 +146,26 @@ impl Session {
             facts.burst_left = burst as u32;
             facts.sent = bytes(sent);
             facts.lost = bytes(lost);
-            // Before a sample, at once, and from one millisecond up.
-            let [none, min, more, latest] = [5, 300, 300, 300].map(|n| self.below(n));
-            self.world.paths[index].rtt = RttFacts {
-                latest: (none > 0).then_some(Span::from_millis(min + latest)),
-                min: (none > 0).then_some(Span::from_millis(min)),
-                smoothed: (none > 0).then_some(Span::from_millis(min + more)),
-                variance: (none > 0).then_some(Span::from_millis(more)),
-            };
+            self.shake_what_schedulers_look_at(index);
         }
         let last = self.any_path();
         self.world.association.last_new_data_path = Some(last);
+    }
+
+    fn shake_what_schedulers_look_at(&mut self, index: usize) {
+        let [bound, share, known, rtt, least, variance] = [40, 5, 4, 400, 100, 100].map(|n| self.below(n));
+        let [queued, window] = [200_000, 100_000].map(|n| self.below(n));
+        let facts = &mut self.world.paths[index];
+        facts.bound = bytes(bound.saturating_sub(20) * M);
+        facts.within_share = share > 0;
+        facts.rtt = if known > 0 {
+            let [smoothed, min, variance] = [rtt, least, variance].map(|ms| Some(Span::from_millis(ms)));
+            RttFacts { latest: smoothed, min, smoothed, variance }
+        } else {
+            RttFacts::default()
+        };
+        self.world.association.queued_bytes = queued;
+        self.world.association.peer_window = WindowBytes::new(window);
     }
 
     fn transmission(&mut self) -> SentTransmission {
@@ -270,12 +283,8 @@ impl Session {
     fn ask_where_to_send(&mut self) {
         let decision = self.ask(|policies, view, context| policies.scheduler.pick(&ASK, view, context));
         assert!(!decision.reason.rule.is_empty());
-        if let Pick::Path(id) = decision.choice {
-            let view = self.world.view();
-            assert!(view.path(id).is_active() && view.admits_new_data(id) && view.path(id).burst_left > 0);
-            assert!(decision.refused.iter().all(|&(other, _)| other != id));
-            self.ask(|policies, view, _| policies.buffer.admits(id, bytes(M), view));
-        }
+        self.check_pick(&decision);
+        self.ask(|policies, view, _| policies.scheduler.replan(view));
         let lost = LostChunk { tsn: 7, bytes: bytes(M), path: self.any_path(), cause: self.one_of(&CAUSES) };
         let decision = self.ask(|policies, view, context| policies.retransmit.route(&lost, view, context));
         assert!(!decision.reason.rule.is_empty());
@@ -284,6 +293,25 @@ impl Session {
             assert!(view.path(id).admits_retransmission());
             assert!(view.path(id).is_active() || view.active().next().is_none());
             assert!(decision.refused.iter().all(|&(other, _)| other != id));
+        }
+    }
+
+    /// Holds a choice to the rules that core holds it to.
+    fn check_pick(&mut self, decision: &Decision<Pick>) {
+        assert!(decision.reason.value.is_finite(), "{decision:?}");
+        let chosen: PathSet = match decision.choice {
+            Pick::Path(id) | Pick::Bind(id) => [id].into_iter().collect(),
+            Pick::Copies(paths) => paths,
+            Pick::Wait(_) => return,
+        };
+        assert!(!chosen.is_empty() && decision.refused.iter().all(|&(other, _)| !chosen.contains(other)));
+        for id in chosen.iter() {
+            let view = self.world.view();
+            let facts = view.path(id);
+            let room = view.admits_new_data(id) && facts.burst_left > 0;
+            assert!(facts.is_active() && facts.within_share, "{decision:?}");
+            assert!(room || matches!(decision.choice, Pick::Bind(_)), "{decision:?}");
+            self.ask(|policies, view, _| policies.buffer.admits(id, bytes(M), view));
         }
     }
 
@@ -391,6 +419,41 @@ fn so_it_does_at_the_ends_of_every_parameter() {
         for parameter in preset.parameters {
             for value in extremes(parameter) {
                 run(&format!("{}({}={value})", preset.name, parameter.name), 40);
+            }
+        }
+    }
+}
+
+/// Runs `cmt` with a component added for some rounds under each profile.
+fn run_component(component: &Component, values: &Values, rounds: u32) -> Vec<String> {
+    let mut log = Vec::new();
+    for name in Profile::NAMES {
+        let profile = Profile::named(name, true).expect("a profile");
+        let policies = (component.apply)(values, parse("cmt").expect("a preset").policies());
+        let mut session = Session::with(policies, (component.profile)(values, profile), 1);
+        (0..rounds).for_each(|_| session.round());
+        log.append(&mut session.log);
+    }
+    log
+}
+
+#[test]
+fn every_component_bears_every_event_and_decides_the_same_again() {
+    for component in COMPONENTS {
+        let values = Values::defaults(component.parameters);
+        let log = run_component(component, &values, 300);
+        assert!(log == run_component(component, &values, 300), "{} differs from itself", component.name);
+    }
+}
+
+#[test]
+fn so_do_components_at_the_ends_of_every_parameter() {
+    for component in COMPONENTS {
+        for (at, parameter) in component.parameters.iter().enumerate() {
+            for value in extremes(parameter) {
+                let mut values = Values::defaults(component.parameters);
+                values.values[at] = parameter.read(&value).expect("an end of what it takes");
+                run_component(component, &values, 40);
             }
         }
     }

@@ -1,5 +1,15 @@
 //! Components: what can be added to a scheme with `+`, one file each.
 
+mod backup;
+mod blest;
+mod ecf;
+mod min_rtt;
+mod otias;
+mod redundant;
+mod round_robin;
+mod sttf;
+mod weighted;
+
 use anabranch_core::policy::Policies;
 use anabranch_core::profile::Profile;
 
@@ -46,4 +56,17 @@ pub struct Component {
 }
 
 /// All components, in the order in which they are listed.
-pub const COMPONENTS: &[Component] = &[];
+pub const COMPONENTS: &[Component] = &[
+    round_robin::COMPONENT,
+    weighted::COMPONENT,
+    min_rtt::COMPONENT,
+    ecf::COMPONENT,
+    blest::COMPONENT,
+    sttf::COMPONENT,
+    otias::COMPONENT,
+    redundant::COMPONENT,
+    backup::COMPONENT,
+];
+
+#[cfg(test)]
+mod tests;
