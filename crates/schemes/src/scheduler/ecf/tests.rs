@@ -72,6 +72,14 @@ fn what_the_slow_path_completes_before_the_fast_one_could_is_not_held_back() {
 }
 
 #[test]
+fn at_equality_the_first_test_fails_and_the_second_holds() {
+    // (1 + 30/10) 125 ms = 500 ms.
+    assert!(!waits(&mut world(125, 500, 30), &mut ecf()));
+    // 5/10 * 500 ms = 250 ms = 2 * 125 ms.
+    assert!(waits(&mut world(125, 500, 5), &mut ecf()));
+}
+
+#[test]
 fn counting_whole_windows_a_little_data_waits_too() {
     // (1 + 1) 20 ms = 40 ms < 100 ms, and 1 * 100 ms >= 40 ms.
     let mut scheduler = EarliestCompletion::new(EcfRules { whole_windows: true, ..PUBLISHED });
