@@ -2,9 +2,9 @@
 
 use anabranch_core::policy::Policies;
 
+use crate::registry::component::unchanged;
 use crate::registry::component::{Component, Role};
 use crate::registry::preset::shared::switch;
-use crate::registry::preset::unchanged;
 use crate::registry::{Card, Choice, Equation, Kind, Parameter, Value, Values};
 use crate::scheduler::{EarliestCompletion, EcfRules};
 

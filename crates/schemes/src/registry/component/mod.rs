@@ -55,6 +55,11 @@ pub struct Component {
     pub(crate) apply: fn(&Values, Policies) -> Policies,
 }
 
+/// For a component that sets no rule of its own.
+pub(crate) fn unchanged(_: &Values, rules: Profile) -> Profile {
+    rules
+}
+
 /// All components, in the order in which they are listed.
 pub const COMPONENTS: &[Component] = &[
     round_robin::COMPONENT,

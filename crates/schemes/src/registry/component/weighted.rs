@@ -2,8 +2,8 @@
 
 use anabranch_core::policy::Policies;
 
+use crate::registry::component::unchanged;
 use crate::registry::component::{Component, Role};
-use crate::registry::preset::unchanged;
 use crate::registry::{Card, Choice, Equation, Kind, Length, Parameter, Value, Values, Weights};
 use crate::scheduler::Weighted;
 
