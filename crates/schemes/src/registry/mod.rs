@@ -16,6 +16,8 @@ mod preset;
 
 pub use card::{Card, Choice, Equation};
 pub use component::{COMPONENTS, Component, Role};
-pub use expression::{ExpressionError, NamedScheme, parse, parse_list, split_list};
+pub use expression::{
+    Addition, ExpressionError, NamedScheme, Owner, Vocabulary, parse, parse_list, split_list,
+};
 pub use parameter::{Kind, Length, Parameter, Value, Values, Weights};
 pub use preset::{PRESETS, Preset};

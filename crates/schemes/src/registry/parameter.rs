@@ -206,6 +206,11 @@ impl Values {
         Values { parameters, values: parameters.iter().map(|p| p.default).collect() }
     }
 
+    /// Every parameter with its value.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Parameter, Value)> {
+        self.parameters.iter().zip(self.values.iter().copied())
+    }
+
     fn get(&self, name: &str) -> Option<Value> {
         let at = self.parameters.iter().position(|p| p.name == name)?;
         self.values.get(at).copied()

@@ -28,6 +28,7 @@ pub(crate) const PRESET: Preset = Preset {
     about: "Concurrent multipath transfer with split fast retransmit, window update and delayed acks of its own",
     source: "Iyengar, Amer, Stewart 2006; ns-2.35",
     multipath: true,
+    owns: &[],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

@@ -8,7 +8,7 @@ use crate::registry::preset::shared::{
     SACK_DELAY, SACK_EVERY, TRIGGER, cuc, dac, floor, floored, gate, rtx, sfr,
 };
 use crate::registry::preset::{Preset, cmt};
-use crate::registry::{Card, Kind, Parameter, Value, Values};
+use crate::registry::{Card, Kind, Parameter, Role, Value, Values};
 
 const PARAMETERS: &[Parameter] = &[
     Parameter {
@@ -44,6 +44,7 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT with a potentially-failed state: one time-out takes a path out until it answers a probe",
     source: "Natarajan et al. 2008, 2009; ns-2.35; RFC 7829",
     multipath: true,
+    owns: &[Role::Failover],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

@@ -18,7 +18,7 @@ pub(crate) mod shared;
 use anabranch_core::policy::Policies;
 use anabranch_core::profile::Profile;
 
-use crate::registry::{Card, Parameter, Values};
+use crate::registry::{Card, Parameter, Role, Values};
 
 /// A scheme before its parameters are chosen.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct Preset {
     pub source: &'static str,
     /// Whether new data uses several paths.
     pub multipath: bool,
+    /// The roles in which it is what it is: a component of such a role would leave nothing of it but the name.
+    pub owns: &'static [Role],
     /// Its parameters.
     pub parameters: &'static [Parameter],
     /// The rest of what it says about itself.

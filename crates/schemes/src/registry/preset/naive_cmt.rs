@@ -22,6 +22,7 @@ pub(crate) const PRESET: Preset = Preset {
     about: "Data on all paths at once without CMT's three repairs",
     source: "Iyengar, Amer, Stewart 2006, as the baseline; ns-2 with its three switches off",
     multipath: true,
+    owns: &[],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

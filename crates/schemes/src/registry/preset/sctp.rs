@@ -10,7 +10,7 @@ use crate::registry::preset::Preset;
 use crate::registry::preset::shared::{
     SACK_DELAY, SACK_EVERY, TRIGGER, acks, floor, floored, missing_reports, retransmit,
 };
-use crate::registry::{Card, Kind, Parameter, Value, Values};
+use crate::registry::{Card, Kind, Parameter, Role, Value, Values};
 use crate::scheduler::PrimaryOnly;
 
 const PARAMETERS: &[Parameter] = &[
@@ -42,6 +42,7 @@ pub(crate) const PRESET: Preset = Preset {
     about: "Single-path SCTP: new data on the primary path, the others only as stand-ins",
     source: "RFC 9260",
     multipath: false,
+    owns: &[Role::Scheduler],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,
