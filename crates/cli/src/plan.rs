@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anabranch_lab::conventions::Conventions;
 use anabranch_lab::run::{Job, RunError};
 use anabranch_lab::scenario::Scenario;
-use anabranch_schemes::registry::{self, NamedScheme};
+use anabranch_schemes::registry::NamedScheme;
 use anyhow::Context;
 
 use crate::exit::Stopped;
@@ -96,9 +96,10 @@ fn schemes(arguments: &RunArguments, scenario: &Scenario) -> Result<Vec<NamedSch
         Some(text) => ("--schemes".to_owned(), std::slice::from_ref(text)),
         None => (origin(arguments, "run.schemes"), scenario.run.schemes.as_slice()),
     };
+    let words = scenario.vocabulary();
     let mut schemes: Vec<NamedScheme> = Vec::new();
     for text in texts {
-        let list = registry::parse_list(text).map_err(|e| Stopped::usage(format!("{place}: {e}")))?;
+        let list = words.parse_list(text).map_err(|e| Stopped::usage(format!("{place}: {e}")))?;
         for scheme in list {
             if schemes.iter().all(|other| other.to_string() != scheme.to_string()) {
                 schemes.push(scheme);

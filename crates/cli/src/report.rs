@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anabranch_core::time::Span;
 use anabranch_lab::run::{FlowResult, Outcome, RunResult};
 use anabranch_lab::scenario::units::format_span;
-use anabranch_lab::scenario::{Scenario, Stop};
+use anabranch_lab::scenario::{Scenario, SchemeDefinition, Stop};
 use anabranch_lab::statistics::Summary;
 
 use crate::output::{NO_BREAK, labelled};
@@ -52,6 +52,11 @@ impl Group<'_> {
         let mut runs = self.runs.iter().map(|run| alike(run));
         let first = runs.next();
         runs.all(|run| Some(run) == first)
+    }
+
+    /// The schemes of its flows.
+    fn flow_schemes(&self) -> impl Iterator<Item = &str> {
+        self.runs.first().into_iter().flat_map(|run| run.flows.iter().map(|flow| flow.scheme.as_str()))
     }
 
     /// What all runs have of a flow.
@@ -169,6 +174,7 @@ fn flow_cells(group: &Group<'_>, index: usize, first: &FlowResult) -> [String; 3
 fn notes(plan: &Plan, arguments: &RunArguments, groups: &[Group<'_>]) -> String {
     let goodput = format!("{}; {}", plan.conventions.goodput.definition(), interval_note(groups));
     let mut text = labelled("scenario", &scenario_note(plan, arguments), LABEL);
+    text += &definitions(&plan.scenario, groups);
     text += &labelled("goodput", &goodput, LABEL);
     if plan.scenario.paths.len() > 1 {
         let names: Vec<&str> = plan.scenario.paths.iter().map(|path| path.name.as_str()).collect();
@@ -186,6 +192,23 @@ fn notes(plan: &Plan, arguments: &RunArguments, groups: &[Group<'_>]) -> String 
     };
     text += &labelled("", means, LABEL);
     text
+}
+
+/// What the names stand for that the scenario gave to schemes, as far as they were run.
+fn definitions(scenario: &Scenario, groups: &[Group<'_>]) -> String {
+    let words = scenario.vocabulary();
+    let is_part = |text: &str, name: &str| text.split([',', '+', '(']).any(|part| part == name);
+    let was_run = |name: &str| {
+        let flows = groups.iter().flat_map(|group| group.flow_schemes());
+        groups.iter().map(|group| group.scheme).chain(flows).any(|scheme| is_part(scheme, name))
+    };
+    let run = scenario.schemes.iter().filter(|scheme| was_run(&scheme.name));
+    let note = |scheme: &SchemeDefinition| {
+        let expression = words.parse(&scheme.name).map_or(scheme.is.clone(), |named| named.expression());
+        let about = scheme.about.as_ref().map(|about| format!(": {about}")).unwrap_or_default();
+        labelled("scheme", &format!("{} is {expression}{about}", scheme.name), LABEL)
+    };
+    run.map(note).collect()
 }
 
 /// Whether a scheme's goodput has an interval, and why it has none.

@@ -82,13 +82,24 @@ fn lines(table: &Table) -> Vec<String> {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// A scheme expression with each parameter on a line of its own.
+/// A scheme expression with each parameter and each component on a line of its own.
 fn folded(cell: &str) -> String {
-    match cell.split_once('(') {
+    let begins_name = |c: char| c.is_ascii_lowercase();
+    let mut parts = cell.split('+');
+    let first = parts.next().map(folded_term).unwrap_or_default();
+    parts.fold(first, |text, part| match part.starts_with(begins_name) {
+        true => format!("{text}\n+{}", folded_term(part)),
+        false => format!("{text}+{part}"),
+    })
+}
+
+/// What stands between two `+`, with each parameter on a line of its own.
+fn folded_term(term: &str) -> String {
+    match term.split_once('(') {
         Some((name, parameters)) if parameters.contains('=') => {
             format!("{name}(\n {}", parameters.replace(',', ",\n "))
         }
-        _ => cell.to_owned(),
+        _ => term.to_owned(),
     }
 }
 
@@ -169,5 +180,11 @@ mod tests {
             sheet.print_in(Some(30)).contains("\ncmt(           9050 ± 635\n rtx=rtx-asap,\n trigger=4)\n")
         );
         assert!(sheet.print_in(None).contains("cmt(rtx=rtx-asap,trigger=4)  9050 ± 635\n"));
+    }
+
+    #[test]
+    fn components_are_folded_too() {
+        assert_eq!(folded("cmt(trigger=4)+late(delay=9)+pf"), "cmt(\n trigger=4)\n+late(\n delay=9)\n+pf");
+        assert_eq!(folded("1e+3 ± 5"), "1e+3 ± 5");
     }
 }

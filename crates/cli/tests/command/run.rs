@@ -92,6 +92,36 @@ fn a_scheme_named_twice_is_run_once() {
 }
 
 #[test]
+fn schemes_that_the_file_defines_go_by_their_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("own.toml");
+    let text = fs::read_to_string(workspace().join("scenarios/two-path.toml")).expect("a scenario");
+    let definitions = "[scheme.eager]\nis = \"cmt( trigger = 2 )\"\nabout = \"retransmits early\"\n\
+                       [scheme.eager-asap]\nis = \"eager(rtx=rtx-asap)\"\n[scheme.unused]\nis = \"sctp\"\n";
+    fs::write(&file, format!("{text}\n{definitions}")).expect("written");
+    let file = file.to_str().expect("a path");
+    let set = ["--set", "run.duration='2 s'", "--seeds", "1", "--set", "run.schemes=[\"sctp\", \"eager\"]"];
+    let ended = anabranch(&[&["run", file], &set[..]].concat()).with_status(0);
+    assert_eq!(ended.rows().iter().map(|row| row[0]).collect::<Vec<_>>(), ["sctp", "eager"]);
+    assert!(ended.out.contains("eager is cmt(trigger=2): retransmits early"), "{}", ended.out);
+    assert!(!ended.out.contains("unused"), "{}", ended.out);
+    let more = ["--schemes", "eager-asap, eager(sfr=false),cmt(rtx=rtx-asap,trigger=2)", "--json"];
+    let ended = anabranch(&[&["run", file], &set[..], &more].concat()).with_status(0);
+    let mut runs = ended.json_lines();
+    let names: Vec<_> = runs.iter().filter_map(|run| run["scheme"].as_str()).collect();
+    assert_eq!(names, ["eager-asap", "eager(sfr=false)", "cmt(rtx=rtx-asap,trigger=2)"]);
+    for run in &mut runs {
+        run["scheme"] = Value::Null;
+        run["flows"] = Value::Null;
+    }
+    assert_eq!(runs[0], runs[2], "a name is nothing but a name");
+    let ended = anabranch(&["run", file, "--schemes", "egaer"]).with_status(2);
+    assert!(ended.err.contains("did you mean `eager`?"), "{}", ended.err);
+    let ended = anabranch(&[&["run", file], &set[..], &["--set", "flow.flow-1.scheme=eager"]].concat());
+    assert!(ended.with_status(0).out.contains("eager is cmt(trigger=2)"));
+}
+
+#[test]
 fn a_file_arrives_as_it_was_sent_and_its_hash_is_printed() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("data.bin"), b"anabranch\n".repeat(10_000)).expect("written");
@@ -111,7 +141,7 @@ fn flows_are_told_apart() {
     let arguments =
         ["run", "scenarios/shared-bottleneck.toml", "--set", "run.duration='24 s'", "--seeds", "1"];
     let ended = anabranch(&arguments).with_status(0);
-    for expected in ["multipath (cmt)", "single-path (sctp)", "cmt+sctp"] {
+    for expected in ["multipath (cmt)", "single-path (sctp)", "cmt,sctp"] {
         assert!(ended.out.contains(expected), "{}", ended.out);
     }
     let ended = anabranch(&[&arguments[..], &["--schemes", "cmt"]].concat()).with_status(2);

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use anabranch_core::policy::Scheme;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{AssociationConfig, Encapsulation, Endpoint, EndpointConfig};
-use anabranch_schemes::registry::{NamedScheme, parse};
+use anabranch_schemes::registry::NamedScheme;
 use anabranch_sim::pcapng::PcapngTap;
 use anabranch_sim::{HostId, SctpHost, Seeds, World};
 use bytes::Bytes;
@@ -103,7 +103,8 @@ fn capture(job: &Job) -> Result<Option<PcapngTap<BufWriter<File>>>, RunError> {
 fn scheme_of(job: &Job, flow: &Flow) -> Result<NamedScheme, RunError> {
     match &flow.scheme {
         Some(text) => {
-            parse(text).map_err(|error| RunError::Scheme { flow: flow.name.clone(), error: Box::new(error) })
+            let scheme = job.scenario.vocabulary().parse(text);
+            scheme.map_err(|error| RunError::Scheme { flow: flow.name.clone(), error: Box::new(error) })
         }
         None => Ok(job.scheme.clone()),
     }

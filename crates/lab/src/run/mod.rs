@@ -100,18 +100,19 @@ impl Job {
         build::build(&unwritten).map(drop)
     }
 
-    /// The scheme as results name it: that of the job, or those of the flows if each of them has its own.
+    /// The scheme as results name it: that of the job, or a list of those of the flows if each of them has its own.
     pub fn scheme_name(&self) -> String {
         let own: Option<Vec<&str>> = self.scenario.flows.iter().map(|flow| flow.scheme.as_deref()).collect();
-        let Some(mut own) = own else { return self.scheme.to_string() };
-        let mut seen = Vec::new();
-        own.retain(|name| {
-            !seen.contains(name) && {
-                seen.push(*name);
-                true
+        let Some(own) = own else { return self.scheme.to_string() };
+        let mut names: Vec<String> = Vec::new();
+        for text in own {
+            // As a scheme is written without blanks.
+            let name: String = text.split_whitespace().collect();
+            if !names.contains(&name) {
+                names.push(name);
             }
-        });
-        own.join("+")
+        }
+        names.join(",")
     }
 
     /// The time no run goes beyond; a transfer without a cap is given up after a simulated week.

@@ -26,7 +26,8 @@ pub struct Flow {
     pub start: Span,
     /// The paths it may use, the primary path first, as indices into [`Scenario::paths`](super::Scenario::paths).
     pub paths: Vec<usize>,
-    /// Its scheme; without it each of [`Run::schemes`] in turn. Not checked here.
+    /// Its scheme, as an expression of [`Scenario::vocabulary`](super::Scenario::vocabulary); without it each of
+    /// [`Run::schemes`] in turn. Not checked here.
     pub scheme: Option<String>,
     /// Who sends.
     pub direction: FlowDirection,

@@ -35,12 +35,15 @@ mod path;
 mod reader;
 mod report;
 mod run;
+mod scheme;
 mod shape;
 pub mod units;
 mod write;
 
 use std::fs;
 use std::path::Path as FilePath;
+
+use anabranch_schemes::registry::Vocabulary;
 
 use self::document::{Origin, Table};
 use self::flow::Surroundings;
@@ -58,6 +61,7 @@ pub use self::loss::{Loss, LossModel, LossPlace};
 pub use self::overrides::{Override, OverrideError};
 pub use self::path::Path;
 pub use self::run::{Run, Stop};
+pub use self::scheme::SchemeDefinition;
 pub use self::units::Queue;
 
 /// A scenario with every default filled in and every reference checked.
@@ -67,6 +71,8 @@ pub struct Scenario {
     pub run: Run,
     /// What holds for every association.
     pub association: Association,
+    /// Schemes that it defines for itself, in the order of their names.
+    pub schemes: Vec<SchemeDefinition>,
     /// Links that paths share.
     pub links: Vec<Link>,
     /// Paths between the hosts, one at least.
@@ -123,6 +129,12 @@ impl Scenario {
         report.finish(scenario)
     }
 
+    /// What scheme expressions may be made of: presets, components, and the scenario's own definitions. One that was changed
+    /// since it was read, and is wrong now, is left out.
+    pub fn vocabulary(&self) -> Vocabulary {
+        scheme::vocabulary(&self.schemes)
+    }
+
     /// The scenario as a file that says everything, which reads as the same scenario.
     ///
     /// # Panics
@@ -136,6 +148,7 @@ fn read(root: &Table, report: &Report<'_>) -> Option<Scenario> {
     let mut root = Reader::new(root, Origin::Assumed, String::new(), report);
     let run = root.table("run").and_then(Run::read);
     let association = root.table("association").and_then(Association::read);
+    let schemes = root.table("scheme").and_then(scheme::read_schemes);
     let (mut link_names, mut path_names) = (Names::new("link"), Names::new("path"));
     let links = root.tables("link").and_then(|readers| link::read_links(readers, &mut link_names));
     let paths = root.tables("path");
@@ -150,7 +163,14 @@ fn read(root: &Table, report: &Report<'_>) -> Option<Scenario> {
         link::check_used(&root, links, paths);
     }
     root.finish();
-    Some(Scenario { run: run?, association: association?, links: links?, paths: paths?, flows: flows? })
+    Some(Scenario {
+        run: run?,
+        association: association?,
+        schemes: schemes?,
+        links: links?,
+        paths: paths?,
+        flows: flows?,
+    })
 }
 
 /// The known word closest to one that is not known, if it is close enough to be meant.

@@ -9,12 +9,14 @@ use super::shape::Shape;
 static EMPTY: Table = Table { entries: Vec::new() };
 
 /// Where keys belong that are easily written under the wrong header.
-const HOMES: [(&str, &str); 25] = [
+const HOMES: [(&str, &str); 27] = [
+    ("about", "[scheme.NAME]"),
     ("at", "[[path.event]]"),
     ("delay", "[[path]], above its other tables"),
     ("duration", "[run]"),
     ("encapsulation", "[association]"),
     ("interval", "[[flow]]"),
+    ("is", "[scheme.NAME]"),
     ("jitter", "[[path.background]]"),
     ("loss", "[[path]], above its other tables"),
     ("message", "[association]"),
@@ -131,6 +133,17 @@ impl<'a> Reader<'a> {
                 None
             }
         }
+    }
+
+    /// The tables below this one, whose keys are names of the author's choice, with the names and where they stand. A key that
+    /// holds no table is a fault.
+    pub(super) fn named_tables(&self) -> Vec<(&'a str, &'a Origin, Option<Reader<'a>>)> {
+        let entries = self.table.entries.iter();
+        let table = |entry: &'a Entry| {
+            let name = if is_name(&entry.key) { entry.key.clone() } else { quoted(&entry.key) };
+            (entry.key.as_str(), &entry.origin, self.as_table(&entry.node, self.key(&name)))
+        };
+        entries.map(table).collect()
     }
 
     /// A node read as a table, or a fault.

@@ -19,7 +19,8 @@ const LARGEST_SEED: u64 = i64::MAX as u64;
 pub struct Run {
     /// When a run ends.
     pub stop: Stop,
-    /// Names of the schemes to run one after the other, for flows that do not choose their own. Not checked here.
+    /// Schemes to run one after the other, for flows that do not choose their own, as expressions of
+    /// [`Scenario::vocabulary`](super::Scenario::vocabulary). Not checked here.
     pub schemes: Vec<String>,
     /// Each scheme is run once with each of these.
     pub seeds: Vec<u64>,

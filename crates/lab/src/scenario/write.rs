@@ -19,6 +19,13 @@ pub(super) fn scenario(scenario: &Scenario) -> String {
     let mut out = Writer::default();
     out.run(&scenario.run);
     out.association(&scenario.association);
+    for scheme in &scenario.schemes {
+        out.header(&format!("[scheme.{}]", scheme.name));
+        out.text("is", &scheme.is);
+        if let Some(about) = &scheme.about {
+            out.text("about", about);
+        }
+    }
     for link in &scenario.links {
         out.header("[[link]]");
         out.text("name", &link.name);

@@ -151,6 +151,25 @@ fn an_override_can_mend_the_file() {
 }
 
 #[test]
+fn a_scenario_may_define_schemes_and_make_one_from_another() {
+    let text = format!(
+        "{SMALL}\n[scheme.slow]\nis = \"fast( trigger = 7 )\"\n[scheme.fast]\nis = \"cmt(rtx=rtx-asap,trigger=4)\"\n"
+    );
+    let scenario = good(&text, &["scheme.third.is=slow(sfr=false)"]);
+    let names: Vec<&str> = scenario.schemes.iter().map(|scheme| scheme.name.as_str()).collect();
+    assert_eq!(names, ["fast", "slow", "third"]);
+    let words = scenario.vocabulary();
+    let slow = words.parse("slow").expect("defined");
+    assert_eq!(slow.to_string(), "slow");
+    assert_eq!(slow.expression(), "cmt(rtx=rtx-asap,trigger=7)");
+    let third = words.parse("third").expect("defined");
+    assert_eq!(third.expression(), "cmt(rtx=rtx-asap,trigger=7,sfr=false)");
+    let error = parse(&text, &["scheme.third.is=cmtt"]).expect_err("no such scheme").to_string();
+    let expected = "--set scheme.third.is=cmtt: scheme `third`: unknown scheme `cmtt`, did you mean `cmt`?\n      | there are: sctp";
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
 fn events_are_sorted_and_split_by_direction() {
     let text = format!(
         "{SMALL}\n[[path.event]]\nat = \"20 s\"\nup = true\n[[path.event]]\nat = \"10 s\"\nup = false\nloss = 0.5\n"

@@ -9,8 +9,8 @@ use anabranch_lab::scenario::units::{
 };
 use anabranch_lab::scenario::{
     Association, Background, Direction, Duplex, Encapsulation, Event, FileSource, Flow, FlowDirection,
-    FlowKind, Link, Loss, LossModel, LossPlace, OneWay, Override, Path, Queue, Run, Scenario, SendBuffer,
-    Source, Stop,
+    FlowKind, Link, Loss, LossModel, LossPlace, OneWay, Override, Path, Queue, Run, Scenario,
+    SchemeDefinition, SendBuffer, Source, Stop,
 };
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
@@ -20,7 +20,7 @@ use proptest::sample::{Index, select, subsequence};
 const EVERY_KEY: &str = include_str!("every-key.toml");
 
 /// Keys and other pieces that overrides and mutations are made of.
-const PIECES: [&str; 32] = [
+const PIECES: [&str; 36] = [
     "run",
     "duration",
     "seeds",
@@ -34,6 +34,10 @@ const PIECES: [&str; 32] = [
     "event",
     "loss",
     "reverse",
+    "scheme",
+    "mine",
+    "is",
+    "cmt+late(delay=9)",
     "link",
     "shared",
     "flow",
@@ -258,15 +262,34 @@ fn run() -> impl Strategy<Value = Run> {
     })
 }
 
+/// Definitions of which each may be made from the one before it, in the order of their names.
+fn schemes() -> impl Strategy<Value = Vec<SchemeDefinition>> {
+    let base = select(vec![
+        "sctp",
+        "cmt",
+        "cmt(trigger=4)",
+        "cmt-pf( rtx = rtx-same )",
+        "BEFORE",
+        "BEFORE(trigger=5)",
+    ]);
+    vec((base, option::of(word())), 0..4).prop_map(|schemes| {
+        let definition = |(index, (base, about)): (usize, (&str, Option<String>))| {
+            let before = index.checked_sub(1).map_or("cmt".to_owned(), |index| format!("mine-{index}"));
+            SchemeDefinition { name: format!("mine-{index}"), is: base.replace("BEFORE", &before), about }
+        };
+        schemes.into_iter().enumerate().map(definition).collect()
+    })
+}
+
 fn scenario() -> impl Strategy<Value = Scenario> {
     let places = links().prop_flat_map(|links| (paths(links.len()), Just(links)));
     let places = places.prop_flat_map(|(paths, links)| (flows(paths.len()), Just(paths), Just(links)));
-    (places, run(), association(), any::<bool>(), any::<bool>()).prop_map(
-        |((flows, paths, links), mut run, association, to_the_end, capped)| {
+    (places, run(), association(), schemes(), any::<bool>(), any::<bool>()).prop_map(
+        |((flows, paths, links), mut run, association, schemes, to_the_end, capped)| {
             if to_the_end && flows.iter().any(|flow| flow.kind.ends()) {
                 run.stop = Stop::Transfer { cap: run.limit().filter(|_| capped) };
             }
-            Scenario { run, association, links, paths, flows }
+            Scenario { run, association, schemes, links, paths, flows }
         },
     )
 }
@@ -374,6 +397,12 @@ fn large_input_is_refused_in_little_time() {
     }
     let names: String = (0..100_000).map(|index| format!("\"scheme-{index}\", ")).collect();
     read(&format!("[[path]]\nvia = [{names}]\n[run]\nschemes = [{names}]\n"), &[]);
+    let definitions = |is: &dyn Fn(u32) -> String| -> String {
+        (0..50_000).map(|index| format!("[scheme.s{index}]\nis = \"{}\"\n", is(index))).collect()
+    };
+    read(&definitions(&|index| format!("s{}", index + 1)), &[]);
+    read(&definitions(&|_| "cmt".to_owned()), &[]);
+    read(&format!("[scheme.x]\nis = \"{}\"\n", "cmt+".repeat(500_000)), &[]);
     let event = "[[path.event]]\nat = \"1 s\"\nup = true\n";
     read(&format!("[[path]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n{}", event.repeat(50_000)), &[]);
 }
