@@ -11,7 +11,7 @@ DEMO_SEED ?= 1
 DEMO := $(OUT)/demo
 ANABRANCH := $(CARGO) run --quiet --release --locked -p anabranch-cli --
 
-.PHONY: help demo test lint fuzz crossval bench book clean
+.PHONY: help demo test lint fuzz crossval bench cards book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -86,6 +86,9 @@ crossval: ## Run ns-2's points under profile ns2 and print both side by side; CR
 
 bench: ## Measure the simulator.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links
+
+cards: ## Make the book's pages about schemes and components anew, from their cards.
+	$(ANABRANCH) schemes --markdown docs/src
 
 book: ## Build the book into out/book.
 	@set -eu; \

@@ -1,7 +1,7 @@
 """Checks that neither rustfmt nor clippy makes. Prints what is wrong and exits with 1 if anything is.
 
-The deterministic crates have one clippy.toml, no file is too long, dependencies point one way, and the book names every
-scheme, event, field of a profile and key of a scenario file.
+The deterministic crates have one clippy.toml, no file is too long, dependencies point one way, and the book has a
+page for every scheme and component, and names every event, field of a profile and key of a scenario file.
 """
 
 import re
@@ -68,12 +68,26 @@ def documented(source, pattern, page, what):
             yield f"docs/src/{page}: {what} `{name}` is missing"
 
 
+def cards():
+    """Every scheme and component has a page of its own, to which the overview links."""
+    overview = (ROOT / "docs/src/schemes.md").read_text(encoding="utf-8")
+    registry = ROOT / "crates/schemes/src/registry"
+    for folder, kind in (("preset", "Preset"), ("component", "Component")):
+        for file in sorted((registry / folder).rglob("*.rs")):
+            source = file.read_text(encoding="utf-8")
+            for name in re.findall(rf'\b{kind} \{{\s+name: "([\w-]+)"', source):
+                page = f"schemes/{name}.md"
+                if not (ROOT / "docs/src" / page).exists():
+                    yield f"docs/src/{page}: missing, for `{name}` in {file.relative_to(ROOT)}: run `make cards`"
+                if f"({page})" not in overview:
+                    yield f"docs/src/schemes.md: `{name}` is missing: run `make cards`"
+
+
 def book():
     profile = (ROOT / "crates/core/src/profile.rs").read_text(encoding="utf-8")
     fields = profile.split("pub struct Profile {")[1].split("\n}")[0]
     yield from documented(fields, r"pub (\w+):", "profiles.md", "field")
-    presets = (ROOT / "crates/schemes/src/registry/preset.rs").read_text(encoding="utf-8")
-    yield from documented(presets, r'Preset \{\s+name: "([\w-]+)"', "schemes.md", "scheme")
+    yield from cards()
     keys = (ROOT / "crates/lab/tests/scenario/every-key.toml").read_text(encoding="utf-8")
     yield from documented(keys, r"(?m)^(\w+) =", "scenarios.md", "key")
     events = (ROOT / "crates/core/src/policy/event.rs").read_text(encoding="utf-8")

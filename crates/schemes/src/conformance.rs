@@ -11,7 +11,7 @@ use anabranch_core::time::{Span, Time};
 use anabranch_core::units::WindowBytes;
 use anabranch_core::{PathId, PathSet, PathState};
 
-use crate::registry::{COMPONENTS, Component, Kind, NamedScheme, PRESETS, Parameter, Values, parse};
+use crate::registry::{COMPONENTS, Kind, NamedScheme, PRESETS, Parameter, parse};
 use crate::testing::{ASK, M, World, bytes, path};
 
 /// The variants of [`Event`]. A new one does not compile until it has a number here, and then fails until it is scripted.
@@ -424,36 +424,15 @@ fn so_it_does_at_the_ends_of_every_parameter() {
     }
 }
 
-/// Runs `cmt` with a component added for some rounds under each profile.
-fn run_component(component: &Component, values: &Values, rounds: u32) -> Vec<String> {
-    let mut log = Vec::new();
-    for name in Profile::NAMES {
-        let profile = Profile::named(name, true).expect("a profile");
-        let policies = (component.apply)(values, parse("cmt").expect("a preset").policies());
-        let mut session = Session::with(policies, (component.profile)(values, profile), 1);
-        (0..rounds).for_each(|_| session.round());
-        log.append(&mut session.log);
-    }
-    log
-}
-
 #[test]
-fn every_component_bears_every_event_and_decides_the_same_again() {
+fn every_component_bears_every_event_with_every_scheme_it_fits() {
     for component in COMPONENTS {
-        let values = Values::defaults(component.parameters);
-        let log = run_component(component, &values, 300);
-        assert!(log == run_component(component, &values, 300), "{} differs from itself", component.name);
-    }
-}
-
-#[test]
-fn so_do_components_at_the_ends_of_every_parameter() {
-    for component in COMPONENTS {
-        for (at, parameter) in component.parameters.iter().enumerate() {
+        for preset in PRESETS.iter().filter(|preset| component.fits(preset)) {
+            run(&format!("{}+{}", preset.name, component.name), 100);
+        }
+        for parameter in component.parameters {
             for value in extremes(parameter) {
-                let mut values = Values::defaults(component.parameters);
-                values.values[at] = parameter.read(&value).expect("an end of what it takes");
-                run_component(component, &values, 40);
+                run(&format!("{}({}={value})", component.example(PRESETS), parameter.name), 40);
             }
         }
     }

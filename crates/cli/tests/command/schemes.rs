@@ -5,17 +5,32 @@ use serde_json::Value;
 use crate::support::anabranch;
 
 #[test]
-fn all_schemes_are_listed_with_their_parameters_and_sources() {
+fn all_schemes_are_listed_with_what_they_do_and_their_sources() {
     let ended = anabranch(&["schemes"]).with_status(0);
-    for expected in ["sctp", "naive-cmt", "cmt-pf", "source: RFC 9260", "trigger", "3 missing reports"] {
+    for expected in ["Schemes\nsctp ", "\nnaive-cmt ", "\ncmt-pf ", "stand-ins (RFC 9260)"] {
         assert!(ended.out.contains(expected), "no `{expected}` in:\n{}", ended.out);
     }
 }
 
 #[test]
-fn a_card_shows_what_the_parameters_take() {
+fn a_card_shows_rules_parameters_and_open_points() {
     let ended = anabranch(&["schemes", "cmt-pf"]).with_status(0);
-    for expected in ["pf1, pf2", "RFC 7829", "0ms to 500ms", "on several paths at once", "true, false"] {
+    for expected in [
+        "new data  on several paths at once",
+        "As `cmt`, but one T3 expiry",
+        "\nParameters\n",
+        "pf1, pf2",
+        "RFC 7829",
+        "3 missing reports",
+        "0ms to 500ms",
+        "true, false",
+        "\nRules\n",
+        "\nSFR, split fast retransmit\n",
+        "    crates/schemes/src/loss/missing_reports.rs\n",
+        "\nOpen points and choices\n",
+        "    Parameter: pf\n",
+        "--schemes 'cmt-pf(pf=pf2)'",
+    ] {
         assert!(ended.out.contains(expected), "no `{expected}` in:\n{}", ended.out);
     }
     assert!(!ended.out.contains("naive-cmt"));
@@ -25,8 +40,40 @@ fn a_card_shows_what_the_parameters_take() {
 fn an_unknown_scheme_is_answered_with_the_nearest() {
     let ended = anabranch(&["schemes", "cmt-fp"]).with_status(2);
     assert!(ended.err.contains("did you mean `cmt-pf`?"), "{}", ended.err);
-    let ended = anabranch(&["schemes", "cmt(trigger=4)"]).with_status(2);
-    assert!(ended.err.contains("anabranch schemes cmt"), "{}", ended.err);
+    let ended = anabranch(&["schemes", "cmt(triger=4)"]).with_status(2);
+    assert!(ended.err.contains("did you mean `trigger`?"), "{}", ended.err);
+}
+
+#[test]
+fn an_expression_is_taken_apart() {
+    let expression = "cmt( trigger=4, sfr=true )";
+    let ended = anabranch(&["schemes", expression]).with_status(0);
+    assert!(ended.out.starts_with("cmt(trigger=4,sfr=true)\n\ncmt "), "{}", ended.out);
+    for expected in ["4 missing reports instead of 3: reports", "sfr         true: split", "200 ms: longest"]
+    {
+        assert!(ended.out.contains(expected), "no `{expected}` in:\n{}", ended.out);
+    }
+    let ended = anabranch(&["schemes", expression, "--json"]).with_status(0);
+    let whole: Value = serde_json::from_str(&ended.out).expect("JSON");
+    assert_eq!(whole["expression"], "cmt(trigger=4,sfr=true)");
+    assert_eq!((&whole["scheme"]["name"], &whole["scheme"]["values"]["trigger"]), (&"cmt".into(), &4.into()));
+    assert_eq!(whole["components"], Value::Array(Vec::new()));
+    anabranch(&["schemes", expression, "--markdown"]).with_status(2);
+}
+
+#[test]
+fn a_component_can_be_looked_up_and_added() {
+    let all = anabranch(&["schemes", "--json"]).with_status(0);
+    let all: Value = serde_json::from_str(&all.out).expect("JSON");
+    let all = all.as_array().expect("an array");
+    for component in all.iter().filter(|entry| entry["kind"] == "component") {
+        let (name, example) = (component["name"].as_str(), component["example"].as_str());
+        let (name, example) = (name.expect("a name"), example.expect("an example"));
+        let card = anabranch(&["schemes", name]).with_status(0).out;
+        assert!(card.contains("\nadd to ") && card.contains(&format!("--schemes '{example}'")), "{card}");
+        let taken_apart = anabranch(&["schemes", example]).with_status(0).out;
+        assert!(taken_apart.contains(&format!("\n+{name} ")), "{taken_apart}");
+    }
 }
 
 #[test]
@@ -35,8 +82,14 @@ fn json_gives_every_card() {
         serde_json::from_str(&anabranch(&["schemes", "--json"]).with_status(0).out).expect("JSON");
     let all = all.as_array().expect("an array");
     let cmt = all.iter().find(|scheme| scheme["name"] == "cmt").expect("cmt");
-    assert_eq!(cmt["multipath"], true);
-    assert!(cmt["about"].is_string() && cmt["source"].is_string());
+    assert_eq!((&cmt["kind"], &cmt["multipath"]), (&"scheme".into(), &true.into()));
+    assert!(cmt["about"].is_string() && cmt["source"].is_string() && cmt["components"].is_array());
+    assert!(cmt["summary"].as_array().is_some_and(|lines| lines.iter().all(Value::is_string)));
+    let rule = cmt["equations"].as_array().and_then(|rules| rules.first()).expect("a rule");
+    assert!(["name", "rule", "place"].iter().all(|part| rule[part].is_string()), "{rule}");
+    let choices = cmt["choices"].as_array().expect("an array");
+    assert!(choices.iter().any(|choice| choice["parameter"] == "cuc"), "{choices:?}");
+    assert!(choices.iter().any(|choice| choice["parameter"].is_null()), "{choices:?}");
     let parameters = cmt["parameters"].as_array().expect("an array");
     let parameter = |name: &str| parameters.iter().find(|p| p["name"] == name).expect("a parameter");
     assert_eq!(parameter("rtx")["kind"], "choice");

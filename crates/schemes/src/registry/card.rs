@@ -18,7 +18,7 @@ pub struct Choice {
     pub question: &'static str,
     /// What was chosen, and why.
     pub answer: &'static str,
-    /// The parameter that chooses otherwise; empty if there is none.
+    /// The parameter that chooses otherwise, or several, divided by comma and space; empty if there is none.
     pub parameter: &'static str,
 }
 

@@ -21,3 +21,6 @@ pub use expression::{
 };
 pub use parameter::{Kind, Length, Parameter, Value, Values, Weights};
 pub use preset::{PRESETS, Preset};
+
+#[cfg(test)]
+mod tests;

@@ -96,7 +96,7 @@ impl Component {
     }
 
     /// The shortest expression that has it, with the scheme that most of them are thought for if it fits there.
-    pub(crate) fn example(&self, presets: &[Preset]) -> String {
+    pub fn example(&self, presets: &[Preset]) -> String {
         const USUAL: &str = "cmt";
         let fitting = || presets.iter().filter(|preset| self.fits(preset)).map(|preset| preset.name);
         let base = fitting().find(|name| *name == USUAL).or_else(|| fitting().next());

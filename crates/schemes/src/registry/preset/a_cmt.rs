@@ -89,6 +89,7 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT whose windows grow by the difference between expected and actual rate",
     source: "Verma, Kumar 2017, as the DB-CMT paper describes it",
     multipath: true,
+    owns: &[],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

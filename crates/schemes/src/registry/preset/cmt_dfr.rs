@@ -104,6 +104,7 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT whose fast retransmit cuts a window by the smoothed round-trip time in seconds",
     source: "Delay-based fast retransmission policy for CMT, 2018 (paper 003): equations 6 to 8, Algorithm 1",
     multipath: true,
+    owns: &[],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

@@ -93,6 +93,7 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT with resource pooling, version 2: paths share by rates",
     source: "Dreibholz, Becke, Adhari, Rathgeb 2011; INET",
     multipath: true,
+    owns: &[],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

@@ -111,6 +111,7 @@ pub(crate) const PRESET: Preset = Preset {
     about: "Delay-based CMT: growth by rate difference, cuts by queueing delay, retransmission by window and loss rate",
     source: "DB-CMT (paper 000): sections 4.1 to 4.3",
     multipath: true,
+    owns: &[],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

@@ -12,6 +12,7 @@ mod mptcp_lia;
 mod mptcp_ns2;
 mod mptcp_olia;
 mod naive_cmt;
+pub(crate) mod rules;
 mod sctp;
 pub(crate) mod shared;
 

@@ -70,6 +70,7 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT with MPTCP's linked increases: fair to others where paths share a bottleneck",
     source: "RFC 6356",
     multipath: true,
+    owns: &[],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

@@ -9,7 +9,7 @@ use crate::registry::preset::shared::{
     SACK_DELAY, TRIGGER, cuc, dac, floor, floored, gate, rtx, sfr, switch,
 };
 use crate::registry::preset::{Preset, cmt, mptcp_lia};
-use crate::registry::{Card, Choice, Equation, Kind, Parameter, Value, Values};
+use crate::registry::{Card, Choice, Equation, Kind, Parameter, Role, Value, Values};
 use crate::scheduler::IndexOrder;
 
 const PARAMETERS: &[Parameter] = &[
@@ -118,6 +118,7 @@ pub(crate) const PRESET: Preset = Preset {
     about: "The MPTCP of the papers' ns-2 runs: LIA, windows filled in order, none larger than 20 packets",
     source: "Nishida 2013, MPTCP for ns-2; paper 001, section 3",
     multipath: true,
+    owns: &[Role::Scheduler],
     parameters: PARAMETERS,
     card: CARD,
     profile,

@@ -82,6 +82,7 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT with MPTCP's opportunistic linked increases",
     source: "draft-khalili-mptcp-congestion-control; Khalili et al. 2013",
     multipath: true,
+    owns: &[],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

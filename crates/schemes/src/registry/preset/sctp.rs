@@ -6,11 +6,11 @@ use crate::buffer::Unshared;
 use crate::congestion::{GrowthGate, WindowControl};
 use crate::estimator::MeasuredLossRate;
 use crate::failover::Plain;
-use crate::registry::preset::Preset;
 use crate::registry::preset::shared::{
     SACK_DELAY, SACK_EVERY, TRIGGER, acks, floor, floored, missing_reports, retransmit,
 };
-use crate::registry::{Card, Kind, Parameter, Role, Value, Values};
+use crate::registry::preset::{Preset, rules};
+use crate::registry::{Card, Choice, Equation, Kind, Parameter, Role, Value, Values};
 use crate::scheduler::PrimaryOnly;
 
 const PARAMETERS: &[Parameter] = &[
@@ -31,10 +31,38 @@ const PARAMETERS: &[Parameter] = &[
 const CARD: Card = Card {
     summary: &[
         "New data goes on the primary path; while that is not active, on the next active one.",
-        "What fast retransmit finds goes again where it was, what times out on another path.",
+        "What fast retransmit finds goes again where it was, what times out on another active path if there is",
+        "one. A path is out of service after six errors in a row.",
     ],
-    equations: &[],
-    choices: &[],
+    equations: &[
+        Equation {
+            name: "RFC 9260 section 6.4, new data",
+            rule: "on the primary path; while that is not active, on the first active one",
+            place: "crates/schemes/src/scheduler/primary.rs",
+        },
+        rules::SLOW_START,
+        rules::AVOIDANCE,
+        rules::CUMULATIVE_GROWTH,
+        rules::CUT,
+        rules::FAST_RETRANSMIT,
+        Equation {
+            name: "RFC 9260 sections 6.3.3 E4 and 6.4.1, retransmission",
+            rule: "what timed out goes to the next active path after its own, what fast retransmit found stays",
+            place: "crates/schemes/src/retransmit/alternate.rs",
+        },
+        rules::DELAYED_ACKS,
+        rules::PATH_FAILURE,
+    ],
+    choices: &[
+        rules::CHOICE_TRIGGER,
+        Choice {
+            question: "Where does a fast retransmission go?",
+            answer: "Where the chunk was: the standard sends only what timed out elsewhere. `rtx=alternate` sends both to another \
+                     path, as ns-2's base agent does by default; `rtx=rtx-same` sends both where they were.",
+            parameter: "rtx",
+        },
+        rules::CHOICE_AROUND,
+    ],
 };
 
 pub(crate) const PRESET: Preset = Preset {

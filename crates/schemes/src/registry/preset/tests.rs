@@ -1,7 +1,7 @@
 //! Every preset builds what its name and parameters say.
 
 use super::*;
-use crate::registry::{Kind, parse};
+use crate::registry::parse;
 use crate::testing::{M, World, bytes, lost_on, path, routed};
 use anabranch_core::PathState;
 use anabranch_core::policy::{
@@ -10,48 +10,6 @@ use anabranch_core::policy::{
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
-
-fn parameters() -> impl Iterator<Item = (&'static Preset, &'static Parameter)> {
-    PRESETS.iter().flat_map(|preset| preset.parameters.iter().map(move |parameter| (preset, parameter)))
-}
-
-#[test]
-fn every_default_is_a_value_that_its_parameter_takes() {
-    for (preset, parameter) in parameters() {
-        let read = parameter.read(&parameter.default.to_string());
-        assert_eq!(read, Ok(parameter.default), "{}: {}", preset.name, parameter.name);
-    }
-}
-
-#[test]
-fn everything_says_what_it_does_and_where_it_comes_from() {
-    for preset in PRESETS {
-        assert!(![preset.name, preset.about, preset.source].contains(&""), "{}", preset.name);
-    }
-    for (preset, parameter) in parameters() {
-        let texts = [parameter.name, parameter.about, parameter.source];
-        assert!(!texts.contains(&""), "{}: {}", preset.name, parameter.name);
-    }
-}
-
-#[test]
-fn numbers_have_a_unit_and_names_have_none() {
-    for (preset, parameter) in parameters() {
-        let number = matches!(parameter.kind, Kind::Count { .. } | Kind::Milliseconds { .. });
-        assert_eq!(parameter.unit.is_empty(), !number, "{}: {}", preset.name, parameter.name);
-    }
-}
-
-#[test]
-fn no_name_stands_for_two_things() {
-    for (index, preset) in PRESETS.iter().enumerate() {
-        assert!(PRESETS[..index].iter().all(|other| other.name != preset.name), "{}", preset.name);
-        for (at, parameter) in preset.parameters.iter().enumerate() {
-            let twice = preset.parameters[..at].iter().any(|other| other.name == parameter.name);
-            assert!(!twice, "{}: {}", preset.name, parameter.name);
-        }
-    }
-}
 
 #[test]
 fn the_defaults_are_those_of_the_papers() {

@@ -1,0 +1,138 @@
+//! What every preset and every component has to say about itself.
+
+use std::path::Path;
+
+use super::*;
+
+/// An entry of either list.
+struct Entry {
+    name: &'static str,
+    texts: [&'static str; 3],
+    parameters: &'static [Parameter],
+    card: &'static Card,
+}
+
+fn entries() -> Vec<Entry> {
+    let presets = PRESETS.iter().map(|preset| Entry {
+        name: preset.name,
+        texts: [preset.name, preset.about, preset.source],
+        parameters: preset.parameters,
+        card: &preset.card,
+    });
+    let components = COMPONENTS.iter().map(|component| Entry {
+        name: component.name,
+        texts: [component.name, component.about, component.source],
+        parameters: component.parameters,
+        card: &component.card,
+    });
+    presets.chain(components).collect()
+}
+
+/// Calls `check` for every parameter with what to blame.
+fn each_parameter(check: impl Fn(&str, &Parameter)) {
+    for entry in entries() {
+        for parameter in entry.parameters {
+            check(&format!("{}: {}", entry.name, parameter.name), parameter);
+        }
+    }
+}
+
+#[test]
+fn every_default_is_a_value_that_its_parameter_takes() {
+    each_parameter(|place, parameter| {
+        let read = parameter.read(&parameter.default.to_string());
+        assert_eq!(read, Ok(parameter.default), "{place}");
+    });
+}
+
+#[test]
+fn everything_says_what_it_does_and_where_it_comes_from() {
+    for entry in entries() {
+        assert!(!entry.texts.contains(&""), "{}", entry.name);
+    }
+    each_parameter(|place, parameter| {
+        assert!(![parameter.name, parameter.about, parameter.source].contains(&""), "{place}");
+    });
+}
+
+#[test]
+fn counts_and_times_have_a_unit_and_names_have_none() {
+    each_parameter(|place, parameter| match parameter.kind {
+        Kind::Count { .. } | Kind::Milliseconds { .. } => assert!(!parameter.unit.is_empty(), "{place}"),
+        // Lengths and weights say their unit in the value.
+        Kind::Switch | Kind::Choice(_) | Kind::Length | Kind::Weights => {
+            assert!(parameter.unit.is_empty(), "{place}");
+        }
+        // A ratio has none, a factor on a time has one.
+        Kind::Decimal { .. } => {}
+    });
+}
+
+#[test]
+fn no_name_stands_for_two_things() {
+    let entries = entries();
+    for (index, entry) in entries.iter().enumerate() {
+        assert!(entries[..index].iter().all(|other| other.name != entry.name), "{}", entry.name);
+        for (at, parameter) in entry.parameters.iter().enumerate() {
+            let twice = entry.parameters[..at].iter().any(|other| other.name == parameter.name);
+            assert!(!twice, "{}: {}", entry.name, parameter.name);
+        }
+    }
+}
+
+#[test]
+fn names_can_stand_in_expressions_and_in_names_of_files() {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    for entry in entries() {
+        assert!(entry.name.chars().all(plain) && entry.name != "all", "{}", entry.name);
+        for parameter in entry.parameters {
+            assert!(parameter.name.chars().all(plain), "{}: {}", entry.name, parameter.name);
+        }
+    }
+}
+
+#[test]
+fn a_summary_has_one_to_five_lines_that_fit_a_terminal() {
+    for entry in entries() {
+        let lines = entry.card.summary;
+        assert!((1..=5).contains(&lines.len()), "{}: {} lines", entry.name, lines.len());
+        for line in lines {
+            let width = line.chars().count();
+            assert!((1..=110).contains(&width), "{}: {width} characters: {line}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn every_rule_names_a_file_that_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for entry in entries() {
+        for equation in entry.card.equations {
+            let Equation { name, rule, place } = equation;
+            assert!(!name.is_empty() && !rule.is_empty(), "{}: {name}", entry.name);
+            assert!(root.join(place).is_file(), "{}: {name}: no file {place}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn every_choice_is_answered_and_names_a_parameter_that_exists() {
+    for entry in entries() {
+        for Choice { question, answer, parameter } in entry.card.choices {
+            assert!(!question.is_empty() && !answer.is_empty(), "{}: {question}", entry.name);
+            for named in parameter.split(", ").filter(|named| !named.is_empty()) {
+                let known = entry.parameters.iter().any(|one| one.name == named);
+                assert!(known, "{}: {question}: no parameter `{named}`", entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_component_can_be_added_to_some_scheme_and_says_how() {
+    for component in COMPONENTS {
+        let example = component.example(PRESETS);
+        let scheme = parse(&example).unwrap_or_else(|error| panic!("{example}: {error}"));
+        assert_eq!(scheme.additions().len(), 1, "{example}");
+    }
+}
