@@ -2,6 +2,7 @@
 
 mod crossval;
 mod exit;
+mod explain;
 mod interrupt;
 mod output;
 mod plan;
@@ -31,6 +32,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::RunArguments),
+    Explain(explain::ExplainArguments),
     Schemes(schemes::SchemesArguments),
     Crossval(crossval::CrossvalArguments),
 }
@@ -38,6 +40,7 @@ enum Command {
 const EXAMPLES: &str = "\
 Examples:
   anabranch run scenarios/two-path.toml     compare the schemes that the file names
+  anabranch explain out/trace/cmt-seed1     see where a traced run's time and capacity went
   anabranch schemes                         see which schemes there are
   anabranch crossval --quick                compare with ns-2
   anabranch help run                        all options of a command
@@ -70,6 +73,7 @@ where
     };
     let ended = match arguments.command {
         Command::Run(run) => run::run(&run),
+        Command::Explain(explain) => explain::explain(&explain),
         Command::Schemes(schemes) => schemes::schemes(&schemes),
         Command::Crossval(crossval) => crossval::crossval(&crossval),
     };

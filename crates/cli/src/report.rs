@@ -288,7 +288,8 @@ pub(crate) fn written(arguments: &RunArguments, runs: usize) -> String {
     }
     if let Some(folder) = &arguments.trace {
         let files = folder.join("SCHEME-seedN").join("*.csv");
-        text += &labelled("traces", &format!("{} (of {runs} runs)", files.display()), LABEL);
+        let explain = format!("anabranch explain {}", folder.display());
+        text += &labelled("traces", &format!("{} (of {runs} runs); {explain}", files.display()), LABEL);
     }
     text
 }

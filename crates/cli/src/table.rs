@@ -38,6 +38,11 @@ impl Sheet {
         self.rows.push(cells);
     }
 
+    /// Whether it has no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// The table, in the width of the terminal if there is one.
     pub(crate) fn print(&self) -> String {
         self.print_in(terminal_width())

@@ -14,6 +14,9 @@ pub trait Application: Any {
     fn step(&mut self, now: Time, endpoint: &mut Endpoint);
     /// Something happened to an association.
     fn on_event(&mut self, now: Time, endpoint: &mut Endpoint, id: AssociationId, event: &AssociationEvent);
+    /// Called whenever the endpoint has sent all that it can for now: its state stays as it is until something happens. For
+    /// observers; what is handed over here waits for the next thing that happens.
+    fn drained(&mut self, _now: Time, _endpoint: &mut Endpoint) {}
     /// When it wants to be called again.
     fn poll_timeout(&self) -> Option<Time>;
 }
@@ -80,7 +83,10 @@ impl<A: Application> Host for SctpHost<A> {
         }
         // Draining may have produced events, and the application's answer to them packets.
         self.settle(now);
-        let transmit = self.endpoint.poll_transmit(now, buf)?;
+        let Some(transmit) = self.endpoint.poll_transmit(now, buf) else {
+            self.application.drained(now, &mut self.endpoint);
+            return None;
+        };
         Some(self.envelope(transmit.local, transmit.remote, transmit.udp_port))
     }
 

@@ -265,13 +265,6 @@ impl End {
         }
     }
 
-    fn record(&mut self, now: Time, endpoint: &mut Endpoint) {
-        let (Some(recorder), Some(id)) = (&self.recorder, self.id) else { return };
-        if let Some(association) = endpoint.association_mut(id) {
-            recorder.borrow_mut().sample(now, association);
-        }
-    }
-
     fn next_message(&self) -> Option<Time> {
         match &self.source {
             Some(Source::Messages { next, left, .. }) if *left != Some(0) && self.status == Status::Open => {
@@ -287,7 +280,13 @@ impl Application for End {
         self.open(now, endpoint);
         self.read(now, endpoint);
         self.send(now, endpoint);
-        self.record(now, endpoint);
+    }
+
+    fn drained(&mut self, now: Time, endpoint: &mut Endpoint) {
+        let (Some(recorder), Some(id)) = (&self.recorder, self.id) else { return };
+        if let Some(association) = endpoint.association_mut(id) {
+            recorder.borrow_mut().sample(now, association);
+        }
     }
 
     fn on_event(&mut self, now: Time, endpoint: &mut Endpoint, id: AssociationId, event: &AssociationEvent) {

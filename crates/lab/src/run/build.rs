@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::BufWriter;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use anabranch_core::policy::Scheme;
@@ -14,6 +15,7 @@ use anabranch_sim::{HostId, SctpHost, Seeds, World};
 use bytes::Bytes;
 
 use crate::run::application::{Connect, End, Expected, Source, Status};
+use crate::run::manifest::{Manifest, Sender};
 use crate::run::network::{Network, lay};
 use crate::run::observer::{DirectionCount, Observer, address};
 use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
@@ -32,6 +34,8 @@ struct BuiltFlow {
     ends: [HostId; 2],
     start: Time,
     recorders: Vec<Rc<RefCell<PathRecorder>>>,
+    /// What the trace folder says of the ends that are recorded.
+    senders: Vec<Sender>,
 }
 
 /// A world that is ready to run.
@@ -39,6 +43,7 @@ pub(crate) struct Built {
     pub(crate) world: World,
     flows: Vec<BuiltFlow>,
     queues: Option<QueueRecorder>,
+    manifest: Option<Manifest>,
 }
 
 pub(crate) fn build(job: &Job) -> Result<Built, RunError> {
@@ -53,9 +58,23 @@ pub(crate) fn build(job: &Job) -> Result<Built, RunError> {
         flows.push(add_flow(&mut world, job, index, &network)?);
     }
     world.set_tap(Box::new(observer(job)?));
-    let queues =
-        job.trace.as_ref().map(|folder| QueueRecorder::create(&folder.join(job.label()))).transpose()?;
-    Ok(Built { world, flows, queues })
+    let queues = trace_folder(job).map(|folder| QueueRecorder::create(&folder)).transpose()?;
+    let manifest = manifest(job, &flows)?;
+    Ok(Built { world, flows, queues, manifest })
+}
+
+/// The folder of this run's traces, if it has any.
+fn trace_folder(job: &Job) -> Option<PathBuf> {
+    job.trace.as_ref().map(|folder| folder.join(job.label()))
+}
+
+/// What the trace folder says of the run, written before the run begins.
+fn manifest(job: &Job, flows: &[BuiltFlow]) -> Result<Option<Manifest>, RunError> {
+    let Some(folder) = trace_folder(job) else { return Ok(None) };
+    let senders = flows.iter().flat_map(|flow| flow.senders.clone()).collect();
+    let manifest = Manifest::of(job, senders);
+    manifest.write(job, &folder)?;
+    Ok(Some(manifest))
 }
 
 fn observer(job: &Job) -> Result<Observer, RunError> {
@@ -63,8 +82,8 @@ fn observer(job: &Job) -> Result<Observer, RunError> {
     let paths = scenario.paths.len();
     let names: Vec<String> = scenario.paths.iter().map(|p| p.name.clone()).collect();
     let flows: Vec<String> = scenario.flows.iter().map(|f| f.name.clone()).collect();
-    let packets = match &job.trace {
-        Some(folder) => Some(PacketRecorder::create(&folder.join(job.label()), flows, names)?),
+    let packets = match trace_folder(job) {
+        Some(folder) => Some(PacketRecorder::create(&folder, flows, names)?),
         None => None,
     };
     Ok(Observer {
@@ -156,10 +175,11 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
             ends[1 - side].expected = contents.as_ref().map(|c| expected(job, flow, &config, c));
         }
     }
-    let recorders = add_recorders(job, flow, &mut ends, sends)?;
+    let senders = senders(job, flow, &config, &scheme, sends);
+    let recorders = add_recorders(job, &senders, &mut ends)?;
     let ids = add_hosts(world, job, index, config, ends)?;
     network.route(world, index, flow)?;
-    Ok(BuiltFlow { scheme, ends: ids, start, recorders })
+    Ok(BuiltFlow { scheme, ends: ids, start, recorders, senders })
 }
 
 fn end(job: &Job, flow: &Flow, start: Time) -> End {
@@ -170,18 +190,38 @@ fn end(job: &Job, flow: &Flow, start: Time) -> End {
     end
 }
 
-fn add_recorders(
+/// The ends of a flow that send data, as its trace names them.
+fn senders(
     job: &Job,
     flow: &Flow,
-    ends: &mut [End; 2],
+    config: &AssociationConfig,
+    scheme: &NamedScheme,
     sends: [bool; 2],
+) -> Vec<Sender> {
+    let rules = config.scheme.profile(config.profile.clone());
+    let ends = [("forward", ""), ("reverse", "-reverse")].into_iter().zip(sends).filter(|(_, sends)| *sends);
+    let sender = |((direction, suffix), _): ((&str, &str), bool)| Sender {
+        name: format!("{}{suffix}", flow.name),
+        flow: flow.name.clone(),
+        direction: direction.to_owned(),
+        scheme: scheme.to_string(),
+        paths: flow.paths.iter().map(|&p| job.scenario.paths[p].name.clone()).collect(),
+        start_s: flow.start.as_secs_f64(),
+        lost_counts_until_resent: rules.lost_counts_until_resent,
+    };
+    ends.map(sender).collect()
+}
+
+fn add_recorders(
+    job: &Job,
+    senders: &[Sender],
+    ends: &mut [End; 2],
 ) -> Result<Vec<Rc<RefCell<PathRecorder>>>, RunError> {
-    let Some(folder) = &job.trace else { return Ok(Vec::new()) };
-    let names: Vec<String> = flow.paths.iter().map(|&p| job.scenario.paths[p].name.clone()).collect();
+    let Some(folder) = trace_folder(job) else { return Ok(Vec::new()) };
     let mut recorders = Vec::new();
-    for (side, end) in ends.iter_mut().enumerate().filter(|(side, _)| sends[*side]) {
-        let label = if side == 0 { flow.name.clone() } else { format!("{}-reverse", flow.name) };
-        let recorder = PathRecorder::create(&folder.join(job.label()), &label, names.clone())?;
+    let sending = ends.iter_mut().filter(|end| end.source.is_some());
+    for (sender, end) in senders.iter().zip(sending) {
+        let recorder = PathRecorder::create(&folder, sender)?;
         let shared = Rc::new(RefCell::new(recorder));
         end.recorder = Some(Rc::clone(&shared));
         recorders.push(shared);
@@ -306,12 +346,15 @@ impl Built {
             unreachable!("the observer was set when the world was built")
         };
         self.close_observer(job, &mut observer)?;
-        Ok(self.result(job, &observer))
+        let result = self.result(job, &observer);
+        if let (Some(manifest), Some(folder)) = (&self.manifest, trace_folder(job)) {
+            manifest.close(&folder, self.world.now().as_secs_f64(), &result)?;
+        }
+        Ok(result)
     }
 
     fn close_files(&mut self, job: &Job) -> Result<(), RunError> {
-        let folder =
-            job.trace.as_ref().map(|f| f.join(job.label()).display().to_string()).unwrap_or_default();
+        let folder = trace_folder(job).map(|folder| folder.display().to_string()).unwrap_or_default();
         let wrong = |error| RunError::File { path: folder.clone(), error };
         for flow in &self.flows {
             for recorder in &flow.recorders {

@@ -3,6 +3,7 @@
 mod application;
 mod batch;
 mod build;
+pub(crate) mod manifest;
 mod metrics;
 mod network;
 mod observer;

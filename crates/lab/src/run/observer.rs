@@ -8,7 +8,7 @@ use anabranch_sim::pcapng::PcapngTap;
 use anabranch_sim::{Address, PacketEvent, PacketView, Place, Tap};
 use anabranch_wire::{Chunk, PacketView as SctpPacket, Tsn};
 
-use crate::run::recorder::PacketRecorder;
+use crate::run::recorder::{PacketRecorder, Sighting};
 
 /// What is counted of one path in one direction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,6 +116,7 @@ impl Observer {
             let Ok(Chunk::Data(data)) = chunk.decode() else { continue };
             any_data = true;
             let tsn = data.tsn();
+            let bytes = 16 + data.payload().len() as u64;
             match event {
                 PacketEvent::Sent if !count.sent.insert(tsn) => {
                     count.retransmissions += 1;
@@ -124,13 +125,13 @@ impl Observer {
                 PacketEvent::Delivered => {
                     let new = count.arrived.insert(tsn);
                     if new && counted {
-                        count.unique_chunk_bytes += 16 + data.payload().len() as u64;
+                        count.unique_chunk_bytes += bytes;
                     }
                 }
                 _ => {}
             }
             if let Some(recorder) = &mut self.packets {
-                recorder.packet(now, flow, path, side, event, tsn);
+                recorder.packet(now, Sighting { flow, path, side, event, tsn, bytes });
             }
         }
         if any_data && let Some(count) = count.paths.get_mut(path) {

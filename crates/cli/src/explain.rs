@@ -1,0 +1,338 @@
+//! `anabranch explain`.
+
+use std::path::PathBuf;
+
+use anabranch_lab::explain::{
+    self, Choice, ExplainError, Explanation, FlowExplanation, PathExplanation, Placement,
+};
+use anyhow::Context;
+use clap::Args;
+
+use crate::exit::{Status, Stopped};
+use crate::output::{self, Reader, labelled};
+use crate::table::{Sheet, mean, shares};
+
+const EXAMPLES: &str = "\
+Examples:
+  Trace two schemes with one seed, and see where their time went:
+    anabranch run scenarios/two-path.toml --schemes sctp,cmt --seeds 7, --trace out/trace
+    anabranch explain out/trace
+  Explain one of the runs:
+    anabranch explain out/trace/cmt-seed7
+  Explain one flow of several:
+    anabranch explain out/trace/cmt+sctp-seed1 --flow multipath
+  Work on with the figures:
+    anabranch explain out/trace --json > explained.jsonl
+
+Exit status: 0 if all traces were explained, also where one is cut short, which a note says; 1 if a
+trace is broken, incomplete or of another version; 2 if a folder holds no trace or a flow no such name.";
+
+/// Columns for the labels of notes.
+const LABEL: usize = 10;
+
+/// Sum up the traces of runs: where time and capacity went.
+///
+/// A run's traces are what `anabranch run --trace DIR` writes into a folder below DIR. Given DIR, all runs in it are
+/// explained one after the other, and compared at the end.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ExplainArguments {
+    /// A run's trace folder, or a folder of several
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+
+    /// Explain this flow only; data in the reverse direction is a flow called NAME-reverse
+    #[arg(long, value_name = "NAME")]
+    flow: Option<String>,
+
+    /// Print one JSON object per run and line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries the command out.
+pub(crate) fn explain(arguments: &ExplainArguments) -> Result<Status, Stopped> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for run in &arguments.runs {
+        for folder in explain::find_runs(run).map_err(stopped)? {
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+    }
+    let mut explained = Vec::new();
+    for folder in &folders {
+        let mut explanation = explain::explain(folder).map_err(stopped)?;
+        if let Some(flow) = &arguments.flow {
+            keep(&mut explanation, flow)?;
+        }
+        let text = match arguments.json {
+            true => {
+                serde_json::to_string(&explanation).context("an explanation cannot be written as JSON")?
+                    + "\n"
+            }
+            false => block(&explanation),
+        };
+        if output::print(&text)? == Reader::Gone {
+            return Ok(Status::Success);
+        }
+        explained.push(explanation);
+    }
+    if !arguments.json && explained.len() > 1 {
+        output::print(&comparison(&explained))?;
+    }
+    Ok(Status::Success)
+}
+
+fn stopped(error: ExplainError) -> Stopped {
+    match error {
+        ExplainError::NotATrace { .. } => Stopped::usage(error),
+        error => Stopped::from(anyhow::Error::new(error)),
+    }
+}
+
+/// Leaves the named flow only.
+fn keep(explanation: &mut Explanation, name: &str) -> Result<(), Stopped> {
+    let names: Vec<String> = explanation.flows.iter().map(|flow| flow.name.clone()).collect();
+    explanation.flows.retain(|flow| flow.name == name);
+    match explanation.flows.is_empty() {
+        false => Ok(()),
+        true => {
+            let folder = &explanation.folder;
+            let known = names.join(", ");
+            Err(Stopped::usage(format!("--flow: {folder} has no flow `{name}`; there are: {known}")))
+        }
+    }
+}
+
+/// All about one run.
+fn block(explanation: &Explanation) -> String {
+    let Explanation { scheme, seed, profile, folder, .. } = explanation;
+    let goodput = match explanation.goodput_kbps {
+        Some(goodput) => format!(", goodput {} kbit/s", mean([goodput])),
+        None => String::new(),
+    };
+    let mut text = format!("{scheme}, seed {seed}, profile {profile}{goodput}: {folder}\n");
+    for note in &explanation.notes {
+        text += &labelled("note", note, LABEL);
+    }
+    for flow in &explanation.flows {
+        text.push('\n');
+        text += &flow_block(flow);
+    }
+    text + "\n"
+}
+
+fn flow_block(flow: &FlowExplanation) -> String {
+    let FlowExplanation { name, scheme, from_s, until_s, .. } = flow;
+    let mut text = format!("{name} ({scheme}), {from_s} s to {until_s} s\n");
+    text += &sentences("Where the time went", &flow.time_findings);
+    text += &sentences("Where the capacity went", &flow.capacity_findings);
+    text += &titled("Time of each path in %, and means while in service", &paths(flow));
+    text += &titled("Window cuts", &cuts(flow));
+    text += &titled("Chunks declared lost", &losses(flow));
+    text += &titled("Chunks sent again", &resent(flow));
+    text += &placement("Where new data went", &flow.scheduling);
+    text += &placement("Where chunks went again", &flow.rerouting);
+    text + &titled("States", &states(flow))
+}
+
+fn sentences(title: &str, sentences: &[String]) -> String {
+    let mut text = format!("\n{title}\n");
+    for sentence in sentences {
+        text += &labelled("  -", sentence, 4);
+    }
+    text
+}
+
+/// A table under its title, if there is anything in it.
+fn titled(title: &str, sheet: &Sheet) -> String {
+    if sheet.is_empty() {
+        return String::new();
+    }
+    format!("\n{title}\n{}", sheet.print())
+}
+
+fn paths(flow: &FlowExplanation) -> Sheet {
+    let mut sheet = Sheet::new().text("path");
+    for header in [
+        "window\nfull",
+        "peer's\nwindow",
+        "no\ndata",
+        "lost\nwait",
+        "passed\nover",
+        "out of\nservice",
+        "cwnd\nKiB",
+        "unused\nKiB",
+        "srtt\nms",
+        "used\n%",
+        "T3",
+        "silent\ns",
+    ] {
+        sheet = sheet.figure(header);
+    }
+    for path in &flow.paths {
+        let time = &path.time;
+        let parts = [
+            time.full_s,
+            time.peer_window_s,
+            time.no_data_s,
+            time.lost_wait_s,
+            time.passed_over_s,
+            time.out_of_service_s,
+        ];
+        let mut row = vec![path.name.clone()];
+        row.extend(parts.map(|seconds| per_cent(seconds / flow.duration_s())));
+        row.push(kib(path.mean_cwnd_bytes));
+        row.push(kib(path.mean_unused_bytes));
+        row.push(path.mean_srtt_ms.map_or_else(dash, |ms| format!("{ms:.1}")));
+        row.push(path.used_share.map_or_else(dash, per_cent));
+        row.push(path.timeouts.to_string());
+        row.push(format!("{:.2}", path.timeout_wait_s));
+        sheet.row(row);
+    }
+    sheet
+}
+
+fn cuts(flow: &FlowExplanation) -> Sheet {
+    let mut sheet = Sheet::new().text("path").text("rule").figure("times").figure("by KiB");
+    for path in &flow.paths {
+        for cut in &path.cuts {
+            let row = [&path.name, &cut.rule, &cut.times.to_string(), &kib(cut.bytes as f64)];
+            sheet.row(row.map(String::clone).to_vec());
+        }
+    }
+    sheet
+}
+
+fn losses(flow: &FlowExplanation) -> Sheet {
+    let mut sheet = Sheet::new().text("path").text("cause").text("rule").figure("chunks");
+    for loss in &flow.losses {
+        let row = [&loss.path, &loss.cause, &loss.rule, &loss.chunks.to_string()];
+        sheet.row(row.map(String::clone).to_vec());
+    }
+    sheet
+}
+
+fn resent(flow: &FlowExplanation) -> Sheet {
+    let mut sheet = Sheet::new().text("cause").text("from").text("to").figure("chunks").figure("needless");
+    for resent in &flow.retransmissions.by_cause {
+        let (chunks, needless) = (resent.chunks.to_string(), resent.needless.to_string());
+        let row = [&resent.cause, &resent.from, &resent.to, &chunks, &needless];
+        sheet.row(row.map(String::clone).to_vec());
+    }
+    sheet
+}
+
+fn placement(title: &str, placement: &Placement) -> String {
+    let mut sheet =
+        Sheet::new().text("decision").text("path").text("rule").figure("times").text("figure").figure("mean");
+    for choice in placement.chosen.iter().chain(&placement.waits) {
+        sheet.row(choice_row(choice));
+    }
+    let mut text = titled(title, &sheet);
+    if !placement.refused.is_empty() {
+        let refused = placement.refused.iter();
+        let refused: Vec<String> = refused.map(|r| format!("{} {} {}", r.path, r.why, r.times)).collect();
+        text += &labelled("refused", &refused.join(", "), LABEL);
+    }
+    text
+}
+
+fn choice_row(choice: &Choice) -> Vec<String> {
+    vec![
+        choice.decision.clone(),
+        choice.path.clone().unwrap_or_else(|| "wait".to_owned()),
+        choice.rule.clone(),
+        choice.times.to_string(),
+        choice.figure.clone(),
+        choice.mean.map_or_else(String::new, |figure| mean([figure])),
+    ]
+}
+
+fn states(flow: &FlowExplanation) -> Sheet {
+    let mut sheet = Sheet::new().figure("at s").text("path").text("state").text("rule");
+    let mut all: Vec<_> =
+        flow.paths.iter().flat_map(|path| path.states.iter().map(move |state| (path, state))).collect();
+    all.sort_by(|a, b| a.1.at_s.total_cmp(&b.1.at_s));
+    for (path, state) in all {
+        let at = format!("{:.3}", state.at_s);
+        sheet.row([&at, &path.name, &state.state, &state.rule].map(String::clone).to_vec());
+    }
+    sheet
+}
+
+/// Runs side by side, a row for each flow.
+fn comparison(explained: &[Explanation]) -> String {
+    let several_flows = explained.iter().any(|run| run.flows.len() > 1);
+    let mut sheet = Sheet::new().text("scheme").figure("seed");
+    if several_flows {
+        sheet = sheet.text("flow");
+    }
+    for header in [
+        "goodput\nkbit/s",
+        "closed\n%",
+        "full\n%",
+        "room\n%",
+        "out\n%",
+        "used\n%",
+        "cuts",
+        "sent\nagain",
+        "needless",
+        "T3",
+        "silent\ns",
+    ] {
+        sheet = sheet.figure(header);
+    }
+    for run in explained {
+        for flow in &run.flows {
+            let mut row = vec![run.scheme.clone(), run.seed.to_string()];
+            if several_flows {
+                row.push(flow.name.clone());
+            }
+            row.push(run.goodput_kbps.map_or_else(dash, |goodput| mean([goodput])));
+            row.extend(comparison_cells(flow));
+            sheet.row(row);
+        }
+    }
+    let mut text = format!("Side by side\n{}", sheet.print());
+    text += &labelled("closed", "time in which only the peer's window kept data back", LABEL);
+    let each = "of each path: window full, window with room, not in service, share of its rate that was used";
+    text += &labelled("full ...", each, LABEL);
+    if several_flows {
+        text += &labelled("goodput", "that of all flows of the run together", LABEL);
+    }
+    text
+}
+
+fn comparison_cells(flow: &FlowExplanation) -> [String; 10] {
+    let each = |figure: &dyn Fn(&PathExplanation) -> f64| {
+        shares(&flow.paths.iter().map(|path| figure(path) / flow.duration_s()).collect::<Vec<_>>())
+    };
+    let used: Option<Vec<f64>> = flow.paths.iter().map(|path| path.used_share).collect();
+    let cuts: u64 = flow.paths.iter().flat_map(|path| &path.cuts).map(|cut| cut.times).sum();
+    [
+        per_cent(flow.peer_window.closed_share),
+        each(&|path| path.time.full_s),
+        each(&|path| path.room_s()),
+        each(&|path| path.time.out_of_service_s),
+        used.map_or_else(dash, |used| shares(&used)),
+        cuts.to_string(),
+        flow.retransmissions.chunks.to_string(),
+        flow.retransmissions.needless.to_string(),
+        flow.timeouts.to_string(),
+        format!("{:.2}", flow.paths.iter().map(|path| path.timeout_wait_s).sum::<f64>()),
+    ]
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+fn per_cent(share: f64) -> String {
+    format!("{:.1}", share * 100.0)
+}
+
+fn kib(bytes: f64) -> String {
+    format!("{:.1}", bytes / 1024.0)
+}

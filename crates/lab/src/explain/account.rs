@@ -1,0 +1,395 @@
+//! The sums of one sender: what its rows mean, and how its time divides.
+
+use crate::explain::chunks::Chunks;
+use crate::explain::tally::Tally;
+use crate::run::manifest::Sender;
+
+/// What the scheduler said of a path last, where it gave no reason.
+const NOT_CONSIDERED: &str = "not considered";
+/// The same where its reason has gone since: the window was full, and no send opportunity has come since it opened.
+const SINCE_FULL: &str = "no opportunity since it was full";
+const WINDOW_FULL: &str = "WindowFull";
+const ACTIVE: &str = "Active";
+
+/// How a path spends a moment. One of them holds at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spends {
+    OutOfService,
+    Full,
+    PeerWindow,
+    NoData,
+    LostWait,
+    PassedOver,
+}
+
+/// A row of `FLOW-paths.csv`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathRow<'a> {
+    pub(super) path: usize,
+    pub(super) state: &'a str,
+    pub(super) cwnd: u64,
+    pub(super) outstanding: u64,
+    pub(super) lost_unsent: u64,
+    pub(super) srtt_ms: Option<f64>,
+    pub(super) queued: u64,
+}
+
+/// A row of `FLOW-decisions.csv` that says where chunks go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlacementRow<'a> {
+    pub(super) decision: &'a str,
+    /// `None` for a wait.
+    pub(super) path: Option<usize>,
+    pub(super) rule: &'a str,
+    pub(super) figure: &'a str,
+    pub(super) value: Option<f64>,
+}
+
+/// A key of what is chosen: decision, path and rule.
+pub(super) type ChoiceKey = (String, Option<usize>, String);
+
+/// How often, and the figure that decided.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ChoiceSum {
+    pub(super) times: u64,
+    pub(super) figure: String,
+    /// How often the figure was there, its sum, least and greatest value.
+    pub(super) values: u64,
+    pub(super) sum: f64,
+    pub(super) least: f64,
+    pub(super) greatest: f64,
+}
+
+/// Decisions of one kind.
+#[derive(Debug, Default)]
+pub(super) struct PlacementSum {
+    pub(super) decisions: u64,
+    pub(super) choices: Tally<ChoiceKey, ChoiceSum>,
+    /// By path and reason.
+    pub(super) refused: Tally<(usize, String), u64>,
+}
+
+/// Integrals over time in nanoseconds.
+#[derive(Debug, Default)]
+pub(super) struct PathSums {
+    pub(super) full: u64,
+    pub(super) peer_window: u64,
+    pub(super) no_data: u64,
+    pub(super) lost_wait: u64,
+    pub(super) passed_over: Tally<String, u64>,
+    pub(super) out_of_service: Tally<String, u64>,
+    pub(super) in_service: u64,
+    pub(super) cwnd: f64,
+    pub(super) outstanding: f64,
+    pub(super) unused: f64,
+    pub(super) srtt: f64,
+    pub(super) srtt_known: u64,
+    pub(super) timeouts: u64,
+    pub(super) timeout_wait: u64,
+    /// By rule: times and bytes.
+    pub(super) cuts: Tally<String, (u64, u64)>,
+    /// Time, state and rule.
+    pub(super) states: Vec<(u64, String, String)>,
+    pub(super) sent: (u64, u64),
+    pub(super) received: (u64, u64),
+    pub(super) duplicates: u64,
+    pub(super) drops: crate::explain::Drops,
+}
+
+/// A path as it is now.
+#[derive(Debug)]
+struct Now {
+    state: String,
+    cwnd: u64,
+    outstanding: u64,
+    lost_unsent: u64,
+    srtt_ms: Option<f64>,
+    /// Why the scheduler refused it last, if that was later than it was chosen.
+    refused: Option<String>,
+    /// When something was sent or acknowledged on it last.
+    moved: u64,
+}
+
+/// The key of retransmissions: cause, from, to.
+pub(super) type ResentKey = (String, usize, usize);
+
+/// What is known of a sender up to a moment.
+#[derive(Debug)]
+pub(super) struct Account {
+    lost_counts: bool,
+    /// In nanoseconds.
+    pub(super) from: u64,
+    now: u64,
+    paths: Vec<Now>,
+    queued: u64,
+    /// Whether the peer's window is closed, and the path of the hole.
+    blocked: Option<Option<usize>>,
+    chunks: Chunks,
+    causes: Vec<String>,
+    pub(super) sums: Vec<PathSums>,
+    pub(super) holes: Tally<Option<usize>, u64>,
+    pub(super) closures: u64,
+    pub(super) scheduling: PlacementSum,
+    pub(super) rerouting: PlacementSum,
+    /// By path, cause and rule.
+    pub(super) losses: Tally<(usize, String, String), u64>,
+    /// All and needless ones.
+    pub(super) resent: Tally<ResentKey, (u64, u64)>,
+    pub(super) timeouts: u64,
+    /// Decisions that this version does not know.
+    pub(super) unknown: Tally<String, u64>,
+}
+
+impl PlacementSum {
+    fn add(&mut self, row: PlacementRow<'_>) {
+        let is = |(decision, path, rule): &ChoiceKey| {
+            decision == row.decision && *path == row.path && rule == row.rule
+        };
+        let sum = self.choices.of(is, || (row.decision.to_owned(), row.path, row.rule.to_owned()));
+        sum.times += 1;
+        if let Some(value) = row.value {
+            if sum.values == 0 {
+                (sum.figure, sum.least, sum.greatest) = (row.figure.to_owned(), value, value);
+            }
+            sum.values += 1;
+            sum.sum += value;
+            sum.least = sum.least.min(value);
+            sum.greatest = sum.greatest.max(value);
+        }
+    }
+
+    fn refuse(&mut self, path: usize, why: &str) {
+        *self.refused.of(|(p, known)| *p == path && known == why, || (path, why.to_owned())) += 1;
+    }
+}
+
+impl Account {
+    pub(super) fn new(sender: &Sender) -> Self {
+        let from = (sender.start_s * 1e9).round() as u64;
+        let path = |_: &String| Now {
+            state: "Unconfirmed".to_owned(),
+            cwnd: 0,
+            outstanding: 0,
+            lost_unsent: 0,
+            srtt_ms: None,
+            refused: None,
+            moved: from,
+        };
+        Account {
+            lost_counts: sender.lost_counts_until_resent,
+            from,
+            now: from,
+            paths: sender.paths.iter().map(path).collect(),
+            queued: 0,
+            blocked: None,
+            chunks: Chunks::default(),
+            causes: Vec::new(),
+            sums: sender.paths.iter().map(|_| PathSums::default()).collect(),
+            holes: Tally::default(),
+            closures: 0,
+            scheduling: PlacementSum::default(),
+            rerouting: PlacementSum::default(),
+            losses: Tally::default(),
+            resent: Tally::default(),
+            timeouts: 0,
+            unknown: Tally::default(),
+        }
+    }
+
+    /// Lets time pass: everything stays as it is until then.
+    pub(super) fn pass(&mut self, until: u64) {
+        let span = until.saturating_sub(self.now);
+        if span == 0 {
+            return;
+        }
+        self.now = until;
+        if let Some(hole) = self.blocked {
+            *self.holes.of(|known| *known == hole, || hole) += span;
+        }
+        let lost_waits = self.paths.iter().any(|path| path.lost_unsent > 0);
+        for (path, sums) in self.paths.iter().zip(&mut self.sums) {
+            let spends = spends(path, self.lost_counts, self.blocked.is_some(), self.queued, lost_waits);
+            sums.add_time(path, spends, span);
+        }
+    }
+
+    pub(super) fn path_row(&mut self, at: u64, row: &PathRow<'_>) {
+        self.queued = row.queued;
+        let path = &mut self.paths[row.path];
+        if path.outstanding != row.outstanding {
+            path.moved = at;
+        }
+        if path.state != row.state {
+            row.state.clone_into(&mut path.state);
+        }
+        (path.cwnd, path.outstanding, path.lost_unsent) = (row.cwnd, row.outstanding, row.lost_unsent);
+        path.srtt_ms = row.srtt_ms;
+    }
+
+    /// New data goes on a path, or waits. `refused` is each path that was refused, with why.
+    pub(super) fn scheduled<'a>(
+        &mut self,
+        row: PlacementRow<'_>,
+        refused: impl Iterator<Item = (usize, &'a str)>,
+    ) {
+        self.scheduling.decisions += 1;
+        self.chosen(row);
+        for (path, why) in refused {
+            self.scheduling.refuse(path, why);
+            let known = &mut self.paths[path].refused;
+            if known.as_deref() != Some(why) {
+                *known = Some(why.to_owned());
+            }
+        }
+    }
+
+    /// One of the paths that a decision about new data chose, or its wait.
+    pub(super) fn chosen(&mut self, row: PlacementRow<'_>) {
+        self.scheduling.add(row);
+        if let Some(chosen) = row.path {
+            self.paths[chosen].refused = None;
+        }
+    }
+
+    /// A chunk that was sent before goes on a path, or waits.
+    pub(super) fn rerouted<'a>(
+        &mut self,
+        row: PlacementRow<'_>,
+        refused: impl Iterator<Item = (usize, &'a str)>,
+    ) {
+        self.rerouting.decisions += 1;
+        self.rerouting.add(row);
+        for (path, why) in refused {
+            self.rerouting.refuse(path, why);
+        }
+    }
+
+    /// Only the peer's window keeps data back, and this is the path of the hole.
+    pub(super) fn blocked(&mut self, hole: Option<usize>) {
+        if self.blocked.replace(hole).is_none() {
+            self.closures += 1;
+        }
+    }
+
+    pub(super) fn unblocked(&mut self) {
+        self.blocked = None;
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked.is_some()
+    }
+
+    pub(super) fn window(&mut self, path: usize, rule: &str, before: u64, after: u64) {
+        if after < before {
+            let cut = self.sums[path].cuts.of(|known| known == rule, || rule.to_owned());
+            cut.0 += 1;
+            cut.1 += before - after;
+        }
+    }
+
+    pub(super) fn lost(&mut self, path: usize, tsn: u32, cause: &str, rule: &str) {
+        let is = |(p, known, by): &(usize, String, String)| *p == path && known == cause && by == rule;
+        *self.losses.of(is, || (path, cause.to_owned(), rule.to_owned())) += 1;
+        self.sends_again(tsn, cause);
+    }
+
+    /// The chunk's next transmission is for this.
+    pub(super) fn sends_again(&mut self, tsn: u32, cause: &str) {
+        let at = self.causes.iter().position(|known| known == cause).unwrap_or_else(|| {
+            self.causes.push(cause.to_owned());
+            self.causes.len() - 1
+        });
+        self.chunks.send_again(tsn, at as u8);
+    }
+
+    pub(super) fn timed_out(&mut self, at: u64, path: Option<usize>) {
+        self.timeouts += 1;
+        if let Some(path) = path {
+            self.sums[path].timeouts += 1;
+            self.sums[path].timeout_wait += at - self.paths[path].moved.min(at);
+            self.paths[path].moved = at;
+        }
+    }
+
+    pub(super) fn state(&mut self, at: u64, path: usize, state: &str, rule: &str) {
+        self.sums[path].states.push((at, state.to_owned(), rule.to_owned()));
+    }
+
+    pub(super) fn unknown(&mut self, decision: &str) {
+        *self.unknown.of(|known| known == decision, || decision.to_owned()) += 1;
+    }
+
+    pub(super) fn sent(&mut self, at: u64, path: usize, tsn: u32, bytes: u64) {
+        self.paths[path].moved = at;
+        let sums = &mut self.sums[path].sent;
+        *sums = (sums.0 + 1, sums.1 + bytes);
+        let Some(repeat) = self.chunks.sent(tsn, path, at) else { return };
+        let cause = match repeat.why.and_then(|why| self.causes.get(usize::from(why))) {
+            Some(cause) => cause,
+            // Copies leave together with the first transmission.
+            None if repeat.at_once => "copies",
+            None => "other",
+        };
+        let is = |(known, from, to): &ResentKey| known == cause && *from == repeat.from && *to == path;
+        let sums = self.resent.of(is, || (cause.to_owned(), repeat.from, path));
+        *sums = (sums.0 + 1, sums.1 + u64::from(repeat.needless));
+    }
+
+    pub(super) fn received(&mut self, path: usize, tsn: u32, bytes: u64) {
+        let sums = &mut self.sums[path];
+        sums.received = (sums.received.0 + 1, sums.received.1 + bytes);
+        sums.duplicates += u64::from(!self.chunks.arrived(tsn));
+    }
+}
+
+/// The first of these that is true. The order is that of what has to be there for data to leave: a path, room in its window,
+/// room at the peer, data, and the scheduler's word.
+fn spends(path: &Now, lost_counts: bool, blocked: bool, queued: u64, lost_waits: bool) -> Spends {
+    let counts = path.outstanding + if lost_counts { path.lost_unsent } else { 0 };
+    if path.state != ACTIVE {
+        Spends::OutOfService
+    } else if counts >= path.cwnd {
+        Spends::Full
+    } else if blocked {
+        Spends::PeerWindow
+    } else if lost_waits {
+        Spends::LostWait
+    } else if queued == 0 {
+        Spends::NoData
+    } else {
+        Spends::PassedOver
+    }
+}
+
+impl PathSums {
+    fn add_time(&mut self, path: &Now, spends: Spends, span: u64) {
+        match spends {
+            Spends::OutOfService => {
+                *self.out_of_service.of(|known| *known == path.state, || path.state.clone()) += span;
+            }
+            Spends::Full => self.full += span,
+            Spends::PeerWindow => self.peer_window += span,
+            Spends::NoData => self.no_data += span,
+            Spends::LostWait => self.lost_wait += span,
+            Spends::PassedOver => {
+                let why = match path.refused.as_deref() {
+                    None => NOT_CONSIDERED,
+                    Some(WINDOW_FULL) => SINCE_FULL,
+                    Some(why) => why,
+                };
+                *self.passed_over.of(|known| known == why, || why.to_owned()) += span;
+            }
+        }
+        if spends != Spends::OutOfService {
+            let weight = span as f64;
+            self.in_service += span;
+            self.cwnd += path.cwnd as f64 * weight;
+            self.outstanding += path.outstanding as f64 * weight;
+            self.unused += path.cwnd.saturating_sub(path.outstanding) as f64 * weight;
+        }
+        if let Some(srtt) = path.srtt_ms {
+            self.srtt += srtt * span as f64;
+            self.srtt_known += span;
+        }
+    }
+}

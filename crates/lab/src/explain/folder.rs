@@ -1,0 +1,195 @@
+//! A run's folder: what it says of the run, and how far its traces go.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::explain::ExplainError;
+use crate::explain::table::{Limit, nanoseconds};
+use crate::run::manifest::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender};
+use crate::scenario::Scenario;
+
+/// The packets of all flows.
+pub(super) const PACKETS: &str = "packets.csv";
+/// The end of a file in which its last complete row is looked for; the longest row is far shorter.
+const TAIL_BYTES: u64 = 1 << 16;
+
+/// What is needed of `result.json`.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Ended {
+    ended_s: f64,
+    file_bytes: BTreeMap<String, u64>,
+    pub(super) result: Counted,
+}
+
+/// What the run counted itself.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Counted {
+    pub(super) goodput_kbps: f64,
+    pub(super) retransmissions: u64,
+    pub(super) spurious_retransmissions: u64,
+    pub(super) timeouts: u64,
+    pub(super) rwnd_blocked_s: f64,
+}
+
+/// A run's folder.
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
+    pub(super) manifest: Manifest,
+    /// `None` if the file is not there.
+    pub(super) scenario: Option<Scenario>,
+    /// `None` if the run did not end.
+    pub(super) ended: Option<Ended>,
+    /// How much there is to read of each file.
+    pub(super) bytes: BTreeMap<String, u64>,
+    /// How far all files go together, in nanoseconds.
+    pub(super) until: u64,
+    pub(super) notes: Vec<String>,
+}
+
+pub(super) fn find_runs(folder: &Path) -> Result<Vec<PathBuf>, ExplainError> {
+    if folder.join(RUN_FILE).is_file() {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let file = folder.display().to_string();
+    let unreadable = |error| ExplainError::Unreadable { file: file.clone(), error };
+    let mut runs = Vec::new();
+    if folder.is_dir() {
+        for entry in fs::read_dir(folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.join(RUN_FILE).is_file() {
+                runs.push(path);
+            }
+        }
+    }
+    runs.sort();
+    match runs.is_empty() {
+        true if holds_traces(folder) => Err(old(&file)),
+        true => Err(ExplainError::NotATrace { folder: file }),
+        false => Ok(runs),
+    }
+}
+
+/// Whether traces are here that were written before there was a `run.toml`.
+fn holds_traces(folder: &Path) -> bool {
+    folder.join(PACKETS).is_file()
+}
+
+fn old(folder: &str) -> ExplainError {
+    ExplainError::Version {
+        file: folder.to_owned(),
+        what: format!("traces without {RUN_FILE}, as earlier versions wrote them"),
+    }
+}
+
+impl Folder {
+    pub(super) fn open(path: &Path) -> Result<Self, ExplainError> {
+        let manifest = manifest(&path.join(RUN_FILE))?;
+        let scenario = scenario(&path.join(SCENARIO_FILE))?;
+        let ended: Option<Ended> = match fs::read_to_string(path.join(RESULT_FILE)) {
+            Ok(text) => Some(document(&path.join(RESULT_FILE), serde_json::from_str(&text))?),
+            Err(_) => None,
+        };
+        let until = ended.as_ref().map_or(u64::MAX, |ended| (ended.ended_s * 1e9).round() as u64);
+        let (bytes, notes) = (BTreeMap::new(), Vec::new());
+        let mut folder = Folder { path: path.to_owned(), manifest, scenario, ended, bytes, until, notes };
+        folder.measure()?;
+        Ok(folder)
+    }
+
+    /// Finds how far the traces go.
+    fn measure(&mut self) -> Result<(), ExplainError> {
+        let names: Vec<String> =
+            self.manifest.senders.iter().flat_map(Sender::files).chain([PACKETS.to_owned()]).collect();
+        let mut cut = Vec::new();
+        for name in names {
+            let written = self.ended.as_ref().and_then(|ended| ended.file_bytes.get(&name).copied());
+            let whole = self.measure_file(&name, written)?;
+            if !whole && self.ended.is_some() {
+                cut.push(name);
+            }
+        }
+        if self.ended.is_none() {
+            self.notes.push(format!("the run did not end: there is no {RESULT_FILE}"));
+        }
+        if !cut.is_empty() {
+            self.notes
+                .push(format!("not as the run wrote it, being cut short or changed: {}", cut.join(", ")));
+        }
+        if !self.notes.is_empty() {
+            let seconds = self.until as f64 / 1e9;
+            self.notes.push(format!("figures are up to {seconds:.3} s, as far as all files go"));
+        }
+        if self.scenario.is_none() {
+            self.notes.push(format!("there is no {SCENARIO_FILE}, so the rates of the paths are not known"));
+        }
+        Ok(())
+    }
+
+    /// Takes a file's length up to its last complete row; `false` if the run wrote it longer or did not end.
+    fn measure_file(&mut self, name: &str, written: Option<u64>) -> Result<bool, ExplainError> {
+        let path = self.path.join(name);
+        let unreadable = |error| ExplainError::Unreadable { file: path.display().to_string(), error };
+        let mut file = File::open(&path).map_err(unreadable)?;
+        let length = file.metadata().map_err(unreadable)?.len();
+        if written == Some(length) {
+            self.bytes.insert(name.to_owned(), length);
+            return Ok(true);
+        }
+        let tail_at = length.saturating_sub(TAIL_BYTES);
+        let mut tail = Vec::new();
+        file.seek(SeekFrom::Start(tail_at)).map_err(unreadable)?;
+        file.read_to_end(&mut tail).map_err(unreadable)?;
+        let complete = tail.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        tail.truncate(complete);
+        let last = tail.strip_suffix(b"\n").unwrap_or(&tail);
+        let last = last.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+        let time = last.split(|&byte| byte == b',').next().and_then(nanoseconds);
+        // A file with a header only goes nowhere.
+        self.until = self.until.min(time.unwrap_or(0));
+        self.bytes.insert(name.to_owned(), tail_at + complete as u64);
+        Ok(false)
+    }
+
+    /// How much to read of a file.
+    pub(super) fn limit(&self, name: &str) -> Limit {
+        Limit { bytes: self.bytes.get(name).copied().unwrap_or(0), until: self.until }
+    }
+}
+
+fn manifest(path: &Path) -> Result<Manifest, ExplainError> {
+    /// All that is sure to be in a file of another version.
+    #[derive(Deserialize)]
+    struct Format {
+        format: Option<u64>,
+        version: Option<String>,
+    }
+    let file = path.display().to_string();
+    let text =
+        fs::read_to_string(path).map_err(|error| ExplainError::Unreadable { file: file.clone(), error })?;
+    let Format { format, version } = document(path, toml::from_str(&text))?;
+    if format != Some(FORMAT) {
+        let format = format.map_or_else(|| "of no format".to_owned(), |format| format!("of format {format}"));
+        let version = version.unwrap_or_else(|| "unknown".to_owned());
+        let what = format!("traces {format}, written by version {version}");
+        return Err(ExplainError::Version { file, what });
+    }
+    document(path, toml::from_str(&text))
+}
+
+fn scenario(path: &Path) -> Result<Option<Scenario>, ExplainError> {
+    match path.is_file() {
+        true => document(path, Scenario::load(path, &[])).map(Some),
+        false => Ok(None),
+    }
+}
+
+fn document<T, E: std::fmt::Display>(path: &Path, read: Result<T, E>) -> Result<T, ExplainError> {
+    read.map_err(|error| ExplainError::Document {
+        file: path.display().to_string(),
+        what: error.to_string().trim_end().to_owned(),
+    })
+}
