@@ -57,7 +57,7 @@ impl Plan {
         let job = |scheme: &NamedScheme, seed| Job {
             scenario: Arc::clone(&scenario),
             conventions: Arc::clone(&conventions),
-            scheme: scheme.clone(),
+            scheme: scheme.clone().into(),
             seed,
             folder: folder.clone(),
             pcap: arguments.pcap.clone(),

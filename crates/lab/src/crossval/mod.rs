@@ -54,7 +54,7 @@ pub fn run_point(
     let template = Job {
         scenario: Arc::new(scenario),
         conventions: Arc::new(conventions),
-        scheme,
+        scheme: scheme.into(),
         seed: 0,
         folder: PathBuf::new(),
         pcap: None,

@@ -6,10 +6,8 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use anabranch_core::policy::Scheme;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{AssociationConfig, Encapsulation, Endpoint, EndpointConfig};
-use anabranch_schemes::registry::NamedScheme;
 use anabranch_sim::pcapng::PcapngTap;
 use anabranch_sim::{HostId, SctpHost, Seeds, World};
 use bytes::Bytes;
@@ -19,7 +17,7 @@ use crate::run::manifest::{Manifest, Sender};
 use crate::run::network::{Network, lay};
 use crate::run::observer::{DirectionCount, Observer, address};
 use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
-use crate::run::{FlowResult, Job, PathResult, RunError, RunResult, payload};
+use crate::run::{FlowResult, Job, JobScheme, PathResult, RunError, RunResult, payload};
 use crate::scenario::{Encapsulation as Carried, FileSource, Flow, FlowDirection, FlowKind, SendBuffer};
 
 /// SCTP ports of the two ends; any would do.
@@ -30,7 +28,7 @@ const UDP_PORT: u16 = 9899;
 
 /// A flow in the world.
 struct BuiltFlow {
-    scheme: NamedScheme,
+    scheme: JobScheme,
     ends: [HostId; 2],
     start: Time,
     recorders: Vec<Rc<RefCell<PathRecorder>>>,
@@ -119,18 +117,21 @@ fn capture(job: &Job) -> Result<Option<PcapngTap<BufWriter<File>>>, RunError> {
     Ok(Some(tap))
 }
 
-fn scheme_of(job: &Job, flow: &Flow) -> Result<NamedScheme, RunError> {
+fn scheme_of(job: &Job, flow: &Flow) -> Result<JobScheme, RunError> {
     match &flow.scheme {
         Some(text) => {
             let scheme = job.scenario.vocabulary().parse(text);
-            scheme.map_err(|error| RunError::Scheme { flow: flow.name.clone(), error: Box::new(error) })
+            scheme
+                .map(JobScheme::from)
+                .map_err(|error| RunError::Scheme { flow: flow.name.clone(), error: Box::new(error) })
         }
         None => Ok(job.scheme.clone()),
     }
 }
 
-fn association_config(job: &Job, scheme: &NamedScheme) -> AssociationConfig {
+fn association_config(job: &Job, scheme: &JobScheme) -> AssociationConfig {
     let scenario = &job.scenario.association;
+    let scheme = scheme.scheme();
     let profile = job.conventions.profile(scheme.is_multipath()).clone();
     AssociationConfig {
         recv_buffer_bytes: scenario.recv_buffer_bytes,
@@ -141,7 +142,7 @@ fn association_config(job: &Job, scheme: &NamedScheme) -> AssociationConfig {
         mtu_bytes: scenario.mtu_bytes as usize,
         streams: scenario.streams,
         trace: job.trace.is_some(),
-        ..AssociationConfig::new(scheme.clone().into_scheme(), profile)
+        ..AssociationConfig::new(scheme, profile)
     }
 }
 
@@ -195,10 +196,9 @@ fn senders(
     job: &Job,
     flow: &Flow,
     config: &AssociationConfig,
-    scheme: &NamedScheme,
+    scheme: &JobScheme,
     sends: [bool; 2],
 ) -> Vec<Sender> {
-    let rules = config.scheme.profile(config.profile.clone());
     let ends = [("forward", ""), ("reverse", "-reverse")].into_iter().zip(sends).filter(|(_, sends)| *sends);
     let sender = |((direction, suffix), _): ((&str, &str), bool)| Sender {
         name: format!("{}{suffix}", flow.name),
@@ -207,7 +207,7 @@ fn senders(
         scheme: scheme.to_string(),
         paths: flow.paths.iter().map(|&p| job.scenario.paths[p].name.clone()).collect(),
         start_s: flow.start.as_secs_f64(),
-        lost_counts_until_resent: rules.lost_counts_until_resent,
+        lost_counts_until_resent: config.profile.lost_counts_until_resent,
     };
     ends.map(sender).collect()
 }

@@ -9,15 +9,16 @@ mod network;
 mod observer;
 mod payload;
 mod recorder;
+mod scheme;
 
 pub use batch::{Batch, Outcome};
 pub use metrics::{FlowResult, PathResult, RunResult};
+pub use scheme::JobScheme;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anabranch_core::time::{Span, Time};
-use anabranch_schemes::registry::NamedScheme;
 use thiserror::Error;
 
 use crate::conventions::Conventions;
@@ -34,7 +35,7 @@ pub struct Job {
     /// The rules.
     pub conventions: Arc<Conventions>,
     /// The scheme of every flow that has none of its own.
-    pub scheme: NamedScheme,
+    pub scheme: JobScheme,
     /// The seed.
     pub seed: u64,
     /// Folder of the scenario file, for files that flows send.

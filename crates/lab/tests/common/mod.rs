@@ -16,7 +16,7 @@ pub(crate) fn job(text: &str, scheme: &str, seed: u64) -> Job {
     Job {
         scenario: Arc::new(scenario),
         conventions: Arc::new(conventions),
-        scheme: anabranch_schemes::registry::parse(scheme).expect("a known scheme"),
+        scheme: anabranch_schemes::registry::parse(scheme).expect("a known scheme").into(),
         seed,
         folder: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
         pcap: None,
