@@ -1,0 +1,110 @@
+//! A scheme of one's own: CMT with a scheduler that prefers the path whose queue is shortest.
+//!
+//! A queue on the way makes the round trip longer than it was at best. The difference between the latest round-trip time and
+//! the least one is the time that a packet now spends in queues; this scheduler sends where that is least.
+
+use anabranch_core::policy::{
+    Context, Decision, Event, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, Scheme, SendAsk, Slot, View,
+    WaitFor,
+};
+use anabranch_core::profile::Profile;
+use anabranch_core::time::{Span, Time};
+use anabranch_schemes::registry;
+
+// ANCHOR: policy
+/// Sends on the path with room whose packets spend the least time in queues.
+#[derive(Debug, Default)]
+pub struct ShortestQueue;
+
+/// What a path's queues add to its round trip; nothing if it was never measured.
+fn queueing(path: &PathFacts) -> Span {
+    match (path.rtt.latest, path.rtt.min) {
+        (Some(latest), Some(least)) => latest - least,
+        _ => Span::ZERO,
+    }
+}
+
+/// Why a path cannot take a packet now.
+fn refusal(path: &PathFacts, view: &View<'_>) -> Option<Refusal> {
+    if !path.is_active() {
+        Some(Refusal::State)
+    } else if !view.admits_new_data(path.id) {
+        Some(Refusal::WindowFull)
+    } else if path.burst_left == 0 {
+        Some(Refusal::Burst)
+    } else if !path.within_share {
+        Some(Refusal::BufferShare)
+    } else {
+        None
+    }
+}
+
+impl Slot for ShortestQueue {
+    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
+        // The view says all that this scheduler wants to know.
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Scheduler for ShortestQueue {
+    fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        let mut refused = Refused::new();
+        let mut best: Option<&PathFacts> = None;
+        for path in view.paths {
+            if let Some(why) = refusal(path, view) {
+                refused.push((path.id, why));
+                continue;
+            }
+            // Of equals the one with the lower id stays.
+            let worse = match best {
+                Some(other) if queueing(other) <= queueing(path) => Some(path),
+                other => {
+                    best = Some(path);
+                    other
+                }
+            };
+            refused.extend(worse.map(|path| (path.id, Refusal::Preference)));
+        }
+        match best {
+            Some(path) => {
+                let milliseconds = queueing(path).as_millis_f64();
+                let reason = Reason::figure("the shortest queue", "queueing_ms", milliseconds);
+                Decision::with_refused(Pick::Path(path.id), reason, refused)
+            }
+            None => {
+                let reason = Reason::rule("no path has room");
+                Decision::with_refused(Pick::Wait(WaitFor::Window), reason, refused)
+            }
+        }
+    }
+
+    fn replan(&mut self, _: &View<'_>) -> bool {
+        // It binds nothing, so there is nothing to place anew.
+        false
+    }
+}
+// ANCHOR_END: policy
+
+// ANCHOR: scheme
+/// CMT in everything but its scheduler.
+#[derive(Debug)]
+pub struct Quiet;
+
+impl Scheme for Quiet {
+    fn policies(&self) -> Policies {
+        let cmt = registry::parse("cmt").expect("a scheme of the registry");
+        Policies { scheduler: Box::new(ShortestQueue), ..cmt.policies() }
+    }
+
+    fn is_multipath(&self) -> bool {
+        true
+    }
+
+    fn profile(&self, row: Profile) -> Profile {
+        row
+    }
+}
+// ANCHOR_END: scheme
