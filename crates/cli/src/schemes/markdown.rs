@@ -8,7 +8,7 @@ pub(super) const MADE: &str =
 
 /// The page.
 pub(super) fn page(subject: &Subject) -> String {
-    let mut text = format!("{MADE}\n\n# `{}`\n\n{}.\n\n", subject.name(), sentence(subject.about()));
+    let mut text = format!("{MADE}\n\n# `{}`\n\n{}\n\n", subject.name(), sentence(subject.about()));
     text += &format!("{}\n\n", prose(&subject.card().summary.join(" ")));
     let (label, place) = subject.place();
     text += &format!("* Source: {}\n", prose(subject.source()));
@@ -61,7 +61,7 @@ fn choices(subject: &Subject) -> String {
     }
     let mut text = "\n## Open points and choices\n\n".to_owned();
     for choice in choices {
-        text += &format!("* **{}** {}", prose(choice.question), prose(choice.answer));
+        text += &format!("* **{}** {}", prose(choice.question), sentence(choice.answer));
         if !choice.parameter.is_empty() {
             text += &format!(" Parameter: `{}`.", choice.parameter);
         }
@@ -70,9 +70,9 @@ fn choices(subject: &Subject) -> String {
     text
 }
 
-/// Text without the full stop that it may have.
+/// Prose with a full stop.
 fn sentence(text: &str) -> String {
-    prose(text.trim_end_matches('.'))
+    format!("{}.", prose(text.trim_end_matches('.')))
 }
 
 fn capital(text: &str) -> String {

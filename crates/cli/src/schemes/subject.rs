@@ -86,7 +86,7 @@ impl Subject {
             }
             Subject::Scheme(_) => ("new data", "on the primary path only".to_owned()),
             Subject::Component(component) => {
-                ("role", format!("{}: it {}", component.role, component.role.about()))
+                ("role", format!("{}, which {}", component.role, component.role.about()))
             }
         }
     }

@@ -127,7 +127,7 @@ impl Job {
         let safe: String = self
             .scheme_name()
             .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || "-._=".contains(c) { c } else { '_' })
+            .map(|c| if c.is_ascii_alphanumeric() || "-._=+".contains(c) { c } else { '_' })
             .collect();
         format!("{safe}-seed{}", self.seed)
     }
