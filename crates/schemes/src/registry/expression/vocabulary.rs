@@ -44,7 +44,6 @@ impl Vocabulary {
     /// is wrong with which of them; these are left out, and so are those that need them.
     pub fn define(mut self, definitions: &[(&str, &str)]) -> (Self, Vec<(usize, ExpressionError)>) {
         let mut faults: Vec<(usize, ExpressionError)> = Vec::new();
-        let mut failed: Vec<&str> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
         for (index, (name, _)) in definitions.iter().enumerate() {
             match self.taken(name) {
@@ -54,14 +53,28 @@ impl Vocabulary {
                 None => open.push(index),
             }
         }
-        // Each round reads those that wait for none of the others; what is left when none can be read goes in a circle.
+        let left = self.define_open(definitions, open, &mut faults);
+        faults.extend(left.iter().filter_map(|&index| Some((index, circle(definitions, index)?))));
+        faults.sort_by_key(|(index, _)| *index);
+        (self, faults)
+    }
+
+    /// Reads in each round those that wait for none of the others. Gives back what is left when none can be read: what goes in
+    /// a circle or leads into one.
+    fn define_open(
+        &mut self,
+        definitions: &[(&str, &str)],
+        mut open: Vec<usize>,
+        faults: &mut Vec<(usize, ExpressionError)>,
+    ) -> Vec<usize> {
+        let mut failed: Vec<&str> = Vec::new();
         loop {
             let waiting: Vec<&str> = open.iter().map(|&index| definitions[index].0).collect();
             let waits = |index: &usize| waiting.contains(&base_name(definitions[*index].1));
             let (later, now): (Vec<usize>, Vec<usize>) = open.into_iter().partition(waits);
             open = later;
             if now.is_empty() {
-                break;
+                return open;
             }
             for index in now {
                 let (name, text) = definitions[index];
@@ -78,9 +91,6 @@ impl Vocabulary {
                 }
             }
         }
-        faults.extend(open.iter().filter_map(|&index| Some((index, circle(definitions, index)?))));
-        faults.sort_by_key(|(index, _)| *index);
-        (self, faults)
     }
 
     fn taken(&self, name: &str) -> Option<&'static str> {
