@@ -430,11 +430,6 @@ fn every_component_bears_every_event_with_every_scheme_it_fits() {
         for preset in PRESETS.iter().filter(|preset| component.fits(preset)) {
             run(&format!("{}+{}", preset.name, component.name), 100);
         }
-        for parameter in component.parameters {
-            for value in extremes(parameter) {
-                run(&format!("{}({}={value})", component.example(PRESETS), parameter.name), 40);
-            }
-        }
     }
 }
 
