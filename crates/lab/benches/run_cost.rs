@@ -3,7 +3,11 @@
 //! Schemes send different numbers of packets in the same simulated time, so times are compared per packet. Runs of a scheme
 //! and of `cmt` take turns; the ratio is the median over the turns.
 
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark measures wall-clock time")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a benchmark measures wall-clock time"
+)]
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -9,6 +9,7 @@
 //! ```
 
 mod card;
+mod combination;
 mod component;
 mod expression;
 mod parameter;

@@ -9,12 +9,11 @@ mod redundant;
 mod round_robin;
 mod sttf;
 mod weighted;
-use std::fmt;
 
 use anabranch_core::policy::Policies;
 use anabranch_core::profile::Profile;
 
-use crate::registry::{Card, Parameter, Preset, Values};
+use crate::registry::{Card, Parameter, Values};
 
 /// What a component takes the place of. A scheme takes at most one component of each role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,33 +30,6 @@ pub enum Role {
     Relief,
     /// It decides when a path is out of service.
     Failover,
-}
-
-impl Role {
-    /// What a component of this role does, to follow its name.
-    pub fn about(self) -> &'static str {
-        match self {
-            Role::Scheduler => "places new data",
-            Role::LossDetection => "decides what counts as lost",
-            Role::Acknowledgement => "decides what acknowledges",
-            Role::BufferSharing => "shares the send and receive buffers",
-            Role::Relief => "sends the head of line ahead of its loss",
-            Role::Failover => "decides when a path is out of service",
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Role::Scheduler => "scheduler",
-            Role::LossDetection => "loss detection",
-            Role::Acknowledgement => "acknowledgement",
-            Role::BufferSharing => "buffer sharing",
-            Role::Relief => "relief of the head of line",
-            Role::Failover => "failover",
-        })
-    }
 }
 
 /// A component before its parameters are chosen.
@@ -86,22 +58,6 @@ pub struct Component {
 /// For a component that sets no rule of its own.
 pub(crate) fn unchanged(_: &Values, rules: Profile) -> Profile {
     rules
-}
-
-impl Component {
-    /// Whether it can be added to a scheme: not where it needs several paths and finds one, and not where it would put aside
-    /// what makes the scheme what it is.
-    pub fn fits(&self, base: &Preset) -> bool {
-        (base.multipath || !self.needs_multipath) && !base.owns.contains(&self.role)
-    }
-
-    /// The shortest expression that has it, with the scheme that most of them are thought for if it fits there.
-    pub fn example(&self, presets: &[Preset]) -> String {
-        const USUAL: &str = "cmt";
-        let fitting = || presets.iter().filter(|preset| self.fits(preset)).map(|preset| preset.name);
-        let base = fitting().find(|name| *name == USUAL).or_else(|| fitting().next());
-        format!("{}+{}", base.unwrap_or("NAME"), self.name)
-    }
 }
 
 /// All components, in the order in which they are listed.
