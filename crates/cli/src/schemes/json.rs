@@ -40,8 +40,8 @@ fn card(subject: &Subject) -> serde_json::Value {
     let equations =
         card.equations.iter().map(|one| json!({ "name": one.name, "rule": one.rule, "place": one.place }));
     let choices = card.choices.iter().map(|one| {
-        let parameter = (!one.parameter.is_empty()).then_some(one.parameter);
-        json!({ "question": one.question, "answer": one.answer, "parameter": parameter })
+        let parameters: Vec<&str> = one.parameters().collect();
+        json!({ "question": one.question, "answer": one.answer, "parameters": parameters })
     });
     let mut object = json!({
         "name": subject.name(),

@@ -62,8 +62,9 @@ fn choices(subject: &Subject) -> String {
     let mut text = "\n## Open points and choices\n\n".to_owned();
     for choice in choices {
         text += &format!("* **{}** {}", prose(choice.question), sentence(choice.answer));
-        if !choice.parameter.is_empty() {
-            text += &format!(" Parameter: `{}`.", choice.parameter);
+        let names: Vec<String> = choice.parameters().map(|name| format!("`{name}`")).collect();
+        if !names.is_empty() {
+            text += &format!(" Change it with {}.", names.join(", "));
         }
         text.push('\n');
     }

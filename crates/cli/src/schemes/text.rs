@@ -87,7 +87,7 @@ fn choices(subject: &Subject) -> String {
         text += &labelled("", choice.question, 0);
         text += &labelled("", choice.answer, 4);
         if !choice.parameter.is_empty() {
-            text += &labelled("", &format!("Parameter: {}", choice.parameter), 4);
+            text += &labelled("", &format!("Change it with: {}", choice.parameter), 4);
         }
     }
     text

@@ -28,7 +28,7 @@ fn a_card_shows_rules_parameters_and_open_points() {
         "\nSFR, split fast retransmit\n",
         "    crates/schemes/src/loss/missing_reports.rs\n",
         "\nOpen points and choices\n",
-        "    Parameter: pf\n",
+        "    Change it with: pf\n",
         "--schemes 'cmt-pf(pf=pf2)'",
     ] {
         assert!(ended.out.contains(expected), "no `{expected}` in:\n{}", ended.out);
@@ -88,8 +88,8 @@ fn json_gives_every_card() {
     let rule = cmt["equations"].as_array().and_then(|rules| rules.first()).expect("a rule");
     assert!(["name", "rule", "place"].iter().all(|part| rule[part].is_string()), "{rule}");
     let choices = cmt["choices"].as_array().expect("an array");
-    assert!(choices.iter().any(|choice| choice["parameter"] == "cuc"), "{choices:?}");
-    assert!(choices.iter().any(|choice| choice["parameter"].is_null()), "{choices:?}");
+    assert!(choices.iter().any(|choice| choice["parameters"][0] == "cuc"), "{choices:?}");
+    assert!(choices.iter().any(|choice| choice["parameters"][0].is_null()), "{choices:?}");
     let parameters = cmt["parameters"].as_array().expect("an array");
     let parameter = |name: &str| parameters.iter().find(|p| p["name"] == name).expect("a parameter");
     assert_eq!(parameter("rtx")["kind"], "choice");

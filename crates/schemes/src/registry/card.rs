@@ -18,8 +18,15 @@ pub struct Choice {
     pub question: &'static str,
     /// What was chosen, and why.
     pub answer: &'static str,
-    /// The parameter that chooses otherwise, or several, divided by comma and space; empty if there is none.
+    /// The parameter that chooses otherwise, or several divided by commas; empty if there is none.
     pub parameter: &'static str,
+}
+
+impl Choice {
+    /// The parameters that choose otherwise.
+    pub fn parameters(&self) -> impl Iterator<Item = &'static str> {
+        self.parameter.split(',').map(str::trim).filter(|name| !name.is_empty())
+    }
 }
 
 /// What a reader should know before using it.

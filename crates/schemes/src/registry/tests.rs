@@ -118,11 +118,12 @@ fn every_rule_names_a_file_that_exists() {
 #[test]
 fn every_choice_is_answered_and_names_a_parameter_that_exists() {
     for entry in entries() {
-        for Choice { question, answer, parameter } in entry.card.choices {
-            assert!(!question.is_empty() && !answer.is_empty(), "{}: {question}", entry.name);
-            for named in parameter.split(", ").filter(|named| !named.is_empty()) {
-                let known = entry.parameters.iter().any(|one| one.name == named);
-                assert!(known, "{}: {question}: no parameter `{named}`", entry.name);
+        for choice in entry.card.choices {
+            let question = choice.question;
+            assert!(!question.is_empty() && !choice.answer.is_empty(), "{}: {question}", entry.name);
+            for name in choice.parameters() {
+                let known = entry.parameters.iter().any(|parameter| parameter.name == name);
+                assert!(known, "{}: {question}: no parameter `{name}`", entry.name);
             }
         }
     }
