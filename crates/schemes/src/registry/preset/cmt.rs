@@ -15,10 +15,11 @@ const PARAMETERS: &[Parameter] =
 
 const CARD: Card = Card {
     summary: &[
-        "New data fills each path's window in turn, all in one sequence of TSNs, which then arrive out of order.",
-        "Plain SCTP takes that for loss, keeps windows from growing and sends a SACK for each packet. Three repairs",
-        "answer this: only acknowledgements of a chunk's own path report it missing (SFR), a path's window grows with",
-        "its own pseudo-cumulative TSN (CUC), and gaps do not hurry SACKs, which say what they answer (DAC).",
+        "New data fills each path's window in turn, all in one sequence of TSNs, which then arrive out of",
+        "order. Plain SCTP takes that for loss, keeps windows from growing and sends a SACK for each packet.",
+        "Three repairs answer this: only acknowledgements of a chunk's own path report it missing (SFR), a",
+        "path's window grows with its own pseudo-cumulative TSN (CUC), and gaps do not hurry SACKs, which say",
+        "what they answer (DAC).",
     ],
     equations: &[
         rules::WINDOW_FILL,

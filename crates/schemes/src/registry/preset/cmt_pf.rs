@@ -31,10 +31,10 @@ const PARAMETERS: &[Parameter] = &[
 
 const CARD: Card = Card {
     summary: &[
-        "As `cmt`, but one T3 expiry or unanswered HEARTBEAT makes a path potentially failed: it gets no data, and",
-        "a HEARTBEAT at once and at each RTO, which doubles each time. An answer, or the acknowledgement of a chunk",
-        "that was sent once and there, brings it back. With no path active, the potentially failed one with the",
-        "fewest errors serves.",
+        "As `cmt`, but one T3 expiry or unanswered HEARTBEAT makes a path potentially failed: it gets no",
+        "data, and a HEARTBEAT at once and at each RTO, which doubles each time. An answer, or the",
+        "acknowledgement of a chunk that was sent once and there, brings it back. With no path active, the",
+        "potentially failed one with the fewest errors serves.",
     ],
     equations: &[
         Equation {

@@ -9,9 +9,9 @@ const PARAMETERS: &[Parameter] =
 
 const CARD: Card = Card {
     summary: &[
-        "The scheduler and the retransmission policy of `cmt` with its three repairs off: reordering",
-        "between paths is taken for loss, windows wait for the association's cumulative TSN, and",
-        "every packet that arrives beside a gap is acknowledged at once. It shows what the repairs are for.",
+        "The scheduler and the retransmission policy of `cmt` with its three repairs off: reordering between",
+        "paths is taken for loss, windows wait for the association's cumulative TSN, and every packet that",
+        "arrives beside a gap is acknowledged at once. It shows what the repairs are for.",
     ],
     equations: &[
         rules::WINDOW_FILL,

@@ -30,9 +30,9 @@ const PARAMETERS: &[Parameter] = &[
 
 const CARD: Card = Card {
     summary: &[
-        "New data goes on the primary path; while that is not active, on the next active one.",
-        "What fast retransmit finds goes again where it was, what times out on another active path if there is",
-        "one. A path is out of service after six errors in a row.",
+        "New data goes on the primary path; while that is not active, on the next active one. What fast",
+        "retransmit finds goes again where it was, what times out on another active path if there is one. A",
+        "path is out of service after six errors in a row.",
     ],
     equations: &[
         Equation {
