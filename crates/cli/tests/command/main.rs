@@ -2,6 +2,7 @@
 
 mod cards;
 mod errors;
+mod explain;
 mod run;
 mod schemes;
 #[cfg(unix)]

@@ -44,9 +44,7 @@ pub(super) struct Folder {
     /// `None` if the run did not end.
     pub(super) ended: Option<Ended>,
     /// How much there is to read of each file.
-    pub(super) bytes: BTreeMap<String, u64>,
-    /// How far all files go together, in nanoseconds.
-    pub(super) until: u64,
+    limits: BTreeMap<String, Limit>,
     pub(super) notes: Vec<String>,
 }
 
@@ -93,9 +91,8 @@ impl Folder {
             Ok(text) => Some(document(&path.join(RESULT_FILE), serde_json::from_str(&text))?),
             Err(_) => None,
         };
-        let until = ended.as_ref().map_or(u64::MAX, |ended| (ended.ended_s * 1e9).round() as u64);
-        let (bytes, notes) = (BTreeMap::new(), Vec::new());
-        let mut folder = Folder { path: path.to_owned(), manifest, scenario, ended, bytes, until, notes };
+        let (limits, notes) = (BTreeMap::new(), Vec::new());
+        let mut folder = Folder { path: path.to_owned(), manifest, scenario, ended, limits, notes };
         folder.measure()?;
         Ok(folder)
     }
@@ -120,8 +117,7 @@ impl Folder {
                 .push(format!("not as the run wrote it, being cut short or changed: {}", cut.join(", ")));
         }
         if !self.notes.is_empty() {
-            let seconds = self.until as f64 / 1e9;
-            self.notes.push(format!("figures are up to {seconds:.3} s, as far as all files go"));
+            self.notes.push("each flow is summed up as far as all of its files go".to_owned());
         }
         if self.scenario.is_none() {
             self.notes.push(format!("there is no {SCENARIO_FILE}, so the rates of the paths are not known"));
@@ -135,8 +131,9 @@ impl Folder {
         let unreadable = |error| ExplainError::Unreadable { file: path.display().to_string(), error };
         let mut file = File::open(&path).map_err(unreadable)?;
         let length = file.metadata().map_err(unreadable)?.len();
+        let end = self.ended.as_ref().map_or(u64::MAX, |ended| (ended.ended_s * 1e9).round() as u64);
         if written == Some(length) {
-            self.bytes.insert(name.to_owned(), length);
+            self.limits.insert(name.to_owned(), Limit { bytes: length, until: end });
             return Ok(true);
         }
         let tail_at = length.saturating_sub(TAIL_BYTES);
@@ -149,14 +146,20 @@ impl Folder {
         let last = last.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
         let time = last.split(|&byte| byte == b',').next().and_then(nanoseconds);
         // A file with a header only goes nowhere.
-        self.until = self.until.min(time.unwrap_or(0));
-        self.bytes.insert(name.to_owned(), tail_at + complete as u64);
+        let limit = Limit { bytes: tail_at + complete as u64, until: end.min(time.unwrap_or(0)) };
+        self.limits.insert(name.to_owned(), limit);
         Ok(false)
     }
 
     /// How much to read of a file.
     pub(super) fn limit(&self, name: &str) -> Limit {
-        Limit { bytes: self.bytes.get(name).copied().unwrap_or(0), until: self.until }
+        self.limits.get(name).copied().unwrap_or(Limit { bytes: 0, until: 0 })
+    }
+
+    /// How far all files of a sender go, in nanoseconds.
+    pub(super) fn until(&self, sender: &Sender) -> u64 {
+        let own = sender.files().map(|name| self.limit(&name).until);
+        own.into_iter().fold(self.limit(PACKETS).until, u64::min)
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn explain(path: &Path) -> Result<Explanation, ExplainError> {
         let (flow, direction) = (packets.text(1)?, packets.text(2)?);
         let reader = readers.iter_mut().find(|r| r.sender.flow == flow && r.sender.direction == direction);
         // An end that only answers has no trace, and sends no DATA.
-        if let Some(reader) = reader {
+        if let Some(reader) = reader.filter(|reader| at <= reader.until) {
             reader.advance(at)?;
             reader.packet(at, &packets)?;
         }
@@ -59,8 +59,8 @@ pub(super) fn explain(path: &Path) -> Result<Explanation, ExplainError> {
     let mut flows = Vec::new();
     let mut still_closed = false;
     for mut reader in readers {
-        reader.advance(folder.until)?;
-        reader.account.pass(folder.until);
+        reader.advance(reader.until)?;
+        reader.account.pass(reader.until);
         still_closed |= reader.account.is_blocked();
         for (decision, times) in reader.account.unknown.ranked(|times| *times) {
             let note = format!(
@@ -117,6 +117,8 @@ struct Reader {
     paths: Table,
     decisions: Table,
     account: Account,
+    /// How far all files go, in nanoseconds.
+    until: u64,
 }
 
 impl Reader {
@@ -130,6 +132,7 @@ impl Reader {
             paths: open(&paths, PATHS)?,
             decisions: open(&decisions, DECISIONS)?,
             account: Account::new(sender),
+            until: folder.until(sender),
         })
     }
 
@@ -268,7 +271,7 @@ fn seconds(nanoseconds: u64) -> f64 {
 
 fn flow(reader: &Reader, folder: &Folder) -> FlowExplanation {
     let (sender, account) = (&reader.sender, &reader.account);
-    let until = folder.until.max(account.from);
+    let until = reader.until.max(account.from);
     let span = seconds(until - account.from);
     let name = |path: usize| sender.paths[path].clone();
     let capacity = |path: &str| {
