@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::exit::{Status, Stopped};
-use crate::output::{self, Reader, labelled};
+use crate::output::{self, NO_BREAK, Reader, labelled};
 use crate::table::{Sheet, mean, shares};
 
 const EXAMPLES: &str = "\
@@ -140,7 +140,18 @@ fn flow_block(flow: &FlowExplanation) -> String {
 fn sentences(title: &str, sentences: &[String]) -> String {
     let mut text = format!("\n{title}\n");
     for sentence in sentences {
-        text += &labelled("  -", sentence, 4);
+        text += &labelled("  -", &unbroken(sentence), 4);
+    }
+    text
+}
+
+/// A number stays on a line with what it counts.
+fn unbroken(sentence: &str) -> String {
+    let mut words = sentence.split(' ');
+    let mut text = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        text += if text.ends_with(|c: char| c.is_ascii_digit()) { NO_BREAK } else { " " };
+        text += word;
     }
     text
 }
