@@ -182,7 +182,10 @@ impl Reader {
             }
             "relieve-copy" | "tail-probe" => {
                 account.rerouted(placement(table, names)?, refused(table, names)?);
-                account.sends_again(tsn(table, 3)?, decision);
+                // Without a chunk the repeat is one for which the trace has no cause.
+                if !table.text(3)?.is_empty() {
+                    account.sends_again(tsn(table, 3)?, decision);
+                }
             }
             "blocked" => account.blocked(table.one_of(2, names, A_PATH)?),
             "unblocked" => account.unblocked(),
