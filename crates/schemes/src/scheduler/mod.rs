@@ -25,7 +25,7 @@ pub use otias::{Otias, WaitRounding};
 pub use primary::PrimaryOnly;
 pub use redundant::Redundant;
 pub use round_robin::RoundRobin;
-pub use sttf::{ShortestTransfer, TransferRtt};
+pub use sttf::{Replanning, ShortestTransfer, TransferRtt};
 pub use weighted::Weighted;
 pub use window_fill::RotatingWindowFill;
 

@@ -18,14 +18,48 @@ pub enum TransferRtt {
     Latest,
 }
 
+/// How often the plan is compared with what is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replanning {
+    /// As every send opportunity begins. Placing a window of chunks anew at each SACK costs as much as the window is large.
+    EveryTurn,
+    /// At most once in the least smoothed round-trip time of any active path: sooner nothing new is known of the others.
+    EveryRoundTrip,
+    /// Not at all.
+    Never,
+}
+
 /// Earliest arrival with windows that grow.
 #[derive(Debug)]
 pub struct ShortestTransfer {
-    /// The round-trip time that counts.
-    pub rtt: TransferRtt,
+    rtt: TransferRtt,
+    replanning: Replanning,
+    /// When the plan was compared last.
+    compared_at: Option<Time>,
 }
 
 impl ShortestTransfer {
+    /// With a round-trip time that counts and a rule for comparing plans.
+    pub const fn new(rtt: TransferRtt, replanning: Replanning) -> Self {
+        ShortestTransfer { rtt, replanning, compared_at: None }
+    }
+
+    /// Whether it is time to compare plans.
+    fn is_due(&mut self, view: &View<'_>) -> bool {
+        let due = match self.replanning {
+            Replanning::EveryTurn => true,
+            Replanning::Never => false,
+            Replanning::EveryRoundTrip => {
+                let least = view.active().filter_map(|path| path.rtt.smoothed).min().unwrap_or_default();
+                self.compared_at.is_none_or(|at| at + least <= view.now)
+            }
+        };
+        if due {
+            self.compared_at = Some(view.now);
+        }
+        due
+    }
+
     fn rtt_of(&self, path: &PathFacts) -> Option<Span> {
         match self.rtt {
             TransferRtt::Smoothed => path.rtt.smoothed,
@@ -69,7 +103,7 @@ impl Scheduler for ShortestTransfer {
     }
 
     fn replan(&mut self, view: &View<'_>) -> bool {
-        self.plan_differs(view)
+        self.is_due(view) && self.plan_differs(view)
     }
 }
 
@@ -124,7 +158,9 @@ impl Rounds {
     fn linear_rounds(&self, ahead: u64) -> u64 {
         let (window, chunk, ahead) = (u128::from(self.window), u128::from(self.chunk), u128::from(ahead));
         let b = 2 * window + chunk;
-        let root = (b * b + 8 * chunk * ahead).isqrt();
+        let square = b * b + 8 * chunk * ahead;
+        // Almost always it fits, and 64 bits are several times as fast.
+        let root = u64::try_from(square).map_or_else(|_| square.isqrt(), |square| u128::from(square.isqrt()));
         ((root - b) / (2 * chunk) + 1) as u64
     }
 }

@@ -5,16 +5,26 @@ use anabranch_core::policy::Policies;
 use crate::registry::component::unchanged;
 use crate::registry::component::{Component, Role};
 use crate::registry::{Card, Choice, Equation, Kind, Parameter, Value, Values};
-use crate::scheduler::{ShortestTransfer, TransferRtt};
+use crate::scheduler::{Replanning, ShortestTransfer, TransferRtt};
 
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "rtt",
-    kind: Kind::Choice(&["smoothed", "latest"]),
-    unit: "",
-    default: Value::Choice("smoothed"),
-    about: "round-trip time that predicts a transfer",
-    source: "Hurtig et al. 2019; `latest` in their kernel",
-}];
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "rtt",
+        kind: Kind::Choice(&["smoothed", "latest"]),
+        unit: "",
+        default: Value::Choice("smoothed"),
+        about: "round-trip time that predicts a transfer",
+        source: "Hurtig et al. 2019; `latest` in their kernel",
+    },
+    Parameter {
+        name: "replan",
+        kind: Kind::Choice(&["round-trip", "turn", "never"]),
+        unit: "",
+        default: Value::Choice("round-trip"),
+        about: "how often what is bound is compared with a new plan: once in the least round-trip time, in every send opportunity, never",
+        source: "Hurtig et al. 2019 compare in every call of the scheduler",
+    },
+];
 
 const PLACE: &str = "crates/schemes/src/scheduler/sttf.rs";
 
@@ -61,9 +71,11 @@ const CARD: Card = Card {
         },
         Choice {
             question: "How often is the plan checked?",
-            answer: "Once as a send opportunity begins, window by window instead of chunk by chunk, which gives the \
+            answer: "As a send opportunity begins, at most once in the least smoothed round-trip time: placing a window of \
+                     chunks anew at every SACK costs as much as the window is large, and before a round trip little \
+                     new is known. The comparison goes window by window instead of chunk by chunk, which gives the \
                      same plan.",
-            parameter: "",
+            parameter: "replan",
         },
         Choice {
             question: "What of a path that has not been measured?",
@@ -92,5 +104,10 @@ pub(crate) const COMPONENT: Component = Component {
 
 fn apply(values: &Values, policies: Policies) -> Policies {
     let rtt = if values.choice("rtt") == "latest" { TransferRtt::Latest } else { TransferRtt::Smoothed };
-    Policies { scheduler: Box::new(ShortestTransfer { rtt }), ..policies }
+    let replanning = match values.choice("replan") {
+        "turn" => Replanning::EveryTurn,
+        "never" => Replanning::Never,
+        _ => Replanning::EveryRoundTrip,
+    };
+    Policies { scheduler: Box::new(ShortestTransfer::new(rtt, replanning)), ..policies }
 }
