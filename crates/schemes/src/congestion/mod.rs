@@ -6,6 +6,7 @@ mod control;
 pub mod cut;
 pub mod growth;
 mod penalised;
+mod random_loss;
 mod rule;
 #[cfg(test)]
 mod testing;
@@ -13,4 +14,5 @@ mod testing;
 pub use capped::Capped;
 pub use control::{FirstWindow, GrowthGate, WindowControl};
 pub use penalised::Penalised;
+pub use random_loss::{Consecutive, RandomLoss, RandomLossRules, Reading, RoundTrip};
 pub use rule::{Acknowledged, Change, Cut, Growth, Suffered};

@@ -1,5 +1,22 @@
 //! Figures that several slots read.
 
 mod loss_rate;
+mod path_quality;
 
 pub use loss_rate::MeasuredLossRate;
+pub use path_quality::{
+    Bound, GroupSpan, InitialSample, LossUnit, Patience, QUANTILES, QualityEstimator, QualityRules,
+    Readmission,
+};
+
+use anabranch_core::PathSet;
+use anabranch_core::policy::View;
+
+/// The active paths that their estimator does not advise against; all active ones if it advises against each of them, since
+/// data has to go somewhere.
+pub(crate) fn advised(view: &View<'_>) -> PathSet {
+    let all: PathSet = view.active().map(|path| path.id).collect();
+    let advised: PathSet =
+        view.active().filter(|path| !path.estimates.withdrawn).map(|path| path.id).collect();
+    if advised.is_empty() { all } else { advised }
+}

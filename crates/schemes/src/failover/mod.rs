@@ -2,9 +2,11 @@
 
 mod plain;
 mod potentially_failed;
+mod quality_aware;
 
 pub use plain::Plain;
 pub use potentially_failed::PotentiallyFailed;
+pub use quality_aware::QualityAware;
 
 use anabranch_core::PathState;
 use anabranch_core::policy::{PathFacts, Probing};

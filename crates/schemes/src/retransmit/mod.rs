@@ -1,13 +1,16 @@
-//! Where lost chunks go again. Whichever path a policy prefers must have room; there is no second choice (ns-2).
+//! Where lost chunks go again. Whichever path a policy prefers must have room; there is no second choice
+//! (ns-2), unless it says otherwise.
 
 mod alternate;
 mod asap;
 mod best;
+mod least_delay;
 mod same;
 
 pub use alternate::Alternate;
 pub use asap::Asap;
 pub use best::{Best, Preference};
+pub use least_delay::{LeastDelay, TransferDelay};
 pub use same::Same;
 
 use anabranch_core::policy::{Decision, PathFacts, Reason, Refusal, Refused, Route};

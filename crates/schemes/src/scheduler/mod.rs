@@ -4,6 +4,7 @@ mod arrival;
 mod ascending_backlog;
 mod blest;
 mod by_rtt;
+mod data_distribution;
 mod ecf;
 mod index_order;
 mod min_rtt;
@@ -18,6 +19,7 @@ mod window_fill;
 pub use ascending_backlog::AscendingBacklog;
 pub use blest::{Blest, BlestRules, HeldUpBy};
 pub use by_rtt::Unmeasured;
+pub use data_distribution::{Allowance, DataDistribution, Distributed, DistributionRules, Piece, QueueBound};
 pub use ecf::{EarliestCompletion, EcfRules};
 pub use index_order::IndexOrder;
 pub use min_rtt::MinRtt;
@@ -28,6 +30,8 @@ pub use round_robin::RoundRobin;
 pub use sttf::{Replanning, ShortestTransfer, TransferRtt};
 pub use weighted::Weighted;
 pub use window_fill::RotatingWindowFill;
+
+pub(crate) use data_distribution::{delivery_time, handling_time, rounds};
 
 use anabranch_core::policy::{PathFacts, Refusal, SendAsk, View};
 use anabranch_core::units::ChunkBytes;

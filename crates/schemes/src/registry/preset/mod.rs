@@ -4,6 +4,7 @@ mod a_cmt;
 mod cmt;
 mod cmt_dfr;
 mod cmt_pf;
+mod cmt_qa;
 mod cmt_rpv1;
 mod cmt_rpv2;
 mod db_cmt;
@@ -52,6 +53,7 @@ pub const PRESETS: &[Preset] = &[
     a_cmt::PRESET,
     db_cmt::PRESET,
     cmt_dfr::PRESET,
+    cmt_qa::PRESET,
     mptcp_lia::PRESET,
     mptcp_olia::PRESET,
     mptcp_balia::PRESET,
