@@ -2,16 +2,17 @@
 //! view forbids, and nothing that two runs from one seed would do differently.
 
 use anabranch_core::policy::{
-    AckTiming, AckedTransmission, Arrival, Context, Decision, Event, LossCause, LostChunk, Missing, PathAck,
-    PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, Route, RttFacts, SackDone, SackView, Scheme,
-    SendKind, SentTransmission, Slot, StateCause, TurnCause, View,
+    AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, Event, HeadOfLine, LossCause,
+    LostChunk, Missing, PathAck, PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, Relief, Route,
+    RttFacts, SackDone, SackView, Scheme, SendKind, SentTransmission, Slot, Stall, StateCause, TurnCause,
+    View,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::units::WindowBytes;
 use anabranch_core::{PathId, PathSet, PathState};
 
-use crate::registry::{COMPONENTS, Kind, NamedScheme, PRESETS, Parameter, parse};
+use crate::registry::{Addition, COMPONENTS, Kind, NamedScheme, PRESETS, Parameter, Role, parse};
 use crate::testing::{ASK, M, World, bytes, path};
 
 /// The variants of [`Event`]. A new one does not compile until it has a number here, and then fails until it is scripted.
@@ -51,21 +52,30 @@ struct Session {
     policies: Policies,
     dice: Randomness,
     told: [u32; VARIANTS],
+    /// Whether time makes chunks lost, so that a retransmission may be found lost by more than T3.
+    loses_by_time: bool,
+    /// What acknowledges, as asked at first.
+    form: AckForm,
     /// Everything that was decided, to compare runs.
     log: Vec<String>,
 }
 
 impl Session {
     fn new(scheme: &NamedScheme, profile: Profile, seed: u8) -> Self {
-        Session::with(scheme.policies(), profile, seed)
+        let by_time = |addition: &Addition| addition.component().role == Role::LossDetection;
+        let mut session = Session::with(scheme.policies(), profile, seed);
+        session.loses_by_time = scheme.additions().iter().any(by_time);
+        session
     }
 
     fn with(policies: Policies, profile: Profile, seed: u8) -> Self {
         let mut session = Session {
             world: World::new(profile, 4),
+            form: policies.ack.form(),
             policies,
             dice: Randomness::from_seed([seed.wrapping_add(100); 32]),
             told: [0; VARIANTS],
+            loses_by_time: false,
             log: Vec::new(),
         };
         session.world.reseed(seed);
@@ -151,9 +161,26 @@ impl Session {
             facts.sent = bytes(sent);
             facts.lost = bytes(lost);
             self.shake_what_schedulers_look_at(index);
+            self.world.paths[index].held = bytes(self.dice.context().below(60) * M);
         }
         let last = self.any_path();
         self.world.association.last_new_data_path = Some(last);
+        self.shake_the_head_of_line();
+    }
+
+    fn shake_the_head_of_line(&mut self) {
+        let [carriers, limit, there, ever] = [16, 4, 5, 5].map(|n| self.below(n));
+        let sent_at = (ever > 0).then(|| self.some_time_ago());
+        let head = HeadOfLine {
+            tsn: 100 + self.below(3),
+            bytes: bytes(M),
+            path: self.any_path(),
+            in_flight_on: (0..4).filter(|index| carriers >> index & 1 == 1).map(path).collect(),
+            sent_at,
+            transmissions: 1,
+        };
+        self.world.association.head_of_line = (there > 0).then_some(head);
+        self.world.association.send_buffer_limit = limit.checked_sub(1).map(|n| n * 40_000);
     }
 
     fn shake_what_schedulers_look_at(&mut self, index: usize) {
@@ -196,7 +223,7 @@ impl Session {
             path: self.any_path(),
             tsn: self.below(1000),
             bytes: bytes(M),
-            sent_at: Time::ZERO,
+            sent_at: self.some_time_ago(),
             delivered_before: bytes(0),
             delivered_before_at: Time::ZERO,
             sent_once: self.below(2) == 0,
@@ -252,7 +279,7 @@ impl Session {
         self.tell(&Event::Spurious { path: lost, tsn: 7 });
         self.tell(&Event::Blocked { hole: (cause == LossCause::Timeout).then_some(lost) });
         self.tell(&Event::Idle(measured));
-        self.tell(&Event::Deadline);
+        self.reach_a_deadline();
         self.tell(&Event::PathRebound(rebound));
         if self.below(10) == 0 {
             self.tell(&Event::PathRemoved(removed));
@@ -290,6 +317,7 @@ impl Session {
         assert!(!decision.reason.rule.is_empty());
         self.check_pick(&decision);
         self.ask(|policies, view, _| policies.scheduler.replan(view));
+        self.ask_for_relief();
         let lost = LostChunk { tsn: 7, bytes: bytes(M), path: self.any_path(), cause: self.one_of(&CAUSES) };
         let decision = self.ask(|policies, view, context| policies.retransmit.route(&lost, view, context));
         assert!(!decision.reason.rule.is_empty());
@@ -335,6 +363,78 @@ impl Session {
         }
     }
 
+    fn earliest_deadline(&self) -> Option<Time> {
+        let policies = &self.policies;
+        let slots: [&dyn Slot; 8] = [
+            &*policies.estimator,
+            &*policies.congestion,
+            &*policies.scheduler,
+            &*policies.loss,
+            &*policies.retransmit,
+            &*policies.ack,
+            &*policies.buffer,
+            &*policies.failover,
+        ];
+        slots.iter().filter_map(|slot| slot.deadline()).min()
+    }
+
+    /// Does what core does when a deadline has come: tells of it, asks the loss policy what is due, and asks about chunks.
+    fn reach_a_deadline(&mut self) {
+        // A probe for each path, and one time more to find that nothing is left.
+        for _ in 0..=4 {
+            self.tell(&Event::Deadline);
+            let tasks = self.ask(|policies, view, _| policies.loss.due(view));
+            if let Some(id) = tasks.probe {
+                let view = self.world.view();
+                assert!(view.path(id).is_active() && !view.path(id).in_flight.is_zero());
+                let (tsn, kind) = (self.below(1000), SendKind::TailProbe);
+                let sent = SentTransmission { path: id, previous_path: Some(id), tsn, bytes: bytes(M), kind };
+                self.tell(&Event::Sent(&sent));
+            }
+            for _ in 0..if tasks.recheck { 5 } else { 1 } {
+                let chunk = self.missing_chunk();
+                let overdue = self.ask(|policies, view, _| policies.loss.overdue(&chunk, view));
+                assert!(self.loses_by_time || !overdue);
+                assert!(!(overdue && chunk.waits), "it is lost already");
+            }
+        }
+        let now = self.world.now;
+        assert!(self.earliest_deadline().is_none_or(|at| at > now), "core would tell of it again and again");
+    }
+
+    fn missing_chunk(&mut self) -> Missing {
+        Missing {
+            tsn: 101 + self.below(20),
+            path: self.any_path(),
+            sent_at: self.some_time_ago(),
+            transmissions: 1 + self.below(3) as u32,
+            reports: self.below(5) as u32,
+            recovered_before: self.below(2) == 0,
+            waits: self.below(5) == 0,
+        }
+    }
+
+    /// Within the last second, or at the beginning of time.
+    fn some_time_ago(&mut self) -> Time {
+        let now = self.world.now.as_nanos();
+        Time::from_nanos(now.saturating_sub(self.below(1000) * 1_000_000))
+    }
+
+    /// Holds a relief to the rules that core holds it to.
+    fn ask_for_relief(&mut self) {
+        let (waits, peer_window_closed) = (self.below(4) > 0, self.below(2) == 0);
+        let stall = Stall { next_chunk: waits.then_some(bytes(M)), peer_window_closed };
+        let relief = self.ask(|policies, view, context| policies.retransmit.relieve(&stall, view, context));
+        let Some(decision) = relief else { return };
+        let (Relief::Copy(id) | Relief::Move(id)) = decision.choice;
+        let view = self.world.view();
+        let head = view.association.head_of_line.expect("nothing else can be relieved");
+        assert!(view.path(id).is_active() && view.path(id).admits_retransmission(), "{decision:?}");
+        assert!(!head.in_flight_on.is_empty() && !head.in_flight_on.contains(id), "{decision:?}");
+        assert!(!decision.reason.rule.is_empty() && decision.reason.value.is_finite());
+        assert!(decision.refused.iter().all(|&(other, _)| other != id));
+    }
+
     fn ask_about_losses(&mut self) {
         let paths = [(); 4].map(|()| self.path_sack());
         let sack = SackView {
@@ -343,17 +443,13 @@ impl Session {
             highest_newly_acked: 90 + self.below(30),
             new_cumulative: self.below(2) == 0,
             flags: self.below(256) as u8,
+            a_rwnd: WindowBytes::new(self.below(70_000)),
+            peer_window: WindowBytes::new(self.below(70_000)),
         };
-        let chunk = Missing {
-            tsn: 101 + self.below(20),
-            path: self.any_path(),
-            sent_at: Time::ZERO,
-            transmissions: 1,
-            reports: self.below(5) as u32,
-            recovered_before: self.below(2) == 0,
-        };
+        let chunk = self.missing_chunk();
         let verdict = self.ask(|policies, view, _| policies.loss.missing(&chunk, &sack, view));
-        assert!(!(verdict.lost && chunk.recovered_before), "only T3 may lose it again");
+        let again = verdict.lost && chunk.recovered_before;
+        assert!(self.loses_by_time || !again, "only T3 may lose it again");
         self.ask(|policies, view, _| policies.loss.timed_out(&chunk, view));
     }
 
@@ -367,6 +463,8 @@ impl Session {
             assert!(delay <= Span::from_millis(500));
         }
         self.ask(|policies, view, _| policies.ack.flags(packets, gap, view.profile));
+        let form = self.ask(|policies, _, _| policies.ack.form());
+        assert_eq!(form, self.form, "the same for the whole life of an association");
     }
 
     fn ask_about_states(&mut self) {

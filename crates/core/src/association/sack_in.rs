@@ -93,7 +93,12 @@ impl Association {
         self.release_kept(cumulative, sack);
         self.check_reneging();
         self.note_duplicates(sack);
-        self.count_missing(cumulative, new_cumulative, sack.flags());
+        self.count_missing(
+            cumulative,
+            new_cumulative,
+            sack.flags(),
+            WindowBytes::new(u64::from(sack.a_rwnd())),
+        );
         self.settle_windows(cumulative, new_cumulative);
         self.settle_t3();
         if self.timers.reneging.is_none() {
@@ -377,7 +382,7 @@ impl Association {
     }
 
     /// Asks the loss policy about every hole below the highest TSN that this SACK, or an earlier one, newly acked.
-    fn count_missing(&mut self, cumulative: u64, new_cumulative: bool, flags: u8) {
+    fn count_missing(&mut self, cumulative: u64, new_cumulative: bool, flags: u8, a_rwnd: WindowBytes) {
         let sacks = self.scratch.sacks;
         let view = SackView {
             paths: &sacks[..self.facts.len()],
@@ -385,6 +390,8 @@ impl Association {
             highest_newly_acked: self.highest_newly_acked,
             new_cumulative,
             flags,
+            a_rwnd,
+            peer_window: a_rwnd - self.window_outstanding(),
         };
         let highest_named = self.scratch.blocks.last().map_or(cumulative, |&(_, end)| end);
         let limit = self.highest_newly_acked.max(highest_named);
@@ -426,6 +433,7 @@ impl Association {
             transmissions: chunk.transmissions,
             reports: chunk.reports,
             recovered_before: chunk.recovered_before,
+            waits: matches!(chunk.state, ChunkState::Lost(_)),
         })
     }
 

@@ -5,7 +5,7 @@ use crate::path::{PathId, PathSet, PathState};
 use crate::policy::{Decision, Estimates, Event, LossCause, ProofOfLife, View};
 use crate::profile::Profile;
 use crate::time::{Span, Time};
-use crate::units::ChunkBytes;
+use crate::units::{ChunkBytes, WindowBytes};
 
 /// Seeded randomness for policies: the only source they may draw from.
 pub struct Context<'a> {
@@ -158,6 +158,10 @@ pub struct SackView<'a> {
     pub new_cumulative: bool,
     /// Its flags, where CMT's delayed acks count packets.
     pub flags: u8,
+    /// The receive window that it advertises; the view still has the one advertised before it.
+    pub a_rwnd: WindowBytes,
+    /// What is left of that once everything outstanding after this SACK has arrived.
+    pub peer_window: WindowBytes,
 }
 
 /// A chunk that a SACK leaves unacknowledged.
@@ -173,8 +177,10 @@ pub struct Missing {
     pub transmissions: u32,
     /// Missing reports so far.
     pub reports: u32,
-    /// Whether it has been fast-retransmitted or has timed out already: then only T3 may mark it again.
+    /// Whether it has been fast-retransmitted or has timed out already: reports may not mark it again.
     pub recovered_before: bool,
+    /// Whether it is lost already and waits to be sent again; some profiles count reports for it all the same.
+    pub waits: bool,
 }
 
 /// What a SACK means for a missing chunk.

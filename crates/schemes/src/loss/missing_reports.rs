@@ -89,6 +89,7 @@ mod tests {
     use super::*;
     use crate::testing::{World, path};
     use anabranch_core::profile::Profile;
+    use anabranch_core::units::WindowBytes;
 
     const PLAIN: MissingReports = MissingReports { trigger: 3, split: false, delayed_acks: false };
     const SFR: MissingReports = MissingReports { split: true, ..PLAIN };
@@ -110,6 +111,7 @@ mod tests {
             transmissions: 1,
             reports: 0,
             recovered_before: false,
+            waits: false,
         }
     }
 
@@ -131,7 +133,15 @@ mod tests {
     /// A SACK with cumulative TSN 100 that answers two packets.
     fn sack(paths: &[PathSack]) -> SackView<'_> {
         let highest = paths.iter().filter_map(|p| p.highest_gap_acked).max().unwrap_or(100);
-        SackView { paths, cumulative: 100, highest_newly_acked: highest, new_cumulative: false, flags: 2 }
+        SackView {
+            paths,
+            cumulative: 100,
+            highest_newly_acked: highest,
+            new_cumulative: false,
+            flags: 2,
+            a_rwnd: WindowBytes::new(65_536),
+            peer_window: WindowBytes::new(65_536),
+        }
     }
 
     fn verdict(policy: MissingReports, chunk: Missing, sack: &SackView<'_>, world: &World) -> MissingVerdict {

@@ -5,15 +5,19 @@ mod alternate;
 mod asap;
 mod best;
 mod least_delay;
+mod opportunistic;
+mod rescheduling;
 mod same;
 
 pub use alternate::Alternate;
 pub use asap::Asap;
 pub use best::{Best, Preference};
 pub use least_delay::{LeastDelay, TransferDelay};
+pub use opportunistic::{Condition, Opportunistic};
+pub use rescheduling::{Limit, Rescheduling, ReschedulingSettings};
 pub use same::Same;
 
-use anabranch_core::policy::{Decision, PathFacts, Reason, Refusal, Refused, Route};
+use anabranch_core::policy::{Decision, HeadOfLine, PathFacts, Reason, Refusal, Refused, Route};
 
 /// Sends on `path` if it has room, else waits.
 pub(crate) fn if_room(path: &PathFacts, reason: Reason, mut refused: Refused) -> Decision<Route> {
@@ -31,4 +35,15 @@ pub(crate) fn no_room(path: &PathFacts) -> Refusal {
 
 pub(crate) fn nowhere() -> Decision<Route> {
     Decision::new(Route::Wait, Reason::rule("no path is active"))
+}
+
+/// Why a path cannot take a copy of the head of line, or the head of line itself.
+pub(crate) fn cannot_relieve(path: &PathFacts, head: &HeadOfLine) -> Option<Refusal> {
+    if !path.is_active() {
+        return Some(Refusal::State);
+    }
+    if head.in_flight_on.contains(path.id) {
+        return Some(Refusal::Preference);
+    }
+    (!path.admits_retransmission()).then(|| no_room(path))
 }

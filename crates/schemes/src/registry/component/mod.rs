@@ -4,9 +4,14 @@ mod backup;
 mod blest;
 mod ecf;
 mod min_rtt;
+mod nr_sack;
+mod opportunistic;
 mod otias;
+mod rack;
 mod redundant;
+mod rescheduling;
 mod round_robin;
+mod split;
 mod sttf;
 mod weighted;
 
@@ -71,6 +76,11 @@ pub const COMPONENTS: &[Component] = &[
     otias::COMPONENT,
     redundant::COMPONENT,
     backup::COMPONENT,
+    rack::COMPONENT,
+    nr_sack::COMPONENT,
+    split::COMPONENT,
+    opportunistic::COMPONENT,
+    rescheduling::COMPONENT,
 ];
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod naive_cmt;
 pub(crate) mod rules;
 mod sctp;
 pub(crate) mod shared;
+mod smt_afr;
 
 use anabranch_core::policy::Policies;
 use anabranch_core::profile::Profile;
@@ -60,6 +61,7 @@ pub const PRESETS: &[Preset] = &[
     mptcp_ns2::PRESET,
     cmt_rpv1::PRESET,
     cmt_rpv2::PRESET,
+    smt_afr::PRESET,
 ];
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use anabranch_core::policy::{
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
+use anabranch_core::units::WindowBytes;
 
 #[test]
 fn the_defaults_are_those_of_the_papers() {
@@ -123,7 +124,15 @@ fn reported(text: &str, on_own_path: bool) -> MissingVerdict {
     };
     let paths = if on_own_path { [own, PathSack::default()] } else { [PathSack::default(), own] };
     let (cumulative, highest_newly_acked) = (100, 105);
-    let sack = SackView { paths: &paths, cumulative, highest_newly_acked, new_cumulative: false, flags: 3 };
+    let sack = SackView {
+        paths: &paths,
+        cumulative,
+        highest_newly_acked,
+        new_cumulative: false,
+        flags: 3,
+        a_rwnd: WindowBytes::new(65_536),
+        peer_window: WindowBytes::new(65_536),
+    };
     let hole = Missing {
         tsn: 101,
         path: path(0),
@@ -131,6 +140,7 @@ fn reported(text: &str, on_own_path: bool) -> MissingVerdict {
         transmissions: 1,
         reports: 0,
         recovered_before: false,
+        waits: false,
     };
     policies.loss.missing(&hole, &sack, &world.view())
 }
