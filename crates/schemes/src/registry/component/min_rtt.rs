@@ -2,10 +2,12 @@
 
 use anabranch_core::policy::Policies;
 
+use crate::congestion::Penalised;
 use crate::registry::component::unchanged;
 use crate::registry::component::{Component, Role};
 use crate::registry::preset::shared::switch;
 use crate::registry::{Card, Choice, Equation, Kind, Parameter, Value, Values};
+use crate::retransmit::{Condition, Opportunistic};
 use crate::scheduler::{MinRtt, Unmeasured};
 
 const PARAMETERS: &[Parameter] = &[
@@ -55,7 +57,7 @@ const CARD: Card = Card {
         },
         Choice {
             question: "And its penalisation of the slower path?",
-            answer: "Likewise off by default, and independent of the retransmission.",
+            answer: "Likewise off by default. It answers a copy of the head of line, so it does nothing without them.",
             parameter: "penalise",
         },
     ],
@@ -75,5 +77,13 @@ pub(crate) const COMPONENT: Component = Component {
 
 fn apply(values: &Values, policies: Policies) -> Policies {
     let unmeasured = if values.choice("unmeasured") == "last" { Unmeasured::Last } else { Unmeasured::First };
-    Policies { scheduler: Box::new(MinRtt { unmeasured }), ..policies }
+    let mut policies = Policies { scheduler: Box::new(MinRtt { unmeasured }), ..policies };
+    if values.switch("opportunistic") {
+        let inner = policies.retransmit;
+        policies.retransmit = Box::new(Opportunistic { inner, condition: Condition::MuchSlower });
+    }
+    if values.switch("penalise") {
+        policies.congestion = Box::new(Penalised::new(policies.congestion));
+    }
+    policies
 }

@@ -2,18 +2,28 @@
 
 use anabranch_core::policy::Policies;
 
+use crate::congestion::Penalised;
 use crate::registry::component::{Component, Role, unchanged};
+use crate::registry::preset::shared::switch;
 use crate::registry::{Card, Choice, Equation, Kind, Parameter, Value, Values};
 use crate::retransmit::{Condition, Opportunistic};
 
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "when",
-    kind: Kind::Choice(&["linux", "always"]),
-    unit: "",
-    default: Value::Choice("linux"),
-    about: "copy where the slow path is much slower or has a small window, or whenever a path has room",
-    source: "MPTCP in Linux 0.9x; Raiciu et al. 2012 copies always",
-}];
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "when",
+        kind: Kind::Choice(&["linux", "always"]),
+        unit: "",
+        default: Value::Choice("linux"),
+        about: "copy where the slow path is much slower or has a small window, or whenever a path has room",
+        source: "MPTCP in Linux 0.9x; Raiciu et al. 2012 copies always",
+    },
+    switch(
+        "penalise",
+        false,
+        "halve the window of the slower path that holds the head of line when it is copied",
+        "Raiciu et al. 2012, penalisation; Linux MPTCP v0.9x",
+    ),
+];
 
 const CARD: Card = Card {
     summary: &[
@@ -45,8 +55,9 @@ const CARD: Card = Card {
         },
         Choice {
             question: "Is the slow path penalised?",
-            answer: "Not by this component: halving its window is congestion control's affair.",
-            parameter: "",
+            answer: "Only if asked for, so that copying alone can be compared. Then its window is halved, at most once \
+                     in the fast path's round-trip time.",
+            parameter: "penalise",
         },
     ],
 };
@@ -68,5 +79,10 @@ fn apply(values: &Values, policies: Policies) -> Policies {
         "always" => Condition::Always,
         _ => Condition::MuchSlower,
     };
-    Policies { retransmit: Box::new(Opportunistic { inner: policies.retransmit, condition }), ..policies }
+    let retransmit = Box::new(Opportunistic { inner: policies.retransmit, condition });
+    let congestion = match values.switch("penalise") {
+        true => Box::new(Penalised::new(policies.congestion)),
+        false => policies.congestion,
+    };
+    Policies { retransmit, congestion, ..policies }
 }
