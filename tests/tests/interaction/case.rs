@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anabranch_core::time::Span;
-use anabranch_schemes::registry::{Kind, PRESETS, Preset};
+use anabranch_schemes::registry::{COMPONENTS, Kind, PRESETS, Parameter};
 use anabranch_tests::capricious;
 use anabranch_tests::duo::{Setup, config};
 use anabranch_tests::network::{Link, Side};
@@ -105,32 +105,48 @@ impl Case {
     }
 }
 
-/// An expression for a preset with some of its parameters set.
-fn expression(preset: &'static Preset, set: &[(u8, u32)]) -> String {
+/// A name with some of its parameters set.
+fn part(name: &str, parameters: &[Parameter], set: &[(u8, u32)]) -> String {
     let mut arguments = Vec::new();
-    for (parameter, &(wanted, value)) in preset.parameters.iter().zip(set) {
-        if wanted != 0 {
-            continue;
+    for (parameter, &(wanted, value)) in parameters.iter().zip(set.iter().cycle()) {
+        if wanted == 0 {
+            arguments.push(format!("{}={}", parameter.name, written(parameter, value)));
         }
-        let text = match parameter.kind {
-            Kind::Switch => (value % 2 == 1).to_string(),
-            // Small counts are the ones that differ.
-            Kind::Count { min, max } => (min + value % (max - min + 1).min(6)).to_string(),
-            Kind::Choice(names) => names[value as usize % names.len()].to_owned(),
-            Kind::Milliseconds { min, max } => (min + value % (max - min + 1)).to_string(),
-            Kind::Decimal { min, max } => (min + (max - min) * f64::from(value) / 1000.0).to_string(),
-            Kind::Length => format!("{}MTU", f64::from(value) / 100.0),
-            Kind::Weights => format!("{}:1", 1 + value % 9),
-        };
-        arguments.push(format!("{}={text}", parameter.name));
     }
-    format!("{}({})", preset.name, arguments.join(","))
+    format!("{name}({})", arguments.join(","))
 }
 
+fn written(parameter: &Parameter, value: u32) -> String {
+    match parameter.kind {
+        Kind::Switch => (value % 2 == 1).to_string(),
+        // Small counts are the ones that differ.
+        Kind::Count { min, max } => (min + value % (max - min + 1).min(6)).to_string(),
+        Kind::Choice(names) => names[value as usize % names.len()].to_owned(),
+        Kind::Milliseconds { min, max } => (min + value % (max - min + 1)).to_string(),
+        Kind::Decimal { min, max } => (min + (max - min) * f64::from(value) / 1000.0).to_string(),
+        Kind::Length => format!("{}MTU", f64::from(value) / 100.0),
+        Kind::Weights => format!("{}:1", 1 + value % 9),
+    }
+}
+
+/// A preset with up to two components that fit it and each other, parameters set here and there.
 fn scheme() -> impl Strategy<Value = String> {
-    let set = prop::collection::vec((0..3_u8, 0..1000_u32), 8);
-    let preset = (0..PRESETS.len(), set).prop_map(|(preset, set)| expression(&PRESETS[preset], &set));
-    prop_oneof![3 => preset, 1 => Just(capricious::NAME.to_owned())]
+    let set = || prop::collection::vec((0..3_u8, 0..1000_u32), 1..8);
+    let added = prop::collection::vec((0..COMPONENTS.len(), set()), 0..3);
+    let composed = (0..PRESETS.len(), set(), added).prop_map(|(preset, values, added)| {
+        let preset = &PRESETS[preset];
+        let mut text = part(preset.name, preset.parameters, &values);
+        let mut roles = Vec::new();
+        for (component, values) in added {
+            let component = &COMPONENTS[component];
+            if component.fits(preset) && !roles.contains(&component.role) {
+                roles.push(component.role);
+                text += &format!("+{}", part(component.name, component.parameters, &values));
+            }
+        }
+        text
+    });
+    prop_oneof![4 => composed, 1 => Just(capricious::NAME.to_owned())]
 }
 
 fn buffer() -> impl Strategy<Value = u64> {
