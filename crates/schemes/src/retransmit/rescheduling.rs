@@ -279,7 +279,8 @@ mod tests {
 
     #[test]
     fn a_path_that_carries_it_recovers_is_full_or_out_of_service_does_not_get_it() {
-        let cases: [(fn(&mut World), Refusal); 5] = [
+        type Trouble = fn(&mut World);
+        let cases: [(Trouble, Refusal); 5] = [
             (|w| w.paths[0].recovery_point = Some(200), Refusal::Preference),
             (|w| w.paths[0].cwnd = bytes(2 * M), Refusal::WindowFull),
             (|w| w.paths[0].resend_burst_left = 0, Refusal::Burst),

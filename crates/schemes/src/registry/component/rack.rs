@@ -85,8 +85,8 @@ const CARD: Card = Card {
         },
         Choice {
             question: "What is probed with?",
-            answer: "Always the latest chunk of the path. RFC 8985 prefers new data if there is some, but new data that could \
-                     leave has left already.",
+            answer: "Always the latest chunk of the path. RFC 8985 prefers new data, whatever the window says, if there is some; \
+                     a loss policy has no say in new data here.",
             parameter: "tail-probe",
         },
         Choice {
