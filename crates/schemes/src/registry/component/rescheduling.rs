@@ -75,7 +75,13 @@ const CARD: Card = Card {
             answer: "Whole, as INET does unless buffers are split too.",
             parameter: "limit",
         },
-        Choice { question: "What is n?", answer: "The active paths, as for `split`", parameter: "paths" },
+        Choice {
+            question: "What if `nr-sack` is added too?",
+            answer: "What an NR-SACK releases does not count as waiting: with `keeps=all` hardly anything is left to notice a \
+                     blocked receiver by.",
+            parameter: "",
+        },
+        Choice { question: "What is n?", answer: "The active paths, as for `split`.", parameter: "paths" },
         Choice {
             question: "What of chunks that are lost and wait?",
             answer: "They count as waiting, as in INET, where only what is in the network is outstanding. Chunks bound to the path \

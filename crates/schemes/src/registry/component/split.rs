@@ -73,6 +73,12 @@ const CARD: Card = Card {
             parameter: "by",
         },
         Choice {
+            question: "What if `nr-sack` is added too?",
+            answer: "What an NR-SACK releases is no longer in the send buffer, and so takes up nothing of either share, although the \
+                     receiver still holds it. What is outstanding is the same with and without it.",
+            parameter: "by",
+        },
+        Choice {
             question: "What is n?",
             answer: "The active paths: a share for one that may not send would lie idle.",
             parameter: "paths",
