@@ -97,8 +97,10 @@ impl Slot for WildLoss {
         match event {
             Event::Sent(sent) if context.below(10) == 0 => {
                 self.deadline = Some(view.now + Span::from_millis(1 + context.below(500)));
-                self.tasks =
-                    LossTasks { recheck: context.coin(), probe: context.coin().then_some(sent.path) };
+                self.tasks = LossTasks {
+                    recheck: context.coin(),
+                    probes: context.coin().then_some(sent.path).into_iter().collect(),
+                };
             }
             Event::Deadline => self.deadline = self.deadline.filter(|&at| at > view.now),
             _ => {}

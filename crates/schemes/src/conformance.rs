@@ -115,10 +115,6 @@ impl Session {
         ];
         for slot in slots {
             self.world.tell(slot, event);
-            // Core would tell it of a deadline that has come again and again.
-            let now = self.world.now;
-            let ahead = slot.deadline().is_none_or(|at| at > now);
-            assert!(ahead || !matches!(event, Event::Deadline), "a deadline is left behind");
         }
         self.adopt(event);
     }
@@ -360,6 +356,7 @@ impl Session {
             new_cumulative_ack,
             lowest_newly_acked: (new_gap_ack || new_cumulative_ack).then_some(lowest),
             highest_gap_acked: new_gap_ack.then_some(lowest + 4),
+            latest_sent_at: (self.below(2) == 0).then_some(self.world.now),
         }
     }
 
@@ -384,7 +381,7 @@ impl Session {
         for _ in 0..=4 {
             self.tell(&Event::Deadline);
             let tasks = self.ask(|policies, view, _| policies.loss.due(view));
-            if let Some(id) = tasks.probe {
+            for id in tasks.probes.iter() {
                 let view = self.world.view();
                 assert!(view.path(id).is_active() && !view.path(id).in_flight.is_zero());
                 let (tsn, kind) = (self.below(1000), SendKind::TailProbe);

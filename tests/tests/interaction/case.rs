@@ -94,6 +94,12 @@ impl Case {
             config.path_silence_limit = silence_ms.map(Span::from_millis);
             config
         });
+        // A sender that knows no receive window needs a receiver that has none.
+        let shared = sides.iter().all(|side| side.profile.shared_receive_window);
+        let sides = sides.map(|mut side| {
+            side.profile.shared_receive_window = shared;
+            side
+        });
         Setup {
             pairs: self.pairs,
             ipv6: self.ipv6,

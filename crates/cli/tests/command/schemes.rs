@@ -7,7 +7,7 @@ use crate::support::anabranch;
 #[test]
 fn all_schemes_are_listed_with_what_they_do_and_their_sources() {
     let ended = anabranch(&["schemes"]).with_status(0);
-    for expected in ["Schemes\nsctp ", "\nnaive-cmt ", "\ncmt-pf ", "stand-ins (RFC 9260)"] {
+    for expected in ["Schemes\nsctp ", "\nnaive-cmt ", "\ncmt-pf ", "only as stand-ins (RFC"] {
         assert!(ended.out.contains(expected), "no `{expected}` in:\n{}", ended.out);
     }
 }
@@ -93,7 +93,8 @@ fn json_gives_every_card() {
     let parameters = cmt["parameters"].as_array().expect("an array");
     let parameter = |name: &str| parameters.iter().find(|p| p["name"] == name).expect("a parameter");
     assert_eq!(parameter("rtx")["kind"], "choice");
-    assert!(parameter("rtx")["choices"].as_array().is_some_and(|names| names.len() == 5));
+    let routes = parameter("rtx")["choices"].as_array().expect("an array");
+    assert!(["rtx-same", "rtx-cwnd", "rtx-cl"].iter().all(|name| routes.contains(&Value::from(*name))));
     assert_eq!(parameter("sfr")["default"], true);
     assert_eq!(parameter("sack-delay")["unit"], "ms");
     let trigger = parameter("trigger");

@@ -116,7 +116,7 @@ impl Association {
         self.turn.new_data = false;
         self.turn.resend_from = None;
         self.turn.after_loss_event = false;
-        self.turn.tail_probe = None;
+        self.turn.tail_probes = PathSet::EMPTY;
         self.turn.copies = None;
         self.turn.moved = None;
         for (path, facts) in self.paths.iter_mut().zip(&mut self.facts) {

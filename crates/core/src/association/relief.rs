@@ -4,7 +4,7 @@ use anabranch_wire::PacketWriter;
 
 use crate::association::Association;
 use crate::path::PathId;
-use crate::policy::{Context, Decision, LossCause, Relief, SendKind, Stall, View};
+use crate::policy::{Context, Decision, LossCause, Reason, Refused, Relief, SendKind, Stall, View};
 use crate::send::ChunkState;
 use crate::trace::Decided;
 use crate::units::ChunkBytes;
@@ -128,9 +128,7 @@ impl Association {
         if tasks.recheck {
             self.recheck_losses();
         }
-        if let Some(path) = tasks.probe.filter(|&path| self.may_bind(path)) {
-            self.turn.tail_probe = Some(path);
-        }
+        tasks.probes.iter().for_each(|path| self.turn.tail_probes.insert(path));
     }
 
     fn recheck_losses(&mut self) {
@@ -162,17 +160,25 @@ impl Association {
 
     /// The latest chunk of a path again (RFC 8985 section 7.3), whatever its window says.
     pub(crate) fn transmit_tail_probe(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
-        let path = self.turn.tail_probe.take().filter(|&path| self.may_bind(path))?;
-        let tsn = self.outstanding.highest_on(path)?;
-        if !self.copy_packet(path, tsn..tsn + 1, SendKind::TailProbe, buf) {
-            return None;
+        while let Some(path) = self.turn.tail_probes.first() {
+            self.turn.tail_probes.remove(path);
+            let Some(tsn) = self.outstanding.highest_on(path).filter(|_| self.may_bind(path)) else {
+                continue;
+            };
+            if self.copy_packet(path, tsn..tsn + 1, SendKind::TailProbe, buf) {
+                self.tail_probe_left(path, tsn);
+                return Some(path);
+            }
         }
-        let reason = crate::policy::Reason::rule("nothing acknowledged the tail");
-        self.record(Decided::TailProbe(path), tsn, reason, &crate::policy::Refused::new());
+        None
+    }
+
+    fn tail_probe_left(&mut self, path: PathId, tsn: u64) {
+        let reason = Reason::rule("nothing acknowledged the tail");
+        self.record(Decided::TailProbe(path), tsn, reason, &Refused::new());
         self.statistics.tail_probes += 1;
         self.data_packet_left(path);
         // RFC 8985 section 7.3: the time-out is counted from the probe.
         self.start_t3(path);
-        Some(path)
     }
 }

@@ -14,7 +14,7 @@ use crate::policy::{
     TurnCause,
 };
 use crate::profile::{BurstArming, T3Restart};
-use crate::send::{ChunkState, LIST_ROOM, Stamps};
+use crate::send::{ChunkState, LIST_ROOM, Stamps, Transmission};
 use crate::stats::Discard;
 use crate::time::Rate;
 use crate::units::{ChunkBytes, WindowBytes};
@@ -290,7 +290,7 @@ impl Association {
         self.outstanding.mark_acked(tsn);
         // The window's books close here; the path's follow when growth has been decided (settle_windows).
         self.window_freed(bytes);
-        self.note_ack(tsn, path, bytes, cumulative);
+        self.note_ack(tsn, &credited, cumulative);
         self.measure(tsn, path, once && !timed_out, once);
         let sampled = self.deliver(path, bytes, credited.stamps);
         self.path_spoke(path);
@@ -303,11 +303,13 @@ impl Association {
         self.association_errors = 0;
     }
 
-    fn note_ack(&mut self, tsn: u64, path: PathId, bytes: ChunkBytes, cumulative: bool) {
+    fn note_ack(&mut self, tsn: u64, credited: &Transmission, cumulative: bool) {
+        let (path, bytes, sent_at) = (credited.path, credited.bytes, credited.stamps.sent_at);
         let pseudo = &mut self.paths[path.index()].pseudo;
         let ack = &mut self.scratch.acks[path.index()];
         let sack = &mut self.scratch.sacks[path.index()];
         sack.lowest_newly_acked.get_or_insert(tsn);
+        sack.latest_sent_at = sack.latest_sent_at.max(Some(sent_at));
         if cumulative {
             pseudo.search_again();
             ack.new_pseudo_cumulative = true;

@@ -9,7 +9,7 @@ use crate::association::Association;
 use crate::association::inbound::PacketData;
 use crate::path::PathId;
 use crate::policy::{AckForm, AckTiming, Arrival, View};
-use crate::recv::Receiver;
+use crate::recv::{BlocksByDelivery, Receiver};
 use crate::time::Time;
 use crate::units::WindowBytes;
 
@@ -30,8 +30,7 @@ pub(crate) struct AckState {
     advertised: Option<WindowBytes>,
     any_before: bool,
     /// Reused from NR-SACK to NR-SACK.
-    unread: Vec<(u16, u16)>,
-    read: Vec<(u16, u16)>,
+    blocks: BlocksByDelivery,
 }
 
 impl Association {
@@ -149,7 +148,7 @@ impl Association {
             a_rwnd: u32::try_from(a_rwnd.get()).unwrap_or(u32::MAX),
             flags,
         };
-        let written = write_blocks(form, &repr, receiver, (&mut self.ack.unread, &mut self.ack.read), writer);
+        let written = write_blocks(form, &repr, receiver, &mut self.ack.blocks, writer);
         if written.is_err() {
             return;
         }
@@ -193,12 +192,12 @@ impl Association {
 }
 
 /// Writes the chunk with as many blocks as fit, lowest first: the sender learns what holds the cumulative TSN back even if
-/// the rest does not fit. `unread` and `read` are memory to work in.
+/// the rest does not fit. `lists` is memory to work in.
 fn write_blocks(
     form: AckForm,
     repr: &SackRepr,
     receiver: &Receiver,
-    (unread, read): (&mut Vec<(u16, u16)>, &mut Vec<(u16, u16)>),
+    lists: &mut BlocksByDelivery,
     writer: &mut PacketWriter<'_>,
 ) -> Result<(), NoSpace> {
     let header = if form == AckForm::Sack { SACK_HEADER_LEN } else { NR_SACK_HEADER_LEN };
@@ -213,9 +212,9 @@ fn write_blocks(
             writer.nr_sack(repr, [], blocks.take(room).map(block), duplicates.take(duplicates_room))
         }
         AckForm::NrSack { keeps_all: false } => {
-            receiver.blocks_by_delivery(unread, read);
-            let unread = unread.iter().copied().take(room / 2).map(block);
-            let read = read.iter().copied().take(room - unread.len()).map(block);
+            receiver.blocks_by_delivery(lists);
+            let unread = lists.unread.iter().copied().take(room / 2).map(block);
+            let read = lists.read.iter().copied().take(room - unread.len()).map(block);
             let left = room - unread.len() - read.len();
             writer.nr_sack(repr, unread, read, duplicates.take(left))
         }

@@ -40,8 +40,14 @@ impl Association {
             let window = self.policies.congestion.window(id);
             let estimates = self.policies.estimator.estimates(id);
             let facts = &mut self.facts[index];
+            let probed = estimates.withdrawn && !facts.estimates.withdrawn && facts.is_active();
             facts.partial_bytes_acked = window.partial_bytes_acked;
             facts.estimates = estimates;
+            if probed && !self.paths[index].removed && self.paths[index].pending_heartbeat.is_none() {
+                // A path without new data has nothing else that could speak for it.
+                self.send_heartbeat(id);
+            }
+            let facts = &mut self.facts[index];
             if facts.cwnd == window.cwnd && facts.ssthresh == window.ssthresh {
                 continue;
             }

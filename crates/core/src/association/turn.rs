@@ -3,7 +3,7 @@
 //! Packets are drained one at a time, and the driver may call anything between two of them. So the walk over lost chunks is a
 //! position in TSN space, not an iterator, and stays right whatever happens meanwhile.
 
-use crate::path::{PathId, PathSet};
+use crate::path::PathSet;
 use crate::policy::TurnCause;
 
 /// Chunks of which copies are still to leave in this opportunity.
@@ -29,8 +29,8 @@ pub(crate) struct Turn {
     pub(crate) new_data: bool,
     /// A fast-retransmit event opened it, and its first packet has not left.
     pub(crate) after_loss_event: bool,
-    /// The latest chunk of this path is to go again.
-    pub(crate) tail_probe: Option<PathId>,
+    /// The latest chunk of each of these paths is to go again.
+    pub(crate) tail_probes: PathSet,
     pub(crate) copies: Option<PendingCopies>,
     /// The head of line that was moved in this opportunity: once is enough.
     pub(crate) moved: Option<u64>,
@@ -45,14 +45,14 @@ impl Turn {
             resend_from: None,
             new_data: false,
             after_loss_event: false,
-            tail_probe: None,
+            tail_probes: PathSet::EMPTY,
             copies: None,
             moved: None,
         }
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.resend_from.is_some() || self.new_data || self.tail_probe.is_some()
+        self.resend_from.is_some() || self.new_data || !self.tail_probes.is_empty()
     }
 
     /// Opens one in which only new data may leave.

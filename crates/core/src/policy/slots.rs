@@ -143,6 +143,8 @@ pub struct PathSack {
     pub lowest_newly_acked: Option<u64>,
     /// The highest TSN newly acked on it by gap blocks.
     pub highest_gap_acked: Option<u64>,
+    /// When the latest of what was newly acked on it was sent.
+    pub latest_sent_at: Option<Time>,
 }
 
 /// What one SACK said, for counting missing reports.
@@ -210,8 +212,8 @@ pub trait LossDetection: Slot {
 pub struct LossTasks {
     /// Ask [`LossDetection::overdue`] about the chunks in flight.
     pub recheck: bool,
-    /// Send the latest chunk of this path again, whatever its window says, to draw out an acknowledgement.
-    pub probe: Option<PathId>,
+    /// Send the latest chunk of each of these paths again, whatever its window says, to draw out an acknowledgement.
+    pub probes: PathSet,
 }
 
 /// A lost chunk that wants to go again.

@@ -16,6 +16,13 @@ pub(crate) enum Taken {
     Dropped,
 }
 
+/// The blocks beyond the cumulative TSN as distances from it, by whether the application has read them.
+#[derive(Debug, Default)]
+pub(crate) struct BlocksByDelivery {
+    pub(crate) unread: Vec<(u16, u16)>,
+    pub(crate) read: Vec<(u16, u16)>,
+}
+
 /// The receiving half of an association.
 #[derive(Debug)]
 pub(crate) struct Receiver {
@@ -81,7 +88,7 @@ impl Receiver {
     /// that large.
     fn has_room(&self, payload_bytes: u64, next: bool, profile: &Profile) -> bool {
         let cost = profile.window_cost(payload_bytes, 1);
-        if cost <= self.free(profile) {
+        if cost <= self.free(profile) || !profile.shared_receive_window {
             return true;
         }
         let frees_something = self.reassembly.readable_bytes() < self.reassembly.held_payload_bytes();
@@ -112,9 +119,9 @@ impl Receiver {
         });
     }
 
-    /// The blocks beyond the cumulative TSN as distances from it, split by whether the application has read them: first
-    /// those that it has not, then those that it has.
-    pub(crate) fn blocks_by_delivery(&self, unread: &mut Vec<(u16, u16)>, read: &mut Vec<(u16, u16)>) {
+    /// Fills the lists, which are reused from NR-SACK to NR-SACK.
+    pub(crate) fn blocks_by_delivery(&self, lists: &mut BlocksByDelivery) {
+        let BlocksByDelivery { unread, read } = lists;
         unread.clear();
         read.clear();
         let cumulative = self.tracker.cumulative();
@@ -186,6 +193,39 @@ mod tests {
         assert_eq!(receiver.take(part(FIRST + 1, false, true, &[0; 100]), &profile), Ok(Taken::New));
         assert_eq!(receiver.take(part(FIRST, true, false, &[0; 1000]), &profile), Ok(Taken::New));
         assert_eq!(receiver.read(&mut Vec::new(), false).map(|piece| piece.bytes), Some(1100));
+    }
+
+    #[test]
+    fn without_a_receive_window_everything_is_taken_and_the_whole_buffer_stays_free() {
+        let profile = Profile { shared_receive_window: false, ..Profile::ns2_multipath() };
+        let mut receiver = Receiver::new(FIRST, 1, 0, 100);
+        for offset in 1..10 {
+            let fragment = Fragment { ssn: offset as u16, ..part(FIRST + offset, true, true, &[0; 101]) };
+            let taken = receiver.take(fragment, &profile);
+            assert_eq!(taken, Ok(Taken::New));
+        }
+        assert_eq!(receiver.free(&profile).get(), 100);
+    }
+
+    #[test]
+    fn blocks_are_divided_where_the_application_has_read() {
+        let profile = Profile::rfc9260();
+        let mut receiver = Receiver::new(FIRST, 4, 0, 10_000);
+        // The first TSN is missing. Streams 1 and 2 are in order by themselves, stream 0 is not.
+        let piece = |offset, stream, ssn| Fragment { stream, ssn, ..part(FIRST + offset, true, true, b"x") };
+        for (offset, stream, ssn) in [(1, 0, 1), (2, 1, 0), (3, 1, 1), (4, 0, 2), (6, 2, 0), (8, 0, 3)] {
+            assert_eq!(receiver.take(piece(offset, stream, ssn), &profile), Ok(Taken::New));
+        }
+        let mut lists = BlocksByDelivery::default();
+        receiver.blocks_by_delivery(&mut lists);
+        assert_eq!((&lists.unread[..], &lists.read[..]), (&[(2, 5), (7, 7), (9, 9)][..], &[][..]));
+        while receiver.read(&mut Vec::new(), false).is_some() {}
+        receiver.blocks_by_delivery(&mut lists);
+        assert_eq!(lists.unread, [(2, 2), (5, 5), (9, 9)]);
+        assert_eq!(lists.read, [(3, 4), (7, 7)]);
+        assert_eq!(receiver.take(piece(0, 0, 0), &profile), Ok(Taken::New));
+        receiver.blocks_by_delivery(&mut lists);
+        assert_eq!((&lists.unread[..], &lists.read[..]), (&[(4, 4)][..], &[(2, 2)][..]));
     }
 
     #[test]

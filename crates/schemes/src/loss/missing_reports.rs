@@ -22,7 +22,10 @@ impl MissingReports {
         if self.split {
             let path = &sack.paths[chunk.path.index()];
             let highest = path.highest_gap_acked.unwrap_or(sack.cumulative);
-            return saw_new_ack(path, view) && chunk.tsn < highest;
+            // Chunks that wait for a path may leave after later TSNs did: nothing that left before them reports them missing.
+            let overtaken =
+                chunk.transmissions > 1 || path.latest_sent_at.is_none_or(|at| chunk.sent_at <= at);
+            return saw_new_ack(path, view) && chunk.tsn < highest && overtaken;
         }
         let recovering = view.path(chunk.path).recovery_point.is_some();
         let all_count = view.profile.all_holes_count_in_recovery && recovering && sack.new_cumulative;
@@ -100,6 +103,7 @@ mod tests {
         new_cumulative_ack: false,
         lowest_newly_acked: None,
         highest_gap_acked: None,
+        latest_sent_at: None,
     };
 
     /// A hole at `tsn` whose latest transmission left on `index`.
@@ -121,6 +125,7 @@ mod tests {
             new_gap_ack: true,
             lowest_newly_acked: Some(lowest),
             highest_gap_acked: Some(highest),
+            latest_sent_at: None,
             ..NOTHING
         }
     }
@@ -206,6 +211,19 @@ mod tests {
             assert_eq!(reports(SFR, hole(101, 0), &sack(&other), profile.clone()), 0);
             assert_eq!(reports(SFR, hole(101, 0), &sack(&own), profile), 1);
         }
+    }
+
+    #[test]
+    fn what_left_before_a_chunk_does_not_report_it_missing_whatever_the_tsns() {
+        let late = Missing { sent_at: Time::from_nanos(500), ..hole(101, 0) };
+        let acked = |at| [PathSack { latest_sent_at: Some(Time::from_nanos(at)), ..gap(103, 104) }, NOTHING];
+        let count = |at, chunk| reports(SFR, chunk, &sack(&acked(at)), ns2());
+        assert_eq!([499, 500, 501].map(|at| count(at, late)), [0, 1, 1]);
+        assert_eq!(
+            count(499, Missing { transmissions: 2, ..late }),
+            1,
+            "ns-2 counts what was sent again as before"
+        );
     }
 
     #[test]

@@ -173,13 +173,9 @@ impl LossDetection for Rack {
             tasks.recheck |= record.timer_is_due(view.now);
         }
         for facts in view.paths {
-            if tasks.probe.is_some() {
-                // Another path whose tail is due keeps its deadline, and comes next.
-                break;
-            }
             let watched = self.records[facts.id.index()].is_watched(facts);
             if self.tails[facts.id.index()].is_due(watched, facts, view.now) {
-                tasks.probe = Some(facts.id);
+                tasks.probes.insert(facts.id);
             }
         }
         tasks

@@ -44,6 +44,7 @@ impl Sender {
             new_cumulative_ack: false,
             lowest_newly_acked: Some(103),
             highest_gap_acked: Some(103),
+            latest_sent_at: None,
         };
         let paths = [acked, PathSack::default()];
         let sack = SackView {

@@ -8,6 +8,8 @@ use crate::loss::RackSettings;
 
 /// Section 7.2: the wait when there is no smoothed round-trip time yet.
 const WITHOUT_SRTT: Span = Span::from_secs(1);
+/// Not sooner, however short the round trip: a timer that is due at once would never let time pass.
+const LEAST_WAIT: Span = Span::from_millis(1);
 
 /// Whether the tail of a path is watched, and whether a probe of it is on its way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,5 +88,5 @@ fn wait(in_flight: ChunkBytes, facts: &PathFacts, settings: &RackSettings) -> Sp
     let Some(smoothed) = facts.rtt.smoothed else { return WITHOUT_SRTT };
     // One chunk alone may be waiting for a second one at the receiver.
     let alone = in_flight <= facts.largest_chunk;
-    smoothed.times(2) + if alone { settings.ack_delay } else { Span::ZERO }
+    (smoothed.times(2) + if alone { settings.ack_delay } else { Span::ZERO }).max(LEAST_WAIT)
 }

@@ -3,12 +3,18 @@
 use super::*;
 use crate::loss::MissingReports;
 use crate::testing::{M, World, bytes, path};
+use anabranch_core::PathSet;
 use anabranch_core::policy::{PathAck, PathSack, RttFacts};
 use anabranch_core::profile::Profile;
 use anabranch_core::units::WindowBytes;
 
 const SETTINGS: RackSettings =
     RackSettings { divisor: 4, reports_count: true, tail_probe: true, ack_delay: Span::from_millis(200) };
+/// The set of one path.
+fn only(index: usize) -> PathSet {
+    [path(index)].into_iter().collect()
+}
+
 const NO_PROBES: RackSettings = RackSettings { tail_probe: false, ..SETTINGS };
 
 fn ms(n: u64) -> Time {
@@ -146,7 +152,7 @@ mod losses {
         assert!(!sender.lost(chunk(101, 0)));
         assert_eq!(sender.deadline(), Some(125));
         assert_eq!(sender.due(124), LossTasks::default());
-        assert_eq!(sender.due(125), LossTasks { recheck: true, probe: None });
+        assert_eq!(sender.due(125), LossTasks { recheck: true, probes: PathSet::EMPTY });
         assert!(sender.overdue(chunk(101, 0)));
         assert_eq!(sender.deadline(), None, "the timer is spent");
     }
@@ -432,7 +438,7 @@ mod probes {
         sender.at(10).sent(0, 101, SendKind::New).at(20).sent(0, 102, SendKind::New);
         assert_eq!(sender.deadline(), Some(220), "20 + 2 * 100");
         assert_eq!(sender.due(219), LossTasks::default());
-        assert_eq!(sender.due(220), LossTasks { recheck: false, probe: Some(path(0)) });
+        assert_eq!(sender.due(220), LossTasks { recheck: false, probes: only(0) });
         assert_eq!(sender.deadline(), None);
     }
 
@@ -468,7 +474,7 @@ mod probes {
     fn one_probe_is_sent_until_it_is_answered() {
         let mut sender = Sender::new(SETTINGS);
         sender.at(10).sent(0, 101, SendKind::New);
-        assert_eq!(sender.due(210).probe, Some(path(0)));
+        assert_eq!(sender.due(210).probes, only(0));
         sender.sent(0, 101, SendKind::TailProbe).sent(0, 102, SendKind::New);
         assert_eq!(sender.deadline(), None);
         // An older chunk's answer is none to the probe.
@@ -522,7 +528,7 @@ mod probes {
             // Nor if it comes while the wait is on.
             let mut sender = Sender::new(SETTINGS);
             trouble(sender.at(10).sent(0, 101, SendKind::New));
-            assert_eq!(sender.due(210).probe, None);
+            assert_eq!(sender.due(210).probes, PathSet::EMPTY);
             assert_eq!(sender.deadline(), None);
         }
     }
@@ -560,12 +566,10 @@ mod probes {
     }
 
     #[test]
-    fn of_two_tails_that_are_due_one_is_probed_after_the_other() {
+    fn two_tails_that_are_due_are_both_probed() {
         let mut sender = Sender::new(SETTINGS);
         sender.at(10).sent(0, 101, SendKind::New).sent(1, 102, SendKind::New);
-        assert_eq!(sender.due(210).probe, Some(path(0)));
-        assert_eq!(sender.deadline(), Some(210));
-        assert_eq!(sender.due(210).probe, Some(path(1)));
+        assert_eq!(sender.due(210).probes, [path(0), path(1)].into_iter().collect());
         assert_eq!(sender.deadline(), None);
     }
 

@@ -121,6 +121,7 @@ fn reported(text: &str, on_own_path: bool) -> MissingVerdict {
         new_cumulative_ack: false,
         lowest_newly_acked: Some(105),
         highest_gap_acked: Some(105),
+        latest_sent_at: None,
     };
     let paths = if on_own_path { [own, PathSack::default()] } else { [PathSack::default(), own] };
     let (cumulative, highest_newly_acked) = (100, 105);
