@@ -152,7 +152,8 @@ impl Association {
         for path in &mut self.paths {
             path.burst_used = 0;
         }
-        let new_data = self.profile.timeout_opens_new_data;
+        // Where only copies were in flight there is nothing to send again, and nothing else would let new data go.
+        let new_data = self.profile.timeout_opens_new_data || self.lost.is_empty();
         self.open_turn(TurnCause::Timeout(id), new_data);
         self.grant_exemptions(self.profile.exemption_outlives_event);
         if matches!(self.facts[id.index()].state, PathState::PotentiallyFailed | PathState::Inactive) {
