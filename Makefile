@@ -51,6 +51,7 @@ test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector
 		export ANABRANCH_SKIP_TSHARK=1; \
 	fi; \
 	$(CARGO) test --workspace --locked --no-fail-fast; \
+	$(CARGO) test --manifest-path examples/own-scheme/Cargo.toml --target-dir target/examples --locked; \
 	if [ -z "$${ANABRANCH_SKIP_TSHARK:-}" ]; then \
 		$(CARGO) test --workspace --locked --lib -- --ignored wireshark::; \
 	fi
@@ -62,6 +63,8 @@ lint: ## Check formatting, lints, rustdoc, the sources' conventions and every li
 	check $(CARGO) fmt --all --check -- -l; \
 	check $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
+	check $(CARGO) fmt --manifest-path examples/own-scheme/Cargo.toml --check -- -l; \
+	check $(CARGO) clippy --manifest-path examples/own-scheme/Cargo.toml --target-dir target/examples --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
 	check $(PYTHON) .ci/check_sources.py; \
 	check $(PYTHON) docs/check_links.py; \
@@ -84,8 +87,9 @@ fuzz: ## Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
 crossval: ## Run ns-2's points under profile ns2 and print both side by side; CROSSVAL=--quick for few seeds.
 	$(ANABRANCH) crossval $(CROSSVAL)
 
-bench: ## Measure the simulator.
+bench: ## Measure the simulator, and what each scheme's decisions cost beside cmt's.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links
+	$(CARGO) bench --locked -p anabranch-lab --bench run_cost
 
 cards: ## Make the book's pages about schemes and components anew, from their cards.
 	$(ANABRANCH) schemes --markdown docs/src

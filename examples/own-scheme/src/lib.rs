@@ -4,8 +4,8 @@
 //! the least one is the time that a packet now spends in queues; this scheduler sends where that is least.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, Scheme, SendAsk, Slot, View,
-    WaitFor,
+    Context, Decision, Event, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, Scheme,
+    SendAsk, Slot, View, WaitFor,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};

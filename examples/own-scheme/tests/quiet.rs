@@ -1,6 +1,8 @@
 //! The scheme chooses as it says it does.
 
-use anabranch_core::policy::{AssociationFacts, PathFacts, Pick, Randomness, Refusal, Scheduler, SendAsk, View};
+use anabranch_core::policy::{
+    AssociationFacts, PathFacts, Pick, Randomness, Refusal, Scheduler, SendAsk, View,
+};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::units::ChunkBytes;

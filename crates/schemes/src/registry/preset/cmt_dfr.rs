@@ -102,7 +102,7 @@ const CARD: Card = Card {
 pub(crate) const PRESET: Preset = Preset {
     name: "cmt-dfr",
     about: "CMT whose fast retransmit cuts a window by the smoothed round-trip time in seconds",
-    source: "Delay-based fast retransmission policy for CMT, 2018 (paper 003): equations 6 to 8, Algorithm 1",
+    source: "Verma, Sharma, Kumar 2018, New Delay-based Fast Retransmission Policy for CMT-SCTP: equations 6 to 8, Algorithm 1",
     multipath: true,
     owns: &[],
     parameters: PARAMETERS,

@@ -109,7 +109,7 @@ const CARD: Card = Card {
 pub(crate) const PRESET: Preset = Preset {
     name: "db-cmt",
     about: "Delay-based CMT: growth by rate difference, cuts by queueing delay, retransmission by window and loss rate",
-    source: "DB-CMT (paper 000): sections 4.1 to 4.3",
+    source: "the paper that proposes DB-CMT, sections 4.1 to 4.3: D-DSP, RTX-CL, D-FRP",
     multipath: true,
     owns: &[],
     parameters: PARAMETERS,

@@ -116,7 +116,7 @@ const CARD: Card = Card {
 pub(crate) const PRESET: Preset = Preset {
     name: "mptcp-ns2",
     about: "The MPTCP of the papers' ns-2 runs: LIA, windows filled in order, none larger than 20 packets",
-    source: "Nishida 2013, MPTCP for ns-2; paper 001, section 3",
+    source: "Nishida 2013, MPTCP for ns-2; Sharma, Verma, Kumar, Experimental Analysis of Concurrent Multi-path Transmission Schemes",
     multipath: true,
     owns: &[Role::Scheduler],
     parameters: PARAMETERS,
