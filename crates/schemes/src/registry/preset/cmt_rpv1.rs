@@ -12,7 +12,8 @@ use crate::registry::preset::shared::{
 use crate::registry::preset::{Preset, cmt};
 use crate::registry::{Card, Choice, Equation, Parameter, Values};
 
-const PARAMETERS: &[Parameter] = &[
+/// The same for both versions.
+pub(super) const PARAMETERS: &[Parameter] = &[
     RP_MIN,
     INITIAL_WINDOW,
     rtx("rtx-cwnd"),

@@ -5,25 +5,9 @@ use anabranch_core::policy::Policies;
 use crate::congestion::WindowControl;
 use crate::congestion::cut::ResourcePoolingV2Cut;
 use crate::congestion::growth::ResourcePoolingV2Growth;
-use crate::registry::preset::shared::{
-    INITIAL_WINDOW, RP_MIN, SACK_DELAY, SACK_EVERY, TRIGGER, cuc, dac, first_window, floored, gate,
-    own_floor, rtx, sfr, whose_floor,
-};
-use crate::registry::preset::{Preset, cmt};
-use crate::registry::{Card, Choice, Equation, Parameter, Values};
-
-const PARAMETERS: &[Parameter] = &[
-    RP_MIN,
-    INITIAL_WINDOW,
-    rtx("rtx-cwnd"),
-    TRIGGER,
-    sfr(true),
-    cuc(true),
-    dac(true),
-    SACK_EVERY,
-    SACK_DELAY,
-    own_floor("INET: one chunk, or `rp-min` of them"),
-];
+use crate::registry::preset::shared::{first_window, floored, gate, whose_floor};
+use crate::registry::preset::{Preset, cmt, cmt_rpv1};
+use crate::registry::{Card, Choice, Equation, Values};
 
 const CARD: Card = Card {
     summary: &[
@@ -94,7 +78,7 @@ pub(crate) const PRESET: Preset = Preset {
     source: "Dreibholz, Becke, Adhari, Rathgeb 2011; INET",
     multipath: true,
     owns: &[],
-    parameters: PARAMETERS,
+    parameters: cmt_rpv1::PARAMETERS,
     card: CARD,
     profile: floored,
     build,
