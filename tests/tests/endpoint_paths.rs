@@ -1,6 +1,10 @@
 //! Paths are verified, fail, come back, are added and removed.
 
-use anabranch_core::time::Span;
+use std::sync::Arc;
+
+use anabranch_core::policy::{Context, Estimates, Event, PathEstimator, Policies, Scheme, Slot, View};
+use anabranch_core::profile::Profile;
+use anabranch_core::time::{Span, Time};
 use anabranch_core::{Association, AssociationEvent, PathError, PathId, PathState};
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::{Packet, Side};
@@ -45,6 +49,65 @@ fn a_path_carries_no_data_before_it_has_answered_a_heartbeat() {
     duo.run(Span::from_secs(1));
     let kept = duo.kept.iter().flatten();
     assert!(kept.filter(|(_, p)| p.source == second).any(|(_, p)| !sight::tsns(p).is_empty()));
+}
+
+/// Advises against the second path from one second on.
+struct Warning {
+    now: Time,
+}
+
+impl Slot for Warning {
+    fn on_event(&mut self, _: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
+        self.now = view.now;
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl PathEstimator for Warning {
+    fn estimates(&self, path: PathId) -> Estimates {
+        let withdrawn = path.index() == 1 && self.now >= Time::ZERO + Span::from_secs(1);
+        Estimates { withdrawn, ..Estimates::default() }
+    }
+}
+
+struct Warned;
+
+impl Scheme for Warned {
+    fn policies(&self) -> Policies {
+        let cmt = anabranch_schemes::registry::parse("cmt").expect("a preset");
+        Policies { estimator: Box::new(Warning { now: Time::ZERO }), ..cmt.policies() }
+    }
+
+    fn is_multipath(&self) -> bool {
+        true
+    }
+
+    fn profile(&self, row: Profile) -> Profile {
+        row
+    }
+}
+
+#[test]
+fn a_path_that_the_estimator_withdraws_is_probed_at_once() {
+    let mut setup = Setup::new(2, "cmt", "rfc9260");
+    setup.sides[A].scheme = Arc::new(Warned);
+    let mut duo = Duo::connected(setup);
+    let second = duo.setup.address(Side::A, 1);
+    duo.run(Span::from_millis(900));
+    duo.kept = Some(Vec::new());
+    for _ in 0..4 {
+        duo.send_all(Side::A, 1_000, 1);
+        duo.run(Span::from_millis(100));
+    }
+    let is_heartbeat = |packet: &Packet| sight::holds(packet, |chunk| matches!(chunk, Chunk::Heartbeat(_)));
+    let kept =
+        duo.kept.iter().flatten().filter(|(_, packet)| packet.source == second && is_heartbeat(packet));
+    let sent: Vec<Time> = kept.map(|(at, _)| *at).collect();
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert!(sent[0] >= Time::ZERO + Span::from_secs(1));
 }
 
 #[test]

@@ -132,12 +132,10 @@ impl Association {
     }
 
     fn recheck_losses(&mut self) {
-        let cumulative = self.outstanding.cumulative();
-        let limit = self.outstanding.gap_acked().last().map_or(cumulative, |&(_, end)| end);
         let mut overdue = std::mem::take(&mut self.scratch.newly_lost);
         overdue.clear();
         let mut next = self.outstanding.first_unacked();
-        while let Some(tsn) = next.filter(|&t| t < limit) {
+        while let Some(tsn) = next {
             next = self.outstanding.next_unacked(tsn);
             let in_flight = self.outstanding.get(tsn).is_some_and(|c| c.state == ChunkState::InFlight);
             let Some(missing) = in_flight.then(|| self.missing(tsn)).flatten() else { continue };

@@ -202,8 +202,7 @@ pub trait LossDetection: Slot {
     fn timed_out(&mut self, chunk: &Missing, view: &View<'_>) -> bool;
     /// What is due now; asked once [`Event::Deadline`] has been told, whoever's deadline it was.
     fn due(&mut self, view: &View<'_>) -> LossTasks;
-    /// Whether time alone makes a chunk lost; asked for every chunk in flight below the highest TSN acknowledged when
-    /// [`LossTasks::recheck`] says so.
+    /// Whether time alone makes a chunk lost; asked for every chunk in flight when [`LossTasks::recheck`] says so.
     fn overdue(&mut self, chunk: &Missing, view: &View<'_>) -> bool;
 }
 
