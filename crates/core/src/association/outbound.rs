@@ -118,6 +118,7 @@ impl Association {
         self.turn.after_loss_event = false;
         self.turn.tail_probes = PathSet::EMPTY;
         self.turn.copies = None;
+        self.turn.relief_declined = false;
         self.turn.moved = None;
         for (path, facts) in self.paths.iter_mut().zip(&mut self.facts) {
             path.burst_used = 0;

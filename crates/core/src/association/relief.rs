@@ -58,6 +58,10 @@ impl Association {
 
     /// Asks the retransmission policy about the head of line, which may go on another path although it is not lost.
     pub(crate) fn transmit_relief(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        if self.turn.relief_declined {
+            return None;
+        }
+        self.turn.relief_declined = true;
         let tsn = self.outstanding.first_unacked()?;
         if self.outstanding.get(tsn).is_none_or(|chunk| chunk.state != ChunkState::InFlight) {
             return None;
@@ -70,6 +74,7 @@ impl Association {
             self.statistics.overruled_picks += 1;
             return None;
         }
+        self.turn.relief_declined = false;
         self.record(Decided::Relieve(decision.choice), tsn, decision.reason, &decision.refused);
         self.statistics.reliefs += 1;
         match decision.choice {

@@ -32,6 +32,8 @@ pub(crate) struct Turn {
     /// The latest chunk of each of these paths is to go again.
     pub(crate) tail_probes: PathSet,
     pub(crate) copies: Option<PendingCopies>,
+    /// The retransmission policy has left the head of line alone, and is not asked again in this opportunity.
+    pub(crate) relief_declined: bool,
     /// The head of line that was moved in this opportunity: once is enough.
     pub(crate) moved: Option<u64>,
 }
@@ -47,6 +49,7 @@ impl Turn {
             after_loss_event: false,
             tail_probes: PathSet::EMPTY,
             copies: None,
+            relief_declined: false,
             moved: None,
         }
     }
