@@ -9,6 +9,7 @@ use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::{
     AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, SendOptions,
 };
+use anabranch_schemes::registry::{COMPONENTS, PRESETS};
 use anabranch_sim::{
     Application, HostId, LinkConfig, LossModel, LossPlace, QueueConfig, SctpHost, Seeds, World,
 };
@@ -123,7 +124,13 @@ fn packets_of_a_transfer_in_full_swing_cost_no_allocation() {
         ("cmt", 2, 0.01, 300),
         ("cmt-pf", 2, 0.01, 1452),
     ];
-    for (scheme, paths, loss, message) in cases {
+    let presets = PRESETS.iter().filter(|preset| preset.multipath).map(|preset| preset.name.to_owned());
+    let cmt = PRESETS.iter().find(|preset| preset.name == "cmt").expect("a preset");
+    let added = COMPONENTS.iter().filter(|one| one.fits(cmt)).map(|one| format!("cmt+{}", one.name));
+    let every = presets.chain(added).map(|scheme| (scheme, 2, 0.01, 1452, false));
+    let cases = cases.map(|(scheme, paths, loss, message)| (scheme.to_owned(), paths, loss, message, true));
+    for (scheme, paths, loss, message, steady) in cases.into_iter().chain(every) {
+        let scheme = scheme.as_str();
         let (mut world, receiver) = bulk(scheme, paths, loss, message);
         // Long enough for every queue, list and buffer to have met its worst case.
         world.run_until(at(100_000));
@@ -135,6 +142,8 @@ fn packets_of_a_transfer_in_full_swing_cost_no_allocation() {
         let case = format!("{scheme}, {paths} paths, loss {loss}, {message} B: {events} events, {bytes} B");
         println!("{case}: {change:?}");
         assert!(bytes > 2_000_000, "{case}");
-        assert_eq!((change.allocations, change.reallocations), (0, 0), "{case}");
+        // Where a scheme leaves the buffers of a run an even larger worst case to meet, they grow once more.
+        let growth = if steady { 0 } else { events / 1000 };
+        assert!(change.allocations as u64 + change.reallocations as u64 <= growth, "{case}: {change:?}");
     }
 }
