@@ -7,3 +7,4 @@ pub mod flow;
 pub mod network;
 pub mod node;
 pub mod sight;
+pub mod steered;

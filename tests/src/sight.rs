@@ -53,3 +53,15 @@ pub fn sack(packet: &Packet) -> Option<Sack> {
     });
     found
 }
+
+/// The blocks of a packet's NR-SACK: those whose data may still be dropped, and those whose data is kept.
+pub fn nr_blocks(packet: &Packet) -> Option<[Vec<(u16, u16)>; 2]> {
+    let mut found = None;
+    each_chunk(packet, |chunk| {
+        if let Chunk::NrSack(sack) = chunk {
+            let gaps = sack.gaps().map(|gap| (gap.start, gap.end)).collect();
+            found = Some([gaps, sack.nr_gaps().map(|gap| (gap.start, gap.end)).collect()]);
+        }
+    });
+    found
+}

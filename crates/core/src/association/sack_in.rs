@@ -264,13 +264,20 @@ impl Association {
         }
     }
 
-    /// RFC 9260 section 6.3.2 R3, per path: an ack of the path's earliest outstanding chunk restarts its T3.
+    /// RFC 9260 section 6.3.2 R3, per path: an ack of the path's earliest outstanding chunk restarts its T3. Where several
+    /// copies are in flight that is the credited one's path; the others' earliest chunks are still on their way.
     fn see_earliest(&mut self, tsn: u64, acked: bool) {
         let Some(chunk) = self.outstanding.get(tsn).filter(|c| c.latest.is_some()) else { return };
-        let path = chunk.path.index();
-        if !std::mem::replace(&mut self.scratch.earliest_seen[path], true) && acked {
-            self.scratch.restart_t3[path] = true;
+        let latest = chunk.path;
+        let credited = if acked && chunk.transmissions > 1 {
+            self.credited_copy(tsn).map_or(latest, |copy| copy.path)
+        } else {
+            latest
+        };
+        if !std::mem::replace(&mut self.scratch.earliest_seen[credited.index()], true) && acked {
+            self.scratch.restart_t3[credited.index()] = true;
         }
+        self.scratch.earliest_seen[latest.index()] = true;
     }
 
     /// Credits one chunk to its latest transmission: the rule by which copies are told apart.

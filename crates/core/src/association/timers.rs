@@ -150,7 +150,9 @@ impl Association {
         self.tell(&Event::LossEvent { path: id, cause: LossCause::Timeout });
         self.paths[id.index()].measuring = None;
         self.mark_path_lost(id, LossCause::Timeout, false);
-        self.open_turn(TurnCause::Timeout(id), self.profile.timeout_opens_new_data);
+        // As at T3: where only copies were in flight nothing else would let new data go.
+        let new_data = self.profile.timeout_opens_new_data || self.lost.is_empty();
+        self.open_turn(TurnCause::Timeout(id), new_data);
         self.send_heartbeat(id);
     }
 }

@@ -1,0 +1,283 @@
+//! A scheme with some of its decisions in a test's hands, for situations that no preset brings about on its own.
+
+use std::sync::{Arc, Mutex};
+
+use anabranch_core::policy::{
+    Context, Decision, Event, LossDetection, LossTasks, LostChunk, Missing, MissingVerdict, Pick, Policies,
+    Reason, Relief, RetransmitPath, Route, SackView, Scheduler, Scheme, SendAsk, Slot, Stall, View,
+};
+use anabranch_core::profile::Profile;
+use anabranch_core::time::{Span, Time};
+use anabranch_core::{PathId, PathSet};
+use anabranch_schemes::registry;
+
+const HAND: Reason = Reason::rule("the test's hand");
+
+/// Answers [`Scheduler::pick`].
+pub type Picks = Arc<dyn Fn(&View<'_>) -> Pick + Send + Sync>;
+/// Answers [`Scheduler::replan`].
+pub type Replans = Arc<dyn Fn(&View<'_>) -> bool + Send + Sync>;
+/// Answers [`RetransmitPath::relieve`].
+pub type Relieves = Arc<dyn Fn(&Stall, &View<'_>) -> Option<Relief> + Send + Sync>;
+/// Answers [`LossDetection::overdue`].
+pub type Overdue = Arc<dyn Fn(&Missing, &View<'_>) -> bool + Send + Sync>;
+
+/// What the scheduler of a [`Steered`] scheme has heard, as far as tests ask for it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Heard {
+    /// A chunk was bound to a path.
+    Bound(usize, u64),
+    /// A chunk lost the path it was bound to.
+    Unbound(usize, u64),
+    /// A chunk was acknowledged, and the copy on this path credited.
+    Acked(usize, u64),
+    /// A chunk was declared lost.
+    Lost(usize, u64),
+    /// A path's window was to be cut.
+    Cut(usize),
+    /// A round trip of a DATA chunk was measured.
+    Rtt(usize, Span),
+    /// A needless copy was reported.
+    Spurious(usize, u64),
+}
+
+/// What it has heard so far.
+#[derive(Clone, Debug, Default)]
+pub struct Log(Arc<Mutex<Vec<Heard>>>);
+
+impl Log {
+    /// Everything so far; the log is empty afterwards.
+    ///
+    /// # Panics
+    /// If a policy panicked.
+    pub fn take(&self) -> Vec<Heard> {
+        std::mem::take(&mut self.0.lock().expect("no policy panicked"))
+    }
+
+    fn note(&self, heard: Heard) {
+        self.0.lock().expect("no policy panicked").push(heard);
+    }
+}
+
+/// The loss policy's next deadline and what it then asks for.
+#[derive(Clone, Debug, Default)]
+pub struct Alarm(Arc<Mutex<Option<(Time, LossTasks)>>>);
+
+impl Alarm {
+    /// Sets it. The endpoint notices with its next call.
+    ///
+    /// # Panics
+    /// If a policy panicked.
+    pub fn set(&self, at: Time, tasks: LossTasks) {
+        *self.0.lock().expect("no policy panicked") = Some((at, tasks));
+    }
+
+    fn at(&self) -> Option<Time> {
+        self.0.lock().expect("no policy panicked").map(|(at, _)| at)
+    }
+
+    fn take(&self) -> LossTasks {
+        self.0.lock().expect("no policy panicked").take().map(|(_, tasks)| tasks).unwrap_or_default()
+    }
+}
+
+/// A preset with some of its decisions taken over.
+#[derive(Clone)]
+pub struct Steered {
+    base: String,
+    pick: Option<Picks>,
+    replan: Option<Replans>,
+    relieve: Option<Relieves>,
+    overdue: Option<Overdue>,
+    /// What its scheduler hears.
+    pub log: Log,
+    /// When its loss policy wants to be asked.
+    pub alarm: Alarm,
+}
+
+impl Steered {
+    /// The scheme that this expression names, untouched.
+    pub fn new(base: &str) -> Self {
+        Steered {
+            base: base.to_owned(),
+            pick: None,
+            replan: None,
+            relieve: None,
+            overdue: None,
+            log: Log::default(),
+            alarm: Alarm::default(),
+        }
+    }
+
+    /// Takes over where new data goes.
+    #[must_use]
+    pub fn pick(mut self, pick: impl Fn(&View<'_>) -> Pick + Send + Sync + 'static) -> Self {
+        self.pick = Some(Arc::new(pick));
+        self
+    }
+
+    /// Takes over whether bound chunks go back.
+    #[must_use]
+    pub fn replan(mut self, replan: impl Fn(&View<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.replan = Some(Arc::new(replan));
+        self
+    }
+
+    /// Takes over what is done for the head of line.
+    #[must_use]
+    pub fn relieve(
+        mut self,
+        relieve: impl Fn(&Stall, &View<'_>) -> Option<Relief> + Send + Sync + 'static,
+    ) -> Self {
+        self.relieve = Some(Arc::new(relieve));
+        self
+    }
+
+    /// Takes over which chunks time alone makes lost, when [`alarm`](Self::alarm) asks.
+    #[must_use]
+    pub fn overdue(mut self, overdue: impl Fn(&Missing, &View<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.overdue = Some(Arc::new(overdue));
+        self
+    }
+}
+
+impl Scheme for Steered {
+    fn policies(&self) -> Policies {
+        let base = registry::parse(&self.base).expect("a scheme").policies();
+        Policies {
+            scheduler: Box::new(SteeredScheduler { inner: base.scheduler, by: self.clone() }),
+            retransmit: Box::new(SteeredRetransmit { inner: base.retransmit, by: self.clone() }),
+            loss: Box::new(SteeredLoss { inner: base.loss, by: self.clone() }),
+            ..base
+        }
+    }
+
+    fn is_multipath(&self) -> bool {
+        true
+    }
+
+    fn profile(&self, row: Profile) -> Profile {
+        row
+    }
+}
+
+/// The path with this index.
+pub fn path(index: usize) -> PathId {
+    PathId::new(index)
+}
+
+/// The paths with these indices.
+pub fn paths<const N: usize>(indices: [usize; N]) -> PathSet {
+    indices.map(PathId::new).into_iter().collect()
+}
+
+struct SteeredScheduler {
+    inner: Box<dyn Scheduler>,
+    by: Steered,
+}
+
+impl Slot for SteeredScheduler {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
+        let heard = match *event {
+            Event::Bound { path, tsn, .. } => Some(Heard::Bound(path.index(), tsn)),
+            Event::Unbound { path, tsn, .. } => Some(Heard::Unbound(path.index(), tsn)),
+            Event::Acked(acked) => Some(Heard::Acked(acked.path.index(), acked.tsn)),
+            Event::Lost { path, tsn, .. } => Some(Heard::Lost(path.index(), tsn)),
+            Event::LossEvent { path, .. } => Some(Heard::Cut(path.index())),
+            Event::RttSample { path, rtt, heartbeat: false } => Some(Heard::Rtt(path.index(), rtt)),
+            Event::Spurious { path, tsn } => Some(Heard::Spurious(path.index(), tsn)),
+            _ => None,
+        };
+        heard.into_iter().for_each(|heard| self.by.log.note(heard));
+        self.inner.on_event(event, view, context);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.inner.deadline()
+    }
+}
+
+impl Scheduler for SteeredScheduler {
+    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Pick> {
+        match &self.by.pick {
+            Some(pick) => Decision::new(pick(view), HAND),
+            None => self.inner.pick(ask, view, context),
+        }
+    }
+
+    fn replan(&mut self, view: &View<'_>) -> bool {
+        self.by.replan.as_ref().is_some_and(|replan| replan(view))
+    }
+}
+
+struct SteeredRetransmit {
+    inner: Box<dyn RetransmitPath>,
+    by: Steered,
+}
+
+impl Slot for SteeredRetransmit {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
+        self.inner.on_event(event, view, context);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.inner.deadline()
+    }
+}
+
+impl RetransmitPath for SteeredRetransmit {
+    fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route> {
+        self.inner.route(chunk, view, context)
+    }
+
+    fn relieve(
+        &mut self,
+        stall: &Stall,
+        view: &View<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Decision<Relief>> {
+        match &self.by.relieve {
+            Some(relieve) => relieve(stall, view).map(|choice| Decision::new(choice, HAND)),
+            None => self.inner.relieve(stall, view, context),
+        }
+    }
+}
+
+struct SteeredLoss {
+    inner: Box<dyn LossDetection>,
+    by: Steered,
+}
+
+impl Slot for SteeredLoss {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
+        self.inner.on_event(event, view, context);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.by.alarm.at().or_else(|| self.inner.deadline())
+    }
+}
+
+impl LossDetection for SteeredLoss {
+    fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {
+        self.inner.missing(chunk, sack, view)
+    }
+
+    fn timed_out(&mut self, chunk: &Missing, view: &View<'_>) -> bool {
+        self.inner.timed_out(chunk, view)
+    }
+
+    fn due(&mut self, view: &View<'_>) -> LossTasks {
+        if self.by.alarm.at().is_some_and(|at| at <= view.now) {
+            return self.by.alarm.take();
+        }
+        self.inner.due(view)
+    }
+
+    fn overdue(&mut self, chunk: &Missing, view: &View<'_>) -> bool {
+        match &self.by.overdue {
+            Some(overdue) => overdue(chunk, view),
+            None => self.inner.overdue(chunk, view),
+        }
+    }
+}

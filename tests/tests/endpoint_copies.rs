@@ -1,0 +1,203 @@
+//! Chunks that a scheduler sends on several paths at once.
+
+use std::sync::Arc;
+
+use anabranch_core::policy::Pick;
+use anabranch_core::time::Span;
+use anabranch_core::{PathState, policy::PathFacts};
+use anabranch_tests::duo::{Duo, Setup};
+use anabranch_tests::network::{Packet, Side};
+use anabranch_tests::sight;
+use anabranch_tests::steered::{Heard, Log, Steered, path, paths};
+
+const A: usize = Side::A as usize;
+const B: usize = Side::B as usize;
+
+/// What fills a chunk of 1,468 B, and three of those fill a path's first window of 4,404 B.
+const FULL: usize = 1_452;
+const CHUNK: u64 = 1_468;
+const FIRST: u64 = (1 << 32) + 1_000;
+
+fn millis(ms: u64) -> Span {
+    Span::from_millis(ms)
+}
+
+/// Everything A sends goes on both paths, which have these delays; B acknowledges every packet at once.
+fn duo(delays: [u64; 2]) -> (Duo, Log) {
+    duo_with(delays, Steered::new("cmt-pf").pick(|_| Pick::Copies(paths([0, 1]))))
+}
+
+fn duo_with(delays: [u64; 2], scheme: Steered) -> (Duo, Log) {
+    let log = scheme.log.clone();
+    let setup = Setup::new(2, "cmt-pf(sack-every=1)", "rfc9260")
+        .with(|config| config.initial_tsn = Some(1_000))
+        .with_side(Side::A, |config| config.scheme = Arc::new(scheme));
+    let mut duo = Duo::new(setup);
+    for (pair, delay) in delays.into_iter().enumerate() {
+        duo.link(pair).delay = millis(delay);
+    }
+    duo.connect();
+    duo.run(Span::from_secs(2));
+    assert!(duo.nodes[A].association().paths().iter().all(PathFacts::is_active));
+    duo.kept = Some(Vec::new());
+    log.take();
+    (duo, log)
+}
+
+fn in_flight(duo: &Duo) -> [u64; 2] {
+    [0, 1].map(|i| duo.nodes[A].association().paths()[i].in_flight.get())
+}
+
+fn acked(log: &Log) -> Vec<(usize, u64)> {
+    let acked = |heard| if let Heard::Acked(path, tsn) = heard { Some((path, tsn - FIRST)) } else { None };
+    log.take().into_iter().filter_map(acked).collect()
+}
+
+#[test]
+fn each_paths_window_counts_its_copy_and_the_peers_window_is_taken_once() {
+    let (mut duo, _) = duo([25, 25]);
+    let before = duo.nodes[A].association().facts().peer_window.get();
+    duo.send_all(Side::A, FULL, 10);
+    assert_eq!(in_flight(&duo), [3 * CHUNK; 2]);
+    assert_eq!(duo.nodes[A].association().facts().peer_window.get(), before - 3 * FULL as u64);
+    let sent = |pair| -> Vec<u32> {
+        let to = duo.setup.address(Side::B, pair);
+        let packets = duo.kept.iter().flatten().filter(|(_, packet)| packet.destination == to);
+        packets.flat_map(|(_, packet)| sight::tsns(packet)).collect()
+    };
+    assert_eq!([sent(0), sent(1)], [[1_000, 1_001, 1_002]; 2]);
+    assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
+}
+
+#[test]
+fn a_path_without_room_goes_without_its_copy() {
+    let (mut duo, _) = duo([25, 250]);
+    duo.send_all(Side::A, FULL, 6);
+    // The fast path's acks come back, the slow one's window stays full.
+    duo.run(millis(60));
+    assert_eq!(in_flight(&duo), [3 * CHUNK; 2]);
+    let statistics = duo.nodes[A].association().statistics();
+    assert_eq!((statistics.chunks_sent, statistics.retransmissions), (6, 3));
+    assert!(duo.run_until(millis(60), |duo| duo.all_arrived(Side::A)));
+}
+
+#[test]
+fn the_receiver_delivers_once_what_arrives_twice() {
+    let (mut duo, _) = duo([25, 40]);
+    duo.send_all(Side::A, 5_000, 20);
+    assert!(duo.run_until(Span::from_secs(10), |duo| duo.all_arrived(Side::A)));
+    duo.run(Span::from_secs(1));
+    let b = duo.nodes[B].association().statistics();
+    assert_eq!(b.bytes_delivered, 20 * 5_000);
+    assert!(b.duplicates_received > 0);
+    assert_eq!(in_flight(&duo), [0, 0]);
+    assert_eq!(duo.nodes[A].association().statistics().timeouts, 0);
+}
+
+#[test]
+fn an_ack_credits_the_copy_on_the_path_that_it_came_in_on() {
+    for (delays, first) in [([25, 100], 0), ([100, 25], 1)] {
+        let (mut duo, log) = duo(delays);
+        duo.send_all(Side::A, FULL, 1);
+        duo.run(millis(60));
+        assert_eq!(acked(&log), [(first, 0)], "{delays:?}");
+        let mut expected = [CHUNK; 2];
+        expected[first] = 0;
+        assert_eq!(in_flight(&duo), expected, "the other copy is on its way: {delays:?}");
+    }
+}
+
+#[test]
+fn a_duplicate_report_credits_the_other_copy_and_measures_its_path() {
+    let (mut duo, log) = duo([25, 100]);
+    duo.send_all(Side::A, FULL, 1);
+    duo.run(millis(150));
+    log.take();
+    assert_eq!(in_flight(&duo), [0, CHUNK]);
+    duo.run(millis(51));
+    assert_eq!(in_flight(&duo), [0, 0]);
+    let heard = log.take();
+    assert!(heard.contains(&Heard::Acked(1, FIRST)), "{heard:?}");
+    assert!(heard.contains(&Heard::Rtt(1, millis(200))), "{heard:?}");
+    assert!(!heard.iter().any(|h| matches!(h, Heard::Spurious(..))), "a copy was asked for: {heard:?}");
+    let delivered = duo.nodes[A].association().paths().iter().map(|p| p.delivered.get());
+    assert_eq!(delivered.collect::<Vec<_>>(), [CHUNK; 2]);
+}
+
+/// Loses the first SACK that comes in over the second path.
+fn lose_the_first_report(duo: &mut Duo) {
+    let source = duo.setup.address(Side::B, 1);
+    let mut lost = false;
+    duo.network.set_filter(move |packet: &Packet| {
+        let hit = !lost && packet.source == source && sight::sack(packet).is_some();
+        lost |= hit;
+        !hit
+    });
+}
+
+#[test]
+fn an_unreported_copy_goes_when_something_sent_later_on_its_path_is_acknowledged() {
+    let (mut duo, log) = duo([25, 100]);
+    lose_the_first_report(&mut duo);
+    duo.send_all(Side::A, FULL, 1);
+    duo.run(millis(400));
+    assert_eq!(in_flight(&duo), [0, CHUNK], "its report is lost");
+    duo.send_all(Side::A, FULL, 1);
+    duo.run(millis(150));
+    assert_eq!(in_flight(&duo), [0, 2 * CHUNK]);
+    duo.run(millis(60));
+    assert_eq!(in_flight(&duo), [0, 0]);
+    assert_eq!(acked(&log), [(0, 0), (0, 1), (1, 1)], "nobody said that the first copy arrived");
+    assert_eq!(duo.nodes[A].association().statistics().timeouts, 0);
+}
+
+#[test]
+fn an_unreported_copy_goes_when_its_paths_time_out_expires() {
+    let (mut duo, log) = duo([25, 100]);
+    duo.cut(1, true);
+    duo.send_all(Side::A, FULL, 1);
+    duo.run(millis(990));
+    assert_eq!(in_flight(&duo), [0, CHUNK]);
+    duo.run(millis(20));
+    assert_eq!(in_flight(&duo), [0, 0]);
+    let a = duo.nodes[A].association();
+    assert_eq!((a.statistics().timeouts, a.paths()[1].state), (1, PathState::PotentiallyFailed));
+    assert_eq!(acked(&log), [(0, 0)]);
+    assert_eq!(a.statistics().retransmissions, 1, "the copy is all that was sent again");
+}
+
+#[test]
+fn what_waits_for_a_window_full_of_copies_goes_on_when_they_time_out() {
+    // Path 0 carries the first three chunks only. The copies of these on path 1 are lost, and what is bound there waits.
+    let scheme = Steered::new("cmt-pf").pick(|view| {
+        let (first, second) = (view.path(path(0)), view.path(path(1)));
+        if second.is_active() && second.in_flight >= second.cwnd {
+            Pick::Bind(second.id)
+        } else if second.is_active() {
+            Pick::Copies(paths([0, 1]))
+        } else {
+            Pick::Path(first.id)
+        }
+    });
+    for (profile, silence) in [("rfc9260", None), ("rfc9260", Some(millis(500))), ("ns2", Some(millis(500)))]
+    {
+        let (mut duo, _) = duo_with_silence(scheme.clone(), profile, silence);
+        duo.cut(1, true);
+        duo.send_all(Side::A, FULL, 6);
+        duo.run(millis(400));
+        assert_eq!(in_flight(&duo), [0, 3 * CHUNK]);
+        assert_eq!(duo.nodes[A].association().paths()[1].bound.get(), 3 * CHUNK);
+        assert!(duo.run_until(millis(700), |duo| duo.all_arrived(Side::A)), "{profile}, {silence:?}");
+    }
+}
+
+fn duo_with_silence(scheme: Steered, profile: &str, silence: Option<Span>) -> (Duo, Log) {
+    let log = scheme.log.clone();
+    let setup = Setup::new(2, "cmt-pf(sack-every=1)", profile).with_side(Side::A, |config| {
+        config.scheme = Arc::new(scheme);
+        config.path_silence_limit = silence;
+    });
+    let mut duo = Duo::connected(setup);
+    duo.run(Span::from_secs(2));
+    (duo, log)
+}

@@ -1,0 +1,222 @@
+//! The head of line goes on another path although it is not lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use anabranch_core::policy::{LossTasks, Pick, Relief, Stall, View};
+use anabranch_core::time::Span;
+use anabranch_tests::duo::{Duo, Setup};
+use anabranch_tests::network::Side;
+use anabranch_tests::sight;
+use anabranch_tests::steered::{Heard, Log, Steered, path};
+
+const A: usize = Side::A as usize;
+
+/// What fills a chunk of 1,468 B, and three of those fill a path's first window of 4,404 B.
+const FULL: usize = 1_452;
+const CHUNK: u64 = 1_468;
+const FIRST: u64 = (1 << 32) + 1_000;
+
+/// B holds no more than this, so that a hole soon closes the window.
+const BUFFER: u64 = 8_000;
+
+fn millis(ms: u64) -> Span {
+    Span::from_millis(ms)
+}
+
+/// The first `slow` chunks go on path 1, the rest on path 0.
+fn scheme(
+    slow: usize,
+    relieve: impl Fn(&Stall, &View<'_>) -> Option<Relief> + Send + Sync + 'static,
+) -> Steered {
+    let left = AtomicUsize::new(slow);
+    let next = move |_: &View<'_>| {
+        let slow = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok();
+        Pick::Path(path(usize::from(slow)))
+    };
+    Steered::new("cmt-pf").pick(next).relieve(relieve)
+}
+
+fn duo(
+    slow: usize,
+    relieve: impl Fn(&Stall, &View<'_>) -> Option<Relief> + Send + Sync + 'static,
+) -> (Duo, Log) {
+    steered(scheme(slow, relieve))
+}
+
+/// A fast path of 25 ms, path 0, and a slow one of 400 ms, path 1.
+fn steered(scheme: Steered) -> (Duo, Log) {
+    let log = scheme.log.clone();
+    let setup = Setup::new(2, "cmt-pf(sack-every=1)", "rfc9260")
+        .with(|config| config.initial_tsn = Some(1_000))
+        .with_side(Side::A, |config| config.scheme = Arc::new(scheme))
+        .with_side(Side::B, |config| config.recv_buffer_bytes = BUFFER);
+    let mut duo = Duo::new(setup);
+    for (pair, delay) in [25, 400].into_iter().enumerate() {
+        duo.link(pair).delay = millis(delay);
+    }
+    duo.connect();
+    duo.run(Span::from_secs(3));
+    duo.kept = Some(Vec::new());
+    log.take();
+    (duo, log)
+}
+
+/// When the window is closed, the head of line is in flight on the slow path only, and the fast one has room.
+fn is_stuck(stall: &Stall, view: &View<'_>) -> bool {
+    let head = view.association.head_of_line;
+    let fast = view.path(path(0));
+    stall.peer_window_closed
+        && fast.in_flight < fast.cwnd
+        && head
+            .is_some_and(|head| head.in_flight_on.contains(path(1)) && !head.in_flight_on.contains(path(0)))
+}
+
+fn copies(stall: &Stall, view: &View<'_>) -> Option<Relief> {
+    is_stuck(stall, view).then_some(Relief::Copy(path(0)))
+}
+
+fn moves(stall: &Stall, view: &View<'_>) -> Option<Relief> {
+    is_stuck(stall, view).then_some(Relief::Move(path(0)))
+}
+
+fn times_sent_on(duo: &Duo, pair: usize, tsn: u32) -> usize {
+    let to = duo.setup.address(Side::B, pair);
+    let packets = duo.kept.iter().flatten().filter(|(_, packet)| packet.destination == to);
+    packets.flat_map(|(_, packet)| sight::tsns(packet)).filter(|&sent| sent == tsn).count()
+}
+
+fn in_flight(duo: &Duo, index: usize) -> u64 {
+    duo.nodes[A].association().paths()[index].in_flight.get()
+}
+
+fn reliefs(duo: &Duo) -> u64 {
+    duo.nodes[A].association().statistics().reliefs
+}
+
+/// Whether everything has arrived before anything could on the slow path.
+fn arrives_over_the_fast_path(duo: &mut Duo) -> bool {
+    duo.run_until(millis(399), |duo| duo.all_arrived(Side::A))
+}
+
+#[test]
+fn without_relief_a_closed_window_waits_for_the_slow_path() {
+    let (mut duo, _) = duo(1, |_, _| None);
+    duo.send_all(Side::A, FULL, 12);
+    assert!(!arrives_over_the_fast_path(&mut duo));
+    assert_eq!(reliefs(&duo), 0);
+}
+
+#[test]
+fn a_copy_of_the_head_of_line_opens_the_window_and_costs_no_path_its_window() {
+    let (mut duo, log) = duo(1, copies);
+    let cwnd = duo.nodes[A].association().paths()[1].cwnd;
+    duo.send_all(Side::A, FULL, 12);
+    assert!(arrives_over_the_fast_path(&mut duo));
+    assert_eq!((reliefs(&duo), times_sent_on(&duo, 0, 1_000), times_sent_on(&duo, 1, 1_000)), (1, 1, 1));
+    assert_eq!(in_flight(&duo, 1), CHUNK, "the first copy is on its way all the same");
+    duo.run(Span::from_secs(1));
+    assert_eq!(in_flight(&duo, 1), 0, "its duplicate was reported");
+    let a = duo.nodes[A].association();
+    assert!(a.paths()[1].cwnd >= cwnd);
+    let heard = log.take();
+    assert!(!heard.iter().any(|h| matches!(h, Heard::Cut(_) | Heard::Lost(..))), "{heard:?}");
+    assert_eq!((a.statistics().timeouts, a.statistics().fast_retransmit_events), (0, 0));
+}
+
+#[test]
+fn a_move_takes_the_head_of_line_off_its_path_and_cuts_its_window() {
+    let (mut duo, log) = duo(1, moves);
+    duo.send_all(Side::A, FULL, 12);
+    assert!(arrives_over_the_fast_path(&mut duo));
+    assert_eq!((reliefs(&duo), times_sent_on(&duo, 0, 1_000), times_sent_on(&duo, 1, 1_000)), (1, 1, 1));
+    assert_eq!(in_flight(&duo, 1), 0);
+    let heard = log.take();
+    let cut_or_lost = heard.iter().filter(|h| matches!(h, Heard::Cut(_) | Heard::Lost(..)));
+    assert_eq!(cut_or_lost.collect::<Vec<_>>(), [&Heard::Lost(1, FIRST), &Heard::Cut(1)]);
+    // Nothing is in flight there, so no time-out runs.
+    duo.run(Span::from_secs(5));
+    let a = duo.nodes[A].association();
+    assert_eq!((a.statistics().timeouts, a.paths()[1].error_count), (0, 0));
+}
+
+#[test]
+fn moves_cut_a_window_once_however_many_of_its_chunks_they_take() {
+    let (mut duo, log) = duo(3, moves);
+    duo.send_all(Side::A, FULL, 12);
+    assert!(arrives_over_the_fast_path(&mut duo));
+    let heard = log.take();
+    let moved = heard.iter().filter(|h| matches!(h, Heard::Lost(1, _))).count();
+    let cut = heard.iter().filter(|h| matches!(h, Heard::Cut(1))).count();
+    assert_eq!((moved, cut), (3, 1), "{heard:?}");
+}
+
+#[test]
+fn what_a_move_leaves_on_the_path_keeps_its_time_out() {
+    let once = AtomicBool::new(false);
+    let (mut duo, _) =
+        duo(2, move |stall, view| moves(stall, view).filter(|_| !once.swap(true, Ordering::Relaxed)));
+    duo.send_all(Side::A, FULL, 8);
+    duo.run(millis(200));
+    assert_eq!((reliefs(&duo), in_flight(&duo, 1)), (1, CHUNK));
+    // Nothing that arrives is acknowledged any more.
+    duo.network.set_filter(|packet| sight::sack(packet).is_none());
+    let timeouts = |duo: &Duo| duo.nodes[A].association().statistics().timeouts;
+    assert!(duo.run_until(Span::from_secs(10), |duo| timeouts(duo) > 0));
+}
+
+#[test]
+fn the_head_of_line_moves_once_in_a_send_opportunity() {
+    let armed = Arc::new(AtomicBool::new(false));
+    let is_armed = armed.clone();
+    // Wants it on whichever path it is not on.
+    let to_and_fro = move |_: &Stall, view: &View<'_>| {
+        let head = view.association.head_of_line.filter(|_| is_armed.load(Ordering::Relaxed))?;
+        Some(Relief::Move(path(usize::from(!head.in_flight_on.contains(path(1))))))
+    };
+    let scheme = scheme(1, to_and_fro);
+    let alarm = scheme.alarm.clone();
+    let (mut duo, _) = steered(scheme);
+    duo.send_all(Side::A, FULL, 12);
+    duo.run(millis(200));
+    armed.store(true, Ordering::Relaxed);
+    // A deadline opens exactly one send opportunity.
+    alarm.set(duo.now + millis(1), LossTasks::default());
+    duo.run(millis(2));
+    let a = duo.nodes[A].association().statistics();
+    assert_eq!((a.reliefs, times_sent_on(&duo, 0, 1_000), times_sent_on(&duo, 1, 1_000)), (1, 1, 1));
+    assert!(a.overruled_picks > 0);
+    assert!(duo.run_until(Span::from_secs(30), |duo| duo.all_arrived(Side::A)));
+}
+
+#[test]
+fn relief_on_a_path_that_carries_the_chunk_already_is_overruled() {
+    let there_already =
+        |stall: &Stall, view: &View<'_>| is_stuck(stall, view).then_some(Relief::Copy(path(1)));
+    let (mut duo, _) = duo(1, there_already);
+    duo.send_all(Side::A, FULL, 12);
+    assert!(!arrives_over_the_fast_path(&mut duo));
+    assert_eq!(reliefs(&duo), 0);
+    assert!(duo.nodes[A].association().statistics().overruled_picks > 0);
+    assert!(duo.run_until(Span::from_secs(10), |duo| duo.all_arrived(Side::A)));
+}
+
+#[test]
+fn relief_on_a_path_without_room_or_that_does_not_exist_is_overruled() {
+    // At first path 0's window is full with what has just left, and the peer's is not closed.
+    let at_once = |_: &Stall, view: &View<'_>| {
+        let head = view.association.head_of_line?;
+        let full = view.path(path(0)).in_flight >= view.path(path(0)).cwnd;
+        (head.in_flight_on.contains(path(1)) && full).then_some(Relief::Copy(path(0)))
+    };
+    let nowhere = |stall: &Stall, view: &View<'_>| is_stuck(stall, view).then_some(Relief::Move(path(7)));
+    let (mut full, _) = duo(1, at_once);
+    let (mut missing, _) = duo(1, nowhere);
+    for duo in [&mut full, &mut missing] {
+        duo.send_all(Side::A, FULL, 12);
+        assert!(!arrives_over_the_fast_path(duo));
+        assert_eq!(reliefs(duo), 0);
+        assert!(duo.nodes[A].association().statistics().overruled_picks > 0);
+        assert!(duo.run_until(Span::from_secs(10), |duo| duo.all_arrived(Side::A)));
+    }
+}
