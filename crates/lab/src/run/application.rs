@@ -147,6 +147,8 @@ pub(crate) struct End {
     pub(crate) expected: Option<Expected>,
     pub(crate) recorder: Option<Rc<RefCell<PathRecorder>>>,
     next_stream: u16,
+    /// The latest message did not fit the send buffer.
+    refused: bool,
     next_read: Option<Time>,
     buffer: Vec<u8>,
 }
@@ -167,6 +169,7 @@ impl End {
             expected: None,
             recorder: None,
             next_stream: 0,
+            refused: false,
             next_read: None,
             buffer: Vec::new(),
         }
@@ -216,8 +219,10 @@ impl End {
             }
             Some(Source::Messages { message, interval, left, next, streams, ordered }) => {
                 options.unordered = !*ordered;
+                self.refused = false;
                 while next.is_some_and(|at| at <= now) && *left != Some(0) {
                     if association.send(message.clone(), options).is_err() {
+                        self.refused = true;
                         break;
                     }
                     options.stream = (options.stream + 1) % *streams;
@@ -267,7 +272,10 @@ impl End {
 
     fn next_message(&self) -> Option<Time> {
         match &self.source {
-            Some(Source::Messages { next, left, .. }) if *left != Some(0) && self.status == Status::Open => {
+            // While the send buffer is full its emptying wakes the application, not time.
+            Some(Source::Messages { next, left, .. })
+                if *left != Some(0) && self.status == Status::Open && !self.refused =>
+            {
                 *next
             }
             _ => None,

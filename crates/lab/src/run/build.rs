@@ -129,8 +129,12 @@ fn scheme_of(job: &Job, flow: &Flow) -> Result<JobScheme, RunError> {
     }
 }
 
-fn association_config(job: &Job, scheme: &JobScheme) -> AssociationConfig {
+fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> AssociationConfig {
     let scenario = &job.scenario.association;
+    let streams = match flow.kind {
+        FlowKind::Messages { streams, .. } => streams,
+        _ => scenario.streams,
+    };
     let scheme = scheme.scheme();
     let profile = job.conventions.profile(scheme.is_multipath()).clone();
     AssociationConfig {
@@ -140,7 +144,7 @@ fn association_config(job: &Job, scheme: &JobScheme) -> AssociationConfig {
             SendBuffer::Bytes(bytes) => Some(bytes),
         },
         mtu_bytes: scenario.mtu_bytes as usize,
-        streams: scenario.streams,
+        streams,
         trace: job.trace.is_some(),
         ..AssociationConfig::new(scheme, profile)
     }
@@ -156,7 +160,7 @@ fn encapsulation(job: &Job) -> Encapsulation {
 fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Result<BuiltFlow, RunError> {
     let flow = &job.scenario.flows[index];
     let scheme = scheme_of(job, flow)?;
-    let config = association_config(job, &scheme);
+    let config = association_config(job, flow, &scheme);
     let start = Time::ZERO + flow.start;
     let contents = contents(job, flow, world.seeds())?;
     let mut ends = [end(job, flow, start), end(job, flow, start)];
