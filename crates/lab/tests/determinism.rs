@@ -4,12 +4,13 @@ mod common;
 
 use std::sync::atomic::AtomicBool;
 
+use anabranch_core::profile::Profile;
 use anabranch_lab::run::Batch;
+use anabranch_schemes::registry::{COMPONENTS, PRESETS};
 use common::{job, run};
+use rayon::prelude::*;
 
-const LOSSY: &str = r#"
-[run]
-duration = "20 s"
+const PATHS: &str = r#"
 [association]
 recv_buffer = "128 KiB"
 [[path]]
@@ -33,20 +34,33 @@ idle = "500 ms"
 shape = 1.5
 "#;
 
-const SCHEMES: [&str; 4] = ["sctp", "naive-cmt", "cmt", "cmt-pf"];
+fn lossy(profile: &str) -> String {
+    format!("[run]\nduration = \"10 s\"\nprofile = \"{profile}\"\n{PATHS}")
+}
+
+/// Every preset, and every component with a scheme that it fits.
+fn schemes() -> Vec<String> {
+    let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
+    presets.chain(COMPONENTS.iter().map(|component| component.example(PRESETS))).collect()
+}
 
 #[test]
 fn the_same_seed_gives_identical_bytes_at_identical_times() {
-    for scheme in SCHEMES {
-        let (first, second) = (run(LOSSY, scheme, 7), run(LOSSY, scheme, 7));
-        assert!(first.digest.is_some());
-        assert_eq!(first, second, "{scheme}");
+    for profile in Profile::NAMES {
+        let text = lossy(profile);
+        schemes().into_par_iter().for_each(|scheme| {
+            let (first, second) = (run(&text, &scheme, 7), run(&text, &scheme, 7));
+            assert!(first.digest.is_some());
+            assert_eq!(first, second, "{scheme}, {profile}");
+        });
     }
 }
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    let jobs = || SCHEMES.iter().flat_map(|s| (1..=3).map(|seed| job(LOSSY, s, seed))).collect();
+    let text = lossy("rfc9260");
+    let schemes = schemes();
+    let jobs = || schemes.iter().flat_map(|s| (1..=2).map(|seed| job(&text, s, seed))).collect();
     let stop = AtomicBool::new(false);
     let one = Batch { jobs: jobs(), threads: Some(1) }.run(&stop, |_| ()).expect("runs");
     let two = Batch { jobs: jobs(), threads: Some(2) }.run(&stop, |_| ()).expect("runs");
@@ -55,18 +69,18 @@ fn the_number_of_threads_changes_nothing() {
 
 #[test]
 fn another_seed_gives_another_run() {
-    assert_ne!(run(LOSSY, "cmt", 1).digest, run(LOSSY, "cmt", 2).digest);
+    assert_ne!(run(&lossy("rfc9260"), "cmt", 1).digest, run(&lossy("rfc9260"), "cmt", 2).digest);
 }
 
 #[test]
 fn tracing_and_capturing_change_nothing() {
     let folder = std::env::temp_dir().join(format!("anabranch-determinism-{}", std::process::id()));
-    let mut observed = job(LOSSY, "cmt", 3);
+    let mut observed = job(&lossy("rfc9260"), "cmt", 3);
     observed.trace = Some(folder.join("trace"));
     observed.pcap = Some(folder.join("pcap"));
     let observed = observed.run().expect("runs");
     std::fs::remove_dir_all(&folder).expect("the run wrote its files");
-    assert_eq!(observed, run(LOSSY, "cmt", 3));
+    assert_eq!(observed, run(&lossy("rfc9260"), "cmt", 3));
 }
 
 #[test]
