@@ -166,6 +166,33 @@ fn what_a_move_leaves_on_the_path_keeps_its_time_out() {
 }
 
 #[test]
+fn a_time_out_of_the_slow_path_ends_its_own_copy_and_not_the_one_sent_in_relief() {
+    let armed = Arc::new(AtomicBool::new(false));
+    let is_armed = armed.clone();
+    let late = move |stall: &Stall, view: &View<'_>| {
+        copies(stall, view).filter(|_| is_armed.load(Ordering::Relaxed))
+    };
+    let scheme = scheme(1, late);
+    let alarm = scheme.alarm.clone();
+    let (mut duo, log) = steered(scheme);
+    duo.cut(1, true);
+    let rto = duo.nodes[A].association().paths()[1].rto;
+    let expiry = duo.now + rto;
+    duo.send_all(Side::A, FULL, 12);
+    duo.run(expiry.since(duo.now + millis(20)));
+    armed.store(true, Ordering::Relaxed);
+    alarm.set(duo.now + millis(1), LossTasks::default());
+    duo.run(millis(10));
+    assert_eq!((reliefs(&duo), in_flight(&duo, 0), in_flight(&duo, 1)), (1, CHUNK, CHUNK));
+    duo.run(millis(11));
+    assert_eq!(duo.nodes[A].association().statistics().timeouts, 1);
+    assert_eq!((in_flight(&duo, 0), in_flight(&duo, 1)), (CHUNK, 0));
+    duo.run(millis(200));
+    assert!(duo.all_arrived(Side::A));
+    assert!(!log.take().iter().any(|h| matches!(h, Heard::Lost(..))), "a copy was still in flight");
+}
+
+#[test]
 fn the_head_of_line_moves_once_in_a_send_opportunity() {
     let armed = Arc::new(AtomicBool::new(false));
     let is_armed = armed.clone();

@@ -45,7 +45,7 @@ fn nothing_that_can_be_done_breaks_an_association() {
 #[test]
 fn the_cases_reach_what_they_are_to_test() {
     let mut runner = TestRunner::deterministic();
-    let mut sums = [0; 10];
+    let mut sums = [0; 14];
     for _ in 0..300 {
         let case = case::any().new_tree(&mut runner).expect("a case").current();
         let duo = run::play(&case);
@@ -61,6 +61,10 @@ fn the_cases_reach_what_they_are_to_test() {
                 s.promotions,
                 s.exempt_packets,
                 s.bytes_delivered,
+                s.reneged,
+                s.reliefs,
+                s.tail_probes,
+                s.overruled_picks,
             ];
             sums.iter_mut().zip(counted).for_each(|(sum, n)| *sum += n);
         }

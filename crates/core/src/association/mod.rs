@@ -304,7 +304,7 @@ impl Association {
         self.queue.bytes() + self.outstanding.payload_bytes()
     }
 
-    /// User bytes handed over that have not been sent at all.
+    /// User bytes handed over that have no TSN yet; what is bound to a path has one.
     pub fn queued_bytes(&self) -> u64 {
         self.queue.bytes()
     }

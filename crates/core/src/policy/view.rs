@@ -152,7 +152,7 @@ pub struct HeadOfLine {
 /// What is known of the association.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct AssociationFacts {
-    /// User bytes queued and never sent.
+    /// User bytes that have no TSN yet; what is bound to a path has one.
     pub queued_bytes: u64,
     /// What the peer's receive buffer still holds, as the sender estimates it.
     pub peer_window: WindowBytes,
