@@ -4,6 +4,7 @@ mod crossval;
 mod exit;
 mod explain;
 mod interrupt;
+mod matrix;
 mod output;
 mod plan;
 mod progress;

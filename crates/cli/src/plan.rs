@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
 use anabranch_lab::run::{Job, RunError};
-use anabranch_lab::scenario::Scenario;
+use anabranch_lab::scenario::{Override, Scenario};
 use anabranch_schemes::registry::NamedScheme;
 use anyhow::Context;
 
 use crate::exit::Stopped;
 use crate::run::RunArguments;
 
-/// Runs to be made.
+/// Runs to be made of one scenario.
 pub(crate) struct Plan {
+    /// The value of the sweep, if there is one.
+    pub(crate) value: Option<Override>,
     /// The scenario with the command line's changes in it.
     pub(crate) scenario: Arc<Scenario>,
     /// What its profile stands for.
@@ -24,9 +26,27 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// The runs of the scenario, or those of each value of the sweep, with all that can be checked before the first.
+    pub(crate) fn all(arguments: &RunArguments) -> Result<Vec<Plan>, Stopped> {
+        let Some(sweep) = &arguments.sweep else { return Ok(vec![Plan::make(arguments, None)?]) };
+        if arguments.set.iter().any(|set| set.key == sweep.key) {
+            return Err(Stopped::usage(format!("--sweep {}: --set gives it a value too", sweep.key)));
+        }
+        let given: [(&str, &str, bool); 3] = [
+            ("run.seeds", "--seeds", arguments.seeds.is_some()),
+            ("run.profile", "--profile", arguments.profile.is_some()),
+            ("run.schemes", "--schemes", arguments.schemes.is_some()),
+        ];
+        if let Some((key, option, _)) = given.iter().find(|(key, _, given)| *given && *key == sweep.key) {
+            return Err(Stopped::usage(format!("--sweep {key}: {option} gives it a value too")));
+        }
+        sweep.overrides().map(|value| Plan::make(arguments, Some(value))).collect()
+    }
+
     /// Reads the scenario and checks everything that can be checked before the runs.
-    pub(crate) fn make(arguments: &RunArguments) -> Result<Plan, Stopped> {
-        let mut scenario = Scenario::load(&arguments.scenario, &arguments.set).map_err(Stopped::usage)?;
+    fn make(arguments: &RunArguments, value: Option<Override>) -> Result<Plan, Stopped> {
+        let changes: Vec<Override> = arguments.set.iter().chain(&value).cloned().collect();
+        let mut scenario = Scenario::load(&arguments.scenario, &changes).map_err(Stopped::usage)?;
         if let Some(seeds) = &arguments.seeds {
             scenario.run.seeds.clone_from(&seeds.0);
         }
@@ -36,23 +56,33 @@ impl Plan {
         let conventions = Conventions::named(&scenario.run.profile).map_err(|error| {
             let place = match arguments.profile {
                 Some(_) => "--profile".to_owned(),
-                None => origin(arguments, "run.profile"),
+                None => origin(arguments, &changes, "run.profile"),
             };
             Stopped::usage(format!("{place}: {error}"))
         })?;
-        let schemes = schemes(arguments, &scenario)?;
-        let plan = Plan::of(arguments, scenario, conventions, &schemes);
+        let schemes = schemes(arguments, &changes, &scenario)?;
+        let plan = Plan::of(arguments, value, (scenario, conventions), &schemes);
         plan.check(arguments)?;
         Ok(plan)
     }
 
+    /// Where output of its runs goes, given the folder asked for: a folder for each value of a sweep.
+    pub(crate) fn folder(value: Option<&Override>, folder: &Path) -> PathBuf {
+        let Some(value) = value else { return folder.to_owned() };
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "-._=+".contains(c) { c } else { '_' };
+        folder.join(value.to_string().chars().map(plain).collect::<String>())
+    }
+
     fn of(
         arguments: &RunArguments,
-        scenario: Scenario,
-        conventions: Conventions,
+        value: Option<Override>,
+        (scenario, conventions): (Scenario, Conventions),
         schemes: &[NamedScheme],
     ) -> Plan {
         let (scenario, conventions) = (Arc::new(scenario), Arc::new(conventions));
+        let output =
+            |folder: &Option<PathBuf>| folder.as_ref().map(|folder| Plan::folder(value.as_ref(), folder));
+        let (pcap, trace) = (output(&arguments.pcap), output(&arguments.trace));
         let folder = arguments.scenario.parent().unwrap_or(Path::new("")).to_owned();
         let job = |scheme: &NamedScheme, seed| Job {
             scenario: Arc::clone(&scenario),
@@ -60,13 +90,13 @@ impl Plan {
             scheme: scheme.clone().into(),
             seed,
             folder: folder.clone(),
-            pcap: arguments.pcap.clone(),
-            trace: arguments.trace.clone(),
+            pcap: pcap.clone(),
+            trace: trace.clone(),
             digest: arguments.digest,
         };
         let with_seeds = |scheme| scenario.run.seeds.iter().map(move |&seed| (scheme, seed));
         let jobs = schemes.iter().flat_map(with_seeds).map(|(scheme, seed)| job(scheme, seed)).collect();
-        Plan { scenario, conventions, jobs }
+        Plan { value, scenario, conventions, jobs }
     }
 
     fn check(&self, arguments: &RunArguments) -> Result<(), Stopped> {
@@ -74,10 +104,12 @@ impl Plan {
         job.check().map_err(|error| match error {
             RunError::File { .. } => Stopped::from(anyhow::Error::new(error)),
             RunError::Scheme { .. } | RunError::Network(_) => {
-                Stopped::usage(format!("{}: {error}", arguments.scenario.display()))
+                let place = arguments.scenario.display().to_string();
+                let value = self.value.as_ref().map(|value| format!(" with {value}")).unwrap_or_default();
+                Stopped::usage(format!("{place}{value}: {error}"))
             }
         })?;
-        for folder in [&arguments.pcap, &arguments.trace].into_iter().flatten() {
+        for folder in [&job.pcap, &job.trace].into_iter().flatten() {
             check_folder(folder)?;
         }
         Ok(())
@@ -85,7 +117,11 @@ impl Plan {
 }
 
 /// The schemes to compare: those of the command line, or else those of the file.
-fn schemes(arguments: &RunArguments, scenario: &Scenario) -> Result<Vec<NamedScheme>, Stopped> {
+fn schemes(
+    arguments: &RunArguments,
+    changes: &[Override],
+    scenario: &Scenario,
+) -> Result<Vec<NamedScheme>, Stopped> {
     let every_flow_has_its_own = scenario.flows.iter().all(|flow| flow.scheme.is_some());
     if every_flow_has_its_own && arguments.schemes.is_some() {
         let file = arguments.scenario.display();
@@ -94,7 +130,7 @@ fn schemes(arguments: &RunArguments, scenario: &Scenario) -> Result<Vec<NamedSch
     }
     let (place, texts) = match &arguments.schemes {
         Some(text) => ("--schemes".to_owned(), std::slice::from_ref(text)),
-        None => (origin(arguments, "run.schemes"), scenario.run.schemes.as_slice()),
+        None => (origin(arguments, changes, "run.schemes"), scenario.run.schemes.as_slice()),
     };
     let words = scenario.vocabulary();
     let mut schemes: Vec<NamedScheme> = Vec::new();
@@ -113,9 +149,9 @@ fn schemes(arguments: &RunArguments, scenario: &Scenario) -> Result<Vec<NamedSch
 }
 
 /// Where a value of the scenario was written.
-fn origin(arguments: &RunArguments, key: &str) -> String {
-    match arguments.set.iter().rev().find(|set| set.key == key) {
-        Some(set) => format!("--set {set}"),
+fn origin(arguments: &RunArguments, changes: &[Override], key: &str) -> String {
+    match changes.iter().rev().find(|set| set.key == key) {
+        Some(set) => format!("{} {set}", set.option),
         None => format!("{}: `{key}`", arguments.scenario.display()),
     }
 }

@@ -1,6 +1,7 @@
 //! What `anabranch run` prints for people.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use anabranch_core::time::Span;
 use anabranch_lab::run::{FlowResult, Outcome, RunResult};
@@ -12,12 +13,12 @@ use crate::output::{NO_BREAK, labelled};
 use crate::plan::Plan;
 use crate::run::RunArguments;
 use crate::seeds;
-use crate::table::{Sheet, interval, mean, shares};
+use crate::table::{Sheet, interval, interval_of, mean, shares};
 
 /// Failures listed one by one.
 const FAILURES_SHOWN: usize = 20;
 /// Columns for the labels of notes.
-const LABEL: usize = 12;
+pub(crate) const LABEL: usize = 12;
 
 /// Results of a scheme.
 struct Group<'a> {
@@ -28,6 +29,11 @@ struct Group<'a> {
 impl Group<'_> {
     fn goodput(&self) -> Option<Summary> {
         Summary::of(self.runs.iter().map(|run| run.goodput_kbps))
+    }
+
+    /// Over the flows of each run.
+    fn jain_index(&self) -> Option<Summary> {
+        Summary::of(self.runs.iter().filter_map(|run| run.jain_index))
     }
 
     fn mean(&self, figure: impl Fn(&RunResult) -> f64) -> String {
@@ -52,11 +58,6 @@ impl Group<'_> {
         let mut runs = self.runs.iter().map(|run| alike(run));
         let first = runs.next();
         runs.all(|run| Some(run) == first)
-    }
-
-    /// The schemes of its flows.
-    fn flow_schemes(&self) -> impl Iterator<Item = &str> {
-        self.runs.first().into_iter().flat_map(|run| run.flows.iter().map(|flow| flow.scheme.as_str()))
     }
 
     /// What all runs have of a flow.
@@ -90,7 +91,7 @@ pub(crate) fn report(plan: &Plan, arguments: &RunArguments, outcome: &Outcome) -
     text += &summary_table(&plan.scenario, &groups);
     text += &flow_table(&plan.scenario, &groups);
     text.push('\n');
-    text += &notes(plan, arguments, &groups);
+    text += &notes(plan, arguments, &groups, &outcome.results);
     text += &transfers(&outcome.results);
     text += &written(arguments, outcome.results.len());
     text
@@ -132,7 +133,7 @@ fn flow_table(scenario: &Scenario, groups: &[Group<'_>]) -> String {
     }
     let mut sheet = Sheet::new().text("scheme");
     if several {
-        sheet = sheet.text("flow").figure("goodput\nkbit/s").figure("of all\n%");
+        sheet = sheet.text("flow").figure("goodput\nkbit/s").figure("of all\n%").figure("Jain's\nindex");
     }
     if transfers {
         sheet = sheet.figure("transfer time\ns").figure("finished\nruns");
@@ -143,6 +144,7 @@ fn flow_table(scenario: &Scenario, groups: &[Group<'_>]) -> String {
             let mut row = vec![group.scheme.to_owned()];
             if several {
                 row.extend(flow_cells(group, index, first));
+                row.push(if index == 0 { interval_of(group.jain_index(), 3) } else { String::new() });
             }
             if transfers {
                 let times = group.flow(index).filter_map(|flow| flow.transfer_s);
@@ -171,10 +173,10 @@ fn flow_cells(group: &Group<'_>, index: usize, first: &FlowResult) -> [String; 3
 }
 
 /// What the figures mean and where they come from.
-fn notes(plan: &Plan, arguments: &RunArguments, groups: &[Group<'_>]) -> String {
+fn notes(plan: &Plan, arguments: &RunArguments, groups: &[Group<'_>], results: &[RunResult]) -> String {
     let goodput = format!("{}; {}", plan.conventions.goodput.definition(), interval_note(groups));
     let mut text = labelled("scenario", &scenario_note(plan, arguments), LABEL);
-    text += &definitions(&plan.scenario, groups);
+    text += &definitions(&plan.scenario, results);
     text += &labelled("goodput", &goodput, LABEL);
     if plan.scenario.paths.len() > 1 {
         let names: Vec<&str> = plan.scenario.paths.iter().map(|path| path.name.as_str()).collect();
@@ -188,20 +190,22 @@ fn notes(plan: &Plan, arguments: &RunArguments, groups: &[Group<'_>]) -> String 
     text += &labelled("blocked", "time in which only the peer's receive window kept data back", LABEL);
     let means = match plan.scenario.flows.len() {
         1 => "All but goodput and transfer time are plain means per run.",
-        _ => "All but goodput and transfer time are plain means per run, of the sums over all flows.",
+        _ => {
+            text += &labelled("fairness", "Jain's index of the flows' goodput: 1 if all are equal", LABEL);
+            "All but goodput, transfer time and Jain's index are plain means per run, of the sums over all flows."
+        }
     };
     text += &labelled("", means, LABEL);
     text
 }
 
 /// What the names stand for that the scenario gave to schemes, as far as they were run.
-fn definitions(scenario: &Scenario, groups: &[Group<'_>]) -> String {
+pub(crate) fn definitions(scenario: &Scenario, results: &[RunResult]) -> String {
     let words = scenario.vocabulary();
     let is_part = |text: &str, name: &str| text.split([',', '+', '(']).any(|part| part == name);
-    let was_run = |name: &str| {
-        let flows = groups.iter().flat_map(|group| group.flow_schemes());
-        groups.iter().map(|group| group.scheme).chain(flows).any(|scheme| is_part(scheme, name))
-    };
+    let flows = results.iter().flat_map(|run| run.flows.iter().map(|flow| flow.scheme.as_str()));
+    let all: BTreeSet<&str> = results.iter().map(|run| run.scheme.as_str()).chain(flows).collect();
+    let was_run = |name: &str| all.iter().any(|scheme| is_part(scheme, name));
     let run = scenario.schemes.iter().filter(|scheme| was_run(&scheme.name));
     let note = |scheme: &SchemeDefinition| {
         let expression = words.parse(&scheme.name).map_or(scheme.is.clone(), |named| named.expression());
@@ -241,21 +245,25 @@ fn interval_note(groups: &[Group<'_>]) -> String {
 
 fn scenario_note(plan: &Plan, arguments: &RunArguments) -> String {
     let run = &plan.scenario.run;
-    let length = match run.stop {
-        Stop::After(duration) => format_span(duration),
-        Stop::Transfer { cap: Some(cap) } => {
-            format!("until the transfers are complete, {} at most", format_span(cap))
-        }
-        Stop::Transfer { cap: None } => "until the transfers are complete".to_owned(),
-    };
     let mut parts =
-        vec![arguments.scenario.display().to_string(), format!("profile {}", run.profile), length];
+        vec![arguments.scenario.display().to_string(), format!("profile {}", run.profile), length(run.stop)];
     if run.start + run.warmup > Span::ZERO {
         parts.push(format!("counted from {} on", format_span(run.start + run.warmup)));
     }
     parts.push(seeds::in_words(&plan.scenario));
     // Each of them stays on one line.
     parts.iter().map(|part| part.replace(' ', NO_BREAK)).collect::<Vec<_>>().join(", ")
+}
+
+/// How long a run takes, in words.
+pub(crate) fn length(stop: Stop) -> String {
+    match stop {
+        Stop::After(duration) => format_span(duration),
+        Stop::Transfer { cap: Some(cap) } => {
+            format!("until the transfers are complete, {} at most", format_span(cap))
+        }
+        Stop::Transfer { cap: None } => "until the transfers are complete".to_owned(),
+    }
 }
 
 /// Whether what arrived is what was sent.
@@ -282,13 +290,17 @@ fn transfers(results: &[RunResult]) -> String {
 /// Where captures and traces are.
 pub(crate) fn written(arguments: &RunArguments, runs: usize) -> String {
     let mut text = String::new();
+    let inside = |folder: &Path| match &arguments.sweep {
+        Some(sweep) => folder.join(format!("{}=VALUE", sweep.key)),
+        None => folder.to_owned(),
+    };
     if let Some(folder) = &arguments.pcap {
-        let files = folder.join("SCHEME-seedN.pcapng");
+        let files = inside(folder).join("SCHEME-seedN.pcapng");
         text += &labelled("captures", &format!("{} ({runs} written)", files.display()), LABEL);
     }
     if let Some(folder) = &arguments.trace {
-        let files = folder.join("SCHEME-seedN").join("*.csv");
-        let explain = format!("anabranch explain {}", folder.display());
+        let files = inside(folder).join("SCHEME-seedN").join("*.csv");
+        let explain = format!("anabranch explain {}", inside(folder).display());
         text += &labelled("traces", &format!("{} (of {runs} runs); {explain}", files.display()), LABEL);
     }
     text

@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anabranch_lab::run::{Batch, Outcome, RunResult};
-use anabranch_lab::scenario::Override;
+use anabranch_lab::scenario::{Override, Sweep};
 use anyhow::Context;
 use clap::Args;
+use serde::Serialize;
 
 use crate::exit::{Status, Stopped};
 use crate::output::{self, Reader};
 use crate::plan::Plan;
 use crate::seeds::Seeds;
-use crate::{interrupt, progress, report};
+use crate::{interrupt, matrix, progress, report};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,6 +25,8 @@ Examples:
     anabranch run scenarios/two-path.toml --schemes 'sctp,cmt(rtx=rtx-asap)' --seeds 20
   Change the scenario without editing it:
     anabranch run scenarios/two-path.toml --set path.path-1.loss=0.02 --set run.duration='10 s'
+  Run everything at several losses of one path, and print goodput as a table of schemes and losses:
+    anabranch run scenarios/two-path.toml --sweep path.path-2.loss=0,0.02,0.05,0.1
   Keep what went over the wire in one run, for Wireshark:
     anabranch run scenarios/outage.toml --schemes cmt-pf --seeds 1 --pcap captures
   Work on with the figures of every run:
@@ -53,6 +56,10 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Override>,
 
+    /// Run at each of several values of one key of the scenario, and print goodput as a table of schemes and values
+    #[arg(long, value_name = "KEY=V1,V2,...")]
+    pub(crate) sweep: Option<Sweep>,
+
     /// Print one JSON object per run and line instead of the tables
     #[arg(long)]
     json: bool,
@@ -80,14 +87,22 @@ pub(crate) struct RunArguments {
 
 /// Carries the command out.
 pub(crate) fn run(arguments: &RunArguments) -> Result<Status, Stopped> {
-    let mut plan = Plan::make(arguments)?;
-    let bar = progress::bar(plan.jobs.len(), arguments.quiet);
+    let mut plans = Plan::all(arguments)?;
+    let mut jobs = Vec::new();
+    // The plan of each job.
+    let mut owners = Vec::new();
+    for (index, plan) in plans.iter_mut().enumerate() {
+        owners.extend(plan.jobs.iter().map(|_| index));
+        jobs.append(&mut plan.jobs);
+    }
+    let bar = progress::bar(jobs.len(), arguments.quiet);
     let stop = interrupt::watch(&bar);
     let lines = JsonLines::new(stop);
-    let batch = Batch { jobs: std::mem::take(&mut plan.jobs), threads: arguments.threads.map(usize::from) };
+    let batch = Batch { jobs, threads: arguments.threads.map(usize::from) };
     let outcome = batch.run_indexed(stop, |index, result| {
         if arguments.json {
-            bar.suspend(|| lines.add(index, result));
+            let line = Line::new(plans[owners[index]].value.as_ref(), result);
+            bar.suspend(|| lines.add(index, &line));
         }
         bar.inc(1);
     });
@@ -95,8 +110,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Status, Stopped> {
     let outcome = outcome.map_err(|error| Stopped::from(anyhow::Error::new(error)))?;
     let reader = if arguments.json {
         lines.finish()?
+    } else if arguments.sweep.is_some() {
+        output::print(&matrix::report(&plans, &owners, arguments, &outcome))?
     } else {
-        output::print(&report::report(&plan, arguments, &outcome))?
+        output::print(&report::report(&plans[0], arguments, &outcome))?
     };
     Ok(end(arguments, &outcome, reader))
 }
@@ -122,6 +139,23 @@ fn end(arguments: &RunArguments, outcome: &Outcome, reader: Reader) -> Status {
     }
 }
 
+/// A run as a line of JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    /// The key of the sweep, with its value in this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<BTreeMap<&'a str, &'a str>>,
+    #[serde(flatten)]
+    result: &'a RunResult,
+}
+
+impl<'a> Line<'a> {
+    fn new(value: Option<&'a Override>, result: &'a RunResult) -> Self {
+        let sweep = value.map(|set| BTreeMap::from([(set.key.as_str(), set.value.as_str())]));
+        Line { sweep, result }
+    }
+}
+
 /// Prints results as lines of JSON in the order of the jobs, each as soon as those before it are there.
 struct JsonLines<'a> {
     state: Mutex<Waiting>,
@@ -141,7 +175,7 @@ impl<'a> JsonLines<'a> {
         JsonLines { state: Mutex::new(state), stop }
     }
 
-    fn add(&self, index: usize, result: &RunResult) {
+    fn add(&self, index: usize, result: &Line<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match serde_json::to_string(result).context("a result cannot be written as JSON") {
             Ok(line) => drop(state.lines.insert(index, line + "\n")),

@@ -110,10 +110,15 @@ fn folded_term(term: &str) -> String {
 
 /// A mean with as many digits as it can bear, and its interval if it has one.
 pub(crate) fn interval(summary: Option<Summary>) -> String {
+    interval_of(summary, summary.map_or(0, |summary| decimals(summary.mean)))
+}
+
+/// A mean with so many decimals, and its interval if it has one.
+pub(crate) fn interval_of(summary: Option<Summary>, decimals: usize) -> String {
     let Some(Summary { mean, half_width, .. }) = summary else { return "-".to_owned() };
     match half_width {
-        Some(half) => format!("{} ± {}", rounded(mean, decimals(mean)), rounded(half, decimals(mean))),
-        None => rounded(mean, decimals(mean)),
+        Some(half) => format!("{} ± {}", rounded(mean, decimals), rounded(half, decimals)),
+        None => rounded(mean, decimals),
     }
 }
 
@@ -160,6 +165,7 @@ mod tests {
         assert_eq!(interval(Summary::of([9000.0, 9100.0])), "9050 ± 635");
         assert_eq!(interval(Summary::of([9000.4])), "9000");
         assert_eq!(interval(None), "-");
+        assert_eq!(interval_of(Summary::of([0.9, 0.92, 0.94]), 3), "0.920 ± 0.050");
         assert_eq!(mean([3.0, 4.0]), "3.5");
         assert_eq!(mean([3.0]), "3");
         assert_eq!(mean([0.0, 0.0]), "0");

@@ -39,6 +39,24 @@ impl Summary {
     }
 }
 
+/// Jain's fairness index (Jain, Chiu, Hawe 1984): (sum of x)^2 / (n sum of x^2). 1 if all are equal, 1/n if one has everything;
+/// `None` if nobody has anything.
+///
+/// ```
+/// use anabranch_lab::statistics::jain_index;
+/// assert_eq!(jain_index([5.0, 5.0]), Some(1.0));
+/// assert_eq!(jain_index([2.0, 1.0]), Some(0.9));
+/// ```
+pub fn jain_index(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (mut n, mut sum, mut squares) = (0_u32, 0.0, 0.0);
+    for value in values {
+        n += 1;
+        sum += value;
+        squares += value * value;
+    }
+    (squares > 0.0).then(|| sum * sum / (f64::from(n) * squares))
+}
+
 /// The 97.5 % quantile of Student's t.
 fn t_quantile(degrees: usize) -> f64 {
     StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::NAN, |t| t.inverse_cdf(0.975))
@@ -53,6 +71,16 @@ mod tests {
         assert_eq!(Summary::of([5.0; 4]).and_then(|s| s.half_width), None);
         assert_eq!(Summary::of([5.0]).and_then(|s| s.half_width), None);
         assert_eq!(Summary::of([]), None);
+    }
+
+    #[test]
+    fn jain_finds_the_fair_and_the_unfair() {
+        // (1 + 1 + 1)^2 / (3 * 3), 4^2 / (2 * 16), (3 + 1)^2 / (2 * 10).
+        assert_eq!(jain_index([1.0; 3]), Some(1.0));
+        assert_eq!(jain_index([4.0, 0.0]), Some(0.5));
+        assert_eq!(jain_index([3.0, 1.0]), Some(0.8));
+        assert_eq!(jain_index([0.0, 0.0]), None);
+        assert_eq!(jain_index([]), None);
     }
 
     #[test]

@@ -8,3 +8,4 @@ mod schemes;
 #[cfg(unix)]
 mod stopping;
 mod support;
+mod sweep;

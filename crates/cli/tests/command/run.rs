@@ -149,6 +149,25 @@ fn flows_are_told_apart() {
 }
 
 #[test]
+fn fairness_is_in_the_table_and_in_json() {
+    let arguments =
+        ["run", "scenarios/shared-bottleneck.toml", "--set", "run.duration='24 s'", "--seeds", "2"];
+    let json = anabranch(&[&arguments[..], &["--json"]].concat()).with_status(0).json_lines();
+    let mut sum = 0.0;
+    for run in &json {
+        let goodput = |flow: usize| run["flows"][flow]["goodput_kbps"].as_f64().expect("a number");
+        let (a, b) = (goodput(0), goodput(1));
+        let jain = run["jain_index"].as_f64().expect("a number");
+        assert!((jain - (a + b) * (a + b) / (2.0 * (a * a + b * b))).abs() < 1e-12, "{run}");
+        sum += jain;
+    }
+    let table = anabranch(&arguments).with_status(0).out;
+    assert!(table.contains("Jain's") && table.contains(&format!("{:.3}", sum / 2.0)), "{table}");
+    let alone = short_run(&["--json", "--schemes", "cmt"]).with_status(0).json_lines();
+    assert!(alone[0]["jain_index"].is_null(), "one flow alone is neither fair nor unfair");
+}
+
+#[test]
 fn captures_and_traces_are_written_where_it_says() {
     let folder = tempfile::tempdir().expect("a folder");
     let (pcap, trace) = (folder.path().join("new/pcap"), folder.path().join("new/trace"));

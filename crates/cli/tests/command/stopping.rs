@@ -84,3 +84,20 @@ fn nobody_reading_any_more_is_no_error() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
 }
+
+#[test]
+fn a_sweep_that_is_interrupted_prints_what_is_finished() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pcap = folder.path().to_str().expect("a path");
+    let sweep = ["--sweep", "path.path-2.loss=0,0.1", "--schemes", "cmt"];
+    let more = ["--set", "run.duration='2 s'", "--threads", "1", "--pcap", pcap];
+    let child = start(&[&sweep[..], &more].concat());
+    wait_for_files(&folder.path().join("path.path-2.loss=0"), 3);
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(130), "{out}{err}");
+    assert!(out.starts_with("interrupted: ") && out.contains(" of 40000 runs\n"), "{out}");
+    let row = out.lines().find(|line| line.starts_with("cmt ")).expect("a row");
+    assert!(row.contains('±') && row.ends_with('-'), "the second column and the mean are missing: {row}");
+}

@@ -19,6 +19,8 @@ pub struct Batch {
 pub struct Outcome {
     /// Results of finished runs, in the order of the jobs.
     pub results: Vec<RunResult>,
+    /// The index of the job of each result.
+    pub jobs: Vec<usize>,
     /// Runs that were not begun because the batch was stopped.
     pub skipped: usize,
 }
@@ -64,7 +66,8 @@ impl Batch {
             };
         outcomes.sort_by_key(|(index, _)| *index);
         let skipped = self.jobs.len() - outcomes.len();
+        let jobs = outcomes.iter().map(|(index, _)| *index).collect();
         let results = outcomes.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;
-        Ok(Outcome { results, skipped })
+        Ok(Outcome { results, jobs, skipped })
     }
 }

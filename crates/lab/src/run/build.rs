@@ -19,6 +19,7 @@ use crate::run::observer::{DirectionCount, Observer, address};
 use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
 use crate::run::{FlowResult, Job, JobScheme, PathResult, RunError, RunResult, payload};
 use crate::scenario::{Encapsulation as Carried, FileSource, Flow, FlowDirection, FlowKind, SendBuffer};
+use crate::statistics::jain_index;
 
 /// SCTP ports of the two ends; any would do.
 const LEFT_PORT: u16 = 5001;
@@ -402,6 +403,7 @@ impl Built {
             peak_reorder_bytes: 0,
             rwnd_blocked_s: 0.0,
             paths: path_results(job, observer),
+            jain_index: jain_index(flows.iter().map(|f| f.goodput_kbps)).filter(|_| flows.len() > 1),
             flows,
             digest: self.world.digest().map(hex),
         };

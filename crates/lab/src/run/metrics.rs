@@ -73,6 +73,9 @@ pub struct RunResult {
     pub paths: Vec<PathResult>,
     /// Flows.
     pub flows: Vec<FlowResult>,
+    /// Jain's index over the flows' goodput, where there is more than one flow and any goodput.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jain_index: Option<f64>,
     /// SHA-256 over every packet that was delivered, when and where, if it was asked for: two runs with the same one did the
     /// same.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -76,6 +76,8 @@ pub enum Place {
     WholeFile,
     /// In an override given on the command line: `key=value`.
     Override {
+        /// The option: `--set`, or `--sweep` for one of its values.
+        option: &'static str,
         /// The override as it was written.
         text: String,
     },
@@ -114,7 +116,7 @@ impl fmt::Display for Problem {
                 write!(f, "      | {}{} {advice}", " ".repeat(before), "^".repeat((*width).clamp(1, room)))
             }
             Place::WholeFile => write!(f, "{file}: {message}\n      | {advice}"),
-            Place::Override { text } => write!(f, "--set {text}: {message}\n      | {advice}"),
+            Place::Override { option, text } => write!(f, "{option} {text}: {message}\n      | {advice}"),
         }
     }
 }

@@ -37,6 +37,7 @@ mod report;
 mod run;
 mod scheme;
 mod shape;
+mod sweep;
 pub mod units;
 mod write;
 
@@ -62,6 +63,7 @@ pub use self::overrides::{Override, OverrideError};
 pub use self::path::Path;
 pub use self::run::{Run, Stop};
 pub use self::scheme::SchemeDefinition;
+pub use self::sweep::{Sweep, SweepError};
 pub use self::units::Queue;
 
 /// A scenario with every default filled in and every reference checked.

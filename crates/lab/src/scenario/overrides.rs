@@ -24,6 +24,8 @@ pub struct Override {
     pub key: String,
     /// The value as it was written.
     pub value: String,
+    /// The option it was given with, for messages.
+    pub option: &'static str,
 }
 
 /// Text that is no override.
@@ -37,7 +39,7 @@ impl FromStr for Override {
     fn from_str(text: &str) -> Result<Self, OverrideError> {
         match text.split_once('=') {
             Some((key, value)) if !key.trim().is_empty() => {
-                Ok(Override { key: key.trim().to_owned(), value: value.trim().to_owned() })
+                Ok(Override { key: key.trim().to_owned(), value: value.trim().to_owned(), option: "--set" })
             }
             _ => Err(OverrideError(text.to_owned())),
         }

@@ -163,10 +163,9 @@ impl<'a> Report<'a> {
     fn place(&self, origin: &Origin) -> Place {
         match origin {
             Origin::File(span) => place_in(self.text, span),
-            Origin::Override(index) => {
-                let text = self.overrides.get(*index).map(|set| printable(&set.to_string()));
-                text.map_or(Place::WholeFile, |text| Place::Override { text })
-            }
+            Origin::Override(index) => self.overrides.get(*index).map_or(Place::WholeFile, |set| {
+                Place::Override { option: set.option, text: printable(&set.to_string()) }
+            }),
             Origin::Assumed => Place::WholeFile,
         }
     }

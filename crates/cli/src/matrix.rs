@@ -1,0 +1,132 @@
+//! What a sweep prints for people: goodput by scheme and value.
+
+use std::collections::BTreeSet;
+
+use anabranch_lab::run::{Outcome, RunResult};
+use anabranch_lab::statistics::Summary;
+
+use crate::output::{NO_BREAK, labelled};
+use crate::plan::Plan;
+use crate::report::{LABEL, definitions, length, written};
+use crate::run::RunArguments;
+use crate::seeds;
+use crate::table::{Sheet, interval};
+
+/// Results of one scheme.
+struct Row<'a> {
+    scheme: &'a str,
+    /// Its runs at each value.
+    cells: Vec<Vec<&'a RunResult>>,
+}
+
+impl Row<'_> {
+    fn cell(&self, value: usize) -> Option<Summary> {
+        Summary::of(self.cells[value].iter().map(|run| run.goodput_kbps))
+    }
+
+    /// Over values, each of them with the same weight. The sample are the means of those seeds that have run at every value.
+    fn mean(&self) -> Option<Summary> {
+        let seeds = |cell: &Vec<&RunResult>| cell.iter().map(|run| run.seed).collect::<BTreeSet<u64>>();
+        let all = self.cells.iter().map(seeds).reduce(|all, more| &all & &more)?;
+        let of_seed = |seed: u64| {
+            let runs = self.cells.iter().flatten().filter(move |run| run.seed == seed);
+            runs.map(|run| run.goodput_kbps).sum::<f64>() / self.cells.len() as f64
+        };
+        Summary::of(all.into_iter().map(of_seed))
+    }
+}
+
+/// Schemes in the order of their first run.
+fn rows<'a>(values: usize, owners: &[usize], outcome: &'a Outcome) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'a>> = Vec::new();
+    for (job, result) in outcome.jobs.iter().zip(&outcome.results) {
+        let index = rows.iter().position(|row| row.scheme == result.scheme).unwrap_or(rows.len());
+        if index == rows.len() {
+            rows.push(Row { scheme: &result.scheme, cells: vec![Vec::new(); values] });
+        }
+        rows[index].cells[owners[*job]].push(result);
+    }
+    rows
+}
+
+/// The table and what belongs to it; `owners` are the plans of the jobs.
+pub(crate) fn report(
+    plans: &[Plan],
+    owners: &[usize],
+    arguments: &RunArguments,
+    outcome: &Outcome,
+) -> String {
+    let rows = rows(plans.len(), owners, outcome);
+    let mut text = String::new();
+    if outcome.skipped > 0 {
+        let done = outcome.results.len();
+        text = format!("interrupted: {done} of {} runs\n\n", done + outcome.skipped);
+    }
+    if rows.is_empty() {
+        return text;
+    }
+    text += &table(plans, &rows);
+    text.push('\n');
+    text += &notes(plans, arguments, outcome);
+    text += &written(arguments, outcome.results.len());
+    text
+}
+
+fn table(plans: &[Plan], rows: &[Row<'_>]) -> String {
+    let mut sheet = Sheet::new().text("scheme");
+    for value in plans.iter().filter_map(|plan| plan.value.as_ref()) {
+        sheet = sheet.figure(&value.value);
+    }
+    sheet = sheet.figure("mean");
+    for row in rows {
+        let cells = (0..plans.len()).map(|value| interval(row.cell(value)));
+        let mut all: Vec<String> = std::iter::once(row.scheme.to_owned()).chain(cells).collect();
+        all.push(interval(row.mean()));
+        sheet.row(all);
+    }
+    sheet.print()
+}
+
+fn notes(plans: &[Plan], arguments: &RunArguments, outcome: &Outcome) -> String {
+    let Some(first) = plans.first() else { return String::new() };
+    let key = first.value.as_ref().map_or("", |value| value.key.as_str());
+    let mut text = labelled("scenario", &scenario_note(first, key, arguments), LABEL);
+    for set in &arguments.set {
+        text += &labelled("", &format!("with {set}"), LABEL);
+    }
+    text += &labelled("columns", key, LABEL);
+    text += &definitions(&first.scenario, &outcome.results);
+    let mut counted: Vec<&str> = Vec::new();
+    for plan in plans {
+        let definition = plan.conventions.goodput.definition();
+        if !counted.contains(&definition) {
+            counted.push(definition);
+        }
+    }
+    let of_flows = if first.scenario.flows.len() > 1 { ", of all flows together" } else { "" };
+    let what = format!("goodput in kbit/s{of_flows}: {}", counted.join("; or "));
+    text += &labelled("cells", &what, LABEL);
+    text += &labelled(
+        "",
+        "± is the 95 % confidence interval of the mean; where it is missing all runs gave the same, or there was one only",
+        LABEL,
+    );
+    text += &labelled("mean", "over the columns, for each seed; ± is that of the mean over seeds", LABEL);
+    text
+}
+
+/// What holds at every value of this key.
+fn scenario_note(plan: &Plan, key: &str, arguments: &RunArguments) -> String {
+    let run = &plan.scenario.run;
+    let mut parts = vec![arguments.scenario.display().to_string()];
+    if key != "run.profile" {
+        parts.push(format!("profile {}", run.profile));
+    }
+    if !["run.duration", "run.stop"].contains(&key) {
+        parts.push(length(run.stop));
+    }
+    if key != "run.seeds" {
+        parts.push(seeds::in_words(&plan.scenario));
+    }
+    parts.iter().map(|part| part.replace(' ', NO_BREAK)).collect::<Vec<_>>().join(", ")
+}
