@@ -7,11 +7,19 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 # Seed of the demo's run that is captured and traced.
 DEMO_SEED ?= 1
+# Seeds of the papers' settings.
+SHAPES_SEEDS ?= 20
 
 DEMO := $(OUT)/demo
 ANABRANCH := $(CARGO) run --quiet --release --locked -p anabranch-cli --
 
-.PHONY: help demo test lint fuzz crossval bench cards book clean
+# What `make shapes` compares: all schemes, and some with one rule changed or taken away.
+SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
+	)db-cmt(dsp=false,rtx=rtx-cwnd),db-cmt(dsp=false,frp=false),$(strip \
+	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
+SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
+
+.PHONY: help demo test lint fuzz crossval fairness shapes bench cards book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -86,6 +94,23 @@ fuzz: ## Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
 
 crossval: ## Run ns-2's points under profile ns2 and print both side by side; CROSSVAL=--quick for few seeds.
 	$(ANABRANCH) crossval $(CROSSVAL)
+
+# In the release profile: 300 runs of 120 s take minutes in the other one.
+fairness: ## Compare what every scheme takes of a shared bottleneck with what its card says.
+	$(CARGO) test --release --locked -p anabranch-lab --test fairness -- --ignored --nocapture
+
+shapes: ## Run the settings of three papers with all schemes, SHAPES_SEEDS (20) seeds each; tables in out/shapes.
+	@set -eu; \
+	mkdir -p '$(OUT)/shapes'; \
+	$(CARGO) build --release --locked -p anabranch-cli; \
+	shape() { \
+		echo "== $$1: $$2"; \
+		$(SHAPES) "scenarios/shapes/$$1.toml" --sweep "$$2" > '$(OUT)'"/shapes/$$1.txt"; \
+		cat '$(OUT)'"/shapes/$$1.txt"; echo; \
+	}; \
+	shape db-cmt path.path-2.loss=0,0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10; \
+	shape delay-frp path.path-2.loss=0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10; \
+	shape cmt-qa 'path.*.loss=0,0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10'
 
 bench: ## Measure the simulator, and what each scheme's decisions cost beside cmt's.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links

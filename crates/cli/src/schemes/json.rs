@@ -57,6 +57,11 @@ fn card(subject: &Subject) -> serde_json::Value {
         Subject::Scheme(preset) => {
             object["kind"] = json!("scheme");
             object["multipath"] = json!(preset.multipath);
+            object["coupled"] = json!(preset.coupled);
+            object["unfair_because"] = match preset.unfair_because {
+                "" => serde_json::Value::Null,
+                because => json!(because),
+            };
             object["components"] = json!(subject.partners());
         }
         Subject::Component(component) => {

@@ -1,6 +1,6 @@
 //! A card as a page of the book.
 
-use crate::schemes::subject::{Subject, default_of, values_of};
+use crate::schemes::subject::{Subject, default_of, fairness, values_of};
 
 /// The first line of every page, by which pages that nothing stands behind any more are found.
 pub(super) const MADE: &str =
@@ -13,6 +13,9 @@ pub(super) fn page(subject: &Subject) -> String {
     let (label, place) = subject.place();
     text += &format!("* Source: {}\n", prose(subject.source()));
     text += &format!("* {}: {}\n", capital(label), prose(&place));
+    if let Some(fairness) = fairness(subject) {
+        text += &format!("* [Fairness](../fairness.md): {}\n", prose(&fairness));
+    }
     let partners = subject.partners();
     if !partners.is_empty() {
         let label = match subject {

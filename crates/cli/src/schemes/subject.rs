@@ -92,6 +92,19 @@ impl Subject {
     }
 }
 
+/// What a scheme on several paths takes where these share a bottleneck; nothing for a single path and for components.
+pub(crate) fn fairness(subject: &Subject) -> Option<String> {
+    let Subject::Scheme(preset @ Preset { multipath: true, .. }) = subject else { return None };
+    let windows = match preset.coupled {
+        true => "windows coupled, to take about one flow's share of a shared bottleneck in all",
+        false => "windows not coupled, to take one flow's share of a shared bottleneck with each path",
+    };
+    Some(match preset.unfair_because {
+        "" => windows.to_owned(),
+        because => format!("{windows}; but it does not. {because}"),
+    })
+}
+
 /// A parameter's default with its unit.
 pub(crate) fn default_of(parameter: &Parameter) -> String {
     format!("{} {}", parameter.default, parameter.unit).trim_end().to_owned()

@@ -1,7 +1,7 @@
 //! Cards and lists for a terminal.
 
 use crate::output::labelled;
-use crate::schemes::subject::{Subject, default_of, values_of};
+use crate::schemes::subject::{Subject, default_of, fairness, values_of};
 
 /// Columns for labels, wide enough for the longest of these.
 pub(super) fn label_width<'a>(labels: impl IntoIterator<Item = &'a str>) -> usize {
@@ -35,10 +35,13 @@ pub(super) fn card(subject: &Subject) -> String {
         Subject::Scheme(_) => "add",
         Subject::Component(_) => "add to",
     };
-    let width = label_width([subject.name(), label, "source", partners, "example"]);
+    let width = label_width([subject.name(), label, "source", "fairness", partners, "example"]);
     let mut text = labelled(subject.name(), subject.about(), width);
     text += &labelled("source", subject.source(), width);
     text += &labelled(label, &place, width);
+    if let Some(fairness) = fairness(subject) {
+        text += &labelled("fairness", &fairness, width);
+    }
     if !subject.partners().is_empty() {
         text += &labelled(partners, &subject.partners().join(", "), width);
     }

@@ -113,7 +113,10 @@ fn mistakes_name_the_key_and_the_value() {
         (&["--sweep", "path.path-2.loss=0,1,0"], &["`path.path-2.loss` has the value `0` twice"]),
         (&["--sweep", "run.profile=ns2,ns3"], &["--sweep run.profile=ns3: unknown profile `ns3`"]),
         (&["--sweep", "run.schemes=[\"cmtt\"]"], &["--sweep run.schemes=[\"cmtt\"]: unknown scheme"]),
-        (&["--sweep", "run.profile=ns2", "--profile", "ns2"], &["--sweep run.profile: --profile gives it a value too"]),
+        (
+            &["--sweep", "run.profile=ns2", "--profile", "ns2"],
+            &["--sweep run.profile: --profile gives it a value too"],
+        ),
         (&["--sweep", "a=1", "--set", "a=2"], &["--sweep a: --set gives it a value too"]),
         (
             &["--sweep", "flow.flow-1.scheme=cmt,cmtt"],

@@ -137,3 +137,13 @@ fn every_component_can_be_added_to_some_scheme_and_says_how() {
         assert_eq!(scheme.additions().len(), 1, "{example}");
     }
 }
+
+#[test]
+fn only_schemes_on_several_paths_say_what_they_take_of_a_shared_bottleneck() {
+    for preset in PRESETS.iter().filter(|preset| !preset.multipath) {
+        assert!(!preset.coupled && preset.unfair_because.is_empty(), "{}", preset.name);
+    }
+    for preset in PRESETS.iter().filter(|preset| !preset.unfair_because.is_empty()) {
+        assert!(preset.unfair_because.ends_with('.'), "{}: a sentence ends with a full stop", preset.name);
+    }
+}

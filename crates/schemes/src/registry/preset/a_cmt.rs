@@ -89,6 +89,10 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT whose windows grow by the difference between expected and actual rate",
     source: "Verma, Kumar 2017, as the DB-CMT paper describes it",
     multipath: true,
+    coupled: false,
+    unfair_because: "Its windows stop growing once delta bytes of their own wait in a queue, while a flow that only \
+                     reacts to loss goes on until the queue is full: like TCP Vegas beside Reno it takes less than one \
+                     flow's share.",
     owns: &[],
     parameters: PARAMETERS,
     card: CARD,

@@ -57,6 +57,8 @@ pub(crate) const PRESET: Preset = Preset {
     about: "Concurrent multipath transfer with split fast retransmit, window update and delayed acks of its own",
     source: "Iyengar, Amer, Stewart 2006; ns-2.35",
     multipath: true,
+    coupled: false,
+    unfair_because: "",
     owns: &[],
     parameters: PARAMETERS,
     card: CARD,

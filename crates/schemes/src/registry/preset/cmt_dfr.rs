@@ -104,6 +104,9 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT whose fast retransmit cuts a window by the smoothed round-trip time in seconds",
     source: "Verma, Sharma, Kumar 2018, New Delay-based Fast Retransmission Policy for CMT-SCTP: equations 6 to 8, Algorithm 1",
     multipath: true,
+    coupled: false,
+    unfair_because: "Its fast retransmit takes off as much of a window as the round trip has seconds, a tenth at 100 ms \
+                     where others take off half, so it takes several times what two flows would.",
     owns: &[],
     parameters: PARAMETERS,
     card: CARD,

@@ -115,6 +115,8 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT with a potentially-failed state: one time-out takes a path out until it answers a probe",
     source: "Natarajan et al. 2008, 2009; ns-2.35; RFC 7829",
     multipath: true,
+    coupled: false,
+    unfair_because: "",
     owns: &[Role::Failover],
     parameters: PARAMETERS,
     card: CARD,

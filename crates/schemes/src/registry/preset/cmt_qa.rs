@@ -432,6 +432,10 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT with measured paths, data placed by predicted arrival, and random losses told from congestion",
     source: "Xu, Liu, Guan, Zhang, Muntean 2013",
     multipath: true,
+    coupled: false,
+    unfair_because: "DDS counts free room in one path's window as given away once as much data is bound to any path, so \
+                     windows stand open while bound data waits for another; two such paths take about one flow's share. \
+                     With `dds=false` they take two.",
     owns: &[Role::Scheduler, Role::Failover],
     parameters: PARAMETERS,
     card: CARD,

@@ -94,6 +94,8 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT with resource pooling, version 1: paths share by slow-start thresholds",
     source: "Dreibholz, Becke, Pulinthanath, Rathgeb 2010; INET",
     multipath: true,
+    coupled: true,
+    unfair_because: "",
     owns: &[],
     parameters: PARAMETERS,
     card: CARD,

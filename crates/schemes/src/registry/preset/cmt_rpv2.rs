@@ -77,6 +77,8 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT with resource pooling, version 2: paths share by rates",
     source: "Dreibholz, Becke, Adhari, Rathgeb 2011; INET",
     multipath: true,
+    coupled: true,
+    unfair_because: "",
     owns: &[],
     parameters: cmt_rpv1::PARAMETERS,
     card: CARD,

@@ -111,6 +111,10 @@ pub(crate) const PRESET: Preset = Preset {
     about: "Delay-based CMT: growth by rate difference, cuts by queueing delay, retransmission by window and loss rate",
     source: "the paper that proposes DB-CMT, sections 4.1 to 4.3: D-DSP, RTX-CL, D-FRP",
     multipath: true,
+    coupled: false,
+    unfair_because: "As `a-cmt`, its windows stop growing once delta bytes of their own wait in a queue, and a flow \
+                     that only reacts to loss fills the queue beside it, so it takes less than one flow's share. With \
+                     `dsp=false` its smaller cuts make it take more than two.",
     owns: &[],
     parameters: PARAMETERS,
     card: CARD,

@@ -34,6 +34,11 @@ pub struct Preset {
     pub source: &'static str,
     /// Whether new data uses several paths.
     pub multipath: bool,
+    /// Whether its paths' windows are coupled, so that where they share a bottleneck they together take about what one flow takes.
+    /// Paths that are not coupled take one flow's share each.
+    pub coupled: bool,
+    /// Why it takes another share than that, if it does (the book's chapter on fairness has the shares); empty otherwise.
+    pub unfair_because: &'static str,
     /// The roles in which it is what it is: a component of such a role would leave nothing of it but the name.
     pub owns: &'static [Role],
     /// Its parameters.

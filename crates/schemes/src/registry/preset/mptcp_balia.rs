@@ -65,6 +65,8 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT with MPTCP's balanced linked adaptation",
     source: "draft-walid-mptcp-congestion-control; Peng et al. 2013",
     multipath: true,
+    coupled: true,
+    unfair_because: "",
     owns: &[],
     parameters: PARAMETERS,
     card: CARD,

@@ -70,6 +70,8 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT with MPTCP's linked increases: fair to others where paths share a bottleneck",
     source: "RFC 6356",
     multipath: true,
+    coupled: true,
+    unfair_because: "",
     owns: &[],
     parameters: PARAMETERS,
     card: CARD,

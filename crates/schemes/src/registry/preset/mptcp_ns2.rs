@@ -118,6 +118,8 @@ pub(crate) const PRESET: Preset = Preset {
     about: "The MPTCP of the papers' ns-2 runs: LIA, windows filled in order, none larger than 20 packets",
     source: "Nishida 2013, MPTCP for ns-2; Sharma, Verma, Kumar, Experimental Analysis of Concurrent Multi-path Transmission Schemes",
     multipath: true,
+    coupled: true,
+    unfair_because: "",
     owns: &[Role::Scheduler],
     parameters: PARAMETERS,
     card: CARD,

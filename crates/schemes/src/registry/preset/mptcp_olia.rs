@@ -82,6 +82,8 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT with MPTCP's opportunistic linked increases",
     source: "draft-khalili-mptcp-congestion-control; Khalili et al. 2013",
     multipath: true,
+    coupled: true,
+    unfair_because: "",
     owns: &[],
     parameters: PARAMETERS,
     card: CARD,

@@ -49,6 +49,8 @@ pub(crate) const PRESET: Preset = Preset {
     about: "Data on all paths at once without CMT's three repairs",
     source: "Iyengar, Amer, Stewart 2006, as the baseline; ns-2 with its three switches off",
     multipath: true,
+    coupled: false,
+    unfair_because: "",
     owns: &[],
     parameters: PARAMETERS,
     card: CARD,

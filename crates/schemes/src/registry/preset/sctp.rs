@@ -70,6 +70,8 @@ pub(crate) const PRESET: Preset = Preset {
     about: "Single-path SCTP: new data on the primary path, the others only as stand-ins",
     source: "RFC 9260",
     multipath: false,
+    coupled: false,
+    unfair_because: "",
     owns: &[Role::Scheduler],
     parameters: PARAMETERS,
     card: CARD,

@@ -125,6 +125,8 @@ pub(crate) const PRESET: Preset = Preset {
     about: "CMT with a fast-retransmit trigger of 3 to 6 reports that follows the peer's free receive buffer",
     source: "Khan, Qadir, Khan 2018 (SMT-AFR)",
     multipath: true,
+    coupled: false,
+    unfair_because: "",
     owns: &[Role::LossDetection],
     parameters: PARAMETERS,
     card: CARD,
