@@ -22,9 +22,14 @@ fn interrupt(child: &Child) {
 }
 
 /// Waits until a folder holds so many files.
+/// Captures: before any of them the command tries the folder with a file that it removes again.
 fn wait_for_files(folder: &Path, count: usize) {
     let since = Instant::now();
-    while fs::read_dir(folder).map_or(0, Iterator::count) < count {
+    let captures = || {
+        let files = fs::read_dir(folder).into_iter().flatten().flatten();
+        files.filter(|file| file.path().extension().is_some_and(|extension| extension == "pcapng")).count()
+    };
+    while captures() < count {
         assert!(since.elapsed() < Duration::from_secs(60), "nothing happens");
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -70,7 +70,8 @@ impl Association {
             .or_else(|| self.transmit_tail_probe(buf))
             .or_else(|| self.transmit_copy(buf))
             .or_else(|| self.transmit_relief(buf))
-            .or_else(|| self.transmit_new(buf));
+            .or_else(|| self.transmit_new(buf))
+            .or_else(|| self.transmit_late_relief(buf));
         if path.is_none() {
             self.end_turn();
         }
@@ -119,6 +120,7 @@ impl Association {
         self.turn.tail_probes = PathSet::EMPTY;
         self.turn.copies = None;
         self.turn.relief_declined = false;
+        self.turn.new_data_left = false;
         self.turn.moved = None;
         for (path, facts) in self.paths.iter_mut().zip(&mut self.facts) {
             path.burst_used = 0;
@@ -348,6 +350,7 @@ impl Association {
         self.data_packet_left(path);
         self.restart_heartbeat_clock(path);
         self.shared.last_new_data_path = Some(path);
+        self.turn.new_data_left = true;
         self.count_burst(path);
     }
 

@@ -94,6 +94,15 @@ impl Association {
         }
     }
 
+    /// New data may have closed the peer's window: the retransmission policy is asked once more as it comes to an end.
+    pub(crate) fn transmit_late_relief(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        if !std::mem::take(&mut self.turn.new_data_left) {
+            return None;
+        }
+        self.turn.relief_declined = false;
+        self.transmit_relief(buf)
+    }
+
     fn ask_for_relief(&mut self) -> Option<Decision<Relief>> {
         self.refresh_shared();
         let payload = self.queue.next_payload(self.payload_bytes_per_chunk());

@@ -32,8 +32,10 @@ pub(crate) struct Turn {
     /// The latest chunk of each of these paths is to go again.
     pub(crate) tail_probes: PathSet,
     pub(crate) copies: Option<PendingCopies>,
-    /// The retransmission policy has left the head of line alone, and is not asked again in this opportunity.
+    /// The retransmission policy has left the head of line alone, and is not asked again before new data has left.
     pub(crate) relief_declined: bool,
+    /// New data has left since the retransmission policy was asked about the head of line.
+    pub(crate) new_data_left: bool,
     /// The head of line that was moved in this opportunity: once is enough.
     pub(crate) moved: Option<u64>,
 }
@@ -50,6 +52,7 @@ impl Turn {
             tail_probes: PathSet::EMPTY,
             copies: None,
             relief_declined: false,
+            new_data_left: false,
             moved: None,
         }
     }

@@ -251,7 +251,8 @@ pub trait RetransmitPath: Slot {
     /// Chooses, or waits.
     fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route>;
     /// What to do about the head of line, in flight as it is ([`AssociationFacts::head_of_line`](crate::policy::AssociationFacts)).
-    /// Asked in each send opportunity once what is lost has been offered, before new data, and again after each relief.
+    /// Asked in each send opportunity once what is lost has been offered, before new data, after new data, and again after
+    /// each relief.
     /// `None` leaves it alone. A path that has no room or that it is in flight on already is overruled.
     fn relieve(
         &mut self,

@@ -87,7 +87,7 @@ const COMPANIONS: &[(&str, &str, &str)] = &[
     ("min-rtt", "penalise", "cmt+min-rtt(opportunistic=true)"),
     ("rescheduling", "paths", "cmt+rescheduling(limit=share)"),
     // Without relief there is one kind of evidence only.
-    ("blest", "evidence", "cmt+blest+opportunistic"),
+    ("blest", "evidence", "cmt+blest+opportunistic(when=always)"),
 ];
 
 /// Values that are what the default comes to.
