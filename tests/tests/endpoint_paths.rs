@@ -5,7 +5,11 @@ use std::sync::Arc;
 use anabranch_core::policy::{Context, Estimates, Event, PathEstimator, Policies, Scheme, Slot, View};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{Association, AssociationEvent, PathError, PathId, PathState};
+use anabranch_core::{
+    AddressPair, Association, AssociationConfig, AssociationEvent, Encapsulation, Endpoint, EndpointConfig,
+    PathError, PathId, PathState,
+};
+use anabranch_schemes::registry;
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::{Packet, Side};
 use anabranch_tests::sight;
@@ -260,4 +264,41 @@ fn a_path_added_during_the_handshake_is_verified_after_it() {
     assert_eq!(state(&duo, A, added.index()), PathState::Active);
     assert_eq!(duo.nodes[A].association().statistics().heartbeat_timeouts, 0);
     assert_eq!(duo.nodes[B].endpoint.discards().total(), 0);
+}
+
+#[test]
+fn each_path_begins_with_the_udp_port_it_was_given_or_else_with_the_configured_one() {
+    let scheme = registry::parse("cmt").expect("the scheme exists").into_scheme();
+    let config =
+        AssociationConfig { streams: 3, ..AssociationConfig::new(scheme, Profile::rfc9260_multipath()) };
+    let addresses = [1, 2].map(|network| [10, network, 0, 1].into());
+    let encapsulation = Encapsulation::Udp { local_port: 7, remote_port: 9899 };
+    let ours = EndpointConfig {
+        port: 5000,
+        addresses: addresses.to_vec(),
+        encapsulation,
+        accept: None,
+        max_associations: 1,
+    };
+    let mut endpoint = Endpoint::new(Time::ZERO, ours, [1; 32]);
+    let pair = |network: u8, udp_port| AddressPair {
+        local: [10, network, 0, 1].into(),
+        remote: [10, network, 0, 2].into(),
+        udp_port,
+    };
+    let pairs = [pair(1, Some(40_000)), pair(2, None)];
+    let id = endpoint.connect_over(Time::ZERO, 6000, &pairs, config).expect("there is room");
+    let association = endpoint.association(id).expect("it is there");
+    assert_eq!((association.peer_port(), association.outbound_streams()), (6000, 3));
+    let ports = [0, 1, 2].map(|path| association.path_udp_port(PathId::new(path)));
+    assert_eq!(ports, [Some(40_000), Some(9899), None]);
+    // The INIT goes over the first path, and after T1 over the second.
+    let mut packet = Vec::new();
+    let first = endpoint.poll_transmit(Time::ZERO, &mut packet).expect("an INIT");
+    assert_eq!((first.remote, first.udp_port), (pairs[0].remote, Some(40_000)));
+    assert_eq!(endpoint.poll_transmit(Time::ZERO, &mut packet), None);
+    let t1 = endpoint.poll_timeout().expect("T1 runs");
+    endpoint.handle_timeout(t1);
+    let second = endpoint.poll_transmit(t1, &mut packet).expect("an INIT again");
+    assert_eq!((second.remote, second.udp_port), (pairs[1].remote, Some(9899)));
 }

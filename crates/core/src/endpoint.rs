@@ -39,6 +39,17 @@ pub struct Meta {
     pub udp_port: Option<u16>,
 }
 
+/// A path to be: two addresses, and the peer's UDP port if packets are encapsulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressPair {
+    /// Our address.
+    pub local: IpAddr,
+    /// The peer's address.
+    pub remote: IpAddr,
+    /// The peer's UDP port; `None` takes the configured one.
+    pub udp_port: Option<u16>,
+}
+
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
@@ -130,6 +141,22 @@ impl Endpoint {
         pairs: &[(IpAddr, IpAddr)],
         config: AssociationConfig,
     ) -> Result<AssociationId, ConnectError> {
+        let pairs: Vec<AddressPair> =
+            pairs.iter().map(|&(local, remote)| AddressPair { local, remote, udp_port: None }).collect();
+        self.connect_over(now, peer_port, &pairs, config)
+    }
+
+    /// The same where each path has a UDP port of the peer's of its own.
+    ///
+    /// # Errors
+    /// [`ConnectError`] if there is no pair, too many, or no room.
+    pub fn connect_over(
+        &mut self,
+        now: Time,
+        peer_port: u16,
+        pairs: &[AddressPair],
+        config: AssociationConfig,
+    ) -> Result<AssociationId, ConnectError> {
         self.now = self.now.max(now);
         if pairs.is_empty() {
             return Err(ConnectError::NoPath);
@@ -144,9 +171,11 @@ impl Endpoint {
         let local_tag = self.fresh_tag();
         let mut association =
             Association::new(self.now, config, self.seed(local_tag, initial_tsn, peer_port, true));
-        for &(local, remote) in pairs {
+        let configured = self.remote_udp_port();
+        for pair in pairs {
+            let udp_port = configured.map(|port| pair.udp_port.unwrap_or(port));
             // A pair given twice is one path.
-            let _ = association.new_path(local, remote, self.remote_udp_port());
+            let _ = association.new_path(pair.local, pair.remote, udp_port);
         }
         association.begin();
         Ok(self.insert(association))

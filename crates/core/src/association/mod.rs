@@ -334,6 +334,21 @@ impl Association {
         self.paths.get(path.index()).filter(|p| !p.removed).map(|p| (p.local, p.remote))
     }
 
+    /// The UDP port of the peer's to which a path's packets go, if they are encapsulated: the one its latest packet came from.
+    pub fn path_udp_port(&self, path: PathId) -> Option<u16> {
+        self.paths.get(path.index()).filter(|p| !p.removed).and_then(|p| p.udp_port)
+    }
+
+    /// The peer's SCTP port.
+    pub fn peer_port(&self) -> u16 {
+        self.peer_port
+    }
+
+    /// How many streams messages may be sent on: those asked for, or as many of them as the peer takes once it is up.
+    pub fn outbound_streams(&self) -> u16 {
+        self.queue.streams()
+    }
+
     /// The association as policies see it.
     pub fn facts(&self) -> &AssociationFacts {
         &self.shared

@@ -1,0 +1,51 @@
+//! What an association on sockets is configured with unless told otherwise.
+
+use anabranch_core::AssociationConfig;
+use anabranch_core::profile::Profile;
+use anabranch_schemes::registry::{self, ExpressionError};
+
+/// The UDP port of SCTP over UDP (RFC 6951 section 4).
+pub const DEFAULT_UDP_PORT: u16 = 9899;
+
+/// The SCTP port of a host that accepts associations, and of peers, unless another one is named.
+pub const DEFAULT_SCTP_PORT: u16 = 9899;
+
+/// Send buffer of an association in user bytes: what was accepted and is not acknowledged yet.
+pub const DEFAULT_SEND_BUFFER: u64 = 2 << 20;
+
+/// Receive buffer of an association in user bytes.
+pub const DEFAULT_RECV_BUFFER: u64 = 2 << 20;
+
+/// IP packet size: what every IPv6 link carries, as there is no path MTU discovery yet.
+pub const DEFAULT_MTU: usize = 1280;
+
+/// Streams in each direction.
+pub const DEFAULT_STREAMS: u16 = 16;
+
+/// The configuration of associations under a scheme of the registry, such as `cmt` or `cmt(rtx=rtx-asap)`, with this
+/// crate's defaults and the rules of profile `rfc9260`. Every field can be changed afterwards.
+///
+/// # Errors
+/// What is wrong with the expression, and the nearest known word.
+///
+/// ```
+/// let mut config = anabranch_net::config("cmt").unwrap();
+/// config.streams = 4;
+/// assert!(anabranch_net::config("cmtt").unwrap_err().to_string().contains("did you mean `cmt`"));
+/// ```
+pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
+    let scheme = registry::parse(scheme)?.into_scheme();
+    let row = if scheme.is_multipath() { Profile::rfc9260_multipath() } else { Profile::rfc9260() };
+    let mut config = AssociationConfig::new(scheme, row);
+    config.recv_buffer_bytes = DEFAULT_RECV_BUFFER;
+    config.send_buffer_bytes = Some(DEFAULT_SEND_BUFFER);
+    config.mtu_bytes = DEFAULT_MTU;
+    config.streams = DEFAULT_STREAMS;
+    Ok(config)
+}
+
+/// Without a bound on the send buffer a fast sender would fill the memory.
+pub(crate) fn bounded(mut config: AssociationConfig) -> AssociationConfig {
+    config.send_buffer_bytes.get_or_insert(DEFAULT_SEND_BUFFER);
+    config
+}

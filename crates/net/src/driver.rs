@@ -1,0 +1,468 @@
+//! The task that owns the sockets, the endpoint and the timers.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+use anabranch_core::time::Time;
+use anabranch_core::{
+    AddressPair, AssociationEvent, AssociationId, Endpoint, Meta, Piece, SendError, Transmit,
+};
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Sleep;
+
+use crate::association::{Association, Message};
+use crate::clock::Clock;
+use crate::config::DEFAULT_UDP_PORT;
+use crate::error::{ConnectError, Ended};
+use crate::event::Event;
+use crate::host::{AcceptQueue, Connect, Route};
+use crate::shared::{Command, Commands, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State};
+use crate::snapshot::{HostStatistics, Snapshot};
+use crate::socket::{RecvBuffers, Socket};
+
+/// Calls that receive from one socket before the others have their turn and the endpoint its say.
+const RECV_CALLS: usize = 4;
+
+/// Commands in one turn.
+const COMMANDS: usize = 256;
+
+/// Bytes that gather at a socket before they are sent although the endpoint has more.
+const FLUSH_AT: usize = 256 << 10;
+
+pub(crate) struct Driver {
+    clock: Clock,
+    endpoint: Endpoint,
+    sockets: Vec<Socket>,
+    commands: mpsc::UnboundedReceiver<Command>,
+    /// For handles of associations that peers open; none can be made once no handle of any kind is left.
+    handles: mpsc::WeakUnboundedSender<Command>,
+    queue: Weak<AcceptQueue>,
+    /// The associations that are not over.
+    entries: BTreeMap<AssociationId, Arc<Shared>>,
+    /// To look at before the turn is over.
+    due: Vec<AssociationId>,
+    /// Over, with a last packet that may still have to leave.
+    spent: Vec<AssociationId>,
+    buffers: RecvBuffers,
+    packet: Vec<u8>,
+    /// Every handle has been dropped.
+    unattended: bool,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        clock: Clock,
+        endpoint: Endpoint,
+        sockets: Vec<Socket>,
+        commands: mpsc::UnboundedReceiver<Command>,
+        handles: mpsc::WeakUnboundedSender<Command>,
+        queue: Weak<AcceptQueue>,
+    ) -> Self {
+        Driver {
+            clock,
+            endpoint,
+            sockets,
+            commands,
+            handles,
+            queue,
+            entries: BTreeMap::new(),
+            due: Vec::new(),
+            spent: Vec::new(),
+            buffers: RecvBuffers::new(),
+            packet: Vec::new(),
+            unattended: false,
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        let mut sleep = Box::pin(tokio::time::sleep_until(self.clock.instant(self.clock.now())));
+        loop {
+            // Messages that were accepted come before packets that may say that it is too late for them.
+            self.take_commands();
+            self.settle();
+            self.endpoint.handle_timeout(self.clock.now());
+            self.receive();
+            self.settle();
+            if self.is_done() {
+                return;
+            }
+            if let Some(command) = self.wait(sleep.as_mut()).await {
+                self.obey(command);
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let nothing_left = self.entries.is_empty() && self.spent.is_empty();
+        self.unattended && nothing_left && self.sockets.iter().all(Socket::is_idle)
+    }
+
+    /// Waits for a command, a datagram, room in a blocked socket, or the next deadline.
+    async fn wait(&mut self, mut sleep: Pin<&mut Sleep>) -> Option<Command> {
+        let deadline = self.endpoint.poll_timeout().map(|at| self.clock.instant(at));
+        if let Some(deadline) = deadline
+            && sleep.deadline() != deadline
+        {
+            sleep.as_mut().reset(deadline);
+        }
+        let Driver { sockets, commands, unattended, .. } = self;
+        let ready = poll_fn(|cx| poll_sockets(sockets, cx));
+        tokio::select! {
+            command = commands.recv(), if !*unattended => {
+                *unattended = command.is_none();
+                command
+            }
+            () = ready => None,
+            () = sleep, if deadline.is_some() => None,
+        }
+    }
+
+    fn take_commands(&mut self) {
+        for _ in 0..COMMANDS {
+            match self.commands.try_recv() {
+                Ok(command) => self.obey(command),
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Connect(connect, reply) => {
+                // If nobody waits any more, the handle is dropped and the association aborted.
+                let _ = reply.send(self.connect(*connect));
+            }
+            Command::Wake(id) => self.look_at(id),
+            Command::Inspect(id, reply) => self.inspect(id, reply),
+            Command::Count(reply) => {
+                let _ = reply.send(self.count());
+            }
+        }
+    }
+
+    fn look_at(&mut self, id: AssociationId) {
+        if !self.due.contains(&id) {
+            self.due.push(id);
+        }
+    }
+
+    fn inspect(&self, id: AssociationId, reply: oneshot::Sender<Snapshot>) {
+        if let Some(association) = self.endpoint.association(id) {
+            let _ = reply.send(Snapshot::of(association));
+        }
+    }
+
+    fn count(&self) -> HostStatistics {
+        let mut statistics = HostStatistics {
+            discards: *self.endpoint.discards(),
+            associations: self.entries.len(),
+            ..HostStatistics::default()
+        };
+        for counters in self.sockets.iter().map(|socket| &socket.counters) {
+            statistics.datagrams_received += counters.received;
+            statistics.datagrams_sent += counters.sent;
+            statistics.send_calls += counters.send_calls;
+            statistics.send_failures += counters.failures;
+            statistics.send_overflows += counters.overflows;
+        }
+        statistics
+    }
+
+    fn connect(&mut self, connect: Connect) -> Result<Association, ConnectError> {
+        let Connect { routes, sctp_port, config } = connect;
+        self.check_routes(&routes, sctp_port)?;
+        let handles = self.handles.upgrade().ok_or(ConnectError::HostGone)?;
+        let pairs: Vec<AddressPair> = routes
+            .iter()
+            .map(|route| AddressPair {
+                local: route.local,
+                remote: route.remote.ip(),
+                udp_port: Some(route.remote.port()),
+            })
+            .collect();
+        let streams = config.streams;
+        let id = self.endpoint.connect_over(self.clock.now(), sctp_port, &pairs, config)?;
+        Ok(self.enter(id, streams, handles))
+    }
+
+    fn check_routes(&self, routes: &[Route], sctp_port: u16) -> Result<(), ConnectError> {
+        for &Route { local, remote } in routes {
+            if !self.sockets.iter().any(|socket| socket.local().ip() == local) {
+                let known = self.sockets.iter().map(|socket| socket.local().ip()).collect();
+                return Err(ConnectError::NoSuchLocal { local, known });
+            }
+            if local.is_ipv4() != remote.is_ipv4() {
+                return Err(ConnectError::Family { local, remote: remote.ip() });
+            }
+            if remote.port() == 0 || sctp_port == 0 {
+                return Err(ConnectError::PortZero);
+            }
+            if self.is_associated_with(remote, sctp_port) {
+                return Err(ConnectError::Exists(remote));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_associated_with(&self, remote: SocketAddr, sctp_port: u16) -> bool {
+        self.entries.keys().filter_map(|id| self.endpoint.association(*id)).any(|association| {
+            let leads_there = |path| {
+                association.path_addresses(path).is_some_and(|(_, address)| address == remote.ip())
+                    && association.path_udp_port(path) == Some(remote.port())
+            };
+            association.peer_port() == sctp_port
+                && association.paths().iter().any(|facts| leads_there(facts.id))
+        })
+    }
+
+    fn enter(&mut self, id: AssociationId, streams: u16, handles: Commands) -> Association {
+        let shared = Arc::new(Shared::new(id, streams));
+        self.entries.insert(id, Arc::clone(&shared));
+        Association::new(shared, handles)
+    }
+
+    /// Takes in what has arrived. What answers a datagram is written before the next one is looked at: acknowledgements are due
+    /// for every second packet, however many arrive at once.
+    fn receive(&mut self) {
+        let now = self.clock.now();
+        let Driver { endpoint, sockets, buffers, packet, .. } = self;
+        for index in 0..sockets.len() {
+            let local = sockets[index].local().ip();
+            for _ in 0..RECV_CALLS {
+                let filled = sockets[index].recv(buffers);
+                if filled == 0 {
+                    break;
+                }
+                for (from, datagram) in buffers.datagrams(filled) {
+                    let meta = Meta { local, remote: from.ip(), udp_port: Some(from.port()) };
+                    endpoint.handle_datagram(now, &meta, datagram);
+                    write_packets(endpoint, sockets, now, packet);
+                }
+            }
+        }
+    }
+
+    /// Lets out all packets and events until the endpoint has nothing more to say. Packets go first: whoever learns that an
+    /// association is over may end the process.
+    fn settle(&mut self) {
+        loop {
+            self.transmit();
+            let mut quiet = true;
+            while let Some((id, event)) = self.endpoint.poll_event() {
+                quiet = false;
+                self.on_event(id, event);
+            }
+            for id in std::mem::take(&mut self.due) {
+                quiet = false;
+                self.attend(id);
+            }
+            if quiet {
+                break;
+            }
+        }
+        let Driver { spent, endpoint, .. } = self;
+        spent.retain(|id| !endpoint.forget(*id));
+    }
+
+    fn transmit(&mut self) {
+        write_packets(&mut self.endpoint, &mut self.sockets, self.clock.now(), &mut self.packet);
+        self.sockets.iter_mut().for_each(Socket::flush);
+    }
+
+    fn on_event(&mut self, id: AssociationId, event: AssociationEvent) {
+        if event == AssociationEvent::Connected {
+            self.connected(id);
+        }
+        let Some(shared) = self.entries.get(&id).cloned() else { return };
+        match event {
+            AssociationEvent::Connected | AssociationEvent::Readable | AssociationEvent::Writable => {
+                self.look_at(id);
+            }
+            AssociationEvent::PathState { path, state } => shared.tell(Event::PathState { path, state }),
+            AssociationEvent::Restarted => self.restarted(id, &shared),
+            AssociationEvent::ShutdownReceived => {
+                shared.lock().phase = Phase::PeerClosing;
+                shared.tell(Event::ShutdownReceived);
+                shared.notify_all();
+            }
+            AssociationEvent::Closed => {
+                let (messages, restarted) = {
+                    let state = shared.lock();
+                    (state.outbox.len(), state.restarted_in_shutdown)
+                };
+                let outcome = match messages {
+                    _ if restarted => Err(Ended::Restarted),
+                    0 => Ok(()),
+                    messages => Err(Ended::Undelivered { messages }),
+                };
+                shared.tell(Event::Closed);
+                self.over(id, &shared, outcome);
+            }
+            AssociationEvent::Aborted(reason) => {
+                shared.tell(Event::Aborted(reason));
+                self.over(id, &shared, Err(Ended::Aborted(reason)));
+            }
+        }
+    }
+
+    /// The handshake is done, or begun and done if the peer opened it.
+    fn connected(&mut self, id: AssociationId) {
+        let streams = self.endpoint.association(id).map_or(0, anabranch_core::Association::outbound_streams);
+        if !self.entries.contains_key(&id) {
+            let (Some(queue), Some(handles)) = (self.queue.upgrade(), self.handles.upgrade()) else {
+                self.refuse(id);
+                return;
+            };
+            let association = self.enter(id, streams, handles);
+            self.open(id, streams);
+            queue.offer(association);
+        }
+        self.open(id, streams);
+    }
+
+    fn open(&self, id: AssociationId, streams: u16) {
+        let Some(shared) = self.entries.get(&id) else { return };
+        let mut state = shared.lock();
+        state.streams = streams;
+        state.phase = Phase::Open;
+        drop(state);
+        shared.changed.notify_waiters();
+    }
+
+    /// Nobody is there to accept it.
+    fn refuse(&mut self, id: AssociationId) {
+        let now = self.clock.now();
+        if let Some(association) = self.endpoint.association_mut(id) {
+            association.abort(now);
+        }
+        self.spent.push(id);
+    }
+
+    /// What was queued here for the peer's former life goes the way of what the endpoint had queued.
+    fn restarted(&mut self, id: AssociationId, shared: &Arc<Shared>) {
+        let mut state = shared.lock();
+        state.outbox.clear();
+        state.outbox_bytes = 0;
+        state.inbox.push_back(Inbound::Restarted);
+        state.restarted_in_shutdown = state.shutdown_wanted;
+        drop(state);
+        shared.tell(Event::Restarted);
+        shared.notify_all();
+        self.look_at(id);
+    }
+
+    fn over(&mut self, id: AssociationId, shared: &Arc<Shared>, outcome: Result<(), Ended>) {
+        if let Some(association) = self.endpoint.association_mut(id) {
+            let mut state = shared.lock();
+            // The endpoint is about to forget it, so whatever can be read is taken now; its buffer bounds that.
+            fill_inbox(&mut state, association, usize::MAX);
+            state.last = Some(Snapshot::of(association));
+        }
+        shared.end(outcome);
+        self.entries.remove(&id);
+        self.spent.push(id);
+    }
+
+    /// Does what the handles of an association want, as far as it goes.
+    fn attend(&mut self, id: AssociationId) {
+        let Some(shared) = self.entries.get(&id).cloned() else { return };
+        let now = self.clock.now();
+        let Some(association) = self.endpoint.association_mut(id) else { return };
+        let mut state = shared.lock();
+        state.woken = false;
+        if state.abort_wanted {
+            association.abort(now);
+            return;
+        }
+        let (sent, received) =
+            (empty_outbox(&mut state, association), fill_inbox(&mut state, association, INBOX_LIMIT));
+        if state.shutdown_wanted && state.outbox.is_empty() {
+            association.shutdown(now);
+        }
+        drop(state);
+        if sent {
+            shared.writable.notify_waiters();
+        }
+        if received {
+            shared.readable.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Driver {
+    /// The runtime may stop the task at any time; nobody is to wait for it then.
+    fn drop(&mut self) {
+        for shared in self.entries.values() {
+            shared.end(Err(Ended::HostGone));
+        }
+        if let Some(queue) = self.queue.upgrade() {
+            queue.host_gone();
+        }
+    }
+}
+
+fn poll_sockets(sockets: &[Socket], cx: &mut Context<'_>) -> Poll<()> {
+    // Each is asked, so that each wakes the task.
+    let ready = sockets.iter().filter(|socket| socket.poll_ready(cx).is_ready()).count();
+    if ready > 0 { Poll::Ready(()) } else { Poll::Pending }
+}
+
+/// Gathers the endpoint's packets at their sockets.
+fn write_packets(endpoint: &mut Endpoint, sockets: &mut [Socket], now: Time, packet: &mut Vec<u8>) {
+    while let Some(transmit) = endpoint.poll_transmit(now, packet) {
+        let Transmit { local, remote, udp_port, .. } = transmit;
+        let Some(socket) = sockets.iter_mut().find(|socket| socket.local().ip() == local) else { continue };
+        socket.push(remote, udp_port.unwrap_or(DEFAULT_UDP_PORT), packet);
+        if socket.queued_bytes() >= FLUSH_AT && !socket.is_blocked() {
+            socket.flush();
+        }
+    }
+}
+
+/// Hands messages to the endpoint until its send buffer is full; whether senders that wait may go on.
+fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association) -> bool {
+    let full_before = state.outbox_bytes >= OUTBOX_LIMIT;
+    while let Some((payload, options)) = state.outbox.front() {
+        match association.send(payload.clone(), *options) {
+            // The endpoint says so when there is room.
+            Err(SendError::BufferFull { .. }) => break,
+            // What is left is counted when the association ends.
+            Err(SendError::Closing) => break,
+            Ok(()) | Err(SendError::NoSuchStream { .. } | SendError::Empty) => {
+                state.outbox_bytes -= payload.len();
+                state.outbox.pop_front();
+            }
+        }
+    }
+    full_before && state.outbox_bytes < OUTBOX_LIMIT
+}
+
+/// Reads from the endpoint until the inbox holds `limit` bytes; whether it got something.
+fn fill_inbox(state: &mut State, association: &mut anabranch_core::Association, limit: usize) -> bool {
+    let mut any = false;
+    while state.inbox_bytes < limit {
+        let mut payload = Vec::new();
+        let Some(piece) = association.recv(&mut payload) else {
+            state.more = false;
+            return any;
+        };
+        if state.abandoned {
+            continue;
+        }
+        state.inbox_bytes += payload.len();
+        state.inbox.push_back(Inbound::Message(message(piece, payload)));
+        any = true;
+    }
+    state.more = true;
+    any
+}
+
+fn message(piece: Piece, payload: Vec<u8>) -> Message {
+    let Piece { stream, ppid, unordered, beginning, ending, .. } = piece;
+    Message { stream, ppid, unordered, beginning, ending, payload: Bytes::from(payload) }
+}

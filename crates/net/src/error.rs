@@ -1,0 +1,149 @@
+//! Errors, each with what can be done about it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use anabranch_core::AbortReason;
+use thiserror::Error;
+
+/// Why a host could not be set up.
+#[derive(Debug, Error)]
+pub enum BindError {
+    /// No address was given.
+    #[error("give at least one local address")]
+    NoAddress,
+    /// An address that stands for all addresses.
+    #[error(
+        "{0} stands for every address of the machine; name those that are to be used, one socket is bound to each"
+    )]
+    Unspecified(SocketAddr),
+    /// An IP address given twice.
+    #[error("{0} was given twice; a host has one socket for each address")]
+    Twice(IpAddr),
+    /// SCTP has no port 0.
+    #[error("0 is no SCTP port; take one from 1 to 65535, or leave it out")]
+    PortZero,
+    /// The system refused the socket.
+    #[error(
+        "cannot bind {address}: {source}; check that the address is this machine's and that no other program has the port"
+    )]
+    Socket {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system gave no random bytes.
+    #[error("the system gave no random bytes ({0}); without them tags and cookies could be guessed")]
+    Entropy(String),
+    /// There is no runtime to run the host's task.
+    #[error("there is no tokio runtime here; call this from a task, or enter a runtime first")]
+    NoRuntime,
+}
+
+/// Why an association could not be opened.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ConnectError {
+    /// A route begins at an address that the host has no socket for.
+    #[error("{local} is none of the host's addresses ({known:?}); bind it, or leave the route out")]
+    NoSuchLocal {
+        /// The address.
+        local: IpAddr,
+        /// Those there are.
+        known: Vec<IpAddr>,
+    },
+    /// IPv4 on one side, IPv6 on the other.
+    #[error("{local} and {remote} are of different IP versions; give routes whose ends are of one")]
+    Family {
+        /// Our address.
+        local: IpAddr,
+        /// The peer's.
+        remote: IpAddr,
+    },
+    /// The peer's UDP or SCTP port is 0.
+    #[error("a peer has no port 0; name its UDP and SCTP port")]
+    PortZero,
+    /// One of the addresses belongs to a peer that the host is associated with.
+    #[error(
+        "there is an association with {0} and this SCTP port already; a second one would replace it, use another host"
+    )]
+    Exists(SocketAddr),
+    /// The endpoint refused.
+    #[error(transparent)]
+    Refused(#[from] anabranch_core::ConnectError),
+    /// Nobody answered on any route.
+    #[error(
+        "nobody answered on any route; check addresses, UDP ports and firewalls, and that the peer is listening"
+    )]
+    NoAnswer,
+    /// The peer answered with a refusal.
+    #[error("the peer refuses associations; check its SCTP port, and whether it accepts any or is full")]
+    RefusedByPeer,
+    /// The handshake broke off.
+    #[error("the handshake broke off: {0}; try again")]
+    Failed(Ended),
+    /// The host's task is gone.
+    #[error("the host is gone: its runtime has stopped; bind a new one")]
+    HostGone,
+}
+
+/// How an association ended, if not in good order.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Ended {
+    /// It was aborted.
+    #[error(
+        "the association ended early: {0}; what was not delivered by then is lost, open a new one to go on"
+    )]
+    Aborted(AbortReason),
+    /// The peer shut down before the last messages could be handed over.
+    #[error(
+        "the peer shut down first and {messages} accepted messages were not sent; agree with the peer on who ends"
+    )]
+    Undelivered {
+        /// How many.
+        messages: usize,
+    },
+    /// The peer restarted during the shutdown.
+    #[error(
+        "the peer restarted during the shutdown; what was queued is lost, open a new association to send it again"
+    )]
+    Restarted,
+    /// The host's task is gone.
+    #[error("the host is gone: its runtime has stopped; bind a new one and connect again")]
+    HostGone,
+}
+
+/// Why a message was not taken.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum SendError {
+    /// The message cannot be sent on this association, or it is closing.
+    #[error(transparent)]
+    Refused(#[from] anabranch_core::SendError),
+    /// The association is over.
+    #[error(transparent)]
+    Ended(#[from] Ended),
+}
+
+/// Why there is no message, though the association did not end in good order.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum RecvError {
+    /// The peer restarted. Said once, between the last message of its former life and the first of its new one.
+    #[error(
+        "the peer restarted: what was queued or unread is lost, and the association is up again; begin anew"
+    )]
+    Restarted,
+    /// The association is over.
+    #[error(transparent)]
+    Ended(#[from] Ended),
+}
+
+/// No further association will come.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum AcceptError {
+    /// The host does not accept.
+    #[error("this host accepts no associations; bind it with `HostBuilder::accept`")]
+    NotAccepting,
+    /// The host's task is gone.
+    #[error("the host is gone: its runtime has stopped; bind a new one")]
+    HostGone,
+}

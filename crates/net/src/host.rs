@@ -1,0 +1,317 @@
+//! A host: sockets, an endpoint, and the task that drives both.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anabranch_core::{AbortReason, AssociationConfig, Encapsulation, Endpoint, EndpointConfig};
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::association::Association;
+use crate::clock::Clock;
+use crate::config::{DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT, bounded};
+use crate::driver::Driver;
+use crate::error::{AcceptError, BindError, ConnectError, Ended};
+use crate::shared::{Command, Commands, wait_for};
+use crate::snapshot::HostStatistics;
+use crate::socket::Socket;
+
+/// The first port of the dynamic range: where a host that accepts nothing takes its SCTP port from.
+const DYNAMIC_PORTS: u16 = 49_152;
+
+/// How often a free UDP port is sought that all addresses have in common.
+const PORT_TRIES: usize = 16;
+
+/// A pair of addresses that an association is to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// One of the host's addresses.
+    pub local: IpAddr,
+    /// An address of the peer's, and its UDP port there.
+    pub remote: SocketAddr,
+}
+
+/// Whom to connect to, and how to get there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    routes: Vec<Route>,
+    sctp_port: u16,
+}
+
+impl Peer {
+    /// A peer at the default SCTP port. The first route is the primary path; the handshake tries all of them in turn.
+    pub fn new(routes: impl IntoIterator<Item = Route>) -> Self {
+        Peer { routes: routes.into_iter().collect(), sctp_port: DEFAULT_SCTP_PORT }
+    }
+
+    /// With another SCTP port.
+    pub fn sctp_port(self, port: u16) -> Self {
+        Peer { sctp_port: port, ..self }
+    }
+}
+
+/// A request to the task.
+#[derive(Debug)]
+pub(crate) struct Connect {
+    pub(crate) routes: Vec<Route>,
+    pub(crate) sctp_port: u16,
+    pub(crate) config: AssociationConfig,
+}
+
+/// Makes a [`Host`].
+#[derive(Clone, Debug)]
+pub struct HostBuilder {
+    local: Vec<SocketAddr>,
+    sctp_port: Option<u16>,
+    accept: Option<AssociationConfig>,
+    backlog: usize,
+    max_associations: usize,
+}
+
+impl HostBuilder {
+    /// Adds a local address with its UDP port; the first one counts as the main one. Port 0 takes any that is free, for all
+    /// addresses given so the same one if possible.
+    pub fn local(mut self, address: SocketAddr) -> Self {
+        self.local.push(address);
+        self
+    }
+
+    /// The SCTP port. By default [`DEFAULT_SCTP_PORT`] for a host that accepts and a random one from 49152 to 65535 for
+    /// one that does not: two hosts behind one address must differ in it.
+    pub fn sctp_port(self, port: u16) -> Self {
+        HostBuilder { sctp_port: Some(port), ..self }
+    }
+
+    /// Accepts associations, and configures them so.
+    pub fn accept(self, config: AssociationConfig) -> Self {
+        HostBuilder { accept: Some(bounded(config)), ..self }
+    }
+
+    /// How many accepted associations may wait for [`Host::accept`], 128 by default; further ones are aborted.
+    pub fn backlog(self, backlog: usize) -> Self {
+        HostBuilder { backlog, ..self }
+    }
+
+    /// The most associations at a time, 1024 by default.
+    pub fn max_associations(self, most: usize) -> Self {
+        HostBuilder { max_associations: most, ..self }
+    }
+
+    /// Binds the sockets and starts the host's task on the current tokio runtime.
+    ///
+    /// # Errors
+    /// [`BindError`], with what to do about it.
+    pub fn bind(self) -> Result<Host, BindError> {
+        self.check()?;
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| BindError::NoRuntime)?;
+        let mut entropy = [0; 32];
+        fill(&mut entropy)?;
+        let port = match (self.sctp_port, &self.accept) {
+            (Some(port), _) => port,
+            (None, Some(_)) => DEFAULT_SCTP_PORT,
+            (None, None) => random_port()?,
+        };
+        let sockets = bind_all(&self.local)?;
+        let locals: Vec<SocketAddr> = sockets.iter().map(Socket::local).collect();
+        let accepts = self.accept.is_some();
+        let config = EndpointConfig {
+            port,
+            addresses: locals.iter().map(SocketAddr::ip).collect(),
+            encapsulation: Encapsulation::Udp {
+                local_port: locals.first().map_or(DEFAULT_UDP_PORT, SocketAddr::port),
+                remote_port: DEFAULT_UDP_PORT,
+            },
+            accept: self.accept,
+            max_associations: self.max_associations,
+        };
+        let clock = Clock::start();
+        let endpoint = Endpoint::new(clock.now(), config, entropy);
+        let (commands, orders) = mpsc::unbounded_channel();
+        let queue = Arc::new(AcceptQueue::new(self.backlog));
+        let driver =
+            Driver::new(clock, endpoint, sockets, orders, commands.downgrade(), Arc::downgrade(&queue));
+        runtime.spawn(driver.run());
+        Ok(Host { inner: Arc::new(HostInner { commands, queue, locals, sctp_port: port, accepts }) })
+    }
+
+    fn check(&self) -> Result<(), BindError> {
+        if self.local.is_empty() {
+            return Err(BindError::NoAddress);
+        }
+        if self.sctp_port == Some(0) {
+            return Err(BindError::PortZero);
+        }
+        for (index, address) in self.local.iter().enumerate() {
+            if address.ip().is_unspecified() {
+                return Err(BindError::Unspecified(*address));
+            }
+            if self.local[..index].iter().any(|other| other.ip() == address.ip()) {
+                return Err(BindError::Twice(address.ip()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fill(bytes: &mut [u8]) -> Result<(), BindError> {
+    getrandom::fill(bytes).map_err(|error| BindError::Entropy(error.to_string()))
+}
+
+fn random_port() -> Result<u16, BindError> {
+    let mut bytes = [0; 2];
+    fill(&mut bytes)?;
+    Ok(DYNAMIC_PORTS | u16::from_be_bytes(bytes))
+}
+
+/// A peer that learns of a second address assumes the UDP port of the first one there (RFC 6951 section 5.4), so all addresses
+/// whose port is open get the same if that can be had.
+fn bind_all(addresses: &[SocketAddr]) -> Result<Vec<Socket>, BindError> {
+    for _ in 0..PORT_TRIES {
+        let mut common = None;
+        let sockets: Result<Vec<Socket>, BindError> =
+            addresses.iter().map(|address| bind_one(*address, &mut common)).collect();
+        match sockets {
+            // The port that the first address got was taken at another one.
+            Err(BindError::Socket { address, .. }) if common == Some(address.port()) => {}
+            settled => return settled,
+        }
+    }
+    addresses.iter().map(|address| bind_one(*address, &mut None)).collect()
+}
+
+fn bind_one(address: SocketAddr, common: &mut Option<u16>) -> Result<Socket, BindError> {
+    let mut wanted = address;
+    if address.port() == 0 {
+        wanted.set_port(common.unwrap_or(0));
+    }
+    let socket = Socket::bind(wanted).map_err(|source| BindError::Socket { address: wanted, source })?;
+    if address.port() == 0 {
+        *common = Some(socket.local().port());
+    }
+    Ok(socket)
+}
+
+/// Associations that nobody has asked for yet.
+#[derive(Debug)]
+pub(crate) struct AcceptQueue {
+    state: Mutex<AcceptState>,
+    arrived: Notify,
+    backlog: usize,
+}
+
+#[derive(Debug, Default)]
+struct AcceptState {
+    waiting: VecDeque<Association>,
+    host_gone: bool,
+}
+
+impl AcceptQueue {
+    fn new(backlog: usize) -> Self {
+        AcceptQueue { state: Mutex::default(), arrived: Notify::new(), backlog }
+    }
+
+    /// An association that finds no room is dropped, which aborts it.
+    pub(crate) fn offer(&self, association: Association) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.waiting.len() < self.backlog {
+            state.waiting.push_back(association);
+            self.arrived.notify_waiters();
+        }
+    }
+
+    pub(crate) fn host_gone(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).host_gone = true;
+        self.arrived.notify_waiters();
+    }
+
+    fn take(&self) -> Option<Result<Association, AcceptError>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match state.waiting.pop_front() {
+            Some(association) => Some(Ok(association)),
+            None if state.host_gone => Some(Err(AcceptError::HostGone)),
+            None => None,
+        }
+    }
+}
+
+/// An SCTP endpoint on UDP sockets.
+///
+/// Clones are handles of the same host. Its task runs as long as there is a handle of the host or of one of its associations, or
+/// an association that is still being shut down. Associations outlive the host's handles; when the last of those is
+/// dropped, associations that nobody accepted are aborted and new ones refused.
+#[derive(Clone, Debug)]
+pub struct Host {
+    inner: Arc<HostInner>,
+}
+
+#[derive(Debug)]
+struct HostInner {
+    commands: Commands,
+    queue: Arc<AcceptQueue>,
+    locals: Vec<SocketAddr>,
+    sctp_port: u16,
+    accepts: bool,
+}
+
+impl Host {
+    /// A host to be.
+    pub fn builder() -> HostBuilder {
+        HostBuilder { local: Vec::new(), sctp_port: None, accept: None, backlog: 128, max_associations: 1024 }
+    }
+
+    /// The addresses that are bound, with their UDP ports, in the order in which they were given.
+    pub fn local_addresses(&self) -> &[SocketAddr] {
+        &self.inner.locals
+    }
+
+    /// The SCTP port.
+    pub fn sctp_port(&self) -> u16 {
+        self.inner.sctp_port
+    }
+
+    /// Opens an association. Under profile `rfc9260` it takes minutes until a peer that does not answer is given up; put a
+    /// time-out around it if that is too long.
+    ///
+    /// Cancel-safe: dropping the future gives the attempt up.
+    ///
+    /// # Errors
+    /// [`ConnectError`], with what to do about it.
+    pub async fn connect(&self, peer: Peer, config: AssociationConfig) -> Result<Association, ConnectError> {
+        let Peer { routes, sctp_port } = peer;
+        let (reply, answer) = oneshot::channel();
+        let connect = Connect { routes, sctp_port, config: bounded(config) };
+        let _ = self.inner.commands.send(Command::Connect(Box::new(connect), reply));
+        let association = answer.await.unwrap_or(Err(ConnectError::HostGone))?;
+        match association.opened().await {
+            Ok(()) => Ok(association),
+            Err(Ended::Aborted(AbortReason::NoAnswer | AbortReason::PeerUnreachable)) => {
+                Err(ConnectError::NoAnswer)
+            }
+            Err(Ended::Aborted(AbortReason::ByPeer)) => Err(ConnectError::RefusedByPeer),
+            Err(Ended::HostGone) => Err(ConnectError::HostGone),
+            Err(ended) => Err(ConnectError::Failed(ended)),
+        }
+    }
+
+    /// The next association that a peer has opened.
+    ///
+    /// Cancel-safe: an association is taken only by the call that returns it.
+    ///
+    /// # Errors
+    /// [`AcceptError`] if none will come.
+    pub async fn accept(&self) -> Result<Association, AcceptError> {
+        if !self.inner.accepts {
+            return Err(AcceptError::NotAccepting);
+        }
+        wait_for(&self.inner.queue.arrived, || self.inner.queue.take()).await
+    }
+
+    /// What the host has done; zeros if its task is gone.
+    ///
+    /// Cancel-safe.
+    pub async fn statistics(&self) -> HostStatistics {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.inner.commands.send(Command::Count(reply));
+        answer.await.unwrap_or_default()
+    }
+}

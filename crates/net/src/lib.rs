@@ -1,0 +1,77 @@
+//! SCTP over UDP (RFC 6951) on real sockets: the endpoint of [`anabranch_core`], steered by the schemes of
+//! [`anabranch_schemes`], driven by tokio.
+//!
+//! A [`Host`] has a UDP socket on each of its addresses and a task that owns sockets, endpoint and timers. It opens
+//! [associations](Association) over pairs of a local and a remote address, and accepts those that peers open. An association
+//! carries messages on several streams, in order or not, over all of its paths as its scheme decides.
+//!
+//! * Senders wait while the send buffer is full, and a receiver that does not read brings the peer's sender to a halt, so memory is
+//!   bounded at both ends.
+//! * Every future can be dropped at any time, as `select!` and time-outs do: nothing is lost or doubled by it. Each
+//!   says what that means for it.
+//! * An association that ends otherwise than in good order says so to senders and to receivers.
+//!
+//! Content is neither encrypted nor authenticated.
+//!
+//! ```
+//! use std::net::{IpAddr, SocketAddr};
+//!
+//! use anabranch_net::{Host, Peer, Route, SendOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! let config = anabranch_net::config("cmt")?;
+//! // Port 0 takes a free one; a program that others are to find would bind `anabranch_net::DEFAULT_UDP_PORT`.
+//! let server = Host::builder()
+//!     .local(SocketAddr::from(([127, 0, 0, 1], 0)))
+//!     .local(SocketAddr::from(([127, 0, 0, 2], 0)))
+//!     .accept(config.clone())
+//!     .bind()?;
+//! let to = server.local_addresses().to_vec();
+//! tokio::spawn(async move {
+//!     let association = server.accept().await?;
+//!     while let Some(message) = association.recv().await? {
+//!         let options = SendOptions { stream: message.stream, ..SendOptions::default() };
+//!         association.send(message.payload, options).await?;
+//!     }
+//!     Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+//! });
+//!
+//! let from = [IpAddr::from([127, 0, 0, 3]), IpAddr::from([127, 0, 0, 4])];
+//! let client = Host::builder()
+//!     .local(SocketAddr::new(from[0], 0))
+//!     .local(SocketAddr::new(from[1], 0))
+//!     .bind()?;
+//! let routes = from.into_iter().zip(to).map(|(local, remote)| Route { local, remote });
+//! let association = client.connect(Peer::new(routes), config).await?;
+//! association.send("over two paths", SendOptions::default()).await?;
+//! let echo = association.recv().await?.ok_or("it was closed")?;
+//! assert_eq!(&echo.payload[..], b"over two paths");
+//! assert_eq!(association.paths().await.len(), 2);
+//! association.shutdown().await?;
+//! # Ok(())
+//! # })
+//! # }
+//! ```
+
+mod association;
+mod clock;
+mod config;
+mod driver;
+mod error;
+mod event;
+mod host;
+mod shared;
+mod snapshot;
+mod socket;
+
+pub use anabranch_core::{AbortReason, AssociationConfig, PathId, PathState, SendOptions, Statistics};
+pub use association::{Association, Message};
+pub use config::{
+    DEFAULT_MTU, DEFAULT_RECV_BUFFER, DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS,
+    DEFAULT_UDP_PORT, config,
+};
+pub use error::{AcceptError, BindError, ConnectError, Ended, RecvError, SendError};
+pub use event::{Event, Events};
+pub use host::{Host, HostBuilder, Peer, Route};
+pub use snapshot::{HostStatistics, PathSnapshot, Snapshot};

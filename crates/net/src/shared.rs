@@ -1,0 +1,175 @@
+//! What a handle of an association and the host's task share: messages on their way, and what each wants of the other.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anabranch_core::{AssociationId, SendOptions};
+use bytes::Bytes;
+use tokio::sync::{Notify, broadcast, mpsc, oneshot};
+
+use crate::association::{Association, Message};
+use crate::error::{ConnectError, Ended};
+use crate::event::{Event, KEPT_EVENTS};
+use crate::host::Connect;
+use crate::snapshot::{HostStatistics, Snapshot};
+
+/// Bytes that may wait for the task before a sender has to.
+pub(crate) const OUTBOX_LIMIT: usize = 256 << 10;
+
+/// Bytes read from the endpoint ahead of the application.
+pub(crate) const INBOX_LIMIT: usize = 256 << 10;
+
+/// What handles ask of the task.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Open an association.
+    Connect(Box<Connect>, oneshot::Sender<Result<Association, ConnectError>>),
+    /// Something in [`State`] wants attention.
+    Wake(AssociationId),
+    /// How an association stands.
+    Inspect(AssociationId, oneshot::Sender<Snapshot>),
+    /// How the host stands.
+    Count(oneshot::Sender<HostStatistics>),
+}
+
+/// The way to the task.
+pub(crate) type Commands = mpsc::UnboundedSender<Command>;
+
+/// How far an association is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The handshake runs.
+    Opening,
+    /// Up.
+    Open,
+    /// The peer has shut down.
+    PeerClosing,
+    /// Over, in good order or not.
+    Over(Result<(), Ended>),
+}
+
+/// What waits to be received.
+#[derive(Debug)]
+pub(crate) enum Inbound {
+    /// A message, or a piece of one.
+    Message(Message),
+    /// The peer's former life ends here.
+    Restarted,
+}
+
+/// The state behind the lock. Nobody holds it across an await.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) phase: Phase,
+    pub(crate) outbox: VecDeque<(Bytes, SendOptions)>,
+    pub(crate) outbox_bytes: usize,
+    pub(crate) inbox: VecDeque<Inbound>,
+    pub(crate) inbox_bytes: usize,
+    /// The endpoint holds more to read than the inbox takes.
+    pub(crate) more: bool,
+    /// Streams that messages may be sent on.
+    pub(crate) streams: u16,
+    pub(crate) shutdown_wanted: bool,
+    pub(crate) abort_wanted: bool,
+    /// No handle is left.
+    pub(crate) abandoned: bool,
+    /// The task has been told and has not looked yet.
+    pub(crate) woken: bool,
+    /// None once the association is over: listeners see the end of the stream.
+    pub(crate) events: Option<broadcast::Sender<Event>>,
+    /// The peer restarted after a shutdown had been asked for: it cannot end in good order any more.
+    pub(crate) restarted_in_shutdown: bool,
+    /// How it stood when it ended.
+    pub(crate) last: Option<Snapshot>,
+}
+
+/// An association as both sides see it.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) id: AssociationId,
+    state: Mutex<State>,
+    /// Something came into the inbox, or it is over.
+    pub(crate) readable: Notify,
+    /// The outbox has room, or it is over.
+    pub(crate) writable: Notify,
+    /// The phase changed.
+    pub(crate) changed: Notify,
+}
+
+impl Shared {
+    pub(crate) fn new(id: AssociationId, streams: u16) -> Self {
+        let state = State {
+            phase: Phase::Opening,
+            outbox: VecDeque::new(),
+            outbox_bytes: 0,
+            inbox: VecDeque::new(),
+            inbox_bytes: 0,
+            more: false,
+            streams,
+            shutdown_wanted: false,
+            abort_wanted: false,
+            abandoned: false,
+            woken: false,
+            events: Some(broadcast::Sender::new(KEPT_EVENTS)),
+            restarted_in_shutdown: false,
+            last: None,
+        };
+        let (readable, writable, changed) = (Notify::new(), Notify::new(), Notify::new());
+        Shared { id, state: Mutex::new(state), readable, writable, changed }
+    }
+
+    /// Nothing under this lock can be left half done by a panic, so a poisoned one is as good.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the task to look, unless it has been told.
+    pub(crate) fn wake(&self, state: &mut State, commands: &Commands) {
+        if !std::mem::replace(&mut state.woken, true) {
+            // A task that is gone has said so in the phase.
+            let _ = commands.send(Command::Wake(self.id));
+        }
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        if let Some(events) = &self.lock().events {
+            // Nobody need listen.
+            let _ = events.send(event);
+        }
+    }
+
+    /// It is over; whoever waits learns it.
+    pub(crate) fn end(&self, outcome: Result<(), Ended>) {
+        let mut state = self.lock();
+        if matches!(state.phase, Phase::Over(_)) {
+            return;
+        }
+        state.phase = Phase::Over(outcome);
+        state.outbox.clear();
+        state.outbox_bytes = 0;
+        state.more = false;
+        state.events = None;
+        drop(state);
+        self.notify_all();
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.readable.notify_waiters();
+        self.writable.notify_waiters();
+        self.changed.notify_waiters();
+    }
+}
+
+/// Waits until `look` finds what it looks for; `notify` says when to look again. Cancel-safe if `look` changes nothing unless it
+/// finds something.
+pub(crate) async fn wait_for<T>(notify: &Notify, mut look: impl FnMut() -> Option<T>) -> T {
+    loop {
+        let mut notified = std::pin::pin!(notify.notified());
+        // From here on no notification is missed, whatever happens before the await.
+        notified.as_mut().enable();
+        if let Some(found) = look() {
+            return found;
+        }
+        notified.await;
+    }
+}

@@ -1,0 +1,110 @@
+//! How an association and its host stand, at a moment.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use anabranch_core::time::Span;
+use anabranch_core::{Association, Discards, PathId, PathState, Statistics};
+
+/// A path at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathSnapshot {
+    /// Its id, the same as in [`Event::PathState`](crate::Event::PathState).
+    pub id: PathId,
+    /// Our address.
+    pub local: IpAddr,
+    /// The peer's address, with the UDP port that its latest packet came from.
+    pub remote: SocketAddr,
+    /// Its state.
+    pub state: PathState,
+    /// Whether it is the primary path.
+    pub primary: bool,
+    /// Smoothed round-trip time, once one was measured.
+    pub srtt: Option<Duration>,
+    /// Retransmission time-out, back-off included.
+    pub rto: Duration,
+    /// Congestion window in bytes of DATA chunks.
+    pub cwnd_bytes: u64,
+    /// Bytes of DATA chunks sent and neither acknowledged nor declared lost.
+    pub in_flight_bytes: u64,
+    /// Bytes of DATA chunks sent, every transmission counted.
+    pub sent_bytes: u64,
+    /// Bytes of DATA chunks declared lost.
+    pub lost_bytes: u64,
+    /// Bytes of DATA chunks acknowledged.
+    pub delivered_bytes: u64,
+    /// The latest sample of the delivery rate, in bits per second.
+    pub delivery_rate_bps: Option<u64>,
+    /// Consecutive errors.
+    pub errors: u32,
+}
+
+/// An association at a moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// Its paths.
+    pub paths: Vec<PathSnapshot>,
+    /// Its counters.
+    pub statistics: Statistics,
+    /// User bytes in the endpoint's send buffer: not acknowledged yet.
+    pub send_buffered_bytes: u64,
+    /// User bytes in the endpoint's receive buffer.
+    pub recv_buffered_bytes: u64,
+}
+
+/// Counters of a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostStatistics {
+    /// UDP datagrams received.
+    pub datagrams_received: u64,
+    /// UDP datagrams sent.
+    pub datagrams_sent: u64,
+    /// Calls of the system that sent them: fewer, where it takes several at once.
+    pub send_calls: u64,
+    /// UDP datagrams that the system refused to send, for example because an interface was down or they were too long.
+    pub send_failures: u64,
+    /// UDP datagrams dropped because a socket had been blocked for too long.
+    pub send_overflows: u64,
+    /// What the endpoint dropped, and why.
+    pub discards: Discards,
+    /// Associations that are open, opening or closing.
+    pub associations: usize,
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_nanos(span.as_nanos())
+}
+
+impl Snapshot {
+    pub(crate) fn of(association: &Association) -> Self {
+        Snapshot {
+            paths: paths(association).collect(),
+            statistics: association.statistics(),
+            send_buffered_bytes: association.buffered_bytes(),
+            recv_buffered_bytes: association.held_bytes(),
+        }
+    }
+}
+
+fn paths(association: &Association) -> impl Iterator<Item = PathSnapshot> {
+    association.paths().iter().filter_map(|facts| {
+        let (local, remote) = association.path_addresses(facts.id)?;
+        let port = association.path_udp_port(facts.id)?;
+        Some(PathSnapshot {
+            id: facts.id,
+            local,
+            remote: SocketAddr::new(remote, port),
+            state: facts.state,
+            primary: facts.primary,
+            srtt: facts.rtt.smoothed.map(duration),
+            rto: duration(facts.rto),
+            cwnd_bytes: facts.cwnd.get(),
+            in_flight_bytes: facts.in_flight.get(),
+            sent_bytes: facts.sent.get(),
+            lost_bytes: facts.lost.get(),
+            delivered_bytes: facts.delivered.get(),
+            delivery_rate_bps: facts.delivery_rate.map(|rate| rate.as_bps()),
+            errors: facts.error_count,
+        })
+    })
+}

@@ -1,0 +1,265 @@
+//! A UDP socket that sends and receives several datagrams in one call where the system can.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::task::{Context, Poll};
+
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+/// The most bytes that one call takes: the largest UDP payload over IPv4 and over IPv6.
+const LARGEST_BATCH: usize = 65_000;
+
+/// What one receive buffer holds: all that the system may have put together.
+const RECV_BYTES: usize = 65_535;
+
+/// Receive buffers in one call.
+const RECV_BUFFERS: usize = 16;
+
+/// Bytes that may wait for a socket that is blocked. More is dropped, as a full queue of the interface would.
+const LONGEST_BACKLOG: usize = 4 << 20;
+
+/// Asked of the system for its own buffers; it gives less where its limits say so.
+const SYSTEM_BUFFER: usize = 4 << 20;
+
+/// Datagrams to one destination, all of one length but the last, which may be shorter.
+#[derive(Debug)]
+struct Batch {
+    destination: SocketAddr,
+    segment: usize,
+    bytes: Vec<u8>,
+}
+
+impl Batch {
+    fn takes(&self, destination: SocketAddr, length: usize, most_segments: usize) -> bool {
+        let full = self.bytes.len() == self.segment * most_segments;
+        let ended = !self.bytes.len().is_multiple_of(self.segment);
+        let fits = self.bytes.len() + length <= LARGEST_BATCH;
+        self.destination == destination && length <= self.segment && fits && !full && !ended
+    }
+
+    fn datagrams(&self) -> usize {
+        self.bytes.len().div_ceil(self.segment)
+    }
+}
+
+/// What the sockets of a host have done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SocketCounters {
+    pub(crate) received: u64,
+    pub(crate) sent: u64,
+    pub(crate) send_calls: u64,
+    pub(crate) failures: u64,
+    pub(crate) overflows: u64,
+}
+
+/// One socket, bound to one address.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    io: UdpSocket,
+    state: UdpSocketState,
+    local: SocketAddr,
+    queue: VecDeque<Batch>,
+    queued_bytes: usize,
+    /// Emptied batches, to be filled again.
+    spare: Vec<Vec<u8>>,
+    blocked: bool,
+    pub(crate) counters: SocketCounters,
+}
+
+/// Buffers to receive into.
+#[derive(Debug)]
+pub(crate) struct RecvBuffers {
+    bytes: Vec<u8>,
+    meta: [RecvMeta; RECV_BUFFERS],
+}
+
+impl RecvBuffers {
+    pub(crate) fn new() -> Self {
+        RecvBuffers { bytes: vec![0; RECV_BYTES * RECV_BUFFERS], meta: [RecvMeta::default(); RECV_BUFFERS] }
+    }
+
+    /// The datagrams of the latest call, each with where it came from.
+    pub(crate) fn datagrams(&self, buffers: usize) -> impl Iterator<Item = (SocketAddr, &[u8])> {
+        self.bytes.chunks(RECV_BYTES).zip(&self.meta).take(buffers).flat_map(|(bytes, meta)| {
+            let filled = &bytes[..meta.len.min(bytes.len())];
+            filled.chunks(meta.stride.max(1)).map(|datagram| (meta.addr, datagram))
+        })
+    }
+}
+
+impl Socket {
+    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = std::net::UdpSocket::bind(address)?;
+        let state = UdpSocketState::new((&socket).into())?;
+        // Smaller buffers than asked for are still buffers.
+        let _ = state.set_send_buffer_size((&socket).into(), SYSTEM_BUFFER);
+        let _ = state.set_recv_buffer_size((&socket).into(), SYSTEM_BUFFER);
+        socket.set_nonblocking(true)?;
+        let io = UdpSocket::from_std(socket)?;
+        let local = io.local_addr()?;
+        Ok(Socket {
+            io,
+            state,
+            local,
+            queue: VecDeque::new(),
+            queued_bytes: 0,
+            spare: Vec::new(),
+            blocked: false,
+            counters: SocketCounters::default(),
+        })
+    }
+
+    pub(crate) fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Ready when there is something to receive, or when a blocked socket takes packets again.
+    pub(crate) fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let readable = self.io.poll_recv_ready(cx).is_ready();
+        let writable = self.blocked && self.io.poll_send_ready(cx).is_ready();
+        if readable || writable { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Receives what fits the buffers and returns how many of them hold something; 0 if there is nothing.
+    pub(crate) fn recv(&mut self, buffers: &mut RecvBuffers) -> usize {
+        let RecvBuffers { bytes, meta } = buffers;
+        let mut parts = bytes.chunks_mut(RECV_BYTES);
+        let mut slices: [IoSliceMut<'_>; RECV_BUFFERS] =
+            std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
+        let received = self
+            .io
+            .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]));
+        // Any other error is news of an earlier datagram, such as a port that nobody listens on. The endpoint notices silence.
+        let filled = received.unwrap_or(0);
+        self.counters.received +=
+            meta[..filled].iter().map(|m| m.len.div_ceil(m.stride.max(1)) as u64).sum::<u64>();
+        filled
+    }
+
+    /// Takes a packet to send; it leaves with the next [`flush`](Self::flush).
+    pub(crate) fn push(&mut self, remote: IpAddr, port: u16, packet: &[u8]) {
+        if packet.is_empty() || self.queued_bytes + packet.len() > LONGEST_BACKLOG {
+            self.counters.overflows += 1;
+            return;
+        }
+        let destination = self.destination(remote, port);
+        let most = self.state.max_gso_segments();
+        self.queued_bytes += packet.len();
+        if let Some(batch) = self.queue.back_mut()
+            && batch.takes(destination, packet.len(), most)
+        {
+            batch.bytes.extend_from_slice(packet);
+            return;
+        }
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.extend_from_slice(packet);
+        self.queue.push_back(Batch { destination, segment: packet.len(), bytes });
+    }
+
+    /// A link-local address means something on a link only: ours is the one.
+    fn destination(&self, remote: IpAddr, port: u16) -> SocketAddr {
+        match (remote, self.local) {
+            (IpAddr::V6(v6), SocketAddr::V6(local)) if v6.is_unicast_link_local() => {
+                SocketAddrV6::new(v6, port, 0, local.scope_id()).into()
+            }
+            _ => SocketAddr::new(remote, port),
+        }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    pub(crate) fn queued_bytes(&self) -> usize {
+        self.queued_bytes
+    }
+
+    /// Sends until nothing waits or the socket is blocked.
+    pub(crate) fn flush(&mut self) {
+        self.blocked = false;
+        while let Some(mut batch) = self.queue.pop_front() {
+            if self.send_batch(&batch) {
+                self.blocked = true;
+                self.queue.push_front(batch);
+                return;
+            }
+            self.queued_bytes -= batch.bytes.len();
+            batch.bytes.clear();
+            self.spare.push(batch.bytes);
+        }
+    }
+
+    /// Whether the socket is blocked. What the system refuses counts as lost: the endpoint sends it again.
+    fn send_batch(&mut self, batch: &Batch) -> bool {
+        match self.send(batch.destination, &batch.bytes, Some(batch.segment)) {
+            Ok(()) => self.counters.sent += batch.datagrams() as u64,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+            // Some drivers refuse several datagrams at once; quinn-udp notes it for the next time.
+            Err(_) if batch.datagrams() > 1 => {
+                for datagram in batch.bytes.chunks(batch.segment) {
+                    match self.send(batch.destination, datagram, None) {
+                        Ok(()) => self.counters.sent += 1,
+                        Err(_) => self.counters.failures += 1,
+                    }
+                }
+            }
+            Err(_) => self.counters.failures += 1,
+        }
+        false
+    }
+
+    fn send(
+        &mut self,
+        destination: SocketAddr,
+        contents: &[u8],
+        segment_size: Option<usize>,
+    ) -> io::Result<()> {
+        let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
+        let sent = self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), &transmit));
+        let blocked = sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+        self.counters.send_calls += u64::from(!blocked);
+        sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(lengths: &[usize]) -> Batch {
+        let total = lengths.iter().sum();
+        Batch { destination: to(1), segment: lengths[0], bytes: vec![0; total] }
+    }
+
+    fn to(port: u16) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
+    #[test]
+    fn a_batch_grows_by_datagrams_of_its_length_to_its_destination() {
+        assert!(batch(&[100]).takes(to(1), 100, 4));
+        assert!(!batch(&[100]).takes(to(2), 100, 4));
+        assert!(!batch(&[100]).takes(to(1), 101, 4));
+    }
+
+    #[test]
+    fn a_shorter_datagram_is_the_last_of_its_batch() {
+        assert!(batch(&[100, 100]).takes(to(1), 60, 4));
+        assert!(!batch(&[100, 100, 60]).takes(to(1), 40, 4));
+        assert_eq!(batch(&[100, 100, 60]).datagrams(), 3);
+    }
+
+    #[test]
+    fn a_batch_is_no_larger_than_the_system_takes() {
+        assert!(!batch(&[100; 4]).takes(to(1), 100, 4));
+        assert!(!batch(&[100]).takes(to(1), 100, 1));
+        assert!(!batch(&[1200; 54]).takes(to(1), 1200, 64));
+    }
+}

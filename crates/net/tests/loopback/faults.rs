@@ -1,0 +1,179 @@
+//! Peers and paths that are dead, die, or come back.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use anabranch_core::time::Span;
+use anabranch_net::{
+    AbortReason, Association, ConnectError, Ended, Event, Host, PathState, Peer, RecvError, Route,
+};
+use tokio::runtime::Runtime;
+
+use crate::rig::{any_port, client, expect, ip, on, peer, quick, send, server, within};
+
+#[tokio::test]
+async fn nobody_there_is_told() {
+    let silent = UdpSocket::bind(any_port(9)).expect("a socket");
+    let remote = silent.local_addr().expect("bound");
+    let client = client(&[11]);
+    let mut config = quick();
+    config.profile.max_init_retransmits = 1;
+    let peer = Peer::new([Route { local: ip(11), remote }]);
+    let silence = within(client.connect(peer.clone(), config.clone())).await;
+    assert_eq!(silence.err(), Some(ConnectError::NoAnswer));
+    // Nor where the system itself says that nobody listens.
+    drop(silent);
+    let refused = within(client.connect(peer, config)).await;
+    assert_eq!(refused.err(), Some(ConnectError::NoAnswer));
+}
+
+#[tokio::test]
+async fn a_host_that_does_not_accept_says_so() {
+    let (us, them) = (client(&[11]), client(&[1]));
+    let refused = within(us.connect(peer(&us, &them), quick())).await;
+    assert_eq!(refused.err(), Some(ConnectError::RefusedByPeer));
+}
+
+#[tokio::test]
+async fn a_dead_first_path_does_not_prevent_connecting() {
+    let silent = UdpSocket::bind(any_port(9)).expect("a socket");
+    let server = server(&[1], quick());
+    let client = client(&[11, 12]);
+    let routes = [
+        Route { local: ip(11), remote: silent.local_addr().expect("bound") },
+        Route { local: ip(12), remote: server.local_addresses()[0] },
+    ];
+    let ours = within(client.connect(Peer::new(routes), quick())).await.expect("connected");
+    let theirs = within(server.accept()).await.expect("accepted");
+    send(&ours, "the other way").await;
+    expect(&theirs, "the other way").await;
+    let states: Vec<PathState> = ours.paths().await.iter().map(|path| path.state).collect();
+    assert_ne!(states[0], PathState::Active);
+    assert_eq!(states[1], PathState::Active);
+}
+
+/// An association from a host that can be killed: its runtime goes, and says nothing to anybody.
+async fn mortal(
+    runtime: &Runtime,
+    local: SocketAddr,
+    to: Peer,
+    config: anabranch_net::AssociationConfig,
+) -> (Host, Association) {
+    let life = runtime.spawn(async move {
+        let host = loop {
+            // The system may not have given back the ports of a former life.
+            match Host::builder().local(local).sctp_port(40_001).bind() {
+                Ok(host) => break host,
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        };
+        let association = host.connect(to, config).await.expect("connected");
+        (host, association)
+    });
+    within(life).await.expect("a life")
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
+}
+
+#[tokio::test]
+async fn a_peer_that_was_killed_is_noticed() {
+    let mut config = quick();
+    config.profile.association_max_retrans = 4;
+    let server = server(&[1], config.clone());
+    let life = runtime();
+    let peer = Peer::new([Route { local: ip(11), remote: server.local_addresses()[0] }]);
+    let (_host, ours) = mortal(&life, any_port(11), peer, config).await;
+    let theirs = within(server.accept()).await.expect("accepted");
+    send(&ours, "alive").await;
+    expect(&theirs, "alive").await;
+    let mut events = theirs.events();
+    life.shutdown_background();
+    assert_eq!(within(ours.closed()).await, Err(Ended::HostGone));
+    send(&theirs, "are you there?").await;
+    let gone = Ended::Aborted(AbortReason::PeerUnreachable);
+    assert_eq!(within(theirs.recv()).await, Err(RecvError::Ended(gone)));
+    let mut all = Vec::new();
+    while let Some(event) = within(events.next()).await {
+        all.push(event);
+    }
+    assert_eq!(all.last(), Some(&Event::Aborted(AbortReason::PeerUnreachable)));
+}
+
+#[tokio::test]
+async fn a_peer_that_restarts_is_told_apart_from_its_former_life() {
+    let server = server(&[1], quick());
+    let peer = || Peer::new([Route { local: ip(11), remote: server.local_addresses()[0] }]);
+    let first = runtime();
+    let (host, ours) = mortal(&first, any_port(11), peer(), quick()).await;
+    let local = host.local_addresses()[0];
+    let theirs = within(server.accept()).await.expect("accepted");
+    send(&ours, "first life").await;
+    expect(&theirs, "first life").await;
+    let mut events = theirs.events();
+    first.shutdown_background();
+    within(ours.closed()).await.expect_err("killed");
+
+    let second = runtime();
+    let (_host, ours) = mortal(&second, local, peer(), quick()).await;
+    send(&ours, "second life").await;
+    assert_eq!(within(theirs.recv()).await, Err(RecvError::Restarted));
+    expect(&theirs, "second life").await;
+    send(&theirs, "welcome back").await;
+    expect(&ours, "welcome back").await;
+    within(async { while events.next().await != Some(Event::Restarted) {} }).await;
+    within(ours.shutdown()).await.expect("a good end");
+    assert_eq!(within(theirs.recv()).await, Ok(None));
+    second.shutdown_background();
+}
+
+#[tokio::test]
+async fn a_path_that_dies_is_told_and_the_other_goes_on() {
+    let mut config = quick();
+    config.profile.path_max_retrans = 1;
+    config.profile.heartbeat_interval = Span::from_millis(200);
+    let server = server(&[1, 2], config.clone());
+    let client = client(&[11, 12]);
+    // The first path leads through a socket that passes packets on until it is dropped.
+    let inside = tokio::net::UdpSocket::bind(any_port(31)).await.expect("a socket");
+    let routes = [
+        Route { local: ip(11), remote: inside.local_addr().expect("bound") },
+        Route { local: ip(12), remote: server.local_addresses()[1] },
+    ];
+    let to = server.local_addresses()[0];
+    let relay = tokio::spawn(async move {
+        let (mut bytes, mut client) = ([0; 2048], None);
+        loop {
+            let (length, from) = inside.recv_from(&mut bytes).await.expect("received");
+            let target = if from == to { client } else { Some(to) };
+            if from != to {
+                client = Some(from);
+            }
+            if let Some(target) = target {
+                let _ = inside.send_to(&bytes[..length], target).await;
+            }
+        }
+    });
+    let ours = within(client.connect(Peer::new(routes), config)).await.expect("connected");
+    let theirs = within(server.accept()).await.expect("accepted");
+    let mut events = ours.events();
+    let first = ours.paths().await[0].id;
+    relay.abort();
+    within(async {
+        while events.next().await != Some(Event::PathState { path: first, state: PathState::Inactive }) {}
+    })
+    .await;
+    for _ in 0..20 {
+        within(ours.send(vec![1; 10_000], on(0))).await.expect("accepted");
+    }
+    let reading = async {
+        let mut bytes = 0;
+        while let Some(message) = theirs.recv().await.expect("a good end") {
+            bytes += message.payload.len();
+        }
+        bytes
+    };
+    let (ended, bytes) = within(async { tokio::join!(ours.shutdown(), reading) }).await;
+    assert_eq!((ended, bytes), (Ok(()), 200_000));
+}

@@ -1,0 +1,7 @@
+//! Hosts on loopback addresses: real sockets, real time, bounded in both.
+
+mod faults;
+mod lifetime;
+mod messages;
+mod rig;
+mod transfer;

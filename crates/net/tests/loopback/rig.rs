@@ -1,0 +1,101 @@
+//! Hosts to test with.
+
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use anabranch_core::time::Span;
+use anabranch_net::{Association, AssociationConfig, Host, Message, Peer, Route, SendOptions, config};
+
+/// Nothing here takes as long, even on a busy machine: what does hangs.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Fails a test that hangs.
+pub(crate) async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(LIMIT, future).await.expect("it hangs")
+}
+
+/// 127.0.0.`node`, with any port.
+pub(crate) fn any_port(node: u8) -> SocketAddr {
+    SocketAddr::new(ip(node), 0)
+}
+
+pub(crate) fn ip(node: u8) -> IpAddr {
+    IpAddr::from([127, 0, 0, node])
+}
+
+/// Scheme `cmt` with time-outs that suit loopback, so that tests of what goes wrong end soon.
+pub(crate) fn quick() -> AssociationConfig {
+    let mut config = config("cmt").expect("a scheme");
+    config.profile.rto_initial = Span::from_millis(200);
+    config.profile.rto_min = Span::from_millis(200);
+    config.profile.rto_max = Span::from_millis(1000);
+    config
+}
+
+pub(crate) fn server(nodes: &[u8], config: AssociationConfig) -> Host {
+    let builder = nodes.iter().fold(Host::builder(), |builder, node| builder.local(any_port(*node)));
+    builder.accept(config).bind().expect("a server")
+}
+
+pub(crate) fn client(nodes: &[u8]) -> Host {
+    let builder = nodes.iter().fold(Host::builder(), |builder, node| builder.local(any_port(*node)));
+    builder.bind().expect("a client")
+}
+
+/// The peer that a host is, over pairs of addresses by position.
+pub(crate) fn peer(from: &Host, to: &Host) -> Peer {
+    let pairs = from.local_addresses().iter().zip(to.local_addresses());
+    Peer::new(pairs.map(|(local, remote)| Route { local: local.ip(), remote: *remote }))
+        .sctp_port(to.sctp_port())
+}
+
+/// Both ends of an association over as many pairs of loopback addresses.
+pub(crate) struct Duo {
+    pub(crate) client: Host,
+    pub(crate) server: Host,
+    pub(crate) ours: Association,
+    pub(crate) theirs: Association,
+}
+
+impl Duo {
+    pub(crate) async fn connected(paths: u8, config: AssociationConfig) -> Self {
+        let servers: Vec<u8> = (1..=paths).collect();
+        let clients: Vec<u8> = (11..=10 + paths).collect();
+        let server = server(&servers, config.clone());
+        let client = client(&clients);
+        let (ours, theirs) =
+            tokio::join!(within(client.connect(peer(&client, &server), config)), within(server.accept()));
+        Duo { ours: ours.expect("connected"), theirs: theirs.expect("accepted"), client, server }
+    }
+}
+
+pub(crate) fn on(stream: u16) -> SendOptions {
+    SendOptions { stream, ..SendOptions::default() }
+}
+
+pub(crate) async fn send(association: &Association, text: &'static str) {
+    within(association.send(text, SendOptions::default())).await.expect("accepted");
+}
+
+/// The next message, which there must be.
+pub(crate) async fn next(association: &Association) -> Message {
+    within(association.recv()).await.expect("no error").expect("a message")
+}
+
+pub(crate) async fn expect(association: &Association, text: &str) {
+    let message = next(association).await;
+    assert_eq!(String::from_utf8_lossy(&message.payload), text);
+}
+
+/// Sends back what comes until the end; how many messages that were.
+pub(crate) async fn echo(association: &Association) -> usize {
+    let mut count = 0;
+    while let Ok(Some(message)) = association.recv().await {
+        let Message { stream, ppid, unordered, payload, .. } = message;
+        let options = SendOptions { stream, ppid, unordered, immediate: false };
+        association.send(payload, options).await.expect("accepted");
+        count += 1;
+    }
+    count
+}
