@@ -8,6 +8,7 @@ mod matrix;
 mod output;
 mod plan;
 mod progress;
+mod relay;
 mod report;
 mod run;
 mod schemes;
@@ -36,6 +37,7 @@ enum Command {
     Explain(explain::ExplainArguments),
     Schemes(schemes::SchemesArguments),
     Crossval(crossval::CrossvalArguments),
+    Relay(Box<relay::RelayArguments>),
 }
 
 const EXAMPLES: &str = "\
@@ -44,6 +46,7 @@ Examples:
   anabranch explain out/trace/cmt-seed1     see where a traced run's time and capacity went
   anabranch schemes                         see which schemes there are
   anabranch crossval --quick                compare with ns-2
+  anabranch relay --help                    put links like those of scenarios before real UDP sockets
   anabranch help run                        all options of a command
 
 Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written,
@@ -77,6 +80,7 @@ where
         Command::Explain(explain) => explain::explain(&explain),
         Command::Schemes(schemes) => schemes::schemes(&schemes),
         Command::Crossval(crossval) => crossval::crossval(&crossval),
+        Command::Relay(relay) => relay::relay(&relay),
     };
     ended.unwrap_or_else(|stopped: Stopped| stopped.report())
 }

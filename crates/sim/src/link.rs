@@ -279,6 +279,11 @@ impl Link {
         self.propagating.len() as u64
     }
 
+    /// When the first propagating packet arrives.
+    pub(crate) fn first_arrival(&self) -> Option<Time> {
+        self.propagating.front().map(|(time, _)| *time)
+    }
+
     /// What became of the packets of one source.
     pub fn counters(&self, source: SourceId) -> Counters {
         let known = self.per_source.get(source.index()).and_then(Option::as_ref);
@@ -455,7 +460,7 @@ impl Link {
             self.propagating.pop_front().expect("an arrival is scheduled only with a packet propagating");
         let packet = pool.get(id);
         self.source_mut(packet.source).counters.delivered.count(packet.wire);
-        (id, self.propagating.front().map(|(time, _)| *time))
+        (id, self.first_arrival())
     }
 }
 

@@ -155,7 +155,7 @@ impl Pool {
     /// A second packet with the same bytes, for which nothing has been decided.
     pub(crate) fn duplicate(&mut self, id: PacketId) -> PacketId {
         let mut payload = Vec::new();
-        if self.get(id).envelope.is_some() {
+        if !self.get(id).payload.is_empty() {
             payload = self.take_buffer();
             payload.extend_from_slice(&self.get(id).payload);
         }

@@ -3,6 +3,7 @@
 mod cards;
 mod errors;
 mod explain;
+mod relay;
 mod run;
 mod schemes;
 #[cfg(unix)]

@@ -1,0 +1,184 @@
+//! `anabranch relay`.
+
+mod plan;
+mod report;
+mod spec;
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+use anabranch_core::time::Span;
+use anabranch_lab::scenario::units;
+use anabranch_relay::{Relay, RelayConfig, RelayError};
+use anyhow::Context;
+use clap::Args;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use self::report::Reporter;
+use self::spec::Cut;
+use crate::exit::{Status, Stopped};
+use crate::output::Reader;
+
+const EXAMPLES: &str = "\
+Examples:
+  Put a link of 10 Mbit/s, 45 ms and 1 % loss each way before a server on the same machine:
+    anabranch relay --listen 127.0.0.11:9899 --to 127.0.0.1:9899 --link 'rate=10Mbit,delay=45ms,loss=1%,queue=50p'
+  Make a second path to it that is slower on the way there:
+    anabranch relay --listen 127.0.0.11:9899 --to 127.0.0.1:9899 --link rate=10Mbit,delay=45ms \\
+                    --listen 127.0.0.12:9899 --to 127.0.0.1:9899 --link rate=10Mbit,delay=45ms \\
+                    --link-forward rate=10Mbit,delay=45ms --link-forward rate=2Mbit,delay=90ms
+  Cut the path after 5 seconds for as long again, and write down what happens:
+    anabranch relay --listen 127.0.0.11:9899 --to 127.0.0.1:9899 --link rate=10Mbit,delay=45ms --cut 5s..10s --json
+
+Links:
+  rate=10Mbit         as in scenario files (10 Mbit/s), or without the /s; in bytes on the wire, of which 28 are
+                      headers of IPv4 and UDP, or 48 with IPv6
+  delay=45ms          propagation, one way
+  loss=1%             of the packets, each for itself; none if not given
+  queue=50p           packets that wait besides the one being sent; or 64KiB, 100ms, unlimited; 50p if not given
+  where=before-queue  where packets are lost; or after-queue, when they have used the link";
+
+/// Impair real UDP traffic with the links of the simulator.
+///
+/// What comes to --listen goes to --to, and what comes back goes back, over a link each way. It runs until Ctrl-C,
+/// and then says what became of everything.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RelayArguments {
+    /// Where clients send to; can be repeated, for a relay each
+    #[arg(long, value_name = "ADDR:PORT", required = true, value_parser = read_address)]
+    listen: Vec<SocketAddr>,
+
+    /// Where it goes; one for all, or one for each --listen in their order, like all that follow
+    #[arg(long, value_name = "ADDR:PORT", required = true, value_parser = read_address)]
+    to: Vec<SocketAddr>,
+
+    /// The link of both directions
+    #[arg(long, value_name = "LINK", required_unless_present_all = ["link_forward", "link_reverse"])]
+    link: Vec<String>,
+
+    /// The link from clients to the target, where it is another one
+    #[arg(long, value_name = "LINK")]
+    link_forward: Vec<String>,
+
+    /// The link from the target to clients, where it is another one
+    #[arg(long, value_name = "LINK")]
+    link_reverse: Vec<String>,
+
+    /// The local address that the target sees [default: on loopback that of --listen, else the system's choice]
+    #[arg(long, value_name = "ADDR")]
+    from: Vec<IpAddr>,
+
+    /// Let nothing through in this time after the start, such as 5s..10s; holds for all relays, can be repeated
+    #[arg(long, value_name = "FROM..TO")]
+    cut: Vec<Cut>,
+
+    /// What losses are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Clients that a relay has room for at a time
+    #[arg(long, value_name = "N", default_value = "64")]
+    clients: NonZeroU16,
+
+    /// How long a client is remembered that is silent and hears nothing
+    #[arg(long, value_name = "DURATION", default_value = "120s", value_parser = read_duration)]
+    idle: Duration,
+
+    /// End after this time instead of at Ctrl-C
+    #[arg(long = "for", value_name = "DURATION", value_parser = read_duration)]
+    lasting: Option<Duration>,
+
+    /// Print one JSON object per relay, second and line
+    #[arg(long)]
+    json: bool,
+
+    /// Print a line per relay and second
+    #[arg(long, conflicts_with = "json")]
+    stats: bool,
+}
+
+fn read_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "expected an address and a port, such as 127.0.0.1:9899 or [::1]:9899".to_owned())
+}
+
+fn read_duration(text: &str) -> Result<Duration, String> {
+    match units::parse_span(text) {
+        Ok(Span::ZERO) => Err("expected more than no time at all".to_owned()),
+        Ok(span) => Ok(Duration::from_nanos(span.as_nanos())),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Carries the command out.
+pub(crate) fn relay(arguments: &RelayArguments) -> Result<Status, Stopped> {
+    let configs = plan::configs(arguments).map_err(Stopped::usage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot wait for sockets").map_err(Stopped::from)?;
+    runtime.block_on(run(arguments, configs))
+}
+
+async fn run(arguments: &RelayArguments, configs: Vec<RelayConfig>) -> Result<Status, Stopped> {
+    // Before anything is said, so that whoever reads it may send a signal.
+    let stop = interrupted()?;
+    let relays = configs.into_iter().map(start).collect::<Result<Vec<_>, _>>()?;
+    let mut reporter = Reporter::new(&relays, arguments.json);
+    if reporter.begin()? == Reader::Gone {
+        return Ok(Status::Success);
+    }
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    second.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    second.tick().await;
+    let end = arguments.lasting.and_then(|lasting| Instant::now().checked_add(lasting));
+    tokio::pin!(stop);
+    let status = loop {
+        tokio::select! {
+            () = &mut stop => break Status::Interrupted,
+            () = until(end) => break Status::Success,
+            _ = second.tick(), if arguments.json || arguments.stats => {
+                if reporter.second()? == Reader::Gone {
+                    return Ok(Status::Success);
+                }
+            }
+        }
+    };
+    reporter.end()?;
+    Ok(status)
+}
+
+fn start(config: RelayConfig) -> Result<Relay, Stopped> {
+    Relay::start(config).map_err(|error| match error {
+        RelayError::Listen { .. } | RelayError::Upstream { .. } | RelayError::Alarm(_) => {
+            Stopped::from(anyhow::Error::new(error))
+        }
+        _ => Stopped::usage(error),
+    })
+}
+
+async fn until(end: Option<Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Comes to an end at Ctrl-C, or when the system asks the process to end.
+#[cfg(unix)]
+fn interrupted() -> anyhow::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen = |kind| signal(kind).context("cannot watch for Ctrl-C");
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+#[cfg(not(unix))]
+fn interrupted() -> anyhow::Result<impl Future<Output = ()>> {
+    Ok(async { drop(tokio::signal::ctrl_c().await) })
+}

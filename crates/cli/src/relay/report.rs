@@ -1,0 +1,145 @@
+//! What a relay says of itself.
+
+use anabranch_core::time::{Span, Time};
+use anabranch_relay::{Amount, Direction, Relay, Totals};
+use serde_json::{Value, json};
+
+use super::plan;
+use crate::output::{self, Reader};
+
+const DIRECTIONS: [(Direction, &str); 2] = [(Direction::Forward, "forward"), (Direction::Reverse, "reverse")];
+
+/// Prints what becomes of traffic, in lines for people or for programs.
+pub(super) struct Reporter<'a> {
+    relays: &'a [Relay],
+    json: bool,
+    /// When each relay was last looked at, and what had been delivered by then.
+    before: Vec<(Time, [Amount; 2])>,
+}
+
+impl<'a> Reporter<'a> {
+    pub(super) fn new(relays: &'a [Relay], json: bool) -> Self {
+        let before = relays.iter().map(|relay| (relay.now(), Default::default())).collect();
+        Reporter { relays, json, before }
+    }
+
+    /// Where the relays listen, which the system may have chosen.
+    pub(super) fn begin(&self) -> anyhow::Result<Reader> {
+        let line = |(index, relay): (usize, &Relay)| {
+            let (name, listen, to) = (plan::name(index), relay.local_addr(), relay.target());
+            if self.json {
+                let (listen, to) = (listen.to_string(), to.to_string());
+                return format!(
+                    "{}\n",
+                    json!({"event": "listening", "relay": name, "listen": listen, "to": to})
+                );
+            }
+            format!("{name}: listening on {listen}, sending to {to}\n")
+        };
+        output::print(&self.relays.iter().enumerate().map(line).collect::<String>())
+    }
+
+    /// What there is to say each second.
+    pub(super) fn second(&mut self) -> anyhow::Result<Reader> {
+        let mut text = String::new();
+        for (index, relay) in self.relays.iter().enumerate() {
+            let now = relay.now();
+            if self.json {
+                text += &json_line("counters", index, relay, now);
+                continue;
+            }
+            let (then, before) = self.before[index];
+            let totals = DIRECTIONS.map(|(direction, _)| relay.totals(direction));
+            text += &stats_line(index, now, now.since(then), &totals, &before);
+            self.before[index] = (now, totals.map(|totals| totals.delivered));
+        }
+        output::print(&text)
+    }
+
+    /// What became of everything.
+    pub(super) fn end(&self) -> anyhow::Result<Reader> {
+        let text = |(index, relay): (usize, &Relay)| {
+            if self.json { json_line("totals", index, relay, relay.now()) } else { total_lines(index, relay) }
+        };
+        output::print(&self.relays.iter().enumerate().map(text).collect::<String>())
+    }
+}
+
+fn json_line(event: &str, index: usize, relay: &Relay, now: Time) -> String {
+    let mut line = json!({
+        "event": event,
+        "relay": plan::name(index),
+        "elapsed_s": now.as_secs_f64(),
+        "clients": relay.clients(),
+    });
+    for (direction, name) in DIRECTIONS {
+        line[name] = json_totals(&relay.totals(direction));
+    }
+    line.to_string() + "\n"
+}
+
+fn json_totals(totals: &Totals) -> Value {
+    let amount = |amount: Amount| json!({"packets": amount.packets, "bytes": amount.bytes, "wire_bytes": amount.wire.get()});
+    json!({
+        "offered": amount(totals.offered),
+        "delivered": amount(totals.delivered),
+        "lost": amount(totals.lost),
+        "dropped_queue": amount(totals.overflowed),
+        "dropped_cut": amount(totals.outage),
+        "on_the_way": totals.on_the_way,
+        "unsent": amount(totals.unsent),
+        "refused": amount(totals.refused),
+        "late_mean_us": totals.lateness.mean().as_secs_f64() * 1e6,
+        "late_max_us": totals.lateness.most.as_secs_f64() * 1e6,
+    })
+}
+
+/// Rates are of what was delivered since the line before; drops are those since the start.
+fn stats_line(index: usize, now: Time, span: Span, totals: &[Totals; 2], before: &[Amount; 2]) -> String {
+    let mut line = format!("{} {:>6.1} s", plan::name(index), now.as_secs_f64());
+    for (at, (_, name)) in DIRECTIONS.iter().enumerate() {
+        let Totals { delivered, lost, overflowed, outage, on_the_way, .. } = totals[at];
+        let bits = 8.0 * delivered.wire.get().saturating_sub(before[at].wire.get()) as f64;
+        let rate = if span.is_zero() { 0.0 } else { bits / span.as_secs_f64() / 1e6 };
+        line += &format!(
+            " | {name} {rate:.3} Mbit/s, lost {}, queue {}, cut {}, on the way {on_the_way}",
+            lost.packets, overflowed.packets, outage.packets
+        );
+    }
+    line + "\n"
+}
+
+fn total_lines(index: usize, relay: &Relay) -> String {
+    let mut text = format!("{} after {:.1} s:\n", plan::name(index), relay.now().as_secs_f64());
+    for (direction, name) in DIRECTIONS {
+        let totals = relay.totals(direction);
+        text += &format!(
+            "  {name}: {} packets ({} B) came, {} ({} B) delivered, {} lost, {} dropped by the queue, {} by cuts, {} on the way\n",
+            totals.offered.packets,
+            totals.offered.bytes,
+            totals.delivered.packets,
+            totals.delivered.bytes,
+            totals.lost.packets,
+            totals.overflowed.packets,
+            totals.outage.packets,
+            totals.on_the_way,
+        );
+        if totals.delivered.packets > 0 {
+            text += &format!(
+                "  {name}: late by {:.3} ms in the mean, {:.3} ms at most\n",
+                totals.lateness.mean().as_millis_f64(),
+                totals.lateness.most.as_millis_f64()
+            );
+        }
+        if totals.unsent.packets > 0 {
+            text += &format!("  {name}: {} delivered packets could not be sent\n", totals.unsent.packets);
+        }
+        if totals.refused.packets > 0 {
+            let refused = totals.refused.packets;
+            text += &format!(
+                "  {name}: {refused} packets of clients that there was no room for; see --clients\n"
+            );
+        }
+    }
+    text
+}

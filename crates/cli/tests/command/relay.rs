@@ -1,0 +1,164 @@
+//! `anabranch relay`.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{anabranch, command};
+
+const LINK: &str = "rate=100Mbit,delay=1ms";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn socket() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    socket
+}
+
+fn address(socket: &UdpSocket) -> String {
+    socket.local_addr().expect("an address").to_string()
+}
+
+/// A relay that runs, and what it prints.
+struct Running {
+    child: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(arguments: &[&str]) -> Running {
+        let mut command = command(&[&["relay"], arguments].concat());
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let out = BufReader::new(child.stdout.take().expect("a pipe"));
+        Running { child, out }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("a line");
+        line
+    }
+
+    /// Sends a signal, and gives what is printed after it with the exit status.
+    fn end(mut self, signal: &str) -> (String, Option<i32>) {
+        let kill = format!("kill -{signal} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).expect("text");
+        (rest, self.child.wait().expect("it ends").code())
+    }
+}
+
+#[test]
+fn datagrams_pass_and_ctrl_c_says_what_became_of_them() {
+    for signal in ["INT", "TERM"] {
+        let (client, target) = (socket(), socket());
+        let mut relay =
+            Running::start(&["--listen", "127.0.0.1:0", "--to", &address(&target), "--link", LINK]);
+        let line = relay.line();
+        let listen = line.split([' ', ',']).nth(3).expect("an address").to_owned();
+        client.send_to(b"there", &listen).expect("sent");
+        let mut buffer = [0; 16];
+        let (length, way) = target.recv_from(&mut buffer).expect("a datagram");
+        assert_eq!(&buffer[..length], b"there");
+        target.send_to(b"and back", way).expect("sent");
+        assert_eq!(client.recv(&mut buffer).expect("a datagram"), 8);
+        let (rest, status) = relay.end(signal);
+        assert_eq!(status, Some(130), "{rest}");
+        assert!(rest.starts_with("relay-1 after "), "{rest}");
+        assert!(rest.contains("  forward: 1 packets (5 B) came, 1 (5 B) delivered, 0 lost"), "{rest}");
+        assert!(rest.contains("  reverse: 1 packets (8 B) came, 1 (8 B) delivered, 0 lost"), "{rest}");
+    }
+}
+
+#[test]
+fn json_has_a_line_for_each_relay_at_the_beginning_each_second_and_at_the_end() {
+    let target = socket();
+    let to = address(&target);
+    let listen = ["--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0"];
+    let more = ["--to", &to, "--link", LINK, "--for", "1500ms", "--json"];
+    let ended = anabranch(&[&["relay"], &listen[..], &more[..]].concat()).with_status(0);
+    let lines = ended.json_lines();
+    let of = |event: &str| lines.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
+    for event in ["listening", "totals"] {
+        let names: Vec<_> = of(event).iter().map(|line| line["relay"].clone()).collect();
+        assert_eq!(names, ["relay-1", "relay-2"]);
+    }
+    assert_eq!(of("listening")[0]["to"], to);
+    assert!(of("counters").len() >= 2);
+    let totals = of("totals")[1];
+    for key in ["offered", "delivered", "lost", "dropped_queue", "dropped_cut", "unsent", "refused"] {
+        assert_eq!(totals["forward"][key]["packets"], 0, "{key}");
+        assert_eq!(totals["reverse"][key]["wire_bytes"], 0, "{key}");
+    }
+}
+
+#[test]
+fn a_cut_from_the_start_lets_nothing_through() {
+    let (client, target) = (socket(), socket());
+    let to = address(&target);
+    let mut relay = Running::start(&[
+        "--listen",
+        "127.0.0.1:0",
+        "--to",
+        &to,
+        "--link",
+        LINK,
+        "--cut",
+        "0s..1h",
+        "--json",
+    ]);
+    let line: serde_json::Value = serde_json::from_str(&relay.line()).expect("JSON");
+    client.send_to(b"hello", line["listen"].as_str().expect("an address")).expect("sent");
+    let dropped = || {
+        let line: serde_json::Value = serde_json::from_str(&relay.line()).expect("JSON");
+        line["forward"]["dropped_cut"]["bytes"] == 5
+    };
+    assert!(std::iter::repeat_with(dropped).take(20).any(|dropped| dropped));
+    assert_eq!(relay.end("INT").1, Some(130));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_what_to_write() {
+    let usual = ["--listen", "127.0.0.1:0", "--to", "127.0.0.1:9", "--link", LINK];
+    let with = |more: &[&str]| anabranch(&[&["relay"], &usual[..], more].concat());
+    for (more, expected) in [
+        (
+            &["--link-forward", "rate=1Mbit,dealy=1ms"][..],
+            "--link-forward 'rate=1Mbit,dealy=1ms': a link has no `dealy`; did you mean `delay`?",
+        ),
+        (&["--link-reverse", "rate=1Mbit"], "`delay` is missing"),
+        (&["--to", "127.0.0.1:10"], "2 times --to for 1 times --listen: give one for all"),
+        (&["--from", "::1"], "take two addresses of one family"),
+        (&["--from", "localhost"], "--from"),
+        (&["--listen", "localhost"], "expected an address and a port"),
+        (&["--cut", "5s"], "such as `5s..10s`"),
+        (&["--cut", "5s..1s"], "an end after the beginning"),
+        (&["--seed", "one"], "--seed"),
+        (&["--clients", "0"], "--clients"),
+        (&["--idle", "0s"], "more than no time at all"),
+        (&["--for", "3"], "without a unit"),
+        (&["--json", "--stats"], "cannot be used with"),
+    ] {
+        let ended = with(more).with_status(2);
+        assert!(ended.err.contains(expected), "{more:?}: {}", ended.err);
+        assert!(ended.out.is_empty(), "{more:?}: {}", ended.out);
+    }
+    let without = anabranch(&["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"]).with_status(2);
+    assert!(without.err.contains("--link <LINK>"), "{}", without.err);
+    let half = ["--link-forward", LINK];
+    let half = anabranch(&[&["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"], &half[..]].concat());
+    assert!(half.with_status(2).err.contains("--link"));
+    let nowhere = anabranch(&["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:0", "--link", LINK]);
+    assert!(nowhere.with_status(2).err.contains("name the target's address and port"));
+}
+
+#[test]
+fn an_address_that_cannot_be_had_is_a_failure() {
+    let taken = socket();
+    let ended = anabranch(&["relay", "--listen", &address(&taken), "--to", "127.0.0.1:9", "--link", LINK]);
+    let ended = ended.with_status(1);
+    assert!(ended.err.starts_with(&format!("cannot listen on {}: ", address(&taken))), "{}", ended.err);
+}

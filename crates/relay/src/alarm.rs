@@ -1,0 +1,140 @@
+//! Waking up in time.
+//!
+//! Tokio's own timers tick once a millisecond, which is the time of a whole packet at 10 Mbit/s. Rates would
+//! still be exact, because a link keeps its own time, but packets would be late by a tick in the mean and come in
+//! clumps. A thread that sleeps on a condition variable is woken within some tens of microseconds, and passes that
+//! on to the task that waits. (A timer of Linux that can be waited for like a socket would do without the thread,
+//! but Tokio takes foreign file descriptors only in unsafe code.)
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anabranch_core::time::Span;
+use tokio::sync::Notify;
+
+/// A timer of which one future at a time may wait.
+pub(crate) struct Alarm(Arc<Bell>);
+
+struct Bell {
+    plan: Mutex<Plan>,
+    changed: Condvar,
+    rung: Notify,
+}
+
+#[derive(Default)]
+struct Plan {
+    due: Option<Instant>,
+    /// Until when the thread sleeps if nobody disturbs it; for ever if none.
+    asleep_until: Option<Instant>,
+    ended: bool,
+}
+
+impl Alarm {
+    pub(crate) fn new() -> io::Result<Self> {
+        let bell = Arc::new(Bell { plan: Mutex::default(), changed: Condvar::new(), rung: Notify::new() });
+        let own = Arc::clone(&bell);
+        thread::Builder::new().name("relay-alarm".to_owned()).spawn(move || own.ring_in_time())?;
+        Ok(Alarm(bell))
+    }
+
+    /// Returns when this time has passed, or never if there is none. May be dropped and called again.
+    pub(crate) async fn after(&self, span: Option<Span>) {
+        // What is too far away for the clock never comes.
+        let due = span.and_then(|span| Instant::now().checked_add(Duration::from_nanos(span.as_nanos())));
+        let Some(due) = due else { return std::future::pending().await };
+        self.0.set(due);
+        // The bell may have been rung for a future that was dropped.
+        while Instant::now() < due {
+            tokio::select! {
+                () = self.0.rung.notified() => {}
+                // On a busy machine the thread may have to wait for a processor longer than this task.
+                () = tokio::time::sleep_until(due.into()) => {}
+            }
+        }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.changed.notify_one();
+    }
+}
+
+impl Bell {
+    fn lock(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, due: Instant) {
+        let mut plan = self.lock();
+        plan.due = Some(due);
+        // A thread that wakes up too early goes to sleep again, which is cheaper than waking it each time.
+        if plan.asleep_until.is_none_or(|until| due < until) {
+            self.changed.notify_one();
+        }
+    }
+
+    fn ring_in_time(&self) {
+        let mut plan = self.lock();
+        while !plan.ended {
+            let left = plan.due.map(|due| due.saturating_duration_since(Instant::now()));
+            plan.asleep_until = plan.due;
+            plan = match left {
+                None => self.changed.wait(plan).unwrap_or_else(PoisonError::into_inner),
+                Some(Duration::ZERO) => {
+                    plan.due = None;
+                    self.rung.notify_one();
+                    plan
+                }
+                Some(left) => {
+                    let woken = self.changed.wait_timeout(plan, left);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_alarm_goes_off_after_its_time_and_not_before() {
+        let alarm = Alarm::new().expect("a thread");
+        for micros in [0, 1, 300, 2500] {
+            let before = Instant::now();
+            alarm.after(Some(Span::from_micros(micros))).await;
+            assert!(before.elapsed() >= Duration::from_micros(micros));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_alarm_that_was_given_up_does_not_disturb_the_next() {
+        let alarm = Alarm::new().expect("a thread");
+        for given_up in [100, 60_000_000] {
+            tokio::select! {
+                biased;
+                () = tokio::time::sleep(Duration::from_millis(3)) => {}
+                () = alarm.after(Some(Span::from_micros(given_up))) => {}
+            }
+            let before = Instant::now();
+            alarm.after(Some(Span::from_millis(5))).await;
+            assert!(before.elapsed() >= Duration::from_millis(5));
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_to_wait_for_is_waited_for_until_something_else_happens() {
+        let alarm = Alarm::new().expect("a thread");
+        for never in [None, Some(Span::from_nanos(u64::MAX))] {
+            tokio::select! {
+                () = alarm.after(never) => panic!("it went off"),
+                () = tokio::time::sleep(Duration::from_millis(3)) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What became of the traffic.
+
+use anabranch_core::time::Span;
+use anabranch_core::units::WireBytes;
+use anabranch_sim::{Counters, Tally};
+
+/// A number of datagrams and their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Amount {
+    /// How many datagrams.
+    pub packets: u64,
+    /// Their payload.
+    pub bytes: u64,
+    /// Their payload with the headers that a link carries.
+    pub wire: WireBytes,
+}
+
+impl Amount {
+    pub(crate) fn count(&mut self, payload: usize, overhead: WireBytes) {
+        self.packets += 1;
+        self.bytes += payload as u64;
+        self.wire += overhead + WireBytes::new(payload as u64);
+    }
+
+    fn of(tally: Tally, overhead: WireBytes) -> Amount {
+        let headers = overhead.get().saturating_mul(tally.packets);
+        Amount { packets: tally.packets, bytes: tally.bytes.get().saturating_sub(headers), wire: tally.bytes }
+    }
+}
+
+/// What became of the datagrams of one direction.
+///
+/// `offered` and `duplicated` together are `delivered`, `lost`, `overflowed` and `outage` together and what is
+/// still on the link. Of what was delivered, `unsent` did not leave the relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Came to the link, whatever became of them.
+    pub offered: Amount,
+    /// Arrived at the far end of the link.
+    pub delivered: Amount,
+    /// Lost at random.
+    pub lost: Amount,
+    /// Refused by a full queue.
+    pub overflowed: Amount,
+    /// Dropped because the link was down.
+    pub outage: Amount,
+    /// Copies that the link made.
+    pub duplicated: Amount,
+    /// How many datagrams wait, are being sent, or propagate.
+    pub on_the_way: u64,
+    /// Delivered by the link, but refused by the system, or for a client that had been forgotten.
+    pub unsent: Amount,
+    /// Of clients that there was no room for; these came to no link.
+    pub refused: Amount,
+    /// How late datagrams left, after the moment at which the link delivered them.
+    pub lateness: Lateness,
+}
+
+impl Totals {
+    pub(crate) fn of_link(counters: Counters, on_the_way: usize, overhead: WireBytes) -> Totals {
+        let amount = |tally| Amount::of(tally, overhead);
+        Totals {
+            offered: amount(counters.entered),
+            delivered: amount(counters.delivered),
+            lost: amount(counters.lost),
+            overflowed: amount(counters.overflowed),
+            outage: amount(counters.outage),
+            duplicated: amount(counters.duplicated),
+            on_the_way: on_the_way as u64,
+            ..Totals::default()
+        }
+    }
+}
+
+/// How much later than the link said datagrams left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Lateness {
+    packets: u64,
+    sum: Span,
+    /// Of the latest one.
+    pub most: Span,
+}
+
+impl Lateness {
+    pub(crate) fn count(&mut self, late: Span) {
+        self.packets += 1;
+        self.sum += late;
+        self.most = self.most.max(late);
+    }
+
+    /// In the mean; zero if nothing has left.
+    pub fn mean(&self) -> Span {
+        self.sum.over(self.packets.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payload_is_what_headers_leave_of_the_wire_bytes() {
+        let overhead = WireBytes::new(28);
+        let tally = Tally { packets: 3, bytes: WireBytes::new(3 * 28 + 1000) };
+        let mut counted = Amount::default();
+        for payload in [0, 1, 999] {
+            counted.count(payload, overhead);
+        }
+        assert_eq!(Amount::of(tally, overhead), counted);
+        assert_eq!(counted.bytes, 1000);
+    }
+
+    #[test]
+    fn lateness_has_a_mean_and_a_worst() {
+        let mut lateness = Lateness::default();
+        assert_eq!(lateness.mean(), Span::ZERO);
+        lateness.count(Span::from_micros(10));
+        lateness.count(Span::from_micros(30));
+        assert_eq!((lateness.mean(), lateness.most), (Span::from_micros(20), Span::from_micros(30)));
+    }
+}

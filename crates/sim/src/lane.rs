@@ -1,0 +1,289 @@
+//! One direction of a link on its own, for whoever has packets and a clock but no world.
+//!
+//! A lane is the [`Link`] of a world with the few events that a link can have pending. It gives the packets
+//! that are offered to it the fate and the times that the link of a world would give them, however late it is
+//! asked: what was due between two calls happens at the moment when it was due.
+//!
+//! ```
+//! use anabranch_core::time::{Rate, Span, Time};
+//! use anabranch_core::units::WireBytes;
+//! use anabranch_sim::{Lane, LinkConfig, QueueConfig, Seeds};
+//!
+//! let (rate, delay) = (Rate::from_bps(10_000_000), Span::from_millis(45));
+//! let config = LinkConfig::new("link", rate, delay, QueueConfig::packets(50));
+//! let mut lane = Lane::new(config, "flow-1", Seeds::new(1, 0), Vec::new())?;
+//! lane.offer(Time::ZERO, WireBytes::new(1500), 7, b"hello");
+//!
+//! let due = lane.poll_timeout().expect("a packet is on its way");
+//! let mut payload = Vec::new();
+//! let delivery = lane.poll_deliver(due, &mut payload).expect("it is due");
+//! // 1500 bytes take 1.2 ms at 10 Mbit/s.
+//! assert_eq!(delivery.at, Time::ZERO + Span::from_micros(1200) + delay);
+//! assert_eq!((delivery.owner, payload.as_slice()), (7, &b"hello"[..]));
+//! # Ok::<(), anabranch_sim::ConfigError>(())
+//! ```
+
+use anabranch_core::time::Time;
+use anabranch_core::units::WireBytes;
+
+use crate::dynamics::{LinkChange, Schedule};
+use crate::error::ConfigError;
+use crate::link::{Counters, Link, LinkConfig, Offer};
+use crate::packet::{Fate, Packet, PacketId, Pool};
+use crate::rng::Seeds;
+use crate::route::{RouteId, SourceId};
+
+/// All packets of a lane are of one source.
+const SOURCE: SourceId = SourceId(0);
+
+/// A packet that has arrived at the far end of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// When it arrived.
+    pub at: Time,
+    /// What was said of it when it was offered.
+    pub owner: u32,
+}
+
+/// One direction of a link on its own.
+pub struct Lane {
+    link: Link,
+    pool: Pool,
+    schedule: Schedule,
+    /// When the packet in the serialiser leaves it.
+    departure: Option<Time>,
+    now: Time,
+}
+
+impl Lane {
+    /// A lane whose packets belong to `source`, and which changes at the given moments. It loses what a link of
+    /// this name in a world with these seeds loses of this source.
+    ///
+    /// # Errors
+    /// If a figure of the link or of a change is out of its range.
+    pub fn new(
+        config: LinkConfig,
+        source: &str,
+        seeds: Seeds,
+        changes: Vec<(Time, LinkChange)>,
+    ) -> Result<Self, ConfigError> {
+        changes.iter().try_for_each(|(_, change)| change.check())?;
+        let mut link = Link::new(config)?;
+        link.attach(SOURCE, source, seeds);
+        let schedule = Schedule::new(changes);
+        Ok(Lane { link, pool: Pool::default(), schedule, departure: None, now: Time::ZERO })
+    }
+
+    /// Takes a packet in at the near end. A moment before that of an earlier call is taken for that one.
+    pub fn offer(&mut self, now: Time, wire: WireBytes, owner: u32, payload: &[u8]) {
+        self.advance(now);
+        let mut buffer = self.pool.take_buffer();
+        buffer.extend_from_slice(payload);
+        let packet = self.pool.insert(Packet {
+            wire,
+            source: SOURCE,
+            route: RouteId(owner),
+            hop: 0,
+            fate: Fate::default(),
+            envelope: None,
+            payload: buffer,
+        });
+        match self.link.offer(self.now, packet, &mut self.pool) {
+            Offer::Departs(time) => self.departure = Some(time),
+            Offer::Waits => {}
+            Offer::Dropped(_) => self.pool.remove(packet),
+        }
+    }
+
+    /// Takes the next packet out that has arrived by now, in the order of arrival, and puts its bytes in place of
+    /// what is in `payload`.
+    pub fn poll_deliver(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Delivery> {
+        self.advance(now);
+        let at = self.link.first_arrival().filter(|at| *at <= self.now)?;
+        let (packet, _) = self.link.arrive(&self.pool);
+        let owner = self.take(packet, payload);
+        Some(Delivery { at, owner })
+    }
+
+    /// When the first packet that is due arrives, without delivering it.
+    pub fn first_due(&mut self, now: Time) -> Option<Time> {
+        self.advance(now);
+        self.link.first_arrival().filter(|at| *at <= self.now)
+    }
+
+    fn take(&mut self, packet: PacketId, payload: &mut Vec<u8>) -> u32 {
+        let moving = self.pool.get_mut(packet);
+        std::mem::swap(&mut moving.payload, payload);
+        let RouteId(owner) = moving.route;
+        self.pool.remove(packet);
+        owner
+    }
+
+    /// The moment before which nothing can arrive; none if the lane is empty. To be asked again after every other
+    /// call. It may turn out that nothing has arrived by then, as when the packet is lost behind the queue.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let leaving = self.departure.map(|departure| {
+            let arrival = departure + self.link.delay();
+            // The delay may change before the packet leaves.
+            self.schedule.next_time().map_or(arrival, |change| arrival.min(change))
+        });
+        [self.link.first_arrival(), leaving].into_iter().flatten().min()
+    }
+
+    /// Changes the link now.
+    ///
+    /// # Errors
+    /// If the new value is out of its range.
+    pub fn change(&mut self, now: Time, change: &LinkChange) -> Result<(), ConfigError> {
+        change.check()?;
+        self.advance(now);
+        self.link.apply(change);
+        Ok(())
+    }
+
+    /// The link as it was when the lane was last told the time.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// What became of the packets.
+    pub fn counters(&self) -> Counters {
+        self.link.counters(SOURCE)
+    }
+
+    /// How many packets wait, are being sent, or propagate.
+    pub fn packets_on_the_way(&self) -> usize {
+        self.pool.len()
+    }
+
+    /// Lets everything happen that is due, in the order in which it happens in a world: at one moment, changes
+    /// come before departures.
+    fn advance(&mut self, now: Time) {
+        let now = now.max(self.now);
+        loop {
+            let change = self.schedule.next_time().filter(|time| *time <= now);
+            let departure = self.departure.filter(|time| *time <= now);
+            match (change, departure) {
+                (Some(change), departure) if departure.is_none_or(|departure| change <= departure) => {
+                    if let Some(change) = self.schedule.pop(change) {
+                        self.link.apply(&change);
+                    }
+                }
+                (_, Some(departure)) => self.depart(departure),
+                (_, None) => break,
+            }
+        }
+        self.now = now;
+    }
+
+    fn depart(&mut self, at: Time) {
+        let departure = self.link.depart(at, &mut self.pool);
+        self.departure = departure.next;
+        if departure.dropped.is_some() {
+            self.pool.remove(departure.packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::{LossModel, LossPlace};
+    use crate::queue::QueueConfig;
+    use anabranch_core::time::{Rate, Span};
+
+    const PACKET: WireBytes = WireBytes::new(1250);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// A packet takes 1 ms to send and 10 ms to arrive.
+    fn config() -> LinkConfig {
+        LinkConfig::new("link", Rate::from_bps(10_000_000), Span::from_millis(10), QueueConfig::packets(2))
+    }
+
+    fn lane(config: LinkConfig, changes: Vec<(Time, LinkChange)>) -> Lane {
+        Lane::new(config, "flow", Seeds::new(1, 0), changes).expect("a valid link")
+    }
+
+    fn arrivals(lane: &mut Lane, now: Time) -> Vec<(Time, u32)> {
+        let mut payload = Vec::new();
+        std::iter::from_fn(|| lane.poll_deliver(now, &mut payload).map(|d| (d.at, d.owner))).collect()
+    }
+
+    #[test]
+    fn a_late_call_finds_what_calls_in_time_would_have_found() {
+        let mut lane = lane(config(), Vec::new());
+        for owner in 0..4 {
+            lane.offer(Time::ZERO, PACKET, owner, &[]);
+        }
+        // One is sent at once, two wait, the fourth finds no room.
+        assert_eq!(lane.counters().overflowed.packets, 1);
+        assert_eq!(lane.packets_on_the_way(), 3);
+        assert_eq!(lane.poll_timeout(), Some(at(11)));
+        assert_eq!(arrivals(&mut lane, at(500)), [(at(11), 0), (at(12), 1), (at(13), 2)]);
+        assert_eq!((lane.poll_timeout(), lane.packets_on_the_way()), (None, 0));
+    }
+
+    #[test]
+    fn an_offer_makes_room_by_itself() {
+        let mut lane = lane(config(), Vec::new());
+        for ms in 0..100 {
+            lane.offer(at(ms), PACKET, 0, &[]);
+        }
+        assert_eq!(lane.counters().overflowed.packets, 0);
+    }
+
+    #[test]
+    fn nothing_arrives_before_its_time_and_time_does_not_go_back() {
+        let mut lane = lane(config(), Vec::new());
+        lane.offer(at(5), PACKET, 1, b"a");
+        lane.offer(at(3), PACKET, 2, b"b");
+        assert_eq!(lane.first_due(at(15)), None);
+        assert_eq!(arrivals(&mut lane, at(15)), []);
+        assert_eq!(lane.first_due(at(16)), Some(at(16)));
+        assert_eq!(arrivals(&mut lane, at(17)), [(at(16), 1), (at(17), 2)]);
+    }
+
+    #[test]
+    fn a_change_holds_from_its_moment_on_even_if_nobody_asked_in_between() {
+        let changes = vec![
+            (at(2), LinkChange::Down),
+            (at(4), LinkChange::Up),
+            (at(5), LinkChange::Delay(Span::from_millis(1))),
+        ];
+        let mut lane = lane(config(), changes);
+        lane.offer(at(0), PACKET, 0, &[]);
+        lane.offer(at(3), PACKET, 1, &[]);
+        lane.offer(at(4), PACKET, 2, &[]);
+        // The change of delay comes before the packet leaves, and is something to wake up for.
+        assert_eq!(lane.poll_timeout(), Some(at(5)));
+        assert_eq!(arrivals(&mut lane, at(100)), [(at(11), 0), (at(11), 2)]);
+        assert_eq!(lane.counters().outage.packets, 1);
+    }
+
+    #[test]
+    fn waking_at_every_deadline_comes_to_an_end() {
+        let config = config().with_loss(LossModel::Bernoulli(1.0), LossPlace::AfterQueue);
+        let mut lane = lane(config, vec![(at(1), LinkChange::Down), (at(1), LinkChange::Up)]);
+        for _ in 0..3 {
+            lane.offer(Time::ZERO, PACKET, 0, &[]);
+        }
+        let mut last = None;
+        while let Some(time) = lane.poll_timeout() {
+            assert!(last < Some(time));
+            last = Some(time);
+            assert_eq!(arrivals(&mut lane, time), []);
+        }
+        assert_eq!(lane.counters().lost.packets, 3);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let zero = LinkChange::Rate(Rate::from_bps(0));
+        let refused = Lane::new(config(), "flow", Seeds::new(1, 0), vec![(at(1), zero.clone())]);
+        assert!(refused.is_err());
+        assert!(lane(config(), Vec::new()).change(at(0), &zero).is_err());
+    }
+}
