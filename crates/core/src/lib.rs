@@ -11,6 +11,7 @@ mod cookie;
 mod endpoint;
 mod entropy;
 mod error;
+mod intervals;
 mod path;
 pub mod policy;
 pub mod profile;

@@ -16,9 +16,7 @@ impl Association {
         let tsn = self.outstanding.push(draft, path);
         let cost = self.window_cost(bytes);
         self.window_bound += cost;
-        if self.profile.shared_receive_window {
-            self.shared.peer_window -= cost;
-        }
+        self.charge_peer_window(cost);
         let facts = &mut self.facts[path.index()];
         facts.bound += bytes;
         facts.held += bytes;
@@ -65,7 +63,7 @@ impl Association {
 
     /// A send opportunity begins: the scheduler may want to place anew what it has bound.
     pub(crate) fn consider_replanning(&mut self) {
-        if self.bound.is_empty() {
+        if self.window_bound.is_zero() {
             return;
         }
         self.refresh_shared();
@@ -84,7 +82,7 @@ impl Association {
 
     /// Sends the next packet of chunks that were bound to a path whose window has room.
     pub(crate) fn transmit_bound(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
-        if self.bound.is_empty() {
+        if self.window_bound.is_zero() {
             return None;
         }
         self.promote_if_none_active();
@@ -145,12 +143,14 @@ impl Association {
     fn bound_packet(&mut self, path: PathId, buf: &mut Vec<u8>) -> Option<PathId> {
         let first = self.bound.next_of(path)?;
         let size = self.packet_size_for(path, first);
-        buf.resize(size, 0);
-        let mut storage = std::mem::take(buf);
-        let mut writer =
-            PacketWriter::new(&mut storage, self.header()).expect("a path's packets hold 512 B and more");
+        self.write_packet(size, buf, |this, writer| this.fill_with_bound(path, first, writer));
+        self.new_packet_left(path);
+        Some(path)
+    }
+
+    fn fill_with_bound(&mut self, path: PathId, first: u64, writer: &mut PacketWriter<'_>) {
         let bytes = self.outstanding.get(first).map_or(0, |chunk| chunk.bytes().get() as usize);
-        self.bundle_control(path, bytes, &mut writer);
+        self.bundle_control(path, bytes, writer);
         while let Some(tsn) = self.bound.next_of(path) {
             let Some(chunk) = self.outstanding.get(tsn) else { break };
             let repr = super::outbound::data_repr(tsn, &chunk.draft);
@@ -160,10 +160,5 @@ impl Association {
             self.bound.pop(path);
             self.first_transmission(tsn, SendKind::New);
         }
-        let length = writer.finish();
-        storage.truncate(length);
-        *buf = storage;
-        self.new_packet_left(path);
-        Some(path)
     }
 }

@@ -217,7 +217,10 @@ impl Association {
             local_addresses: seed.local_addresses,
             paths: ArrayVec::new(),
             facts: ArrayVec::new(),
-            shared: AssociationFacts::default(),
+            shared: AssociationFacts {
+                send_buffer_limit: config.send_buffer_bytes,
+                ..AssociationFacts::default()
+            },
             association_errors: 0,
             initiator: seed.initiator,
             stale_cookies: 0,

@@ -296,14 +296,35 @@ impl Association {
 
     /// Fills one packet for `path` with new chunks.
     fn new_packet(&mut self, path: PathId, ask: SendAsk, buf: &mut Vec<u8>) -> Option<PathId> {
-        let header = self.header();
-        buf.resize(self.paths[path.index()].packet_bytes, 0);
-        let mut storage = std::mem::take(buf);
-        let mut writer =
-            PacketWriter::new(&mut storage, header).expect("a path's packets hold 512 B and more");
+        let size = self.paths[path.index()].packet_bytes;
+        let chunks = self.write_packet(size, buf, |this, writer| this.fill_with_new(path, ask, writer));
+        if chunks == 0 {
+            return None;
+        }
+        self.new_packet_left(path);
+        Some(path)
+    }
+
+    /// Writes a packet of at most `size` bytes into `buf`.
+    pub(crate) fn write_packet<T>(
+        &mut self,
+        size: usize,
+        buf: &mut Vec<u8>,
+        fill: impl FnOnce(&mut Self, &mut PacketWriter<'_>) -> T,
+    ) -> T {
+        buf.resize(size, 0);
+        let mut writer = PacketWriter::new(buf, self.header()).expect("a path's packets hold 512 B and more");
+        let filled = fill(self, &mut writer);
+        let length = writer.finish();
+        buf.truncate(length);
+        filled
+    }
+
+    /// How many chunks there were.
+    fn fill_with_new(&mut self, path: PathId, ask: SendAsk, writer: &mut PacketWriter<'_>) -> u32 {
         let most = self.payload_bytes_per_chunk();
         let first = DATA_HEADER_LEN + self.queue.next_payload(most).unwrap_or(0);
-        self.bundle_control(path, first, &mut writer);
+        self.bundle_control(path, first, writer);
         let mut chunks = 0;
         while self.next_fits(most, writer.remaining(), ask, chunks) {
             let Some(draft) = self.queue.cut(most) else { break };
@@ -322,17 +343,10 @@ impl Association {
             }
             chunks += 1;
         }
-        let length = writer.finish();
-        storage.truncate(length);
-        *buf = storage;
-        if chunks == 0 {
-            return None;
-        }
-        self.new_packet_left(path);
-        Some(path)
+        chunks
     }
 
-    fn next_fits(&self, most: usize, remaining: usize, ask: SendAsk, chunks: usize) -> bool {
+    fn next_fits(&self, most: usize, remaining: usize, ask: SendAsk, chunks: u32) -> bool {
         let Some(payload) = self.queue.next_payload(most) else { return false };
         let cost = self.profile.window_cost(payload as u64, 1);
         let window = if ask.window_probe { chunks == 0 } else { cost <= self.shared.peer_window };

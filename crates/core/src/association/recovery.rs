@@ -31,14 +31,25 @@ impl Association {
         self.window_in_flight -= self.window_cost(bytes);
     }
 
+    /// Takes some of the peer's window, if there is one that all paths share.
+    pub(crate) fn charge_peer_window(&mut self, cost: WindowBytes) {
+        if self.profile.shared_receive_window {
+            self.shared.peer_window -= cost;
+        }
+    }
+
+    fn refund_peer_window(&mut self, cost: WindowBytes) {
+        if self.profile.shared_receive_window {
+            self.shared.peer_window += cost;
+        }
+    }
+
     fn waits_lost(&mut self, path: PathId, bytes: ChunkBytes) {
         let cost = self.window_cost(bytes);
         self.facts[path.index()].lost_unsent += bytes;
         self.window_lost += cost;
         // RFC 9260 section 6.2.1 C: a chunk marked for retransmission gives its window back.
-        if self.profile.shared_receive_window {
-            self.shared.peer_window += cost;
-        }
+        self.refund_peer_window(cost);
     }
 
     pub(crate) fn no_longer_lost(&mut self, path: PathId, bytes: ChunkBytes) {

@@ -1,7 +1,5 @@
 //! Transmissions that no loss asks for: copies on several paths, relief of the head of line, tail probes.
 
-use anabranch_wire::PacketWriter;
-
 use crate::association::Association;
 use crate::path::PathId;
 use crate::policy::{Context, Decision, LossCause, Reason, Refused, Relief, SendKind, Stall, View};
@@ -34,26 +32,22 @@ impl Association {
         kind: SendKind,
         buf: &mut Vec<u8>,
     ) -> bool {
-        buf.resize(self.packet_size_for(path, tsns.start), 0);
-        let mut storage = std::mem::take(buf);
-        let mut writer =
-            PacketWriter::new(&mut storage, self.header()).expect("a path's packets hold 512 B and more");
-        for tsn in tsns {
-            let Some(chunk) = self.outstanding.get(tsn).filter(|c| c.state == ChunkState::InFlight) else {
-                continue;
-            };
-            let repr = super::outbound::data_repr(tsn, &chunk.draft);
-            if writer.data(&repr, &chunk.draft.payload).is_err() {
-                break;
+        let size = self.packet_size_for(path, tsns.start);
+        self.write_packet(size, buf, |this, writer| {
+            for tsn in tsns {
+                let Some(chunk) = this.outstanding.get(tsn).filter(|c| c.state == ChunkState::InFlight)
+                else {
+                    continue;
+                };
+                let repr = super::outbound::data_repr(tsn, &chunk.draft);
+                if writer.data(&repr, &chunk.draft.payload).is_err() {
+                    break;
+                }
+                this.paths[path.index()].measuring.take_if(|measured| *measured == tsn);
+                this.further_transmission(path, tsn, kind);
             }
-            self.paths[path.index()].measuring.take_if(|measured| *measured == tsn);
-            self.further_transmission(path, tsn, kind);
-        }
-        let any = !writer.is_empty();
-        let length = writer.finish();
-        storage.truncate(length);
-        *buf = storage;
-        any
+            !writer.is_empty()
+        })
     }
 
     /// Asks the retransmission policy about the head of line, which may go on another path although it is not lost.

@@ -1,6 +1,7 @@
 //! What becomes of chunks that one SACK covered by a gap block and a later one does not.
 
 use crate::association::Association;
+use crate::intervals;
 use crate::policy::{LossCause, TurnCause};
 use crate::profile::Reneging;
 use crate::send::ChunkState;
@@ -24,11 +25,9 @@ impl Association {
     fn suspect_reneging(&mut self) {
         let cumulative = self.outstanding.cumulative();
         let blocks = std::mem::take(&mut self.scratch.blocks);
-        let all_covered = self
-            .outstanding
-            .gap_acked()
-            .iter()
-            .all(|&(start, end)| end <= cumulative || within(&blocks, start.max(cumulative + 1), end));
+        let all_covered = self.outstanding.gap_acked().iter().all(|&(start, end)| {
+            end <= cumulative || intervals::holds(&blocks, start.max(cumulative + 1), end)
+        });
         if all_covered {
             self.timers.reneging = None;
         } else if self.timers.reneging.is_none() {
@@ -64,7 +63,7 @@ impl Association {
         let mut index = 0;
         while let Some(&(start, end)) = self.outstanding.gap_acked().get(index) {
             for tsn in start.max(cumulative + 1)..=end {
-                if !within(&self.scratch.blocks, tsn, tsn) {
+                if !intervals::holds(&self.scratch.blocks, tsn, tsn) {
                     self.take_back(tsn);
                 }
             }
@@ -85,24 +84,5 @@ impl Association {
             self.mark_lost(tsn, LossCause::Timeout);
             self.open_turn(TurnCause::PathRestored(path), true);
         }
-    }
-}
-
-/// Whether one block of a sorted list of disjoint ones holds all of `start..=end`.
-fn within(blocks: &[(u64, u64)], start: u64, end: u64) -> bool {
-    let at = blocks.partition_point(|&(first, _)| first <= start);
-    at > 0 && blocks[at - 1].1 >= end
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_interval_is_within_exactly_if_one_block_holds_all_of_it() {
-        let blocks = [(3, 5), (8, 8)];
-        let hit: Vec<u64> = (1..10).filter(|&t| within(&blocks, t, t)).collect();
-        assert_eq!(hit, [3, 4, 5, 8]);
-        assert!(within(&blocks, 3, 5) && !within(&blocks, 3, 8) && !within(&[], 1, 1));
     }
 }

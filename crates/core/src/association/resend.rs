@@ -54,13 +54,17 @@ impl Association {
 
     /// Fills one packet for `path` with lost chunks from `first` on.
     pub(crate) fn resend_packet(&mut self, path: PathId, first: u64, buf: &mut Vec<u8>) -> PathId {
-        let header = self.header();
+        let size = self.packet_size_for(path, first);
+        self.turn.resend_from =
+            self.write_packet(size, buf, |this, writer| this.fill_with_lost(path, first, writer));
+        self.resent_packet(path);
+        path
+    }
+
+    /// The lost chunk to go on with.
+    fn fill_with_lost(&mut self, path: PathId, first: u64, writer: &mut PacketWriter<'_>) -> Option<u64> {
         let bytes = self.outstanding.get(first).map_or(0, |c| c.bytes().get() as usize);
-        buf.resize(self.packet_size_for(path, first), 0);
-        let mut storage = std::mem::take(buf);
-        let mut writer =
-            PacketWriter::new(&mut storage, header).expect("a path's packets hold 512 B and more");
-        self.bundle_control(path, bytes, &mut writer);
+        self.bundle_control(path, bytes, writer);
         let mut next = Some(first);
         while let Some(tsn) = next {
             let Some(chunk) = self.outstanding.get_mut(tsn) else { break };
@@ -72,12 +76,7 @@ impl Association {
             self.resend_chunk(path, tsn);
             next = self.lost.at_or_after(tsn + 1);
         }
-        let length = writer.finish();
-        storage.truncate(length);
-        *buf = storage;
-        self.turn.resend_from = next;
-        self.resent_packet(path);
-        path
+        next
     }
 
     /// RFC 9260 section 6.9: a chunk that was cut for a larger path is not cut again, its packet is left to IP to fragment.
@@ -96,9 +95,7 @@ impl Association {
         }
         self.restart_t3_for_resend(old, path, tsn);
         self.window_taken(bytes);
-        if self.profile.shared_receive_window {
-            self.shared.peer_window -= self.window_cost(bytes);
-        }
+        self.charge_peer_window(self.window_cost(bytes));
         self.further_transmission(path, tsn, SendKind::Retransmission);
     }
 

@@ -8,6 +8,7 @@ use anabranch_wire::Tsn;
 use crate::association::acknowledgement::Acknowledgement;
 use crate::association::{Association, AssociationEvent, MAX_OUTSTANDING_CHUNKS};
 use crate::error::AbortReason;
+use crate::intervals::{self, Interval};
 use crate::path::{MAX_PATHS, PathId};
 use crate::policy::{
     AckedTransmission, Event, LossCause, Missing, PathAck, PathSack, ProofOfLife, SackDone, SackView,
@@ -23,7 +24,7 @@ use crate::units::{ChunkBytes, WindowBytes};
 #[derive(Debug)]
 pub(crate) struct SackScratch {
     /// Gap blocks as unwrapped inclusive intervals.
-    pub(super) blocks: Vec<(u64, u64)>,
+    pub(super) blocks: Vec<Interval>,
     /// The path that the SACK came in on.
     pub(super) source: Option<PathId>,
     pub(super) acks: [PathAck; MAX_PATHS],
@@ -158,7 +159,7 @@ impl Association {
         if !blocks.is_sorted() {
             blocks.sort_unstable();
         }
-        merge_overlaps(blocks);
+        intervals::join(blocks);
     }
 
     fn begin_sack(&mut self) {
@@ -214,19 +215,12 @@ impl Association {
 
     /// NR-SACK: what the receiver keeps for good need not be held here any more.
     fn release_kept(&mut self, cumulative: u64, sack: &Acknowledgement<'_>) {
-        let mut any = false;
+        let facts = &mut self.facts;
         for block in sack.kept() {
             let (start, end) = (cumulative + u64::from(block.start), cumulative + u64::from(block.end));
-            for tsn in start.max(cumulative + 1)..=end.min(self.outstanding.next_tsn()) {
-                if let Some((path, bytes)) = self.outstanding.release(tsn) {
-                    self.facts[path.index()].held -= bytes;
-                    any = true;
-                }
-            }
+            self.outstanding.keep(start, end, |path, bytes| facts[path.index()].held -= bytes);
         }
-        if any {
-            self.consider_writable();
-        }
+        self.consider_writable();
     }
 
     /// Walks the unacknowledged chunks beside the gap blocks: searches for pseudo-cumulative TSNs, credits what is covered.
@@ -526,28 +520,5 @@ impl Association {
         self.cut_windows();
         self.turn.after_loss_event = true;
         self.grant_exemptions(true);
-    }
-}
-
-/// Joins overlapping and touching intervals of a sorted list.
-fn merge_overlaps(blocks: &mut Vec<(u64, u64)>) {
-    blocks.dedup_by(|next, kept| {
-        let joins = next.0 <= kept.1 + 1;
-        if joins {
-            kept.1 = kept.1.max(next.1);
-        }
-        joins
-    });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn overlapping_and_touching_blocks_become_one() {
-        let mut blocks = vec![(3, 4), (5, 6), (6, 9), (11, 12)];
-        merge_overlaps(&mut blocks);
-        assert_eq!(blocks, [(3, 9), (11, 12)]);
     }
 }

@@ -66,7 +66,6 @@ impl Association {
     pub(crate) fn refresh_shared(&mut self) {
         self.shared.queued_bytes = self.queue.bytes();
         self.shared.send_buffer_free = self.send_buffer_free();
-        self.shared.send_buffer_limit = self.config.send_buffer_bytes;
         self.shared.cumulative_tsn = self.outstanding.cumulative();
         self.shared.head_of_line =
             self.outstanding.first_unacked().and_then(|tsn| self.outstanding.head_of_line(tsn));

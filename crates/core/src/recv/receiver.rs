@@ -1,5 +1,6 @@
 //! Tracker and reassembly together, with what the receive window needs to know.
 
+use crate::intervals::{self, Interval};
 use crate::profile::Profile;
 use crate::recv::reassembly::{Fragment, Piece, Reassembly, Violation};
 use crate::recv::tracker::{Arrival, Tracker};
@@ -32,7 +33,7 @@ pub(crate) struct Receiver {
     /// The latest chunk that was not here yet found no room.
     starved: bool,
     /// First and last TSNs beyond the cumulative one that the application has read, ascending and disjoint.
-    read_beyond: Vec<(u64, u64)>,
+    read_beyond: Vec<Interval>,
 }
 
 impl Receiver {
@@ -106,17 +107,8 @@ impl Receiver {
     }
 
     fn note_read(&mut self, first: u64, last: u64) {
-        let cumulative = self.tracker.cumulative();
-        self.read_beyond.retain(|&(_, end)| end > cumulative);
-        let at = self.read_beyond.partition_point(|&(start, _)| start < first);
-        self.read_beyond.insert(at, (first, last));
-        self.read_beyond.dedup_by(|next, kept| {
-            let joins = next.0 <= kept.1 + 1;
-            if joins {
-                kept.1 = kept.1.max(next.1);
-            }
-            joins
-        });
+        intervals::forget_up_to(&mut self.read_beyond, self.tracker.cumulative());
+        intervals::insert(&mut self.read_beyond, (first, last));
     }
 
     /// Fills the lists, which are reused from NR-SACK to NR-SACK.

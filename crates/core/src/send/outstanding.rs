@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use slab::Slab;
 
+use crate::intervals::{self, Interval};
 use crate::path::PathId;
 use crate::policy::{HeadOfLine, LossCause};
 use crate::send::{Draft, LIST_ROOM};
@@ -99,7 +100,9 @@ pub(crate) struct Outstanding {
     last_unacked: u64,
     transmissions: Slab<Transmission>,
     /// What gap blocks cover, as disjoint inclusive intervals above the cumulative TSN, in order.
-    gap_acked: Vec<(u64, u64)>,
+    gap_acked: Vec<Interval>,
+    /// What the receiver has said it keeps for good (NR-SACK), above the cumulative TSN.
+    kept: Vec<Interval>,
     payload_bytes: u64,
 }
 
@@ -112,6 +115,7 @@ impl Outstanding {
             last_unacked: NONE,
             transmissions: Slab::new(),
             gap_acked: Vec::with_capacity(LIST_ROOM),
+            kept: Vec::new(),
             payload_bytes: 0,
         }
     }
@@ -233,9 +237,25 @@ impl Outstanding {
         }
     }
 
-    /// Lets go of the payload of an acknowledged chunk that the receiver keeps for good; tells its path and chunk bytes if
-    /// it was still held.
-    pub(crate) fn release(&mut self, tsn: u64) -> Option<(PathId, ChunkBytes)> {
+    /// The receiver keeps these TSNs for good: lets go of the payloads of those that are acknowledged, and tells each one's
+    /// path and chunk bytes. An NR-SACK repeats what earlier ones said; only what is new costs anything.
+    pub(crate) fn keep(&mut self, start: u64, end: u64, mut released: impl FnMut(PathId, ChunkBytes)) {
+        let (start, end) = (start.max(self.base), end.min(self.next_tsn() - 1));
+        if start > end {
+            return;
+        }
+        let mut kept = std::mem::take(&mut self.kept);
+        intervals::forget_up_to(&mut kept, self.cumulative());
+        for (first, last) in intervals::uncovered(&kept, start, end) {
+            for (path, bytes) in (first..=last).filter_map(|tsn| self.release(tsn)) {
+                released(path, bytes);
+            }
+        }
+        intervals::insert(&mut kept, (start, end));
+        self.kept = kept;
+    }
+
+    fn release(&mut self, tsn: u64) -> Option<(PathId, ChunkBytes)> {
         let chunk = self.get_mut(tsn).filter(|c| c.state == ChunkState::Acked)?;
         let (path, bytes) = (chunk.path, chunk.bytes());
         chunk.state = ChunkState::NonRenegable;
@@ -319,28 +339,22 @@ impl Outstanding {
         None
     }
 
-    pub(crate) fn gap_acked(&self) -> &[(u64, u64)] {
+    pub(crate) fn gap_acked(&self) -> &[Interval] {
         &self.gap_acked
     }
 
     /// Forgets intervals up to the cumulative TSN and adds `blocks`.
-    pub(crate) fn add_gap_acked(&mut self, blocks: &[(u64, u64)]) {
+    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) {
         let cumulative = self.cumulative();
         let list = &mut self.gap_acked;
         list.extend_from_slice(blocks);
-        list.retain(|&(_, end)| end > cumulative);
+        intervals::forget_up_to(list, cumulative);
         list.sort_unstable();
-        list.dedup_by(|next, kept| {
-            let joins = next.0 <= kept.1 + 1;
-            if joins {
-                kept.1 = kept.1.max(next.1);
-            }
-            joins
-        });
+        intervals::join(list);
     }
 
     /// Replaces the intervals.
-    pub(crate) fn set_gap_acked(&mut self, blocks: &[(u64, u64)]) {
+    pub(crate) fn set_gap_acked(&mut self, blocks: &[Interval]) {
         self.gap_acked.clear();
         self.gap_acked.extend_from_slice(blocks);
     }
@@ -445,6 +459,25 @@ mod tests {
         assert_eq!(outstanding.cumulative(), FIRST);
         assert_eq!(send(&mut outstanding, 0), FIRST + 6);
         assert_eq!(unacked(&outstanding).last(), Some(&(FIRST + 6)));
+    }
+
+    #[test]
+    fn what_the_receiver_keeps_is_let_go_once_however_often_it_says_so() {
+        let mut outstanding = Outstanding::new(FIRST);
+        for _ in 0..6 {
+            send(&mut outstanding, 0);
+        }
+        for tsn in [FIRST + 1, FIRST + 2, FIRST + 4] {
+            outstanding.mark_acked(tsn);
+        }
+        let mut keep = |start, end| {
+            let mut released = 0;
+            outstanding.keep(FIRST + start, FIRST + end, |_, _| released += 1);
+            released
+        };
+        assert_eq!([keep(1, 1), keep(1, 2), keep(1, 4), keep(0, 4), keep(9, 20)], [1, 1, 1, 0, 0]);
+        assert_eq!(outstanding.payload_bytes(), 3);
+        assert!(outstanding.get(FIRST + 4).is_some_and(|c| c.state == ChunkState::NonRenegable));
     }
 
     #[test]
