@@ -179,8 +179,8 @@ fn what_waits_for_a_window_full_of_copies_goes_on_when_they_time_out() {
             Pick::Path(first.id)
         }
     });
-    for (profile, silence) in [("rfc9260", None), ("rfc9260", Some(millis(500))), ("ns2", Some(millis(500)))]
-    {
+    let silence = [None, Some(millis(500))];
+    for (profile, silence) in ["rfc9260", "ns2"].into_iter().flat_map(|name| silence.map(|s| (name, s))) {
         let (mut duo, _) = duo_with_silence(scheme.clone(), profile, silence);
         duo.cut(1, true);
         duo.send_all(Side::A, FULL, 6);

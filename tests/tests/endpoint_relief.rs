@@ -247,3 +247,11 @@ fn relief_on_a_path_without_room_or_that_does_not_exist_is_overruled() {
         assert!(duo.run_until(Span::from_secs(10), |duo| duo.all_arrived(Side::A)));
     }
 }
+
+#[test]
+fn new_data_that_closes_the_window_is_followed_by_the_question_at_once() {
+    // Three chunks fill the slow path, two more on the fast one the peer's window; the fast path has room for a third.
+    let (mut duo, _) = duo(3, copies);
+    duo.send_all(Side::A, FULL, 8);
+    assert_eq!(duo.nodes[A].association().statistics().reliefs, 1, "no SACK has come");
+}
