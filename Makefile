@@ -43,7 +43,8 @@ demo: ## Compare three schemes over two paths, then send a real file of 8 MB thr
 	$(PYTHON) -c 'import hashlib; print("sha256 of the file:", hashlib.sha256(open("$(DEMO)/payload.bin", "rb").read()).hexdigest())'; \
 	echo; \
 	echo 'Captures for Wireshark: $(DEMO)/pcap/*.pcapng'; \
-	echo 'Traces as CSV:          $(DEMO)/trace/*/'
+	echo 'Traces as CSV:          $(DEMO)/trace/*/'; \
+	echo 'Where the time went:    cargo run --release -p anabranch-cli -- explain $(DEMO)/trace'
 
 # tshark is a second opinion on captures and chunks. It is installed where that needs no question, and skipped elsewhere.
 test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector.
