@@ -23,7 +23,7 @@ const PARAMETERS: &[Parameter] = &[
         source: "Natarajan 2009",
     },
     switch("tail-probe", true, "probe a tail that nothing acknowledges", "RFC 8985 section 7"),
-    rtx("rtx-cwnd"),
+    rtx("rtx-soonest"),
     TRIGGER,
     sfr(true),
     cuc(true),
@@ -59,6 +59,16 @@ const CARD: Card = Card {
             rule: "as `+split(by=outstanding)`",
             place: "crates/schemes/src/buffer/split.rs",
         },
+        Equation {
+            name: "RTX-SOONEST",
+            rule: "the active path with the least SRTT, counted twice where its window is full; it is waited for then",
+            place: "crates/schemes/src/retransmit/soonest.rs",
+        },
+        Equation {
+            name: "T3",
+            rule: "restarts with every acknowledgement on its path: RACK finds what is lost on a path that answers",
+            place: "crates/core/src/association/sack_in.rs",
+        },
         Equation { name: "RACK-TLP", rule: "as `+rack`", place: "crates/schemes/src/loss/rack.rs" },
         Equation {
             name: "PF",
@@ -88,9 +98,12 @@ const CARD: Card = Card {
         rules::CHOICE_CUC,
         rules::CHOICE_DAC_FLAGS,
         rules::CHOICE_DAC_TIMER,
-        rules::CHOICE_RTX,
-        rules::CHOICE_RTX_FULL,
-        rules::CHOICE_RTX_TIE,
+        Choice {
+            question: "Where does a lost chunk go again?",
+            answer: "Where it arrives soonest. By the largest window (RTX-CWND) chunks lost on a fast path with small \
+                     windows went to a path sixty times as slow, and held everything back there.",
+            parameter: "rtx",
+        },
         rules::CHOICE_LOSS_RATE,
         rules::CHOICE_TIMEOUT_MARKS,
         rules::CHOICE_AROUND,
