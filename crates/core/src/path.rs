@@ -136,11 +136,15 @@ pub(crate) struct PathTimers {
     pub(crate) idle: Option<Time>,
     /// When the path has failed unless something that it carried is answered before.
     pub(crate) silence: Option<Time>,
+    /// When the failover policy's patience with a path that answers nothing is over.
+    pub(crate) patience: Option<Time>,
 }
 
 impl PathTimers {
     pub(crate) fn next(&self) -> Option<Time> {
-        [self.t3, self.heartbeat, self.heartbeat_timeout, self.idle, self.silence].into_iter().flatten().min()
+        let timers =
+            [self.t3, self.heartbeat, self.heartbeat_timeout, self.idle, self.silence, self.patience];
+        timers.into_iter().flatten().min()
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Statistics {
     pub reliefs: u64,
     /// Tail probes.
     pub tail_probes: u64,
+    /// Paths that were taken out of service because they answered nothing for as long as the failover policy waits.
+    pub silences: u64,
     /// Paths put into service because none was active.
     pub promotions: u64,
     /// Scheduler decisions that a full window, the path's state or the duty to make progress overruled.

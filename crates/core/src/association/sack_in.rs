@@ -373,6 +373,7 @@ impl Association {
             delivered_before_at: stamps.delivered_before_at,
             sent_once: false,
             cumulative: false,
+            same_way: self.scratch.source == Some(path),
         }
     }
 
@@ -476,6 +477,7 @@ impl Association {
                 self.paths[index].timers.t3 = None;
                 if answered {
                     self.paths[index].timers.silence = None;
+                    self.paths[index].timers.patience = None;
                 }
             } else if self.scratch.restart_t3[index]
                 || self.paths[index].timers.t3.is_none()

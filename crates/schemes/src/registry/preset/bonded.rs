@@ -4,6 +4,7 @@ use anabranch_core::policy::Policies;
 use anabranch_core::profile::{Profile, T3Restart};
 
 use crate::buffer::{Occupancy, Sharers, Side, Split};
+use crate::failover::Impatient;
 use crate::loss::{Rack, RackSettings};
 use crate::registry::preset::shared::{
     SACK_EVERY, TRIGGER, acks, cuc, dac, floor, floored, rtx, sfr, switch,
@@ -21,6 +22,14 @@ const PARAMETERS: &[Parameter] = &[
         default: Value::Choice("pf2"),
         about: "window of a path that answers its probe: one chunk (pf1) or two (pf2)",
         source: "Natarajan 2009",
+    },
+    Parameter {
+        name: "patience",
+        kind: Kind::Count { min: 1, max: 1000 },
+        unit: "round trips",
+        default: Value::Number(3),
+        about: "silence after which a path gets no new data while another one is active",
+        source: "users' reports of links that die slowly; no publication",
     },
     switch("tail-probe", true, "probe a tail that nothing acknowledges", "RFC 8985 section 7"),
     rtx("rtx-soonest"),
@@ -74,6 +83,12 @@ const CARD: Card = Card {
             name: "PF",
             rule: "as `cmt-pf`",
             place: "crates/schemes/src/failover/potentially_failed.rs",
+        },
+        Equation {
+            name: "silence",
+            rule: "something is in flight and nothing was answered for `patience` SRTT + 4 RTTVAR + the longest delay of a SACK, and \
+                   another path is active: potentially failed, a HEARTBEAT at once; window and chunks in flight stay as they are",
+            place: "crates/schemes/src/failover/impatient.rs",
         },
         rules::SLOW_START,
         rules::AVOIDANCE,
@@ -144,6 +159,7 @@ fn build(values: &Values) -> Policies {
         loss: Box::new(Rack::new(base.loss, rack)),
         retransmit: Box::new(Opportunistic { inner: base.retransmit, condition: Condition::MuchSlower }),
         ack: Box::new(acks(values)),
+        failover: Box::new(Impatient { inner: base.failover, rounds: values.number("patience") }),
         ..base
     }
 }
