@@ -74,6 +74,9 @@ pub struct Transmit {
     pub udp_port: Option<u16>,
     /// The association it belongs to, if any.
     pub association: Option<AssociationId>,
+    /// It is larger than what its path is known to carry and no probe: a chunk that was cut for a larger packet goes again.
+    /// IP may fragment it.
+    pub may_fragment: bool,
 }
 
 /// A packet to someone with whom there is no association.
@@ -347,7 +350,7 @@ impl Endpoint {
             buf.clear();
             buf.extend_from_slice(&reply.bytes);
             let Origin { local, remote, udp_port } = reply.to;
-            return Some(Transmit { local, remote, udp_port, association: None });
+            return Some(Transmit { local, remote, udp_port, association: None, may_fragment: false });
         }
         while let Some(&id) = self.busy.front() {
             if let Some(transmit) = self.transmit_for(id, buf) {
@@ -364,7 +367,8 @@ impl Endpoint {
         association.clock(self.now);
         let path = association.poll_transmit(buf)?;
         let (local, remote, udp_port) = association.destination(path);
-        Some(Transmit { local, remote, udp_port, association: Some(id) })
+        let may_fragment = association.outgrows(path, buf.len());
+        Some(Transmit { local, remote, udp_port, association: Some(id), may_fragment })
     }
 
     /// Takes over what an association has to tell, and forgets it once it is over.

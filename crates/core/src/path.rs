@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
+use crate::mtu::MtuSearch;
 use crate::policy::RttFacts;
 use crate::profile::Profile;
 use crate::send::Stamps;
@@ -138,12 +139,21 @@ pub(crate) struct PathTimers {
     pub(crate) silence: Option<Time>,
     /// When the failover policy's patience with a path that answers nothing is over.
     pub(crate) patience: Option<Time>,
+    /// When a probe of the packet size is lost, or the next one is due.
+    pub(crate) mtu: Option<Time>,
 }
 
 impl PathTimers {
     pub(crate) fn next(&self) -> Option<Time> {
-        let timers =
-            [self.t3, self.heartbeat, self.heartbeat_timeout, self.idle, self.silence, self.patience];
+        let timers = [
+            self.t3,
+            self.heartbeat,
+            self.heartbeat_timeout,
+            self.idle,
+            self.silence,
+            self.patience,
+            self.mtu,
+        ];
         timers.into_iter().flatten().min()
     }
 }
@@ -178,6 +188,10 @@ pub(crate) struct Path {
     pub(crate) udp_port: Option<u16>,
     /// SCTP bytes that fit one packet.
     pub(crate) packet_bytes: usize,
+    /// The search for a larger size, where there is one.
+    pub(crate) mtu: Option<MtuSearch>,
+    /// A probe of it that waits for its answer, and its size.
+    pub(crate) pending_mtu_probe: Option<(PendingHeartbeat, usize)>,
     pub(crate) removed: bool,
     /// The pair is made up from what the peer listed, and nothing has come on it yet.
     pub(crate) guessed: bool,
@@ -214,6 +228,8 @@ impl Path {
             remote,
             udp_port,
             packet_bytes,
+            mtu: None,
+            pending_mtu_probe: None,
             removed: false,
             guessed: false,
             timers: PathTimers::default(),

@@ -43,6 +43,8 @@ pub struct Statistics {
     pub tail_probes: u64,
     /// Paths that were taken out of service because they answered nothing for as long as the failover policy waits.
     pub silences: u64,
+    /// Paths that carried no large packet any more, and went back to their base size.
+    pub black_holes: u64,
     /// Paths put into service because none was active.
     pub promotions: u64,
     /// Scheduler decisions that a full window, the path's state or the duty to make progress overruled.

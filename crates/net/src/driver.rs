@@ -415,9 +415,9 @@ fn poll_sockets(sockets: &[Socket], cx: &mut Context<'_>) -> Poll<()> {
 /// Gathers the endpoint's packets at their sockets.
 fn write_packets(endpoint: &mut Endpoint, sockets: &mut [Socket], now: Time, packet: &mut Vec<u8>) {
     while let Some(transmit) = endpoint.poll_transmit(now, packet) {
-        let Transmit { local, remote, udp_port, .. } = transmit;
+        let Transmit { local, remote, udp_port, may_fragment, .. } = transmit;
         let Some(socket) = sockets.iter_mut().find(|socket| socket.local().ip() == local) else { continue };
-        socket.push(remote, udp_port.unwrap_or(DEFAULT_UDP_PORT), packet);
+        socket.push(remote, udp_port.unwrap_or(DEFAULT_UDP_PORT), packet, may_fragment);
         if socket.queued_bytes() >= FLUSH_AT && !socket.is_blocked() {
             socket.flush();
         }

@@ -14,6 +14,7 @@ mod heartbeat;
 mod inbound;
 mod invariants;
 mod outbound;
+mod path_mtu;
 mod paths;
 mod recovery;
 mod relief;

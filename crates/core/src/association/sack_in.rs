@@ -300,6 +300,7 @@ impl Association {
         self.measure(tsn, path, once && !timed_out, once);
         let sampled = self.deliver(path, bytes, credited.stamps);
         self.path_spoke(path);
+        self.note_delivered_size(path, bytes);
         let event = AckedTransmission { path, tsn, bytes, cumulative, sent_once: once, ..sampled };
         self.tell(&Event::Acked(&event));
         if !timed_out {

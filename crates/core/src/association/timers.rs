@@ -85,6 +85,9 @@ impl Association {
         if due(&mut self.paths[id.index()].timers.t3, now) {
             self.handle_t3(id);
         }
+        if due(&mut self.paths[id.index()].timers.mtu, now) {
+            self.mtu_timer_expired(id);
+        }
         if due(&mut self.paths[id.index()].timers.heartbeat_timeout, now) {
             self.heartbeat_unanswered(id);
         }
