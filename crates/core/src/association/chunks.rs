@@ -127,7 +127,9 @@ impl Association {
             }
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(&forward)?,
             Chunk::Error(error) => self.handle_error(&error),
-            Chunk::Unknown(unknown) => return Ok(self.handle_unknown(source, &unknown)),
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) | Chunk::Unknown(_) => {
+                return Ok(self.handle_unknown(source, raw));
+            }
             Chunk::Pad(_) | Chunk::Ecne { .. } | Chunk::Cwr { .. } => {}
             _ => return Err(Discard::Unexpected),
         }
