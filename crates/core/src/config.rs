@@ -31,6 +31,13 @@ impl Encapsulation {
     }
 }
 
+/// What an association does about addresses that come and go while it is up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddressChanges {
+    /// Whether a driver that gets a new local address is to use it for this association without being asked.
+    pub follow: bool,
+}
+
 /// What an association is configured with.
 #[derive(Clone)]
 pub struct AssociationConfig {
@@ -55,6 +62,8 @@ pub struct AssociationConfig {
     /// A path fails when nothing it carried was acknowledged for this long although something was outstanding; `None` leaves
     /// it to the error counter alone.
     pub path_silence_limit: Option<crate::time::Span>,
+    /// What it does about addresses that come and go while it is up.
+    pub address_changes: AddressChanges,
 }
 
 impl AssociationConfig {
@@ -72,6 +81,7 @@ impl AssociationConfig {
             initial_tsn: None,
             trace: false,
             path_silence_limit: None,
+            address_changes: AddressChanges::default(),
         }
     }
 }

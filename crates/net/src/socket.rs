@@ -55,6 +55,17 @@ pub(crate) struct SocketCounters {
     pub(crate) overflows: u64,
 }
 
+impl SocketCounters {
+    /// Takes over what a socket did that is closed.
+    pub(crate) fn add(&mut self, other: &SocketCounters) {
+        self.received += other.received;
+        self.sent += other.sent;
+        self.send_calls += other.send_calls;
+        self.failures += other.failures;
+        self.overflows += other.overflows;
+    }
+}
+
 /// One socket, bound to one address.
 #[derive(Debug)]
 pub(crate) struct Socket {
