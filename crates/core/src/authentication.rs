@@ -296,3 +296,229 @@ impl fmt::Debug for Keys {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_wire::{Header, InitRepr, NoSpace, PacketView, PacketWriter, RawChunk};
+    use proptest::prelude::*;
+
+    const ASCONF: [u8; 32] = [
+        0xC1, 0, 0, 32, 0, 0, 0, 1, 0, 5, 0, 8, 0, 0, 0, 0, 0xC0, 1, 0, 16, 0, 0, 0, 1, 0, 5, 0, 8, 0, 0, 0,
+        0,
+    ];
+
+    fn ours() -> AuthOffer {
+        AuthOffer::ours(std::array::from_fn(|at| at as u8))
+    }
+
+    fn theirs() -> AuthOffer {
+        AuthOffer::ours([0xFF; 32])
+    }
+
+    /// An AUTH with an empty code, and an ASCONF behind it.
+    fn covered(keys: &Keys) -> Vec<u8> {
+        let (repr, code_len) = keys.repr();
+        let head = [15, 0, 0, 8 + code_len as u8, 0, repr.key_id as u8, 0, repr.hmac_id as u8];
+        [&head[..], &vec![0; code_len], &ASCONF].concat()
+    }
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn check(keys: &Keys, bytes: &[u8]) -> Result<(), AuthFailure> {
+        let raw = RawChunk::parse(bytes).expect("a chunk");
+        match raw.decode() {
+            Ok(anabranch_wire::Chunk::Auth(auth)) => keys.verify(&auth, bytes),
+            other => panic!("no AUTH: {other:?}"),
+        }
+    }
+
+    /// The same with its code.
+    fn sealed(keys: &Keys) -> Vec<u8> {
+        let mut bytes = covered(keys);
+        let code = keys.code(&bytes);
+        bytes[8..8 + code.len()].copy_from_slice(&code);
+        bytes
+    }
+
+    #[test]
+    fn codes_are_those_that_another_program_computes() {
+        // Computed with Python's hmac module from the key vectors written out by hand.
+        let keys = Keys::agree(&ours(), &theirs(), None).expect("SHA-256");
+        let expected = "8481932a3ee05d45c5d109aba638c5d9e90bfbac7ea27b05f7e8191cd1ffb2a6";
+        assert_eq!(hex(&keys.code(&covered(&keys))), expected);
+
+        let pair = SharedKey { id: 7, secret: b"secret".to_vec() };
+        let keys = Keys::agree(&ours(), &theirs(), Some(&pair)).expect("SHA-256");
+        let expected = "2b685d619e6cee97db10aa06c5dd843831af9fa98f8b64581506eee929d5e70f";
+        assert_eq!(hex(&keys.code(&covered(&keys))), expected);
+
+        // A peer without a list of chunks that knows SHA-1 only: its key vector is the shorter one.
+        let old = AuthOffer { chunks: None, hmacs: [1].into_iter().collect(), ..theirs() };
+        let keys = Keys::agree(&ours(), &old, None).expect("SHA-1");
+        assert_eq!(hex(&keys.code(&covered(&keys))), "d65cfb646a32a5fd004e74d5d13e445046985ede");
+    }
+
+    #[test]
+    fn both_sides_find_the_same_key() {
+        let (a, b) = (ours(), theirs());
+        let (at_a, at_b) = (Keys::agree(&a, &b, None).unwrap(), Keys::agree(&b, &a, None).unwrap());
+        assert_eq!(check(&at_b, &sealed(&at_a)), Ok(()));
+        assert_eq!(check(&at_a, &sealed(&at_b)), Ok(()));
+    }
+
+    #[test]
+    fn another_key_number_or_secret_or_random_number_is_refused() {
+        let key = |id, secret: &[u8]| SharedKey { id, secret: secret.to_vec() };
+        let good = Keys::agree(&ours(), &theirs(), Some(&key(1, b"secret"))).unwrap();
+        let others = [
+            Keys::agree(&ours(), &theirs(), None),
+            Keys::agree(&ours(), &theirs(), Some(&key(2, b"secret"))),
+            Keys::agree(&ours(), &theirs(), Some(&key(1, b"another"))),
+            Keys::agree(&ours(), &AuthOffer::ours([1; 32]), Some(&key(1, b"secret"))),
+        ];
+        assert_eq!(check(&good, &sealed(&good)), Ok(()));
+        for other in others.into_iter().flatten() {
+            assert_eq!(check(&good, &sealed(&other)), Err(AuthFailure::Wrong));
+        }
+    }
+
+    #[test]
+    fn an_hmac_that_was_not_offered_is_named() {
+        let keys = Keys::agree(&ours(), &theirs(), None).unwrap();
+        for id in [0_u8, 2, 4] {
+            let mut bytes = sealed(&keys);
+            bytes[7] = id;
+            assert_eq!(check(&keys, &bytes), Err(AuthFailure::UnsupportedHmac(u16::from(id))));
+        }
+    }
+
+    #[test]
+    fn vectors_compare_as_numbers() {
+        let ascending: [&[u8]; 6] = [&[0, 1], &[0, 0, 2], &[9], &[1, 0], &[0, 1, 1], &[2, 0]];
+        for pair in ascending.windows(2) {
+            assert_eq!(compare_as_numbers(pair[0], pair[1]), Ordering::Less, "{pair:?}");
+            assert_eq!(compare_as_numbers(pair[1], pair[0]), Ordering::Greater, "{pair:?}");
+        }
+        assert_eq!(compare_as_numbers(&[1], &[0, 1]), Ordering::Less, "equal as numbers: the shorter first");
+        assert_eq!(compare_as_numbers(&[], &[]), Ordering::Equal);
+    }
+
+    /// The offer in an INIT with these parameters.
+    fn read(params: &[Param<'_>]) -> Result<Option<AuthOffer>, BadRandom> {
+        let mut bytes = vec![0; 70_000];
+        let mut writer = PacketWriter::new(&mut bytes, Header::default()).unwrap();
+        let written: Result<(), NoSpace> = writer.init(&InitRepr::default(), params.iter().copied());
+        written.unwrap();
+        let length = writer.finish();
+        let raw = PacketView::parse(&bytes[..length]).unwrap().chunks().next().unwrap().unwrap();
+        match raw.decode() {
+            Ok(anabranch_wire::Chunk::Init(init)) => AuthOffer::read(&init),
+            other => panic!("no INIT: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_offer_is_read_as_it_was_made() {
+        let random = [3; 32];
+        let ours = AuthOffer::our_params(&random);
+        assert_eq!(read(&ours), Ok(Some(AuthOffer::ours(random))));
+        let listed_in_another_order = [ours[2], Param::ForwardTsnSupported, ours[1], ours[0]];
+        assert_eq!(read(&listed_in_another_order), Ok(Some(AuthOffer::ours(random))));
+        let without_chunks = read(&[ours[0], ours[2]]).unwrap().unwrap();
+        let with_none = read(&[ours[0], Param::ChunkList(List::new(&[])), ours[2]]).unwrap().unwrap();
+        assert_ne!(without_chunks.key_vector(), with_none.key_vector());
+    }
+
+    #[test]
+    fn an_offer_of_no_use_is_none() {
+        let random = [3; 32];
+        let [number, chunks, hmacs] = AuthOffer::our_params(&random);
+        assert_eq!(read(&[chunks, hmacs]), Ok(None), "no random number");
+        assert_eq!(read(&[number, chunks]), Ok(None), "no HMAC");
+        let unknown = Param::HmacAlgorithms(List::new(&[2, 4]));
+        assert_eq!(read(&[number, chunks, unknown]), Ok(None), "none that we know");
+        let data = Param::ChunkList(List::new(&[ChunkType::ASCONF, ChunkType::DATA]));
+        assert_eq!(read(&[number, data, hmacs]), Ok(None), "DATA is not authenticated here");
+        let long = vec![ChunkType::ASCONF; MAX_CHUNKS + 1];
+        assert_eq!(read(&[number, Param::ChunkList(List::new(&long)), hmacs]), Ok(None));
+        let many = vec![3; MAX_HMACS + 1];
+        assert_eq!(read(&[number, chunks, Param::HmacAlgorithms(List::new(&many))]), Ok(None));
+    }
+
+    #[test]
+    fn a_random_number_of_another_length_is_an_error() {
+        let [_, chunks, hmacs] = AuthOffer::our_params(&[0; 32]);
+        for length in [0, 1, 31, 33, 64, 60_000] {
+            let random = vec![7; length];
+            assert_eq!(read(&[Param::Random(&random), chunks, hmacs]), Err(BadRandom), "{length} bytes");
+        }
+    }
+
+    prop_compose! {
+        fn offers()(
+            random: [u8; 32],
+            chunks in prop::option::of(prop::collection::vec(any::<u8>(), 0..=MAX_CHUNKS)),
+            hmacs in prop::collection::vec(any::<u16>(), 0..=MAX_HMACS),
+        ) -> AuthOffer {
+            AuthOffer {
+                random,
+                chunks: chunks.map(|list| list.into_iter().collect()),
+                hmacs: hmacs.into_iter().collect(),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_cookie_keeps_an_offer_and_what_follows_it(offer in offers(), behind: Vec<u8>) {
+            let mut bytes = Vec::new();
+            offer.seal(&mut bytes);
+            bytes.extend_from_slice(&behind);
+            let mut rest = &bytes[..];
+            prop_assert_eq!(AuthOffer::open(&mut rest), Some(offer));
+            prop_assert_eq!(rest, &behind[..]);
+        }
+
+        #[test]
+        fn no_bytes_make_opening_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = AuthOffer::open(&mut &bytes[..]);
+        }
+
+        #[test]
+        fn no_parameters_make_reading_panic(
+            random in prop::collection::vec(any::<u8>(), 0..300),
+            chunks in prop::collection::vec(any::<u8>(), 0..300),
+            hmacs in prop::collection::vec(any::<u16>(), 0..300),
+        ) {
+            let chunks: Vec<_> = chunks.into_iter().map(ChunkType).collect();
+            let params = [
+                Param::Random(&random),
+                Param::ChunkList(List::new(&chunks)),
+                Param::HmacAlgorithms(List::new(&hmacs)),
+            ];
+            let offer = read(&params);
+            prop_assert_eq!(offer.is_err(), random.len() != RANDOM_LEN);
+        }
+
+        #[test]
+        fn any_change_to_what_is_covered_is_refused(at in 0_usize..72, mask in 1_u8..) {
+            let keys = Keys::agree(&ours(), &theirs(), None).unwrap();
+            let mut bytes = sealed(&keys);
+            bytes[at] ^= mask;
+            // The first four bytes say that and how long it is an AUTH.
+            prop_assume!(at >= 4);
+            prop_assert!(check(&keys, &bytes).is_err());
+        }
+
+        #[test]
+        fn no_bytes_make_checking_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+            let keys = Keys::agree(&ours(), &theirs(), None).unwrap();
+            let mut bytes = [&[15, 0, 0, 8 + (bytes.len() % 60) as u8, 0, 0, 0, 3][..], &bytes].concat();
+            bytes.resize(bytes.len().max(68), 0);
+            prop_assert!(check(&keys, &bytes).is_err());
+        }
+    }
+}
