@@ -39,6 +39,7 @@ impl Association {
             discards.count(Discard::OutOfTheBlue);
             return;
         };
+        self.heard_at = self.now;
         let mut packet = PacketData::default();
         for chunk in chunks {
             let Ok(raw) = chunk else {

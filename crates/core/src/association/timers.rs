@@ -117,8 +117,16 @@ impl Association {
         };
         let decision = self.policies.failover.on_error(id, by_heartbeat, &view);
         self.set_state(id, decision.choice, StateCause::Errors(decision.reason));
-        if self.association_errors > self.profile.association_max_retrans {
+        if self.is_peer_given_up() {
             self.abort_with(crate::error::AbortReason::PeerUnreachable);
+        }
+    }
+
+    /// RFC 9260 section 8.1, or by time: errors are counted over all paths, and so come the faster the more there are.
+    fn is_peer_given_up(&self) -> bool {
+        match self.config.peer_silence_limit {
+            Some(limit) => self.association_errors > 0 && self.now.since(self.heard_at) >= limit,
+            None => self.association_errors > self.profile.association_max_retrans,
         }
     }
 
