@@ -61,6 +61,7 @@ mod driver;
 mod error;
 mod event;
 mod host;
+pub mod interface;
 mod shared;
 mod snapshot;
 mod socket;
