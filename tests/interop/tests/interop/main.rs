@@ -1,0 +1,4 @@
+//! Other SCTP stacks over real UDP sockets, each test in network namespaces of its own. `make interop` runs them.
+
+mod rig;
+mod usrsctp;
