@@ -164,6 +164,8 @@ pub struct Association {
     ended_in_good_order: bool,
     /// The application has asked for a shutdown that must wait until the handshake is over.
     shutdown_when_up: bool,
+    /// Where the peer's latest SHUTDOWN came from.
+    shutdown_from: Option<PathId>,
     queue: SendQueue,
     outstanding: Outstanding,
     lost: LostList,
@@ -231,6 +233,7 @@ impl Association {
             data_allowed: false,
             ended_in_good_order: false,
             shutdown_when_up: false,
+            shutdown_from: None,
             outstanding: Outstanding::new(initial_tsn),
             lost: LostList::default(),
             bound: BoundQueues::default(),

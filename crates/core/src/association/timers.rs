@@ -104,8 +104,12 @@ impl Association {
     pub(crate) fn count_error(&mut self, id: PathId, by_heartbeat: bool) {
         self.facts[id.index()].error_count += 1;
         let before = self.facts[id.index()].state;
-        // RFC 9260 section 8.1; an address that never answered says nothing about the peer.
-        if before != PathState::Unconfirmed {
+        // RFC 9260 section 8.1: an address that never answered says nothing about the peer, nor does a HEARTBEAT on a path out of
+        // service while data has another one.
+        let spare = by_heartbeat
+            && before != PathState::Active
+            && self.live_paths().any(|other| self.facts[other.index()].state == PathState::Active);
+        if before != PathState::Unconfirmed && !spare {
             self.association_errors += 1;
         }
         self.refresh_shared();
