@@ -3,6 +3,7 @@
 mod application;
 mod batch;
 mod build;
+mod lane;
 pub(crate) mod manifest;
 mod metrics;
 mod network;
@@ -12,6 +13,7 @@ mod recorder;
 mod scheme;
 
 pub use batch::{Batch, Outcome};
+pub use lane::{LaneConfig, NotOneLink, PathLanes, path_lanes};
 pub use metrics::{FlowResult, PathResult, RunResult};
 pub use scheme::JobScheme;
 
