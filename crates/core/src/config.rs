@@ -31,6 +31,13 @@ impl Encapsulation {
     }
 }
 
+/// What an association does about addresses that come and go while it is up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddressChanges {
+    /// Whether a driver that gets a new local address is to use it for this association without being asked.
+    pub follow: bool,
+}
+
 /// What an association is configured with.
 #[derive(Clone)]
 pub struct AssociationConfig {
@@ -58,6 +65,8 @@ pub struct AssociationConfig {
     /// The association ends at the first error after nothing was heard from the peer for this long, on any path; `None` counts
     /// errors instead (Association.Max.Retrans).
     pub peer_silence_limit: Option<crate::time::Span>,
+    /// What it does about addresses that come and go while it is up.
+    pub address_changes: AddressChanges,
 }
 
 impl AssociationConfig {
@@ -76,6 +85,7 @@ impl AssociationConfig {
             trace: false,
             path_silence_limit: None,
             peer_silence_limit: None,
+            address_changes: AddressChanges::default(),
         }
     }
 }

@@ -423,6 +423,12 @@ impl Endpoint {
         over
     }
 
+    /// Our addresses from now on, in the order in which new peers are told; associations that are up keep the paths they have
+    /// (see [`Association::add_local_address`]).
+    pub fn set_addresses(&mut self, addresses: Vec<IpAddr>) {
+        self.config.addresses = addresses;
+    }
+
     /// What was dropped, and why.
     pub fn discards(&self) -> &Discards {
         &self.discards

@@ -51,6 +51,7 @@ pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
     config.mtu_bytes = DEFAULT_MTU;
     config.streams = DEFAULT_STREAMS;
     config.peer_silence_limit = Some(Span::from_nanos(DEFAULT_PEER_SILENCE.as_nanos() as u64));
+    config.address_changes.follow = true;
     Ok(config)
 }
 

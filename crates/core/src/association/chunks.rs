@@ -78,6 +78,10 @@ impl Association {
         if !known_peer || self.is_opening() {
             return None;
         }
+        if self.is_gone(origin.local) {
+            // RFC 5061 section 5.3 F4: what was on its way to an address that is being deleted counts.
+            return Some(self.control_path(None));
+        }
         self.replace_guess(origin);
         let Ok(path) = self.new_path(origin.local, origin.remote, origin.udp_port) else {
             // No room for another path: the packet counts all the same, and what answers it goes another way.
@@ -128,7 +132,9 @@ impl Association {
             }
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(&forward)?,
             Chunk::Error(error) => self.handle_error(&error),
-            Chunk::Unknown(unknown) => return Ok(self.handle_unknown(source, &unknown)),
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) | Chunk::Unknown(_) => {
+                return Ok(self.handle_unknown(source, raw));
+            }
             Chunk::Pad(_) | Chunk::Ecne { .. } | Chunk::Cwr { .. } => {}
             _ => return Err(Discard::Unexpected),
         }

@@ -259,6 +259,7 @@ impl Association {
                 self.verify_path(id);
             }
         }
+        self.drop_gone_addresses();
         self.check_start();
         if std::mem::take(&mut self.shutdown_when_up) {
             self.begin_shutdown();

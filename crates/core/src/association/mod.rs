@@ -4,6 +4,7 @@
 //! [`recovery`] after losses, [`heartbeat`]s and path states, [`shutdown`], [`timers`].
 
 mod acknowledgement;
+mod addresses;
 mod binding;
 mod chunks;
 mod control;
@@ -151,6 +152,8 @@ pub struct Association {
     /// Verified and listed addresses of the peer.
     peer_addresses: ArrayVec<IpAddr, MAX_PATHS>,
     local_addresses: Vec<IpAddr>,
+    /// Local addresses that are not to be used any more.
+    gone: Vec<addresses::Gone>,
     paths: ArrayVec<Path, MAX_PATHS>,
     facts: ArrayVec<PathFacts, MAX_PATHS>,
     shared: AssociationFacts,
@@ -220,6 +223,7 @@ impl Association {
             initial_tsn,
             peer_addresses: ArrayVec::new(),
             local_addresses: seed.local_addresses,
+            gone: Vec::new(),
             paths: ArrayVec::new(),
             facts: ArrayVec::new(),
             shared: AssociationFacts {
@@ -379,6 +383,11 @@ impl Association {
     /// The largest message that fits one DATA chunk on every path.
     pub fn largest_unfragmented_bytes(&self) -> usize {
         self.payload_bytes_per_chunk()
+    }
+
+    /// Whether new local addresses are to be used without being asked.
+    pub fn follows_addresses(&self) -> bool {
+        self.config.address_changes.follow
     }
 
     /// What the receive buffer holds, in user bytes.
