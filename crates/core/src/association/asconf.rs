@@ -298,8 +298,8 @@ impl Association {
         let new = new.filter(|(path, local)| self.begins_at(*path, *local)).map(|(path, _)| path);
         let path = match new {
             Some(path) if tries < TRIES_FROM_NEW_ADDRESS || tries.is_multiple_of(2) => path,
-            _ if tries.is_multiple_of(2) => self.control_path(None),
-            _ => self.alternate_path(before),
+            Some(_) => self.control_path(None),
+            None => self.path_in_turn(self.control_path(None), tries),
         };
         if let Some(sent) = self.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) {
             sent.path = path;

@@ -9,13 +9,13 @@ use arrayvec::ArrayVec;
 
 use crate::association::asconf::Asconf;
 use crate::association::control::Control;
-use crate::association::{Association, AssociationEvent, State};
+use crate::association::{Association, AssociationEvent, State, dialect};
 use crate::authentication::{AuthOffer, BadRandom, Keys, RANDOM_LEN};
 use crate::cookie::{CookieBody, Offers};
 use crate::error::AbortReason;
 use crate::path::{MAX_PATHS, PathId, PathState};
 use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
-use crate::profile::Start;
+use crate::profile::{SackDialect, Start};
 use crate::recv::Receiver;
 use crate::send::{BoundQueues, LostList, Outstanding, SendQueue};
 use crate::units::WindowBytes;
@@ -43,24 +43,30 @@ pub(crate) struct Announced {
     pub(crate) nr_sack: bool,
     /// ASCONF, ASCONF-ACK, and AUTH, without which they are not taken.
     pub(crate) asconf: bool,
+    /// It reads and writes the flags of SACKs as we do.
+    pub(crate) dialect: bool,
 }
 
 impl Announced {
     /// One bit each, as a cookie keeps them.
     pub(crate) fn bits(self) -> u8 {
-        u8::from(self.nr_sack) * NR_SACK | u8::from(self.asconf) * ASCONF
+        let bits = [(self.nr_sack, NR_SACK), (self.dialect, DIALECT), (self.asconf, ASCONF)];
+        bits.into_iter().filter(|(announced, _)| *announced).fold(0, |all, (_, bit)| all | bit)
     }
 
     fn of_bits(bits: u8) -> Self {
-        Announced { nr_sack: bits & NR_SACK != 0, asconf: bits & ASCONF != 0 }
+        Announced { nr_sack: bits & NR_SACK != 0, asconf: bits & ASCONF != 0, dialect: bits & DIALECT != 0 }
     }
 }
 
 /// The bit of NR-SACK among the features that a cookie keeps.
 const NR_SACK: u8 = 1;
 
+/// The bit of our SACK flags among them.
+const DIALECT: u8 = 2;
+
 /// The bit of ASCONF.
-const ASCONF: u8 = 2;
+const ASCONF: u8 = 4;
 
 /// NR-SACK comes first, so that it can be left out.
 const EXTENSIONS: &[ChunkType] =
@@ -76,7 +82,7 @@ pub(crate) fn extensions<'p>(announced: Announced) -> Option<Param<'p>> {
 
 /// The extensions that an INIT or INIT-ACK announces.
 pub(crate) fn announced(init: &InitView<'_>) -> Announced {
-    let mut announced = Announced::default();
+    let mut announced = Announced { dialect: dialect::is_announced(init), ..Announced::default() };
     for param in init.params().take_while(|param| !stops(param)).flatten() {
         if let Param::SupportedExtensions(chunks) = param {
             announced.nr_sack |= chunks.contains(ChunkType::NR_SACK);
@@ -161,13 +167,18 @@ impl Association {
         // RFC 9260 section 3.3.2: a single address need not be listed, the packet's source says it.
         let listed = if self.local_addresses.len() > 1 { &self.local_addresses[..] } else { &[] };
         let params = address_params(listed).into_iter().chain([Param::ForwardTsnSupported]);
+        let dialect = dialect::param(&self.profile);
         let auth = self.local_random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
-        writer.init(&repr, params.chain(extensions(self.announces())).chain(auth))
+        writer.init(&repr, params.chain(extensions(self.announces())).chain(auth).chain(dialect))
     }
 
     /// What our INIT announces: NR-SACK if the scheme acknowledges with it, ASCONF if the configuration wants it.
     pub(crate) fn announces(&self) -> Announced {
-        Announced { nr_sack: self.policies.ack.form() != AckForm::Sack, asconf: self.local_random.is_some() }
+        Announced {
+            nr_sack: self.policies.ack.form() != AckForm::Sack,
+            asconf: self.local_random.is_some(),
+            dialect: dialect::param(&self.profile).is_some(),
+        }
     }
 
     /// The random number of our INIT, if we authenticate chunks.
@@ -288,6 +299,8 @@ impl Association {
         self.peer_addresses = peer.addresses.clone();
         self.uses_nr_sack = peer.announced.nr_sack && self.announces().nr_sack;
         self.agree_on_authentication(peer);
+        self.shared.foreign_sack_flags =
+            self.profile.sack_dialect == SackDialect::Announced && !peer.announced.dialect;
         self.queue.limit_streams(peer.outbound_streams);
         let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
         let buffer = self.config.recv_buffer_bytes;

@@ -3,6 +3,7 @@
 use anabranch_wire::{Cause, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, Tsn};
 use arrayvec::ArrayVec;
 
+use crate::association::dialect;
 use crate::association::{
     Announced, Association, Origin, Peer, address_params, announced, extensions, listed_addresses,
     reportable_params,
@@ -181,6 +182,13 @@ impl Endpoint {
         existing.map_or(self.accept_announces_nr_sack, |association| association.announces().nr_sack)
     }
 
+    /// What the association that would come of it says about the flags of its SACKs.
+    fn announced_dialect(&self, origin: Origin, peer_port: u16) -> Option<Param<'static>> {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id));
+        let accepted = self.config.accept.as_ref().map(|config| &config.profile);
+        dialect::param(existing.map(Association::profile).or(accepted)?)
+    }
+
     fn send_init_ack(
         &mut self,
         origin: Origin,
@@ -195,8 +203,10 @@ impl Endpoint {
         let mandatory: Vec<Param<'_>> =
             address_params(listed).into_iter().chain([Param::StateCookie(cookie)]).chain(auth).collect();
         let nr_sack = self.announces_nr_sack(origin, header.source_port);
-        let extensions = extensions(Announced { nr_sack, asconf: random.is_some() });
-        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions).chain(unrecognized(init));
+        let extensions = extensions(Announced { nr_sack, asconf: random.is_some(), ..Announced::default() });
+        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions);
+        let dialect = self.announced_dialect(origin, header.source_port);
+        let optional = optional.chain(dialect).chain(unrecognized(init));
         let all: Vec<Param<'_>> = mandatory.iter().copied().chain(optional).collect();
         let mut bytes = vec![0; REPLY_BYTES];
         let Ok(mut writer) = PacketWriter::new(&mut bytes, answer(header, init.initiate_tag())) else {
