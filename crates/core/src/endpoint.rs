@@ -287,8 +287,16 @@ impl Endpoint {
         let now = self.now;
         if let Some(association) = self.associations.get_mut(&id) {
             association.clock(now);
-            association.handle_chunks(origin, packet.chunks().skip(skip), &mut self.discards);
+            let mut chunks = packet.chunks();
+            for _ in 0..skip {
+                chunks.next();
+            }
+            association.handle_chunks(origin, chunks, &mut self.discards);
+            let answer = association.take_reply();
             self.mark_busy(id);
+            if let Some(bytes) = answer {
+                self.reply(origin, bytes);
+            }
         }
         Handled::Delivered(id)
     }

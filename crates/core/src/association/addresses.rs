@@ -110,8 +110,14 @@ impl Association {
     fn can_do_without(&self, address: IpAddr) -> bool {
         self.live_paths().any(|id| {
             let local = self.paths[id.index()].local;
-            local != address && !self.is_gone(local) && self.facts[id.index()].state != PathState::Unconfirmed
+            local != address && !self.is_gone(local) && self.was_confirmed(id)
         })
+    }
+
+    /// Whether the peer has ever answered on a path.
+    pub(crate) fn was_confirmed(&self, id: PathId) -> bool {
+        let facts = &self.facts[id.index()];
+        facts.state == PathState::Active || facts.rtt.smoothed.is_some()
     }
 
     fn retire_local(&mut self, local: IpAddr) {
@@ -122,13 +128,4 @@ impl Association {
             let _ = self.retire_path(id);
         }
     }
-
-    fn announce_added(&mut self, id: PathId) {
-        if !self.is_opening() {
-            self.verify_path(id);
-        }
-    }
-
-    #[allow(clippy::unused_self)]
-    fn announce_removed(&mut self, _: IpAddr) {}
 }
