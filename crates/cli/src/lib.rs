@@ -1,5 +1,6 @@
 //! The `anabranch` command as a library, so that other programs can start it inside their own process.
 
+mod compare;
 mod crossval;
 mod exit;
 mod explain;
@@ -38,6 +39,7 @@ enum Command {
     Schemes(schemes::SchemesArguments),
     Crossval(crossval::CrossvalArguments),
     Relay(Box<relay::RelayArguments>),
+    Compare(compare::CompareArguments),
 }
 
 const EXAMPLES: &str = "\
@@ -47,6 +49,7 @@ Examples:
   anabranch schemes                         see which schemes there are
   anabranch crossval --quick                compare with ns-2
   anabranch relay --help                    put links like those of scenarios before real UDP sockets
+  anabranch compare scenarios/two-path.toml run it in the simulator and over real sockets
   anabranch help run                        all options of a command
 
 Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written,
@@ -81,6 +84,7 @@ where
         Command::Schemes(schemes) => schemes::schemes(&schemes),
         Command::Crossval(crossval) => crossval::crossval(&crossval),
         Command::Relay(relay) => relay::relay(&relay),
+        Command::Compare(compare) => compare::compare(&compare),
     };
     ended.unwrap_or_else(|stopped: Stopped| stopped.report())
 }
