@@ -2,11 +2,13 @@
 
 mod compare;
 mod crossval;
+mod endpoint;
 mod exit;
 mod explain;
 mod interrupt;
 mod matrix;
 mod output;
+mod paths;
 mod plan;
 mod progress;
 mod relay;
@@ -14,6 +16,7 @@ mod report;
 mod run;
 mod schemes;
 mod seeds;
+mod signal;
 mod table;
 
 use std::ffi::OsString;
@@ -40,6 +43,7 @@ enum Command {
     Crossval(crossval::CrossvalArguments),
     Relay(Box<relay::RelayArguments>),
     Compare(compare::CompareArguments),
+    Paths(Box<paths::PathsArguments>),
 }
 
 const EXAMPLES: &str = "\
@@ -50,6 +54,7 @@ Examples:
   anabranch crossval --quick                compare with ns-2
   anabranch relay --help                    put links like those of scenarios before real UDP sockets
   anabranch compare scenarios/two-path.toml run it in the simulator and over real sockets
+  anabranch paths                           see which local addresses real paths would begin at
   anabranch help run                        all options of a command
 
 Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written,
@@ -85,6 +90,7 @@ where
         Command::Crossval(crossval) => crossval::crossval(&crossval),
         Command::Relay(relay) => relay::relay(&relay),
         Command::Compare(compare) => compare::compare(&compare),
+        Command::Paths(paths) => paths::paths(&paths),
     };
     ended.unwrap_or_else(|stopped: Stopped| stopped.report())
 }

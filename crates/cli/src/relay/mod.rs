@@ -19,6 +19,7 @@ use self::report::Reporter;
 use self::spec::Cut;
 use crate::exit::{Status, Stopped};
 use crate::output::Reader;
+use crate::signal::interrupted;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -163,23 +164,4 @@ async fn until(end: Option<Instant>) {
         Some(end) => tokio::time::sleep_until(end).await,
         None => std::future::pending().await,
     }
-}
-
-/// Comes to an end at Ctrl-C, or when the system asks the process to end.
-#[cfg(unix)]
-fn interrupted() -> anyhow::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let listen = |kind| signal(kind).context("cannot watch for Ctrl-C");
-    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
-}
-
-#[cfg(not(unix))]
-fn interrupted() -> anyhow::Result<impl Future<Output = ()>> {
-    Ok(async { drop(tokio::signal::ctrl_c().await) })
 }
