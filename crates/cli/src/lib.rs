@@ -1,5 +1,6 @@
 //! The `anabranch` command as a library, so that other programs can start it inside their own process.
 
+mod compare;
 mod crossval;
 mod endpoint;
 mod exit;
@@ -41,6 +42,7 @@ enum Command {
     Schemes(schemes::SchemesArguments),
     Crossval(crossval::CrossvalArguments),
     Relay(Box<relay::RelayArguments>),
+    Compare(compare::CompareArguments),
     Paths(Box<paths::PathsArguments>),
 }
 
@@ -51,6 +53,7 @@ Examples:
   anabranch schemes                         see which schemes there are
   anabranch crossval --quick                compare with ns-2
   anabranch relay --help                    put links like those of scenarios before real UDP sockets
+  anabranch compare scenarios/two-path.toml run it in the simulator and over real sockets
   anabranch paths                           see which local addresses real paths would begin at
   anabranch help run                        all options of a command
 
@@ -86,6 +89,7 @@ where
         Command::Schemes(schemes) => schemes::schemes(&schemes),
         Command::Crossval(crossval) => crossval::crossval(&crossval),
         Command::Relay(relay) => relay::relay(&relay),
+        Command::Compare(compare) => compare::compare(&compare),
         Command::Paths(paths) => paths::paths(&paths),
     };
     ended.unwrap_or_else(|stopped: Stopped| stopped.report())
