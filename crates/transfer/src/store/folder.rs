@@ -167,7 +167,8 @@ impl Folder {
     /// Gives a folder its time and permissions, when everything is in it.
     pub(crate) fn seal_folder(&self, name: &Name, offer: &Offer) -> Result<(), Failure> {
         let seal = || {
-            let folder = self.dir.open_dir(name.as_str())?.into_std_file();
+            // `open_dir` gives handles that can do nothing but resolve names.
+            let folder = self.open_file(name.as_str())?;
             set_mode(&folder, offer.mode)?;
             folder.set_times(FileTimes::new().set_modified(to_system_time(offer.changed)))
         };
@@ -300,7 +301,7 @@ impl Folder {
 
     fn sync_parent(&self, name: &Name) -> io::Result<()> {
         if cfg!(unix) {
-            self.dir.open_dir(name.parent().unwrap_or("."))?.into_std_file().sync_all()?;
+            self.open_file(name.parent().unwrap_or("."))?.sync_all()?;
         }
         Ok(())
     }

@@ -62,9 +62,9 @@ fn many_small_files_arrive() {
         for number in 0..300 {
             fs::write(many.join(format!("{number}")), noise(number, number as usize)).expect("written");
         }
-        let (ended, totals, _) = serving.send(vec![Source::path(&many)]).await;
+        let (ended, totals, events) = serving.send(vec![Source::path(&many)]).await;
         ended.expect("all sent");
-        assert_eq!(totals.done_files, 300);
+        assert_eq!(totals.done_files, 300, "{}", events.text());
         for number in 0..300 {
             let there = serving.dir.path().join(format!("many/{number}"));
             assert_eq!(fs::read(there).expect("there"), noise(number, number as usize));
