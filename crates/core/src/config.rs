@@ -55,6 +55,9 @@ pub struct AssociationConfig {
     /// A path fails when nothing it carried was acknowledged for this long although something was outstanding; `None` leaves
     /// it to the error counter alone.
     pub path_silence_limit: Option<crate::time::Span>,
+    /// The association ends at the first error after nothing was heard from the peer for this long, on any path; `None` counts
+    /// errors instead (Association.Max.Retrans).
+    pub peer_silence_limit: Option<crate::time::Span>,
 }
 
 impl AssociationConfig {
@@ -72,6 +75,7 @@ impl AssociationConfig {
             initial_tsn: None,
             trace: false,
             path_silence_limit: None,
+            peer_silence_limit: None,
         }
     }
 }

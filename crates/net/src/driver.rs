@@ -165,7 +165,9 @@ impl Driver {
         };
         for counters in self.sockets.iter().map(|socket| &socket.counters) {
             statistics.datagrams_received += counters.received;
+            statistics.bytes_received += counters.received_bytes;
             statistics.datagrams_sent += counters.sent;
+            statistics.bytes_sent += counters.sent_bytes;
             statistics.send_calls += counters.send_calls;
             statistics.send_failures += counters.failures;
             statistics.send_overflows += counters.overflows;

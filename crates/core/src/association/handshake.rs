@@ -8,12 +8,12 @@ use anabranch_wire::{
 use arrayvec::ArrayVec;
 
 use crate::association::control::Control;
-use crate::association::{Association, AssociationEvent, State};
+use crate::association::{Association, AssociationEvent, State, dialect};
 use crate::cookie::CookieBody;
 use crate::error::AbortReason;
 use crate::path::{MAX_PATHS, PathId, PathState};
 use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
-use crate::profile::Start;
+use crate::profile::{SackDialect, Start};
 use crate::recv::Receiver;
 use crate::send::{BoundQueues, LostList, Outstanding, SendQueue};
 use crate::units::WindowBytes;
@@ -31,10 +31,15 @@ pub(crate) struct Peer {
     pub(crate) addresses: ArrayVec<IpAddr, MAX_PATHS>,
     /// It knows NR-SACK.
     pub(crate) nr_sack: bool,
+    /// It reads and writes the flags of SACKs as we do.
+    pub(crate) dialect: bool,
 }
 
 /// The bit of NR-SACK among the features that a cookie keeps.
 const NR_SACK: u8 = 1;
+
+/// The bit of our SACK flags among them.
+const DIALECT: u8 = 2;
 
 const EXTENSIONS: &[ChunkType] = &[ChunkType::NR_SACK];
 
@@ -48,7 +53,8 @@ pub(crate) fn announced(init: &InitView<'_>) -> u8 {
     let nr_sack = init.params().take_while(|param| !stops(param)).any(|param| {
         matches!(param, Ok(Param::SupportedExtensions(chunks)) if chunks.iter().any(|c| c == ChunkType::NR_SACK))
     });
-    if nr_sack { NR_SACK } else { 0 }
+    let dialect = dialect::is_announced(init);
+    (if nr_sack { NR_SACK } else { 0 }) | (if dialect { DIALECT } else { 0 })
 }
 
 impl From<&CookieBody> for Peer {
@@ -61,6 +67,7 @@ impl From<&CookieBody> for Peer {
             inbound_streams: body.inbound_streams,
             addresses: body.peer_addresses.iter().copied().take(MAX_PATHS).collect(),
             nr_sack: body.peer_features & NR_SACK != 0,
+            dialect: body.peer_features & DIALECT != 0,
         }
     }
 }
@@ -125,7 +132,10 @@ impl Association {
         // RFC 9260 section 3.3.2: a single address need not be listed, the packet's source says it.
         let listed = if self.local_addresses.len() > 1 { &self.local_addresses[..] } else { &[] };
         let params = address_params(listed).into_iter().chain([Param::ForwardTsnSupported]);
-        writer.init(&repr, params.chain(extensions(self.announces_nr_sack())))
+        writer.init(
+            &repr,
+            params.chain(extensions(self.announces_nr_sack())).chain(dialect::param(&self.profile)),
+        )
     }
 
     /// Whether the scheme acknowledges with NR-SACK.
@@ -199,6 +209,7 @@ impl Association {
             inbound_streams: init.outbound_streams().min(self.config.streams),
             addresses: listed_addresses(init),
             nr_sack: announced(init) & NR_SACK != 0,
+            dialect: announced(init) & DIALECT != 0,
         };
         self.adopt_peer(&peer);
         let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
@@ -211,6 +222,7 @@ impl Association {
         self.peer_tag = peer.tag;
         self.peer_addresses = peer.addresses.clone();
         self.uses_nr_sack = peer.nr_sack && self.announces_nr_sack();
+        self.shared.foreign_sack_flags = self.profile.sack_dialect == SackDialect::Announced && !peer.dialect;
         self.queue.limit_streams(peer.outbound_streams);
         let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
         let buffer = self.config.recv_buffer_bytes;

@@ -8,6 +8,7 @@ mod binding;
 mod chunks;
 mod control;
 mod copies;
+pub(crate) mod dialect;
 mod handshake;
 mod heartbeat;
 mod inbound;
@@ -154,6 +155,8 @@ pub struct Association {
     facts: ArrayVec<PathFacts, MAX_PATHS>,
     shared: AssociationFacts,
     association_errors: u32,
+    /// When the peer's latest packet came.
+    heard_at: Time,
     initiator: bool,
     /// How many of its own cookies the peer has called stale.
     stale_cookies: u32,
@@ -161,6 +164,8 @@ pub struct Association {
     ended_in_good_order: bool,
     /// The application has asked for a shutdown that must wait until the handshake is over.
     shutdown_when_up: bool,
+    /// Where the peer's latest SHUTDOWN came from.
+    shutdown_from: Option<PathId>,
     queue: SendQueue,
     outstanding: Outstanding,
     lost: LostList,
@@ -222,11 +227,13 @@ impl Association {
                 ..AssociationFacts::default()
             },
             association_errors: 0,
+            heard_at: now,
             initiator: seed.initiator,
             stale_cookies: 0,
             data_allowed: false,
             ended_in_good_order: false,
             shutdown_when_up: false,
+            shutdown_from: None,
             outstanding: Outstanding::new(initial_tsn),
             lost: LostList::default(),
             bound: BoundQueues::default(),
@@ -355,6 +362,11 @@ impl Association {
     /// The association as policies see it.
     pub fn facts(&self) -> &AssociationFacts {
         &self.shared
+    }
+
+    /// The rules around its scheme.
+    pub(crate) fn profile(&self) -> &Profile {
+        &self.profile
     }
 
     /// Counters, with what is under way counted up to the latest call.

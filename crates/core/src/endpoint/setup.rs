@@ -3,6 +3,7 @@
 use anabranch_wire::{Cause, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, Tsn};
 use arrayvec::ArrayVec;
 
+use crate::association::dialect;
 use crate::association::{
     Association, Origin, Peer, address_params, announced, extensions, listed_addresses, reportable_params,
 };
@@ -144,6 +145,13 @@ impl Endpoint {
         existing.map_or(self.accept_announces_nr_sack, Association::announces_nr_sack)
     }
 
+    /// What the association that would come of it says about the flags of its SACKs.
+    fn announced_dialect(&self, origin: Origin, peer_port: u16) -> Option<Param<'static>> {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id));
+        let accepted = self.config.accept.as_ref().map(|config| &config.profile);
+        dialect::param(existing.map(Association::profile).or(accepted)?)
+    }
+
     fn send_init_ack(
         &mut self,
         origin: Origin,
@@ -156,7 +164,9 @@ impl Endpoint {
         let mandatory: Vec<Param<'_>> =
             address_params(listed).into_iter().chain([Param::StateCookie(cookie)]).collect();
         let extensions = extensions(self.announces_nr_sack(origin, header.source_port));
-        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions).chain(unrecognized(init));
+        let dialect = self.announced_dialect(origin, header.source_port);
+        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions).chain(dialect);
+        let optional = optional.chain(unrecognized(init));
         let all: Vec<Param<'_>> = mandatory.iter().copied().chain(optional).collect();
         let mut bytes = vec![0; REPLY_BYTES];
         let Ok(mut writer) = PacketWriter::new(&mut bytes, answer(header, init.initiate_tag())) else {
