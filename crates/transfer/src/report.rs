@@ -121,8 +121,13 @@ impl Report {
         self.counters.found_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Everything is offered anew; what was moved stays moved.
-    pub(crate) fn restart(&self) {
+    /// Tells something worth knowing.
+    pub fn note(&self, text: String) {
+        self.tell(Event::Note(text));
+    }
+
+    /// Everything is offered anew, on another association: what was counted of it is forgotten. What was moved stays moved.
+    pub fn forget_all(&self) {
         let counters = &self.counters;
         for counter in [
             &counters.found_files,

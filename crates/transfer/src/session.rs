@@ -109,7 +109,7 @@ where
             return Ok(());
         };
         association = line.again(association, error).await?;
-        report.restart();
+        report.forget_all();
     }
 }
 
