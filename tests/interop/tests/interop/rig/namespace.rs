@@ -105,9 +105,7 @@ impl Network {
         let theirs = self.theirs.holder.id();
         self.ours.run(&format!("ip link add v{path} type veth peer name v{path} netns {theirs}"));
         for (side, namespace) in [(1, &self.ours), (2, &self.theirs)] {
-            namespace.run(&format!(
-                "ip addr add 10.77.{path}.{side}/24 dev v{path}; ip link set v{path} up"
-            ));
+            namespace.run(&format!("ip addr add 10.77.{path}.{side}/24 dev v{path}; ip link set v{path} up"));
         }
     }
 
@@ -134,9 +132,8 @@ impl Network {
     /// Lets that much through each way, with a short queue.
     pub(crate) fn limit(&self, path: u8, mbit: u32) {
         for namespace in [&self.ours, &self.theirs] {
-            namespace.run(&format!(
-                "tc qdisc add dev v{path} root tbf rate {mbit}mbit burst 64kb limit 256kb"
-            ));
+            namespace
+                .run(&format!("tc qdisc add dev v{path} root tbf rate {mbit}mbit burst 64kb limit 256kb"));
         }
     }
 
