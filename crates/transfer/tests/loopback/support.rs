@@ -18,7 +18,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.expect("a runtime").block_on(async { tokio::time::timeout(PATIENCE, test).await.expect("in time") })
+    runtime
+        .expect("a runtime")
+        .block_on(async { tokio::time::timeout(PATIENCE, test).await.expect("in time") })
 }
 
 /// A host that accepts at two addresses.
@@ -131,12 +133,36 @@ impl Serving {
         (ended, report.totals(), events)
     }
 
+    /// Begins to send and stops as if killed, once the receiver holds so many bytes.
+    pub(crate) async fn send_until(&self, sources: Vec<Source>, rate: Rate, held_bytes: u64) -> Totals {
+        let report = Report::default();
+        let mut sender = Sender::new(sources, Some(rate), report.clone());
+        let first = connect(&self.host).await;
+        let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
+        let enough = async {
+            while report.totals().held_bytes < held_bytes {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            ended = push(&mut sender, first, again, Patience::default(), &report) => panic!("too soon: {ended:?}"),
+            () = enough => {}
+        }
+        self.idle().await;
+        report.totals()
+    }
+
     /// Waits until no transfer runs.
     pub(crate) async fn idle(&self) {
         while self.server.running() > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
+}
+
+/// So many bytes in a second.
+pub(crate) fn rate(bytes: u64) -> Rate {
+    Rate(std::num::NonZeroU64::new(bytes).expect("more than nothing"))
 }
 
 /// Bytes that are the same for the same seed.
