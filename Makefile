@@ -7,6 +7,8 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 # Seed of the demo's run that is captured and traced.
 DEMO_SEED ?= 1
+# Pairs of runs for each question of the check over relays.
+RELAYCHECK_PAIRS ?= 3
 # Seeds of the papers' settings.
 SHAPES_SEEDS ?= 20
 
@@ -19,7 +21,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test lint fuzz crossval fairness interop interop-speed wire soak shapes bench cards book clean
+.PHONY: help demo test lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes bench cards book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -137,6 +139,10 @@ wire: ## Send 64 MiB over relayed paths on real sockets that fail, change and ar
 
 soak: ## The same with 1 GiB, which takes about ten minutes.
 	ANABRANCH_WIRE_MIB=1024 $(CARGO) test --release --locked -p anabranch-net --test wire -- --ignored --test-threads=1 faults::
+
+relaycheck: ## Hold transfers over relays against what they should be, RELAYCHECK_PAIRS (3) pairs of runs each; gates nothing.
+	$(CARGO) build --release --locked -p anabranch-cli
+	$(PYTHON) .ci/relaycheck.py --pairs $(RELAYCHECK_PAIRS) -- $(ANABRANCH)
 
 shapes: ## Run the settings of three papers with all schemes, SHAPES_SEEDS (20) seeds each; tables in out/shapes.
 	@set -eu; \
