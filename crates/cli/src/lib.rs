@@ -1,5 +1,6 @@
 //! The `anabranch` command as a library, so that other programs can start it inside their own process.
 
+mod compare;
 mod crossval;
 mod endpoint;
 mod exit;
@@ -45,6 +46,7 @@ enum Command {
     Serve(Box<transfer::ServeArguments>),
     Recv(Box<transfer::RecvArguments>),
     Relay(Box<relay::RelayArguments>),
+    Compare(compare::CompareArguments),
     Paths(Box<paths::PathsArguments>),
 }
 
@@ -58,6 +60,7 @@ Examples:
   anabranch send FILE HOST                  send a file over every path there is
   anabranch recv HOST                       fetch what a server offers
   anabranch relay --help                    put links like those of scenarios before real UDP sockets
+  anabranch compare scenarios/two-path.toml run it in the simulator and over real sockets
   anabranch paths                           see which local addresses real paths would begin at
   anabranch help run                        all options of a command
 
@@ -96,6 +99,7 @@ where
         Command::Serve(serve) => transfer::serve(&serve),
         Command::Recv(recv) => transfer::recv(&recv),
         Command::Relay(relay) => relay::relay(&relay),
+        Command::Compare(compare) => compare::compare(&compare),
         Command::Paths(paths) => paths::paths(&paths),
     };
     ended.unwrap_or_else(|stopped: Stopped| stopped.report())

@@ -62,6 +62,17 @@ impl SocketCounters {
         self.sent += datagrams as u64;
         self.sent_bytes += bytes as u64;
     }
+
+    /// Takes over what a socket did that is closed.
+    pub(crate) fn add(&mut self, other: &SocketCounters) {
+        self.received += other.received;
+        self.received_bytes += other.received_bytes;
+        self.sent += other.sent;
+        self.sent_bytes += other.sent_bytes;
+        self.send_calls += other.send_calls;
+        self.failures += other.failures;
+        self.overflows += other.overflows;
+    }
 }
 
 /// One socket, bound to one address.

@@ -4,6 +4,9 @@
 //! [`recovery`] after losses, [`heartbeat`]s and path states, [`shutdown`], [`timers`].
 
 mod acknowledgement;
+mod addresses;
+mod asconf;
+mod asconf_in;
 mod binding;
 mod chunks;
 mod control;
@@ -32,6 +35,7 @@ use std::net::IpAddr;
 use arrayvec::ArrayVec;
 use bytes::Bytes;
 
+use crate::authentication::{Keys, RANDOM_LEN};
 use crate::config::{AssociationConfig, Encapsulation};
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
@@ -48,7 +52,7 @@ use crate::units::WindowBytes;
 pub(crate) use chunks::Origin;
 use control::Control;
 pub(crate) use handshake::{
-    Peer, address_params, announced, extensions, listed_addresses, reportable_params,
+    Announced, Peer, address_params, announced, extensions, listed_addresses, reportable_params, stops,
 };
 use sack_in::SackScratch;
 use sack_out::AckState;
@@ -151,6 +155,14 @@ pub struct Association {
     /// Verified and listed addresses of the peer.
     peer_addresses: ArrayVec<IpAddr, MAX_PATHS>,
     local_addresses: Vec<IpAddr>,
+    /// Local addresses that are not to be used any more.
+    gone: Vec<addresses::Gone>,
+    /// What we offer to authenticate chunks with, if we do.
+    local_random: Option<[u8; RANDOM_LEN]>,
+    /// What both sides authenticate chunks with, if they have agreed on it.
+    keys: Option<Keys>,
+    /// Both sides do ASCONF.
+    asconf: Option<asconf::Asconf>,
     paths: ArrayVec<Path, MAX_PATHS>,
     facts: ArrayVec<PathFacts, MAX_PATHS>,
     shared: AssociationFacts,
@@ -202,6 +214,7 @@ impl Association {
         let policies = config.scheme.policies();
         let entropy = seed.entropy;
         let policy_entropy = entropy.fork("policies");
+        let local_random = config.address_changes.asconf.then(|| random(&entropy));
         // Unwrapped TSNs start in the second epoch, so that what lies before the first one needs no sign.
         let initial_tsn = (1 << 32) + u64::from(seed.initial_tsn);
         Association {
@@ -220,6 +233,10 @@ impl Association {
             initial_tsn,
             peer_addresses: ArrayVec::new(),
             local_addresses: seed.local_addresses,
+            gone: Vec::new(),
+            local_random,
+            keys: None,
+            asconf: None,
             paths: ArrayVec::new(),
             facts: ArrayVec::new(),
             shared: AssociationFacts {
@@ -381,6 +398,11 @@ impl Association {
         self.payload_bytes_per_chunk()
     }
 
+    /// Whether new local addresses are to be used without being asked.
+    pub fn follows_addresses(&self) -> bool {
+        self.config.address_changes.follow
+    }
+
     /// What the receive buffer holds, in user bytes.
     pub fn held_bytes(&self) -> u64 {
         self.receiver.as_ref().map_or(0, Receiver::held_payload_bytes)
@@ -489,6 +511,13 @@ impl Association {
     fn silence_limit(&self) -> Option<Span> {
         self.config.path_silence_limit
     }
+}
+
+/// The random number that an association offers, from numbers that nothing else draws from.
+fn random(entropy: &Entropy) -> [u8; RANDOM_LEN] {
+    let mut random = [0; RANDOM_LEN];
+    entropy.fork("authentication").fill(&mut random);
+    random
 }
 
 /// What the endpoint gives a new association.

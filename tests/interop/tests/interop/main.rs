@@ -3,6 +3,7 @@
 mod ends;
 mod examples;
 mod failover;
+mod pion;
 mod rig;
 mod transfer;
 mod usrsctp;
