@@ -12,3 +12,5 @@ mod schemes;
 mod stopping;
 mod support;
 mod sweep;
+#[cfg(unix)]
+mod transfer;
