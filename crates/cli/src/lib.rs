@@ -1,5 +1,6 @@
 //! The `anabranch` command as a library, so that other programs can start it inside their own process.
 
+mod bench;
 mod crossval;
 mod endpoint;
 mod exit;
@@ -42,6 +43,7 @@ enum Command {
     Crossval(crossval::CrossvalArguments),
     Relay(Box<relay::RelayArguments>),
     Paths(Box<paths::PathsArguments>),
+    Bench(Box<bench::BenchArguments>),
 }
 
 const EXAMPLES: &str = "\
@@ -52,6 +54,7 @@ Examples:
   anabranch crossval --quick                compare with ns-2
   anabranch relay --help                    put links like those of scenarios before real UDP sockets
   anabranch paths                           see which local addresses real paths would begin at
+  anabranch bench --help                    measure what real paths carry, each and together
   anabranch help run                        all options of a command
 
 Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written,
@@ -87,6 +90,7 @@ where
         Command::Crossval(crossval) => crossval::crossval(&crossval),
         Command::Relay(relay) => relay::relay(&relay),
         Command::Paths(paths) => paths::paths(&paths),
+        Command::Bench(bench) => bench::bench(&bench),
     };
     ended.unwrap_or_else(|stopped: Stopped| stopped.report())
 }

@@ -21,18 +21,28 @@ pub(crate) struct ListenOptions {
     pub(crate) association: AssociationOptions,
 }
 
-#[allow(dead_code)]
 impl ListenOptions {
+    #[allow(dead_code)]
     /// A host that accepts associations; its `local_addresses` tell where.
     pub(crate) fn bind(&self) -> Result<Host, Stopped> {
         self.bind_with(|_| {})
     }
 
     /// The same, with more to configure.
+    #[allow(dead_code)]
     pub(crate) fn bind_with(&self, configure: impl FnOnce(&mut AssociationConfig)) -> Result<Host, Stopped> {
+        self.bind_at(DEFAULT_UDP_PORT, configure)
+    }
+
+    /// The same, with another UDP port if no address is named.
+    pub(crate) fn bind_at(
+        &self,
+        port: u16,
+        configure: impl FnOnce(&mut AssociationConfig),
+    ) -> Result<Host, Stopped> {
         let mut config = self.association.config()?;
         configure(&mut config);
-        let locals = addresses(&self.listen, &Locals::read()).map_err(Stopped::failure)?;
+        let locals = addresses(&self.listen, port, &Locals::read()).map_err(Stopped::failure)?;
         let builder = locals.into_iter().fold(Host::builder(), |builder, local| builder.local(local));
         let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
         builder.bind().map_err(|error| match error {
@@ -43,9 +53,9 @@ impl ListenOptions {
 }
 
 /// What to bind. An address that stands for all of its IP version is replaced by those that are usable, and loopback if none is.
-fn addresses(listen: &[SocketAddr], locals: &Locals) -> Result<Vec<SocketAddr>, String> {
+fn addresses(listen: &[SocketAddr], port: u16, locals: &Locals) -> Result<Vec<SocketAddr>, String> {
     if listen.is_empty() {
-        let all = usable(locals, |_| true, DEFAULT_UDP_PORT);
+        let all = usable(locals, |_| true, port);
         return if all.is_empty() { Err(none()) } else { Ok(all) };
     }
     let mut addresses: Vec<SocketAddr> = Vec::new();
@@ -100,7 +110,8 @@ mod tests {
 
     fn bound(listen: &[&str], cards: &[&str]) -> Result<Vec<String>, String> {
         let listen: Vec<_> = listen.iter().map(|text| read_address(text).expect("an address")).collect();
-        addresses(&listen, &locals(cards)).map(|all| all.iter().map(SocketAddr::to_string).collect())
+        addresses(&listen, DEFAULT_UDP_PORT, &locals(cards))
+            .map(|all| all.iter().map(SocketAddr::to_string).collect())
     }
 
     #[test]
