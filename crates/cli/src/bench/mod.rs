@@ -137,7 +137,7 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<Status, Stopped> {
 }
 
 async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Status, Stopped> {
-    if let Some(option) = arguments.connect.given_for_connecting() {
+    if let Some(option) = arguments.connect.given_to_connect() {
         return Err(Stopped::usage(format!(
             "{option} has no effect with --server: it connects to nobody; leave it out"
         )));

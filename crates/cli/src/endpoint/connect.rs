@@ -46,11 +46,11 @@ fn read_timeout(text: &str) -> Result<Duration, String> {
 impl ConnectOptions {
     /// The first option that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        self.given_for_connecting().or_else(|| self.association.given())
+        self.given_to_connect().or_else(|| self.association.given())
     }
 
-    /// The first option that was given and says nothing to a side that listens.
-    pub(crate) fn given_for_connecting(&self) -> Option<&'static str> {
+    /// The first option that was given and means nothing to a side that listens.
+    pub(crate) fn given_to_connect(&self) -> Option<&'static str> {
         let given = [
             ("--path", !self.paths.is_empty()),
             ("--to", !self.to.is_empty()),
@@ -59,7 +59,6 @@ impl ConnectOptions {
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    #[allow(dead_code)]
     /// Opens an association with `HOST[:PORT]`.
     pub(crate) async fn open(&self, target: &str) -> Result<(Host, Association), Stopped> {
         self.open_with(target, |_| {}).await

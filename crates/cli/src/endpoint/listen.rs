@@ -22,14 +22,12 @@ pub(crate) struct ListenOptions {
 }
 
 impl ListenOptions {
-    #[allow(dead_code)]
     /// A host that accepts associations; its `local_addresses` tell where.
     pub(crate) fn bind(&self) -> Result<Host, Stopped> {
         self.bind_with(|_| {})
     }
 
     /// The same, with more to configure.
-    #[allow(dead_code)]
     pub(crate) fn bind_with(&self, configure: impl FnOnce(&mut AssociationConfig)) -> Result<Host, Stopped> {
         self.bind_at(DEFAULT_UDP_PORT, configure)
     }

@@ -36,7 +36,8 @@ Links:
   rate=10Mbit         as in scenario files (10 Mbit/s), or without the /s; in bytes on the wire, of which 28 are
                       headers of IPv4 and UDP, or 48 with IPv6
   delay=45ms          propagation, one way
-  loss=1%             of the packets, each for itself; none if not given
+  loss=1%             of the packets, each for itself; none if not given; or in bursts, as
+                      gilbert-elliott(p=0.01,r=0.25,loss_good=0,loss_bad=1), or exactly trace(3,17)
   queue=50p           packets that wait besides the one being sent; or 64KiB, 100ms, unlimited; 50p if not given
   where=before-queue  where packets are lost; or after-queue, when they have used the link";
 
@@ -64,7 +65,7 @@ pub(crate) struct RelayArguments {
     link_forward: Vec<String>,
 
     /// The link from the target to clients, where it is another one
-    #[arg(long, value_name = "LINK")]
+    #[arg(long, visible_alias = "back", value_name = "LINK")]
     link_reverse: Vec<String>,
 
     /// The local address that the target sees [default: on loopback that of --listen, else the system's choice]
