@@ -100,9 +100,7 @@ pub(crate) async fn recv_first(association: &Association) -> Result<Message, Tra
 
 /// Ends the association in good order, so that the last words arrive.
 pub(crate) async fn end(association: &Association) {
-    let drained = async {
-        while let Ok(Some(_)) = association.recv().await {}
-    };
+    let drained = async { while let Ok(Some(_)) = association.recv().await {} };
     let both = async { tokio::join!(association.shutdown(), drained) };
     if timeout(END_WITHIN, both).await.is_err() {
         association.abort();

@@ -114,7 +114,9 @@ impl Server {
         let served = self.converse(&association, report).await;
         match &served {
             Ok(_) => link::await_end(&association).await,
-            Err(TransferError::Lost(_) | TransferError::Silent(_) | TransferError::Replaced) => association.abort(),
+            Err(TransferError::Lost(_) | TransferError::Silent(_) | TransferError::Replaced) => {
+                association.abort()
+            }
             Err(TransferError::Protocol(error)) => {
                 self.say_why(&association, Failure::new(Reason::Protocol, error.to_string())).await;
             }
@@ -206,9 +208,15 @@ impl Server {
         let _ = timeout(REPLACED_WITHIN, gone).await;
     }
 
-    async fn take(&self, association: &Association, place: &Place, report: &Report) -> Result<(), TransferError> {
+    async fn take(
+        &self,
+        association: &Association,
+        place: &Place,
+        report: &Report,
+    ) -> Result<(), TransferError> {
         if self.options.allow == Allow::Read {
-            let text = "files can only be fetched from there; start it with --allow write or both to send some";
+            let text =
+                "files can only be fetched from there; start it with --allow write or both to send some";
             return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
         }
         link::send(association, Outgoing::from(&Message::Welcome { window_blocks: WINDOW_BLOCKS })).await?;
@@ -234,7 +242,8 @@ impl Server {
         let folder = match (&self.store, self.options.allow) {
             (Store::Folder(folder), Allow::Read | Allow::Both) => folder.clone(),
             _ => {
-                let text = "files can only be sent to there; start it with --allow read or both to fetch some";
+                let text =
+                    "files can only be sent to there; start it with --allow read or both to fetch some";
                 return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
             }
         };

@@ -162,7 +162,8 @@ where
         self.report.tell(Event::Lost(error.to_string()));
         let mut latest = error;
         loop {
-            let Some(left) = self.patience.retry.checked_sub(self.heard.silence()).filter(|left| !left.is_zero())
+            let Some(left) =
+                self.patience.retry.checked_sub(self.heard.silence()).filter(|left| !left.is_zero())
             else {
                 return Err(latest);
             };

@@ -2,11 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use anabranch_net::{AssociationConfig, BindError, DEFAULT_UDP_PORT, Host};
+use anabranch_net::interface::{LocalAddress, Watcher};
+use anabranch_net::{AssociationConfig, BindError, Binding, DEFAULT_UDP_PORT, Host};
 use clap::Args;
 
 use super::AssociationOptions;
-use super::local::Locals;
+use super::local::{Locals, is_usable};
 use super::name::read_address;
 use crate::exit::Stopped;
 
@@ -43,10 +44,27 @@ impl ListenOptions {
         let locals = addresses(&self.listen, port, &Locals::read()).map_err(Stopped::failure)?;
         let builder = locals.into_iter().fold(Host::builder(), |builder, local| builder.local(local));
         let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
-        builder.bind().map_err(|error| match error {
+        let host = builder.bind().map_err(|error| match error {
             BindError::Socket { .. } => Stopped::from(anyhow::Error::new(error).context("cannot listen")),
             _ => Stopped::usage(format!("--listen: {error}")),
-        })
+        })?;
+        self.follow(&host, port);
+        Ok(host)
+    }
+
+    /// Addresses that come are listened on too, where all were asked for.
+    fn follow(&self, host: &Host, port: u16) {
+        let all = self.listen.iter().filter(|address| address.ip().is_unspecified());
+        let all: Vec<SocketAddr> = all.copied().collect();
+        if !self.listen.is_empty() && all.is_empty() {
+            return;
+        }
+        let port = all.first().map_or(port, SocketAddr::port);
+        let wants = move |local: &LocalAddress| {
+            let asked = all.is_empty() || all.iter().any(|all| all.is_ipv4() == local.address.is_ipv4());
+            asked && is_usable(local, false)
+        };
+        host.follow(Watcher::new(wants), Binding { port, to_interface: false });
     }
 }
 
@@ -87,7 +105,7 @@ fn usable(locals: &Locals, fits: impl Fn(&IpAddr) -> bool, port: u16) -> Vec<Soc
 
 #[cfg(test)]
 mod tests {
-    use anabranch_net::interface::{LinkKind, LocalAddress, Obstacle};
+    use anabranch_net::interface::{LinkKind, Obstacle};
 
     use super::*;
 

@@ -85,7 +85,8 @@ impl Console {
     }
 
     fn say(&self, text: &str) {
-        let label = self.label.as_ref().map(|(number, peer)| format!("{number} {peer}: ")).unwrap_or_default();
+        let label =
+            self.label.as_ref().map(|(number, peer)| format!("{number} {peer}: ")).unwrap_or_default();
         match &self.mode {
             Mode::Bars { all, .. } => all.suspend(|| eprintln!("{label}{text}")),
             _ => eprintln!("{label}{text}"),
@@ -134,8 +135,13 @@ impl Console {
 
     fn failed(&self, name: &str, failure: &Failure) {
         // What comes from the peer is not to write control characters to the terminal.
-        let text: String = failure.text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-        self.say(&if text.contains(name) { format!("failed: {text}") } else { format!("failed: {name}: {text}") });
+        let text: String =
+            failure.text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        self.say(&if text.contains(name) {
+            format!("failed: {text}")
+        } else {
+            format!("failed: {name}: {text}")
+        });
     }
 
     /// How it stands; to be called each second.
@@ -230,7 +236,8 @@ fn overall_text(totals: &Totals, pace: f64) -> String {
     }
     let percent = held_bytes as f64 * 100.0 / found_bytes as f64;
     let left = found_bytes.saturating_sub(held_bytes) as f64 / pace;
-    let eta = if left.is_finite() && left < 1e8 { clock(Duration::from_secs_f64(left)) } else { "-".to_owned() };
+    let eta =
+        if left.is_finite() && left < 1e8 { clock(Duration::from_secs_f64(left)) } else { "-".to_owned() };
     format!("{percent:.0}% {} {} eta {eta}  {files}", part(held_bytes, found_bytes), rate(pace))
 }
 
@@ -266,7 +273,8 @@ fn totals_json(totals: &Totals) -> Value {
 }
 
 fn event_json(event: &Event) -> Value {
-    let failed = |failure: &Failure| json!({ "reason": format!("{:?}", failure.reason), "text": failure.text });
+    let failed =
+        |failure: &Failure| json!({ "reason": format!("{:?}", failure.reason), "text": failure.text });
     match event {
         Event::Begun { name, size_bytes, reused_bytes } => {
             json!({ "event": "begin", "file": name, "size_bytes": size_bytes, "reused_bytes": reused_bytes })

@@ -91,8 +91,10 @@ fn read_silence(text: &str) -> Result<Duration, String> {
 }
 
 fn read_limit(text: &str) -> Result<Rate, String> {
-    let rate = units::parse_rate(text.strip_suffix("bit").map_or(text.to_owned(), |rate| format!("{rate}bit/s")).as_str())
-        .map_err(|error| error.to_string())?;
+    let rate = units::parse_rate(
+        text.strip_suffix("bit").map_or(text.to_owned(), |rate| format!("{rate}bit/s")).as_str(),
+    )
+    .map_err(|error| error.to_string())?;
     let bytes = NonZeroU64::new(rate.as_bps() / 8);
     bytes.map(Rate).ok_or_else(|| "expected a rate, such as 10Mbit or 500kbit/s".to_owned())
 }

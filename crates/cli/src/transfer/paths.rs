@@ -95,7 +95,12 @@ impl Paths {
             }
         }
         sums.into_iter()
-            .map(|((local, remote), (sent_bytes, lost_bytes))| Carried { local, remote, sent_bytes, lost_bytes })
+            .map(|((local, remote), (sent_bytes, lost_bytes))| Carried {
+                local,
+                remote,
+                sent_bytes,
+                lost_bytes,
+            })
             .collect()
     }
 }

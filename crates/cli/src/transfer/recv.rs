@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::{AcceptError, Association, Host};
-use anabranch_transfer::{
-    Allow, Folder, Pipe, Report, Server, ServerOptions, Store, TransferError, pull,
-};
+use anabranch_transfer::{Allow, Folder, Pipe, Report, Server, ServerOptions, Store, TransferError, pull};
 use clap::Args;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
@@ -84,8 +82,12 @@ struct ListenAddresses {
 
 /// Carries the command out.
 pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
-    if let (false, Some(option)) = (arguments.listening.listen.is_empty(), arguments.connect.given_to_connect()) {
-        return Err(Stopped::usage(format!("{option} is for connecting to a host; leave it out with --listen")));
+    if let (false, Some(option)) =
+        (arguments.listening.listen.is_empty(), arguments.connect.given_to_connect())
+    {
+        return Err(Stopped::usage(format!(
+            "{option} is for connecting to a host; leave it out with --listen"
+        )));
     }
     let to_stdout = arguments.stdout || arguments.dir == Path::new("-");
     if to_stdout && arguments.show.json {
@@ -149,7 +151,8 @@ async fn wait(arguments: &RecvArguments, store: Store) -> Result<Status, Stopped
     let host = listen.bind()?;
     where_it_listens(&host, &arguments.show, "waiting for a transfer")?;
     let silence = arguments.patience.timeout;
-    let server = Server::new(store, ServerOptions { allow: Allow::Write, silence, ..ServerOptions::default() });
+    let server =
+        Server::new(store, ServerOptions { allow: Allow::Write, silence, ..ServerOptions::default() });
     let console = Arc::new(Console::new(&arguments.show, false));
     let paths = Mutex::new(Paths::default());
     let telling = Arc::clone(&console);

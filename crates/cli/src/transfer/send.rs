@@ -63,7 +63,8 @@ pub(crate) struct SendArguments {
 
 /// Carries the command out.
 pub(crate) fn send(arguments: &SendArguments) -> Result<Status, Stopped> {
-    let Some((host, paths)) = arguments.sources_and_host.split_last().filter(|(_, paths)| !paths.is_empty()) else {
+    let Some((host, paths)) = arguments.sources_and_host.split_last().filter(|(_, paths)| !paths.is_empty())
+    else {
         return Err(Stopped::usage("name at least one file to send, and the host last"));
     };
     let sources = sources(paths, &arguments.name)?;
@@ -80,7 +81,8 @@ fn sources(paths: &[String], name: &str) -> Result<Vec<Source>, Stopped> {
     }
     let source = |path: &String| {
         if path == "-" {
-            Name::new(name).map_err(|bad| Stopped::usage(format!("--name {name}: {bad}; take another one")))?;
+            Name::new(name)
+                .map_err(|bad| Stopped::usage(format!("--name {name}: {bad}; take another one")))?;
             return Ok(Source::stream(name, std::io::stdin()));
         }
         // Better now than after the peer was found.
@@ -172,7 +174,9 @@ pub(super) async fn finish(
     let totals = report.totals();
     let (result, status, error) = match ended {
         None => ("interrupted", Status::Interrupted, None),
-        Some(Err(error)) => ("failed", Status::Failure, Some(format!("{}: {error}{}", line.host, remedy(&error)))),
+        Some(Err(error)) => {
+            ("failed", Status::Failure, Some(format!("{}: {error}{}", line.host, remedy(&error))))
+        }
         Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
         Some(Ok(())) => ("complete", Status::Success, None),
     };

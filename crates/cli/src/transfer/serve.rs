@@ -143,7 +143,8 @@ pub(super) fn where_it_listens(host: &Host, show: &ShowOptions, what: &str) -> R
 
 async fn accept(host: &Host, server: &Server, show: &ShowOptions) -> Result<Status, Stopped> {
     for number in 1.. {
-        let association = host.accept().await.context("cannot accept transfers any more").map_err(Stopped::from)?;
+        let association =
+            host.accept().await.context("cannot accept transfers any more").map_err(Stopped::from)?;
         tokio::spawn(one(server.clone(), association, show.clone(), number));
     }
     Ok(Status::Success)

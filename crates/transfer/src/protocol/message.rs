@@ -297,7 +297,9 @@ impl Message {
             Message::Passed { name, failure } => name.len() <= MAX_NAME_BYTES && text(failure),
             Message::Want(name) => name.len() <= MAX_NAME_BYTES,
             Message::Offer(offer) => {
-                offer.name.len() <= MAX_NAME_BYTES && offer.changed.nanos < 1_000_000_000 && offer.mode <= 0o777
+                offer.name.len() <= MAX_NAME_BYTES
+                    && offer.changed.nanos < 1_000_000_000
+                    && offer.mode <= 0o777
             }
             Message::Answer { answer: Answer::Take { have }, .. } => are_runs(have),
             Message::Done { outcome: Outcome::Failed(failure), .. } => text(failure),

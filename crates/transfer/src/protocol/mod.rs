@@ -9,11 +9,11 @@ mod message;
 mod segment;
 
 pub use message::{
-    Answer, Changed, Failure, Intent, Kind, MAX_CONTROL_BYTES, MAX_RUNS, MAX_TEXT_BYTES, Message, Offer, Outcome,
-    PROTOCOL_VERSION, ProtocolError, Reason, Run,
+    Answer, Changed, Failure, Intent, Kind, MAX_CONTROL_BYTES, MAX_RUNS, MAX_TEXT_BYTES, Message, Offer,
+    Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run,
 };
-pub use segment::{MAX_SEGMENT_BYTES, Segment};
 pub(crate) use segment::{BlockMessages, read_block};
+pub use segment::{MAX_SEGMENT_BYTES, Segment};
 
 /// The stream of control messages.
 pub const CONTROL_STREAM: u16 = 0;

@@ -119,7 +119,11 @@ impl Machine {
             }
             Message::Finished => {
                 self.is_finished = self.open.is_empty() && self.folder_ends.is_empty();
-                if self.is_finished { Ok(()) } else { Err(ProtocolError::Unexpected("an end before the end")) }
+                if self.is_finished {
+                    Ok(())
+                } else {
+                    Err(ProtocolError::Unexpected("an end before the end"))
+                }
             }
             _ => Err(ProtocolError::Unexpected("a message that only receivers send")),
         }
@@ -145,7 +149,10 @@ impl Machine {
         match (&offer.kind, &self.store) {
             (Kind::Folder, Store::Folder(folder)) => {
                 let outcome = folder.make_folder(&name);
-                self.done(&offer, outcome.map_or_else(Outcome::Failed, |()| Outcome::Stored { renamed: None }));
+                self.done(
+                    &offer,
+                    outcome.map_or_else(Outcome::Failed, |()| Outcome::Stored { renamed: None }),
+                );
             }
             (Kind::FolderEnd, Store::Folder(_)) => {
                 self.folder_ends.push_back((name, offer));
@@ -223,7 +230,11 @@ impl Machine {
         self.report.moved(segment.content.len() as u64);
         let Some(open) = self.open.get(&id) else {
             // What was under way when the file was given up here.
-            return if id < self.next_id { Ok(()) } else { Err(ProtocolError::Unexpected("data of nothing offered")) };
+            return if id < self.next_id {
+                Ok(())
+            } else {
+                Err(ProtocolError::Unexpected("data of nothing offered"))
+            };
         };
         open.check(index, segment.block_len)?;
         let block_len = segment.block_len;
@@ -273,7 +284,11 @@ impl Machine {
 
     fn on_end(&mut self, id: u32, size_bytes: u64, root: Hash) -> Result<(), ProtocolError> {
         let Some(open) = self.open.get_mut(&id) else {
-            return if id < self.next_id { Ok(()) } else { Err(ProtocolError::Unexpected("an end of nothing offered")) };
+            return if id < self.next_id {
+                Ok(())
+            } else {
+                Err(ProtocolError::Unexpected("an end of nothing offered"))
+            };
         };
         if matches!(open.stage, Stage::Waiting { .. })
             || size_of(&open.offer).is_some_and(|size| size != size_bytes)

@@ -85,7 +85,8 @@ pub(crate) async fn receive(association: &Association, receiving: Receiving) -> 
         ended = say(association, &mut outputs) => ended.err(),
         silent = watch(ticks, &heard, silence, association) => Some(silent),
     };
-    let ended = worker.await.unwrap_or_else(|_| Err(TransferError::Lost("the receiver broke off".to_owned())));
+    let ended =
+        worker.await.unwrap_or_else(|_| Err(TransferError::Lost("the receiver broke off".to_owned())));
     // What it said last.
     while let Ok(message) = outputs.try_recv() {
         if link::send(association, message).await.is_err() {

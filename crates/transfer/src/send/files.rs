@@ -107,7 +107,8 @@ impl Entry {
             let last = run.first.saturating_add(run.count).min(end);
             let full = last.saturating_sub(run.first) * u64::from(BLOCK_BYTES);
             let has_short = last == end && last > run.first;
-            full - u64::from(has_short) * u64::from(BLOCK_BYTES - block_len(size_bytes, end.saturating_sub(1)))
+            full - u64::from(has_short)
+                * u64::from(BLOCK_BYTES - block_len(size_bytes, end.saturating_sub(1)))
         };
         runs.iter().map(held).sum()
     }
@@ -122,7 +123,8 @@ impl Sending {
 
     /// Passes over blocks that the receiver has.
     fn skip(&mut self) {
-        while let Some(run) = self.have.iter().find(|run| run.first <= self.next && self.next - run.first < run.count)
+        while let Some(run) =
+            self.have.iter().find(|run| run.first <= self.next && self.next - run.first < run.count)
         {
             self.next = run.first + run.count;
         }

@@ -38,10 +38,21 @@ pub(super) struct Reply {
 
 pub(super) enum What {
     Opened,
-    Block { index: u64, block: BlockMessages },
+    Block {
+        index: u64,
+        block: BlockMessages,
+    },
     /// A block through a pipe, with its length, and whether it is the last one.
-    Next { index: u64, block: BlockMessages, bytes: u32, is_last: bool },
-    Root { size_bytes: u64, root: Hash },
+    Next {
+        index: u64,
+        block: BlockMessages,
+        bytes: u32,
+        is_last: bool,
+    },
+    Root {
+        size_bytes: u64,
+        root: Hash,
+    },
     Checked,
     /// It is not what was found; what it is now, if that can be told.
     Changed(Option<(Kind, Changed)>),
@@ -112,13 +123,7 @@ fn held(files: &Files, id: u32) -> io::Result<&File> {
     files.get(&id).map(|(file, _)| file).ok_or_else(|| ErrorKind::NotFound.into())
 }
 
-fn open(
-    files: &mut Files,
-    id: u32,
-    origin: &Origin,
-    kind: &Kind,
-    changed: Changed,
-) -> io::Result<What> {
+fn open(files: &mut Files, id: u32, origin: &Origin, kind: &Kind, changed: Changed) -> io::Result<What> {
     let Origin::File { folder, path } = origin else { return Ok(What::Opened) };
     let file = folder.open_file(path)?;
     let is_same = is_same(&file, kind, changed)?;

@@ -202,7 +202,11 @@ impl Sender {
 
     fn on_answer(&mut self, link: &mut Link, id: u32, answer: Answer) -> Result<(), ProtocolError> {
         let Some(entry) = self.open.get_mut(&id) else {
-            return if id < self.next_id { Ok(()) } else { Err(ProtocolError::Unexpected("an answer to no offer")) };
+            return if id < self.next_id {
+                Ok(())
+            } else {
+                Err(ProtocolError::Unexpected("an answer to no offer"))
+            };
         };
         let is_file = matches!(entry.kind, Kind::File { .. });
         match (answer, &entry.stage) {
@@ -244,9 +248,11 @@ impl Sender {
         let Some(entry) = self.open.get_mut(&id) else { return };
         let mut sending = Sending::new(have);
         entry.kept.blocks.retain(|index, _| !sending.has(*index));
-        let is_lost = (0..entry.kept.read).any(|index| !sending.has(index) && !entry.kept.blocks.contains_key(&index));
+        let is_lost =
+            (0..entry.kept.read).any(|index| !sending.has(index) && !entry.kept.blocks.contains_key(&index));
         if is_lost {
-            let text = format!("{}: the receiver has lost what came through the pipe; begin anew", entry.name);
+            let text =
+                format!("{}: the receiver has lost what came through the pipe; begin anew", entry.name);
             return self.give_up(link, id, Failure::new(Reason::Changed, text));
         }
         for (block, _) in entry.kept.blocks.values() {
@@ -269,7 +275,8 @@ impl Sender {
 
     /// Has blocks read as far as the receiver has room for them.
     fn ask_for_blocks(&mut self, link: &mut Link) {
-        while self.reading < READ_AHEAD && link.in_flight < link.window && link.data.len() < WAITING_SEGMENTS {
+        while self.reading < READ_AHEAD && link.in_flight < link.window && link.data.len() < WAITING_SEGMENTS
+        {
             let Some(&id) = self.sending.front() else { return };
             let Some(request) = self.open.get_mut(&id).and_then(|entry| entry.next_request(id)) else {
                 self.sending.pop_front();
@@ -389,7 +396,11 @@ impl Sender {
 
     fn on_block(&mut self, link: &mut Link, id: u32, index: u64, good: bool) -> Result<(), ProtocolError> {
         let Some(entry) = self.open.get_mut(&id) else {
-            return if id < self.next_id { Ok(()) } else { Err(ProtocolError::Unexpected("a block of no offer")) };
+            return if id < self.next_id {
+                Ok(())
+            } else {
+                Err(ProtocolError::Unexpected("a block of no offer"))
+            };
         };
         if entry.in_flight == 0 {
             return Err(ProtocolError::Unexpected("a block that was not sent"));
@@ -412,7 +423,8 @@ impl Sender {
         let Some(entry) = self.open.get_mut(&id) else { return };
         entry.wrong += 1;
         if entry.wrong > MOST_WRONG {
-            let text = format!("{}: it arrives wrong again and again; check the machines' memory", entry.name);
+            let text =
+                format!("{}: it arrives wrong again and again; check the machines' memory", entry.name);
             return self.give_up(link, id, Failure::new(Reason::Corrupt, text));
         }
         entry.in_flight += 1;
@@ -431,7 +443,11 @@ impl Sender {
 
     fn on_done(&mut self, link: &mut Link, id: u32, outcome: Outcome) -> Result<(), ProtocolError> {
         let Some(entry) = self.close(link, id) else {
-            return if id < self.next_id { Ok(()) } else { Err(ProtocolError::Unexpected("an end of no offer")) };
+            return if id < self.next_id {
+                Ok(())
+            } else {
+                Err(ProtocolError::Unexpected("an end of no offer"))
+            };
         };
         if let (Outcome::Identical, Some(size)) = (&outcome, entry.size_bytes()) {
             self.report.recount(entry.counted_bytes, 0);

@@ -213,8 +213,7 @@ impl Walker {
                 Ok(Some(Level { entries, path, name, end }))
             }
             Ok(Seen::Other) => {
-                let text =
-                    format!("{} was left out: it is neither a file nor a folder", folder.show(&path));
+                let text = format!("{} was left out: it is neither a file nor a folder", folder.show(&path));
                 self.pass(name, Failure::new(Reason::NotThere, text)).map(|()| None)
             }
             Err(error) => {
@@ -276,7 +275,8 @@ fn locate(path: &Path) -> Result<(Folder, String, String), (String, Failure)> {
     // `.` and `..` have no name of their own.
     let given = path.file_name().or(real.file_name());
     let text = |name: Option<&std::ffi::OsStr>| name.and_then(|name| name.to_str()).map(str::to_owned);
-    let (Some(parent), Some(inside), Some(name)) = (real.parent(), text(real.file_name()), text(given)) else {
+    let (Some(parent), Some(inside), Some(name)) = (real.parent(), text(real.file_name()), text(given))
+    else {
         let text = format!("{shown} has no name to send it under; name a file or folder whose name is UTF-8");
         return Err(refuse(Failure::new(Reason::BadName, text)));
     };

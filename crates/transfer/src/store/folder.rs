@@ -103,8 +103,8 @@ impl Folder {
 
     /// Takes an offer whatever is there of that name; what the policy for clashes says has been asked.
     pub(crate) fn take(&self, name: &Name, offer: &Offer) -> Result<Begin, Failure> {
-        let part =
-            Part::open(self, name.clone(), offer).map_err(|error| explain(&self.show(&name.part()), &error))?;
+        let part = Part::open(self, name.clone(), offer)
+            .map_err(|error| explain(&self.show(&name.part()), &error))?;
         Ok(part.map_or(Begin::Busy, |part| Begin::Take(Box::new(part))))
     }
 
@@ -374,8 +374,10 @@ pub(super) fn set_mode(_file: &File, _mode: u16) -> io::Result<()> {
 
 pub(crate) fn to_system_time(changed: Changed) -> SystemTime {
     let whole = Duration::from_secs(changed.seconds.unsigned_abs());
-    let base = if changed.seconds >= 0 { UNIX_EPOCH.checked_add(whole) } else { UNIX_EPOCH.checked_sub(whole) };
-    base.and_then(|base| base.checked_add(Duration::from_nanos(u64::from(changed.nanos)))).unwrap_or(UNIX_EPOCH)
+    let base =
+        if changed.seconds >= 0 { UNIX_EPOCH.checked_add(whole) } else { UNIX_EPOCH.checked_sub(whole) };
+    base.and_then(|base| base.checked_add(Duration::from_nanos(u64::from(changed.nanos))))
+        .unwrap_or(UNIX_EPOCH)
 }
 
 pub(crate) fn from_system_time(time: SystemTime) -> Changed {

@@ -7,8 +7,8 @@ mod part;
 mod pipe;
 
 pub(crate) use assembly::{Assembly, Block};
-pub use folder::{Folder, OnClash};
 pub(crate) use folder::{Begin, explain, file_root, from_system_time};
+pub use folder::{Folder, OnClash};
 pub(crate) use journal::contain;
 pub(crate) use part::Part;
 pub(crate) use pipe::Flow;

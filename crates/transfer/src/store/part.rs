@@ -206,9 +206,7 @@ impl Part {
 
     fn set_mark(&self) -> io::Result<()> {
         match &self.journal {
-            Some(journal) => {
-                self.file.set_times(FileTimes::new().set_modified(mark_time(journal.mark())))
-            }
+            Some(journal) => self.file.set_times(FileTimes::new().set_modified(mark_time(journal.mark()))),
             None => Ok(()),
         }
     }

@@ -21,7 +21,12 @@ fn a_tree_arrives_with_times_and_permissions() {
         let long_ago = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_001, 123_456_789);
         for (name, content) in &contents {
             fs::write(tree.join(name), content).expect("written");
-            fs::File::options().write(true).open(tree.join(name)).expect("a file").set_modified(long_ago).expect("set");
+            fs::File::options()
+                .write(true)
+                .open(tree.join(name))
+                .expect("a file")
+                .set_modified(long_ago)
+                .expect("set");
         }
         fs::set_permissions(tree.join("a"), fs::Permissions::from_mode(0o4755)).expect("set");
         fs::set_permissions(tree.join("sub"), fs::Permissions::from_mode(0o500)).expect("set");
@@ -85,7 +90,11 @@ fn links_and_devices_are_left_out_and_said() {
         let (ended, totals, events) = serving.send(vec![Source::path(&tree)]).await;
         ended.expect("the rest is sent");
         assert_eq!((totals.done_files, totals.failed_files), (1, 2));
-        assert!(events.text().contains("tree/link was left out: it is neither a file nor a folder"), "{}", events.text());
+        assert!(
+            events.text().contains("tree/link was left out: it is neither a file nor a folder"),
+            "{}",
+            events.text()
+        );
         assert_eq!(names(&serving.dir.path().join("tree")), ["file"]);
         assert!(serving.events.text().contains("tree/socket"), "the receiver knows, too");
     });
@@ -107,7 +116,8 @@ fn what_a_server_offers_is_fetched_by_name_or_altogether() {
         assert_eq!((totals.done_files, totals.reused_bytes), (2, 2_000_000));
         assert_eq!(fs::read(to.path().join("d/one")).expect("there"), noise(1, 2_000_000));
         assert_eq!(fs::read(to.path().join("two")).expect("there"), b"2");
-        let (ended, totals, events) = serving.fetch(&["three", "../x"], folder(to.path(), OnClash::Refuse)).await;
+        let (ended, totals, events) =
+            serving.fetch(&["three", "../x"], folder(to.path(), OnClash::Refuse)).await;
         ended.expect("nothing to fetch is no error of the transfer");
         assert_eq!(totals.failed_files, 2);
         assert!(events.text().contains("three: ") && events.text().contains("contains `.` or `..`"));
@@ -137,7 +147,10 @@ fn a_pipe_goes_into_a_file_and_a_file_into_a_pipe() {
             let stream = Source::stream("piped", std::io::Cursor::new(content.clone()));
             let (ended, totals, _) = serving.send(vec![stream]).await;
             ended.expect("sent");
-            assert_eq!((totals.done_files, totals.found_bytes, totals.held_bytes), (1, length as u64, length as u64));
+            assert_eq!(
+                (totals.done_files, totals.found_bytes, totals.held_bytes),
+                (1, length as u64, length as u64)
+            );
             assert_eq!(fs::read(serving.dir.path().join("piped")).expect("there"), content);
             assert_eq!(names(serving.dir.path()), ["piped"]);
             let out = Shared::default();
