@@ -15,7 +15,7 @@ use crate::association::addresses::Stage;
 use crate::association::control::Control;
 use crate::association::{Association, State};
 use crate::error::{AbortReason, PathError};
-use crate::path::PathId;
+use crate::path::{MAX_PATHS, PathId};
 use crate::stats::Discard;
 use crate::time::Time;
 
@@ -29,7 +29,7 @@ const LONGEST_QUEUE: usize = 32;
 const LONGEST_CHUNK: usize = 1024;
 
 /// How often an address is announced for a path that does not answer.
-const MOST_ANNOUNCEMENTS: u8 = 8;
+pub(super) const MOST_ANNOUNCEMENTS: u8 = 8;
 
 /// Transmissions of an ASCONF from the address that it adds before other paths are tried in between.
 const TRIES_FROM_NEW_ADDRESS: u32 = 2;
@@ -230,7 +230,7 @@ impl Association {
         if !up || !idle {
             return;
         }
-        let default = self.control_path(None);
+        let default = self.path_for_asconf(0);
         let Some(asconf) = &mut self.asconf else { return };
         let Some(first) = asconf.queue.pop_front() else { return };
         let path = match first {
@@ -295,16 +295,32 @@ impl Association {
         if self.is_closed() {
             return;
         }
-        let new = new.filter(|(path, local)| self.begins_at(*path, *local)).map(|(path, _)| path);
+        let serves =
+            |(path, local): &(PathId, IpAddr)| self.begins_at(*path, *local) && !self.is_gone(*local);
+        let new = new.filter(serves).map(|(path, _)| path);
         let path = match new {
             Some(path) if tries < TRIES_FROM_NEW_ADDRESS || tries.is_multiple_of(2) => path,
-            Some(_) => self.control_path(None),
-            None => self.path_in_turn(self.control_path(None), tries),
+            Some(_) => self.path_for_asconf(0),
+            None => self.path_for_asconf(tries),
         };
         if let Some(sent) = self.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) {
             sent.path = path;
         }
         self.send_asconf(path);
+    }
+
+    /// The path for attempt `n`, as for other control chunks. But none of an address that has gone if there is another: an ASCONF
+    /// may come even from an address that the peer does not know yet (RFC 5061 section 5.3 F1).
+    fn path_for_asconf(&self, n: u32) -> PathId {
+        let first = self.control_path(None);
+        let stays = |id: &PathId| !self.is_gone(self.paths[id.index()].local);
+        let staying: ArrayVec<PathId, MAX_PATHS> = self.live_paths().filter(stays).collect();
+        let chosen = if stays(&first) {
+            Some(self.path_in_turn(first, n)).filter(stays)
+        } else {
+            staying.get(n as usize % staying.len().max(1)).copied()
+        };
+        chosen.unwrap_or(first)
     }
 
     /// Whether a path is still the one that began at this address.
@@ -349,7 +365,10 @@ impl Association {
             asconf.refused |= !matches!(request, Request::SetPrimary { .. });
         }
         match (request.added_path(), outcome) {
-            (Some((path, local)), Ok(())) if self.begins_at(path, local) => self.verify_path(path),
+            (Some((path, local)), Ok(())) if self.begins_at(path, local) => {
+                self.begin_afresh(path);
+                self.verify_path(path);
+            }
             // RFC 5061 section 5.3 F10: a path that the peer does not want is none. The last one stays.
             (Some((path, local)), Err(_)) if self.begins_at(path, local) => {
                 let _ = self.retire_path(path);
@@ -358,6 +377,15 @@ impl Association {
         }
         if let (Request::Delete { local }, Err(Some(CauseCode::UNRESOLVABLE_ADDRESS))) = (request, outcome) {
             self.delete_by_others(local);
+        }
+    }
+
+    /// Waiting for the peer to learn of an address says nothing about the path.
+    fn begin_afresh(&mut self, path: PathId) {
+        let facts = &mut self.facts[path.index()];
+        if facts.rtt.smoothed.is_none() {
+            facts.rto = self.profile.rto_initial;
+            facts.error_count = 0;
         }
     }
 

@@ -241,7 +241,10 @@ impl Association {
         match self.path_to_new_address(origin, address) {
             Some(id) => {
                 // RFC 5061 section 5.3 F14: unconfirmed until it has answered.
-                self.paths[id.index()].guessed = !from_there;
+                let path = &mut self.paths[id.index()];
+                path.guessed = !from_there;
+                // The peer made it, and need not be told of our end.
+                path.announcements = asconf::MOST_ANNOUNCEMENTS;
                 self.verify_path(id);
                 Ok(())
             }
