@@ -53,7 +53,7 @@ struct tally {
 
 static struct options options;
 static struct tally tally;
-/* Set once the association is to end; whoever finds a closed socket afterwards has nothing to complain of. */
+/* Guards the tally. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t received = PTHREAD_COND_INITIALIZER;
 
@@ -481,16 +481,19 @@ static void await_expected(void)
 
 static void end(struct socket *sock, pthread_t receiver)
 {
-	const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+	struct sctp_sndinfo at_once;
 
 	if (options.ending == END_SHUTDOWN && usrsctp_shutdown(sock, SHUT_WR) < 0 && errno != ENOTCONN) {
 		fail("usrsctp_shutdown");
 	}
 	if (options.ending == END_ABORT) {
-		set(sock, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once), "SO_LINGER");
-		usrsctp_close(sock);
-		return;
+		memset(&at_once, 0, sizeof(at_once));
+		at_once.snd_flags = SCTP_ABORT;
+		if (usrsctp_sendv(sock, "", 0, NULL, 0, &at_once, sizeof(at_once), SCTP_SENDV_SNDINFO, 0) < 0 && errno != ENOTCONN) {
+			fail("SCTP_ABORT");
+		}
 	}
+	/* A socket must not be closed while another thread receives from it. */
 	pthread_join(receiver, NULL);
 	usrsctp_close(sock);
 }

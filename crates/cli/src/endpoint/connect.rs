@@ -46,22 +46,24 @@ fn read_timeout(text: &str) -> Result<Duration, String> {
 impl ConnectOptions {
     /// The first option that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
+        self.given_to_connect().or_else(|| self.association.given())
+    }
+
+    /// The first option that was given and means nothing to a side that listens.
+    pub(crate) fn given_to_connect(&self) -> Option<&'static str> {
         let given = [
             ("--path", !self.paths.is_empty()),
             ("--to", !self.to.is_empty()),
             ("--connect-timeout", self.connect_timeout.is_some()),
         ];
-        let given = given.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
-        given.or_else(|| self.association.given())
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    #[allow(dead_code)]
     /// Opens an association with `HOST[:PORT]`.
     pub(crate) async fn open(&self, target: &str) -> Result<(Host, Association), Stopped> {
         self.open_with(target, |_| {}).await
     }
 
-    #[allow(dead_code)]
     /// The same, with more to configure.
     pub(crate) async fn open_with(
         &self,

@@ -21,7 +21,6 @@ pub(crate) struct ListenOptions {
     pub(crate) association: AssociationOptions,
 }
 
-#[allow(dead_code)]
 impl ListenOptions {
     /// A host that accepts associations; its `local_addresses` tell where.
     pub(crate) fn bind(&self) -> Result<Host, Stopped> {

@@ -16,9 +16,9 @@ use clap::Args;
 use crate::exit::Stopped;
 
 pub(crate) use connect::{ConnectOptions, bind};
-#[allow(unused_imports)]
 pub(crate) use listen::ListenOptions;
 pub(crate) use local::{Locals, is_usable};
+pub(crate) use name::read_address;
 
 /// What an association is steered by unless told otherwise.
 const DEFAULT_SCHEME: &str = "cmt-pf";

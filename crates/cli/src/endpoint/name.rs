@@ -61,7 +61,7 @@ fn bad_port(text: &str, port: &str) -> String {
 }
 
 /// Reads an address; without a port it is [`DEFAULT_UDP_PORT`].
-pub(super) fn read_address(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn read_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }

@@ -1,7 +1,9 @@
 //! Two network namespaces with a pair of virtual interfaces for each path between them, and nothing else.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// Tells that a namespace is there, and holds it until standard input ends: however the test ends, so does that.
 const HOLD: &str = "echo there; exec cat";
@@ -98,7 +100,23 @@ impl Network {
         }
         let network = Network { theirs, ours, paths };
         (1..=paths).for_each(|path| network.add_link(path));
+        network.capture();
         network
+    }
+
+    /// For whoever looks into a failure: `ANABRANCH_INTEROP_CAPTURE` names a folder for what passes our interfaces.
+    fn capture(&self) {
+        let Some(folder) = std::env::var_os("ANABRANCH_INTEROP_CAPTURE") else { return };
+        let name = std::thread::current().name().unwrap_or("capture").replace("::", "-");
+        let file = PathBuf::from(folder).join(format!("{name}-{}.pcapng", self.ours.holder.id()));
+        let mut command = self.command(Side::Ours, "dumpcap");
+        command.arg("-q").arg("-w").arg(file);
+        (1..=self.paths).for_each(|path| {
+            command.args(["-i", &format!("v{path}")]);
+        });
+        // It ends with its interfaces.
+        command.stderr(Stdio::null()).spawn().expect("dumpcap, which comes with tshark");
+        std::thread::sleep(Duration::from_secs(1));
     }
 
     fn add_link(&self, path: u8) {
