@@ -78,12 +78,16 @@ pub enum Discard {
     BadSack,
     /// The endpoint has as many associations as it may.
     Full,
+    /// More handshakes from one source, or from all together, than are looked at.
+    Flood,
+    /// An answer would have been more than three times as long as what it answers.
+    ShortQuestion,
 }
 
 /// How often each reason occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discards {
-    counts: [u64; 11],
+    counts: [u64; 13],
 }
 
 impl Discards {
