@@ -1,6 +1,6 @@
 //! How the command ends.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 /// The exit status of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +40,21 @@ impl Stopped {
         Stopped { status: Status::Usage, error: anyhow::Error::msg(message.to_string()) }
     }
 
+    /// Something did not go well, through no fault of the command line.
+    pub(crate) fn failure(message: impl Display) -> Self {
+        Stopped { status: Status::Failure, error: anyhow::Error::msg(message.to_string()) }
+    }
+
     /// Prints the reason.
     pub(crate) fn report(self) -> Status {
         eprintln!("{:#}", self.error);
         self.status
+    }
+}
+
+impl Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.error)
     }
 }
 

@@ -1,11 +1,13 @@
 //! The `anabranch` command as a library, so that other programs can start it inside their own process.
 
 mod crossval;
+mod endpoint;
 mod exit;
 mod explain;
 mod interrupt;
 mod matrix;
 mod output;
+mod paths;
 mod plan;
 mod progress;
 mod relay;
@@ -13,6 +15,7 @@ mod report;
 mod run;
 mod schemes;
 mod seeds;
+mod signal;
 mod table;
 
 use std::ffi::OsString;
@@ -38,6 +41,7 @@ enum Command {
     Schemes(schemes::SchemesArguments),
     Crossval(crossval::CrossvalArguments),
     Relay(Box<relay::RelayArguments>),
+    Paths(Box<paths::PathsArguments>),
 }
 
 const EXAMPLES: &str = "\
@@ -47,6 +51,7 @@ Examples:
   anabranch schemes                         see which schemes there are
   anabranch crossval --quick                compare with ns-2
   anabranch relay --help                    put links like those of scenarios before real UDP sockets
+  anabranch paths                           see which local addresses real paths would begin at
   anabranch help run                        all options of a command
 
 Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written,
@@ -81,6 +86,7 @@ where
         Command::Schemes(schemes) => schemes::schemes(&schemes),
         Command::Crossval(crossval) => crossval::crossval(&crossval),
         Command::Relay(relay) => relay::relay(&relay),
+        Command::Paths(paths) => paths::paths(&paths),
     };
     ended.unwrap_or_else(|stopped: Stopped| stopped.report())
 }

@@ -44,6 +44,13 @@ pub enum ListedAddresses {
     Ignore,
 }
 
+/// What an association does about addresses that come and go while it is up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddressChanges {
+    /// Whether a driver that gets a new local address is to use it for this association without being asked.
+    pub follow: bool,
+}
+
 /// What an association is configured with.
 #[derive(Clone)]
 pub struct AssociationConfig {
@@ -72,6 +79,11 @@ pub struct AssociationConfig {
     pub listed_addresses: ListedAddresses,
     /// How long a peer that was called may take until the association is up; `None` leaves it to the profile's counter of INITs.
     pub connect_timeout: Option<Span>,
+    /// The association ends at the first error after nothing was heard from the peer for this long, on any path; `None` counts
+    /// errors instead (Association.Max.Retrans).
+    pub peer_silence_limit: Option<Span>,
+    /// What it does about addresses that come and go while it is up.
+    pub address_changes: AddressChanges,
 }
 
 impl AssociationConfig {
@@ -91,6 +103,8 @@ impl AssociationConfig {
             path_silence_limit: None,
             listed_addresses: ListedAddresses::Use,
             connect_timeout: None,
+            peer_silence_limit: None,
+            address_changes: AddressChanges::default(),
         }
     }
 }

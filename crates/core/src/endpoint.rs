@@ -323,6 +323,11 @@ impl Endpoint {
         self.table.by_peer(PeerKey { remote, udp_port, sctp_port })
     }
 
+    /// Refuses associations that peers want to open from now on; those there are go on.
+    pub fn stop_accepting(&mut self) {
+        self.config.accept = None;
+    }
+
     /// Runs everything that is due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = self.now.max(now);
@@ -420,15 +425,25 @@ impl Endpoint {
         over
     }
 
+    /// Our addresses from now on, in the order in which new peers are told; associations that are up keep the paths they have
+    /// (see [`Association::add_local_address`]).
+    pub fn set_addresses(&mut self, addresses: Vec<IpAddr>) {
+        self.config.addresses = addresses;
+    }
+
     /// What was dropped, and why.
     pub fn discards(&self) -> &Discards {
         &self.discards
     }
 
+    /// How long an answer to a stranger's packet may be.
+    fn longest_reply(&self, to: Origin) -> usize {
+        if self.config.guard.is_some() { REPLY_FACTOR as usize * to.bytes } else { usize::MAX }
+    }
+
     /// Answers a stranger's packet, unless it is not worth that many bytes.
     fn reply(&mut self, to: Origin, bytes: Vec<u8>) -> Handled {
-        let most = REPLY_FACTOR.saturating_mul(to.bytes as u64);
-        if self.config.guard.is_some() && bytes.len() as u64 > most {
+        if bytes.len() > self.longest_reply(to) {
             return Handled::Discarded(Discard::ShortQuestion);
         }
         if self.replies.len() < MAX_REPLIES {

@@ -3,6 +3,7 @@
 mod cards;
 mod errors;
 mod explain;
+mod paths;
 mod relay;
 mod run;
 mod schemes;

@@ -41,6 +41,7 @@ impl Association {
             discards.count(Discard::OutOfTheBlue);
             return;
         };
+        self.heard_at = self.now;
         let mut packet = PacketData::default();
         for chunk in chunks {
             let Ok(raw) = chunk else {
@@ -81,14 +82,16 @@ impl Association {
             Chunk::InitAck(init) if self.awaits_init_ack() => self.handle_init_ack(source, &init),
             Chunk::CookieAck if self.awaits_cookie_ack() => self.handle_cookie_ack(source),
             Chunk::Abort(_) => self.handle_peer_abort(),
-            Chunk::Shutdown { cum_tsn } => self.handle_shutdown(cum_tsn),
-            Chunk::ShutdownAck if self.awaits_shutdown_ack() => self.handle_shutdown_ack(),
+            Chunk::Shutdown { cum_tsn } => self.handle_shutdown(source, cum_tsn),
+            Chunk::ShutdownAck if self.awaits_shutdown_ack() => self.handle_shutdown_ack(source),
             Chunk::ShutdownComplete { .. } if self.awaits_shutdown_complete() => {
                 self.handle_shutdown_complete();
             }
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(&forward)?,
             Chunk::Error(error) => self.handle_error(&error),
-            Chunk::Unknown(unknown) => return Ok(self.handle_unknown(source, &unknown)),
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) | Chunk::Unknown(_) => {
+                return Ok(self.handle_unknown(source, raw));
+            }
             Chunk::Pad(_) | Chunk::Ecne { .. } | Chunk::Cwr { .. } => {}
             _ => return Err(Discard::Unexpected),
         }

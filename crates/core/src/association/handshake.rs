@@ -8,13 +8,13 @@ use anabranch_wire::{
 use arrayvec::ArrayVec;
 
 use crate::association::control::Control;
-use crate::association::{Association, AssociationEvent, REPLY_FACTOR, State};
+use crate::association::{Association, AssociationEvent, REPLY_FACTOR, State, dialect};
 use crate::config::ListedAddresses;
 use crate::cookie::CookieBody;
 use crate::error::AbortReason;
 use crate::path::{MAX_PATHS, PathId, PathState, Standing};
 use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
-use crate::profile::Start;
+use crate::profile::{SackDialect, Start};
 use crate::recv::Receiver;
 use crate::send::{BoundQueues, LostList, Outstanding, SendQueue};
 use crate::units::WindowBytes;
@@ -32,6 +32,8 @@ pub(crate) struct Peer {
     pub(crate) addresses: ArrayVec<IpAddr, MAX_PATHS>,
     /// It knows NR-SACK.
     pub(crate) nr_sack: bool,
+    /// It reads and writes the flags of SACKs as we do.
+    pub(crate) dialect: bool,
 }
 
 /// How far INIT has got around the paths.
@@ -63,6 +65,9 @@ impl Source {
 /// The bit of NR-SACK among the features that a cookie keeps.
 const NR_SACK: u8 = 1;
 
+/// The bit of our SACK flags among them.
+const DIALECT: u8 = 2;
+
 const EXTENSIONS: &[ChunkType] = &[ChunkType::NR_SACK];
 
 /// The extensions to announce. What a scheme does not use is not announced, so that it changes no packet.
@@ -75,7 +80,8 @@ pub(crate) fn announced(init: &InitView<'_>) -> u8 {
     let nr_sack = init.params().take_while(|param| !stops(param)).any(|param| {
         matches!(param, Ok(Param::SupportedExtensions(chunks)) if chunks.iter().any(|c| c == ChunkType::NR_SACK))
     });
-    if nr_sack { NR_SACK } else { 0 }
+    let dialect = dialect::is_announced(init);
+    (if nr_sack { NR_SACK } else { 0 }) | (if dialect { DIALECT } else { 0 })
 }
 
 impl From<&CookieBody> for Peer {
@@ -88,6 +94,7 @@ impl From<&CookieBody> for Peer {
             inbound_streams: body.inbound_streams,
             addresses: body.peer_addresses.iter().copied().take(MAX_PATHS).collect(),
             nr_sack: body.peer_features & NR_SACK != 0,
+            dialect: body.peer_features & DIALECT != 0,
         }
     }
 }
@@ -182,7 +189,10 @@ impl Association {
         // RFC 9260 section 3.3.2: a single address need not be listed, the packet's source says it.
         let listed = if self.local_addresses.len() > 1 { &self.local_addresses[..] } else { &[] };
         let params = address_params(listed).into_iter().chain([Param::ForwardTsnSupported]);
-        writer.init(&repr, params.chain(extensions(self.announces_nr_sack())))
+        writer.init(
+            &repr,
+            params.chain(extensions(self.announces_nr_sack())).chain(dialect::param(&self.profile)),
+        )
     }
 
     /// Whether the scheme acknowledges with NR-SACK.
@@ -261,6 +271,7 @@ impl Association {
             inbound_streams: init.outbound_streams().min(self.config.streams),
             addresses: listed_addresses(init),
             nr_sack: announced(init) & NR_SACK != 0,
+            dialect: announced(init) & DIALECT != 0,
         };
         self.adopt_peer(&peer);
         let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
@@ -273,6 +284,7 @@ impl Association {
         self.peer_tag = peer.tag;
         self.peer_addresses = peer.addresses.clone();
         self.uses_nr_sack = peer.nr_sack && self.announces_nr_sack();
+        self.shared.foreign_sack_flags = self.profile.sack_dialect == SackDialect::Announced && !peer.dialect;
         self.queue.limit_streams(peer.outbound_streams);
         let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
         let buffer = self.config.recv_buffer_bytes;
@@ -299,6 +311,9 @@ impl Association {
         self.events.push_back(AssociationEvent::Connected);
         for index in 0..self.paths.len() {
             let id = PathId::new(index);
+            if self.paths[index].removed {
+                continue;
+            }
             // A handshake that needed retries leaves no trace in the time-out.
             self.facts[index].rto = self.facts[index].rto.min(self.profile.rto_initial);
             // RFC 9260 section 5.4: the address that took part in the handshake is confirmed by it. ns-2 confirms that one
@@ -312,6 +327,7 @@ impl Association {
                 self.verify_path(id);
             }
         }
+        self.drop_gone_addresses();
         self.check_start();
         if std::mem::take(&mut self.shutdown_when_up) {
             self.begin_shutdown();

@@ -95,6 +95,7 @@ impl Association {
     fn path_answered(&mut self, id: PathId, before: PathState) {
         match before {
             PathState::Unconfirmed => {
+                self.drop_gone_addresses();
                 self.check_start();
                 self.open_turn(TurnCause::PathRestored(id), true);
             }

@@ -4,10 +4,12 @@
 //! [`recovery`] after losses, [`heartbeat`]s and path states, [`shutdown`], [`timers`].
 
 mod acknowledgement;
+mod addresses;
 mod binding;
 mod chunks;
 mod control;
 mod copies;
+pub(crate) mod dialect;
 mod handshake;
 mod heartbeat;
 mod inbound;
@@ -173,6 +175,8 @@ pub struct Association {
     /// Verified and listed addresses of the peer.
     peer_addresses: ArrayVec<IpAddr, MAX_PATHS>,
     local_addresses: Vec<IpAddr>,
+    /// Local addresses that are not to be used any more.
+    gone: Vec<addresses::Gone>,
     paths: ArrayVec<Path, MAX_PATHS>,
     /// How often a path came, went or was bound to another port.
     address_changes: u32,
@@ -183,6 +187,8 @@ pub struct Association {
     facts: ArrayVec<PathFacts, MAX_PATHS>,
     shared: AssociationFacts,
     association_errors: u32,
+    /// When the peer's latest packet came.
+    heard_at: Time,
     initiator: bool,
     staggered: Staggered,
     /// How many of its own cookies the peer has called stale.
@@ -191,6 +197,8 @@ pub struct Association {
     ended_in_good_order: bool,
     /// The application has asked for a shutdown that must wait until the handshake is over.
     shutdown_when_up: bool,
+    /// Where the peer's latest SHUTDOWN came from.
+    shutdown_from: Option<PathId>,
     queue: SendQueue,
     outstanding: Outstanding,
     lost: LostList,
@@ -245,6 +253,7 @@ impl Association {
             initial_tsn,
             peer_addresses: ArrayVec::new(),
             local_addresses: seed.local_addresses,
+            gone: Vec::new(),
             paths: ArrayVec::new(),
             address_changes: 0,
             barred: ArrayVec::new(),
@@ -255,12 +264,14 @@ impl Association {
                 ..AssociationFacts::default()
             },
             association_errors: 0,
+            heard_at: now,
             initiator: seed.initiator,
             staggered: Staggered { path: PathId::new(0), left: 0 },
             stale_cookies: 0,
             data_allowed: false,
             ended_in_good_order: false,
             shutdown_when_up: false,
+            shutdown_from: None,
             outstanding: Outstanding::new(initial_tsn),
             lost: LostList::default(),
             bound: BoundQueues::default(),
@@ -391,6 +402,11 @@ impl Association {
         &self.shared
     }
 
+    /// The rules around its scheme.
+    pub(crate) fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
     /// Counters, with what is under way counted up to the latest call.
     pub fn statistics(&self) -> Statistics {
         let blocked = self.blocked_since.map_or(0, |since| self.now.since(since).as_nanos());
@@ -401,6 +417,11 @@ impl Association {
     /// The largest message that fits one DATA chunk on every path.
     pub fn largest_unfragmented_bytes(&self) -> usize {
         self.payload_bytes_per_chunk()
+    }
+
+    /// Whether new local addresses are to be used without being asked.
+    pub fn follows_addresses(&self) -> bool {
+        self.config.address_changes.follow
     }
 
     /// What the receive buffer holds, in user bytes.

@@ -97,7 +97,7 @@ impl Association {
         self.count_missing(
             cumulative,
             new_cumulative,
-            sack.flags(),
+            self.understood_flags(sack),
             WindowBytes::new(u64::from(sack.a_rwnd())),
         );
         self.settle_windows(cumulative, new_cumulative);
@@ -110,6 +110,11 @@ impl Association {
         self.note_probe_answer(cumulative);
         self.follow_up();
         Ok(())
+    }
+
+    /// What a peer of another kind writes there is not the number that CMT's delayed acks read.
+    fn understood_flags(&self, sack: &Acknowledgement<'_>) -> u8 {
+        if self.shared.foreign_sack_flags { 0 } else { sack.flags() }
     }
 
     /// The cumulative TSN that a SHUTDOWN carries (RFC 9260 section 9.2); it says nothing about gaps or the window.

@@ -32,7 +32,8 @@ impl Association {
         if !self.may_learn(origin) {
             return None;
         }
-        if self.barred.contains(&(origin.local, origin.remote)) {
+        if self.is_gone(origin.local) || self.barred.contains(&(origin.local, origin.remote)) {
+            // RFC 5061 section 5.3 F4: what was on its way to an address that is being deleted counts.
             return Some(self.control_path(None));
         }
         // No room for another path: the packet counts all the same, and what answers it goes another way.

@@ -115,8 +115,12 @@ impl Association {
     pub(crate) fn count_error(&mut self, id: PathId, by_heartbeat: bool) {
         self.facts[id.index()].error_count += 1;
         let before = self.facts[id.index()].state;
-        // RFC 9260 section 8.1; an address that never answered says nothing about the peer.
-        if before != PathState::Unconfirmed {
+        // RFC 9260 section 8.1: an address that never answered says nothing about the peer, nor does a HEARTBEAT on a path out of
+        // service while data has another one.
+        let spare = by_heartbeat
+            && before != PathState::Active
+            && self.live_paths().any(|other| self.facts[other.index()].state == PathState::Active);
+        if before != PathState::Unconfirmed && !spare {
             self.association_errors += 1;
         }
         self.refresh_shared();
@@ -128,8 +132,16 @@ impl Association {
         };
         let decision = self.policies.failover.on_error(id, by_heartbeat, &view);
         self.set_state(id, decision.choice, StateCause::Errors(decision.reason));
-        if self.association_errors > self.profile.association_max_retrans {
+        if self.is_peer_given_up() {
             self.abort_with(crate::error::AbortReason::PeerUnreachable);
+        }
+    }
+
+    /// RFC 9260 section 8.1, or by time: errors are counted over all paths, and so come the faster the more there are.
+    fn is_peer_given_up(&self) -> bool {
+        match self.config.peer_silence_limit {
+            Some(limit) => self.association_errors > 0 && self.now.since(self.heard_at) >= limit,
+            None => self.association_errors > self.profile.association_max_retrans,
         }
     }
 

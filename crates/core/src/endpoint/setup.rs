@@ -3,6 +3,7 @@
 use anabranch_wire::{Cause, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, Tsn};
 use arrayvec::ArrayVec;
 
+use crate::association::dialect;
 use crate::association::{
     Association, Origin, Peer, Source, address_params, announced, extensions, listed_addresses,
     reportable_params,
@@ -149,6 +150,13 @@ impl Endpoint {
         existing.map_or(self.accept_announces_nr_sack, Association::announces_nr_sack)
     }
 
+    /// What the association that would come of it says about the flags of its SACKs.
+    fn announced_dialect(&self, origin: Origin, peer_port: u16) -> Option<Param<'static>> {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
+        let accepted = self.config.accept.as_ref().map(|config| &config.profile);
+        dialect::param(existing.map(Association::profile).or(accepted)?)
+    }
+
     fn send_init_ack(
         &mut self,
         origin: Origin,
@@ -158,17 +166,27 @@ impl Endpoint {
         cookie: &[u8],
     ) -> Handled {
         let listed = if self.config.addresses.len() > 1 { &self.config.addresses[..] } else { &[] };
-        let mandatory: Vec<Param<'_>> =
-            address_params(listed).into_iter().chain([Param::StateCookie(cookie)]).collect();
+        let addresses = address_params(listed);
+        let cookie = [Param::StateCookie(cookie)];
         let extensions = extensions(self.announces_nr_sack(origin, header.source_port));
-        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions).chain(unrecognized(init));
-        let all: Vec<Param<'_>> = mandatory.iter().copied().chain(optional).collect();
-        let mut bytes = vec![0; REPLY_BYTES];
+        let dialect = self.announced_dialect(origin, header.source_port);
+        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions).chain(dialect);
+        let optional: Vec<Param<'_>> = optional.chain(unrecognized(init)).collect();
+        let mut bytes = vec![0; REPLY_BYTES.min(self.longest_reply(origin))];
         let Ok(mut writer) = PacketWriter::new(&mut bytes, answer(header, init.initiate_tag())) else {
-            return Handled::Discarded(Discard::BadInit);
+            return Handled::Discarded(Discard::ShortQuestion);
         };
-        if writer.init_ack(repr, all).is_err() && writer.init_ack(repr, mandatory).is_err() {
-            return Handled::Discarded(Discard::BadInit);
+        // What does not fit is left out: first the addresses, from which packets may come unannounced.
+        let none: &[Param<'_>] = &[];
+        let written =
+            [(&addresses[..], &optional[..]), (none, &optional[..]), (&addresses[..], none), (none, none)]
+                .into_iter()
+                .any(|(addresses, optional)| {
+                    let params = addresses.iter().chain(&cookie).chain(optional).copied();
+                    writer.init_ack(repr, params).is_ok()
+                });
+        if !written {
+            return Handled::Discarded(Discard::ShortQuestion);
         }
         let length = writer.finish();
         bytes.truncate(length);
