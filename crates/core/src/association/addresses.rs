@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::association::Association;
+use crate::association::{Association, AssociationEvent};
 use crate::error::PathError;
 use crate::path::{PathId, PathState};
 
@@ -41,6 +41,9 @@ impl Association {
         let (remote, udp_port) = self.remote_for(local).ok_or(PathError::Family)?;
         let id = self.new_path(local, remote, udp_port)?;
         self.gone.retain(|gone| gone.address != local);
+        if !self.is_opening() {
+            self.events.push_back(AssociationEvent::PathAdded { path: id });
+        }
         self.announce_added(id);
         self.drop_gone_addresses();
         Ok(id)

@@ -15,7 +15,7 @@ use crate::association::addresses::Stage;
 use crate::association::control::Control;
 use crate::association::{Association, State};
 use crate::error::{AbortReason, PathError};
-use crate::path::{MAX_PATHS, PathId};
+use crate::path::{MAX_PATHS, PathId, Standing};
 use crate::stats::Discard;
 use crate::time::Time;
 
@@ -29,7 +29,7 @@ const LONGEST_QUEUE: usize = 32;
 const LONGEST_CHUNK: usize = 1024;
 
 /// How often an address is announced for a path that does not answer.
-pub(super) const MOST_ANNOUNCEMENTS: u8 = 8;
+const MOST_ANNOUNCEMENTS: u8 = 8;
 
 /// Transmissions of an ASCONF from the address that it adds before other paths are tried in between.
 const TRIES_FROM_NEW_ADDRESS: u32 = 2;
@@ -194,8 +194,9 @@ impl Association {
     /// A path did not answer: the peer may not know its address, for a translator may have changed it.
     pub(crate) fn consider_announcing(&mut self, id: PathId) {
         let path = &self.paths[id.index()];
+        let made_by_peer = path.learned || path.standing == Standing::Listed;
         if !self.was_confirmed(id)
-            && !path.guessed
+            && !made_by_peer
             && path.announcements < MOST_ANNOUNCEMENTS
             && self.does_asconf()
         {
