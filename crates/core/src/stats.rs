@@ -45,6 +45,10 @@ pub struct Statistics {
     pub silences: u64,
     /// Paths that carried no large packet any more, and went back to their base size.
     pub black_holes: u64,
+    /// ASCONF chunks sent, those sent again included.
+    pub asconfs_sent: u64,
+    /// ASCONF chunks obeyed, those that came again left out.
+    pub asconfs_received: u64,
     /// Paths put into service because none was active.
     pub promotions: u64,
     /// Scheduler decisions that a full window, the path's state or the duty to make progress overruled.
@@ -76,18 +80,24 @@ pub enum Discard {
     CookieUnexpected,
     /// An INIT that breaks a rule.
     BadInit,
+    /// An AUTH whose code is wrong, with everything behind it, or a chunk that lacks one.
+    Unauthenticated,
     /// A chunk that is not expected in the present state.
     Unexpected,
     /// A SACK for a TSN that was never sent.
     BadSack,
     /// The endpoint has as many associations as it may.
     Full,
+    /// More handshakes from one source, or from all together, than are looked at.
+    Flood,
+    /// An answer would have been more than three times as long as what it answers.
+    ShortQuestion,
 }
 
 /// How often each reason occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discards {
-    counts: [u64; 11],
+    counts: [u64; 14],
 }
 
 impl Discards {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use anabranch_core::AssociationConfig;
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
+use anabranch_core::{AssociationConfig, ListedAddresses};
 use anabranch_schemes::registry::{self, ExpressionError};
 
 /// The UDP port of SCTP over UDP (RFC 6951 section 4).
@@ -19,14 +19,20 @@ pub const DEFAULT_SEND_BUFFER: u64 = 2 << 20;
 /// Receive buffer of an association in user bytes.
 pub const DEFAULT_RECV_BUFFER: u64 = 2 << 20;
 
-/// IP packet size: what every IPv6 link carries, as there is no path MTU discovery yet.
-pub const DEFAULT_MTU: usize = 1280;
+/// IP packet size that a path begins with (RFC 8899 section 5.1.2: BASE_PLPMTU).
+pub const DEFAULT_MTU: usize = 1200;
+
+/// The largest IP packet size that is searched for on a path: that of Ethernet.
+pub const DEFAULT_LARGEST_MTU: usize = 1500;
 
 /// Streams in each direction.
 pub const DEFAULT_STREAMS: u16 = 16;
 
 /// The scheme of an association that names none.
 pub const DEFAULT_SCHEME: &str = "bonded";
+
+/// How long a peer may take to answer before an attempt to connect is given up.
+pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How long nothing at all comes from the peer, while something is outstanding or probed, before an association ends.
 pub const DEFAULT_PEER_SILENCE: Duration = Duration::from_secs(60);
@@ -49,8 +55,13 @@ pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
     config.recv_buffer_bytes = DEFAULT_RECV_BUFFER;
     config.send_buffer_bytes = Some(DEFAULT_SEND_BUFFER);
     config.mtu_bytes = DEFAULT_MTU;
+    config.mtu_search_up_to_bytes = Some(DEFAULT_LARGEST_MTU);
     config.streams = DEFAULT_STREAMS;
+    config.address_changes.asconf = true;
     config.peer_silence_limit = Some(Span::from_nanos(DEFAULT_PEER_SILENCE.as_nanos() as u64));
+    config.connect_timeout = Some(Span::from_nanos(DEFAULT_CONNECT_TIMEOUT.as_nanos() as u64));
+    config.listed_addresses = ListedAddresses::Ignore;
+    config.address_changes.follow = true;
     Ok(config)
 }
 

@@ -1,8 +1,7 @@
 //! The task that owns the sockets, the endpoint and the timers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
@@ -18,12 +17,12 @@ use tokio::time::Sleep;
 use crate::association::{Association, Message};
 use crate::clock::Clock;
 use crate::config::DEFAULT_UDP_PORT;
-use crate::error::{ConnectError, Ended};
+use crate::error::{ConnectError, Ended, RouteError};
 use crate::event::Event;
 use crate::host::{AcceptQueue, Connect, Route};
 use crate::shared::{Command, Commands, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State};
 use crate::snapshot::{HostStatistics, Snapshot};
-use crate::socket::{RecvBuffers, Socket};
+use crate::socket::{RecvBuffers, Socket, SocketCounters};
 
 /// Calls that receive from one socket before the others have their turn and the endpoint its say.
 const RECV_CALLS: usize = 4;
@@ -35,17 +34,19 @@ const COMMANDS: usize = 256;
 const FLUSH_AT: usize = 256 << 10;
 
 pub(crate) struct Driver {
-    clock: Clock,
-    endpoint: Endpoint,
-    sockets: Vec<Socket>,
+    pub(crate) clock: Clock,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) sockets: Vec<Socket>,
+    /// What sockets did that have been closed since.
+    pub(crate) closed: SocketCounters,
     commands: mpsc::UnboundedReceiver<Command>,
     /// For handles of associations that peers open; none can be made once no handle of any kind is left.
     handles: mpsc::WeakUnboundedSender<Command>,
     queue: Weak<AcceptQueue>,
     /// The associations that are not over.
-    entries: BTreeMap<AssociationId, Arc<Shared>>,
+    pub(crate) entries: BTreeMap<AssociationId, Arc<Shared>>,
     /// To look at before the turn is over.
-    due: Vec<AssociationId>,
+    due: BTreeSet<AssociationId>,
     /// Over, with a last packet that may still have to leave.
     spent: Vec<AssociationId>,
     buffers: RecvBuffers,
@@ -67,11 +68,12 @@ impl Driver {
             clock,
             endpoint,
             sockets,
+            closed: SocketCounters::default(),
             commands,
             handles,
             queue,
             entries: BTreeMap::new(),
-            due: Vec::new(),
+            due: BTreeSet::new(),
             spent: Vec::new(),
             buffers: RecvBuffers::new(),
             packet: Vec::new(),
@@ -137,17 +139,29 @@ impl Driver {
                 // If nobody waits any more, the handle is dropped and the association aborted.
                 let _ = reply.send(self.connect(*connect));
             }
-            Command::Wake(id) => self.look_at(id),
+            Command::Wake(id) => {
+                self.due.insert(id);
+            }
+            Command::AddPath(id, route, reply) => {
+                let _ = reply.send(self.add_path(id, route));
+            }
+            Command::RemovePath(id, path, reply) => {
+                let _ = reply.send(self.remove_path(id, path));
+            }
+            Command::StopAccepting => self.endpoint.stop_accepting(),
             Command::Inspect(id, reply) => self.inspect(id, reply),
+            Command::AddLocal(address, reply) => {
+                let _ = reply.send(self.add_local(&address));
+            }
+            Command::RemoveLocal(address, reply) => {
+                let _ = reply.send(self.remove_local(address));
+            }
+            Command::Locals(reply) => {
+                let _ = reply.send(self.locals());
+            }
             Command::Count(reply) => {
                 let _ = reply.send(self.count());
             }
-        }
-    }
-
-    fn look_at(&mut self, id: AssociationId) {
-        if !self.due.contains(&id) {
-            self.due.push(id);
         }
     }
 
@@ -163,9 +177,11 @@ impl Driver {
             associations: self.entries.len(),
             ..HostStatistics::default()
         };
-        for counters in self.sockets.iter().map(|socket| &socket.counters) {
+        for counters in self.sockets.iter().map(|socket| &socket.counters).chain([&self.closed]) {
             statistics.datagrams_received += counters.received;
+            statistics.bytes_received += counters.received_bytes;
             statistics.datagrams_sent += counters.sent;
+            statistics.bytes_sent += counters.sent_bytes;
             statistics.send_calls += counters.send_calls;
             statistics.send_failures += counters.failures;
             statistics.send_overflows += counters.overflows;
@@ -190,34 +206,33 @@ impl Driver {
         Ok(self.enter(id, streams, handles))
     }
 
-    fn check_routes(&self, routes: &[Route], sctp_port: u16) -> Result<(), ConnectError> {
-        for &Route { local, remote } in routes {
-            if !self.sockets.iter().any(|socket| socket.local().ip() == local) {
-                let known = self.sockets.iter().map(|socket| socket.local().ip()).collect();
-                return Err(ConnectError::NoSuchLocal { local, known });
-            }
-            if local.is_ipv4() != remote.is_ipv4() {
-                return Err(ConnectError::Family { local, remote: remote.ip() });
-            }
-            if remote.port() == 0 || sctp_port == 0 {
-                return Err(ConnectError::PortZero);
-            }
-            if self.is_associated_with(remote, sctp_port) {
+    fn check_routes(&mut self, routes: &[Route], sctp_port: u16) -> Result<(), ConnectError> {
+        if sctp_port == 0 {
+            return Err(ConnectError::PortZero);
+        }
+        for &route in routes {
+            self.check_route(route)?;
+            let Route { remote, .. } = route;
+            if self.endpoint.association_with(remote.ip(), Some(remote.port()), sctp_port).is_some() {
                 return Err(ConnectError::Exists(remote));
             }
         }
         Ok(())
     }
 
-    fn is_associated_with(&self, remote: SocketAddr, sctp_port: u16) -> bool {
-        self.entries.keys().filter_map(|id| self.endpoint.association(*id)).any(|association| {
-            let leads_there = |path| {
-                association.path_addresses(path).is_some_and(|(_, address)| address == remote.ip())
-                    && association.path_udp_port(path) == Some(remote.port())
-            };
-            association.peer_port() == sctp_port
-                && association.paths().iter().any(|facts| leads_there(facts.id))
-        })
+    /// Whether a path can take this route.
+    pub(crate) fn check_route(&self, Route { local, remote }: Route) -> Result<(), RouteError> {
+        if !self.sockets.iter().any(|socket| socket.local().ip() == local) {
+            let known = self.sockets.iter().map(|socket| socket.local().ip()).collect();
+            return Err(RouteError::NoSuchLocal { local, known });
+        }
+        if local.is_ipv4() != remote.is_ipv4() {
+            return Err(RouteError::Family { local, remote: remote.ip() });
+        }
+        if remote.port() == 0 {
+            return Err(RouteError::PortZero);
+        }
+        Ok(())
     }
 
     fn enter(&mut self, id: AssociationId, streams: u16, handles: Commands) -> Association {
@@ -272,6 +287,19 @@ impl Driver {
     fn transmit(&mut self) {
         write_packets(&mut self.endpoint, &mut self.sockets, self.clock.now(), &mut self.packet);
         self.sockets.iter_mut().for_each(Socket::flush);
+        self.report_too_long();
+    }
+
+    /// The endpoint learns at once of probes that are longer than the interface takes.
+    fn report_too_long(&mut self) {
+        let now = self.clock.now();
+        for socket in &mut self.sockets {
+            let local = socket.local().ip();
+            for (to, bytes) in socket.take_too_long() {
+                let meta = Meta { local, remote: to.ip(), udp_port: Some(to.port()) };
+                self.endpoint.packet_too_long(now, &meta, bytes);
+            }
+        }
     }
 
     fn on_event(&mut self, id: AssociationId, event: AssociationEvent) {
@@ -281,9 +309,12 @@ impl Driver {
         let Some(shared) = self.entries.get(&id).cloned() else { return };
         match event {
             AssociationEvent::Connected | AssociationEvent::Readable | AssociationEvent::Writable => {
-                self.look_at(id);
+                self.due.insert(id);
             }
             AssociationEvent::PathState { path, state } => shared.tell(Event::PathState { path, state }),
+            AssociationEvent::PathAdded { path } => shared.tell(Event::PathAdded { path }),
+            AssociationEvent::PathRemoved { path } => shared.tell(Event::PathRemoved { path }),
+            AssociationEvent::PathRebound { path, was } => shared.tell(Event::PathRebound { path, was }),
             AssociationEvent::Restarted => self.restarted(id, &shared),
             AssociationEvent::ShutdownReceived => {
                 shared.lock().phase = Phase::PeerClosing;
@@ -353,7 +384,7 @@ impl Driver {
         drop(state);
         shared.tell(Event::Restarted);
         shared.notify_all();
-        self.look_at(id);
+        self.due.insert(id);
     }
 
     fn over(&mut self, id: AssociationId, shared: &Arc<Shared>, outcome: Result<(), Ended>) {

@@ -23,6 +23,8 @@ pub struct PathSnapshot {
     pub srtt: Option<Duration>,
     /// Retransmission time-out, back-off included.
     pub rto: Duration,
+    /// IP packet size that it is known to carry.
+    pub mtu_bytes: usize,
     /// Congestion window in bytes of DATA chunks.
     pub cwnd_bytes: u64,
     /// Bytes of DATA chunks sent and neither acknowledged nor declared lost.
@@ -57,8 +59,12 @@ pub struct Snapshot {
 pub struct HostStatistics {
     /// UDP datagrams received.
     pub datagrams_received: u64,
+    /// Their bytes, without headers of UDP and IP.
+    pub bytes_received: u64,
     /// UDP datagrams sent.
     pub datagrams_sent: u64,
+    /// Their bytes, without headers of UDP and IP.
+    pub bytes_sent: u64,
     /// Calls of the system that sent them: fewer, where it takes several at once.
     pub send_calls: u64,
     /// UDP datagrams that the system refused to send, for example because an interface was down or they were too long.
@@ -98,6 +104,7 @@ fn paths(association: &Association) -> impl Iterator<Item = PathSnapshot> {
             primary: facts.primary,
             srtt: facts.rtt.smoothed.map(duration),
             rto: duration(facts.rto),
+            mtu_bytes: association.path_mtu_bytes(facts.id)?,
             cwnd_bytes: facts.cwnd.get(),
             in_flight_bytes: facts.in_flight.get(),
             sent_bytes: facts.sent.get(),

@@ -6,8 +6,13 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::task::{Context, Poll};
 
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use socket2::{Domain, Protocol, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
+
+use crate::fragmentation;
+
+use crate::interface::bind_to_device;
 
 /// The most bytes that one call takes: the largest UDP payload over IPv4 and over IPv6.
 const LARGEST_BATCH: usize = 65_000;
@@ -30,10 +35,15 @@ struct Batch {
     destination: SocketAddr,
     segment: usize,
     bytes: Vec<u8>,
+    /// Larger than the path is known to carry: IP may fragment it.
+    may_fragment: bool,
 }
 
 impl Batch {
     fn takes(&self, destination: SocketAddr, length: usize, most_segments: usize) -> bool {
+        if self.may_fragment {
+            return false;
+        }
         let full = self.bytes.len() == self.segment * most_segments;
         let ended = !self.bytes.len().is_multiple_of(self.segment);
         let fits = self.bytes.len() + length <= LARGEST_BATCH;
@@ -49,10 +59,44 @@ impl Batch {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SocketCounters {
     pub(crate) received: u64,
+    pub(crate) received_bytes: u64,
     pub(crate) sent: u64,
+    pub(crate) sent_bytes: u64,
     pub(crate) send_calls: u64,
     pub(crate) failures: u64,
     pub(crate) overflows: u64,
+}
+
+impl SocketCounters {
+    fn sent(&mut self, datagrams: usize, bytes: usize) {
+        self.sent += datagrams as u64;
+        self.sent_bytes += bytes as u64;
+    }
+
+    /// Takes over what a socket did that is closed.
+    pub(crate) fn add(&mut self, other: &SocketCounters) {
+        self.received += other.received;
+        self.received_bytes += other.received_bytes;
+        self.sent += other.sent;
+        self.sent_bytes += other.sent_bytes;
+        self.send_calls += other.send_calls;
+        self.failures += other.failures;
+        self.overflows += other.overflows;
+    }
+}
+
+/// What became of the wish to send through one interface only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// It does.
+    Bound(String),
+    /// The system does not allow it: packets leave by the routing table.
+    Refused {
+        /// The interface.
+        interface: String,
+        /// What the system said.
+        why: String,
+    },
 }
 
 /// One socket, bound to one address.
@@ -66,7 +110,9 @@ pub(crate) struct Socket {
     /// Emptied batches, to be filled again.
     spare: Vec<Vec<u8>>,
     blocked: bool,
+    too_long: Vec<(SocketAddr, usize)>,
     pub(crate) counters: SocketCounters,
+    device: Option<Device>,
 }
 
 /// Buffers to receive into.
@@ -91,8 +137,15 @@ impl RecvBuffers {
 }
 
 impl Socket {
-    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = std::net::UdpSocket::bind(address)?;
+    /// With a device, packets leave through that interface only; a system that does not allow it routes them as it likes.
+    pub(crate) fn bind(address: SocketAddr, device: Option<&str>) -> io::Result<Self> {
+        let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        let device = device.map(|name| match bind_to_device(&socket, name) {
+            Ok(()) => Device::Bound(name.to_owned()),
+            Err(error) => Device::Refused { interface: name.to_owned(), why: error.to_string() },
+        });
+        socket.bind(&address.into())?;
+        let socket = std::net::UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
         // Smaller buffers than asked for are still buffers.
         let _ = state.set_send_buffer_size((&socket).into(), SYSTEM_BUFFER);
@@ -108,12 +161,18 @@ impl Socket {
             queued_bytes: 0,
             spare: Vec::new(),
             blocked: false,
+            too_long: Vec::new(),
             counters: SocketCounters::default(),
+            device,
         })
     }
 
     pub(crate) fn local(&self) -> SocketAddr {
         self.local
+    }
+
+    pub(crate) fn device(&self) -> Option<&Device> {
+        self.device.as_ref()
     }
 
     /// Ready when there is something to receive, or when a blocked socket takes packets again.
@@ -134,13 +193,15 @@ impl Socket {
             .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]));
         // Any other error is news of an earlier datagram, such as a port that nobody listens on. The endpoint notices silence.
         let filled = received.unwrap_or(0);
-        self.counters.received +=
-            meta[..filled].iter().map(|m| m.len.div_ceil(m.stride.max(1)) as u64).sum::<u64>();
+        for meta in &meta[..filled] {
+            self.counters.received += meta.len.div_ceil(meta.stride.max(1)) as u64;
+            self.counters.received_bytes += meta.len as u64;
+        }
         filled
     }
 
     /// Takes a packet to send; it leaves with the next [`flush`](Self::flush).
-    pub(crate) fn push(&mut self, remote: IpAddr, port: u16, packet: &[u8]) {
+    pub(crate) fn push(&mut self, remote: IpAddr, port: u16, packet: &[u8], may_fragment: bool) {
         if packet.is_empty() || self.queued_bytes + packet.len() > LONGEST_BACKLOG {
             self.counters.overflows += 1;
             return;
@@ -149,6 +210,7 @@ impl Socket {
         let most = self.state.max_gso_segments();
         self.queued_bytes += packet.len();
         if let Some(batch) = self.queue.back_mut()
+            && !may_fragment
             && batch.takes(destination, packet.len(), most)
         {
             batch.bytes.extend_from_slice(packet);
@@ -156,7 +218,7 @@ impl Socket {
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.extend_from_slice(packet);
-        self.queue.push_back(Batch { destination, segment: packet.len(), bytes });
+        self.queue.push_back(Batch { destination, segment: packet.len(), bytes, may_fragment });
     }
 
     /// A link-local address means something on a link only: ours is the one.
@@ -198,21 +260,44 @@ impl Socket {
 
     /// Whether the socket is blocked. What the system refuses counts as lost: the endpoint sends it again.
     fn send_batch(&mut self, batch: &Batch) -> bool {
+        if batch.may_fragment {
+            let _ = fragmentation::allow(&self.io, true);
+        }
+        let blocked = self.send_datagrams(batch);
+        if batch.may_fragment {
+            let _ = fragmentation::allow(&self.io, false);
+        }
+        blocked
+    }
+
+    fn send_datagrams(&mut self, batch: &Batch) -> bool {
         match self.send(batch.destination, &batch.bytes, Some(batch.segment)) {
-            Ok(()) => self.counters.sent += batch.datagrams() as u64,
+            Ok(()) => self.counters.sent(batch.datagrams(), batch.bytes.len()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
             // Some drivers refuse several datagrams at once; quinn-udp notes it for the next time.
             Err(_) if batch.datagrams() > 1 => {
                 for datagram in batch.bytes.chunks(batch.segment) {
                     match self.send(batch.destination, datagram, None) {
-                        Ok(()) => self.counters.sent += 1,
-                        Err(_) => self.counters.failures += 1,
+                        Ok(()) => self.counters.sent(1, datagram.len()),
+                        Err(error) => self.failed(batch.destination, datagram.len(), &error),
                     }
                 }
             }
-            Err(_) => self.counters.failures += 1,
+            Err(error) => self.failed(batch.destination, batch.bytes.len(), &error),
         }
         false
+    }
+
+    fn failed(&mut self, destination: SocketAddr, length: usize, error: &io::Error) {
+        self.counters.failures += 1;
+        if fragmentation::is_too_long(error) {
+            self.too_long.push((destination, length));
+        }
+    }
+
+    /// Datagrams that were longer than the interface takes, with where they were to go.
+    pub(crate) fn take_too_long(&mut self) -> Vec<(SocketAddr, usize)> {
+        std::mem::take(&mut self.too_long)
     }
 
     fn send(
@@ -235,7 +320,7 @@ mod tests {
 
     fn batch(lengths: &[usize]) -> Batch {
         let total = lengths.iter().sum();
-        Batch { destination: to(1), segment: lengths[0], bytes: vec![0; total] }
+        Batch { destination: to(1), segment: lengths[0], bytes: vec![0; total], may_fragment: false }
     }
 
     fn to(port: u16) -> SocketAddr {

@@ -2,7 +2,7 @@
 
 use crate::association::control::Control;
 use crate::association::{Association, State};
-use crate::path::{PathId, PathState, PendingHeartbeat};
+use crate::path::{PathId, PathState, PendingHeartbeat, Standing};
 use crate::policy::{Context, Life, Probing, ProofOfLife, StateCause, TurnCause, View};
 use crate::profile::Start;
 use crate::stats::Discard;
@@ -14,7 +14,7 @@ pub(crate) const INFO_BYTES: usize = 16;
 impl Association {
     /// Begins to verify a path's address (RFC 9260 section 5.4): one small HEARTBEAT at each RTO until it answers.
     pub(crate) fn verify_path(&mut self, id: PathId) {
-        if self.facts[id.index()].state == PathState::Unconfirmed {
+        if self.facts[id.index()].state == PathState::Unconfirmed && !self.is_announcing(id) {
             self.send_heartbeat(id);
         }
     }
@@ -50,13 +50,18 @@ impl Association {
         self.statistics.heartbeat_timeouts += 1;
         self.back_off(id);
         self.count_error(id, true);
-        if self.is_closed() {
+        if self.is_closed() || self.give_up_learned(id) {
+            return;
+        }
+        self.succeed(id);
+        if self.paths[id.index()].removed {
             return;
         }
         match self.policies.failover.probing(id, &self.view()) {
             Probing::EveryRto => self.send_heartbeat(id),
             Probing::WhenIdle => self.schedule_heartbeat(id),
         }
+        self.consider_announcing(id);
         self.check_start();
     }
 
@@ -75,6 +80,9 @@ impl Association {
         let pending = path.pending_heartbeat.filter(|p| p.nonce == nonce).ok_or(Discard::Unexpected)?;
         path.pending_heartbeat = None;
         path.timers.heartbeat_timeout = None;
+        // Whoever knows the nonce is where it was sent (RFC 9260 section 5.4).
+        path.standing = Standing::Trusted;
+        path.successor = None;
         let id = PathId::new(index);
         let before = self.facts[index].state;
         self.association_errors = 0;
@@ -85,6 +93,8 @@ impl Association {
         self.take_rtt(id, rtt, true);
         self.schedule_heartbeat(id);
         self.path_answered(id, before);
+        self.drop_gone_addresses();
+        self.succeed_namesakes(id);
         Ok(())
     }
 

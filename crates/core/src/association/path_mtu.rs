@@ -98,23 +98,28 @@ impl Association {
         }
     }
 
+    /// The IP packet size that a path is known to carry, or was configured with; `None` if there is no such path.
+    pub fn path_mtu_bytes(&self, id: PathId) -> Option<usize> {
+        let path = self.paths.get(id.index()).filter(|path| !path.removed)?;
+        Some(path.packet_bytes + self.overhead(path.remote))
+    }
+
     /// Whether a packet of this size is larger than its path is known to carry, and no probe of it.
     pub(crate) fn outgrows(&self, id: PathId, bytes: usize) -> bool {
         let path = &self.paths[id.index()];
         bytes > path.packet_bytes && path.pending_mtu_probe.is_none_or(|(_, probe)| probe != bytes)
     }
 
-    /// The system would not send a packet of this many SCTP bytes from one address to another: it is larger than the interface
-    /// takes. A probe of that size need not be waited for.
-    pub fn refused_packet(
+    /// The system would not send a packet of this many bytes to an address: it is larger than the interface takes. A probe of
+    /// that size need not be waited for.
+    pub(crate) fn refused_packet(
         &mut self,
-        now: crate::time::Time,
         local: std::net::IpAddr,
         remote: std::net::IpAddr,
+        udp_port: Option<u16>,
         bytes: usize,
     ) {
-        self.clock(now);
-        let Some(id) = self.path_of(local, remote) else { return };
+        let Some(id) = self.path_of(local, remote, udp_port) else { return };
         let path = &mut self.paths[id.index()];
         if path.pending_mtu_probe.is_none_or(|(_, pending)| pending != bytes) {
             return;

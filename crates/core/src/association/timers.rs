@@ -12,8 +12,14 @@ use crate::time::Time;
 pub(crate) struct Timers {
     /// T1-init or T1-cookie.
     pub(crate) t1: Option<Time>,
+    /// When INIT goes out on the next path as well.
+    pub(crate) stagger: Option<Time>,
+    /// When a peer that was called is given up.
+    pub(crate) give_up: Option<Time>,
     /// T2-shutdown.
     pub(crate) t2: Option<Time>,
+    /// T4: an ASCONF waits for its answer (RFC 5061 section 5.1).
+    pub(crate) t4: Option<Time>,
     /// T5-shutdown-guard.
     pub(crate) t5: Option<Time>,
     /// When uncovered gap acknowledgements are taken as reneging.
@@ -26,13 +32,25 @@ impl Default for Timers {
     /// None runs.
     fn default() -> Self {
         let latest_blocks = Vec::with_capacity(LIST_ROOM);
-        Timers { t1: None, t2: None, t5: None, reneging: None, latest_blocks }
+        Timers {
+            t1: None,
+            stagger: None,
+            give_up: None,
+            t2: None,
+            t4: None,
+            t5: None,
+            reneging: None,
+            latest_blocks,
+        }
     }
 }
 
 impl Timers {
     pub(crate) fn next(&self) -> Option<Time> {
-        [self.t1, self.t2, self.t5, self.reneging].into_iter().flatten().min()
+        [self.t1, self.stagger, self.give_up, self.t2, self.t4, self.t5, self.reneging]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 
@@ -44,11 +62,21 @@ impl Association {
     /// Runs everything that is due.
     pub(crate) fn handle_timeout(&mut self) {
         let now = self.now;
+        if due(&mut self.timers.give_up, now) {
+            self.control.clear();
+            self.abort_with(crate::error::AbortReason::NoAnswer);
+        }
         if due(&mut self.timers.t1, now) {
             self.handle_t1();
         }
+        if due(&mut self.timers.stagger, now) {
+            self.send_staggered_init();
+        }
         if due(&mut self.timers.t2, now) {
             self.handle_t2();
+        }
+        if due(&mut self.timers.t4, now) {
+            self.handle_t4();
         }
         if due(&mut self.timers.t5, now) {
             self.send_abort("shutdown took too long");
@@ -110,8 +138,12 @@ impl Association {
     pub(crate) fn count_error(&mut self, id: PathId, by_heartbeat: bool) {
         self.facts[id.index()].error_count += 1;
         let before = self.facts[id.index()].state;
-        // RFC 9260 section 8.1; an address that never answered says nothing about the peer.
-        if before != PathState::Unconfirmed {
+        // RFC 9260 section 8.1: an address that never answered says nothing about the peer, nor does a HEARTBEAT on a path out of
+        // service while data has another one.
+        let spare = by_heartbeat
+            && before != PathState::Active
+            && self.live_paths().any(|other| self.facts[other.index()].state == PathState::Active);
+        if before != PathState::Unconfirmed && !spare {
             self.association_errors += 1;
         }
         self.refresh_shared();

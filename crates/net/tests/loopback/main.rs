@@ -2,6 +2,8 @@
 
 mod faults;
 mod lifetime;
+mod locals;
 mod messages;
+mod path_mtu;
 mod rig;
 mod transfer;
