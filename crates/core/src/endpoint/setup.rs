@@ -317,7 +317,8 @@ impl Endpoint {
         };
         association.accept(source(path, origin, body, self.config.guard.is_some()), &Peer::from(body));
         let id = self.table.insert(association);
-        self.deliver_to(id, origin, packet, 1);
+        // Its length counts once.
+        self.deliver_to(id, Origin { bytes: 0, ..origin }, packet, 1);
         Handled::New(id)
     }
 
@@ -361,7 +362,8 @@ impl Endpoint {
             }
             _ => return Handled::Discarded(Discard::CookieUnexpected),
         }
-        self.deliver_to(id, origin, packet, 1)
+        // Its length has been counted.
+        self.deliver_to(id, Origin { bytes: 0, ..origin }, packet, 1)
     }
 
     fn report_stale(&mut self, origin: Origin, header: Header, body: &CookieBody, by: Span) -> Handled {
