@@ -11,6 +11,8 @@ pub enum Status {
     Failure,
     /// The command line or the scenario is wrong.
     Usage,
+    /// A transfer came to its end, and some files were left out.
+    Incomplete,
     /// Stopped by Ctrl-C.
     Interrupted,
 }
@@ -22,6 +24,7 @@ impl Status {
             Status::Success => 0,
             Status::Failure => 1,
             Status::Usage => 2,
+            Status::Incomplete => 3,
             Status::Interrupted => 130,
         }
     }

@@ -6,6 +6,7 @@
 //! our tag and the two ports, which the packet with the cookie carries: the cookie itself need not, and is short enough for an
 //! INIT ACK of at most three times the length of an INIT.
 
+use crate::authentication::{AuthOffer, RANDOM_LEN};
 use crate::entropy::Entropy;
 use crate::time::{Span, Time};
 use anabranch_wire::Header;
@@ -22,6 +23,8 @@ const LAYOUT: u8 = 2;
 const HAS_UDP_PORT: u8 = 0x80;
 /// In the first byte: Tie-Tags are there.
 const HAS_TIE_TAGS: u8 = 0x40;
+/// In the first byte: what both sides offered for authentication is there.
+const HAS_OFFERS: u8 = 0x20;
 /// Bytes of HMAC-SHA256 at the end of a cookie: as few as RFC 2104 section 5 lets it be cut to.
 const MAC_LEN: usize = 16;
 /// Zeros that fill a cookie up where answers need not be short. With them cookies over IPv4 have the length they had when they
@@ -62,6 +65,17 @@ pub(crate) struct CookieBody {
     pub(crate) peer_addresses: ArrayVec<IpAddr, MAX_PEER_ADDRESSES>,
     /// The extensions that the INIT announced, one bit each; the meaning of the bits belongs to the caller.
     pub(crate) peer_features: u8,
+    /// What both sides offered for authentication, if they are to agree on it.
+    pub(crate) authentication: Option<Offers>,
+}
+
+/// What both sides of a handshake offered for authentication (RFC 4895 section 6.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Offers {
+    /// The random number that our INIT ACK carried.
+    pub(crate) local_random: [u8; RANDOM_LEN],
+    /// What the INIT offered.
+    pub(crate) peer: AuthOffer,
 }
 
 /// A cookie found to be genuine, whatever its age.
@@ -220,6 +234,7 @@ fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
     let mut layout = LAYOUT;
     layout |= if body.peer_udp_port.is_some() { HAS_UDP_PORT } else { 0 };
     layout |= if tied { HAS_TIE_TAGS } else { 0 };
+    layout |= if body.authentication.is_some() { HAS_OFFERS } else { 0 };
     out.extend_from_slice(&[layout, body.peer_features]);
     out.extend_from_slice(&created.as_nanos().to_be_bytes());
     for number in [body.peer_tag, body.local_initial_tsn, body.peer_initial_tsn, body.peer_a_rwnd] {
@@ -236,6 +251,10 @@ fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
     out.push(body.peer_addresses.len() as u8);
     for &address in &body.peer_addresses {
         write_address(address, out);
+    }
+    if let Some(offers) = &body.authentication {
+        out.extend_from_slice(&offers.local_random);
+        offers.peer.seal(out);
     }
 }
 
@@ -257,7 +276,7 @@ fn write_address(address: IpAddr, out: &mut Vec<u8>) {
 fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
     let mut rest = Reader(bytes);
     let layout = rest.u8()?;
-    if layout & !(HAS_UDP_PORT | HAS_TIE_TAGS) != LAYOUT {
+    if layout & !(HAS_UDP_PORT | HAS_TIE_TAGS | HAS_OFFERS) != LAYOUT {
         return None;
     }
     let peer_features = rest.u8()?;
@@ -278,9 +297,14 @@ fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
         peer_address: rest.address()?,
         peer_addresses: ArrayVec::new(),
         peer_features,
+        authentication: None,
     };
     for _ in 0..rest.u8()? {
         body.peer_addresses.try_push(rest.address()?).ok()?;
+    }
+    if layout & HAS_OFFERS != 0 {
+        let local_random = rest.take()?;
+        body.authentication = Some(Offers { local_random, peer: AuthOffer::open(&mut rest.0)? });
     }
     rest.0.iter().all(|&byte| byte == 0).then_some(GenuineCookie { body, created })
 }
@@ -366,6 +390,7 @@ mod tests {
             peer_udp_port: None,
             peer_addresses: ArrayVec::new(),
             peer_features: 0b11,
+            authentication: None,
         }
     }
 
@@ -467,6 +492,7 @@ mod tests {
             peer_udp_port: Option<u16>,
             listed in prop::collection::vec(any::<IpAddr>(), 0..=MAX_PEER_ADDRESSES),
             peer_features: u8,
+            randoms: Option<([u8; 32], [u8; 32])>,
         ) -> CookieBody {
             CookieBody {
                 local_tag: HEADER.verification_tag,
@@ -483,6 +509,7 @@ mod tests {
                 peer_udp_port,
                 peer_addresses: listed.into_iter().collect(),
                 peer_features,
+                authentication: randoms.map(|(local_random, peer)| Offers { local_random, peer: AuthOffer::ours(peer) }),
             }
         }
     }

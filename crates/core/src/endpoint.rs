@@ -278,7 +278,14 @@ impl Endpoint {
         let now = self.now;
         if let Some(association) = self.table.get_mut(id) {
             association.clock(now);
-            association.handle_chunks(origin, packet.chunks().skip(skip), &mut self.discards);
+            let mut chunks = packet.chunks();
+            for _ in 0..skip {
+                chunks.next();
+            }
+            association.handle_chunks(origin, chunks, &mut self.discards);
+            if let Some(bytes) = association.take_reply(origin) {
+                let _ = self.reply(origin, bytes);
+            }
         }
         Handled::Delivered(id)
     }

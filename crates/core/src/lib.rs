@@ -6,6 +6,7 @@
 //! [`Profile`](profile::Profile).
 
 mod association;
+mod authentication;
 mod config;
 mod cookie;
 mod endpoint;
@@ -24,7 +25,7 @@ pub mod units;
 
 pub use association::{Association, AssociationEvent, SendOptions};
 pub use config::{
-    AddressChanges, AssociationConfig, Encapsulation, EndpointConfig, Guard, ListedAddresses, Rate,
+    AddressChanges, AssociationConfig, Encapsulation, EndpointConfig, Guard, ListedAddresses, Rate, SharedKey,
 };
 pub use endpoint::{AddressPair, AssociationId, Endpoint, Handled, Meta, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, SendError};

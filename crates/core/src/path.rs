@@ -194,6 +194,8 @@ pub(crate) struct Path {
     pub(crate) learned: bool,
     /// A path between the same addresses with another port, which this one may have become.
     pub(crate) successor: Option<PathId>,
+    /// How often the peer was told of our address.
+    pub(crate) announcements: u8,
     pub(crate) timers: PathTimers,
     /// The TSN whose first ack will be a round-trip sample (RFC 9260 section 6.3.1 C4: one at a time).
     pub(crate) measuring: Option<u64>,
@@ -231,6 +233,7 @@ impl Path {
             standing: Standing::Trusted,
             learned: false,
             successor: None,
+            announcements: 0,
             timers: PathTimers::default(),
             measuring: None,
             pending_heartbeat: None,

@@ -32,6 +32,15 @@ pub enum InitialSsthresh {
     Fixed(ChunkBytes),
 }
 
+/// What ends slow start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlowStartExit {
+    /// The threshold, or a loss (RFC 9260 section 7.2.1).
+    AtLoss,
+    /// Also round-trip times that grow from one round to the next (HyStart++, RFC 9406).
+    AtDelay,
+}
+
 /// When the limit on packets per send opportunity applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BurstArming {
@@ -88,6 +97,9 @@ pub enum T3Restart {
     OwnEarliest,
     /// Also a cumulative ack of any chunk of the path at or above its pseudo-cumulative TSN (ns-2's CMT agent).
     OwnEarliestOrCumulative,
+    /// Those of anything on the path: for schemes that find losses, retransmissions included, by time and leave only silence
+    /// to T3.
+    Any,
 }
 
 /// When the loss of an acknowledgement that a gap block gave is believed.
@@ -138,6 +150,8 @@ pub struct Profile {
     pub initial_window: InitialWindow,
     /// First slow-start threshold of a path.
     pub initial_ssthresh: InitialSsthresh,
+    /// What ends slow start.
+    pub slow_start_exit: SlowStartExit,
     /// Whether a window may grow while its path is in fast recovery.
     pub growth_in_recovery: bool,
     /// Floor of ssthresh after a fast retransmit, in largest chunks.
@@ -156,6 +170,9 @@ pub struct Profile {
     /// Whether a path's recovery ends when nothing that was outstanding at its cut is outstanding on it any more, rather than
     /// when the association's cumulative TSN has passed: with concurrent transfer that waits for other paths' holes.
     pub recovery_ends_per_path: bool,
+    /// Whether a T3 expiry ends its path's recovery, so that the window grows again in slow start (RFC 6582 section 4 for TCP),
+    /// rather than leaving it at one chunk until all that was outstanding at the cut before has arrived.
+    pub timeout_ends_recovery: bool,
     /// Whether a path becomes potentially failed only when its error counter becomes exactly one (ns-2).
     pub pf_at_first_error_only: bool,
     /// In congestion avoidance, bytes acked while the window was not full still count toward the next increment if they were
@@ -242,6 +259,7 @@ impl Profile {
             name: "rfc9260",
             initial_window: InitialWindow { chunks: 4, target: ChunkBytes::new(4404) },
             initial_ssthresh: InitialSsthresh::PeerWindow,
+            slow_start_exit: SlowStartExit::AtLoss,
             growth_in_recovery: false,
             fast_retransmit_floor: 4,
             timeout_floor: 4,
@@ -250,6 +268,7 @@ impl Profile {
             highest_newly_acked_persists: false,
             all_holes_count_in_recovery: true,
             recovery_ends_per_path: false,
+            timeout_ends_recovery: false,
             pf_at_first_error_only: false,
             gap_acks_count_when_not_full: false,
             max_burst: 4,
@@ -357,6 +376,8 @@ impl Profile {
             initial_window: InitialWindow { chunks: 10, target: ChunkBytes::new(14_600) },
             // RFC 9260 section 7.2.1: it may be arbitrarily high. The peer's first window says nothing about the path.
             initial_ssthresh: InitialSsthresh::Fixed(ChunkBytes::new(1 << 30)),
+            slow_start_exit: SlowStartExit::AtDelay,
+            timeout_ends_recovery: true,
             max_burst: 10,
             sack_delay_max: Span::from_millis(50),
             immediate_sack: ImmediateSack::Tails,

@@ -53,6 +53,7 @@ pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
     config.send_buffer_bytes = Some(DEFAULT_SEND_BUFFER);
     config.mtu_bytes = DEFAULT_MTU;
     config.streams = DEFAULT_STREAMS;
+    config.address_changes.asconf = true;
     config.peer_silence_limit = Some(Span::from_nanos(DEFAULT_PEER_SILENCE.as_nanos() as u64));
     config.connect_timeout = Some(Span::from_nanos(DEFAULT_CONNECT_TIMEOUT.as_nanos() as u64));
     config.listed_addresses = ListedAddresses::Ignore;

@@ -151,7 +151,7 @@ impl Driver {
             Command::StopAccepting => self.endpoint.stop_accepting(),
             Command::Inspect(id, reply) => self.inspect(id, reply),
             Command::AddLocal(address, reply) => {
-                let _ = reply.send(self.add_local(address));
+                let _ = reply.send(self.add_local(&address));
             }
             Command::RemoveLocal(address, reply) => {
                 let _ = reply.send(self.remove_local(address));

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <usrsctp.h>
@@ -47,13 +48,16 @@ struct options {
 struct tally {
 	uint64_t messages;
 	uint64_t bytes;
+	/* When the first and the latest of them came. */
+	double first_s;
+	double last_s;
 	bool lost;
 	bool peer_closed;
 };
 
 static struct options options;
 static struct tally tally;
-/* Set once the association is to end; whoever finds a closed socket afterwards has nothing to complain of. */
+/* Guards the tally. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t received = PTHREAD_COND_INITIALIZER;
 
@@ -380,9 +384,23 @@ static void write_all(const uint8_t *bytes, size_t length)
 	}
 }
 
+static double clock_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static void count(size_t bytes, bool whole)
 {
+	const double now = clock_s();
+
 	pthread_mutex_lock(&lock);
+	if (tally.bytes == 0) {
+		tally.first_s = now;
+	}
+	tally.last_s = now;
 	tally.bytes += bytes;
 	tally.messages += whole;
 	pthread_cond_broadcast(&received);
@@ -481,16 +499,19 @@ static void await_expected(void)
 
 static void end(struct socket *sock, pthread_t receiver)
 {
-	const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+	struct sctp_sndinfo at_once;
 
 	if (options.ending == END_SHUTDOWN && usrsctp_shutdown(sock, SHUT_WR) < 0 && errno != ENOTCONN) {
 		fail("usrsctp_shutdown");
 	}
 	if (options.ending == END_ABORT) {
-		set(sock, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once), "SO_LINGER");
-		usrsctp_close(sock);
-		return;
+		memset(&at_once, 0, sizeof(at_once));
+		at_once.snd_flags = SCTP_ABORT;
+		if (usrsctp_sendv(sock, "", 0, NULL, 0, &at_once, sizeof(at_once), SCTP_SENDV_SNDINFO, 0) < 0 && errno != ENOTCONN) {
+			fail("SCTP_ABORT");
+		}
 	}
+	/* A socket must not be closed while another thread receives from it. */
 	pthread_join(receiver, NULL);
 	usrsctp_close(sock);
 }
@@ -525,8 +546,9 @@ int main(int argc, char *argv[])
 	end(sock, receiver);
 	usrsctp_get_stat(&statistics);
 	pthread_mutex_lock(&lock);
-	tell("\"event\":\"end\",\"outcome\":\"%s\",\"messages\":%llu,\"bytes\":%llu,\"bad_checksums\":%u,\"fast_retransmits\":%u,\"timeouts\":%u",
+	tell("\"event\":\"end\",\"outcome\":\"%s\",\"messages\":%llu,\"bytes\":%llu,\"seconds\":%f,\"bad_checksums\":%u,\"fast_retransmits\":%u,\"timeouts\":%u",
 		tally.lost ? "lost" : "closed", (unsigned long long)tally.messages, (unsigned long long)tally.bytes,
+		tally.last_s - tally.first_s,
 		statistics.sctps_checksumerrors, statistics.sctps_sendfastretrans, statistics.sctps_timodata);
 	pthread_mutex_unlock(&lock);
 	fflush(stdout);

@@ -107,7 +107,7 @@ pub(crate) async fn receive(association: Association, work: Work, tally: watch::
             Some(pings) => pings.check(&message),
             None => true,
         };
-        if matches!(work, Work::Pipe { .. }) && output.write_all(&message.payload).await.is_err() {
+        if matches!(work, Work::Pipe { .. }) && write(&mut output, &message.payload).await.is_err() {
             break;
         }
         tally.send_modify(|tally| tally.count(&message, right));
@@ -118,8 +118,13 @@ pub(crate) async fn receive(association: Association, work: Work, tally: watch::
             let _ = association.send(payload, options).await;
         }
     }
-    let _ = output.flush().await;
     tally.send_modify(|tally| tally.over = true);
+}
+
+/// Whoever reads counts bytes while the association is up, so nothing stays in a buffer.
+async fn write(output: &mut tokio::io::Stdout, payload: &[u8]) -> std::io::Result<()> {
+    output.write_all(payload).await?;
+    output.flush().await
 }
 
 fn pings(work: &Work) -> Option<Pings> {

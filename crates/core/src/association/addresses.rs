@@ -41,6 +41,9 @@ impl Association {
         let (remote, udp_port) = self.remote_for(local).ok_or(PathError::Family)?;
         let id = self.new_path(local, remote, udp_port)?;
         self.gone.retain(|gone| gone.address != local);
+        if !self.is_opening() {
+            self.events.push_back(AssociationEvent::PathAdded { path: id });
+        }
         self.announce_added(id);
         self.drop_gone_addresses();
         Ok(id)
@@ -110,8 +113,14 @@ impl Association {
     fn can_do_without(&self, address: IpAddr) -> bool {
         self.live_paths().any(|id| {
             let local = self.paths[id.index()].local;
-            local != address && !self.is_gone(local) && self.facts[id.index()].state != PathState::Unconfirmed
+            local != address && !self.is_gone(local) && self.was_confirmed(id)
         })
+    }
+
+    /// Whether the peer has ever answered on a path.
+    pub(crate) fn was_confirmed(&self, id: PathId) -> bool {
+        let facts = &self.facts[id.index()];
+        facts.state == PathState::Active || facts.rtt.smoothed.is_some()
     }
 
     fn retire_local(&mut self, local: IpAddr) {
@@ -122,14 +131,4 @@ impl Association {
             let _ = self.retire_path(id);
         }
     }
-
-    fn announce_added(&mut self, id: PathId) {
-        if !self.is_opening() {
-            self.events.push_back(AssociationEvent::PathAdded { path: id });
-            self.verify_path(id);
-        }
-    }
-
-    #[allow(clippy::unused_self)]
-    fn announce_removed(&mut self, _: IpAddr) {}
 }

@@ -5,6 +5,8 @@
 
 mod acknowledgement;
 mod addresses;
+mod asconf;
+mod asconf_in;
 mod binding;
 mod chunks;
 mod control;
@@ -34,6 +36,7 @@ use std::net::IpAddr;
 use arrayvec::ArrayVec;
 use bytes::Bytes;
 
+use crate::authentication::{Keys, RANDOM_LEN};
 use crate::config::{AssociationConfig, Encapsulation};
 use crate::endpoint::AddressPair;
 use crate::entropy::Entropy;
@@ -52,7 +55,8 @@ pub(crate) use chunks::Origin;
 use control::Control;
 use handshake::Staggered;
 pub(crate) use handshake::{
-    Peer, Source, address_params, announced, extensions, listed_addresses, reportable_params,
+    Announced, Peer, Source, address_params, announced, extensions, listed_addresses, reportable_params,
+    stops,
 };
 use sack_in::SackScratch;
 use sack_out::AckState;
@@ -177,6 +181,12 @@ pub struct Association {
     local_addresses: Vec<IpAddr>,
     /// Local addresses that are not to be used any more.
     gone: Vec<addresses::Gone>,
+    /// What we offer to authenticate chunks with, if we do.
+    local_random: Option<[u8; RANDOM_LEN]>,
+    /// What both sides authenticate chunks with, if they have agreed on it.
+    keys: Option<Keys>,
+    /// Both sides do ASCONF.
+    asconf: Option<asconf::Asconf>,
     paths: ArrayVec<Path, MAX_PATHS>,
     /// How often a path came, went or was bound to another port.
     address_changes: u32,
@@ -235,6 +245,7 @@ impl Association {
         let policies = config.scheme.policies();
         let entropy = seed.entropy;
         let policy_entropy = entropy.fork("policies");
+        let local_random = config.address_changes.asconf.then(|| random(&entropy));
         // Unwrapped TSNs start in the second epoch, so that what lies before the first one needs no sign.
         let initial_tsn = (1 << 32) + u64::from(seed.initial_tsn);
         Association {
@@ -254,6 +265,9 @@ impl Association {
             peer_addresses: ArrayVec::new(),
             local_addresses: seed.local_addresses,
             gone: Vec::new(),
+            local_random,
+            keys: None,
+            asconf: None,
             paths: ArrayVec::new(),
             address_changes: 0,
             barred: ArrayVec::new(),
@@ -480,7 +494,6 @@ impl Association {
             Encapsulation::None => None,
             Encapsulation::Udp { remote_port, .. } => Some(udp_port.unwrap_or(remote_port)),
         };
-        self.barred.retain(|barred| *barred != (local, remote));
         let id = self.new_path(local, remote, udp_port)?;
         // During the handshake the peer would not answer; its end verifies every path.
         if !self.is_opening() {
@@ -501,17 +514,7 @@ impl Association {
             return Err(PathError::Closed);
         }
         self.retire_path(path)?;
-        let pair = (self.paths[path.index()].local, self.paths[path.index()].remote);
-        let namesake = self.live_paths().any(|id| {
-            let other = &self.paths[id.index()];
-            (other.local, other.remote) == pair
-        });
-        if !namesake {
-            if self.barred.is_full() {
-                self.barred.remove(0);
-            }
-            self.barred.push(pair);
-        }
+        self.bar(path);
         Ok(())
     }
 
@@ -557,6 +560,13 @@ impl Association {
     fn silence_limit(&self) -> Option<Span> {
         self.config.path_silence_limit
     }
+}
+
+/// The random number that an association offers, from numbers that nothing else draws from.
+fn random(entropy: &Entropy) -> [u8; RANDOM_LEN] {
+    let mut random = [0; RANDOM_LEN];
+    entropy.fork("authentication").fill(&mut random);
+    random
 }
 
 /// What the endpoint gives a new association.

@@ -43,6 +43,7 @@ impl Association {
             self.facts[index] = facts;
         }
         self.address_changes += 1;
+        self.barred.retain(|barred| *barred != (local, remote));
         self.tell(&Event::PathAdded(id));
         Ok(id)
     }
@@ -101,11 +102,17 @@ impl Association {
         for other in &mut self.paths {
             other.successor.take_if(|successor| *successor == id);
         }
+        self.cease_announcing(id);
         self.tell(&Event::PathRemoved(id));
         self.events.push_back(AssociationEvent::PathRemoved { path: id });
         self.check_start();
         self.open_turn(TurnCause::PathRestored(id), true);
         Ok(())
+    }
+
+    /// Whether a live path leads to this address.
+    pub(crate) fn has_remote(&self, remote: IpAddr) -> bool {
+        self.paths.iter().any(|p| !p.removed && p.remote == remote)
     }
 
     /// How often the addresses and ports of the paths have changed.

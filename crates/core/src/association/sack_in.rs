@@ -471,12 +471,16 @@ impl Association {
     fn settle_t3(&mut self) {
         for index in 0..self.paths.len() {
             let id = PathId::new(index);
+            let answered = !self.scratch.acks[index].newly_acked().is_zero();
             if self.facts[index].in_flight.is_zero() {
                 self.paths[index].timers.t3 = None;
-                if !self.scratch.acks[index].newly_acked().is_zero() {
+                if answered {
                     self.paths[index].timers.silence = None;
                 }
-            } else if self.scratch.restart_t3[index] || self.paths[index].timers.t3.is_none() {
+            } else if self.scratch.restart_t3[index]
+                || self.paths[index].timers.t3.is_none()
+                || (self.profile.t3_restart == T3Restart::Any && answered)
+            {
                 self.start_t3(id);
             }
         }

@@ -18,6 +18,8 @@ pub(crate) struct Timers {
     pub(crate) give_up: Option<Time>,
     /// T2-shutdown.
     pub(crate) t2: Option<Time>,
+    /// T4: an ASCONF waits for its answer (RFC 5061 section 5.1).
+    pub(crate) t4: Option<Time>,
     /// T5-shutdown-guard.
     pub(crate) t5: Option<Time>,
     /// When uncovered gap acknowledgements are taken as reneging.
@@ -30,13 +32,25 @@ impl Default for Timers {
     /// None runs.
     fn default() -> Self {
         let latest_blocks = Vec::with_capacity(LIST_ROOM);
-        Timers { t1: None, stagger: None, give_up: None, t2: None, t5: None, reneging: None, latest_blocks }
+        Timers {
+            t1: None,
+            stagger: None,
+            give_up: None,
+            t2: None,
+            t4: None,
+            t5: None,
+            reneging: None,
+            latest_blocks,
+        }
     }
 }
 
 impl Timers {
     pub(crate) fn next(&self) -> Option<Time> {
-        [self.t1, self.stagger, self.give_up, self.t2, self.t5, self.reneging].into_iter().flatten().min()
+        [self.t1, self.stagger, self.give_up, self.t2, self.t4, self.t5, self.reneging]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 
@@ -60,6 +74,9 @@ impl Association {
         }
         if due(&mut self.timers.t2, now) {
             self.handle_t2();
+        }
+        if due(&mut self.timers.t4, now) {
+            self.handle_t4();
         }
         if due(&mut self.timers.t5, now) {
             self.send_abort("shutdown took too long");

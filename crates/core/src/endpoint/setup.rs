@@ -5,10 +5,11 @@ use arrayvec::ArrayVec;
 
 use crate::association::dialect;
 use crate::association::{
-    Association, Origin, Peer, Source, address_params, announced, extensions, listed_addresses,
+    Announced, Association, Origin, Peer, Source, address_params, announced, extensions, listed_addresses,
     reportable_params,
 };
-use crate::cookie::CookieBody;
+use crate::authentication::{AuthOffer, BadRandom, RANDOM_LEN};
+use crate::cookie::{CookieBody, Offers};
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::path::{MAX_PATHS, PathId};
 use crate::stats::Discard;
@@ -106,6 +107,11 @@ impl Endpoint {
         let Some((streams, window)) = self.offered(origin, header.source_port) else {
             return Handled::Discarded(Discard::BadInit);
         };
+        let Ok(authentication) = self.offers(origin, header.source_port, init) else {
+            // RFC 4895 section 6.1.
+            let cause = Cause::ProtocolViolation(b"RANDOM is not of 32 bytes");
+            return self.refuse_init(origin, header, init, cause);
+        };
         let body = CookieBody {
             local_tag: ours.local_tag,
             peer_tag: init.initiate_tag(),
@@ -120,7 +126,8 @@ impl Endpoint {
             peer_address: origin.remote,
             peer_udp_port: origin.udp_port,
             peer_addresses: listed_addresses(init).into_iter().collect(),
-            peer_features: announced(init),
+            peer_features: announced(init).bits(),
+            authentication,
         };
         let mut cookie = Vec::new();
         self.jar.seal(self.now, &body, &mut cookie);
@@ -131,7 +138,8 @@ impl Endpoint {
             inbound_streams: streams,
             initial_tsn: Tsn::new(ours.initial_tsn),
         };
-        self.send_init_ack(origin, header, init, &repr, &cookie)
+        let random = body.authentication.as_ref().map(|offers| offers.local_random);
+        self.send_init_ack(origin, header, init, &repr, &cookie, random)
     }
 
     /// Streams and window of the association that would come of it.
@@ -144,10 +152,38 @@ impl Endpoint {
         Some((accept.streams, u32::try_from(accept.recv_buffer_bytes).unwrap_or(u32::MAX)))
     }
 
+    /// What both sides offer for authentication, if both offer something that is of use. A collision repeats the random number
+    /// of our own INIT, as it repeats the tag (RFC 4895 section 6.1).
+    fn offers(
+        &mut self,
+        origin: Origin,
+        peer_port: u16,
+        init: &InitView<'_>,
+    ) -> Result<Option<Offers>, BadRandom> {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
+        let (wanted, repeated) = match existing {
+            Some(association) => {
+                let random = association.local_random();
+                (association.announces().asconf, random.filter(|_| association.is_opening()))
+            }
+            None => (self.config.accept.as_ref().is_some_and(|accept| accept.address_changes.asconf), None),
+        };
+        if !wanted {
+            return Ok(None);
+        }
+        let Some(peer) = AuthOffer::read(init)? else { return Ok(None) };
+        let local_random = repeated.unwrap_or_else(|| {
+            let mut random = [0; RANDOM_LEN];
+            self.entropy.fill(&mut random);
+            random
+        });
+        Ok(Some(Offers { local_random, peer }))
+    }
+
     /// Whether the association that would come of it acknowledges with NR-SACK.
     fn announces_nr_sack(&self, origin: Origin, peer_port: u16) -> bool {
         let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
-        existing.map_or(self.accept_announces_nr_sack, Association::announces_nr_sack)
+        existing.map_or(self.accept_announces_nr_sack, |association| association.announces().nr_sack)
     }
 
     /// What the association that would come of it says about the flags of its SACKs.
@@ -164,13 +200,16 @@ impl Endpoint {
         init: &InitView<'_>,
         repr: &InitRepr,
         cookie: &[u8],
+        random: Option<[u8; RANDOM_LEN]>,
     ) -> Handled {
         let listed = if self.config.addresses.len() > 1 { &self.config.addresses[..] } else { &[] };
         let addresses = address_params(listed);
-        let cookie = [Param::StateCookie(cookie)];
-        let extensions = extensions(self.announces_nr_sack(origin, header.source_port));
-        let dialect = self.announced_dialect(origin, header.source_port);
-        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions).chain(dialect);
+        let auth = random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
+        let needed: Vec<Param<'_>> = [Param::StateCookie(cookie)].into_iter().chain(auth).collect();
+        let nr_sack = self.announces_nr_sack(origin, header.source_port);
+        let extensions = extensions(Announced { nr_sack, asconf: random.is_some(), ..Announced::default() });
+        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions);
+        let optional = optional.chain(self.announced_dialect(origin, header.source_port));
         let optional: Vec<Param<'_>> = optional.chain(unrecognized(init)).collect();
         let mut bytes = vec![0; REPLY_BYTES.min(self.longest_reply(origin))];
         let Ok(mut writer) = PacketWriter::new(&mut bytes, answer(header, init.initiate_tag())) else {
@@ -182,7 +221,7 @@ impl Endpoint {
             [(&addresses[..], &optional[..]), (none, &optional[..]), (&addresses[..], none), (none, none)]
                 .into_iter()
                 .any(|(addresses, optional)| {
-                    let params = addresses.iter().chain(&cookie).chain(optional).copied();
+                    let params = addresses.iter().chain(&needed).chain(optional).copied();
                     writer.init_ack(repr, params).is_ok()
                 });
         if !written {

@@ -1,10 +1,11 @@
 //! What a simulated run's senders and links know of it, to be held against the same run elsewhere.
 
 use anabranch_core::policy::PathFacts;
-use anabranch_core::{Association, Statistics};
+use anabranch_core::{Association, PathId, Statistics};
 use anabranch_sim::Counters;
 
 use crate::run::build::{Built, counted_from};
+use crate::run::observer::place_of;
 use crate::run::{Job, RunError, RunResult};
 
 /// What the ends that send and the links came to.
@@ -23,10 +24,19 @@ pub struct SenderDetails {
     pub flow: usize,
     /// Its counters at the end.
     pub statistics: Statistics,
-    /// Its paths at the end, in the order of the flow's.
-    pub paths: Vec<PathFacts>,
-    /// Smoothed round-trip time of each path in milliseconds: the mean of samples at even distances after the warm-up.
-    pub srtt_ms: Vec<Option<f64>>,
+    /// Its paths at the end.
+    pub paths: Vec<SenderPath>,
+}
+
+/// A path as its sender sees it.
+#[derive(Clone, Debug)]
+pub struct SenderPath {
+    /// Its index in the scenario.
+    pub path: usize,
+    /// What the sender knows of it at the end.
+    pub facts: PathFacts,
+    /// Smoothed round-trip time in milliseconds: the mean of samples at even distances after the warm-up.
+    pub srtt_ms: Option<f64>,
 }
 
 /// A mean that grows.
@@ -54,8 +64,8 @@ impl Samples {
         }
     }
 
-    fn means(&self) -> Vec<Option<f64>> {
-        self.paths.iter().map(|mean| (mean.n > 0).then(|| mean.sum / mean.n as f64)).collect()
+    fn mean(&self, path: PathId) -> Option<f64> {
+        self.paths.get(path.index()).filter(|mean| mean.n > 0).map(|mean| mean.sum / mean.n as f64)
     }
 }
 
@@ -86,14 +96,23 @@ fn details(built: &Built, samples: &[Samples]) -> Details {
     let sender = |(index, (flow, association)): (usize, (usize, Option<&Association>))| SenderDetails {
         flow,
         statistics: association.map(Association::statistics).unwrap_or_default(),
-        paths: association.map(|association| association.paths().to_vec()).unwrap_or_default(),
-        srtt_ms: samples.get(index).map(Samples::means).unwrap_or_default(),
+        paths: association.map(|association| paths(association, samples.get(index))).unwrap_or_default(),
     };
     let link = |(_, link): (_, &anabranch_sim::Link)| (link.name().to_owned(), link.total_counters());
     Details {
         senders: built.senders().enumerate().map(sender).collect(),
         links: built.world.links().map(link).collect(),
     }
+}
+
+fn paths(association: &Association, samples: Option<&Samples>) -> Vec<SenderPath> {
+    let path = |facts: &PathFacts| {
+        let (local, _) = association.path_addresses(facts.id)?;
+        let (_, path, _) = place_of(local)?;
+        let srtt_ms = samples.and_then(|samples| samples.mean(facts.id));
+        Some(SenderPath { path, facts: *facts, srtt_ms })
+    };
+    association.paths().iter().filter_map(path).collect()
 }
 
 #[cfg(test)]

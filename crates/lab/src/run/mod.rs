@@ -15,7 +15,7 @@ mod recorder;
 mod scheme;
 
 pub use batch::{Batch, Outcome};
-pub use details::{Details, SenderDetails};
+pub use details::{Details, SenderDetails, SenderPath};
 pub use lane::{LaneConfig, NotOneLink, PathLanes, path_lanes};
 pub use metrics::{FlowResult, PathResult, RunResult};
 pub use plan::{FlowPlan, bulk_queue_bytes};

@@ -2,9 +2,43 @@
 
 use std::time::Duration;
 
-use anabranch_net::LocalError;
+use anabranch_net::{Association, LocalError, PathState};
 
-use crate::rig::{Duo, any_port, ip, quick, within};
+use crate::rig::{Duo, any_port, expect, ip, quick, send, within};
+
+/// Waits until an association has so many paths in use.
+async fn active_paths(association: &Association, count: usize) {
+    within(async {
+        loop {
+            let paths = association.paths().await;
+            if paths.iter().filter(|path| path.state == PathState::Active).count() == count
+                && paths.len() == count
+            {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_new_local_address_gets_a_path_and_an_old_one_loses_it() {
+    let duo = Duo::connected(1, quick()).await;
+    let before = duo.client.locals().await;
+    let added = within(duo.client.add_local(any_port(31))).await.expect("it is free");
+    assert_eq!(duo.client.locals().await, [&before[..], &[added]].concat());
+    active_paths(&duo.ours, 2).await;
+    within(duo.client.remove_local(before[0].ip())).await.expect("it is there");
+    active_paths(&duo.ours, 1).await;
+    assert_eq!(duo.ours.paths().await[0].local, added.ip());
+    send(&duo.ours, "over the new address").await;
+    expect(&duo.theirs, "over the new address").await;
+    send(&duo.theirs, "and back").await;
+    expect(&duo.ours, "and back").await;
+    assert!(duo.client.statistics().await.datagrams_sent >= 3, "what a closed socket did is still counted");
+    within(duo.ours.shutdown()).await.expect("in good order");
+}
 
 #[tokio::test]
 async fn an_association_that_does_not_follow_keeps_its_paths() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anabranch_relay::Direction;
 
-use crate::rig::{Link, Wire, quick, transfer, within};
+use crate::rig::{Link, Wire, transfer, usual, within};
 
 const LINKS: [Link; 2] =
     [Link { mbps: 50, delay_ms: 2, loss: 0.0 }, Link { mbps: 20, delay_ms: 5, loss: 0.0 }];
@@ -14,7 +14,7 @@ const LENGTH: usize = 2 << 20;
 
 /// A transfer during which each end counts what it sends and receives, and the relays count what passes them.
 async fn counted() -> Wire {
-    let mut config = quick();
+    let mut config = usual();
     // Less than any socket's buffer holds, so that the system drops nothing.
     config.recv_buffer_bytes = 64 << 10;
     let wire = Wire::connected(&LINKS, config).await;

@@ -8,7 +8,7 @@ use anabranch_net::{AbortReason, Ended, PathState, RecvError, SendOptions};
 use anabranch_relay::Direction;
 use anabranch_sim::LinkChange;
 
-use crate::rig::{Link, SEEN, Wire, at_share, quick, transfer, within};
+use crate::rig::{Link, SEEN, Wire, at_share, transfer, usual, within};
 
 /// Round trips of 4 and 10 ms, and a loss of 0.1 %.
 const FAST: [Link; 2] =
@@ -16,7 +16,7 @@ const FAST: [Link; 2] =
 
 /// Slow enough for a transfer to last longer than two cuts.
 const LASTING: [Link; 2] =
-    [Link { mbps: 40, delay_ms: 2, loss: 0.001 }, Link { mbps: 30, delay_ms: 5, loss: 0.001 }];
+    [Link { mbps: 32, delay_ms: 2, loss: 0.001 }, Link { mbps: 24, delay_ms: 5, loss: 0.001 }];
 
 const MIB: usize = 1 << 20;
 
@@ -34,7 +34,7 @@ fn active(paths: &[anabranch_net::PathSnapshot]) -> usize {
 #[ignore = "slow: make wire"]
 async fn two_unlike_paths_carry_it_whole() {
     let length = length();
-    let wire = Wire::connected(&FAST, quick()).await;
+    let wire = Wire::connected(&FAST, usual()).await;
     transfer(&wire, length, async |_| {}).await;
     for (relay, path) in wire.relays.iter().zip(wire.ours.paths().await) {
         assert!(path.delivered_bytes > length as u64 / 10, "{path:?}");
@@ -46,10 +46,10 @@ async fn two_unlike_paths_carry_it_whole() {
 #[ignore = "slow: make wire"]
 async fn each_path_in_turn_may_be_cut() {
     let length = length();
-    let wire = Wire::connected(&LASTING, quick()).await;
+    let wire = Wire::connected(&LASTING, usual()).await;
     wire.all_paths_active().await;
     transfer(&wire, length, async |received| {
-        for (path, share) in [(0, 0.05), (1, 0.4)] {
+        for (path, share) in [(0, 0.02), (1, 0.25)] {
             at_share(received, length, share).await;
             let relay = &wire.relays[path];
             relay.set_cut(true);
@@ -61,7 +61,8 @@ async fn each_path_in_turn_may_be_cut() {
             relay.set_cut(false);
             let carried = || relay.totals(Direction::Forward).delivered.bytes;
             let until_now = carried();
-            while carried() < until_now + MIB as u64 {
+            // After the second cut too little may be left for it.
+            while path == 0 && carried() < until_now + MIB as u64 {
                 at_share(received, length, 0.0).await;
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -74,7 +75,7 @@ async fn each_path_in_turn_may_be_cut() {
 #[ignore = "slow: make wire"]
 async fn all_paths_at_once_may_be_cut_for_a_while() {
     let length = length() / 4;
-    let wire = Wire::connected(&LASTING, quick()).await;
+    let wire = Wire::connected(&LASTING, usual()).await;
     wire.all_paths_active().await;
     transfer(&wire, length, async |received| {
         at_share(received, length, 0.3).await;
@@ -93,7 +94,7 @@ async fn all_paths_at_once_may_be_cut_for_a_while() {
 #[ignore = "slow: make wire"]
 async fn the_udp_port_of_each_path_may_change_midway() {
     let length = length();
-    let wire = Wire::connected(&FAST, quick()).await;
+    let wire = Wire::connected(&FAST, usual()).await;
     wire.all_paths_active().await;
     let known = async || {
         let paths = wire.theirs.paths().await;
@@ -122,7 +123,7 @@ async fn the_udp_port_of_each_path_may_change_midway() {
 #[ignore = "slow: make wire"]
 async fn a_path_that_becomes_slow_and_lossy_midway_does_not_hold_it_up() {
     let length = length() / 2;
-    let wire = Wire::connected(&LASTING, quick()).await;
+    let wire = Wire::connected(&LASTING, usual()).await;
     wire.all_paths_active().await;
     transfer(&wire, length, async |received| {
         at_share(received, length, 0.1).await;
@@ -142,8 +143,8 @@ async fn a_path_that_becomes_slow_and_lossy_midway_does_not_hold_it_up() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
 async fn a_peer_that_is_gone_for_ever_is_told_as_such() {
-    let mut config = quick();
-    config.profile.rto_max = Span::from_millis(600);
+    let mut config = usual();
+    config.peer_silence_limit = Some(Span::from_secs(4));
     let wire = Wire::connected(&FAST, config).await;
     wire.all_paths_active().await;
     let received = AtomicU64::new(0);

@@ -10,7 +10,7 @@ use anabranch_core::Discard;
 use anabranch_wire::checksum;
 use fastrand::Rng;
 
-use crate::rig::{Link, Wire, quick, transfer};
+use crate::rig::{Link, Wire, transfer, usual};
 
 const LINKS: [Link; 2] =
     [Link { mbps: 60, delay_ms: 2, loss: 0.001 }, Link { mbps: 40, delay_ms: 5, loss: 0.001 }];
@@ -169,7 +169,7 @@ fn between(server: SocketAddr, throwers: &mut Throwers) -> SocketAddr {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
 async fn noise_at_line_rate_from_strangers_does_not_stop_a_transfer() {
-    let wire = Wire::connected(&LINKS, quick()).await;
+    let wire = Wire::connected(&LINKS, usual()).await;
     wire.all_paths_active().await;
     let targets = [wire.server.local_addresses(), wire.client.local_addresses()].concat();
     let ports = [wire.client.sctp_port(), wire.server.sctp_port()];
@@ -191,7 +191,7 @@ async fn noise_at_line_rate_from_strangers_does_not_stop_a_transfer() {
 #[ignore = "slow: make wire"]
 async fn mutations_of_its_own_packets_do_not_stop_a_transfer() {
     let mut throwers = Throwers::new();
-    let wire = Wire::connected_before(&LINKS, quick(), |server| between(server, &mut throwers)).await;
+    let wire = Wire::connected_before(&LINKS, usual(), |server| between(server, &mut throwers)).await;
     transfer(&wire, LENGTH, async |_| {}).await;
     let thrown = throwers.end();
     let (client, server) = (wire.client.statistics().await, wire.server.statistics().await);

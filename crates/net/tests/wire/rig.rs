@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anabranch_core::time::{Rate, Span};
-use anabranch_net::{Association, AssociationConfig, Host, Peer, Route, SendOptions, config};
+use anabranch_net::{Association, AssociationConfig, DEFAULT_SCHEME, Host, Peer, Route, SendOptions, config};
 use anabranch_relay::{Direction, Relay, RelayConfig};
 use anabranch_sim::{LinkConfig, LossModel, LossPlace, QueueConfig};
 use sha2::{Digest, Sha256};
@@ -17,22 +17,14 @@ const LIMIT: Duration = Duration::from_secs(900);
 /// Bytes of a message of a transfer.
 const MESSAGE: usize = 32 << 10;
 
-/// What the hosts send, unless a test says otherwise: min-RTT with ECF's wait, relief of the head of line, a divided send
-/// buffer, potentially failed paths and losses found by time.
-const SCHEME: &str = "cmt-pf+ecf+opportunistic+split(by=outstanding)+rack";
-
 /// Fails a test that hangs.
 pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(LIMIT, future).await.expect("it hangs")
 }
 
-/// Time-outs that suit short paths.
-pub(crate) fn quick() -> AssociationConfig {
-    let mut config = config(SCHEME).expect("a scheme");
-    config.profile.rto_initial = Span::from_millis(500);
-    config.profile.rto_min = Span::from_millis(300);
-    config.profile.rto_max = Span::from_millis(2000);
-    config
+/// What an association has unless somebody says otherwise.
+pub(crate) fn usual() -> AssociationConfig {
+    config(DEFAULT_SCHEME).expect("a scheme")
 }
 
 /// What lies on a path, the same both ways.

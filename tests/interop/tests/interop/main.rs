@@ -3,6 +3,8 @@
 mod ends;
 mod examples;
 mod failover;
+mod pion;
 mod rig;
+mod speed;
 mod transfer;
 mod usrsctp;

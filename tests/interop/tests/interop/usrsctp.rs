@@ -21,6 +21,8 @@ const THEIR_SCTP: u16 = 5001;
 pub(crate) struct Pair<'a> {
     network: &'a Network,
     opens: Opens,
+    /// Where we expect theirs.
+    their_sctp: u16,
     ours: Vec<String>,
     theirs: Vec<String>,
 }
@@ -31,7 +33,12 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
 
 impl<'a> Pair<'a> {
     pub(crate) fn new(network: &'a Network, opens: Opens) -> Self {
-        Pair { network, opens, ours: Vec::new(), theirs: Vec::new() }
+        Pair { network, opens, their_sctp: THEIR_SCTP, ours: Vec::new(), theirs: Vec::new() }
+    }
+
+    /// We look for theirs there.
+    pub(crate) fn to_sctp_port(self, port: u16) -> Self {
+        Pair { their_sctp: port, ..self }
     }
 
     /// Further options of our peer.
@@ -48,7 +55,7 @@ impl<'a> Pair<'a> {
 
     pub(crate) fn our_command(&self) -> Command {
         let mut command = self.network.command(Side::Ours, ours().to_str().expect("UTF-8"));
-        command.args(["--sctp", &OUR_SCTP.to_string(), "--remote-sctp", &THEIR_SCTP.to_string()]);
+        command.args(["--sctp", &OUR_SCTP.to_string(), "--remote-sctp", &self.their_sctp.to_string()]);
         for path in 1..=self.network.paths {
             let (our, their) = (Network::address(Side::Ours, path), Network::address(Side::Theirs, path));
             match self.opens {

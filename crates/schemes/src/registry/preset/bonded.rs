@@ -1,6 +1,7 @@
 //! `bonded`: what live links are bonded with unless another scheme is asked for.
 
 use anabranch_core::policy::Policies;
+use anabranch_core::profile::{Profile, T3Restart};
 
 use crate::buffer::{Occupancy, Sharers, Side, Split};
 use crate::loss::{Rack, RackSettings};
@@ -106,9 +107,14 @@ pub(crate) const PRESET: Preset = Preset {
     owns: &[Role::Scheduler, Role::LossDetection, Role::BufferSharing, Role::Relief, Role::Failover],
     parameters: PARAMETERS,
     card: CARD,
-    profile: floored,
+    profile,
     build,
 };
+
+/// T3 is for silence alone: what is lost on a path that answers, RACK finds.
+fn profile(values: &Values, row: Profile) -> Profile {
+    Profile { t3_restart: T3Restart::Any, ..floored(values, row) }
+}
 
 fn build(values: &Values) -> Policies {
     let base = cmt_pf::build(values);

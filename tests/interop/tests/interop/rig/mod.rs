@@ -6,4 +6,4 @@ mod program;
 
 pub(crate) use namespace::{Cut, Network, Side};
 pub(crate) use peer::{Ended, Input, Peer};
-pub(crate) use program::{ours, usrsctp};
+pub(crate) use program::{ours, pion, usrsctp};

@@ -1,7 +1,9 @@
 //! Two network namespaces with a pair of virtual interfaces for each path between them, and nothing else.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// Tells that a namespace is there, and holds it until standard input ends: however the test ends, so does that.
 const HOLD: &str = "echo there; exec cat";
@@ -98,7 +100,23 @@ impl Network {
         }
         let network = Network { theirs, ours, paths };
         (1..=paths).for_each(|path| network.add_link(path));
+        network.capture();
         network
+    }
+
+    /// For whoever looks into a failure: `ANABRANCH_INTEROP_CAPTURE` names a folder for what passes our interfaces.
+    fn capture(&self) {
+        let Some(folder) = std::env::var_os("ANABRANCH_INTEROP_CAPTURE") else { return };
+        let name = std::thread::current().name().unwrap_or("capture").replace("::", "-");
+        let file = PathBuf::from(folder).join(format!("{name}-{}.pcapng", self.ours.holder.id()));
+        let mut command = self.command(Side::Ours, "dumpcap");
+        command.arg("-q").arg("-w").arg(file);
+        (1..=self.paths).for_each(|path| {
+            command.args(["-i", &format!("v{path}")]);
+        });
+        // It ends with its interfaces.
+        command.stderr(Stdio::null()).spawn().expect("dumpcap, which comes with tshark");
+        std::thread::sleep(Duration::from_secs(1));
     }
 
     fn add_link(&self, path: u8) {
@@ -129,11 +147,12 @@ impl Network {
         format!("10.77.{path}.{host}")
     }
 
-    /// Lets that much through each way, with a short queue.
-    pub(crate) fn limit(&self, path: u8, mbit: u32) {
+    /// Lets that much through each way, with a queue of that many kilobytes.
+    pub(crate) fn limit(&self, path: u8, mbit: u32, queue_kb: u32) {
         for namespace in [&self.ours, &self.theirs] {
-            namespace
-                .run(&format!("tc qdisc add dev v{path} root tbf rate {mbit}mbit burst 64kb limit 256kb"));
+            namespace.run(&format!(
+                "tc qdisc add dev v{path} root tbf rate {mbit}mbit burst 16kb limit {queue_kb}kb"
+            ));
         }
     }
 

@@ -25,6 +25,22 @@ pub(crate) fn usrsctp() -> &'static Path {
     })
 }
 
+/// The peer on pion/sctp.
+pub(crate) fn pion() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let built = target("pion_peer");
+        let mut compiler = Command::new("go");
+        compiler
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("peer/pion"))
+            .args(["build", "-mod=readonly", "-o"])
+            .arg(&built)
+            .arg(".");
+        build(&mut compiler, "install Go, and let it reach its module proxy once");
+        built
+    })
+}
+
 fn target(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
