@@ -293,11 +293,6 @@ impl Association {
         Ok(())
     }
 
-    /// Whether a live path leads to this address.
-    fn has_remote(&self, remote: IpAddr) -> bool {
-        self.live_paths().any(|id| self.paths[id.index()].remote == remote)
-    }
-
     /// RFC 5061 section 5.3 F13: nothing goes there any more, and what comes from there is out of the blue.
     fn forget_peer_addresses(&mut self, is_deleted: impl Fn(IpAddr) -> bool) {
         let live = self.live_paths().map(|id| self.paths[id.index()].remote);
@@ -316,7 +311,9 @@ impl Association {
             self.live_paths().filter(|id| is_deleted(self.paths[id.index()].remote)).collect();
         for id in paths {
             // There is another one.
-            let _ = self.retire_path(id);
+            if self.retire_path(id).is_ok() {
+                self.bar(id);
+            }
         }
     }
 
@@ -366,8 +363,10 @@ impl Association {
     }
 
     /// The packet that goes back to where the latest packet came from, whether that is a path or not.
-    pub(crate) fn take_reply(&mut self) -> Option<Vec<u8>> {
-        self.asconf.as_mut()?.inbound.reply.take()
+    pub(crate) fn take_reply(&mut self, origin: Origin) -> Option<Vec<u8>> {
+        let reply = self.asconf.as_mut()?.inbound.reply.take()?;
+        let path = self.path_of(origin.local, origin.remote, origin.udp_port);
+        path.is_none_or(|path| self.may_send(path, reply.len())).then_some(reply)
     }
 }
 
