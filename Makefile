@@ -7,6 +7,8 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 # Seed of the demo's run that is captured and traced.
 DEMO_SEED ?= 1
+# Pairs of runs for each question of the check over relays.
+RELAYCHECK_PAIRS ?= 3
 # Seeds of the papers' settings.
 SHAPES_SEEDS ?= 20
 
@@ -19,7 +21,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test interop interop-speed lint fuzz crossval fairness shapes bench cards book clean
+.PHONY: help demo test lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes bench cards book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -130,6 +132,17 @@ crossval: ## Run ns-2's points under profile ns2 and print both side by side; CR
 # In the release profile: 300 runs of 120 s take minutes in the other one.
 fairness: ## Compare what every scheme takes of a shared bottleneck with what its card says.
 	$(CARGO) test --release --locked -p anabranch-lab --test fairness -- --ignored --nocapture
+
+# One after the other: each of them keeps the machine busy.
+wire: ## Send 64 MiB over relayed paths on real sockets that fail, change and are flooded; hashes are compared.
+	$(CARGO) test --release --locked -p anabranch-net --test wire -- --ignored --test-threads=1 faults:: garbage::
+
+soak: ## The same with 1 GiB, which takes about ten minutes.
+	ANABRANCH_WIRE_MIB=1024 $(CARGO) test --release --locked -p anabranch-net --test wire -- --ignored --test-threads=1 faults::
+
+relaycheck: ## Hold transfers over relays against what they should be, RELAYCHECK_PAIRS (3) pairs of runs each; gates nothing.
+	$(CARGO) build --release --locked -p anabranch-cli
+	$(PYTHON) .ci/relaycheck.py --pairs $(RELAYCHECK_PAIRS) -- $(ANABRANCH)
 
 shapes: ## Run the settings of three papers with all schemes, SHAPES_SEEDS (20) seeds each; tables in out/shapes.
 	@set -eu; \

@@ -49,10 +49,30 @@ impl Batch {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SocketCounters {
     pub(crate) received: u64,
+    pub(crate) received_bytes: u64,
     pub(crate) sent: u64,
+    pub(crate) sent_bytes: u64,
     pub(crate) send_calls: u64,
     pub(crate) failures: u64,
     pub(crate) overflows: u64,
+}
+
+impl SocketCounters {
+    fn sent(&mut self, datagrams: usize, bytes: usize) {
+        self.sent += datagrams as u64;
+        self.sent_bytes += bytes as u64;
+    }
+
+    /// Takes over what a socket did that is closed.
+    pub(crate) fn add(&mut self, other: &SocketCounters) {
+        self.received += other.received;
+        self.received_bytes += other.received_bytes;
+        self.sent += other.sent;
+        self.sent_bytes += other.sent_bytes;
+        self.send_calls += other.send_calls;
+        self.failures += other.failures;
+        self.overflows += other.overflows;
+    }
 }
 
 /// One socket, bound to one address.
@@ -134,8 +154,10 @@ impl Socket {
             .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]));
         // Any other error is news of an earlier datagram, such as a port that nobody listens on. The endpoint notices silence.
         let filled = received.unwrap_or(0);
-        self.counters.received +=
-            meta[..filled].iter().map(|m| m.len.div_ceil(m.stride.max(1)) as u64).sum::<u64>();
+        for meta in &meta[..filled] {
+            self.counters.received += meta.len.div_ceil(meta.stride.max(1)) as u64;
+            self.counters.received_bytes += meta.len as u64;
+        }
         filled
     }
 
@@ -199,13 +221,13 @@ impl Socket {
     /// Whether the socket is blocked. What the system refuses counts as lost: the endpoint sends it again.
     fn send_batch(&mut self, batch: &Batch) -> bool {
         match self.send(batch.destination, &batch.bytes, Some(batch.segment)) {
-            Ok(()) => self.counters.sent += batch.datagrams() as u64,
+            Ok(()) => self.counters.sent(batch.datagrams(), batch.bytes.len()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
             // Some drivers refuse several datagrams at once; quinn-udp notes it for the next time.
             Err(_) if batch.datagrams() > 1 => {
                 for datagram in batch.bytes.chunks(batch.segment) {
                     match self.send(batch.destination, datagram, None) {
-                        Ok(()) => self.counters.sent += 1,
+                        Ok(()) => self.counters.sent(1, datagram.len()),
                         Err(_) => self.counters.failures += 1,
                     }
                 }

@@ -138,6 +138,5 @@ impl Arguments {
     }
 }
 
-
 /// Nothing in these tests waits for as long in good order.
 pub(crate) const LIMIT: Duration = Duration::from_secs(150);

@@ -93,6 +93,7 @@ impl Association {
             self.facts[next].primary = true;
         }
         self.control.retain(|c| c.path() != id);
+        self.cease_announcing(id);
         self.tell(&Event::PathRemoved(id));
         self.check_start();
         self.open_turn(TurnCause::PathRestored(id), true);

@@ -58,7 +58,8 @@ fn an_abort_of_theirs_is_told_here() {
 fn a_peer_of_theirs_that_was_killed_connects_again_from_the_same_ports() {
     let network = Network::new(1);
     let pair = Pair::new(&network, Opens::They).ours("echo").theirs("--end shutdown --expect 300000 pipe");
-    let (ours, theirs) = Pair::new(&network, Opens::They).ours("echo").theirs("pipe").start(Input::None, SOME);
+    let (ours, theirs) =
+        Pair::new(&network, Opens::They).ours("echo").theirs("pipe").start(Input::None, SOME);
     theirs.wait_for_output(300_000);
     theirs.kill();
     // Ours has not been told anything, and still holds the association.

@@ -18,7 +18,12 @@ fn echo_server_sends_back_what_we_send() {
     let network = Network::new(1);
     let mut command = network.command(Side::Theirs, &format!("{FOLDER}/echo_server"));
     // UDP ports: its own, ours.
-    let mut server = command.args(["9900", "9899"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it is installed");
+    let mut server = command
+        .args(["9900", "9899"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it is installed");
     // It takes a message at a time and waits while its send buffer is full, so that more on their way would stop both.
     let ours = ours_on(
         &network,

@@ -25,7 +25,13 @@ fn we_send(opens: Opens, knobs: &str, path: u8, how: Cut) -> (Ended, Ended) {
     theirs.wait_for_output(4 * MB);
     network.cut(path, how);
     let (ours, theirs) = (ours.wait(), theirs.wait());
-    assert_eq!(theirs.sha256, DATA.sha256(), "{how:?} of path {path}: {:#?}\n{:#?}", ours.lines, theirs.lines);
+    assert_eq!(
+        theirs.sha256,
+        DATA.sha256(),
+        "{how:?} of path {path}: {:#?}\n{:#?}",
+        ours.lines,
+        theirs.lines
+    );
     (ours.closed(), theirs.closed())
 }
 

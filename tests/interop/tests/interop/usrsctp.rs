@@ -57,8 +57,7 @@ impl<'a> Pair<'a> {
         let mut command = self.network.command(Side::Ours, ours().to_str().expect("UTF-8"));
         command.args(["--sctp", &OUR_SCTP.to_string(), "--remote-sctp", &self.their_sctp.to_string()]);
         for path in 1..=self.network.paths {
-            let (our, their) =
-                (Network::address(Side::Ours, path), Network::address(Side::Theirs, path));
+            let (our, their) = (Network::address(Side::Ours, path), Network::address(Side::Theirs, path));
             match self.opens {
                 Opens::We => command.arg("--route").arg(format!("{our}:{OUR_UDP}={their}:{THEIR_UDP}")),
                 Opens::They => command.arg("--listen").arg(format!("{our}:{OUR_UDP}")),

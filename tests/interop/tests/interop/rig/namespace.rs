@@ -123,9 +123,7 @@ impl Network {
         let theirs = self.theirs.holder.id();
         self.ours.run(&format!("ip link add v{path} type veth peer name v{path} netns {theirs}"));
         for (side, namespace) in [(1, &self.ours), (2, &self.theirs)] {
-            namespace.run(&format!(
-                "ip addr add 10.77.{path}.{side}/24 dev v{path}; ip link set v{path} up"
-            ));
+            namespace.run(&format!("ip addr add 10.77.{path}.{side}/24 dev v{path}; ip link set v{path} up"));
         }
     }
 

@@ -21,7 +21,10 @@ const BLOCK: usize = 64 << 10;
 pub(crate) enum Input {
     None,
     /// As many bytes, drawn from a generator with this seed.
-    Random { seed: u64, bytes: u64 },
+    Random {
+        seed: u64,
+        bytes: u64,
+    },
 }
 
 impl Input {
