@@ -253,13 +253,24 @@ impl Association {
         }
     }
 
-    /// A path from where the request came to, or from another of our addresses if IP versions differ.
+    /// A path from where the request came to, if it came from the new address. Otherwise which of ours leads there is a guess: the
+    /// one that the fewest paths use, as an address that a peer gains is mostly another way between the hosts.
     fn path_to_new_address(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
-        let fits = |local: &IpAddr| local.is_ipv4() == address.is_ipv4();
-        let others = self.live_paths().map(|id| self.paths[id.index()].local).find(fits);
-        let local = Some(origin.local).filter(fits).or(others)?;
+        let uses =
+            |local: IpAddr| self.live_paths().filter(|id| self.paths[id.index()].local == local).count();
+        let known = || self.live_paths().map(|id| self.paths[id.index()].local);
+        let local = if address == origin.remote {
+            Some(origin.local)
+        } else {
+            // The first of several that are equally good.
+            std::iter::once(origin.local)
+                .chain(self.local_addresses.iter().copied())
+                .chain(known())
+                .filter(|local| local.is_ipv4() == address.is_ipv4())
+                .min_by_key(|local| uses(*local))
+        };
         // A ninth path is one too many.
-        self.new_path(local, address, origin.udp_port).ok()
+        self.new_path(local?, address, origin.udp_port).ok()
     }
 
     fn delete_peer_address<'q>(
