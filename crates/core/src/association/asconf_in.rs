@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use anabranch_wire::{
     AsconfView, AuthView, Cause, Chunk, ChunkType, Chunks, PacketWriter, Param, ParamList, RawParam,
 };
+use arrayvec::ArrayVec;
 
 use crate::association::control::Control;
 use crate::association::{Association, AssociationEvent, Origin, asconf};
-use arrayvec::ArrayVec;
 use crate::authentication::AuthFailure;
 use crate::config::ListedAddresses;
 use crate::path::{MAX_PATHS, PathId, PathState, Standing};
