@@ -114,6 +114,15 @@ pub(crate) struct RecvBuffers {
     meta: [RecvMeta; RECV_BUFFERS],
 }
 
+/// Whom to ask whether something has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// The runtime, which knows what it last heard from the system: no call if that was nothing.
+    Runtime,
+    /// The system itself.
+    System,
+}
+
 impl RecvBuffers {
     pub(crate) fn new() -> Self {
         RecvBuffers { bytes: vec![0; RECV_BYTES * RECV_BUFFERS], meta: [RecvMeta::default(); RECV_BUFFERS] }
@@ -174,14 +183,16 @@ impl Socket {
     }
 
     /// Receives what fits the buffers and returns how many of them hold something; 0 if there is nothing.
-    pub(crate) fn recv(&mut self, buffers: &mut RecvBuffers) -> usize {
+    pub(crate) fn recv(&mut self, buffers: &mut RecvBuffers, ask: Ask) -> usize {
         let RecvBuffers { bytes, meta } = buffers;
         let mut parts = bytes.chunks_mut(RECV_BYTES);
         let mut slices: [IoSliceMut<'_>; RECV_BUFFERS] =
             std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
-        let received = self
-            .io
-            .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]));
+        let mut receive = || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]);
+        let received = match ask {
+            Ask::Runtime => self.io.try_io(Interest::READABLE, receive),
+            Ask::System => receive(),
+        };
         // Any other error is news of an earlier datagram, such as a port that nobody listens on. The endpoint notices silence.
         let filled = received.unwrap_or(0);
         for meta in &meta[..filled] {
