@@ -1,6 +1,8 @@
 //! The command as its users see it: the real program, its output and its exit status.
 
+mod bench;
 mod cards;
+mod compare;
 mod errors;
 mod explain;
 mod paths;

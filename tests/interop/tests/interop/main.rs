@@ -5,5 +5,6 @@ mod examples;
 mod failover;
 mod pion;
 mod rig;
+mod speed;
 mod transfer;
 mod usrsctp;
