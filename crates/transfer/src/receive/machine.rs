@@ -28,7 +28,7 @@ enum Stage {
     /// It arrives in a folder.
     Part(Box<Part>),
     /// It arrives in a pipe.
-    Flow(Flow),
+    Flow(Box<Flow>),
 }
 
 struct Open {
@@ -190,7 +190,7 @@ impl Machine {
             Store::Pipe(pipe) => match pipe.open(&offer) {
                 Some(flow) => {
                     let have = flow.have();
-                    Next::Open(Stage::Flow(flow), Some(Answer::Take { have }))
+                    Next::Open(Stage::Flow(Box::new(flow)), Some(Answer::Take { have }))
                 }
                 None => Next::Done(Outcome::Failed(refused_by_pipe(&name, pipe.is_begun()))),
             },

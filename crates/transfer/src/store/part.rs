@@ -269,7 +269,7 @@ impl Part {
                         root.add(hash);
                     }
                     Ok(())
-                })?
+                })?;
             }
             None => {
                 self.single.into_iter().for_each(|hash| root.add(hash));
