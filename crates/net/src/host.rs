@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use anabranch_core::{AbortReason, AssociationConfig, Encapsulation, Endpoint, EndpointConfig};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -12,9 +13,11 @@ use crate::clock::Clock;
 use crate::config::{DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT, bounded};
 use crate::driver::Driver;
 use crate::error::{AcceptError, BindError, ConnectError, Ended};
+use crate::observer::{Observer, Started};
 use crate::shared::{Command, Commands, wait_for};
-use crate::snapshot::HostStatistics;
+use crate::snapshot::{HostStatistics, HostSurvey};
 use crate::socket::Socket;
+use crate::watch::Watch;
 
 /// The first port of the dynamic range: where a host that accepts nothing takes its SCTP port from.
 const DYNAMIC_PORTS: u16 = 49_152;
@@ -59,13 +62,14 @@ pub(crate) struct Connect {
 }
 
 /// Makes a [`Host`].
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct HostBuilder {
     local: Vec<SocketAddr>,
     sctp_port: Option<u16>,
     accept: Option<AssociationConfig>,
     backlog: usize,
     max_associations: usize,
+    watch: Watch,
 }
 
 impl HostBuilder {
@@ -97,11 +101,16 @@ impl HostBuilder {
         HostBuilder { max_associations: most, ..self }
     }
 
+    /// Shows `observer` what the host does. Without one nothing is spent on it.
+    pub fn observer(self, observer: impl Observer) -> Self {
+        HostBuilder { watch: Watch::new(Box::new(observer)), ..self }
+    }
+
     /// Binds the sockets and starts the host's task on the current tokio runtime.
     ///
     /// # Errors
     /// [`BindError`], with what to do about it.
-    pub fn bind(self) -> Result<Host, BindError> {
+    pub fn bind(mut self) -> Result<Host, BindError> {
         self.check()?;
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BindError::NoRuntime)?;
         let mut entropy = [0; 32];
@@ -114,6 +123,7 @@ impl HostBuilder {
         let sockets = bind_all(&self.local)?;
         let locals: Vec<SocketAddr> = sockets.iter().map(Socket::local).collect();
         let accepts = self.accept.is_some();
+        let decisions = self.watch.wants_decisions();
         let config = EndpointConfig {
             port,
             addresses: locals.iter().map(SocketAddr::ip).collect(),
@@ -121,15 +131,24 @@ impl HostBuilder {
                 local_port: locals.first().map_or(DEFAULT_UDP_PORT, SocketAddr::port),
                 remote_port: DEFAULT_UDP_PORT,
             },
-            accept: self.accept,
+            accept: self.accept.map(|accept| AssociationConfig { trace: decisions, ..accept }),
             max_associations: self.max_associations,
         };
         let clock = Clock::start();
+        let wall_clock = SystemTime::now();
+        self.watch.started(&Started { wall_clock, locals: locals.clone(), sctp_port: port });
         let endpoint = Endpoint::new(clock.now(), config, entropy);
         let (commands, orders) = mpsc::unbounded_channel();
         let queue = Arc::new(AcceptQueue::new(self.backlog));
-        let driver =
-            Driver::new(clock, endpoint, sockets, orders, commands.downgrade(), Arc::downgrade(&queue));
+        let driver = Driver::new(
+            clock,
+            endpoint,
+            sockets,
+            orders,
+            commands.downgrade(),
+            Arc::downgrade(&queue),
+            self.watch,
+        );
         runtime.spawn(driver.run());
         Ok(Host { inner: Arc::new(HostInner { commands, queue, locals, sctp_port: port, accepts }) })
     }
@@ -256,7 +275,14 @@ struct HostInner {
 impl Host {
     /// A host to be.
     pub fn builder() -> HostBuilder {
-        HostBuilder { local: Vec::new(), sctp_port: None, accept: None, backlog: 128, max_associations: 1024 }
+        HostBuilder {
+            local: Vec::new(),
+            sctp_port: None,
+            accept: None,
+            backlog: 128,
+            max_associations: 1024,
+            watch: Watch::default(),
+        }
     }
 
     /// The addresses that are bound, with their UDP ports, in the order in which they were given.
@@ -312,6 +338,15 @@ impl Host {
     pub async fn statistics(&self) -> HostStatistics {
         let (reply, answer) = oneshot::channel();
         let _ = self.inner.commands.send(Command::Count(reply));
+        answer.await.unwrap_or_default()
+    }
+
+    /// What the host has done, and how each of its associations stands, at one moment; nothing if its task is gone.
+    ///
+    /// Cancel-safe.
+    pub async fn survey(&self) -> HostSurvey {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.inner.commands.send(Command::Survey(reply));
         answer.await.unwrap_or_default()
     }
 }

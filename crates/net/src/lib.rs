@@ -61,9 +61,11 @@ mod driver;
 mod error;
 mod event;
 mod host;
+mod observer;
 mod shared;
 mod snapshot;
 mod socket;
+mod watch;
 
 pub use anabranch_core::{AbortReason, AssociationConfig, PathId, PathState, SendOptions, Statistics};
 pub use association::{Association, Message};
@@ -74,4 +76,5 @@ pub use config::{
 pub use error::{AcceptError, BindError, ConnectError, Ended, RecvError, SendError};
 pub use event::{Event, Events};
 pub use host::{Host, HostBuilder, Peer, Route};
-pub use snapshot::{HostStatistics, PathSnapshot, Snapshot};
+pub use observer::{Datagram, Observer, Passage, Started};
+pub use snapshot::{HostStatistics, HostSurvey, PathSnapshot, Snapshot, Surveyed};

@@ -3,5 +3,6 @@
 mod faults;
 mod lifetime;
 mod messages;
+mod observer;
 mod rig;
 mod transfer;
