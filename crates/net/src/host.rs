@@ -332,6 +332,11 @@ impl Host {
         wait_for(&self.inner.queue.arrived, || self.inner.queue.take()).await
     }
 
+    /// A way to look at the host that does not keep it running.
+    pub fn monitor(&self) -> Monitor {
+        Monitor { commands: self.inner.commands.downgrade(), sctp_port: self.inner.sctp_port }
+    }
+
     /// What the host has done; zeros if its task is gone.
     ///
     /// Cancel-safe.
@@ -340,13 +345,27 @@ impl Host {
         let _ = self.inner.commands.send(Command::Count(reply));
         answer.await.unwrap_or_default()
     }
+}
 
-    /// What the host has done, and how each of its associations stands, at one moment; nothing if its task is gone.
+/// Looks at a [`Host`] from outside. Unlike a handle it does not keep the host's task running.
+#[derive(Clone, Debug)]
+pub struct Monitor {
+    commands: mpsc::WeakUnboundedSender<Command>,
+    sctp_port: u16,
+}
+
+impl Monitor {
+    /// The host's SCTP port.
+    pub fn sctp_port(&self) -> u16 {
+        self.sctp_port
+    }
+
+    /// What the host has done, and how each of its associations stands, at one moment; `None` once its task is gone.
     ///
     /// Cancel-safe.
-    pub async fn survey(&self) -> HostSurvey {
+    pub async fn survey(&self) -> Option<HostSurvey> {
         let (reply, answer) = oneshot::channel();
-        let _ = self.inner.commands.send(Command::Survey(reply));
-        answer.await.unwrap_or_default()
+        self.commands.upgrade()?.send(Command::Survey(reply)).ok()?;
+        answer.await.ok()
     }
 }

@@ -75,6 +75,6 @@ pub use config::{
 };
 pub use error::{AcceptError, BindError, ConnectError, Ended, RecvError, SendError};
 pub use event::{Event, Events};
-pub use host::{Host, HostBuilder, Peer, Route};
+pub use host::{Host, HostBuilder, Monitor, Peer, Route};
 pub use observer::{Datagram, Observer, Passage, Started};
 pub use snapshot::{HostStatistics, HostSurvey, PathSnapshot, Snapshot, Surveyed};
