@@ -7,6 +7,8 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 # Seed of the demo's run that is captured and traced.
 DEMO_SEED ?= 1
+# Pairs of runs for each question of the check over relays.
+RELAYCHECK_PAIRS ?= 3
 # Seeds of the papers' settings.
 SHAPES_SEEDS ?= 20
 
@@ -19,10 +21,10 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test lint fuzz crossval fairness shapes bench cards book clean
+.PHONY: help demo test lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes bench cards book clean
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 demo: ## Compare three schemes over two paths, then send a real file of 8 MB through the simulated network.
 	@set -eu; \
@@ -65,6 +67,37 @@ test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector
 		$(CARGO) test --workspace --locked --lib -- --ignored wireshark::; \
 	fi
 
+# Other stacks run in network namespaces of the tests' own. What is missing is installed where that needs no question.
+INTEROP := $(CARGO) test --locked -p anabranch-interop --test interop --
+INTEROP_READY = skip() { echo "interop: skipped: $$1"; exit 0; }; \
+	[ "$$(uname)" = Linux ] || skip 'network namespaces are a thing of Linux'; \
+	if { [ ! -e /usr/include/usrsctp.h ] || [ ! -x /usr/lib/usrsctp/tsctp ] || ! command -v ip > /dev/null; } \
+			&& [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		echo 'Installing usrsctp'; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -qq < /dev/null && apt-get install -y -qq --no-install-recommends gcc libc6-dev iproute2 \
+			libusrsctp-dev libusrsctp-examples < /dev/null > /dev/null || echo 'usrsctp could not be installed'; \
+	fi; \
+	[ -e /usr/include/usrsctp.h ] && [ -x /usr/lib/usrsctp/tsctp ] \
+		|| skip 'usrsctp is missing; install libusrsctp-dev and libusrsctp-examples'; \
+	command -v cc > /dev/null || skip 'there is no C compiler'; \
+	command -v ip > /dev/null && command -v tc > /dev/null || skip 'ip and tc are missing; install iproute2'; \
+	if [ "$$(id -u)" = 0 ]; then unshare='unshare -n'; else unshare='unshare -Urn'; fi; \
+	$$unshare true 2> /dev/null || skip 'network namespaces are not allowed here; run it as root'
+
+interop: ## Test against usrsctp and pion/sctp over real UDP sockets, in network namespaces; skipped where that cannot be.
+	@set -eu; $(INTEROP_READY); \
+	without=; \
+	if ! command -v go > /dev/null || ! (cd tests/interop/peer/pion && go mod download) > /dev/null 2>&1; then \
+		echo 'interop: pion/sctp is skipped: there is no Go, or its modules cannot be had'; \
+		without='--skip pion::'; \
+	fi; \
+	$(INTEROP) --ignored --test-threads=2 --skip speed:: $$without
+
+interop-speed: ## Measure one path beside usrsctp's tsctp, in the release profile; gates nothing.
+	@set -eu; $(INTEROP_READY); \
+	$(CARGO) test --release --locked -p anabranch-interop --test interop -- --ignored --nocapture --test-threads=1 speed::
+
 # Every check runs, whatever those before it found.
 lint: ## Check formatting, lints, rustdoc, the sources' conventions and every link in the documents.
 	@set -u; status=0; \
@@ -99,6 +132,17 @@ crossval: ## Run ns-2's points under profile ns2 and print both side by side; CR
 # In the release profile: 300 runs of 120 s take minutes in the other one.
 fairness: ## Compare what every scheme takes of a shared bottleneck with what its card says.
 	$(CARGO) test --release --locked -p anabranch-lab --test fairness -- --ignored --nocapture
+
+# One after the other: each of them keeps the machine busy.
+wire: ## Send 64 MiB over relayed paths on real sockets that fail, change and are flooded; hashes are compared.
+	$(CARGO) test --release --locked -p anabranch-net --test wire -- --ignored --test-threads=1 faults:: garbage::
+
+soak: ## The same with 1 GiB, which takes about ten minutes.
+	ANABRANCH_WIRE_MIB=1024 $(CARGO) test --release --locked -p anabranch-net --test wire -- --ignored --test-threads=1 faults::
+
+relaycheck: ## Hold transfers over relays against what they should be, RELAYCHECK_PAIRS (3) pairs of runs each; gates nothing.
+	$(CARGO) build --release --locked -p anabranch-cli
+	$(PYTHON) .ci/relaycheck.py --pairs $(RELAYCHECK_PAIRS) -- $(ANABRANCH)
 
 shapes: ## Run the settings of three papers with all schemes, SHAPES_SEEDS (20) seeds each; tables in out/shapes.
 	@set -eu; \

@@ -11,6 +11,8 @@ pub struct Sack {
     pub cumulative: u32,
     /// The window it advertises.
     pub window: u32,
+    /// Its flags.
+    pub flags: u8,
     /// Its gap blocks, as offsets.
     pub gaps: Vec<(u16, u16)>,
 }
@@ -48,7 +50,12 @@ pub fn sack(packet: &Packet) -> Option<Sack> {
     each_chunk(packet, |chunk| {
         if let Chunk::Sack(sack) = chunk {
             let gaps = sack.gaps().map(|gap| (gap.start, gap.end)).collect();
-            found = Some(Sack { cumulative: sack.cum_tsn().get(), window: sack.a_rwnd(), gaps });
+            found = Some(Sack {
+                cumulative: sack.cum_tsn().get(),
+                window: sack.a_rwnd(),
+                flags: sack.flags(),
+                gaps,
+            });
         }
     });
     found

@@ -302,3 +302,19 @@ fn each_path_begins_with_the_udp_port_it_was_given_or_else_with_the_configured_o
     let second = endpoint.poll_transmit(t1, &mut packet).expect("an INIT again");
     assert_eq!((second.remote, second.udp_port), (pairs[1].remote, Some(9899)));
 }
+
+#[test]
+fn probes_of_a_failed_path_do_not_end_an_association_that_has_another() {
+    // Probed once a second, where the path in service is probed every 30 s only.
+    let quick = |config: &mut anabranch_core::AssociationConfig| {
+        config.profile.rto_max = Span::from_secs(1);
+    };
+    let mut duo = Duo::connected(Setup::new(2, "cmt-pf", "rfc9260").with(quick));
+    duo.run(Span::from_secs(1));
+    duo.cut(1, true);
+    duo.run(Span::from_secs(200));
+    assert_eq!(duo.nodes[A].ended, None);
+    assert!(duo.nodes[A].association().statistics().heartbeat_timeouts > 20);
+    duo.send_all(Side::A, 10_000, 5);
+    assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
+}

@@ -171,3 +171,32 @@ fn a_handshake_that_the_peer_has_aborted_ends_though_the_abort_was_lost() {
     assert!(duo.run_until(Span::from_secs(3), both_over));
     assert_eq!(duo.nodes[A].ended, Some(AssociationEvent::Aborted(AbortReason::ByPeer)));
 }
+
+#[test]
+fn a_side_that_only_receives_ends_well_though_a_path_was_cut_unnoticed() {
+    // A sends on both paths and finds out that the first is cut. B only receives: its primary path is the one that is cut.
+    for pairs in [2, 3] {
+        let mut duo = Duo::connected(Setup::new(pairs, "cmt", "rfc9260"));
+        duo.run(Span::from_secs(1));
+        duo.send_all(Side::A, 10_000, 50);
+        duo.run(Span::from_millis(50));
+        (0..pairs - 1).for_each(|pair| duo.cut(pair, true));
+        let delivered = |duo: &Duo| duo.flows[A].delivered_messages == 50;
+        assert!(duo.run_until(Span::from_secs(600), delivered), "{pairs} pairs");
+        duo.shutdown(Side::A);
+        assert!(duo.run_until(Span::from_secs(5), both_over), "{pairs} pairs");
+        assert_good_end(&duo);
+    }
+}
+
+#[test]
+fn an_unanswered_shutdown_is_tried_on_every_path() {
+    for alive in 0..3 {
+        let mut duo = Duo::connected(Setup::new(3, "cmt", "rfc9260"));
+        duo.run(Span::from_secs(1));
+        (0..3).filter(|pair| *pair != alive).for_each(|pair| duo.cut(pair, true));
+        duo.shutdown(Side::A);
+        assert!(duo.run_until(Span::from_secs(60), both_over), "only path {alive} works");
+        assert_good_end(&duo);
+    }
+}

@@ -1,6 +1,6 @@
 //! How the command ends.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 /// The exit status of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum Status {
     Failure,
     /// The command line or the scenario is wrong.
     Usage,
+    /// A transfer came to its end, and some files were left out.
+    Incomplete,
     /// Stopped by Ctrl-C.
     Interrupted,
 }
@@ -22,6 +24,7 @@ impl Status {
             Status::Success => 0,
             Status::Failure => 1,
             Status::Usage => 2,
+            Status::Incomplete => 3,
             Status::Interrupted => 130,
         }
     }
@@ -40,10 +43,21 @@ impl Stopped {
         Stopped { status: Status::Usage, error: anyhow::Error::msg(message.to_string()) }
     }
 
+    /// Something did not go well, through no fault of the command line.
+    pub(crate) fn failure(message: impl Display) -> Self {
+        Stopped { status: Status::Failure, error: anyhow::Error::msg(message.to_string()) }
+    }
+
     /// Prints the reason.
     pub(crate) fn report(self) -> Status {
         eprintln!("{:#}", self.error);
         self.status
+    }
+}
+
+impl Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.error)
     }
 }
 

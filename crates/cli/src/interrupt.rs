@@ -9,14 +9,20 @@ use crate::exit::Status;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static PRESSED: AtomicBool = AtomicBool::new(false);
-static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
+/// What to say when it happens, and the bar to say it above.
+static BAR: Mutex<(&str, Option<ProgressBar>)> = Mutex::new(("", None));
 static INSTALLED: Once = Once::new();
 
 /// Watches for Ctrl-C from here on. What is returned becomes true once no further run shall start.
 pub(crate) fn watch(bar: &ProgressBar) -> &'static AtomicBool {
+    watch_saying(bar, "stopping after the runs under way; press Ctrl-C again to stop at once")
+}
+
+/// Like [`watch`], where something else is to be said to whoever presses it.
+pub(crate) fn watch_saying(bar: &ProgressBar, notice: &'static str) -> &'static AtomicBool {
     STOP.store(false, Ordering::SeqCst);
     PRESSED.store(false, Ordering::SeqCst);
-    *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+    *BAR.lock().unwrap_or_else(PoisonError::into_inner) = (notice, Some(bar.clone()));
     INSTALLED.call_once(|| {
         // Without a handler of ours Ctrl-C ends the process, which will do.
         drop(ctrlc::set_handler(pressed));
@@ -34,9 +40,8 @@ fn pressed() {
         std::process::exit(i32::from(Status::Interrupted.code()));
     }
     STOP.store(true, Ordering::SeqCst);
-    let notice = || eprintln!("stopping after the runs under way; press Ctrl-C again to stop at once");
     match &*BAR.lock().unwrap_or_else(PoisonError::into_inner) {
-        Some(bar) => bar.suspend(notice),
-        None => notice(),
+        (notice, Some(bar)) => bar.suspend(|| eprintln!("{notice}")),
+        (notice, None) => eprintln!("{notice}"),
     }
 }

@@ -1,11 +1,14 @@
 //! The `anabranch` command as a library, so that other programs can start it inside their own process.
 
+mod compare;
 mod crossval;
+mod endpoint;
 mod exit;
 mod explain;
 mod interrupt;
 mod matrix;
 mod output;
+mod paths;
 mod plan;
 mod progress;
 mod relay;
@@ -13,7 +16,9 @@ mod report;
 mod run;
 mod schemes;
 mod seeds;
+mod signal;
 mod table;
+mod transfer;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -23,7 +28,7 @@ use clap::{Parser, Subcommand};
 pub use exit::Status;
 use exit::Stopped;
 
-/// Multipath SCTP in a simulated network, the same result for the same seed.
+/// Multipath SCTP: in a simulated network, the same result for the same seed, and over real UDP sockets.
 #[derive(Debug, Parser)]
 #[command(name = "anabranch", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Arguments {
@@ -37,7 +42,12 @@ enum Command {
     Explain(explain::ExplainArguments),
     Schemes(schemes::SchemesArguments),
     Crossval(crossval::CrossvalArguments),
+    Send(Box<transfer::SendArguments>),
+    Serve(Box<transfer::ServeArguments>),
+    Recv(Box<transfer::RecvArguments>),
     Relay(Box<relay::RelayArguments>),
+    Compare(compare::CompareArguments),
+    Paths(Box<paths::PathsArguments>),
 }
 
 const EXAMPLES: &str = "\
@@ -46,11 +56,16 @@ Examples:
   anabranch explain out/trace/cmt-seed1     see where a traced run's time and capacity went
   anabranch schemes                         see which schemes there are
   anabranch crossval --quick                compare with ns-2
+  anabranch serve --dir inbox               take files that others send, and let them fetch what is there
+  anabranch send FILE HOST                  send a file over every path there is
+  anabranch recv HOST                       fetch what a server offers
   anabranch relay --help                    put links like those of scenarios before real UDP sockets
+  anabranch compare scenarios/two-path.toml run it in the simulator and over real sockets
+  anabranch paths                           see which local addresses real paths would begin at
   anabranch help run                        all options of a command
 
 Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written,
-2 if the command line or the scenario is wrong, 130 after Ctrl-C.";
+2 if the command line or the scenario is wrong, 3 if a transfer ended but left files out, 130 after Ctrl-C.";
 
 /// Runs the command with these arguments, of which the first is the name of the program.
 pub fn main_with<I, A>(arguments: I) -> ExitCode
@@ -80,7 +95,12 @@ where
         Command::Explain(explain) => explain::explain(&explain),
         Command::Schemes(schemes) => schemes::schemes(&schemes),
         Command::Crossval(crossval) => crossval::crossval(&crossval),
+        Command::Send(send) => transfer::send(&send),
+        Command::Serve(serve) => transfer::serve(&serve),
+        Command::Recv(recv) => transfer::recv(&recv),
         Command::Relay(relay) => relay::relay(&relay),
+        Command::Compare(compare) => compare::compare(&compare),
+        Command::Paths(paths) => paths::paths(&paths),
     };
     ended.unwrap_or_else(|stopped: Stopped| stopped.report())
 }

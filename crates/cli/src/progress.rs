@@ -7,12 +7,13 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 const TEMPLATE: &str = "{bar:30} {pos} of {len} runs{pace}";
+/// For what takes as long as it takes.
+const SECONDS: &str = "{bar:30} {pos} of {len} s";
+const ENDLESS: &str = "{pos} s";
 
 /// A bar on standard error, or one that is never seen if nobody would see it.
 pub(crate) fn bar(runs: usize, quiet: bool) -> ProgressBar {
-    let seen = !quiet && std::io::stderr().is_terminal();
-    let target = if seen { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
-    let bar = ProgressBar::with_draw_target(Some(runs as u64), target);
+    let (bar, seen) = blank(Some(runs as u64), quiet);
     let Ok(style) = ProgressStyle::with_template(TEMPLATE) else { return bar };
     bar.set_style(style.progress_chars("=> ").with_key(
         "pace",
@@ -25,6 +26,23 @@ pub(crate) fn bar(runs: usize, quiet: bool) -> ProgressBar {
         bar.enable_steady_tick(Duration::from_millis(250));
     }
     bar
+}
+
+/// A bar of seconds that pass, of so many if that is known.
+pub(crate) fn seconds(all: Option<u64>, quiet: bool) -> ProgressBar {
+    let (bar, _) = blank(all, quiet);
+    let template = if all.is_some() { SECONDS } else { ENDLESS };
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style.progress_chars("=> ")),
+        Err(_) => bar,
+    }
+}
+
+/// A bar, and whether anybody sees it.
+fn blank(length: Option<u64>, quiet: bool) -> (ProgressBar, bool) {
+    let seen = !quiet && std::io::stderr().is_terminal();
+    let target = if seen { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
+    (ProgressBar::with_draw_target(length, target), seen)
 }
 
 /// Rate and time left, once there is something to go by.

@@ -85,6 +85,32 @@ pub(crate) struct RunArguments {
     quiet: bool,
 }
 
+impl RunArguments {
+    /// Plain runs of a scenario, for commands that make them on the way to something else.
+    pub(crate) fn of(
+        scenario: PathBuf,
+        schemes: Option<String>,
+        seeds: Option<Seeds>,
+        profile: Option<String>,
+        set: Vec<Override>,
+    ) -> Self {
+        RunArguments {
+            scenario,
+            schemes,
+            seeds,
+            profile,
+            set,
+            sweep: None,
+            json: false,
+            digest: false,
+            pcap: None,
+            trace: None,
+            threads: None,
+            quiet: true,
+        }
+    }
+}
+
 /// Carries the command out.
 pub(crate) fn run(arguments: &RunArguments) -> Result<Status, Stopped> {
     let mut plans = Plan::all(arguments)?;

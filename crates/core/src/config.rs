@@ -31,6 +31,35 @@ impl Encapsulation {
     }
 }
 
+/// A key that two endpoints were given beforehand, to authenticate chunks with (RFC 4895 section 1.2).
+#[derive(Clone, PartialEq, Eq)]
+pub struct SharedKey {
+    /// Its number, the same on both sides. It goes over the wire.
+    pub id: u16,
+    /// The secret.
+    pub secret: Vec<u8>,
+}
+
+/// Prints no secret.
+impl fmt::Debug for SharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// What an association does about addresses that come and go while it is up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AddressChanges {
+    /// Whether to do ASCONF (RFC 5061) with a peer that does it as well: each side tells the other of addresses that come and
+    /// go, in chunks that are authenticated (RFC 4895).
+    pub asconf: bool,
+    /// A key that both endpoints were given beforehand. Without one, ASCONF is authenticated with a key that whoever has seen
+    /// the handshake can work out.
+    pub shared_key: Option<SharedKey>,
+    /// Whether a driver that gets a new local address is to use it for this association without being asked.
+    pub follow: bool,
+}
+
 /// What an association is configured with.
 #[derive(Clone)]
 pub struct AssociationConfig {
@@ -55,6 +84,11 @@ pub struct AssociationConfig {
     /// A path fails when nothing it carried was acknowledged for this long although something was outstanding; `None` leaves
     /// it to the error counter alone.
     pub path_silence_limit: Option<crate::time::Span>,
+    /// The association ends at the first error after nothing was heard from the peer for this long, on any path; `None` counts
+    /// errors instead (Association.Max.Retrans).
+    pub peer_silence_limit: Option<crate::time::Span>,
+    /// What it does about addresses that come and go while it is up.
+    pub address_changes: AddressChanges,
 }
 
 impl AssociationConfig {
@@ -72,6 +106,8 @@ impl AssociationConfig {
             initial_tsn: None,
             trace: false,
             path_silence_limit: None,
+            peer_silence_limit: None,
+            address_changes: AddressChanges::default(),
         }
     }
 }

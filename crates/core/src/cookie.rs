@@ -4,6 +4,7 @@
 //! comes back in the COOKIE ECHO, under a message authentication code that only this endpoint can compute. The code
 //! (HMAC-SHA256) covers every byte of the cookie, so a cookie either comes back as it was sent or is refused.
 
+use crate::authentication::{AuthOffer, RANDOM_LEN};
 use crate::entropy::Entropy;
 use crate::time::{Span, Time};
 use arrayvec::ArrayVec;
@@ -54,6 +55,17 @@ pub(crate) struct CookieBody {
     pub(crate) peer_addresses: ArrayVec<IpAddr, MAX_PEER_ADDRESSES>,
     /// The extensions that the INIT announced, one bit each; the meaning of the bits belongs to the caller.
     pub(crate) peer_features: u8,
+    /// What both sides offered for authentication, if they are to agree on it.
+    pub(crate) authentication: Option<Offers>,
+}
+
+/// What both sides of a handshake offered for authentication (RFC 4895 section 6.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Offers {
+    /// The random number that our INIT ACK carried.
+    pub(crate) local_random: [u8; RANDOM_LEN],
+    /// What the INIT offered.
+    pub(crate) peer: AuthOffer,
 }
 
 /// A cookie found to be genuine, whatever its age.
@@ -208,6 +220,10 @@ fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
     for &address in &body.peer_addresses {
         write_address(address, out);
     }
+    if let Some(offers) = &body.authentication {
+        out.extend_from_slice(&offers.local_random);
+        offers.peer.seal(out);
+    }
 }
 
 /// Appends the family byte and the address.
@@ -249,9 +265,14 @@ fn read_body(bytes: &[u8]) -> Option<GenuineCookie> {
         peer_address: rest.address()?,
         peer_addresses: ArrayVec::new(),
         peer_features,
+        authentication: None,
     };
     for _ in 0..rest.u8()? {
         body.peer_addresses.try_push(rest.address()?).ok()?;
+    }
+    if !rest.0.is_empty() {
+        let local_random = rest.take()?;
+        body.authentication = Some(Offers { local_random, peer: AuthOffer::open(&mut rest.0)? });
     }
     rest.0.is_empty().then_some(GenuineCookie { body, created })
 }
@@ -344,6 +365,7 @@ mod tests {
             peer_udp_port: None,
             peer_addresses: ArrayVec::new(),
             peer_features: 0b11,
+            authentication: None,
         }
     }
 
@@ -445,6 +467,7 @@ mod tests {
             peer_udp_port: Option<u16>,
             listed in prop::collection::vec(any::<IpAddr>(), 0..=MAX_PEER_ADDRESSES),
             peer_features: u8,
+            randoms: Option<([u8; 32], [u8; 32])>,
         ) -> CookieBody {
             CookieBody {
                 local_tag: numbers[0],
@@ -462,6 +485,7 @@ mod tests {
                 peer_udp_port,
                 peer_addresses: listed.into_iter().collect(),
                 peer_features,
+                authentication: randoms.map(|(local_random, peer)| Offers { local_random, peer: AuthOffer::ours(peer) }),
             }
         }
     }

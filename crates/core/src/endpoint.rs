@@ -294,8 +294,16 @@ impl Endpoint {
         let now = self.now;
         if let Some(association) = self.associations.get_mut(&id) {
             association.clock(now);
-            association.handle_chunks(origin, packet.chunks().skip(skip), &mut self.discards);
+            let mut chunks = packet.chunks();
+            for _ in 0..skip {
+                chunks.next();
+            }
+            association.handle_chunks(origin, chunks, &mut self.discards);
+            let answer = association.take_reply();
             self.mark_busy(id);
+            if let Some(bytes) = answer {
+                self.reply(origin, bytes);
+            }
         }
         Handled::Delivered(id)
     }
@@ -428,6 +436,12 @@ impl Endpoint {
             self.by_tag.remove(&association.local_tag);
         }
         over
+    }
+
+    /// Our addresses from now on, in the order in which new peers are told; associations that are up keep the paths they have
+    /// (see [`Association::add_local_address`]).
+    pub fn set_addresses(&mut self, addresses: Vec<IpAddr>) {
+        self.config.addresses = addresses;
     }
 
     /// What was dropped, and why.

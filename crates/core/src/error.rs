@@ -39,6 +39,9 @@ pub enum PathError {
     /// No such path.
     #[error("there is no such path")]
     Unknown,
+    /// The peer has no known address of this IP version.
+    #[error("no address of the peer's of this IP version is known; give the pair of addresses to use")]
+    Family,
     /// The last path cannot go.
     #[error("the only path cannot be removed; shut the association down instead")]
     Last,

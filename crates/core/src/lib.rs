@@ -6,6 +6,7 @@
 //! [`Profile`](profile::Profile).
 
 mod association;
+mod authentication;
 mod config;
 mod cookie;
 mod endpoint;
@@ -23,7 +24,7 @@ pub mod trace;
 pub mod units;
 
 pub use association::{Association, AssociationEvent, SendOptions};
-pub use config::{AssociationConfig, Encapsulation, EndpointConfig};
+pub use config::{AddressChanges, AssociationConfig, Encapsulation, EndpointConfig, SharedKey};
 pub use endpoint::{AddressPair, AssociationId, Endpoint, Handled, Meta, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, SendError};
 pub use path::{MAX_PATHS, PathId, PathSet, PathState};

@@ -177,6 +177,8 @@ pub(crate) struct Path {
     pub(crate) removed: bool,
     /// The pair is made up from what the peer listed, and nothing has come on it yet.
     pub(crate) guessed: bool,
+    /// How often the peer was told of our address.
+    pub(crate) announcements: u8,
     pub(crate) timers: PathTimers,
     /// The TSN whose first ack will be a round-trip sample (RFC 9260 section 6.3.1 C4: one at a time).
     pub(crate) measuring: Option<u64>,
@@ -212,6 +214,7 @@ impl Path {
             packet_bytes,
             removed: false,
             guessed: false,
+            announcements: 0,
             timers: PathTimers::default(),
             measuring: None,
             pending_heartbeat: None,

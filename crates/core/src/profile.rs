@@ -1,7 +1,8 @@
 //! The rules around a scheme that specifications and simulators disagree about, as one struct of named fields.
 //!
 //! Code asks a field, never a profile's name. [`Profile::rfc9260`] follows the standard; [`Profile::ns2`] follows what
-//! ns-2.35's agents do, with one row for its base agent and one for its CMT agent, which is what the papers ran.
+//! ns-2.35's agents do, with one row for its base agent and one for its CMT agent, which is what the papers ran;
+//! [`Profile::net`] is the standard with the values and extensions that live links want.
 
 use crate::time::Span;
 use crate::units::ChunkBytes;
@@ -9,14 +10,16 @@ use crate::units::ChunkBytes;
 /// How the first window of a path is chosen, in terms of its largest DATA chunk M.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitialWindow {
-    /// The middle value of min(4 M, max(2 M, this)).
+    /// The most chunks: n of min(n M, max(2 M, target)).
+    pub chunks: u64,
+    /// The target of that formula.
     pub target: ChunkBytes,
 }
 
 impl InitialWindow {
-    /// min(4 M, max(2 M, target)): RFC 9260 section 7.2.1.
+    /// min(n M, max(2 M, target)): RFC 9260 section 7.2.1 with n = 4, RFC 6928 section 2 with n = 10.
     pub fn for_chunk(self, largest_chunk: ChunkBytes) -> ChunkBytes {
-        largest_chunk.times(4).min(largest_chunk.times(2).max(self.target))
+        largest_chunk.times(self.chunks).min(largest_chunk.times(2).max(self.target))
     }
 }
 
@@ -27,6 +30,15 @@ pub enum InitialSsthresh {
     PeerWindow,
     /// A fixed value (ns-2: 65,536 B).
     Fixed(ChunkBytes),
+}
+
+/// What ends slow start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlowStartExit {
+    /// The threshold, or a loss (RFC 9260 section 7.2.1).
+    AtLoss,
+    /// Also round-trip times that grow from one round to the next (HyStart++, RFC 9406).
+    AtDelay,
 }
 
 /// When the limit on packets per send opportunity applies.
@@ -85,6 +97,9 @@ pub enum T3Restart {
     OwnEarliest,
     /// Also a cumulative ack of any chunk of the path at or above its pseudo-cumulative TSN (ns-2's CMT agent).
     OwnEarliestOrCumulative,
+    /// Those of anything on the path: for schemes that find losses, retransmissions included, by time and leave only silence
+    /// to T3.
+    Any,
 }
 
 /// When the loss of an acknowledgement that a gap block gave is believed.
@@ -95,6 +110,25 @@ pub enum Reneging {
     /// When no SACK has covered the TSN for the longest RTO of any path: SACKs that overtook each other on different paths
     /// have been put right by then, and a receiver that really dropped data (RFC 9260 section 6.2.1 D iii) has not.
     AfterLongestRto,
+}
+
+/// Which DATA asks for a SACK at once (the I bit, RFC 7053), besides what the application marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImmediateSack {
+    /// The last chunk before a shutdown (RFC 7053 section 4.1).
+    BeforeShutdown,
+    /// Also whatever the sender would wait for: the last chunk that it has, the last one that a small window takes, probes,
+    /// copies of the head of line, and what goes again after a time-out.
+    Tails,
+}
+
+/// How it is known that the peer reads and writes the flags of SACKs as we do (CMT's DAC): other stacks code them otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SackDialect {
+    /// It is taken for granted.
+    Assumed,
+    /// Both sides say so in INIT and INIT-ACK. With a peer that does not, flags are neither sent nor read, and gaps hurry SACKs.
+    Announced,
 }
 
 /// How a path's recovery point is set when its window is cut.
@@ -116,6 +150,8 @@ pub struct Profile {
     pub initial_window: InitialWindow,
     /// First slow-start threshold of a path.
     pub initial_ssthresh: InitialSsthresh,
+    /// What ends slow start.
+    pub slow_start_exit: SlowStartExit,
     /// Whether a window may grow while its path is in fast recovery.
     pub growth_in_recovery: bool,
     /// Floor of ssthresh after a fast retransmit, in largest chunks.
@@ -134,6 +170,9 @@ pub struct Profile {
     /// Whether a path's recovery ends when nothing that was outstanding at its cut is outstanding on it any more, rather than
     /// when the association's cumulative TSN has passed: with concurrent transfer that waits for other paths' holes.
     pub recovery_ends_per_path: bool,
+    /// Whether a T3 expiry ends its path's recovery, so that the window grows again in slow start (RFC 6582 section 4 for TCP),
+    /// rather than leaving it at one chunk until all that was outstanding at the cut before has arrived.
+    pub timeout_ends_recovery: bool,
     /// Whether a path becomes potentially failed only when its error counter becomes exactly one (ns-2).
     pub pf_at_first_error_only: bool,
     /// In congestion avoidance, bytes acked while the window was not full still count toward the next increment if they were
@@ -180,6 +219,12 @@ pub struct Profile {
     /// Whether a SACK sent by the delayed-ack timer reports its packet count as zero to CMT's delayed-ack rule (ns-2 zeroes
     /// the counter before it builds the SACK).
     pub timer_sack_counts_zero: bool,
+    /// The longest that a SACK is delayed, whatever longer delay a scheme asks for.
+    pub sack_delay_max: Span,
+    /// Which DATA asks for a SACK at once.
+    pub immediate_sack: ImmediateSack,
+    /// How the meaning of a SACK's flags is agreed upon.
+    pub sack_dialect: SackDialect,
     /// Whether the very first DATA is acknowledged at once (RFC 9260 section 5.1).
     pub first_data_acked_at_once: bool,
     /// Whether SACKs and other control chunks may share a packet with DATA.
@@ -209,8 +254,9 @@ impl Profile {
     pub fn rfc9260() -> Self {
         Profile {
             name: "rfc9260",
-            initial_window: InitialWindow { target: ChunkBytes::new(4404) },
+            initial_window: InitialWindow { chunks: 4, target: ChunkBytes::new(4404) },
             initial_ssthresh: InitialSsthresh::PeerWindow,
+            slow_start_exit: SlowStartExit::AtLoss,
             growth_in_recovery: false,
             fast_retransmit_floor: 4,
             timeout_floor: 4,
@@ -219,6 +265,7 @@ impl Profile {
             highest_newly_acked_persists: false,
             all_holes_count_in_recovery: true,
             recovery_ends_per_path: false,
+            timeout_ends_recovery: false,
             pf_at_first_error_only: false,
             gap_acks_count_when_not_full: false,
             max_burst: 4,
@@ -239,6 +286,10 @@ impl Profile {
             silly_window_avoidance: true,
             drop_suppresses_sack: false,
             timer_sack_counts_zero: false,
+            // RFC 9260 section 6.2: MUST NOT be more.
+            sack_delay_max: Span::from_millis(500),
+            immediate_sack: ImmediateSack::BeforeShutdown,
+            sack_dialect: SackDialect::Assumed,
             first_data_acked_at_once: true,
             bundle_control: true,
             start: Start::AfterPrimary,
@@ -269,7 +320,7 @@ impl Profile {
     pub fn ns2() -> Self {
         Profile {
             name: "ns2",
-            initial_window: InitialWindow { target: ChunkBytes::new(4380) },
+            initial_window: InitialWindow { chunks: 4, target: ChunkBytes::new(4380) },
             initial_ssthresh: InitialSsthresh::Fixed(ChunkBytes::new(65_536)),
             timeout_cuts_at_one_chunk: false,
             cumulative_acks_count_for_missing: false,
@@ -313,6 +364,47 @@ impl Profile {
         }
     }
 
+    /// The standard's rules for live links: what RFC 9260 leaves to implementations, set as present stacks set it.
+    pub fn net() -> Self {
+        Profile {
+            name: "net",
+            // RFC 6928 section 2.
+            initial_window: InitialWindow { chunks: 10, target: ChunkBytes::new(14_600) },
+            // RFC 9260 section 7.2.1: it may be arbitrarily high. The peer's first window says nothing about the path.
+            initial_ssthresh: InitialSsthresh::Fixed(ChunkBytes::new(1 << 30)),
+            slow_start_exit: SlowStartExit::AtDelay,
+            timeout_ends_recovery: true,
+            max_burst: 10,
+            sack_delay_max: Span::from_millis(50),
+            immediate_sack: ImmediateSack::Tails,
+            sack_dialect: SackDialect::Announced,
+            rto_min: Span::from_millis(300),
+            rto_max: Span::from_secs(10),
+            heartbeat_interval: Span::from_secs(5),
+            // Counted over all paths; at eight of them it still takes more than RTO.Max.
+            association_max_retrans: 50,
+            ..Profile::rfc9260()
+        }
+    }
+
+    /// The same with what concurrent transfer changes in it.
+    pub fn net_multipath() -> Self {
+        let Profile {
+            first_fast_retransmission,
+            retransmissions_block_new_data,
+            all_holes_count_in_recovery,
+            recovery_ends_per_path,
+            ..
+        } = Profile::rfc9260_multipath();
+        Profile {
+            first_fast_retransmission,
+            retransmissions_block_new_data,
+            all_holes_count_in_recovery,
+            recovery_ends_per_path,
+            ..Profile::net()
+        }
+    }
+
     /// The profile called `name`, in its row for single-path or multipath schemes; `None` if there is none of that name.
     pub fn named(name: &str, multipath: bool) -> Option<Self> {
         match (name, multipath) {
@@ -320,12 +412,14 @@ impl Profile {
             ("rfc9260", true) => Some(Profile::rfc9260_multipath()),
             ("ns2", false) => Some(Profile::ns2()),
             ("ns2", true) => Some(Profile::ns2_multipath()),
+            ("net", false) => Some(Profile::net()),
+            ("net", true) => Some(Profile::net_multipath()),
             _ => None,
         }
     }
 
     /// The names that [`Profile::named`] knows.
-    pub const NAMES: [&'static str; 2] = ["rfc9260", "ns2"];
+    pub const NAMES: [&'static str; 3] = ["rfc9260", "ns2", "net"];
 
     /// What `payload_bytes` of user data in `chunks` DATA chunks cost of a receive window.
     pub fn window_cost(&self, payload_bytes: u64, chunks: u64) -> crate::units::WindowBytes {
@@ -347,6 +441,9 @@ mod tests {
         assert_eq!(Profile::rfc9260().initial_window.for_chunk(m).get(), 4404);
         assert_eq!(Profile::rfc9260().initial_window.for_chunk(ChunkBytes::new(500)).get(), 2000);
         assert_eq!(Profile::rfc9260().initial_window.for_chunk(ChunkBytes::new(9000)).get(), 18_000);
+        assert_eq!(Profile::net().initial_window.for_chunk(ChunkBytes::new(1440)).get(), 14_400);
+        assert_eq!(Profile::net().initial_window.for_chunk(m).get(), 14_600);
+        assert_eq!(Profile::net().initial_window.for_chunk(ChunkBytes::new(9000)).get(), 18_000);
     }
 
     #[test]

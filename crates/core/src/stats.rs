@@ -41,6 +41,10 @@ pub struct Statistics {
     pub reliefs: u64,
     /// Tail probes.
     pub tail_probes: u64,
+    /// ASCONF chunks sent, those sent again included.
+    pub asconfs_sent: u64,
+    /// ASCONF chunks obeyed, those that came again left out.
+    pub asconfs_received: u64,
     /// Paths put into service because none was active.
     pub promotions: u64,
     /// Scheduler decisions that a full window, the path's state or the duty to make progress overruled.
@@ -72,6 +76,8 @@ pub enum Discard {
     CookieUnexpected,
     /// An INIT that breaks a rule.
     BadInit,
+    /// An AUTH whose code is wrong, with everything behind it, or a chunk that lacks one.
+    Unauthenticated,
     /// A chunk that is not expected in the present state.
     Unexpected,
     /// A SACK for a TSN that was never sent.
@@ -83,7 +89,7 @@ pub enum Discard {
 /// How often each reason occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discards {
-    counts: [u64; 11],
+    counts: [u64; 12],
 }
 
 impl Discards {

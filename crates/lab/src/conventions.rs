@@ -80,7 +80,7 @@ mod tests {
         }
         assert_eq!(
             Conventions::named("ns3"),
-            Err("unknown profile `ns3`, did you mean `ns2`?; there are: rfc9260, ns2".to_owned())
+            Err("unknown profile `ns3`, did you mean `ns2`?; there are: rfc9260, ns2, net".to_owned())
         );
     }
 }

@@ -1,7 +1,10 @@
 //! What an association on sockets is configured with unless told otherwise.
 
+use std::time::Duration;
+
 use anabranch_core::AssociationConfig;
 use anabranch_core::profile::Profile;
+use anabranch_core::time::Span;
 use anabranch_schemes::registry::{self, ExpressionError};
 
 /// The UDP port of SCTP over UDP (RFC 6951 section 4).
@@ -22,8 +25,14 @@ pub const DEFAULT_MTU: usize = 1280;
 /// Streams in each direction.
 pub const DEFAULT_STREAMS: u16 = 16;
 
-/// The configuration of associations under a scheme of the registry, such as `cmt` or `cmt(rtx=rtx-asap)`, with this
-/// crate's defaults and the rules of profile `rfc9260`. Every field can be changed afterwards.
+/// The scheme of an association that names none.
+pub const DEFAULT_SCHEME: &str = "bonded";
+
+/// How long nothing at all comes from the peer, while something is outstanding or probed, before an association ends.
+pub const DEFAULT_PEER_SILENCE: Duration = Duration::from_secs(60);
+
+/// The configuration of associations under a scheme of the registry, such as [`DEFAULT_SCHEME`] or `cmt(rtx=rtx-asap)`, with
+/// this crate's defaults and the rules of [profile `net`](Profile::net). Every field can be changed afterwards.
 ///
 /// # Errors
 /// What is wrong with the expression, and the nearest known word.
@@ -35,12 +44,15 @@ pub const DEFAULT_STREAMS: u16 = 16;
 /// ```
 pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
     let scheme = registry::parse(scheme)?.into_scheme();
-    let row = if scheme.is_multipath() { Profile::rfc9260_multipath() } else { Profile::rfc9260() };
+    let row = if scheme.is_multipath() { Profile::net_multipath() } else { Profile::net() };
     let mut config = AssociationConfig::new(scheme, row);
     config.recv_buffer_bytes = DEFAULT_RECV_BUFFER;
     config.send_buffer_bytes = Some(DEFAULT_SEND_BUFFER);
     config.mtu_bytes = DEFAULT_MTU;
     config.streams = DEFAULT_STREAMS;
+    config.address_changes.asconf = true;
+    config.peer_silence_limit = Some(Span::from_nanos(DEFAULT_PEER_SILENCE.as_nanos() as u64));
+    config.address_changes.follow = true;
     Ok(config)
 }
 

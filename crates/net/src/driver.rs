@@ -24,7 +24,7 @@ use crate::host::{AcceptQueue, Connect, Route};
 use crate::observer::Passage;
 use crate::shared::{Command, Commands, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State};
 use crate::snapshot::{HostStatistics, HostSurvey, Snapshot, Surveyed};
-use crate::socket::{RecvBuffers, Socket};
+use crate::socket::{RecvBuffers, Socket, SocketCounters};
 use crate::watch::Watch;
 
 /// Calls that receive from one socket before the others have their turn and the endpoint its say.
@@ -37,15 +37,17 @@ const COMMANDS: usize = 256;
 const FLUSH_AT: usize = 256 << 10;
 
 pub(crate) struct Driver {
-    clock: Clock,
-    endpoint: Endpoint,
-    sockets: Vec<Socket>,
+    pub(crate) clock: Clock,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) sockets: Vec<Socket>,
+    /// What sockets did that have been closed since.
+    pub(crate) closed: SocketCounters,
     commands: mpsc::UnboundedReceiver<Command>,
     /// For handles of associations that peers open; none can be made once no handle of any kind is left.
     handles: mpsc::WeakUnboundedSender<Command>,
     queue: Weak<AcceptQueue>,
     /// The associations that are not over.
-    entries: BTreeMap<AssociationId, Arc<Shared>>,
+    pub(crate) entries: BTreeMap<AssociationId, Arc<Shared>>,
     /// To look at before the turn is over.
     due: Vec<AssociationId>,
     /// Over, with a last packet that may still have to leave.
@@ -71,6 +73,7 @@ impl Driver {
             clock,
             endpoint,
             sockets,
+            closed: SocketCounters::default(),
             commands,
             handles,
             queue,
@@ -154,6 +157,15 @@ impl Driver {
             }
             Command::Wake(id) => self.look_at(id),
             Command::Inspect(id, reply) => self.inspect(id, reply),
+            Command::AddLocal(address, reply) => {
+                let _ = reply.send(self.add_local(address));
+            }
+            Command::RemoveLocal(address, reply) => {
+                let _ = reply.send(self.remove_local(address));
+            }
+            Command::Locals(reply) => {
+                let _ = reply.send(self.locals());
+            }
             Command::Count(reply) => {
                 let _ = reply.send(self.count());
             }
@@ -190,9 +202,11 @@ impl Driver {
             associations: self.entries.len(),
             ..HostStatistics::default()
         };
-        for counters in self.sockets.iter().map(|socket| &socket.counters) {
+        for counters in self.sockets.iter().map(|socket| &socket.counters).chain([&self.closed]) {
             statistics.datagrams_received += counters.received;
+            statistics.bytes_received += counters.received_bytes;
             statistics.datagrams_sent += counters.sent;
+            statistics.bytes_sent += counters.sent_bytes;
             statistics.send_calls += counters.send_calls;
             statistics.send_failures += counters.failures;
             statistics.send_overflows += counters.overflows;

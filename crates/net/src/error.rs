@@ -41,6 +41,25 @@ pub enum BindError {
     NoRuntime,
 }
 
+/// Why a local address could not be added or removed.
+#[derive(Debug, Error)]
+pub enum LocalError {
+    /// The socket could not be bound.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The address is none of the host's.
+    #[error("{address} is none of the host's addresses ({known:?}); there is nothing to remove")]
+    Unknown {
+        /// The address.
+        address: IpAddr,
+        /// Those there are.
+        known: Vec<IpAddr>,
+    },
+    /// The host's task is gone.
+    #[error("the host is gone: its runtime has stopped; bind a new one")]
+    HostGone,
+}
+
 /// Why an association could not be opened.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ConnectError {

@@ -161,15 +161,24 @@ impl HostBuilder {
             return Err(BindError::PortZero);
         }
         for (index, address) in self.local.iter().enumerate() {
-            if address.ip().is_unspecified() {
-                return Err(BindError::Unspecified(*address));
-            }
-            if self.local[..index].iter().any(|other| other.ip() == address.ip()) {
-                return Err(BindError::Twice(address.ip()));
-            }
+            check_address(*address, self.local[..index].iter().copied())?;
         }
         Ok(())
     }
+}
+
+/// Whether an address can have a socket of its own beside these.
+pub(crate) fn check_address(
+    address: SocketAddr,
+    others: impl IntoIterator<Item = SocketAddr>,
+) -> Result<(), BindError> {
+    if address.ip().is_unspecified() {
+        return Err(BindError::Unspecified(address));
+    }
+    if others.into_iter().any(|other| other.ip() == address.ip()) {
+        return Err(BindError::Twice(address.ip()));
+    }
+    Ok(())
 }
 
 fn fill(bytes: &mut [u8]) -> Result<(), BindError> {
@@ -198,7 +207,7 @@ fn bind_all(addresses: &[SocketAddr]) -> Result<Vec<Socket>, BindError> {
     addresses.iter().map(|address| bind_one(*address, &mut None)).collect()
 }
 
-fn bind_one(address: SocketAddr, common: &mut Option<u16>) -> Result<Socket, BindError> {
+pub(crate) fn bind_one(address: SocketAddr, common: &mut Option<u16>) -> Result<Socket, BindError> {
     let mut wanted = address;
     if address.port() == 0 {
         wanted.set_port(common.unwrap_or(0));
@@ -260,12 +269,12 @@ impl AcceptQueue {
 /// dropped, associations that nobody accepted are aborted and new ones refused.
 #[derive(Clone, Debug)]
 pub struct Host {
-    inner: Arc<HostInner>,
+    pub(crate) inner: Arc<HostInner>,
 }
 
 #[derive(Debug)]
-struct HostInner {
-    commands: Commands,
+pub(crate) struct HostInner {
+    pub(crate) commands: Commands,
     queue: Arc<AcceptQueue>,
     locals: Vec<SocketAddr>,
     sctp_port: u16,
@@ -285,7 +294,8 @@ impl Host {
         }
     }
 
-    /// The addresses that are bound, with their UDP ports, in the order in which they were given.
+    /// The addresses that the host was bound with, with their UDP ports, in the order in which they were given;
+    /// [`locals`](Self::locals) gives those of now.
     pub fn local_addresses(&self) -> &[SocketAddr] {
         &self.inner.locals
     }

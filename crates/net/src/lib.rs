@@ -20,7 +20,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-//! let config = anabranch_net::config("cmt")?;
+//! let config = anabranch_net::config(anabranch_net::DEFAULT_SCHEME)?;
 //! // Port 0 takes a free one; a program that others are to find would bind `anabranch_net::DEFAULT_UDP_PORT`.
 //! let server = Host::builder()
 //!     .local(SocketAddr::from(([127, 0, 0, 1], 0)))
@@ -61,19 +61,23 @@ mod driver;
 mod error;
 mod event;
 mod host;
+pub mod interface;
+mod locals;
 mod observer;
 mod shared;
 mod snapshot;
 mod socket;
 mod watch;
 
-pub use anabranch_core::{AbortReason, AssociationConfig, PathId, PathState, SendOptions, Statistics};
+pub use anabranch_core::{
+    AbortReason, AddressChanges, AssociationConfig, PathId, PathState, SendOptions, Statistics,
+};
 pub use association::{Association, Message};
 pub use config::{
-    DEFAULT_MTU, DEFAULT_RECV_BUFFER, DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS,
-    DEFAULT_UDP_PORT, config,
+    DEFAULT_MTU, DEFAULT_PEER_SILENCE, DEFAULT_RECV_BUFFER, DEFAULT_SCHEME, DEFAULT_SCTP_PORT,
+    DEFAULT_SEND_BUFFER, DEFAULT_STREAMS, DEFAULT_UDP_PORT, config,
 };
-pub use error::{AcceptError, BindError, ConnectError, Ended, RecvError, SendError};
+pub use error::{AcceptError, BindError, ConnectError, Ended, LocalError, RecvError, SendError};
 pub use event::{Event, Events};
 pub use host::{Host, HostBuilder, Monitor, Peer, Route};
 pub use observer::{Datagram, Observer, Passage, Started};

@@ -1,6 +1,7 @@
 //! What a handle of an association and the host's task share: messages on their way, and what each wants of the other.
 
 use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anabranch_core::{AssociationId, SendOptions};
@@ -8,7 +9,7 @@ use bytes::Bytes;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::association::{Association, Message};
-use crate::error::{ConnectError, Ended};
+use crate::error::{ConnectError, Ended, LocalError};
 use crate::event::{Event, KEPT_EVENTS};
 use crate::host::Connect;
 use crate::snapshot::{HostStatistics, HostSurvey, Snapshot};
@@ -28,6 +29,12 @@ pub(crate) enum Command {
     Wake(AssociationId),
     /// How an association stands.
     Inspect(AssociationId, oneshot::Sender<Snapshot>),
+    /// Bind a further local address.
+    AddLocal(SocketAddr, oneshot::Sender<Result<SocketAddr, LocalError>>),
+    /// Give a local address up.
+    RemoveLocal(IpAddr, oneshot::Sender<Result<(), LocalError>>),
+    /// Which local addresses are bound.
+    Locals(oneshot::Sender<Vec<SocketAddr>>),
     /// How the host stands.
     Count(oneshot::Sender<HostStatistics>),
     /// How the host and all of its associations stand.

@@ -57,8 +57,12 @@ pub struct Snapshot {
 pub struct HostStatistics {
     /// UDP datagrams received.
     pub datagrams_received: u64,
+    /// Their bytes, without headers of UDP and IP.
+    pub bytes_received: u64,
     /// UDP datagrams sent.
     pub datagrams_sent: u64,
+    /// Their bytes, without headers of UDP and IP.
+    pub bytes_sent: u64,
     /// Calls of the system that sent them: fewer, where it takes several at once.
     pub send_calls: u64,
     /// UDP datagrams that the system refused to send, for example because an interface was down or they were too long.

@@ -53,10 +53,30 @@ impl Batch {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SocketCounters {
     pub(crate) received: u64,
+    pub(crate) received_bytes: u64,
     pub(crate) sent: u64,
+    pub(crate) sent_bytes: u64,
     pub(crate) send_calls: u64,
     pub(crate) failures: u64,
     pub(crate) overflows: u64,
+}
+
+impl SocketCounters {
+    fn sent(&mut self, datagrams: usize, bytes: usize) {
+        self.sent += datagrams as u64;
+        self.sent_bytes += bytes as u64;
+    }
+
+    /// Takes over what a socket did that is closed.
+    pub(crate) fn add(&mut self, other: &SocketCounters) {
+        self.received += other.received;
+        self.received_bytes += other.received_bytes;
+        self.sent += other.sent;
+        self.sent_bytes += other.sent_bytes;
+        self.send_calls += other.send_calls;
+        self.failures += other.failures;
+        self.overflows += other.overflows;
+    }
 }
 
 /// One socket, bound to one address.
@@ -138,8 +158,10 @@ impl Socket {
             .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]));
         // Any other error is news of an earlier datagram, such as a port that nobody listens on. The endpoint notices silence.
         let filled = received.unwrap_or(0);
-        self.counters.received +=
-            meta[..filled].iter().map(|m| m.len.div_ceil(m.stride.max(1)) as u64).sum::<u64>();
+        for meta in &meta[..filled] {
+            self.counters.received += meta.len.div_ceil(meta.stride.max(1)) as u64;
+            self.counters.received_bytes += meta.len as u64;
+        }
         filled
     }
 
@@ -221,10 +243,10 @@ impl Socket {
 
     /// Counts what became of datagrams of a batch.
     fn settle(&mut self, now: Time, batch: &Batch, bytes: &[u8], passage: Passage, watch: &mut Watch) {
-        let datagrams = bytes.len().div_ceil(batch.segment) as u64;
+        let datagrams = bytes.len().div_ceil(batch.segment);
         match passage {
-            Passage::Sent => self.counters.sent += datagrams,
-            _ => self.counters.failures += datagrams,
+            Passage::Sent => self.counters.sent(datagrams, bytes.len()),
+            _ => self.counters.failures += datagrams as u64,
         }
         if watch.is_on() {
             for datagram in bytes.chunks(batch.segment) {

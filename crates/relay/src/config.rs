@@ -36,6 +36,8 @@ pub struct RelayConfig {
 }
 
 impl RelayConfig {
+    /// Whose packets the links lose, unless a relay is told otherwise: a scenario's first flow that has no name.
+    pub const SOURCE: &str = "flow-1";
     /// Clients that a relay has room for, unless it is told otherwise.
     pub const MAX_CLIENTS: usize = 64;
     /// How long a client is remembered, unless the relay is told otherwise. NATs keep UDP bindings for two
@@ -50,7 +52,7 @@ impl RelayConfig {
             from: None,
             forward,
             reverse,
-            source: "flow-1".to_owned(),
+            source: Self::SOURCE.to_owned(),
             seeds: Seeds::new(1, 0),
             changes: Vec::new(),
             max_clients: Self::MAX_CLIENTS,

@@ -64,7 +64,8 @@ impl Session {
     fn new(scheme: &NamedScheme, profile: Profile, seed: u8) -> Self {
         let by_time = |addition: &Addition| addition.component().role == Role::LossDetection;
         let mut session = Session::with(scheme.policies(), profile, seed);
-        session.loses_by_time = scheme.additions().iter().any(by_time);
+        let own = scheme.preset().owns.contains(&Role::LossDetection);
+        session.loses_by_time = own || scheme.additions().iter().any(by_time);
         session
     }
 
@@ -498,6 +499,15 @@ fn run(text: &str, rounds: u32) {
     }
 }
 
+/// What a scheme decides in some rounds that a seed draws.
+pub(crate) fn decisions(text: &str, profile: &str, seed: u8) -> Vec<String> {
+    let scheme = parse(text).expect(text);
+    let profile = Profile::named(profile, scheme.is_multipath()).expect("a profile");
+    let mut session = Session::new(&scheme, profile, seed);
+    (0..50).for_each(|_| session.round());
+    session.log
+}
+
 /// The values at the ends of what a parameter takes, or all of them.
 fn extremes(parameter: &Parameter) -> Vec<String> {
     match parameter.kind {
@@ -547,13 +557,7 @@ fn the_script_has_every_kind_of_event() {
 #[test]
 fn one_seed_gives_one_sequence_of_decisions_and_another_seed_another() {
     for preset in PRESETS {
-        let scheme = parse(preset.name).expect("a preset");
-        let log = |seed| {
-            let profile = Profile::named("ns2", preset.multipath).expect("a profile");
-            let mut session = Session::new(&scheme, profile, seed);
-            (0..50).for_each(|_| session.round());
-            session.log
-        };
+        let log = |seed| decisions(preset.name, "ns2", seed);
         assert!(log(1) == log(1), "{} differs from itself", preset.name);
         assert!(log(1) != log(2), "{} takes no notice of what it is told", preset.name);
     }

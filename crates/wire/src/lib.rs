@@ -68,11 +68,11 @@ mod writer;
 
 pub use cause::{Cause, CauseCode, Causes, RawCause, RawCauses};
 pub use chunk::{
-    ABORT_HEADER_LEN, AbortView, CHUNK_HEADER_LEN, Chunk, ChunkType, DATA_HEADER_LEN, DataFlags, DataRepr,
-    DataView, ErrorView, FORWARD_TSN_HEADER_LEN, ForwardTsnView, GapBlock, HEARTBEAT_HEADER_LEN,
-    HeartbeatView, INIT_HEADER_LEN, InitRepr, InitView, NR_SACK_HEADER_LEN, NrSackView, RawChunk,
-    SACK_HEADER_LEN, SHUTDOWN_LEN, SackRepr, SackView, cookie_echo_len, forward_tsn_len, heartbeat_len,
-    nr_sack_len, sack_len,
+    ABORT_HEADER_LEN, AUTH_HEADER_LEN, AbortView, AsconfAckView, AsconfView, AuthRepr, AuthView,
+    CHUNK_HEADER_LEN, Chunk, ChunkType, DATA_HEADER_LEN, DataFlags, DataRepr, DataView, ErrorView,
+    FORWARD_TSN_HEADER_LEN, ForwardTsnView, GapBlock, HEARTBEAT_HEADER_LEN, HeartbeatView, INIT_HEADER_LEN,
+    InitRepr, InitView, NR_SACK_HEADER_LEN, NrSackView, PendingAuth, RawChunk, SACK_HEADER_LEN, SHUTDOWN_LEN,
+    SackRepr, SackView, cookie_echo_len, forward_tsn_len, heartbeat_len, nr_sack_len, sack_len,
 };
 pub use crc::checksum;
 pub use error::{NoSpace, ParseError, ParseErrorKind};

@@ -96,6 +96,13 @@ impl<'a> PacketView<'a> {
 #[derive(Clone, Debug)]
 pub struct Chunks<'a>(Tlvs<'a>);
 
+impl<'a> Chunks<'a> {
+    /// The bytes that no chunk has been cut from yet, up to the end of the packet: what an AUTH that comes next covers.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.0.rest()
+    }
+}
+
 impl<'a> Iterator for Chunks<'a> {
     type Item = Result<RawChunk<'a>, ParseError>;
 

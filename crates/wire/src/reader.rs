@@ -94,6 +94,11 @@ impl<'a> Tlvs<'a> {
         Self { rest: bytes, offset }
     }
 
+    /// The bytes not cut yet.
+    pub(crate) const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// The first of them, where there has to be one.
     pub(crate) fn first(mut self) -> Result<Tlv<'a>, ParseError> {
         self.cut()

@@ -2,12 +2,12 @@
 
 use crate::cursor::Cursor;
 use crate::{
-    Cause, CauseCode, Chunk, ChunkType, DataFlags, DataRepr, GapBlock, Header, InitRepr, List, NoSpace,
-    PacketView, PacketWriter, Param, ParamList, ParamType, ParseError, ParseErrorKind, RawCauses, RawChunk,
-    RawParam, SackRepr, Ssn, StreamId, Tsn,
+    AuthRepr, Cause, CauseCode, Chunk, ChunkType, DataFlags, DataRepr, GapBlock, Header, InitRepr, List,
+    NoSpace, PacketView, PacketWriter, Param, ParamList, ParamType, ParseError, ParseErrorKind, RawCauses,
+    RawChunk, RawParam, SackRepr, Ssn, StreamId, Tsn,
 };
 use proptest::prelude::*;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
 pub(crate) const HEADER: Header =
@@ -137,7 +137,7 @@ const INIT_PARAMS: [Param<'static>; 11] = [
     Param::HmacAlgorithms(List::new(&[3, 1])),
 ];
 
-const CAUSES: [Cause<'static>; 7] = [
+const CAUSES: [Cause<'static>; 8] = [
     Cause::InvalidStream(StreamId::new(99)),
     Cause::MissingParameter(List::new(&[ParamType::STATE_COOKIE])),
     Cause::StaleCookie { staleness_us: 1_000_000 },
@@ -145,7 +145,20 @@ const CAUSES: [Cause<'static>; 7] = [
     Cause::UnrecognizedChunk(&[0x7F, 0, 0, 5, 1]),
     Cause::UnrecognizedParameters(ParamList::new(&[Param::HostNameAddress(b"x\0"), Param::EcnCapable])),
     Cause::NoUserData(Tsn::new(0x1000)),
+    Cause::UnsupportedHmac { hmac_id: 4 },
 ];
+
+const ASCONF_PARAMS: [Param<'static>; 3] = [
+    Param::AddIp { correlation: 1, address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)) },
+    Param::DeleteIp { correlation: 2, address: IpAddr::V6(Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, 1)) },
+    Param::SetPrimary { correlation: 3, address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)) },
+];
+
+/// The last address was to be deleted: code 0xA0, with the parameter that asked for it.
+const LAST_ADDRESS: &[u8] = &[0, 0xA0, 0, 20, 0xC0, 2, 0, 16, 0, 0, 0, 2, 0, 5, 0, 8, 192, 0, 2, 2];
+
+const ASCONF_ACK_PARAMS: [Param<'static>; 2] =
+    [Param::Success { correlation: 1 }, Param::ErrorCause { correlation: 2, causes: LAST_ADDRESS }];
 
 const ABORT_CAUSES: [Cause<'static>; 6] = [
     Cause::OutOfResource,
@@ -157,7 +170,7 @@ const ABORT_CAUSES: [Cause<'static>; 6] = [
 ];
 
 /// One of every chunk, with values in all its fields.
-pub(crate) const SAMPLES: [(&str, Sample); 22] = [
+pub(crate) const SAMPLES: [(&str, Sample); 24] = [
     ("data", |packet| packet.data(&DATA, b"payload")),
     ("data-fragment", |packet| {
         let flags = DataFlags { unordered: true, immediate: true, ..DataFlags::default() };
@@ -184,7 +197,13 @@ pub(crate) const SAMPLES: [(&str, Sample); 22] = [
     ("ecne", |packet| packet.ecne(Tsn::new(0x1000))),
     ("cwr", |packet| packet.cwr(Tsn::new(0x1000))),
     ("forward-tsn", |packet| packet.forward_tsn(Tsn::new(0x1005), [(StreamId::new(3), Ssn::new(7))])),
-    ("auth", |packet| packet.raw_parts(ChunkType::AUTH, 0, &[0, 0, 0, 1, 2, 3, 4, 5])),
+    ("auth", |packet| {
+        let pending = packet.auth(AuthRepr { key_id: 0, hmac_id: 3 }, 32)?;
+        packet.authenticate(pending, |_| [7; 32]);
+        Ok(())
+    }),
+    ("asconf", |packet| packet.asconf(0x1000, IpAddr::V4(Ipv4Addr::UNSPECIFIED), ASCONF_PARAMS)),
+    ("asconf-ack", |packet| packet.asconf_ack(0x1000, ASCONF_ACK_PARAMS)),
     ("pad", |packet| packet.pad(11)),
 ];
 
@@ -253,6 +272,12 @@ pub(crate) fn param() -> impl Strategy<Value = Param<'static>> {
         chunk_types().prop_map(Param::SupportedExtensions),
         Just(Param::ForwardTsnSupported),
         any::<u32>().prop_map(Param::AdaptationIndication),
+        any::<(u32, IpAddr)>().prop_map(|(correlation, address)| Param::AddIp { correlation, address }),
+        any::<(u32, IpAddr)>().prop_map(|(correlation, address)| Param::DeleteIp { correlation, address }),
+        any::<(u32, IpAddr)>().prop_map(|(correlation, address)| Param::SetPrimary { correlation, address }),
+        (any::<u32>(), some_bytes())
+            .prop_map(|(correlation, causes)| Param::ErrorCause { correlation, causes }),
+        any::<u32>().prop_map(|correlation| Param::Success { correlation }),
         unknown_param(),
     ]
 }
@@ -277,5 +302,11 @@ pub(crate) fn cause() -> impl Strategy<Value = Cause<'static>> {
         params().prop_map(Cause::RestartWithNewAddresses),
         some_bytes().prop_map(Cause::UserInitiatedAbort),
         some_bytes().prop_map(Cause::ProtocolViolation),
+        some_bytes().prop_map(Cause::DeleteLastAddress),
+        some_bytes().prop_map(Cause::ResourceShortage),
+        some_bytes().prop_map(Cause::DeleteSourceAddress),
+        Just(Cause::IllegalAsconfAck),
+        some_bytes().prop_map(Cause::NoAuthorization),
+        any::<u16>().prop_map(|hmac_id| Cause::UnsupportedHmac { hmac_id }),
     ]
 }

@@ -42,6 +42,11 @@ impl<'b> PacketWriter<'b> {
         (self.buf.len() - self.len) & !3
     }
 
+    /// What has been written.
+    pub(crate) fn written_mut(&mut self) -> &mut [u8] {
+        self.buf.get_mut(..self.len).unwrap_or_default()
+    }
+
     /// Stores the checksum and returns the length of the packet, a multiple of four.
     pub fn finish(self) -> usize {
         if let Some(packet) = self.buf.get_mut(..self.len) {

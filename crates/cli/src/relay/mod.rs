@@ -19,6 +19,7 @@ use self::report::Reporter;
 use self::spec::Cut;
 use crate::exit::{Status, Stopped};
 use crate::output::Reader;
+use crate::signal::interrupted;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,7 +36,8 @@ Links:
   rate=10Mbit         as in scenario files (10 Mbit/s), or without the /s; in bytes on the wire, of which 28 are
                       headers of IPv4 and UDP, or 48 with IPv6
   delay=45ms          propagation, one way
-  loss=1%             of the packets, each for itself; none if not given
+  loss=1%             of the packets, each for itself; none if not given; or in bursts, as
+                      gilbert-elliott(p=0.01,r=0.25,loss_good=0,loss_bad=1), or exactly trace(3,17)
   queue=50p           packets that wait besides the one being sent; or 64KiB, 100ms, unlimited; 50p if not given
   where=before-queue  where packets are lost; or after-queue, when they have used the link";
 
@@ -63,7 +65,7 @@ pub(crate) struct RelayArguments {
     link_forward: Vec<String>,
 
     /// The link from the target to clients, where it is another one
-    #[arg(long, value_name = "LINK")]
+    #[arg(long, visible_alias = "back", value_name = "LINK")]
     link_reverse: Vec<String>,
 
     /// The local address that the target sees [default: on loopback that of --listen, else the system's choice]
@@ -162,23 +164,4 @@ async fn until(end: Option<Instant>) {
         Some(end) => tokio::time::sleep_until(end).await,
         None => std::future::pending().await,
     }
-}
-
-/// Comes to an end at Ctrl-C, or when the system asks the process to end.
-#[cfg(unix)]
-fn interrupted() -> anyhow::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let listen = |kind| signal(kind).context("cannot watch for Ctrl-C");
-    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
-}
-
-#[cfg(not(unix))]
-fn interrupted() -> anyhow::Result<impl Future<Output = ()>> {
-    Ok(async { drop(tokio::signal::ctrl_c().await) })
 }

@@ -3,7 +3,8 @@
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_lab::scenario::units::{self, Queue};
-use anabranch_sim::{LinkConfig, LossModel, LossPlace, QueueConfig};
+use anabranch_relay::RelayConfig;
+use anabranch_sim::{GilbertElliott, LinkConfig, LossModel, LossPlace, LossTrace, QueueConfig};
 
 /// What a link is like, before it has a name.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +30,7 @@ impl LinkSpec {
     /// Reads the keys in any order. `rate` and `delay` have to be there.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut values = [None; KEYS.len()];
-        for item in text.split(',').map(str::trim) {
+        for item in outside_parentheses(text, ',').map(str::trim) {
             let Some((key, value)) = item.split_once('=') else {
                 return Err(format!("`{item}` is no KEY=VALUE; write a link such as `{EXAMPLE}`"));
             };
@@ -111,19 +112,103 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `1%`, or a probability as in scenario files.
+/// `1%`, or a model with its keys as in scenario files: `gilbert-elliott(p=0.01,r=0.25)`, `trace(3,17)`.
 fn read_loss(text: &str) -> Result<LossModel, String> {
+    let called = text.strip_suffix(')').and_then(|text| text.split_once('('));
+    match called.map(|(model, inside)| (model.trim_end(), inside)) {
+        Some(("bernoulli", inside)) => read_bernoulli(inside),
+        Some(("gilbert-elliott", inside)) => read_gilbert_elliott(inside),
+        Some(("trace", inside)) => read_trace(inside),
+        Some((model, _)) => Err(format!(
+            "`loss`: there is no model `{model}`; there are `bernoulli`, `gilbert-elliott` and `trace`"
+        )),
+        None => match read_share(text) {
+            Some(0.0) => Ok(LossModel::None),
+            Some(loss) => Ok(LossModel::Bernoulli(loss)),
+            None => Err(format!(
+                "`loss`: expected a share from 0% to 100%, such as `1%` or `0.01`, found `{text}`"
+            )),
+        },
+    }
+}
+
+/// A share in percent or as a probability.
+fn read_share(text: &str) -> Option<f64> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(percent) => (percent.trim_end(), 100.0),
         None => (text, 1.0),
     };
     let digits = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value = if digits { number.parse::<f64>().ok() } else { None };
-    match value.map(|value| value / scale) {
-        Some(0.0) => Ok(LossModel::None),
-        Some(loss) if loss <= 1.0 => Ok(LossModel::Bernoulli(loss)),
-        _ => Err(format!("`loss`: expected a share from 0% to 100%, such as `1%` or `0.01`, found `{text}`")),
+    value.map(|value| value / scale).filter(|share| *share <= 1.0)
+}
+
+fn read_bernoulli(inside: &str) -> Result<LossModel, String> {
+    let [rate] = read_shares(inside, ["rate"])?;
+    let rate = rate.ok_or("`loss`: `bernoulli` needs its `rate`, as in `bernoulli(rate=1%)`")?;
+    Ok(LossModel::Bernoulli(rate))
+}
+
+fn read_gilbert_elliott(inside: &str) -> Result<LossModel, String> {
+    let [p, r, good, bad] = read_shares(inside, ["p", "r", "loss_good", "loss_bad"])?;
+    let (Some(p), Some(r)) = (p, r) else {
+        return Err(
+            "`loss`: `gilbert-elliott` needs `p` and `r`, as in `gilbert-elliott(p=0.01,r=0.25)`".to_owned()
+        );
+    };
+    if r == 0.0 {
+        return Err("`loss`: with `r=0` the bad state never ends; use `--cut` for an outage".to_owned());
     }
+    let chain = GilbertElliott {
+        to_bad: p,
+        to_good: r,
+        loss_in_good: good.unwrap_or(0.0),
+        loss_in_bad: bad.unwrap_or(1.0),
+    };
+    Ok(LossModel::GilbertElliott(chain))
+}
+
+fn read_shares<const N: usize>(inside: &str, keys: [&str; N]) -> Result<[Option<f64>; N], String> {
+    let mut values = [None; N];
+    for item in inside.split(',').map(str::trim) {
+        let known = keys.map(|key| format!("`{key}`")).join(", ");
+        let pair = item.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        let index = pair.and_then(|(key, _)| keys.iter().position(|known| *known == key));
+        let (Some((key, value)), Some(index)) = (pair, index) else {
+            return Err(format!("`loss`: expected KEY=SHARE with {known}, found `{item}`"));
+        };
+        let share = read_share(value).ok_or_else(|| {
+            format!("`loss`: expected a share from 0% to 100% for `{key}`, found `{value}`")
+        })?;
+        if values[index].replace(share).is_some() {
+            return Err(format!("`loss`: `{key}` is there twice: leave one of them out"));
+        }
+    }
+    Ok(values)
+}
+
+fn read_trace(inside: &str) -> Result<LossModel, String> {
+    let number = |text: &str| {
+        let number = text.trim().parse::<u64>().ok().filter(|number| *number > 0);
+        number.ok_or_else(|| {
+            format!("`loss`: expected numbers of packets from 1, such as `trace(3,17)`, found `{text}`")
+        })
+    };
+    let lost = inside.split(',').map(number).collect::<Result<Vec<u64>, String>>()?;
+    Ok(LossModel::Trace(LossTrace::new().lose(RelayConfig::SOURCE, lost)))
+}
+
+/// The parts between separators, of which those in parentheses separate nothing.
+fn outside_parentheses(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let mut depth = 0_usize;
+    text.split(move |c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == separator && depth == 0
+    })
 }
 
 fn read_place(text: &str) -> Result<LossPlace, String> {
@@ -194,6 +279,20 @@ mod tests {
     }
 
     #[test]
+    fn losses_have_the_models_of_scenario_files() {
+        let loss =
+            |text: &str| LinkSpec::read(&format!("loss={text}, rate=1Mbit, delay=1ms")).map(|link| link.loss);
+        assert_eq!(loss("bernoulli(rate=2%)"), Ok(LossModel::Bernoulli(0.02)));
+        let simple = GilbertElliott::simple(0.01, 0.25);
+        assert_eq!(loss("gilbert-elliott(p=1%, r=0.25)"), Ok(LossModel::GilbertElliott(simple)));
+        let soft = GilbertElliott { loss_in_good: 0.001, loss_in_bad: 0.5, ..simple };
+        let text = "gilbert-elliott(loss_bad=50%,loss_good=0.1%,r=25%,p=0.01)";
+        assert_eq!(loss(text), Ok(LossModel::GilbertElliott(soft)));
+        let trace = LossTrace::new().lose(RelayConfig::SOURCE, [3, 17]);
+        assert_eq!(loss("trace(17, 3)"), Ok(LossModel::Trace(trace)));
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_what_to_write() {
         for (text, expected) in [
             ("", "is no KEY=VALUE; write a link such as `rate=10Mbit"),
@@ -215,6 +314,16 @@ mod tests {
             ("rate=10Mbit,delay=1ms,queue=50", "`queue`"),
             ("rate=10Mbit,delay=1ms,where=queue", "`before-queue` or `after-queue`"),
             ("rate=10Mbit,,delay=1ms", "`` is no KEY=VALUE"),
+            ("rate=1Mbit,delay=1ms,loss=pareto(a=1)", "there is no model `pareto`; there are `bernoulli`"),
+            ("rate=1Mbit,delay=1ms,loss=bernoulli()", "expected KEY=SHARE with `rate`"),
+            ("rate=1Mbit,delay=1ms,loss=gilbert-elliott(p=1%)", "needs `p` and `r`"),
+            ("rate=1Mbit,delay=1ms,loss=gilbert-elliott(p=1%,r=0)", "never ends; use `--cut`"),
+            ("rate=1Mbit,delay=1ms,loss=gilbert-elliott(p=1%,p=2%)", "`p` is there twice"),
+            ("rate=1Mbit,delay=1ms,loss=gilbert-elliott(p=2,r=1)", "a share from 0% to 100% for `p`"),
+            ("rate=1Mbit,delay=1ms,loss=gilbert-elliott(p=1%,q=1)", "found `q=1`"),
+            ("rate=1Mbit,delay=1ms,loss=trace(0)", "numbers of packets from 1"),
+            ("rate=1Mbit,delay=1ms,loss=trace()", "such as `trace(3,17)`"),
+            ("rate=1Mbit,delay=1ms,loss=trace(3", "`loss`"),
         ] {
             let error = refused(text);
             assert!(error.contains(expected), "{text}: {error}");

@@ -1,8 +1,10 @@
 //! The command as its users see it: the real program, its output and its exit status.
 
 mod cards;
+mod compare;
 mod errors;
 mod explain;
+mod paths;
 mod relay;
 mod run;
 mod schemes;
@@ -10,3 +12,5 @@ mod schemes;
 mod stopping;
 mod support;
 mod sweep;
+#[cfg(unix)]
+mod transfer;

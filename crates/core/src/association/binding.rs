@@ -42,7 +42,7 @@ impl Association {
     /// Cuts the next chunk and puts it into a path's queue.
     pub(crate) fn bind_next(&mut self, path: PathId) {
         let Some(draft) = self.queue.cut(self.payload_bytes_per_chunk()) else { return };
-        let draft = self.finish_draft(draft);
+        let draft = self.finish_draft(draft, path);
         let (tsn, bytes) = self.admit(draft, path);
         self.bound.bind(path, tsn);
         self.tell(&Event::Bound { path, tsn, bytes });

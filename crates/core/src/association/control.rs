@@ -43,6 +43,19 @@ pub(crate) enum Control {
         path: PathId,
         tsn: u32,
     },
+    /// The ASCONF that waits for its answer.
+    Asconf {
+        path: PathId,
+    },
+    /// ABORT for an ASCONF-ACK that answers nothing.
+    AbortIllegalAsconfAck {
+        path: PathId,
+    },
+    /// ERROR: an AUTH came with an HMAC that was not offered.
+    UnsupportedHmac {
+        path: PathId,
+        hmac_id: u16,
+    },
     /// ERROR: an unrecognised chunk is returned.
     Unrecognized {
         path: PathId,
@@ -68,6 +81,9 @@ impl Control {
             | Control::ShutdownComplete { path }
             | Control::Abort { path, .. }
             | Control::AbortNoUserData { path, .. }
+            | Control::Asconf { path }
+            | Control::AbortIllegalAsconfAck { path }
+            | Control::UnsupportedHmac { path, .. }
             | Control::Unrecognized { path, .. }
             | Control::InvalidStream { path, .. } => *path,
         }
@@ -137,6 +153,11 @@ impl Association {
             Control::Abort { text: "", .. } => writer.abort(false, [Cause::UserInitiatedAbort(b"")]),
             Control::Abort { text, .. } => writer.abort(false, [Cause::ProtocolViolation(text.as_bytes())]),
             Control::AbortNoUserData { tsn, .. } => writer.abort(false, [Cause::NoUserData(Tsn::new(*tsn))]),
+            Control::Asconf { .. } => self.write_asconf(writer),
+            Control::AbortIllegalAsconfAck { .. } => writer.abort(false, [Cause::IllegalAsconfAck]),
+            Control::UnsupportedHmac { hmac_id, .. } => {
+                writer.error([Cause::UnsupportedHmac { hmac_id: *hmac_id }])
+            }
             Control::Unrecognized { chunk, .. } => writer.error([Cause::UnrecognizedChunk(chunk)]),
             Control::InvalidStream { stream, .. } => writer.error([Cause::InvalidStream(*stream)]),
         }

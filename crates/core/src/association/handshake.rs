@@ -7,13 +7,15 @@ use anabranch_wire::{
 };
 use arrayvec::ArrayVec;
 
+use crate::association::asconf::Asconf;
 use crate::association::control::Control;
-use crate::association::{Association, AssociationEvent, State};
-use crate::cookie::CookieBody;
+use crate::association::{Association, AssociationEvent, State, dialect};
+use crate::authentication::{AuthOffer, BadRandom, Keys, RANDOM_LEN};
+use crate::cookie::{CookieBody, Offers};
 use crate::error::AbortReason;
 use crate::path::{MAX_PATHS, PathId, PathState};
 use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
-use crate::profile::Start;
+use crate::profile::{SackDialect, Start};
 use crate::recv::Receiver;
 use crate::send::{BoundQueues, LostList, Outstanding, SendQueue};
 use crate::units::WindowBytes;
@@ -29,26 +31,65 @@ pub(crate) struct Peer {
     /// Streams we receive on.
     pub(crate) inbound_streams: u16,
     pub(crate) addresses: ArrayVec<IpAddr, MAX_PATHS>,
-    /// It knows NR-SACK.
+    /// What it announces.
+    pub(crate) announced: Announced,
+    /// What both sides offered for authentication, if the peer's offer is of use.
+    pub(crate) authentication: Option<Offers>,
+}
+
+/// Extensions that a side announces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Announced {
     pub(crate) nr_sack: bool,
+    /// ASCONF, ASCONF-ACK, and AUTH, without which they are not taken.
+    pub(crate) asconf: bool,
+    /// It reads and writes the flags of SACKs as we do.
+    pub(crate) dialect: bool,
+}
+
+impl Announced {
+    /// One bit each, as a cookie keeps them.
+    pub(crate) fn bits(self) -> u8 {
+        let bits = [(self.nr_sack, NR_SACK), (self.dialect, DIALECT), (self.asconf, ASCONF)];
+        bits.into_iter().filter(|(announced, _)| *announced).fold(0, |all, (_, bit)| all | bit)
+    }
+
+    fn of_bits(bits: u8) -> Self {
+        Announced { nr_sack: bits & NR_SACK != 0, asconf: bits & ASCONF != 0, dialect: bits & DIALECT != 0 }
+    }
 }
 
 /// The bit of NR-SACK among the features that a cookie keeps.
 const NR_SACK: u8 = 1;
 
-const EXTENSIONS: &[ChunkType] = &[ChunkType::NR_SACK];
+/// The bit of our SACK flags among them.
+const DIALECT: u8 = 2;
 
-/// The extensions to announce. What a scheme does not use is not announced, so that it changes no packet.
-pub(crate) fn extensions<'p>(nr_sack: bool) -> Option<Param<'p>> {
-    nr_sack.then(|| Param::SupportedExtensions(List::new(EXTENSIONS)))
+/// The bit of ASCONF.
+const ASCONF: u8 = 4;
+
+/// NR-SACK comes first, so that it can be left out.
+const EXTENSIONS: &[ChunkType] =
+    &[ChunkType::NR_SACK, ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::AUTH];
+
+/// The extensions to announce. What is not used is not announced, so that it changes no packet.
+pub(crate) fn extensions<'p>(announced: Announced) -> Option<Param<'p>> {
+    let first = usize::from(!announced.nr_sack);
+    let end = if announced.asconf { EXTENSIONS.len() } else { 1 };
+    let list = EXTENSIONS.get(first..end).filter(|list| !list.is_empty())?;
+    Some(Param::SupportedExtensions(List::new(list)))
 }
 
-/// The extensions that an INIT or INIT-ACK announces, as a cookie keeps them.
-pub(crate) fn announced(init: &InitView<'_>) -> u8 {
-    let nr_sack = init.params().take_while(|param| !stops(param)).any(|param| {
-        matches!(param, Ok(Param::SupportedExtensions(chunks)) if chunks.iter().any(|c| c == ChunkType::NR_SACK))
-    });
-    if nr_sack { NR_SACK } else { 0 }
+/// The extensions that an INIT or INIT-ACK announces.
+pub(crate) fn announced(init: &InitView<'_>) -> Announced {
+    let mut announced = Announced { dialect: dialect::is_announced(init), ..Announced::default() };
+    for param in init.params().take_while(|param| !stops(param)).flatten() {
+        if let Param::SupportedExtensions(chunks) = param {
+            announced.nr_sack |= chunks.contains(ChunkType::NR_SACK);
+            announced.asconf |= chunks.contains(ChunkType::ASCONF) && chunks.contains(ChunkType::ASCONF_ACK);
+        }
+    }
+    announced
 }
 
 impl From<&CookieBody> for Peer {
@@ -60,7 +101,8 @@ impl From<&CookieBody> for Peer {
             outbound_streams: body.outbound_streams,
             inbound_streams: body.inbound_streams,
             addresses: body.peer_addresses.iter().copied().take(MAX_PATHS).collect(),
-            nr_sack: body.peer_features & NR_SACK != 0,
+            announced: Announced::of_bits(body.peer_features),
+            authentication: body.authentication.clone(),
         }
     }
 }
@@ -79,7 +121,7 @@ pub(crate) fn reportable_params<'a>(
 }
 
 /// Whether what follows this parameter is not to be looked at.
-fn stops(param: &Result<Param<'_>, ParseError>) -> bool {
+pub(crate) fn stops(param: &Result<Param<'_>, ParseError>) -> bool {
     matches!(param, Ok(Param::Unknown(raw)) if raw.kind().unknown_action().stops())
 }
 
@@ -125,12 +167,23 @@ impl Association {
         // RFC 9260 section 3.3.2: a single address need not be listed, the packet's source says it.
         let listed = if self.local_addresses.len() > 1 { &self.local_addresses[..] } else { &[] };
         let params = address_params(listed).into_iter().chain([Param::ForwardTsnSupported]);
-        writer.init(&repr, params.chain(extensions(self.announces_nr_sack())))
+        let dialect = dialect::param(&self.profile);
+        let auth = self.local_random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
+        writer.init(&repr, params.chain(extensions(self.announces())).chain(auth).chain(dialect))
     }
 
-    /// Whether the scheme acknowledges with NR-SACK.
-    pub(crate) fn announces_nr_sack(&self) -> bool {
-        self.policies.ack.form() != AckForm::Sack
+    /// What our INIT announces: NR-SACK if the scheme acknowledges with it, ASCONF if the configuration wants it.
+    pub(crate) fn announces(&self) -> Announced {
+        Announced {
+            nr_sack: self.policies.ack.form() != AckForm::Sack,
+            asconf: self.local_random.is_some(),
+            dialect: dialect::param(&self.profile).is_some(),
+        }
+    }
+
+    /// The random number of our INIT, if we authenticate chunks.
+    pub(crate) fn local_random(&self) -> Option<[u8; RANDOM_LEN]> {
+        self.local_random
     }
 
     pub(crate) fn init_repr(&self) -> InitRepr {
@@ -191,6 +244,13 @@ impl Association {
             self.abort_with(AbortReason::Protocol("INIT-ACK without cookie, tag or streams"));
             return;
         };
+        let Ok(authentication) = self.offers(init) else {
+            // RFC 4895 section 6.1.
+            self.peer_tag = init.initiate_tag();
+            self.send_abort("RANDOM is not of 32 bytes");
+            self.abort_with(AbortReason::Protocol("RANDOM is not of 32 bytes"));
+            return;
+        };
         let peer = Peer {
             tag: init.initiate_tag(),
             initial_tsn: init.initial_tsn().get(),
@@ -198,7 +258,8 @@ impl Association {
             outbound_streams: init.inbound_streams().min(self.config.streams),
             inbound_streams: init.outbound_streams().min(self.config.streams),
             addresses: listed_addresses(init),
-            nr_sack: announced(init) & NR_SACK != 0,
+            announced: announced(init),
+            authentication,
         };
         self.adopt_peer(&peer);
         let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
@@ -206,11 +267,40 @@ impl Association {
         self.send_cookie_echo(source);
     }
 
+    /// What both sides offer for authentication, if both offer something that is of use.
+    fn offers(&self, init: &InitView<'_>) -> Result<Option<Offers>, BadRandom> {
+        let Some(local_random) = self.local_random else { return Ok(None) };
+        Ok(AuthOffer::read(init)?.map(|peer| Offers { local_random, peer }))
+    }
+
+    /// Agrees on keys, and on ASCONF if both announce it. Numbers of ASCONFs begin anew with the association.
+    fn agree_on_authentication(&mut self, peer: &Peer) {
+        let Some(Offers { local_random, peer: theirs }) = &peer.authentication else {
+            (self.keys, self.asconf) = (None, None);
+            return;
+        };
+        self.local_random = Some(*local_random);
+        let ours = AuthOffer::ours(*local_random);
+        self.keys = Keys::agree(&ours, theirs, self.config.address_changes.shared_key.as_ref());
+        if !peer.announced.asconf || self.keys.is_none() {
+            self.asconf = None;
+            return;
+        }
+        let ours = Tsn::from_unwrapped(self.initial_tsn).get();
+        match &mut self.asconf {
+            Some(asconf) => asconf.restart(ours, peer.initial_tsn),
+            none => *none = Some(Asconf::new(ours, peer.initial_tsn)),
+        }
+    }
+
     /// Both sides do the same with what they learn of each other: a side that forgets one of these never starts properly.
     fn adopt_peer(&mut self, peer: &Peer) {
         self.peer_tag = peer.tag;
         self.peer_addresses = peer.addresses.clone();
-        self.uses_nr_sack = peer.nr_sack && self.announces_nr_sack();
+        self.uses_nr_sack = peer.announced.nr_sack && self.announces().nr_sack;
+        self.agree_on_authentication(peer);
+        self.shared.foreign_sack_flags =
+            self.profile.sack_dialect == SackDialect::Announced && !peer.announced.dialect;
         self.queue.limit_streams(peer.outbound_streams);
         let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
         let buffer = self.config.recv_buffer_bytes;
@@ -243,10 +333,15 @@ impl Association {
             if by_handshake {
                 self.set_state(id, PathState::Active, StateCause::Proof(ProofOfLife::Heartbeat));
                 self.schedule_heartbeat(id);
-            } else {
+            } else if self.local_addresses.contains(&self.paths[index].local) {
                 self.verify_path(id);
+            } else {
+                // Our INIT did not know it yet.
+                self.announce_added(id);
             }
         }
+        self.drop_gone_addresses();
+        self.advance_asconf();
         self.check_start();
         if std::mem::take(&mut self.shutdown_when_up) {
             self.begin_shutdown();

@@ -14,7 +14,7 @@ pub(crate) const INFO_BYTES: usize = 16;
 impl Association {
     /// Begins to verify a path's address (RFC 9260 section 5.4): one small HEARTBEAT at each RTO until it answers.
     pub(crate) fn verify_path(&mut self, id: PathId) {
-        if self.facts[id.index()].state == PathState::Unconfirmed {
+        if self.facts[id.index()].state == PathState::Unconfirmed && !self.is_announcing(id) {
             self.send_heartbeat(id);
         }
     }
@@ -57,6 +57,7 @@ impl Association {
             Probing::EveryRto => self.send_heartbeat(id),
             Probing::WhenIdle => self.schedule_heartbeat(id),
         }
+        self.consider_announcing(id);
         self.check_start();
     }
 
@@ -80,6 +81,7 @@ impl Association {
         self.take_rtt(id, rtt, true);
         self.schedule_heartbeat(id);
         self.path_answered(id, before);
+        self.drop_gone_addresses();
         Ok(())
     }
 

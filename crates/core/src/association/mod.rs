@@ -4,10 +4,14 @@
 //! [`recovery`] after losses, [`heartbeat`]s and path states, [`shutdown`], [`timers`].
 
 mod acknowledgement;
+mod addresses;
+mod asconf;
+mod asconf_in;
 mod binding;
 mod chunks;
 mod control;
 mod copies;
+pub(crate) mod dialect;
 mod handshake;
 mod heartbeat;
 mod inbound;
@@ -31,6 +35,7 @@ use std::net::IpAddr;
 use arrayvec::ArrayVec;
 use bytes::Bytes;
 
+use crate::authentication::{Keys, RANDOM_LEN};
 use crate::config::{AssociationConfig, Encapsulation};
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
@@ -47,7 +52,7 @@ use crate::units::WindowBytes;
 pub(crate) use chunks::Origin;
 use control::Control;
 pub(crate) use handshake::{
-    Peer, address_params, announced, extensions, listed_addresses, reportable_params,
+    Announced, Peer, address_params, announced, extensions, listed_addresses, reportable_params, stops,
 };
 use sack_in::SackScratch;
 use sack_out::AckState;
@@ -150,10 +155,20 @@ pub struct Association {
     /// Verified and listed addresses of the peer.
     peer_addresses: ArrayVec<IpAddr, MAX_PATHS>,
     local_addresses: Vec<IpAddr>,
+    /// Local addresses that are not to be used any more.
+    gone: Vec<addresses::Gone>,
+    /// What we offer to authenticate chunks with, if we do.
+    local_random: Option<[u8; RANDOM_LEN]>,
+    /// What both sides authenticate chunks with, if they have agreed on it.
+    keys: Option<Keys>,
+    /// Both sides do ASCONF.
+    asconf: Option<asconf::Asconf>,
     paths: ArrayVec<Path, MAX_PATHS>,
     facts: ArrayVec<PathFacts, MAX_PATHS>,
     shared: AssociationFacts,
     association_errors: u32,
+    /// When the peer's latest packet came.
+    heard_at: Time,
     initiator: bool,
     /// How many of its own cookies the peer has called stale.
     stale_cookies: u32,
@@ -161,6 +176,8 @@ pub struct Association {
     ended_in_good_order: bool,
     /// The application has asked for a shutdown that must wait until the handshake is over.
     shutdown_when_up: bool,
+    /// Where the peer's latest SHUTDOWN came from.
+    shutdown_from: Option<PathId>,
     queue: SendQueue,
     outstanding: Outstanding,
     lost: LostList,
@@ -197,6 +214,7 @@ impl Association {
         let policies = config.scheme.policies();
         let entropy = seed.entropy;
         let policy_entropy = entropy.fork("policies");
+        let local_random = config.address_changes.asconf.then(|| random(&entropy));
         // Unwrapped TSNs start in the second epoch, so that what lies before the first one needs no sign.
         let initial_tsn = (1 << 32) + u64::from(seed.initial_tsn);
         Association {
@@ -215,6 +233,10 @@ impl Association {
             initial_tsn,
             peer_addresses: ArrayVec::new(),
             local_addresses: seed.local_addresses,
+            gone: Vec::new(),
+            local_random,
+            keys: None,
+            asconf: None,
             paths: ArrayVec::new(),
             facts: ArrayVec::new(),
             shared: AssociationFacts {
@@ -222,11 +244,13 @@ impl Association {
                 ..AssociationFacts::default()
             },
             association_errors: 0,
+            heard_at: now,
             initiator: seed.initiator,
             stale_cookies: 0,
             data_allowed: false,
             ended_in_good_order: false,
             shutdown_when_up: false,
+            shutdown_from: None,
             outstanding: Outstanding::new(initial_tsn),
             lost: LostList::default(),
             bound: BoundQueues::default(),
@@ -357,6 +381,11 @@ impl Association {
         &self.shared
     }
 
+    /// The rules around its scheme.
+    pub(crate) fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
     /// Counters, with what is under way counted up to the latest call.
     pub fn statistics(&self) -> Statistics {
         let blocked = self.blocked_since.map_or(0, |since| self.now.since(since).as_nanos());
@@ -367,6 +396,11 @@ impl Association {
     /// The largest message that fits one DATA chunk on every path.
     pub fn largest_unfragmented_bytes(&self) -> usize {
         self.payload_bytes_per_chunk()
+    }
+
+    /// Whether new local addresses are to be used without being asked.
+    pub fn follows_addresses(&self) -> bool {
+        self.config.address_changes.follow
     }
 
     /// What the receive buffer holds, in user bytes.
@@ -477,6 +511,13 @@ impl Association {
     fn silence_limit(&self) -> Option<Span> {
         self.config.path_silence_limit
     }
+}
+
+/// The random number that an association offers, from numbers that nothing else draws from.
+fn random(entropy: &Entropy) -> [u8; RANDOM_LEN] {
+    let mut random = [0; RANDOM_LEN];
+    entropy.fork("authentication").fill(&mut random);
+    random
 }
 
 /// What the endpoint gives a new association.

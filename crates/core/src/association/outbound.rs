@@ -6,7 +6,7 @@ use crate::association::turn::PendingCopies;
 use crate::association::{Association, MAX_OUTSTANDING_CHUNKS, State, WindowProbe};
 use crate::path::{PathId, PathSet};
 use crate::policy::{Context, Decision, Event, Pick, Reason, Refused, SendAsk, SendKind, TurnCause, View};
-use crate::profile::BurstArming;
+use crate::profile::{BurstArming, ImmediateSack};
 use crate::send::Draft;
 use crate::trace::Decided;
 use crate::units::ChunkBytes;
@@ -328,7 +328,8 @@ impl Association {
         let mut chunks = 0;
         while self.next_fits(most, writer.remaining(), ask, chunks) {
             let Some(draft) = self.queue.cut(most) else { break };
-            let draft = self.finish_draft(draft);
+            let mut draft = self.finish_draft(draft, path);
+            draft.immediate |= self.hurries_answer(ask.window_probe);
             let repr = data_repr(self.outstanding.next_tsn(), &draft);
             if writer.data(&repr, &draft.payload).is_err() {
                 debug_assert!(false, "next_fits promised room");
@@ -353,11 +354,27 @@ impl Association {
         window && 16 + payload <= remaining && self.outstanding.len() < MAX_OUTSTANDING_CHUNKS
     }
 
-    /// The last chunk before a shutdown asks for a SACK at once (RFC 7053 section 4.1).
-    pub(crate) fn finish_draft(&self, mut draft: Draft) -> Draft {
+    /// The last chunk asks for a SACK at once: before a shutdown (RFC 7053 section 4.1), or whenever nothing follows it that
+    /// would make the receiver acknowledge.
+    pub(crate) fn finish_draft(&self, mut draft: Draft, path: PathId) -> Draft {
         let last = self.queue.is_empty() && draft.ending;
-        draft.immediate |= last && matches!(self.state, State::ShutdownPending);
+        draft.immediate |= match self.profile.immediate_sack {
+            ImmediateSack::BeforeShutdown => last && matches!(self.state, State::ShutdownPending),
+            ImmediateSack::Tails => last || self.fills_small_window(path, draft.payload.len()),
+        };
         draft
+    }
+
+    /// Whether a window that holds too few packets for a delayed acknowledgement is full with this chunk.
+    fn fills_small_window(&self, path: PathId, payload_bytes: usize) -> bool {
+        let facts = &self.facts[path.index()];
+        let after = self.view().outstanding(path) + ChunkBytes::new((DATA_HEADER_LEN + payload_bytes) as u64);
+        facts.cwnd <= facts.largest_chunk.times(2) && after >= facts.cwnd
+    }
+
+    /// Whether a chunk that goes again, or ahead of its loss, asks for a SACK at once.
+    pub(crate) fn hurries_answer(&self, urgent: bool) -> bool {
+        urgent && self.profile.immediate_sack == ImmediateSack::Tails
     }
 
     pub(crate) fn new_packet_left(&mut self, path: PathId) {

@@ -93,6 +93,7 @@ impl Association {
             self.facts[next].primary = true;
         }
         self.control.retain(|c| c.path() != id);
+        self.cease_announcing(id);
         self.tell(&Event::PathRemoved(id));
         self.check_start();
         self.open_turn(TurnCause::PathRestored(id), true);
@@ -130,16 +131,14 @@ impl Association {
             .unwrap_or_else(|| PathId::new(0))
     }
 
-    /// Another path than `id` for a control chunk that went unanswered there.
-    pub(crate) fn alternate_path(&self, id: PathId) -> PathId {
-        let n = self.paths.len();
-        (1..n)
-            .map(|step| PathId::new((id.index() + step) % n))
-            .find(|p| {
-                !self.paths[p.index()].removed
-                    && matches!(self.facts[p.index()].state, PathState::Active | PathState::Unconfirmed)
-            })
-            .unwrap_or(id)
+    /// The path for attempt `n` at a control chunk that goes unanswered: `first`, then all others in turn that may answer.
+    pub(crate) fn path_in_turn(&self, first: PathId, n: u32) -> PathId {
+        let may_answer =
+            |id: &PathId| matches!(self.facts[id.index()].state, PathState::Active | PathState::Unconfirmed);
+        let others = || self.live_paths().filter(|id| *id != first).filter(may_answer);
+        let turn = n as usize % (others().count() + 1);
+        let from_first = others().filter(|id| *id > first).chain(others().filter(|id| *id < first));
+        std::iter::once(first).chain(from_first).nth(turn).unwrap_or(first)
     }
 
     pub(crate) fn set_state(&mut self, id: PathId, to: PathState, cause: StateCause) {

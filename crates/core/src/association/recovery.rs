@@ -159,6 +159,11 @@ impl Association {
         if self.is_closed() {
             return;
         }
+        if self.profile.timeout_ends_recovery {
+            // What was lost before counts as answered by this cut, and the window may grow.
+            self.set_recovery_point(id);
+            self.facts[id.index()].recovery_point = None;
+        }
         self.mark_path_lost(id, LossCause::Timeout, false);
         for path in &mut self.paths {
             path.burst_used = 0;

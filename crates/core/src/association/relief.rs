@@ -33,13 +33,15 @@ impl Association {
         buf: &mut Vec<u8>,
     ) -> bool {
         let size = self.packet_size_for(path, tsns.start);
+        let hurried = self.hurries_answer(kind != SendKind::Copy);
         self.write_packet(size, buf, |this, writer| {
             for tsn in tsns {
                 let Some(chunk) = this.outstanding.get(tsn).filter(|c| c.state == ChunkState::InFlight)
                 else {
                     continue;
                 };
-                let repr = super::outbound::data_repr(tsn, &chunk.draft);
+                let mut repr = super::outbound::data_repr(tsn, &chunk.draft);
+                repr.flags.immediate |= hurried;
                 if writer.data(&repr, &chunk.draft.payload).is_err() {
                     break;
                 }

@@ -66,8 +66,10 @@ impl Association {
         let bytes = self.outstanding.get(first).map_or(0, |c| c.bytes().get() as usize);
         self.bundle_control(path, bytes, writer);
         let mut next = Some(first);
+        let hurried = self.hurries_answer(true);
         while let Some(tsn) = next {
             let Some(chunk) = self.outstanding.get_mut(tsn) else { break };
+            chunk.draft.immediate |= hurried && chunk.state == ChunkState::Lost(LossCause::Timeout);
             // RFC 9260 section 7.2.4 item 5; also what times out may not be fast-retransmitted afterwards.
             chunk.recovered_before = true;
             if writer.data(&super::outbound::data_repr(tsn, &chunk.draft), &chunk.draft.payload).is_err() {

@@ -97,7 +97,7 @@ impl Association {
         self.count_missing(
             cumulative,
             new_cumulative,
-            sack.flags(),
+            self.understood_flags(sack),
             WindowBytes::new(u64::from(sack.a_rwnd())),
         );
         self.settle_windows(cumulative, new_cumulative);
@@ -110,6 +110,11 @@ impl Association {
         self.note_probe_answer(cumulative);
         self.follow_up();
         Ok(())
+    }
+
+    /// What a peer of another kind writes there is not the number that CMT's delayed acks read.
+    fn understood_flags(&self, sack: &Acknowledgement<'_>) -> u8 {
+        if self.shared.foreign_sack_flags { 0 } else { sack.flags() }
     }
 
     /// The cumulative TSN that a SHUTDOWN carries (RFC 9260 section 9.2); it says nothing about gaps or the window.
@@ -466,12 +471,16 @@ impl Association {
     fn settle_t3(&mut self) {
         for index in 0..self.paths.len() {
             let id = PathId::new(index);
+            let answered = !self.scratch.acks[index].newly_acked().is_zero();
             if self.facts[index].in_flight.is_zero() {
                 self.paths[index].timers.t3 = None;
-                if !self.scratch.acks[index].newly_acked().is_zero() {
+                if answered {
                     self.paths[index].timers.silence = None;
                 }
-            } else if self.scratch.restart_t3[index] || self.paths[index].timers.t3.is_none() {
+            } else if self.scratch.restart_t3[index]
+                || self.paths[index].timers.t3.is_none()
+                || (self.profile.t3_restart == T3Restart::Any && answered)
+            {
                 self.start_t3(id);
             }
         }

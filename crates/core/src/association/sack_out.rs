@@ -55,6 +55,7 @@ impl Association {
             _ if packet.dropped => self.acknowledge_now(),
             AckTiming::Now => self.acknowledge_now(),
             AckTiming::Within(delay) => {
+                let delay = delay.min(self.profile.sack_delay_max);
                 self.ack.deadline.get_or_insert(self.now + delay);
             }
         }
@@ -140,7 +141,10 @@ impl Association {
     fn write_sack(&mut self, writer: &mut PacketWriter<'_>) {
         let a_rwnd = self.advertised_window();
         let by_timer = self.ack.by_timer;
-        let flags = self.policies.ack.flags(self.ack.packets, by_timer, &self.profile);
+        let flags = match self.shared.foreign_sack_flags {
+            true => 0,
+            false => self.policies.ack.flags(self.ack.packets, by_timer, &self.profile),
+        };
         let form = self.ack_form();
         let Some(receiver) = self.receiver.as_mut() else { return };
         let repr = SackRepr {

@@ -5,6 +5,7 @@ use anabranch_wire::Tsn;
 use crate::association::control::Control;
 use crate::association::{Association, AssociationEvent, State};
 use crate::error::AbortReason;
+use crate::path::PathId;
 use crate::time::Time;
 
 impl Association {
@@ -76,13 +77,13 @@ impl Association {
     }
 
     pub(crate) fn send_shutdown_ack(&mut self) {
-        let path = self.control_path(None);
+        let path = self.control_path(self.shutdown_from);
         self.start_t2(path);
         self.control.retain(|c| !matches!(c, Control::ShutdownAck { .. }));
         self.control.push_back(Control::ShutdownAck { path });
     }
 
-    fn start_t2(&mut self, path: crate::path::PathId) {
+    fn start_t2(&mut self, path: PathId) {
         self.timers.t2 = Some(self.now + self.facts[path.index()].rto);
     }
 
@@ -100,20 +101,20 @@ impl Association {
             self.abort_with(AbortReason::PeerUnreachable);
             return;
         }
-        let mut path = self.control_path(None);
-        self.back_off(path);
-        if tries % 2 == 1 {
-            path = self.alternate_path(path);
-        }
+        let first = self.control_path(self.shutdown_from.filter(|_| ack));
+        self.back_off(first);
+        let path = self.path_in_turn(first, tries);
         self.start_t2(path);
         self.control.push_back(if ack { Control::ShutdownAck { path } } else { Control::Shutdown { path } });
     }
 
-    /// SHUTDOWN from the peer; it also acknowledges cumulatively.
+    /// SHUTDOWN from the peer; it also acknowledges cumulatively. The answer goes back to where it came from (section 6.4): the
+    /// peer knows of a path that works, and a side that only receives may not.
     ///
     /// One for a TSN that was never sent is a wish to close all the same, and acknowledges nothing: some implementations put
     /// their own TSNs there, and RFC 9260 section 9.2 has us verify the number, not refuse the chunk.
-    pub(crate) fn handle_shutdown(&mut self, cumulative: Tsn) {
+    pub(crate) fn handle_shutdown(&mut self, source: PathId, cumulative: Tsn) {
+        self.shutdown_from = Some(source);
         match self.state {
             State::Established | State::ShutdownPending => {
                 self.state = State::ShutdownReceived;
@@ -137,9 +138,9 @@ impl Association {
         self.open_turn(crate::policy::TurnCause::Sack, true);
     }
 
-    pub(crate) fn handle_shutdown_ack(&mut self) {
+    pub(crate) fn handle_shutdown_ack(&mut self, source: PathId) {
         if matches!(self.state, State::ShutdownSent { .. } | State::ShutdownAckSent { .. }) {
-            let path = self.control_path(None);
+            let path = self.control_path(Some(source));
             self.control.clear();
             self.become_closed(AssociationEvent::Closed);
             self.control.push_back(Control::ShutdownComplete { path });

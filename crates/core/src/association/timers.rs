@@ -14,6 +14,8 @@ pub(crate) struct Timers {
     pub(crate) t1: Option<Time>,
     /// T2-shutdown.
     pub(crate) t2: Option<Time>,
+    /// T4: an ASCONF waits for its answer (RFC 5061 section 5.1).
+    pub(crate) t4: Option<Time>,
     /// T5-shutdown-guard.
     pub(crate) t5: Option<Time>,
     /// When uncovered gap acknowledgements are taken as reneging.
@@ -26,13 +28,13 @@ impl Default for Timers {
     /// None runs.
     fn default() -> Self {
         let latest_blocks = Vec::with_capacity(LIST_ROOM);
-        Timers { t1: None, t2: None, t5: None, reneging: None, latest_blocks }
+        Timers { t1: None, t2: None, t4: None, t5: None, reneging: None, latest_blocks }
     }
 }
 
 impl Timers {
     pub(crate) fn next(&self) -> Option<Time> {
-        [self.t1, self.t2, self.t5, self.reneging].into_iter().flatten().min()
+        [self.t1, self.t2, self.t4, self.t5, self.reneging].into_iter().flatten().min()
     }
 }
 
@@ -49,6 +51,9 @@ impl Association {
         }
         if due(&mut self.timers.t2, now) {
             self.handle_t2();
+        }
+        if due(&mut self.timers.t4, now) {
+            self.handle_t4();
         }
         if due(&mut self.timers.t5, now) {
             self.send_abort("shutdown took too long");
@@ -104,8 +109,12 @@ impl Association {
     pub(crate) fn count_error(&mut self, id: PathId, by_heartbeat: bool) {
         self.facts[id.index()].error_count += 1;
         let before = self.facts[id.index()].state;
-        // RFC 9260 section 8.1; an address that never answered says nothing about the peer.
-        if before != PathState::Unconfirmed {
+        // RFC 9260 section 8.1: an address that never answered says nothing about the peer, nor does a HEARTBEAT on a path out of
+        // service while data has another one.
+        let spare = by_heartbeat
+            && before != PathState::Active
+            && self.live_paths().any(|other| self.facts[other.index()].state == PathState::Active);
+        if before != PathState::Unconfirmed && !spare {
             self.association_errors += 1;
         }
         self.refresh_shared();
@@ -117,8 +126,16 @@ impl Association {
         };
         let decision = self.policies.failover.on_error(id, by_heartbeat, &view);
         self.set_state(id, decision.choice, StateCause::Errors(decision.reason));
-        if self.association_errors > self.profile.association_max_retrans {
+        if self.is_peer_given_up() {
             self.abort_with(crate::error::AbortReason::PeerUnreachable);
+        }
+    }
+
+    /// RFC 9260 section 8.1, or by time: errors are counted over all paths, and so come the faster the more there are.
+    fn is_peer_given_up(&self) -> bool {
+        match self.config.peer_silence_limit {
+            Some(limit) => self.association_errors > 0 && self.now.since(self.heard_at) >= limit,
+            None => self.association_errors > self.profile.association_max_retrans,
         }
     }
 

@@ -3,10 +3,13 @@
 use anabranch_wire::{Cause, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, Tsn};
 use arrayvec::ArrayVec;
 
+use crate::association::dialect;
 use crate::association::{
-    Association, Origin, Peer, address_params, announced, extensions, listed_addresses, reportable_params,
+    Announced, Association, Origin, Peer, address_params, announced, extensions, listed_addresses,
+    reportable_params,
 };
-use crate::cookie::CookieBody;
+use crate::authentication::{AuthOffer, BadRandom, RANDOM_LEN};
+use crate::cookie::{CookieBody, Offers};
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::path::MAX_PATHS;
 use crate::stats::Discard;
@@ -97,6 +100,11 @@ impl Endpoint {
         let Some((streams, window)) = self.offered(origin, header.source_port) else {
             return Handled::Discarded(Discard::BadInit);
         };
+        let Ok(authentication) = self.offers(origin, header.source_port, init) else {
+            // RFC 4895 section 6.1.
+            let cause = Cause::ProtocolViolation(b"RANDOM is not of 32 bytes");
+            return self.refuse_init(origin, header, init, cause);
+        };
         let body = CookieBody {
             local_tag: ours.local_tag,
             peer_tag: init.initiate_tag(),
@@ -112,7 +120,8 @@ impl Endpoint {
             peer_address: origin.remote,
             peer_udp_port: origin.udp_port,
             peer_addresses: listed_addresses(init).into_iter().collect(),
-            peer_features: announced(init),
+            peer_features: announced(init).bits(),
+            authentication,
         };
         let mut cookie = Vec::new();
         self.jar.seal(self.now, &body, &mut cookie);
@@ -123,7 +132,8 @@ impl Endpoint {
             inbound_streams: streams,
             initial_tsn: Tsn::new(ours.initial_tsn),
         };
-        self.send_init_ack(origin, header, init, &repr, &cookie)
+        let random = body.authentication.as_ref().map(|offers| offers.local_random);
+        self.send_init_ack(origin, header, init, &repr, &cookie, random)
     }
 
     /// Streams and window of the association that would come of it.
@@ -138,10 +148,45 @@ impl Endpoint {
         Some((accept.streams, u32::try_from(accept.recv_buffer_bytes).unwrap_or(u32::MAX)))
     }
 
+    /// What both sides offer for authentication, if both offer something that is of use. A collision repeats the random number
+    /// of our own INIT, as it repeats the tag (RFC 4895 section 6.1).
+    fn offers(
+        &mut self,
+        origin: Origin,
+        peer_port: u16,
+        init: &InitView<'_>,
+    ) -> Result<Option<Offers>, BadRandom> {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id));
+        let (wanted, repeated) = match existing {
+            Some(association) => {
+                let random = association.local_random();
+                (association.announces().asconf, random.filter(|_| association.is_opening()))
+            }
+            None => (self.config.accept.as_ref().is_some_and(|accept| accept.address_changes.asconf), None),
+        };
+        if !wanted {
+            return Ok(None);
+        }
+        let Some(peer) = AuthOffer::read(init)? else { return Ok(None) };
+        let local_random = repeated.unwrap_or_else(|| {
+            let mut random = [0; RANDOM_LEN];
+            self.entropy.fill(&mut random);
+            random
+        });
+        Ok(Some(Offers { local_random, peer }))
+    }
+
     /// Whether the association that would come of it acknowledges with NR-SACK.
     fn announces_nr_sack(&self, origin: Origin, peer_port: u16) -> bool {
         let existing = self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id));
-        existing.map_or(self.accept_announces_nr_sack, Association::announces_nr_sack)
+        existing.map_or(self.accept_announces_nr_sack, |association| association.announces().nr_sack)
+    }
+
+    /// What the association that would come of it says about the flags of its SACKs.
+    fn announced_dialect(&self, origin: Origin, peer_port: u16) -> Option<Param<'static>> {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id));
+        let accepted = self.config.accept.as_ref().map(|config| &config.profile);
+        dialect::param(existing.map(Association::profile).or(accepted)?)
     }
 
     fn send_init_ack(
@@ -151,12 +196,17 @@ impl Endpoint {
         init: &InitView<'_>,
         repr: &InitRepr,
         cookie: &[u8],
+        random: Option<[u8; RANDOM_LEN]>,
     ) -> Handled {
         let listed = if self.config.addresses.len() > 1 { &self.config.addresses[..] } else { &[] };
+        let auth = random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
         let mandatory: Vec<Param<'_>> =
-            address_params(listed).into_iter().chain([Param::StateCookie(cookie)]).collect();
-        let extensions = extensions(self.announces_nr_sack(origin, header.source_port));
-        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions).chain(unrecognized(init));
+            address_params(listed).into_iter().chain([Param::StateCookie(cookie)]).chain(auth).collect();
+        let nr_sack = self.announces_nr_sack(origin, header.source_port);
+        let extensions = extensions(Announced { nr_sack, asconf: random.is_some(), ..Announced::default() });
+        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions);
+        let dialect = self.announced_dialect(origin, header.source_port);
+        let optional = optional.chain(dialect).chain(unrecognized(init));
         let all: Vec<Param<'_>> = mandatory.iter().copied().chain(optional).collect();
         let mut bytes = vec![0; REPLY_BYTES];
         let Ok(mut writer) = PacketWriter::new(&mut bytes, answer(header, init.initiate_tag())) else {

@@ -170,6 +170,9 @@ pub struct AssociationFacts {
     pub head_of_line: Option<HeadOfLine>,
     /// The highest TSN acknowledged cumulatively, unwrapped.
     pub cumulative_tsn: u64,
+    /// The peer did not say that it reads and writes the flags of SACKs as CMT's delayed acks do
+    /// ([`SackDialect`](crate::profile::SackDialect)): those of its SACKs are read as zero, and so are ours.
+    pub foreign_sack_flags: bool,
 }
 
 /// Everything a policy may look at when it decides.

@@ -7,26 +7,25 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{AssociationConfig, Encapsulation, Endpoint, EndpointConfig};
+use anabranch_core::{Association, AssociationConfig, Endpoint, EndpointConfig};
 use anabranch_sim::pcapng::PcapngTap;
-use anabranch_sim::{HostId, SctpHost, Seeds, World};
+use anabranch_sim::{HostId, SctpHost, World};
 use bytes::Bytes;
 
 use crate::run::application::{Connect, End, Expected, Source, Status};
 use crate::run::manifest;
 use crate::run::network::{Network, lay};
 use crate::run::observer::{DirectionCount, Observer, address};
+use crate::run::plan::{FlowPlan, bulk_queue_bytes};
 use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
 use crate::run::{FlowResult, Job, JobScheme, PathResult, RunError, RunResult, payload};
-use crate::scenario::{Encapsulation as Carried, FileSource, Flow, FlowDirection, FlowKind, SendBuffer};
+use crate::scenario::{Flow, FlowDirection, FlowKind};
 use crate::statistics::jain_index;
 use crate::trace::{Manifest, Sender};
 
 /// SCTP ports of the two ends; any would do.
 const LEFT_PORT: u16 = 5001;
 const RIGHT_PORT: u16 = 5002;
-/// UDP port of both ends where packets are encapsulated (RFC 6951 section 5.1).
-const UDP_PORT: u16 = 9899;
 
 /// A flow in the world.
 struct BuiltFlow {
@@ -47,8 +46,7 @@ pub(crate) struct Built {
 }
 
 pub(crate) fn build(job: &Job) -> Result<Built, RunError> {
-    let seeds = Seeds::new(job.seed, 0);
-    let mut world = World::new(seeds);
+    let mut world = World::new(job.seeds());
     if job.digest {
         world.enable_digest();
     }
@@ -98,7 +96,7 @@ fn observer(job: &Job) -> Result<Observer, RunError> {
     })
 }
 
-fn counted_from(job: &Job) -> Time {
+pub(crate) fn counted_from(job: &Job) -> Time {
     Time::ZERO + job.scenario.run.start + job.scenario.run.warmup
 }
 
@@ -119,52 +117,10 @@ fn capture(job: &Job) -> Result<Option<PcapngTap<BufWriter<File>>>, RunError> {
     Ok(Some(tap))
 }
 
-fn scheme_of(job: &Job, flow: &Flow) -> Result<JobScheme, RunError> {
-    match &flow.scheme {
-        Some(text) => {
-            let scheme = job.scenario.vocabulary().parse(text);
-            scheme
-                .map(JobScheme::from)
-                .map_err(|error| RunError::Scheme { flow: flow.name.clone(), error: Box::new(error) })
-        }
-        None => Ok(job.scheme.clone()),
-    }
-}
-
-fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> AssociationConfig {
-    let scenario = &job.scenario.association;
-    let streams = match flow.kind {
-        FlowKind::Messages { streams, .. } => streams,
-        _ => scenario.streams,
-    };
-    let scheme = scheme.scheme();
-    let profile = job.conventions.profile(scheme.is_multipath()).clone();
-    AssociationConfig {
-        recv_buffer_bytes: scenario.recv_buffer_bytes,
-        send_buffer_bytes: match scenario.send_buffer {
-            SendBuffer::Unlimited => None,
-            SendBuffer::Bytes(bytes) => Some(bytes),
-        },
-        mtu_bytes: scenario.mtu_bytes as usize,
-        streams,
-        trace: job.trace.is_some(),
-        ..AssociationConfig::new(scheme, profile)
-    }
-}
-
-fn encapsulation(job: &Job) -> Encapsulation {
-    match job.scenario.association.encapsulation {
-        Carried::None => Encapsulation::None,
-        Carried::Udp => Encapsulation::Udp { local_port: UDP_PORT, remote_port: UDP_PORT },
-    }
-}
-
 fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Result<BuiltFlow, RunError> {
     let flow = &job.scenario.flows[index];
-    let scheme = scheme_of(job, flow)?;
-    let config = association_config(job, flow, &scheme);
+    let FlowPlan { scheme, config, message_bytes, content } = job.flow_plan(index)?;
     let start = Time::ZERO + flow.start;
-    let contents = contents(job, flow, world.seeds())?;
     let mut ends = [end(job, flow, start), end(job, flow, start)];
     ends[0].connect = Some(Connect {
         pairs: flow.paths.iter().map(|&p| (address(index, p, 0), address(index, p, 1))).collect(),
@@ -178,8 +134,8 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
     };
     for side in 0..2 {
         if sends[side] {
-            ends[side].source = Some(source(job, flow, &config, &contents));
-            ends[1 - side].expected = contents.as_ref().map(|c| expected(job, flow, &config, c));
+            ends[side].source = Some(source(job, flow, &config, message_bytes, content.as_ref()));
+            ends[1 - side].expected = content.as_ref().map(|c| expected(job, flow, message_bytes, c));
         }
     }
     let senders = senders(job, flow, &config, &scheme, sends);
@@ -237,63 +193,38 @@ fn add_recorders(
     Ok(recorders)
 }
 
-/// What a flow that ends sends.
-fn contents(job: &Job, flow: &Flow, seeds: Seeds) -> Result<Option<Bytes>, RunError> {
-    Ok(match &flow.kind {
-        FlowKind::File(FileSource::Path(path)) => Some(payload::read_file(&job.folder, path)?),
-        FlowKind::File(FileSource::SizeBytes(size)) => {
-            Some(payload::random_bytes(&seeds, &flow.name, *size as usize))
-        }
-        FlowKind::Messages { size_bytes, count: Some(count), .. } => {
-            let message = payload::random_bytes(&seeds, &flow.name, *size_bytes as usize);
-            Some(Bytes::from(message.repeat(*count as usize)))
-        }
-        _ => None,
-    })
-}
-
-/// User bytes of the messages that a bulk or file flow cuts its content into.
-fn message_bytes(job: &Job, config: &AssociationConfig) -> usize {
-    let largest = (config.mtu_bytes - header_bytes(job)) / 4 * 4 - 16;
-    job.scenario.association.message_bytes.map_or(largest, |bytes| bytes as usize)
-}
-
-fn expected(job: &Job, flow: &Flow, config: &AssociationConfig, content: &[u8]) -> Expected {
+fn expected(job: &Job, flow: &Flow, message_bytes: usize, content: &[u8]) -> Expected {
     let (size, ordered, streams) = match &flow.kind {
         FlowKind::Messages { size_bytes, ordered, streams, .. } => (*size_bytes as usize, *ordered, *streams),
-        _ => (message_bytes(job, config), job.scenario.association.ordered, job.scenario.association.streams),
+        _ => (message_bytes, job.scenario.association.ordered, job.scenario.association.streams),
     };
     Expected::new(content, size, ordered && streams == 1)
 }
 
-fn source(job: &Job, flow: &Flow, config: &AssociationConfig, contents: &Option<Bytes>) -> Source {
-    let message_bytes = message_bytes(job, config);
+fn source(
+    job: &Job,
+    flow: &Flow,
+    config: &AssociationConfig,
+    message_bytes: usize,
+    content: Option<&Bytes>,
+) -> Source {
     match &flow.kind {
         FlowKind::Bulk => Source::Bulk {
             message: Bytes::from(vec![0x5A; message_bytes]),
-            // Twice what the peer can hold is never used up between two calls.
-            keep_bytes: config.recv_buffer_bytes * 2 + 65_536,
+            keep_bytes: bulk_queue_bytes(config.recv_buffer_bytes),
         },
         FlowKind::File(_) => {
-            Source::Transfer { content: contents.clone().unwrap_or_default(), message_bytes, sent: 0 }
+            Source::Transfer { content: content.cloned().unwrap_or_default(), message_bytes, sent: 0 }
         }
-        FlowKind::Messages { size_bytes, interval, count, ordered, streams } => {
-            let seeds = Seeds::new(job.seed, 0);
-            Source::Messages {
-                message: payload::random_bytes(&seeds, &flow.name, *size_bytes as usize),
-                interval: *interval,
-                left: *count,
-                next: None,
-                streams: *streams,
-                ordered: *ordered,
-            }
-        }
+        FlowKind::Messages { size_bytes, interval, count, ordered, streams } => Source::Messages {
+            message: payload::random_bytes(&job.seeds(), &flow.name, *size_bytes as usize),
+            interval: *interval,
+            left: *count,
+            next: None,
+            streams: *streams,
+            ordered: *ordered,
+        },
     }
-}
-
-/// IPv4, encapsulation and common header.
-fn header_bytes(job: &Job) -> usize {
-    20 + encapsulation(job).header_bytes() + 12
 }
 
 fn add_hosts(
@@ -310,13 +241,13 @@ fn add_hosts(
         let endpoint_config = EndpointConfig {
             port: if side == 0 { LEFT_PORT } else { RIGHT_PORT },
             addresses: addresses.clone(),
-            encapsulation: encapsulation(job),
+            encapsulation: job.encapsulation(),
             accept: (side == 1).then(|| config.clone()),
             max_associations: 1,
         };
         let entropy = world.seeds().entropy(&["endpoint", &flow.name, ["left", "right"][side]]);
         let endpoint = Endpoint::new(Time::ZERO, endpoint_config, entropy);
-        let host = SctpHost::new(endpoint, encapsulation(job), end);
+        let host = SctpHost::new(endpoint, job.encapsulation(), end);
         ids.push(world.add_host(Box::new(host), &addresses)?);
     }
     Ok([ids[0], ids[1]])
@@ -337,6 +268,15 @@ impl Built {
 
     fn end(&self, flow: usize, side: usize) -> &End {
         &self.world.host::<SctpHost<End>>(self.flows[flow].ends[side]).application
+    }
+
+    /// The associations of the ends that send, each with the index of its flow.
+    pub(crate) fn senders(&self) -> impl Iterator<Item = (usize, Option<&Association>)> {
+        (0..self.flows.len()).flat_map(move |flow| {
+            let hosts = self.flows[flow].ends.map(|id| self.world.host::<SctpHost<End>>(id));
+            let sending = hosts.into_iter().filter(|host| host.application.source.is_some());
+            sending.map(move |host| (flow, host.application.id.and_then(|id| host.endpoint.association(id))))
+        })
     }
 
     /// Whether every transfer has arrived or failed.

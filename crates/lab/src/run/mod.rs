@@ -3,16 +3,22 @@
 mod application;
 mod batch;
 mod build;
+mod details;
+mod lane;
 mod manifest;
 mod metrics;
 mod network;
 mod observer;
 mod payload;
+mod plan;
 mod recorder;
 mod scheme;
 
 pub use batch::{Batch, Outcome};
+pub use details::{Details, SenderDetails, SenderPath};
+pub use lane::{LaneConfig, NotOneLink, PathLanes, path_lanes};
 pub use metrics::{FlowResult, PathResult, RunResult};
+pub use plan::{FlowPlan, bulk_queue_bytes};
 pub use scheme::JobScheme;
 
 use std::path::PathBuf;
@@ -22,6 +28,7 @@ use anabranch_core::time::{Span, Time};
 use thiserror::Error;
 
 use crate::conventions::Conventions;
+use crate::run::build::Built;
 use crate::scenario::{Scenario, Stop};
 use crate::trace::TraceError;
 
@@ -85,19 +92,29 @@ impl Job {
     /// # Errors
     /// [`RunError`].
     pub fn run(&self) -> Result<RunResult, RunError> {
-        let mut built = build::build(self)?;
-        let end = self.end();
+        let mut built = self.build()?;
         let stops_early = matches!(self.scenario.run.stop, Stop::Transfer { .. });
         if stops_early || built.samples_queues() {
-            while built.world.now() < end && !(stops_early && built.is_done()) {
-                let next = (built.world.now() + SLICE).min(end);
-                built.world.run_until(next);
-                built.sample_queues();
-            }
+            self.advance(&mut built, Built::sample_queues);
         } else {
-            built.world.run_until(end);
+            built.world.run_until(self.end());
         }
         built.finish(self)
+    }
+
+    fn build(&self) -> Result<Built, RunError> {
+        build::build(self)
+    }
+
+    /// Goes to the end of the run, and looks at it after each slice of time.
+    fn advance(&self, built: &mut Built, mut look: impl FnMut(&mut Built)) {
+        let end = self.end();
+        let stops_early = matches!(self.scenario.run.stop, Stop::Transfer { .. });
+        while built.world.now() < end && !(stops_early && built.is_done()) {
+            let next = (built.world.now() + SLICE).min(end);
+            built.world.run_until(next);
+            look(built);
+        }
     }
 
     /// Finds what would keep the run from being made, by building its network without running it; writes nothing.

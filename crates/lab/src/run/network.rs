@@ -2,15 +2,11 @@
 
 use anabranch_core::time::Time;
 use anabranch_core::units::WireBytes;
-use anabranch_sim::{
-    ConfigError, GilbertElliott, LinkChange, LinkConfig, LinkId, LossModel as SimLoss, LossPlace as SimPlace,
-    LossTrace, QueueConfig, TrafficConfig, TrafficKind, World,
-};
+use anabranch_sim::{ConfigError, LinkConfig, LinkId, QueueConfig, TrafficConfig, TrafficKind, World};
 
+use crate::run::lane::{LaneMaker, place};
 use crate::run::observer::address;
-use crate::scenario::{
-    Background, Direction, Duplex, Event, Flow, Loss, LossModel, LossPlace, OneWay, Queue, Scenario, Source,
-};
+use crate::scenario::{Background, Direction, Duplex, Flow, LossPlace, OneWay, Scenario, Source};
 
 /// One direction of a link: usually one link of the simulator, more if it loses packets in several ways.
 type Chain = Vec<LinkId>;
@@ -26,8 +22,7 @@ pub(crate) fn lay(
     scenario: &Scenario,
     in_service_counts: bool,
 ) -> Result<Network, ConfigError> {
-    let flows: Vec<&str> = scenario.flows.iter().map(|f| f.name.as_str()).collect();
-    let layer = Layer { in_service_counts, flows };
+    let layer = Layer(LaneMaker::new(scenario, in_service_counts));
     let mut shared = Vec::new();
     for link in &scenario.links {
         shared.push(layer.duplex(world, &link.name, &link.duplex)?);
@@ -60,10 +55,7 @@ impl Network {
     }
 }
 
-struct Layer<'a> {
-    in_service_counts: bool,
-    flows: Vec<&'a str>,
-}
+struct Layer<'a>(LaneMaker<'a>);
 
 impl Layer<'_> {
     fn duplex(&self, world: &mut World, name: &str, duplex: &Duplex) -> Result<[Chain; 2], ConfigError> {
@@ -72,8 +64,7 @@ impl Layer<'_> {
         let main = [forward.0, reverse.0];
         for direction in [Direction::Forward, Direction::Reverse] {
             let link = main[direction as usize];
-            let events = duplex.events.iter().filter(|e| e.direction == direction);
-            let schedule: Vec<_> = events.flat_map(|e| self.changes(e)).collect();
+            let schedule = self.0.changes(duplex, direction);
             if !schedule.is_empty() {
                 world.add_schedule(link, schedule)?;
             }
@@ -87,21 +78,16 @@ impl Layer<'_> {
 
     /// The link itself, and the chain it stands in: further losses are links without length before or after it.
     fn one_way(&self, world: &mut World, name: &str, way: &OneWay) -> Result<(LinkId, Chain), ConfigError> {
-        let mut losses = way.loss.iter();
-        let own = losses.next();
-        let mut main = LinkConfig::new(name, way.rate, way.delay, self.queue(way.queue));
-        if let Some(loss) = own {
-            main = main.with_loss(self.model(&loss.model), place(loss.place));
-        }
+        let main = self.0.link(name, way);
         let (mut before, mut after) = (Chain::new(), Chain::new());
-        for (index, loss) in losses.enumerate() {
+        for (index, loss) in way.loss.iter().skip(1).enumerate() {
             let extra = LinkConfig::new(
                 format!("{name}/loss-{}", index + 2),
                 anabranch_core::time::Rate::from_bps(u64::MAX / 2),
                 anabranch_core::time::Span::ZERO,
                 QueueConfig::unlimited(),
             )
-            .with_loss(self.model(&loss.model), place(loss.place));
+            .with_loss(self.0.model(&loss.model), place(loss.place));
             let id = world.add_link(extra)?;
             match loss.place {
                 LossPlace::BeforeQueue => before.push(id),
@@ -112,47 +98,6 @@ impl Layer<'_> {
         before.push(id);
         before.extend(after);
         Ok((id, before))
-    }
-
-    fn queue(&self, queue: Queue) -> QueueConfig {
-        let config = match queue {
-            Queue::Packets(packets) => QueueConfig::packets(packets),
-            Queue::Bytes(bytes) => QueueConfig::bytes(WireBytes::new(bytes)),
-            Queue::Delay(span) => QueueConfig::time(span),
-        };
-        if self.in_service_counts { config.counting_in_service() } else { config }
-    }
-
-    fn model(&self, model: &LossModel) -> SimLoss {
-        match model {
-            LossModel::Bernoulli { rate } => SimLoss::Bernoulli(*rate),
-            LossModel::GilbertElliott { p, r, loss_good, loss_bad } => {
-                SimLoss::GilbertElliott(GilbertElliott {
-                    to_bad: *p,
-                    to_good: *r,
-                    loss_in_good: *loss_good,
-                    loss_in_bad: *loss_bad,
-                })
-            }
-            LossModel::Trace { lost } => SimLoss::Trace(
-                self.flows
-                    .iter()
-                    .fold(LossTrace::new(), |trace, flow| trace.lose(flow, lost.iter().copied())),
-            ),
-        }
-    }
-
-    fn changes(&self, event: &Event) -> Vec<(Time, LinkChange)> {
-        let at = Time::ZERO + event.at;
-        let mut changes = Vec::new();
-        changes.extend(event.up.map(|up| (at, if up { LinkChange::Up } else { LinkChange::Down })));
-        changes.extend(event.rate.map(|rate| (at, LinkChange::Rate(rate))));
-        changes.extend(event.delay.map(|delay| (at, LinkChange::Delay(delay))));
-        if let Some(losses) = &event.loss {
-            let model = losses.first().map_or(SimLoss::None, |l: &Loss| self.model(&l.model));
-            changes.push((at, LinkChange::Loss(model)));
-        }
-        changes
     }
 
     fn traffic(
@@ -186,12 +131,5 @@ fn kind(source: &Source) -> (TrafficKind, Option<u64>) {
         Source::Pareto { rate, burst, idle, shape, fragment_bytes } => {
             (TrafficKind::ParetoOnOff { rate, burst, idle, shape }, fragment_bytes)
         }
-    }
-}
-
-fn place(place: LossPlace) -> SimPlace {
-    match place {
-        LossPlace::BeforeQueue => SimPlace::BeforeQueue,
-        LossPlace::AfterQueue => SimPlace::AfterQueue,
     }
 }

@@ -87,7 +87,7 @@ pub(crate) struct Observer {
 }
 
 /// The flow, path and side an address belongs to: addresses are made by [`address`].
-fn place_of(address: Address) -> Option<(usize, usize, usize)> {
+pub(crate) fn place_of(address: Address) -> Option<(usize, usize, usize)> {
     let Address::V4(v4) = address else { return None };
     let [10, flow, path, side @ 1..=2] = v4.octets() else { return None };
     Some((usize::from(flow), usize::from(path), usize::from(side) - 1))

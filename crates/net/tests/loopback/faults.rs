@@ -80,7 +80,7 @@ fn runtime() -> Runtime {
 #[tokio::test]
 async fn a_peer_that_was_killed_is_noticed() {
     let mut config = quick();
-    config.profile.association_max_retrans = 4;
+    config.peer_silence_limit = Some(Span::from_secs(2));
     let server = server(&[1], config.clone());
     let life = runtime();
     let peer = Peer::new([Route { local: ip(11), remote: server.local_addresses()[0] }]);

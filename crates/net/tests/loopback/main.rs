@@ -2,6 +2,7 @@
 
 mod faults;
 mod lifetime;
+mod locals;
 mod messages;
 mod observer;
 mod rig;

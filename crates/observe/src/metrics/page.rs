@@ -12,7 +12,7 @@ use prometheus_client::registry::{Registry, Unit};
 /// What all names begin with.
 const PREFIX: &str = "anabranch";
 
-const DISCARDS: [Discard; 11] = [
+const DISCARDS: [Discard; 12] = [
     Discard::Malformed,
     Discard::Checksum,
     Discard::VerificationTag,
@@ -24,6 +24,7 @@ const DISCARDS: [Discard; 11] = [
     Discard::Unexpected,
     Discard::BadSack,
     Discard::Full,
+    Discard::Unauthenticated,
 ];
 
 const STATES: [(PathState, &str); 4] = [
@@ -47,6 +48,7 @@ pub(crate) fn discard_word(reason: Discard) -> &'static str {
         Discard::Unexpected => "unexpected",
         Discard::BadSack => "bad_sack",
         Discard::Full => "full",
+        Discard::Unauthenticated => "unauthenticated",
     }
 }
 

@@ -19,7 +19,7 @@ pub struct DelayedAcks {
 
 impl DelayedAcks {
     /// Why this packet is acknowledged at once; `None` if it is not.
-    fn hurry(&self, arrival: &Arrival) -> Option<&'static str> {
+    fn hurry(&self, arrival: &Arrival, view: &View<'_>) -> Option<&'static str> {
         if arrival.immediate {
             // RFC 7053 section 4.2.
             return Some("the sender asked for it");
@@ -32,8 +32,8 @@ impl DelayedAcks {
             // RFC 9260 section 5.1.
             return Some("the first DATA");
         }
-        if arrival.gap && !self.for_cmt {
-            // RFC 9260 section 6.7.
+        if arrival.gap && (!self.for_cmt || view.association.foreign_sack_flags) {
+            // RFC 9260 section 6.7; a peer that cannot be told how many packets a SACK answers counts SACKs.
             return Some("a TSN is missing");
         }
         (arrival.packets >= self.every).then_some("enough packets")
@@ -53,8 +53,8 @@ impl AckPolicy for DelayedAcks {
         AckForm::Sack
     }
 
-    fn timing(&mut self, arrival: &Arrival, _: &View<'_>) -> Decision<AckTiming> {
-        match self.hurry(arrival) {
+    fn timing(&mut self, arrival: &Arrival, view: &View<'_>) -> Decision<AckTiming> {
+        match self.hurry(arrival, view) {
             Some(rule) => Decision::new(AckTiming::Now, Reason::rule(rule)),
             None => Decision::new(AckTiming::Within(self.delay), Reason::rule("delayed")),
         }
@@ -113,6 +113,17 @@ mod tests {
         assert_eq!(timing(PLAIN, gap), AckTiming::Now);
         assert_eq!(timing(CMT, gap), AckTiming::Within(DELAY));
         assert_eq!(timing(CMT, Arrival { packets: 2, ..gap }), AckTiming::Now);
+    }
+
+    #[test]
+    fn a_gap_hurries_the_sack_to_a_peer_that_does_not_read_its_flags() {
+        let gap = Arrival { gap: true, ..ARRIVAL };
+        let mut world = World::new(Profile::net_multipath(), 2);
+        for (foreign, expected) in [(false, AckTiming::Within(DELAY)), (true, AckTiming::Now)] {
+            world.association.foreign_sack_flags = foreign;
+            let mut policy = CMT;
+            assert_eq!(policy.timing(&gap, &world.view()).choice, expected);
+        }
     }
 
     #[test]

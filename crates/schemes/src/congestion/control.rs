@@ -2,16 +2,17 @@
 //! much it grows and what a loss leaves of it are rules that can be replaced.
 
 use anabranch_core::policy::{
-    CongestionControl, Context, Event, LossCause, PathAck, ProofOfLife, Reason, SackDone, Slot, StateCause,
-    View, Window,
+    AckedTransmission, CongestionControl, Context, Event, LossCause, PathAck, ProofOfLife, Reason, SackDone,
+    Slot, StateCause, View, Window,
 };
-use anabranch_core::profile::{IdleDecay, InitialSsthresh};
+use anabranch_core::profile::{IdleDecay, InitialSsthresh, SlowStartExit};
 use anabranch_core::time::Time;
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId, PathState};
 
 use crate::congestion::cut::Halving;
 use crate::congestion::growth::StandardGrowth;
+use crate::congestion::slow_start_exit::RoundTrips;
 use crate::congestion::{Acknowledged, Cut, Growth, Suffered};
 
 /// Which acknowledgements let a path's window grow.
@@ -46,6 +47,7 @@ pub struct WindowControl {
     reasons: [Reason; MAX_PATHS],
     /// Since its latest transmission the path's window has decayed already.
     decayed: [bool; MAX_PATHS],
+    round_trips: [RoundTrips; MAX_PATHS],
 }
 
 impl WindowControl {
@@ -60,6 +62,7 @@ impl WindowControl {
             windows: [Window::default(); MAX_PATHS],
             reasons: [Reason::rule("initial window"); MAX_PATHS],
             decayed: [false; MAX_PATHS],
+            round_trips: [RoundTrips::default(); MAX_PATHS],
         }
     }
 
@@ -93,6 +96,20 @@ impl WindowControl {
         self.windows[path.index()] = Window { cwnd, ssthresh, partial_bytes_acked: ChunkBytes::ZERO };
         self.reasons[path.index()] = Reason::rule("initial window");
         self.decayed[path.index()] = false;
+        self.round_trips[path.index()] = RoundTrips::default();
+    }
+
+    /// Slow start ends where the path's queue grows, if the profile says so.
+    fn consider_leaving_slow_start(&mut self, acked: &AckedTransmission, view: &View<'_>) {
+        let path = acked.path.index();
+        let window = self.windows[path];
+        if view.profile.slow_start_exit == SlowStartExit::AtLoss || window.cwnd >= window.ssthresh {
+            return;
+        }
+        if self.round_trips[path].rising(acked, view.now) {
+            self.windows[path].ssthresh = window.cwnd;
+            self.reasons[path] = Reason::rule("round trips grow: slow start is over");
+        }
     }
 
     fn sack(&mut self, done: &SackDone<'_>, view: &View<'_>) {
@@ -215,6 +232,7 @@ impl Slot for WindowControl {
         match *event {
             Event::PathAdded(path) => self.begin(path, view),
             Event::Established => view.paths.iter().for_each(|p| self.begin(p.id, view)),
+            Event::Acked(acked) => self.consider_leaving_slow_start(acked, view),
             Event::SackDone(done) => self.sack(done, view),
             Event::LossEvent { path, cause } => self.answer_loss(path, cause, view),
             Event::PathState { path, from, to: PathState::Active, cause } => {

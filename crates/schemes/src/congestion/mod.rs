@@ -8,6 +8,7 @@ pub mod growth;
 mod penalised;
 mod random_loss;
 mod rule;
+mod slow_start_exit;
 #[cfg(test)]
 mod testing;
 

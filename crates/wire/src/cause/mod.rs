@@ -10,6 +10,7 @@
 //! ```
 
 mod data;
+mod reconfiguration;
 mod setup;
 mod teardown;
 
@@ -68,6 +69,18 @@ cause_codes! {
     USER_INITIATED_ABORT = 12, "User-Initiated Abort";
     /// RFC 9260 section 3.3.10.13.
     PROTOCOL_VIOLATION = 13, "Protocol Violation";
+    /// RFC 5061 section 4.3.1.
+    DELETE_LAST_ADDRESS = 0xA0, "Request to Delete Last Remaining IP Address";
+    /// RFC 5061 section 4.3.2.
+    RESOURCE_SHORTAGE = 0xA1, "Operation Refused Due to Resource Shortage";
+    /// RFC 5061 section 4.3.3.
+    DELETE_SOURCE_ADDRESS = 0xA2, "Request to Delete Source IP Address";
+    /// RFC 5061 section 4.3.4.
+    ILLEGAL_ASCONF_ACK = 0xA3, "Association Aborted Due to Illegal ASCONF-ACK";
+    /// RFC 5061 section 4.3.5.
+    NO_AUTHORIZATION = 0xA4, "Request Refused - No Authorization";
+    /// RFC 4895 section 3.4.
+    UNSUPPORTED_HMAC = 0x0105, "Unsupported HMAC Identifier";
 }
 
 impl fmt::Display for CauseCode {
@@ -131,6 +144,14 @@ impl<'a> RawCause<'a> {
             CauseCode::RESTART_WITH_NEW_ADDRESSES => Cause::RestartWithNewAddresses(ParamList::read(bytes)),
             CauseCode::USER_INITIATED_ABORT => Cause::UserInitiatedAbort(bytes),
             CauseCode::PROTOCOL_VIOLATION => Cause::ProtocolViolation(bytes),
+            CauseCode::DELETE_LAST_ADDRESS => Cause::DeleteLastAddress(bytes),
+            CauseCode::RESOURCE_SHORTAGE => Cause::ResourceShortage(bytes),
+            CauseCode::DELETE_SOURCE_ADDRESS => Cause::DeleteSourceAddress(bytes),
+            CauseCode::ILLEGAL_ASCONF_ACK => info.end().map(|()| Cause::IllegalAsconfAck)?,
+            CauseCode::NO_AUTHORIZATION => Cause::NoAuthorization(bytes),
+            CauseCode::UNSUPPORTED_HMAC => {
+                Cause::UnsupportedHmac { hmac_id: reconfiguration::read_hmac(info)? }
+            }
             _ => Cause::Unknown(*self),
         })
     }
@@ -179,6 +200,23 @@ pub enum Cause<'a> {
     UserInitiatedAbort(&'a [u8]),
     /// The receiver broke a rule that no other cause names; the bytes may say which.
     ProtocolViolation(&'a [u8]),
+    /// An ASCONF would delete the last address; the whole parameter, header included: see [`RawParam::parse`].
+    ///
+    /// [`RawParam::parse`]: crate::RawParam::parse
+    DeleteLastAddress(&'a [u8]),
+    /// There is no room for what this parameter of an ASCONF asks.
+    ResourceShortage(&'a [u8]),
+    /// This parameter of an ASCONF would delete the address that the packet came from.
+    DeleteSourceAddress(&'a [u8]),
+    /// An ASCONF-ACK came for an ASCONF that was never sent.
+    IllegalAsconfAck,
+    /// The receiver does not let the sender do what this parameter of an ASCONF asks.
+    NoAuthorization(&'a [u8]),
+    /// An AUTH came with an HMAC that its receiver had not offered.
+    UnsupportedHmac {
+        /// The number of the HMAC.
+        hmac_id: u16,
+    },
     /// A code that this crate does not know.
     Unknown(RawCause<'a>),
 }
@@ -200,8 +238,23 @@ impl Cause<'_> {
             Self::RestartWithNewAddresses(_) => CauseCode::RESTART_WITH_NEW_ADDRESSES,
             Self::UserInitiatedAbort(_) => CauseCode::USER_INITIATED_ABORT,
             Self::ProtocolViolation(_) => CauseCode::PROTOCOL_VIOLATION,
+            Self::DeleteLastAddress(_) => CauseCode::DELETE_LAST_ADDRESS,
+            Self::ResourceShortage(_) => CauseCode::RESOURCE_SHORTAGE,
+            Self::DeleteSourceAddress(_) => CauseCode::DELETE_SOURCE_ADDRESS,
+            Self::IllegalAsconfAck => CauseCode::ILLEGAL_ASCONF_ACK,
+            Self::NoAuthorization(_) => CauseCode::NO_AUTHORIZATION,
+            Self::UnsupportedHmac { .. } => CauseCode::UNSUPPORTED_HMAC,
             Self::Unknown(raw) => raw.code(),
         }
+    }
+
+    /// Writes the cause alone, without padding, and says how long it is: for quoting it in [`Param::ErrorCause`].
+    ///
+    /// [`Param::ErrorCause`]: crate::Param::ErrorCause
+    pub fn put(&self, space: &mut [u8]) -> Result<usize, NoSpace> {
+        let mut cursor = Cursor::new(space);
+        self.write(&mut cursor)?;
+        Ok(cursor.at())
     }
 
     pub(crate) fn write(&self, cursor: &mut Cursor<'_>) -> Result<(), NoSpace> {
@@ -213,7 +266,11 @@ impl Cause<'_> {
             Self::InvalidStream(stream) => data::write_stream(info, stream),
             Self::MissingParameter(types) => setup::write_missing(info, types),
             Self::StaleCookie { staleness_us } => info.u32(staleness_us),
-            Self::OutOfResource | Self::InvalidParameter | Self::CookieWhileShuttingDown => Ok(()),
+            Self::OutOfResource
+            | Self::InvalidParameter
+            | Self::CookieWhileShuttingDown
+            | Self::IllegalAsconfAck => Ok(()),
+            Self::UnsupportedHmac { hmac_id } => info.u16(hmac_id),
             Self::NoUserData(tsn) => info.u32(tsn.get()),
             Self::UnrecognizedParameters(params) | Self::RestartWithNewAddresses(params) => {
                 params.write(info)
@@ -221,7 +278,11 @@ impl Cause<'_> {
             Self::UnresolvableAddress(bytes)
             | Self::UnrecognizedChunk(bytes)
             | Self::UserInitiatedAbort(bytes)
-            | Self::ProtocolViolation(bytes) => info.put(bytes),
+            | Self::ProtocolViolation(bytes)
+            | Self::DeleteLastAddress(bytes)
+            | Self::ResourceShortage(bytes)
+            | Self::DeleteSourceAddress(bytes)
+            | Self::NoAuthorization(bytes) => info.put(bytes),
             Self::Unknown(raw) => info.put(raw.info()),
         }
     }
@@ -234,6 +295,11 @@ pub struct RawCauses<'a>(Tlvs<'a>);
 impl<'a> RawCauses<'a> {
     pub(crate) const fn new(bytes: &'a [u8], offset: usize) -> Self {
         Self(Tlvs::new(bytes, offset))
+    }
+
+    /// The causes in these bytes, for those that a parameter quotes.
+    pub const fn parse(bytes: &'a [u8]) -> Self {
+        Self::new(bytes, 0)
     }
 
     /// The same causes, decoded.
@@ -278,7 +344,7 @@ mod tests {
 
     #[test]
     fn unknown_codes_come_out_whole() {
-        for code in [0, 14, 0xA0, 0xFFFF] {
+        for code in [0, 14, 0xA5, 0xFFFF] {
             let bytes = tlv(code, b"info");
             let raw = RawCauses::new(&bytes, 0).next().unwrap().unwrap();
             assert_eq!((raw.bytes(), raw.info()), (&bytes[..], &b"info"[..]));

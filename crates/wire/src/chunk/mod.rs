@@ -10,6 +10,8 @@
 //! ```
 
 mod abort;
+mod asconf;
+mod auth;
 mod cookie;
 mod data;
 mod ecn;
@@ -29,6 +31,8 @@ use crate::unknown::UnknownAction;
 use std::fmt;
 
 pub use abort::{ABORT_HEADER_LEN, AbortView};
+pub use asconf::{AsconfAckView, AsconfView};
+pub use auth::{AUTH_HEADER_LEN, AuthRepr, AuthView, PendingAuth};
 pub use cookie::cookie_echo_len;
 pub use data::{DATA_HEADER_LEN, DataFlags, DataRepr, DataView};
 pub use error::ErrorView;
@@ -101,10 +105,14 @@ chunk_types! {
     AUTH = 0x0F, "AUTH";
     /// A SACK that says which chunks will not be dropped again (draft-natarajan-tsvwg-sctp-nrsack).
     NR_SACK = 0x10, "NR-SACK";
+    /// Answers an ASCONF (RFC 5061 section 4.1.2).
+    ASCONF_ACK = 0x80, "ASCONF-ACK";
     /// Padding to probe with (RFC 4820 section 3).
     PAD = 0x84, "PAD";
     /// Moves the receiver past abandoned data (RFC 3758 section 3.2).
     FORWARD_TSN = 0xC0, "FORWARD TSN";
+    /// Changes addresses (RFC 5061 section 4.1.1).
+    ASCONF = 0xC1, "ASCONF";
 }
 
 impl ChunkType {
@@ -189,7 +197,9 @@ impl<'a> RawChunk<'a> {
             ChunkType::ERROR => Chunk::Error(ErrorView::decode(*self)),
             ChunkType::COOKIE_ECHO => Chunk::CookieEcho { cookie: self.value() },
             ChunkType::FORWARD_TSN => Chunk::ForwardTsn(ForwardTsnView::decode(*self)?),
-            ChunkType::AUTH => Chunk::Auth(*self),
+            ChunkType::AUTH => Chunk::Auth(AuthView::decode(*self)?),
+            ChunkType::ASCONF => Chunk::Asconf(AsconfView::decode(*self)?),
+            ChunkType::ASCONF_ACK => Chunk::AsconfAck(AsconfAckView::decode(*self)?),
             ChunkType::PAD => Chunk::Pad(*self),
             _ => return self.decode_fixed(),
         })
@@ -272,8 +282,12 @@ pub enum Chunk<'a> {
     },
     /// Moves the receiver past abandoned data.
     ForwardTsn(ForwardTsnView<'a>),
-    /// Authenticates the chunks behind it; not decoded further.
-    Auth(RawChunk<'a>),
+    /// Authenticates the chunks behind it.
+    Auth(AuthView<'a>),
+    /// Changes addresses.
+    Asconf(AsconfView<'a>),
+    /// Answers an ASCONF.
+    AsconfAck(AsconfAckView<'a>),
     /// Padding, whose value means nothing.
     Pad(RawChunk<'a>),
     /// A type that this crate does not know; see [`ChunkType::unknown_action`].
@@ -301,7 +315,10 @@ impl Chunk<'_> {
             Self::Cwr { .. } => ChunkType::CWR,
             Self::ShutdownComplete { .. } => ChunkType::SHUTDOWN_COMPLETE,
             Self::ForwardTsn(_) => ChunkType::FORWARD_TSN,
-            Self::Auth(raw) | Self::Pad(raw) | Self::Unknown(raw) => raw.kind(),
+            Self::Auth(_) => ChunkType::AUTH,
+            Self::Asconf(_) => ChunkType::ASCONF,
+            Self::AsconfAck(_) => ChunkType::ASCONF_ACK,
+            Self::Pad(raw) | Self::Unknown(raw) => raw.kind(),
         }
     }
 }
@@ -334,7 +351,7 @@ mod tests {
 
     #[test]
     fn unknown_types_come_out_whole() {
-        for kind in [0x11, 0x3F, 0x7F, 0x80, 0xC1, 0xFF] {
+        for kind in [0x11, 0x3F, 0x7F, 0x81, 0xC2, 0xFF] {
             let packet = write(|packet| packet.raw_parts(ChunkType(kind), 0x5A, b"value"));
             let raw = only_chunk(&packet);
             assert_eq!(raw.decode(), Ok(Chunk::Unknown(raw)));

@@ -5,7 +5,10 @@
 #[cfg(test)]
 mod seeds;
 
-use crate::{Cause, Chunk, NoSpace, PacketView, PacketWriter, Param, ParseError, RawChunk, RawParam};
+use crate::{
+    AuthRepr, Cause, Chunk, NoSpace, PacketView, PacketWriter, Param, ParseError, RawCauses, RawChunk,
+    RawParam,
+};
 
 /// Reads everything there is to read in a packet, and checks that what the views say fits together.
 pub fn parse_packet(bytes: &[u8]) {
@@ -53,6 +56,14 @@ fn walk(raw: &RawChunk<'_>) {
         Chunk::Abort(abort) => walk_causes(abort.causes()),
         Chunk::Error(error) => walk_causes(error.causes()),
         Chunk::ForwardTsn(forward) => assert_eq!(forward.streams().count(), forward.streams().len()),
+        Chunk::Auth(auth) => {
+            assert_eq!(auth.code().len() + crate::AUTH_HEADER_LEN, raw.bytes().len());
+        }
+        Chunk::Asconf(asconf) => {
+            walk_params(asconf.raw_params().map(|param| param.and_then(|raw| raw.decode())));
+            walk_params(asconf.params());
+        }
+        Chunk::AsconfAck(ack) => walk_params(ack.params()),
         other => drop(format!("{other:?}")),
     }
 }
@@ -60,8 +71,13 @@ fn walk(raw: &RawChunk<'_>) {
 fn walk_params<'a>(params: impl Iterator<Item = Result<Param<'a>, ParseError>>) {
     for param in params.flatten() {
         drop(format!("{param:?}"));
-        if let Param::UnrecognizedParameter(quoted) = param {
-            walk_quoted(quoted);
+        match param {
+            Param::UnrecognizedParameter(quoted) => walk_quoted(quoted),
+            // Decoded but not walked: causes that quote parameters would nest as deep as the packet is long.
+            Param::ErrorCause { causes, .. } => {
+                assert!(RawCauses::parse(causes).decoded().count() <= causes.len() / 4 + 1);
+            }
+            _ => {}
         }
     }
 }
@@ -80,7 +96,11 @@ fn walk_causes<'a>(causes: impl Iterator<Item = Result<Cause<'a>, ParseError>>) 
             Cause::UnrecognizedParameters(params) | Cause::RestartWithNewAddresses(params) => {
                 walk_params(params.iter());
             }
-            Cause::UnresolvableAddress(quoted) => walk_quoted(quoted),
+            Cause::UnresolvableAddress(quoted)
+            | Cause::DeleteLastAddress(quoted)
+            | Cause::ResourceShortage(quoted)
+            | Cause::DeleteSourceAddress(quoted)
+            | Cause::NoAuthorization(quoted) => walk_quoted(quoted),
             // Decoded but not walked: chunks that quote chunks would nest as deep as the packet is long.
             Cause::UnrecognizedChunk(quoted) => {
                 if let Ok(raw) = RawChunk::parse(quoted) {
@@ -133,8 +153,17 @@ fn emit(packet: &mut PacketWriter<'_>, chunk: &Chunk<'_>) -> Option<Result<(), N
         Chunk::Cwr { lowest_tsn } => packet.cwr(*lowest_tsn),
         Chunk::ShutdownComplete { tag_reflected } => packet.shutdown_complete(*tag_reflected),
         Chunk::ForwardTsn(forward) => packet.forward_tsn(forward.new_cum_tsn(), forward.streams()),
-        Chunk::Auth(raw) | Chunk::Pad(raw) | Chunk::Unknown(raw) => packet.raw(*raw),
+        Chunk::Auth(auth) => emit_auth(packet, auth.repr(), auth.code()),
+        Chunk::Asconf(asconf) => packet.asconf(asconf.serial(), asconf.address(), readable(asconf.params())?),
+        Chunk::AsconfAck(ack) => packet.asconf_ack(ack.serial(), readable(ack.params())?),
+        Chunk::Pad(raw) | Chunk::Unknown(raw) => packet.raw(*raw),
     })
+}
+
+fn emit_auth(packet: &mut PacketWriter<'_>, repr: AuthRepr, code: &[u8]) -> Result<(), NoSpace> {
+    let pending = packet.auth(repr, code.len())?;
+    packet.authenticate(pending, |_| code);
+    Ok(())
 }
 
 fn readable<T>(items: impl Iterator<Item = Result<T, ParseError>>) -> Option<Vec<T>> {
@@ -151,6 +180,10 @@ fn is_same(a: &Chunk<'_>, b: &Chunk<'_>) -> bool {
             a.tag_reflected() == b.tag_reflected() && a.causes().eq(b.causes())
         }
         (Chunk::Error(a), Chunk::Error(b)) => a.causes().eq(b.causes()),
+        (Chunk::Asconf(a), Chunk::Asconf(b)) => {
+            (a.serial(), a.address()) == (b.serial(), b.address()) && a.params().eq(b.params())
+        }
+        (Chunk::AsconfAck(a), Chunk::AsconfAck(b)) => a.serial() == b.serial() && a.params().eq(b.params()),
         _ => a == b,
     }
 }

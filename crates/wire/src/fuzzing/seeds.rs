@@ -29,7 +29,7 @@ fn packet(chunks: &[u8]) -> Vec<u8> {
 }
 
 /// Chunks in which something is wrong or odd, each with a name that says what.
-const ODD_CHUNKS: [(&str, &[u8]); 29] = [
+const ODD_CHUNKS: [(&str, &[u8]); 36] = [
     ("chunk-zero-length", &[11, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 0]),
     ("chunk-length-three", &[11, 0, 0, 3]),
     ("chunk-past-end", &[10, 0, 0, 9, 1, 2, 3, 4]),
@@ -59,6 +59,19 @@ const ODD_CHUNKS: [(&str, &[u8]); 29] = [
     ("error-quoted-chunk-zero-length", &[9, 0, 0, 12, 0, 6, 0, 8, 0x7F, 0, 0, 0]),
     ("shutdown-too-long", &[7, 0, 0, 12, 0, 0, 0, 1, 0, 0, 0, 2]),
     ("forward-tsn-half-stream", &[0xC0, 0, 0, 10, 0, 0, 0, 1, 0, 1, 0, 0]),
+    ("auth-too-short", &[15, 0, 0, 6, 0, 0, 0, 0]),
+    ("auth-without-code", &[15, 0, 0, 8, 0, 0, 0, 3]),
+    ("asconf-without-address", &[0xC1, 0, 0, 8, 0, 0, 0, 1]),
+    ("asconf-address-past-end", &[0xC1, 0, 0, 12, 0, 0, 0, 1, 0, 5, 0, 8]),
+    (
+        "asconf-add-quotes-past-end",
+        &[0xC1, 0, 0, 28, 0, 0, 0, 1, 0, 5, 0, 8, 1, 2, 3, 4, 0xC0, 1, 0, 12, 0, 0, 0, 1, 0, 5, 0, 8],
+    ),
+    (
+        "asconf-ack-cause-zero-length",
+        &[0x80, 0, 0, 20, 0, 0, 0, 1, 0xC0, 3, 0, 12, 0, 0, 0, 1, 0, 0xA0, 0, 0],
+    ),
+    ("init-chunk-list-empty", &[1, 0, 0, 24, 0, 0, 0, 1, 0, 0, 16, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0x80, 3, 0, 4]),
     ("unknown-stop", &[0x3F, 0, 0, 4, 11, 0, 0, 4]),
     ("unknown-stop-report", &[0x7F, 0, 0, 4, 11, 0, 0, 4]),
     ("unknown-skip-and-report", &[0xBF, 0, 0, 4, 0xFF, 0, 0, 5, 1, 0, 0, 0, 11, 0, 0, 4]),

@@ -13,6 +13,7 @@ mod address;
 mod auth;
 mod cookie;
 mod extension;
+mod reconfiguration;
 
 use crate::chunk::ChunkType;
 use crate::cursor::Cursor;
@@ -21,7 +22,7 @@ use crate::list::{Item, List};
 use crate::reader::{Reader, TLV_HEADER_LEN, Tlv, Tlvs};
 use crate::unknown::UnknownAction;
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The type of a parameter (RFC 9260 section 3.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,6 +73,16 @@ param_types! {
     SUPPORTED_EXTENSIONS = 0x8008, "Supported Extensions";
     /// The sender understands FORWARD TSN (RFC 3758 section 3.1).
     FORWARD_TSN_SUPPORTED = 0xC000, "Forward TSN Supported";
+    /// An address that the sender has from now on (RFC 5061 section 4.2.1).
+    ADD_IP = 0xC001, "Add IP Address";
+    /// An address that the sender has no longer (RFC 5061 section 4.2.2).
+    DELETE_IP = 0xC002, "Delete IP Address";
+    /// What is wrong with a parameter of an ASCONF (RFC 5061 section 4.2.3).
+    ERROR_CAUSE = 0xC003, "Error Cause Indication";
+    /// The address that is to be the primary one (RFC 5061 section 4.2.4).
+    SET_PRIMARY = 0xC004, "Set Primary Address";
+    /// A parameter of an ASCONF has been obeyed (RFC 5061 section 4.2.5).
+    SUCCESS = 0xC005, "Success Indication";
     /// What the layer above the sender wants known (RFC 5061 section 4.2.6).
     ADAPTATION_INDICATION = 0xC006, "Adaptation Layer Indication";
 }
@@ -156,8 +167,38 @@ impl<'a> RawParam<'a> {
             ParamType::ADAPTATION_INDICATION => {
                 Param::AdaptationIndication(extension::read_indication(value)?)
             }
+            _ => return self.decode_reconfiguration(value),
+        })
+    }
+
+    /// Decodes what ASCONF and ASCONF-ACK carry.
+    fn decode_reconfiguration(&self, value: Reader<'a>) -> Result<Param<'a>, ParseError> {
+        let request = || reconfiguration::read_request(value);
+        Ok(match self.kind {
+            ParamType::ADD_IP => {
+                request().map(|(correlation, address)| Param::AddIp { correlation, address })?
+            }
+            ParamType::DELETE_IP => {
+                request().map(|(correlation, address)| Param::DeleteIp { correlation, address })?
+            }
+            ParamType::SET_PRIMARY => {
+                request().map(|(correlation, address)| Param::SetPrimary { correlation, address })?
+            }
+            ParamType::ERROR_CAUSE => {
+                let mut value = value;
+                Param::ErrorCause { correlation: value.u32()?, causes: value.rest() }
+            }
+            ParamType::SUCCESS => Param::Success { correlation: reconfiguration::read_success(value)? },
             _ => Param::Unknown(*self),
         })
+    }
+}
+
+/// The parameter of an address.
+pub(crate) const fn address_param<'p>(address: IpAddr) -> Param<'p> {
+    match address {
+        IpAddr::V4(v4) => Param::Ipv4Address(v4),
+        IpAddr::V6(v6) => Param::Ipv6Address(v6),
     }
 }
 
@@ -206,6 +247,39 @@ pub enum Param<'a> {
     ForwardTsnSupported,
     /// What the layer above the sender wants known.
     AdaptationIndication(u32),
+    /// An address that the sender has from now on; all zeros are the one that the packet came from.
+    AddIp {
+        /// The sender's number for it, which the answer repeats.
+        correlation: u32,
+        /// The address.
+        address: IpAddr,
+    },
+    /// An address that the sender has no longer; all zeros are all but the one that the packet came from.
+    DeleteIp {
+        /// The sender's number for it, which the answer repeats.
+        correlation: u32,
+        /// The address.
+        address: IpAddr,
+    },
+    /// The sender's address that the receiver is to prefer; all zeros are the one that the packet came from.
+    SetPrimary {
+        /// The sender's number for it, which the answer repeats.
+        correlation: u32,
+        /// The address.
+        address: IpAddr,
+    },
+    /// What is wrong with a parameter of an ASCONF.
+    ErrorCause {
+        /// The number of the parameter.
+        correlation: u32,
+        /// Whole causes, headers included: see [`RawCauses::parse`](crate::RawCauses::parse).
+        causes: &'a [u8],
+    },
+    /// A parameter of an ASCONF has been obeyed.
+    Success {
+        /// The number of the parameter.
+        correlation: u32,
+    },
     /// A type that this crate does not know; see [`ParamType::unknown_action`].
     Unknown(RawParam<'a>),
 }
@@ -228,6 +302,11 @@ impl Param<'_> {
             Self::SupportedExtensions(_) => ParamType::SUPPORTED_EXTENSIONS,
             Self::ForwardTsnSupported => ParamType::FORWARD_TSN_SUPPORTED,
             Self::AdaptationIndication(_) => ParamType::ADAPTATION_INDICATION,
+            Self::AddIp { .. } => ParamType::ADD_IP,
+            Self::DeleteIp { .. } => ParamType::DELETE_IP,
+            Self::SetPrimary { .. } => ParamType::SET_PRIMARY,
+            Self::ErrorCause { .. } => ParamType::ERROR_CAUSE,
+            Self::Success { .. } => ParamType::SUCCESS,
             Self::Unknown(raw) => raw.kind(),
         }
     }
@@ -252,6 +331,16 @@ impl Param<'_> {
             Self::HmacAlgorithms(codes) => value.items(codes.iter()).map(drop),
             Self::EcnCapable | Self::ForwardTsnSupported => Ok(()),
             Self::AdaptationIndication(indication) => value.u32(indication),
+            Self::AddIp { correlation, address }
+            | Self::DeleteIp { correlation, address }
+            | Self::SetPrimary { correlation, address } => {
+                reconfiguration::write_request(value, correlation, address)
+            }
+            Self::ErrorCause { correlation, causes } => {
+                value.u32(correlation)?;
+                value.put(causes)
+            }
+            Self::Success { correlation } => value.u32(correlation),
             Self::Unknown(raw) => value.put(raw.value()),
         }
     }

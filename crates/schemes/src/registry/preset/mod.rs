@@ -1,6 +1,7 @@
 //! The presets: what each scheme is made of, one file each.
 
 mod a_cmt;
+mod bonded;
 mod cmt;
 mod cmt_dfr;
 mod cmt_pf;
@@ -67,6 +68,7 @@ pub const PRESETS: &[Preset] = &[
     cmt_rpv1::PRESET,
     cmt_rpv2::PRESET,
     smt_afr::PRESET,
+    bonded::PRESET,
 ];
 
 #[cfg(test)]

@@ -43,6 +43,15 @@ fn the_defaults_are_those_of_the_papers() {
     );
 }
 
+#[test]
+fn what_live_links_are_bonded_with_decides_as_the_expression_of_its_parts_does() {
+    use crate::conformance::decisions;
+    let parts =
+        "cmt-pf(sack-delay=50)+ecf+opportunistic(penalise=false)+split(by=outstanding)+rack(ack-delay=50)";
+    assert!(decisions("bonded", "net", 7) == decisions(parts, "net", 7));
+    assert!(decisions("bonded", "net", 7) != decisions("cmt-pf", "net", 7));
+}
+
 /// What an expression builds, beside three active paths: the first has the largest window, the second the largest
 /// threshold, the third the lowest loss rate.
 fn built(text: &str) -> (Policies, World) {
@@ -174,12 +183,12 @@ fn acks_are_timed_as_dac_sack_every_and_sack_delay_say() {
 }
 
 #[test]
-fn a_time_out_makes_a_path_potentially_failed_in_cmt_pf_and_cmt_qa() {
+fn a_time_out_makes_a_path_potentially_failed_where_the_scheme_has_that_state() {
     for preset in PRESETS {
         let (mut policies, mut world) = built(preset.name);
         world.paths[0].error_count = 1;
         let state = policies.failover.on_error(path(0), false, &world.view()).choice;
-        let out = ["cmt-pf", "cmt-qa"].contains(&preset.name);
+        let out = ["cmt-pf", "cmt-qa", "bonded"].contains(&preset.name);
         let expected = if out { PathState::PotentiallyFailed } else { PathState::Active };
         assert_eq!(state, expected, "{}", preset.name);
     }

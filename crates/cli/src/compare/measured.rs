@@ -1,0 +1,177 @@
+//! What is measured of a run in the same way wherever it runs.
+
+use std::collections::BTreeMap;
+
+use anabranch_lab::run::{Details, Job, RunResult, SenderPath};
+use anabranch_relay::Totals;
+use anabranch_sim::Counters;
+use serde::Serialize;
+
+/// The same run in the simulator and on sockets.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Pair {
+    pub(super) scheme: String,
+    pub(super) seed: u64,
+    pub(super) simulated: Measured,
+    pub(super) sockets: Measured,
+}
+
+impl Pair {
+    /// Goodput on sockets as a part of what was simulated.
+    pub(super) fn ratio(&self) -> f64 {
+        self.sockets.goodput_kbps / self.simulated.goodput_kbps.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Measured {
+    /// User bytes delivered after start and warm-up.
+    pub(super) goodput_kbps: f64,
+    /// Transmissions of a chunk after its first.
+    pub(super) retransmissions: u64,
+    /// T3 expiries.
+    pub(super) timeouts: u64,
+    pub(super) flows: Vec<FlowMeasured>,
+    /// Paths that a flow uses, in the order of the scenario.
+    pub(super) paths: Vec<PathMeasured>,
+    /// How late relays sent in the mean, over all their packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) late_mean_ms: Option<f64>,
+    /// What went wrong, by flow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) failures: Vec<String>,
+}
+
+/// A flow of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct FlowMeasured {
+    pub(super) name: String,
+    pub(super) goodput_kbps: f64,
+    /// Seconds until its last byte, if it has one and that arrived.
+    pub(super) transfer_s: Option<f64>,
+}
+
+/// A path of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct PathMeasured {
+    pub(super) name: String,
+    /// Chunk bytes that were acknowledged as delivered over it, both directions together.
+    pub(super) delivered_bytes: u64,
+    /// Of its flow's delivered chunk bytes.
+    pub(super) share: f64,
+    /// Chunk bytes that the sender declared lost on it.
+    pub(super) declared_lost_bytes: u64,
+    /// Mean of the smoothed round-trip time that its sender had.
+    pub(super) srtt_ms: Option<f64>,
+    /// Of all packets that came to its links, both directions together.
+    pub(super) packets: Packets,
+}
+
+/// What links did with packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Packets {
+    pub(super) offered: u64,
+    pub(super) lost: u64,
+    pub(super) dropped_queue: u64,
+    pub(super) dropped_outage: u64,
+}
+
+impl Packets {
+    pub(super) fn add_link(&mut self, counters: &Counters) {
+        self.offered += counters.entered.packets;
+        self.lost += counters.lost.packets;
+        self.dropped_queue += counters.overflowed.packets;
+        self.dropped_outage += counters.outage.packets;
+    }
+
+    pub(super) fn add_relay(&mut self, totals: &Totals) {
+        self.offered += totals.offered.packets;
+        self.lost += totals.lost.packets;
+        self.dropped_queue += totals.overflowed.packets;
+        self.dropped_outage += totals.outage.packets;
+    }
+}
+
+/// What a sender says of one of its paths.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SeenPath {
+    pub(super) delivered_bytes: u64,
+    pub(super) declared_lost_bytes: u64,
+    pub(super) srtt_ms: Option<f64>,
+}
+
+/// Sums over the senders of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PathSums {
+    paths: BTreeMap<usize, PathMeasured>,
+    flow_of: BTreeMap<usize, usize>,
+}
+
+impl PathSums {
+    /// A path of the scenario as one of its senders sees it.
+    pub(super) fn add(&mut self, job: &Job, flow: usize, path: usize, seen: SeenPath) {
+        self.flow_of.insert(path, flow);
+        let name = &job.scenario.paths[path].name;
+        let sum = self
+            .paths
+            .entry(path)
+            .or_insert_with(|| PathMeasured { name: name.clone(), ..PathMeasured::default() });
+        sum.delivered_bytes += seen.delivered_bytes;
+        sum.declared_lost_bytes += seen.declared_lost_bytes;
+        // Both directions of a path have the same round trip.
+        sum.srtt_ms = seen.srtt_ms.or(sum.srtt_ms);
+    }
+
+    pub(super) fn packets(&mut self, path: usize) -> Option<&mut Packets> {
+        self.paths.get_mut(&path).map(|path| &mut path.packets)
+    }
+
+    pub(super) fn finish(mut self) -> Vec<PathMeasured> {
+        let mut of_flow: BTreeMap<usize, u64> = BTreeMap::new();
+        for (path, flow) in &self.flow_of {
+            *of_flow.entry(*flow).or_default() += self.paths[path].delivered_bytes;
+        }
+        for (index, path) in &mut self.paths {
+            let all = of_flow[&self.flow_of[index]];
+            path.share = path.delivered_bytes as f64 / all.max(1) as f64;
+        }
+        self.paths.into_values().collect()
+    }
+}
+
+impl Measured {
+    /// What a simulated run came to.
+    pub(super) fn simulated(job: &Job, result: &RunResult, details: &Details) -> Measured {
+        let mut sums = PathSums::default();
+        let mut measured = Measured { goodput_kbps: result.goodput_kbps, ..Measured::default() };
+        for sender in &details.senders {
+            measured.retransmissions += sender.statistics.retransmissions;
+            measured.timeouts += sender.statistics.timeouts;
+            for SenderPath { path, facts, srtt_ms } in &sender.paths {
+                let seen = SeenPath {
+                    delivered_bytes: facts.delivered.get(),
+                    declared_lost_bytes: facts.lost.get(),
+                    srtt_ms: *srtt_ms,
+                };
+                sums.add(job, sender.flow, *path, seen);
+            }
+        }
+        for (index, path) in job.scenario.paths.iter().enumerate() {
+            let Some(packets) = sums.packets(index) else { continue };
+            let own = ["forward", "reverse"].map(|way| format!("{}/{way}", path.name));
+            let links = details.links.iter().filter(|(name, _)| own.contains(name));
+            links.for_each(|(_, counters)| packets.add_link(counters));
+        }
+        measured.paths = sums.finish();
+        for flow in &result.flows {
+            measured.flows.push(FlowMeasured {
+                name: flow.name.clone(),
+                goodput_kbps: flow.goodput_kbps,
+                transfer_s: flow.transfer_s,
+            });
+        }
+        measured.failures = result.failure().into_iter().collect();
+        measured
+    }
+}

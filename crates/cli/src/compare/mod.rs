@@ -1,0 +1,134 @@
+//! `anabranch compare`.
+
+mod application;
+mod measured;
+mod plan;
+mod report;
+mod sockets;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anabranch_lab::run::Job;
+use anabranch_lab::scenario::Override;
+use anyhow::Context;
+use clap::Args;
+use indicatif::ProgressBar;
+
+use self::measured::{Measured, Pair};
+use self::plan::Comparison;
+use crate::exit::{Status, Stopped};
+use crate::output::{self, Reader};
+use crate::seeds::Seeds;
+use crate::{interrupt, progress};
+
+const EXAMPLES: &str = "\
+Examples:
+  Compare the schemes that the scenario names:
+    anabranch compare scenarios/two-path.toml
+  Compare one scheme with three seeds, over a shorter time:
+    anabranch compare scenarios/two-path.toml --schemes cmt --seeds 3 --set run.duration='20 s'
+  Work on with the figures:
+    anabranch compare scenarios/two-path.toml --json > pairs.jsonl
+
+The runs on sockets take as long as the scenario says, one after the other.";
+
+/// Run a scenario in the simulator and over real sockets, and print both side by side.
+///
+/// The run on sockets has the same endpoint, schemes, profile, buffers and packet sizes. Its paths are relays on loopback
+/// addresses with the links of the scenario. Both runs carry SCTP over UDP.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CompareArguments {
+    /// The scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    scenario: PathBuf,
+
+    /// Schemes to compare in place of those in the file: a list such as `sctp,cmt(trigger=4)`, or `all`
+    #[arg(long, value_name = "LIST")]
+    schemes: Option<String>,
+
+    /// Seeds in place of those in the file: `5` stands for 1 to 5; `3,7,10-12` is a list, and so is `7,`
+    #[arg(long, value_name = "N|LIST")]
+    seeds: Option<Seeds>,
+
+    /// Protocol details to follow in place of the file's `run.profile`
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+
+    /// Put another value into the scenario, such as path.path-1.loss=0.02 or run.duration='10 s'; can be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<Override>,
+
+    /// Print one JSON object per scheme, seed and line instead of the tables
+    #[arg(long)]
+    json: bool,
+
+    /// Show no progress bar
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Carries the command out.
+pub(crate) fn compare(arguments: &CompareArguments) -> Result<Status, Stopped> {
+    let comparison = Comparison::make(arguments)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("cannot wait for sockets").map_err(Stopped::from)?;
+    let bar = progress::seconds(comparison.seconds(), arguments.quiet);
+    let stop = interrupt::watch_saying(&bar, "stopping; press Ctrl-C again to stop at once");
+    let mut pairs = Vec::new();
+    for job in &comparison.jobs {
+        let Some(pair) = run_pair(job, &runtime, &bar, stop)? else { break };
+        if arguments.json {
+            let line = report::json_line(&pair)?;
+            if bar.suspend(|| output::print(&line))? == Reader::Gone {
+                return Ok(Status::Success);
+            }
+        }
+        pairs.push(pair);
+    }
+    bar.finish_and_clear();
+    if !arguments.json {
+        let text = report::report(&comparison, &pairs);
+        if output::print(&text)? == Reader::Gone {
+            return Ok(Status::Success);
+        }
+    }
+    Ok(end(&comparison, &pairs))
+}
+
+/// The same run twice; none if it was stopped on the way.
+fn run_pair(
+    job: &Job,
+    runtime: &tokio::runtime::Runtime,
+    bar: &ProgressBar,
+    stop: &AtomicBool,
+) -> Result<Option<Pair>, Stopped> {
+    if stop.load(Ordering::SeqCst) {
+        return Ok(None);
+    }
+    let (result, details) = job.run_in_detail().map_err(anyhow::Error::from)?;
+    let simulated = Measured::simulated(job, &result, &details);
+    let before = bar.position();
+    let tick = |elapsed: Duration| bar.set_position(before + elapsed.as_secs());
+    let sockets = runtime.block_on(sockets::run(job, stop, tick))?;
+    Ok(sockets.map(|sockets| Pair { scheme: result.scheme, seed: job.seed, simulated, sockets }))
+}
+
+fn end(comparison: &Comparison, pairs: &[Pair]) -> Status {
+    let mut status = Status::Success;
+    for pair in pairs {
+        for (where_, measured) in [("simulated", &pair.simulated), ("on sockets", &pair.sockets)] {
+            for failure in &measured.failures {
+                eprintln!("{}, seed {}, {where_}: {failure}", pair.scheme, pair.seed);
+                status = Status::Failure;
+            }
+        }
+    }
+    if pairs.len() < comparison.jobs.len() {
+        eprintln!("interrupted: {} of {} pairs of runs", pairs.len(), comparison.jobs.len());
+        status = Status::Interrupted;
+    }
+    status
+}

@@ -1,0 +1,152 @@
+//! Which runs are made, and which scenarios a relay cannot do.
+
+use std::sync::Arc;
+
+use anabranch_core::time::Rate;
+use anabranch_lab::conventions::{Conventions, Goodput};
+use anabranch_lab::run::{Job, bulk_queue_bytes, path_lanes};
+use anabranch_lab::scenario::{Encapsulation, Scenario, SendBuffer, units};
+
+use super::CompareArguments;
+use crate::exit::Stopped;
+use crate::plan::Plan;
+use crate::run::RunArguments;
+
+/// All paths together, each way: what two processors relay in the release profile with room to spare.
+const FASTEST: Rate = Rate::from_bps(500_000_000);
+
+/// The runs to be made, each in the simulator and on sockets.
+pub(super) struct Comparison {
+    pub(super) scenario: Arc<Scenario>,
+    pub(super) jobs: Vec<Job>,
+    /// What both runs have that the scenario does not say.
+    pub(super) changed: Vec<String>,
+}
+
+impl Comparison {
+    /// Reads the scenario, refuses what cannot be done, and makes the rest the same for both.
+    pub(super) fn make(arguments: &CompareArguments) -> Result<Comparison, Stopped> {
+        let run = RunArguments::of(
+            arguments.scenario.clone(),
+            arguments.schemes.clone(),
+            arguments.seeds.clone(),
+            arguments.profile.clone(),
+            arguments.set.clone(),
+        );
+        let plans = Plan::all(&run)?;
+        let Some(plan) = plans.into_iter().next() else { return Err(Stopped::usage("nothing to run")) };
+        let file = arguments.scenario.display();
+        let refuse = |problem: String| Stopped::usage(format!("{file}: {problem}"));
+        check(&plan.scenario, &plan.conventions).map_err(refuse)?;
+        let (scenario, changed) = alike(&plan.scenario);
+        // What arrives at an interface is seen in the simulator only.
+        let conventions =
+            Arc::new(Conventions { goodput: Goodput::Delivered, ..(*plan.conventions).clone() });
+        let scenario = Arc::new(scenario);
+        let job =
+            |job: Job| Job { scenario: Arc::clone(&scenario), conventions: Arc::clone(&conventions), ..job };
+        let jobs = plan.jobs.into_iter().map(job).collect();
+        Ok(Comparison { scenario, jobs, changed })
+    }
+
+    /// How long the runs on sockets take at most, if that is known.
+    pub(super) fn seconds(&self) -> Option<u64> {
+        let each = self.scenario.run.limit()?;
+        Some((each.as_secs_f64() * self.jobs.len() as f64).ceil() as u64)
+    }
+}
+
+/// Says what cannot be done on sockets, by its key.
+fn check(scenario: &Scenario, conventions: &Conventions) -> Result<(), String> {
+    let mut users: Vec<Option<&str>> = vec![None; scenario.paths.len()];
+    let mut sum = 0_u64;
+    for flow in &scenario.flows {
+        if flow.reader.is_some() {
+            return Err(format!(
+                "`flow.{}.reader`: a slow reader is not made on sockets; leave it out",
+                flow.name
+            ));
+        }
+        for &path in &flow.paths {
+            let name = &scenario.paths[path].name;
+            if let Some(other) = users[path].replace(&flow.name) {
+                return Err(format!(
+                    "`flow.{}.paths`: `{name}` is a path of `{other}` too, and a relay carries one flow; give each its own",
+                    flow.name
+                ));
+            }
+            let lanes = path_lanes(scenario, conventions, path).map_err(|error| error.to_string())?;
+            let way = lanes.forward.link.rate.as_bps().max(lanes.reverse.link.rate.as_bps());
+            sum = sum.saturating_add(way);
+            if sum > FASTEST.as_bps() {
+                return Err(format!(
+                    "`path.{name}.rate`: the paths have more than {} together, which relays in one process cannot keep up with",
+                    units::format_rate(FASTEST)
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The scenario as both runs have it.
+fn alike(scenario: &Scenario) -> (Scenario, Vec<String>) {
+    let mut scenario = scenario.clone();
+    let mut changed = Vec::new();
+    let association = &mut scenario.association;
+    if association.encapsulation == Encapsulation::None {
+        association.encapsulation = Encapsulation::Udp;
+        changed.push("association.encapsulation = \"udp\"".to_owned());
+    }
+    if association.send_buffer == SendBuffer::Unlimited {
+        // Sockets have to have a bound. This one is never reached: what is outstanding fits the peer's buffer, and the rest waits.
+        let bytes = association.recv_buffer_bytes + bulk_queue_bytes(association.recv_buffer_bytes);
+        association.send_buffer = SendBuffer::Bytes(bytes);
+        changed.push(format!("association.send_buffer = \"{bytes} B\""));
+    }
+    (scenario, changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> Option<String> {
+        let text = format!("[run]\nduration = \"9 s\"\n{text}");
+        let scenario = Scenario::parse(&text, "test.toml", &[]).expect("a scenario");
+        check(&scenario, &Conventions::named("rfc9260").expect("a profile")).err()
+    }
+
+    #[test]
+    fn what_relays_cannot_do_is_refused_by_its_key() {
+        let path = |rate: &str| format!("[[path]]\nrate = \"{rate}\"\ndelay = \"1 ms\"\n");
+        let (slow, fast) = (path("1 Mbit/s"), path("300 Mbit/s"));
+        assert_eq!(refused(&format!("{slow}{slow}")), None);
+        for (text, key) in [
+            (format!("{fast}{fast}"), "`path.path-2.rate`: the paths have more than 500 Mbit/s"),
+            (format!("{slow}[[flow]]\n[[flow]]\n"), "`flow.flow-2.paths`: `path-1` is a path of `flow-1`"),
+            (format!("{slow}[[flow]]\nreader = \"1 kbit/s\"\n"), "`flow.flow-1.reader`"),
+            (
+                format!(
+                    "{slow}[[path.background]]\nkind = \"poisson\"\nrate = \"1 kbit/s\"\npacket = \"500 B\"\n"
+                ),
+                "`path.path-1.background`",
+            ),
+        ] {
+            let problem = refused(&text).expect(key);
+            assert!(problem.starts_with(key), "{problem}");
+        }
+        // A path that no flow uses is nobody's concern.
+        assert_eq!(refused(&format!("{fast}{fast}[[flow]]\npaths = [\"path-2\"]\n")), None);
+    }
+
+    #[test]
+    fn both_runs_have_the_same_headers_and_buffers() {
+        let text = "[run]\nduration = \"9 s\"\n[[path]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
+        let scenario = Scenario::parse(text, "test.toml", &[]).expect("a scenario");
+        let (both, changed) = alike(&scenario);
+        assert_eq!(both.association.encapsulation, Encapsulation::Udp);
+        assert_eq!(changed.len(), 2);
+        assert_eq!(alike(&both), (both.clone(), Vec::new()));
+    }
+}

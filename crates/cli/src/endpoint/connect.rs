@@ -1,0 +1,136 @@
+//! Opening an association as the command line says.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anabranch_net::{Association, AssociationConfig, ConnectError, Host, Peer, Route};
+use clap::Args;
+
+use super::AssociationOptions;
+use super::local::Locals;
+use super::name::{Target, read_destination};
+use super::pairing::{self, Ends};
+use crate::exit::Stopped;
+
+/// How long a peer may take to answer unless told otherwise: several tries over each path.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+const LONGEST_TIMEOUT_S: f64 = 86_400.0;
+
+/// Whom to connect to is given beside these.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ConnectOptions {
+    /// A local address or interface that a path begins at; can be repeated [default: those that `anabranch paths` calls usable]
+    #[arg(long = "path", value_name = "ADDR|IFACE")]
+    pub(crate) paths: Vec<String>,
+
+    /// Where paths lead instead of to HOST's own addresses, such as relays; one for all, or one for each --path
+    #[arg(long, value_name = "ADDR:PORT", value_parser = read_destination)]
+    pub(crate) to: Vec<SocketAddr>,
+
+    /// How long to wait until somebody answers [default: 20]
+    #[arg(long, value_name = "SECONDS", value_parser = read_timeout)]
+    pub(crate) connect_timeout: Option<Duration>,
+
+    #[command(flatten)]
+    pub(crate) association: AssociationOptions,
+}
+
+fn read_timeout(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= LONGEST_TIMEOUT_S => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("expected seconds, more than 0 and at most a day".to_owned()),
+    }
+}
+
+impl ConnectOptions {
+    /// The first option that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        self.given_to_connect().or_else(|| self.association.given())
+    }
+
+    /// The first option that was given and means nothing to a side that listens.
+    pub(crate) fn given_to_connect(&self) -> Option<&'static str> {
+        let given = [
+            ("--path", !self.paths.is_empty()),
+            ("--to", !self.to.is_empty()),
+            ("--connect-timeout", self.connect_timeout.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+
+    /// Opens an association with `HOST[:PORT]`.
+    pub(crate) async fn open(&self, target: &str) -> Result<(Host, Association), Stopped> {
+        self.open_with(target, |_| {}).await
+    }
+
+    /// The same, with more to configure.
+    pub(crate) async fn open_with(
+        &self,
+        target: &str,
+        configure: impl FnOnce(&mut AssociationConfig),
+    ) -> Result<(Host, Association), Stopped> {
+        let mut config = self.association.config()?;
+        configure(&mut config);
+        let routes = self.routes(target).await?;
+        let host = bind(&routes)?;
+        let association = self.connect(&host, target, &routes, config).await?;
+        Ok((host, association))
+    }
+
+    /// The paths to `HOST[:PORT]`, the first being the primary one.
+    pub(crate) async fn routes(&self, target: &str) -> Result<Vec<Route>, Stopped> {
+        let wanted = Target::read(target).map_err(Stopped::usage)?;
+        let ends = if self.to.is_empty() {
+            let addresses = wanted.resolve().await.map_err(Stopped::failure)?;
+            Ends::Resolved { host: target.to_owned(), addresses }
+        } else {
+            Ends::Asked(self.to.clone())
+        };
+        let usage_if_asked = |error: String| match self.paths.is_empty() && self.to.is_empty() {
+            true => Stopped::failure(error),
+            false => Stopped::usage(error),
+        };
+        let starts = Locals::read().starts(&self.paths, &ends).map_err(usage_if_asked)?;
+        pairing::pair(&starts, &ends).map_err(usage_if_asked)
+    }
+
+    /// Opens an association over these paths.
+    pub(crate) async fn connect(
+        &self,
+        host: &Host,
+        target: &str,
+        routes: &[Route],
+        config: AssociationConfig,
+    ) -> Result<Association, Stopped> {
+        let within = self.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+        let peer = Peer::new(routes.iter().copied()).sctp_port(self.association.sctp_port());
+        let tried = || {
+            let one = |route: &Route| format!("{} to {}", route.local, route.remote);
+            routes.iter().map(one).collect::<Vec<_>>().join(", ")
+        };
+        let no_answer = || {
+            Stopped::failure(format!(
+                "{target}: nobody answered within {} s ({}); check that the peer is listening, its port, and firewalls",
+                within.as_secs_f64(),
+                tried()
+            ))
+        };
+        match tokio::time::timeout(within, host.connect(peer, config)).await {
+            Ok(Ok(association)) => Ok(association),
+            Err(_) | Ok(Err(ConnectError::NoAnswer)) => Err(no_answer()),
+            Ok(Err(error)) => Err(Stopped::failure(format!("{target}: {error} ({})", tried()))),
+        }
+    }
+}
+
+/// A host with a socket at each of the local addresses.
+pub(crate) fn bind(routes: &[Route]) -> Result<Host, Stopped> {
+    let mut locals: Vec<_> = routes.iter().map(|route| route.local).collect();
+    let mut builder = Host::builder();
+    while let Some(local) = locals.first().copied() {
+        builder = builder.local(SocketAddr::new(local, 0));
+        locals.retain(|other| *other != local);
+    }
+    builder.bind().map_err(|error| anyhow::Error::new(error).into())
+}

@@ -1,0 +1,117 @@
+//! Listening as the command line says.
+
+use std::net::{IpAddr, SocketAddr};
+
+use anabranch_net::{AssociationConfig, BindError, DEFAULT_UDP_PORT, Host};
+use clap::Args;
+
+use super::AssociationOptions;
+use super::local::Locals;
+use super::name::read_address;
+use crate::exit::Stopped;
+
+/// Where peers are waited for.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ListenOptions {
+    /// A local address to listen on; can be repeated [default: those that `anabranch paths` calls usable, port 9899]
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = read_address)]
+    pub(crate) listen: Vec<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) association: AssociationOptions,
+}
+
+impl ListenOptions {
+    /// A host that accepts associations; its `local_addresses` tell where.
+    pub(crate) fn bind(&self) -> Result<Host, Stopped> {
+        self.bind_with(|_| {})
+    }
+
+    /// The same, with more to configure.
+    pub(crate) fn bind_with(&self, configure: impl FnOnce(&mut AssociationConfig)) -> Result<Host, Stopped> {
+        let mut config = self.association.config()?;
+        configure(&mut config);
+        let locals = addresses(&self.listen, &Locals::read()).map_err(Stopped::failure)?;
+        let builder = locals.into_iter().fold(Host::builder(), |builder, local| builder.local(local));
+        let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
+        builder.bind().map_err(|error| match error {
+            BindError::Socket { .. } => Stopped::from(anyhow::Error::new(error).context("cannot listen")),
+            _ => Stopped::usage(format!("--listen: {error}")),
+        })
+    }
+}
+
+/// What to bind. An address that stands for all of its IP version is replaced by those that are usable, and loopback if none is.
+fn addresses(listen: &[SocketAddr], locals: &Locals) -> Result<Vec<SocketAddr>, String> {
+    if listen.is_empty() {
+        let all = usable(locals, |_| true, DEFAULT_UDP_PORT);
+        return if all.is_empty() { Err(none()) } else { Ok(all) };
+    }
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for wanted in listen {
+        if wanted.ip().is_unspecified() {
+            let v4 = wanted.is_ipv4();
+            let found = usable(locals, |address| address.is_ipv4() == v4, wanted.port());
+            if found.is_empty() {
+                return Err(format!("--listen {wanted}: {}", none()));
+            }
+            addresses.extend(found);
+        } else {
+            addresses.push(*wanted);
+        }
+    }
+    Ok(addresses)
+}
+
+fn none() -> String {
+    "no local address is usable; see `anabranch paths`, and name one with --listen ADDR".to_owned()
+}
+
+fn usable(locals: &Locals, fits: impl Fn(&IpAddr) -> bool, port: u16) -> Vec<SocketAddr> {
+    let of = |to_this_machine| {
+        let usable = locals.usable(to_this_machine).into_iter().filter(&fits);
+        usable.map(|address| SocketAddr::new(address, port)).collect::<Vec<_>>()
+    };
+    let outside = of(false);
+    if outside.is_empty() { of(true) } else { outside }
+}
+
+#[cfg(test)]
+mod tests {
+    use anabranch_net::interface::{LinkKind, LocalAddress, Obstacle};
+
+    use super::*;
+
+    fn locals(cards: &[&str]) -> Locals {
+        let local = |address: &str, kind, obstacle| LocalAddress {
+            address: address.parse().expect("an address"),
+            interface: "any".to_owned(),
+            kind,
+            mtu_bytes: None,
+            up: true,
+            obstacle,
+        };
+        let card = |address: &&str| local(address, LinkKind::Outside("hardware".to_owned()), None);
+        let mut all = vec![local("127.0.0.1", LinkKind::Loopback, Some(Obstacle::Loopback))];
+        all.extend(cards.iter().map(card));
+        Locals { all }
+    }
+
+    fn bound(listen: &[&str], cards: &[&str]) -> Result<Vec<String>, String> {
+        let listen: Vec<_> = listen.iter().map(|text| read_address(text).expect("an address")).collect();
+        addresses(&listen, &locals(cards)).map(|all| all.iter().map(SocketAddr::to_string).collect())
+    }
+
+    #[test]
+    fn all_usable_addresses_are_listened_on_at_the_usual_port() {
+        assert_eq!(bound(&[], &["192.0.2.1", "fd00::1"]).unwrap(), ["192.0.2.1:9899", "[fd00::1]:9899"]);
+        assert_eq!(bound(&[], &[]).unwrap(), ["127.0.0.1:9899"]);
+    }
+
+    #[test]
+    fn an_address_for_all_stands_for_the_usable_ones_of_its_ip_version() {
+        assert_eq!(bound(&["0.0.0.0:7"], &["192.0.2.1", "fd00::1"]).unwrap(), ["192.0.2.1:7"]);
+        assert_eq!(bound(&["127.0.0.5", "127.0.0.6:7"], &[]).unwrap(), ["127.0.0.5:9899", "127.0.0.6:7"]);
+        assert!(bound(&["[::]:7"], &[]).unwrap_err().starts_with("--listen [::]:7: no local address"));
+    }
+}

@@ -1,0 +1,191 @@
+//! Which of the machine's addresses a command uses.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use anabranch_net::interface::{LinkKind, LocalAddress, Obstacle, check_route, local_addresses};
+
+use super::pairing::{Ends, Start, Starts};
+
+/// The addresses of this machine.
+pub(crate) struct Locals {
+    pub(crate) all: Vec<LocalAddress>,
+}
+
+/// Whether a path may begin there: to this machine only at a loopback address, to all others at none.
+pub(crate) fn is_usable(local: &LocalAddress, to_this_machine: bool) -> bool {
+    match (&local.kind, &local.obstacle) {
+        (LinkKind::Loopback, Some(Obstacle::Loopback)) => to_this_machine,
+        (_, obstacle) => !to_this_machine && obstacle.is_none(),
+    }
+}
+
+impl Locals {
+    /// As they are now.
+    pub(crate) fn read() -> Self {
+        Locals { all: local_addresses() }
+    }
+
+    /// Those that a path would begin at without being asked for.
+    pub(super) fn usable(&self, to_this_machine: bool) -> Vec<IpAddr> {
+        let usable = self.all.iter().filter(|local| is_usable(local, to_this_machine));
+        usable.map(|local| local.address).collect()
+    }
+
+    /// Where paths to these addresses begin: at what was asked for, or else at the usable addresses that have a way to one.
+    pub(super) fn starts(&self, asked: &[String], ends: &Ends) -> Result<Starts, String> {
+        if !asked.is_empty() {
+            return Ok(Starts::Asked(asked.iter().map(|text| self.start(text)).collect::<Result<_, _>>()?));
+        }
+        let to_this_machine = ends.addresses().iter().all(|end| end.ip().is_loopback());
+        let leads = |local: &IpAddr| ends.addresses().iter().any(|end| leads_to(*local, *end));
+        let found: Vec<IpAddr> = self.usable(to_this_machine).into_iter().filter(leads).collect();
+        if found.is_empty() { Err(self.no_way(ends, to_this_machine)) } else { Ok(Starts::Found(found)) }
+    }
+
+    fn no_way(&self, ends: &Ends, to_this_machine: bool) -> String {
+        let ends: Vec<String> = ends.addresses().iter().map(SocketAddr::to_string).collect();
+        let mut text = format!("no local address has a way to {}:", ends.join(", "));
+        for local in &self.all {
+            let why = match &local.obstacle {
+                _ if is_usable(local, to_this_machine) => "no route, or another IP version".to_owned(),
+                Some(obstacle) => obstacle.to_string(),
+                None => "the peer is this machine's loopback".to_owned(),
+            };
+            text += &format!("\n  {} {}: {why}", local.interface, local.address);
+        }
+        text + "\nconnect an interface, or name one of these with --path"
+    }
+
+    /// What a `--path` stands for.
+    fn start(&self, text: &str) -> Result<Start, String> {
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return can_bind(address)
+                .map(|()| Start { text: text.to_owned(), addresses: vec![address] })
+                .map_err(|error| {
+                    format!("--path {text}: no path can begin at this address ({error}); `anabranch paths` lists this machine's")
+                });
+        }
+        let of_it: Vec<&LocalAddress> = self.all.iter().filter(|local| local.interface == text).collect();
+        let Some(first) = of_it.first() else {
+            return Err(self.no_such_interface(text));
+        };
+        if !first.up {
+            return Err(format!("--path {text}: the interface is down; switch it on, or leave it out"));
+        }
+        // Whoever names a virtual interface or loopback means it.
+        let addresses: Vec<IpAddr> = of_it
+            .iter()
+            .filter(|local| matches!(local.obstacle, None | Some(Obstacle::Virtual(_) | Obstacle::Loopback)))
+            .map(|local| local.address)
+            .filter(|address| !is_link_local(*address))
+            .collect();
+        match &first.obstacle {
+            Some(obstacle) if addresses.is_empty() => Err(format!(
+                "--path {text}: none of its addresses can be used: {} ({obstacle}); give it another one, or leave it out",
+                first.address
+            )),
+            _ => Ok(Start { text: text.to_owned(), addresses }),
+        }
+    }
+
+    fn no_such_interface(&self, text: &str) -> String {
+        let mut names: Vec<&str> = self.all.iter().map(|local| local.interface.as_str()).collect();
+        names.dedup();
+        format!(
+            "--path {text}: neither an address nor an interface with one; there are {} (`anabranch paths` shows more)",
+            names.join(", ")
+        )
+    }
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
+fn leads_to(local: IpAddr, end: SocketAddr) -> bool {
+    local.is_ipv4() == end.is_ipv4() && check_route(local, end).is_ok()
+}
+
+fn can_bind(address: IpAddr) -> Result<(), String> {
+    if address.is_unspecified() {
+        return Err("it stands for all".to_owned());
+    }
+    UdpSocket::bind(SocketAddr::new(address, 0)).map(drop).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn local(interface: &str, address: &str, kind: LinkKind, obstacle: Option<Obstacle>) -> LocalAddress {
+        let address = address.parse().expect("an address");
+        let up = obstacle != Some(Obstacle::Down);
+        LocalAddress { address, interface: interface.to_owned(), kind, mtu_bytes: Some(1500), up, obstacle }
+    }
+
+    fn machine() -> Locals {
+        let card = || LinkKind::Outside("hardware".to_owned());
+        let bridge = || LinkKind::Virtual("bridge".to_owned());
+        Locals {
+            all: vec![
+                local("lo", "127.0.0.1", LinkKind::Loopback, Some(Obstacle::Loopback)),
+                local("lo", "::1", LinkKind::Loopback, Some(Obstacle::Loopback)),
+                local("card0", "198.51.100.3", card(), None),
+                local("card0", "fe80::3", card(), Some(Obstacle::LinkLocal)),
+                local("card1", "198.51.100.4", card(), Some(Obstacle::Down)),
+                local("docker0", "172.17.0.1", bridge(), Some(Obstacle::Virtual("bridge".to_owned()))),
+                local("bare", "fe80::4", card(), Some(Obstacle::LinkLocal)),
+            ],
+        }
+    }
+
+    fn resolved(text: &str) -> Ends {
+        let addresses = vec![text.parse().expect("an address")];
+        Ends::Resolved { host: "peer".to_owned(), addresses }
+    }
+
+    #[test]
+    fn loopback_is_for_loopback_and_what_has_no_obstacle_for_the_rest() {
+        assert_eq!(machine().usable(true), ["127.0.0.1", "::1"].map(|text| text.parse::<IpAddr>().unwrap()));
+        assert_eq!(machine().usable(false), [IpAddr::from([198, 51, 100, 3])]);
+    }
+
+    #[test]
+    fn a_virtual_interface_is_used_only_by_name() {
+        let starts = machine().starts(&["docker0".to_owned()], &resolved("192.0.2.1:7"));
+        let addresses = vec![IpAddr::from([172, 17, 0, 1])];
+        assert_eq!(starts, Ok(Starts::Asked(vec![Start { text: "docker0".to_owned(), addresses }])));
+    }
+
+    #[test]
+    fn loopback_goes_to_loopback_of_its_ip_version() {
+        let starts = machine().starts(&[], &resolved("127.0.0.9:7"));
+        assert_eq!(starts, Ok(Starts::Found(vec![IpAddr::from([127, 0, 0, 1])])));
+    }
+
+    #[test]
+    fn an_address_that_is_bindable_though_not_listed_may_be_named() {
+        assert!(machine().starts(&["127.0.0.77".to_owned()], &resolved("127.0.0.9:7")).is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_with_the_reason() {
+        let of = |path: &str| {
+            machine().starts(&[path.to_owned()], &resolved("192.0.2.1:7")).expect_err("an error")
+        };
+        assert!(of("card1").contains("--path card1: the interface is down"));
+        assert!(of("bare").contains("fe80::4 (link-local)"));
+        assert!(of("wlan7").contains("there are lo, card0, card1, docker0, bare"));
+        assert!(of("203.0.113.77").contains("--path 203.0.113.77: no path can begin"));
+        assert!(of("0.0.0.0").contains("it stands for all"));
+        // Nobody has the usable address of this made-up machine, so there is no way from it.
+        let none = machine().starts(&[], &resolved("192.0.2.1:7")).expect_err("no way");
+        assert!(none.starts_with("no local address has a way to 192.0.2.1:7:"), "{none}");
+        assert!(none.contains("card1 198.51.100.4: the interface is down"), "{none}");
+        assert!(none.contains("docker0 172.17.0.1: virtual interface (bridge)"), "{none}");
+        assert!(none.ends_with("--path"), "{none}");
+    }
+}

@@ -1,0 +1,80 @@
+//! Options that commands on real sockets have in common: where they listen, whom they connect to, and over which paths.
+
+mod connect;
+mod listen;
+mod local;
+mod name;
+mod pairing;
+
+use std::num::NonZeroU64;
+use std::sync::Once;
+
+use anabranch_core::time::Span;
+use anabranch_net::AssociationConfig;
+use clap::Args;
+
+use crate::exit::Stopped;
+
+pub(crate) use connect::{ConnectOptions, bind};
+pub(crate) use listen::ListenOptions;
+pub(crate) use local::{Locals, is_usable};
+pub(crate) use name::read_address;
+
+/// What an association is steered by unless told otherwise.
+const DEFAULT_SCHEME: &str = "cmt-pf";
+
+/// What both ends can choose for an association.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AssociationOptions {
+    /// How the paths are used, such as cmt or cmt-pf(rtx=rtx-asap); see `anabranch schemes` [default: cmt-pf]
+    #[arg(long, value_name = "SCHEME")]
+    pub(crate) scheme: Option<String>,
+
+    /// Give a path up for new data when it has acknowledged nothing for this long, in ms [default: after its time-outs]
+    #[arg(long, value_name = "MS")]
+    pub(crate) failover_ms: Option<NonZeroU64>,
+
+    /// The SCTP port that is listened on, inside UDP [default: 9899]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) sctp_port: Option<u16>,
+}
+
+impl AssociationOptions {
+    /// The scheme's expression.
+    pub(crate) fn scheme(&self) -> &str {
+        self.scheme.as_deref().unwrap_or(DEFAULT_SCHEME)
+    }
+
+    /// The SCTP port of the side that listens.
+    pub(crate) fn sctp_port(&self) -> u16 {
+        self.sctp_port.unwrap_or(anabranch_net::DEFAULT_SCTP_PORT)
+    }
+
+    /// The first option that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--scheme", self.scheme.is_some()),
+            ("--failover-ms", self.failover_ms.is_some()),
+            ("--sctp-port", self.sctp_port.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+
+    /// The configuration that they make.
+    pub(crate) fn config(&self) -> Result<AssociationConfig, Stopped> {
+        let mut config = anabranch_net::config(self.scheme())
+            .map_err(|error| Stopped::usage(format!("--scheme: {error}")))?;
+        if let Some(limit) = self.failover_ms {
+            config.path_silence_limit = Some(Span::from_millis(limit.get()));
+        }
+        Ok(config)
+    }
+}
+
+/// Says once on standard error that anybody on the way can read along.
+pub(crate) fn start_notice(quiet: bool) {
+    static SAID: Once = Once::new();
+    if !quiet {
+        SAID.call_once(|| eprintln!("content is not encrypted: whoever carries the packets can read them"));
+    }
+}

@@ -1,0 +1,127 @@
+//! Hosts and addresses as people write them, with or without a port.
+
+use std::net::{IpAddr, SocketAddr};
+
+use anabranch_net::DEFAULT_UDP_PORT;
+
+/// A host name or an address, and a UDP port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// Without brackets.
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl Target {
+    /// Reads `HOST`, `HOST:PORT`, `ADDR`, `ADDR:PORT` and `[ADDR]:PORT`; an IPv6 address without a port needs no brackets.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        if let Ok(address) = read_address(text) {
+            return Target { host: address.ip().to_string(), port: address.port() }.checked(text);
+        }
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) => (host, port.parse().map_err(|_| bad_port(text, port))?),
+            None => (text, DEFAULT_UDP_PORT),
+        };
+        let plain = !host.is_empty() && !host.contains([':', '[', ']', '/', ' ']);
+        if !plain {
+            return Err(format!(
+                "`{text}` is no host: write a name or an address, such as example.org, 192.0.2.1:9899 or [2001:db8::1]:9899"
+            ));
+        }
+        Target { host: host.to_owned(), port }.checked(text)
+    }
+
+    fn checked(self, text: &str) -> Result<Self, String> {
+        if self.port == 0 { Err(bad_port(text, "0")) } else { Ok(self) }
+    }
+
+    /// The addresses of the host in the resolver's order, each once.
+    pub(super) async fn resolve(&self) -> Result<Vec<SocketAddr>, String> {
+        let Target { host, port } = self;
+        let found = tokio::net::lookup_host((host.as_str(), *port)).await.map_err(|error| {
+            format!("{host}: no address is known for this name ({error}); check the spelling and the name server, or give an address")
+        })?;
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        for address in found {
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        match addresses.iter().find(|address| address.ip().is_unspecified()) {
+            Some(address) => Err(format!("{} is nobody's address; name the host that listens", address.ip())),
+            None => Ok(addresses),
+        }
+    }
+}
+
+fn bad_port(text: &str, port: &str) -> String {
+    format!(
+        "`{text}`: `{port}` is no port that can be sent to; take one from 1 to 65535, or leave it out for {DEFAULT_UDP_PORT}"
+    )
+}
+
+/// Reads an address; without a port it is [`DEFAULT_UDP_PORT`].
+pub(crate) fn read_address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    bare.parse::<IpAddr>().map(|address| SocketAddr::new(address, DEFAULT_UDP_PORT)).map_err(|_| {
+        "expected an address with or without a port, such as 192.0.2.1:9899 or [2001:db8::1]".to_owned()
+    })
+}
+
+/// Like [`read_address`], for an address that is to be sent to.
+pub(super) fn read_destination(text: &str) -> Result<SocketAddr, String> {
+    let address = read_address(text)?;
+    match (address.ip().is_unspecified(), address.port()) {
+        (true, _) => Err(format!("{} is nobody's address; name the one to send to", address.ip())),
+        (_, 0) => Err(bad_port(text, "0")),
+        _ => Ok(address),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_has_the_usual_port_unless_it_names_one() {
+        for (text, host, port) in [
+            ("example.org", "example.org", 9899),
+            ("example.org:7", "example.org", 7),
+            ("192.0.2.1", "192.0.2.1", 9899),
+            ("192.0.2.1:7", "192.0.2.1", 7),
+            ("2001:db8::1", "2001:db8::1", 9899),
+            ("[2001:db8::1]", "2001:db8::1", 9899),
+            ("[2001:db8::1]:7", "2001:db8::1", 7),
+        ] {
+            assert_eq!(Target::read(text), Ok(Target { host: host.to_owned(), port }), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_target_is_said_with_what_to_write() {
+        for (text, expected) in [
+            ("", "is no host"),
+            (":9899", "is no host"),
+            ("a b", "is no host"),
+            ("sctp://host", "`//host` is no port"),
+            ("host:", "`` is no port"),
+            ("host:70000", "`70000` is no port"),
+            ("host:0", "from 1 to 65535"),
+            ("192.0.2.1:0", "from 1 to 65535"),
+        ] {
+            let error = Target::read(text).expect_err(text);
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn destinations_are_somebodys_address() {
+        assert_eq!(read_destination("127.0.0.1"), Ok(SocketAddr::from(([127, 0, 0, 1], 9899))));
+        assert!(read_destination("0.0.0.0:1").is_err_and(|error| error.contains("nobody's")));
+        assert!(read_destination("127.0.0.1:0").is_err_and(|error| error.contains("from 1")));
+        assert!(read_destination("localhost").is_err_and(|error| error.contains("expected an address")));
+    }
+}

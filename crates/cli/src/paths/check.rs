@@ -1,0 +1,88 @@
+//! `anabranch paths --check`: every path by itself.
+
+use std::time::Duration;
+
+use anabranch_net::{Route, Snapshot};
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use crate::endpoint::{ConnectOptions, bind, start_notice};
+use crate::exit::{Status, Stopped};
+use crate::output;
+use crate::table::Sheet;
+
+/// How long an association that was only tried may take to end.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// How a path did.
+struct Outcome {
+    route: Route,
+    /// The round-trip time, or why there is none.
+    tried: Result<Option<Duration>, String>,
+}
+
+/// Opens an association over each path, one after the other.
+pub(super) fn check(target: &str, connect: &ConnectOptions, json: bool) -> Result<Status, Stopped> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot wait for sockets").map_err(Stopped::from)?;
+    let outcomes = runtime.block_on(try_all(target, connect))?;
+    let text = if json { as_json(target, &outcomes) } else { table(&outcomes) };
+    output::print(&text)?;
+    let works = outcomes.iter().any(|outcome| outcome.tried.is_ok());
+    Ok(if works { Status::Success } else { Status::Failure })
+}
+
+async fn try_all(target: &str, connect: &ConnectOptions) -> Result<Vec<Outcome>, Stopped> {
+    connect.association.config()?;
+    let routes = connect.routes(target).await?;
+    start_notice(false);
+    let mut outcomes = Vec::new();
+    for route in routes {
+        let tried = try_one(target, connect, route).await.map_err(|stopped| stopped.to_string());
+        outcomes.push(Outcome { route, tried });
+    }
+    Ok(outcomes)
+}
+
+async fn try_one(target: &str, connect: &ConnectOptions, route: Route) -> Result<Option<Duration>, Stopped> {
+    let host = bind(&[route])?;
+    let config = connect.association.config()?;
+    let association = connect.connect(&host, target, &[route], config).await?;
+    let Snapshot { paths, .. } = association.snapshot().await;
+    // That it answered is known by now; how it ends says nothing about the path.
+    let _ = tokio::time::timeout(END_WITHIN, association.shutdown()).await;
+    Ok(paths.first().and_then(|path| path.srtt))
+}
+
+fn table(outcomes: &[Outcome]) -> String {
+    let mut sheet = Sheet::new().text("from").text("to").text("works").figure("RTT ms");
+    for Outcome { route, tried } in outcomes {
+        let rtt = match tried {
+            Ok(Some(rtt)) => format!("{:.2}", rtt.as_secs_f64() * 1e3),
+            _ => String::new(),
+        };
+        let works = if tried.is_ok() { "yes" } else { "no" }.to_owned();
+        sheet.row(vec![route.local.to_string(), route.remote.to_string(), works, rtt]);
+    }
+    let mut text = sheet.print();
+    for outcome in outcomes {
+        if let Err(why) = &outcome.tried {
+            text += &format!("\n{why}\n");
+        }
+    }
+    text
+}
+
+fn as_json(target: &str, outcomes: &[Outcome]) -> String {
+    let one = |Outcome { route, tried }: &Outcome| -> Value {
+        json!({
+            "local": route.local.to_string(),
+            "remote": route.remote.to_string(),
+            "works": tried.is_ok(),
+            "rtt_ms": tried.as_ref().ok().copied().flatten().map(|rtt| rtt.as_secs_f64() * 1e3),
+            "why_not": tried.as_ref().err(),
+        })
+    };
+    let paths: Vec<Value> = outcomes.iter().map(one).collect();
+    json!({ "target": target, "paths": paths }).to_string() + "\n"
+}

@@ -1,0 +1,318 @@
+//! What a transfer prints while it runs and at its end: bars on a terminal, lines elsewhere, or JSON.
+
+use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anabranch_transfer::protocol::{Failure, Outcome};
+use anabranch_transfer::{Event, Totals};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+
+use super::ShowOptions;
+use super::figures::{amount, clock, part, per_second, rate};
+use super::paths::{Carried, PathLine};
+use crate::output;
+
+/// Time between two looks at a transfer.
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Time between two lines about it where nobody watches.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// How much is shown.
+enum Mode {
+    Json,
+    Bars { all: MultiProgress, overall: ProgressBar, paths: Mutex<Vec<ProgressBar>> },
+    Lines { next: Mutex<Instant> },
+    Quiet,
+}
+
+/// Prints for one transfer.
+pub(super) struct Console {
+    mode: Mode,
+    /// Goes with every line, such as the number of a server's transfer.
+    label: Option<(u64, String)>,
+    /// Whether blocks leave from here.
+    sends: bool,
+    began: Instant,
+    last: Mutex<(Instant, u64)>,
+}
+
+/// How a transfer ended, for its summary.
+pub(super) struct End<'a> {
+    /// `complete`, `incomplete`, `failed` or `interrupted`.
+    pub(super) result: &'static str,
+    /// Why, if it failed.
+    pub(super) error: Option<String>,
+    pub(super) totals: Totals,
+    pub(super) carried: &'a [Carried],
+}
+
+impl Console {
+    pub(super) fn new(show: &ShowOptions, sends: bool) -> Self {
+        let mode = if show.json {
+            Mode::Json
+        } else if show.quiet {
+            Mode::Quiet
+        } else if std::io::stderr().is_terminal() {
+            let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(5));
+            let overall = all.add(line_bar());
+            Mode::Bars { all, overall, paths: Mutex::default() }
+        } else {
+            Mode::Lines { next: Mutex::new(Instant::now() + LINE_EVERY) }
+        };
+        Console { mode, label: None, sends, began: Instant::now(), last: Mutex::new((Instant::now(), 0)) }
+    }
+
+    /// For one of a server's transfers, whose lines tell which it is.
+    pub(super) fn of_transfer(show: &ShowOptions, number: u64, peer: String) -> Self {
+        let mode = match (show.json, show.quiet) {
+            (true, _) => Mode::Json,
+            (_, true) => Mode::Quiet,
+            _ => Mode::Lines { next: Mutex::new(Instant::now() + LINE_EVERY) },
+        };
+        let now = Instant::now();
+        Console { mode, label: Some((number, peer)), sends: false, began: now, last: Mutex::new((now, 0)) }
+    }
+
+    fn json(&self, mut line: Value) {
+        if let (Some((number, peer)), Some(map)) = (&self.label, line.as_object_mut()) {
+            map.insert("transfer".to_owned(), json!(number));
+            map.insert("peer".to_owned(), json!(peer));
+        }
+        // A reader that is gone wants no more.
+        let _ = output::print(&format!("{line}\n"));
+    }
+
+    fn say(&self, text: &str) {
+        let label =
+            self.label.as_ref().map(|(number, peer)| format!("{number} {peer}: ")).unwrap_or_default();
+        match &self.mode {
+            Mode::Bars { all, .. } => all.suspend(|| eprintln!("{label}{text}")),
+            _ => eprintln!("{label}{text}"),
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        matches!(self.mode, Mode::Quiet)
+    }
+
+    /// The first line.
+    pub(super) fn start(&self, command: &str, paths: &[PathLine]) {
+        if let Mode::Json = self.mode {
+            self.json(json!({ "event": "start", "command": command, "encrypted": false, "paths": paths }));
+        }
+    }
+
+    pub(super) fn event(&self, event: &Event) {
+        if let Mode::Json = self.mode {
+            return self.json(event_json(event));
+        }
+        match event {
+            Event::Begun { name, reused_bytes, .. } if *reused_bytes > 0 && !self.is_quiet() => {
+                self.say(&format!("{name}: {} are there already", amount(*reused_bytes)));
+            }
+            Event::Begun { .. } => {}
+            Event::Done { name, outcome, .. } => match outcome {
+                Outcome::Failed(failure) => self.failed(name, failure),
+                _ if self.is_quiet() => {}
+                Outcome::Stored { renamed: Some(other) } => self.say(&format!("{name}: stored as {other}")),
+                Outcome::Stored { renamed: None } => self.say(name),
+                Outcome::Identical => self.say(&format!("{name}: there already")),
+            },
+            Event::Passed { name, failure } => self.failed(name, failure),
+            Event::Note(text) => self.note(text),
+            Event::Lost(why) => self.note(&format!("{why}; trying to connect again")),
+            Event::Back => self.note("connected again"),
+        }
+    }
+
+    fn note(&self, text: &str) {
+        if !self.is_quiet() {
+            self.say(text);
+        }
+    }
+
+    fn failed(&self, name: &str, failure: &Failure) {
+        // What comes from the peer is not to write control characters to the terminal.
+        let text: String =
+            failure.text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        self.say(&if text.contains(name) {
+            format!("failed: {text}")
+        } else {
+            format!("failed: {name}: {text}")
+        });
+    }
+
+    /// How it stands; to be called each second.
+    pub(super) fn look(&self, totals: &Totals, paths: &[PathLine]) {
+        let pace = self.pace(totals.held_bytes);
+        match &self.mode {
+            Mode::Json => self.json(json!({
+                "event": "progress",
+                "seconds": self.began.elapsed().as_secs_f64(),
+                "rate_bytes_per_s": pace,
+                "totals": totals_json(totals),
+                "paths": paths,
+            })),
+            Mode::Bars { all, overall, paths: bars } => {
+                overall.set_message(overall_text(totals, pace));
+                let mut bars = bars.lock().unwrap_or_else(PoisonError::into_inner);
+                while bars.len() < paths.len() {
+                    bars.push(all.add(line_bar()));
+                }
+                for (index, bar) in bars.iter().enumerate() {
+                    bar.set_message(paths.get(index).map(|path| path.text(self.sends)).unwrap_or_default());
+                }
+            }
+            Mode::Lines { next } => {
+                let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+                if Instant::now() >= *next {
+                    *next = Instant::now() + LINE_EVERY;
+                    self.say(&overall_text(totals, pace));
+                    paths.iter().for_each(|path| self.say(&path.text(self.sends)));
+                }
+            }
+            Mode::Quiet => {}
+        }
+    }
+
+    /// Bytes per second since the last look.
+    fn pace(&self, held_bytes: u64) -> f64 {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let pace = per_second(held_bytes.saturating_sub(last.1), now - last.0);
+        *last = (now, held_bytes);
+        pace
+    }
+
+    /// The summary.
+    pub(super) fn end(&self, end: &End<'_>) {
+        let took = self.began.elapsed();
+        let totals = &end.totals;
+        let new_bytes = totals.held_bytes.saturating_sub(totals.reused_bytes);
+        if let Mode::Bars { all, .. } = &self.mode {
+            let _ = all.clear();
+        }
+        match self.mode {
+            Mode::Json => self.json(json!({
+                "event": "end",
+                "result": end.result,
+                "error": end.error,
+                "seconds": took.as_secs_f64(),
+                "goodput_bytes_per_s": per_second(new_bytes, took),
+                "totals": totals_json(totals),
+                "paths": end.carried,
+            })),
+            Mode::Quiet => {}
+            _ => {
+                self.say(&summary(end.result, totals, new_bytes, took));
+                let all = end.carried.iter().map(Carried::sent_bytes).sum();
+                if self.sends {
+                    end.carried.iter().for_each(|path| self.say(&path.text(all)));
+                }
+            }
+        }
+        if let (Some(error), false) = (&end.error, matches!(self.mode, Mode::Json)) {
+            self.say(error);
+        }
+    }
+}
+
+fn line_bar() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    match ProgressStyle::with_template("{wide_msg}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn overall_text(totals: &Totals, pace: f64) -> String {
+    let Totals { found_bytes, held_bytes, all_found, done_files, found_files, .. } = *totals;
+    let files = format!("{done_files}/{found_files} files");
+    if !all_found || found_bytes == 0 {
+        return format!("{} {}  {files} so far", amount(held_bytes), rate(pace));
+    }
+    let percent = held_bytes as f64 * 100.0 / found_bytes as f64;
+    let left = found_bytes.saturating_sub(held_bytes) as f64 / pace;
+    let eta =
+        if left.is_finite() && left < 1e8 { clock(Duration::from_secs_f64(left)) } else { "-".to_owned() };
+    format!("{percent:.0}% {} {} eta {eta}  {files}", part(held_bytes, found_bytes), rate(pace))
+}
+
+fn summary(result: &str, totals: &Totals, new_bytes: u64, took: Duration) -> String {
+    let mut text = format!(
+        "{result}: {} of {} files, {} in {:.1} s, {}",
+        totals.done_files,
+        totals.found_files,
+        amount(new_bytes),
+        took.as_secs_f64(),
+        rate(per_second(new_bytes, took))
+    );
+    if totals.reused_bytes > 0 {
+        text += &format!("; {} were there already", amount(totals.reused_bytes));
+    }
+    if totals.failed_files > 0 {
+        text += &format!("; {} left out", totals.failed_files);
+    }
+    text
+}
+
+fn totals_json(totals: &Totals) -> Value {
+    json!({
+        "found_files": totals.found_files,
+        "found_bytes": totals.found_bytes,
+        "all_found": totals.all_found,
+        "done_files": totals.done_files,
+        "failed_files": totals.failed_files,
+        "held_bytes": totals.held_bytes,
+        "reused_bytes": totals.reused_bytes,
+        "moved_bytes": totals.moved_bytes,
+    })
+}
+
+fn event_json(event: &Event) -> Value {
+    let failed =
+        |failure: &Failure| json!({ "reason": format!("{:?}", failure.reason), "text": failure.text });
+    match event {
+        Event::Begun { name, size_bytes, reused_bytes } => {
+            json!({ "event": "begin", "file": name, "size_bytes": size_bytes, "reused_bytes": reused_bytes })
+        }
+        Event::Done { name, size_bytes, outcome } => {
+            let (result, renamed, error) = match outcome {
+                Outcome::Stored { renamed } => ("stored", renamed.as_deref(), Value::Null),
+                Outcome::Identical => ("identical", None, Value::Null),
+                Outcome::Failed(failure) => ("failed", None, failed(failure)),
+            };
+            json!({ "event": "file", "file": name, "size_bytes": size_bytes, "result": result, "renamed": renamed, "error": error })
+        }
+        Event::Passed { name, failure } => {
+            json!({ "event": "file", "file": name, "result": "failed", "error": failed(failure) })
+        }
+        Event::Note(text) => json!({ "event": "note", "text": text }),
+        Event::Lost(text) => json!({ "event": "lost", "text": text }),
+        Event::Back => json!({ "event": "back" }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_overall_line_is_short() {
+        let mut totals = Totals {
+            found_files: 3,
+            found_bytes: 388_000_000,
+            all_found: true,
+            done_files: 1,
+            held_bytes: 239_000_000,
+            ..Totals::default()
+        };
+        assert_eq!(overall_text(&totals, 24e6), "62% 239/388 MB 24 MB/s eta 0:06  1/3 files");
+        assert!(overall_text(&totals, 0.0).contains("eta -"));
+        totals.all_found = false;
+        assert_eq!(overall_text(&totals, 24e6), "239 MB 24 MB/s  1/3 files so far");
+    }
+}

@@ -1,0 +1,130 @@
+//! `anabranch send`, `anabranch recv` and `anabranch serve`.
+
+mod console;
+mod figures;
+mod paths;
+mod recv;
+mod send;
+mod serve;
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use anabranch_lab::scenario::units;
+use anabranch_transfer::{OnClash, Patience, Rate, TransferError};
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use tokio::runtime::Runtime;
+
+pub(crate) use recv::{RecvArguments, recv};
+pub(crate) use send::{SendArguments, send};
+pub(crate) use serve::{ServeArguments, serve};
+
+/// Longest time that can be asked for.
+const LONGEST_S: u64 = 30 * 86_400;
+
+/// What all transfers from the side that connects have in common.
+#[derive(Clone, Debug, Args)]
+struct PatienceOptions {
+    /// How long the peer may be away before the transfer is given up; what has arrived is kept
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = read_seconds)]
+    retry: Duration,
+
+    /// Silence after which the connection counts as lost and another one is tried
+    #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = read_silence)]
+    timeout: Duration,
+}
+
+impl PatienceOptions {
+    fn patience(&self) -> Patience {
+        Patience { silence: self.timeout, retry: self.retry }
+    }
+}
+
+/// How a transfer is shown.
+#[derive(Clone, Debug, Args)]
+struct ShowOptions {
+    /// Print one JSON object per line: what happens, progress each second, and a summary
+    #[arg(long)]
+    json: bool,
+
+    /// Print errors only
+    #[arg(long, short, conflicts_with = "json")]
+    quiet: bool,
+}
+
+/// `--on-clash`.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Clash {
+    /// Refuse the new file
+    #[default]
+    Refuse,
+    /// Keep both, the new one with a number behind its name
+    Rename,
+    /// Replace the old one, when the new one is complete
+    Overwrite,
+}
+
+impl From<Clash> for OnClash {
+    fn from(clash: Clash) -> Self {
+        match clash {
+            Clash::Refuse => OnClash::Refuse,
+            Clash::Rename => OnClash::Rename,
+            Clash::Overwrite => OnClash::Overwrite,
+        }
+    }
+}
+
+fn read_seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds) if seconds <= LONGEST_S => Ok(Duration::from_secs(seconds)),
+        _ => Err("expected whole seconds, at most 30 days".to_owned()),
+    }
+}
+
+/// Each side says every two seconds that it is there.
+fn read_silence(text: &str) -> Result<Duration, String> {
+    match read_seconds(text)? {
+        silence if silence >= Duration::from_secs(5) => Ok(silence),
+        _ => Err("expected 5 seconds or more: a peer that waits is heard every 2".to_owned()),
+    }
+}
+
+fn read_limit(text: &str) -> Result<Rate, String> {
+    let rate = units::parse_rate(
+        text.strip_suffix("bit").map_or(text.to_owned(), |rate| format!("{rate}bit/s")).as_str(),
+    )
+    .map_err(|error| error.to_string())?;
+    let bytes = NonZeroU64::new(rate.as_bps() / 8);
+    bytes.map(Rate).ok_or_else(|| "expected a rate, such as 10Mbit or 500kbit/s".to_owned())
+}
+
+/// A network task and a transfer's own beside it.
+fn runtime() -> anyhow::Result<Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.context("cannot wait for sockets")
+}
+
+/// What to do after a transfer that was not carried through.
+fn remedy(error: &TransferError) -> &'static str {
+    match error {
+        TransferError::Lost(_) | TransferError::Silent(_) => {
+            "; what has arrived is kept: start it again to go on from there"
+        }
+        TransferError::Replaced | TransferError::Protocol(_) | TransferError::Peer(_) => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_and_times_are_read() {
+        assert_eq!(read_limit("8Mbit").expect("a rate").0.get(), 1_000_000);
+        assert_eq!(read_limit("80 kbit/s").expect("a rate").0.get(), 10_000);
+        assert!(read_limit("0Mbit").is_err() && read_limit("fast").is_err());
+        assert_eq!(read_seconds("0"), Ok(Duration::ZERO));
+        assert!(read_seconds("-1").is_err() && read_silence("4").is_err());
+    }
+}

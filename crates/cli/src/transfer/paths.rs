@@ -1,0 +1,147 @@
+//! What the paths of a transfer do and have done, over all its associations.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use anabranch_net::{Association, PathId, PathSnapshot, PathState};
+use serde::Serialize;
+
+use super::figures::{amount, rate};
+
+/// A path now.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PathLine {
+    local: IpAddr,
+    remote: SocketAddr,
+    state: &'static str,
+    /// User data sent since the last look, in bytes per second.
+    rate_bytes_per_s: f64,
+    rtt_ms: Option<f64>,
+    cwnd_bytes: u64,
+    /// Of what was sent since the association began.
+    loss_percent: f64,
+    sent_bytes: u64,
+}
+
+/// What a path has carried.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Carried {
+    local: IpAddr,
+    remote: SocketAddr,
+    sent_bytes: u64,
+    lost_bytes: u64,
+}
+
+/// The paths of the association at hand, and sums over those before.
+#[derive(Debug, Default)]
+pub(super) struct Paths {
+    association: Option<Association>,
+    before: BTreeMap<(IpAddr, SocketAddr), (u64, u64)>,
+    last: BTreeMap<PathId, u64>,
+    looked: Option<Instant>,
+}
+
+impl Paths {
+    /// Another association takes the place of the one at hand.
+    pub(super) async fn switch(&mut self, association: Association) {
+        if let Some(old) = self.association.replace(association) {
+            for path in old.paths().await {
+                let sum = self.before.entry((path.local, path.remote)).or_default();
+                *sum = (sum.0 + path.sent_bytes, sum.1 + path.lost_bytes);
+            }
+        }
+        self.last.clear();
+        self.looked = None;
+    }
+
+    /// The association at hand.
+    pub(super) fn association(&self) -> Option<&Association> {
+        self.association.as_ref()
+    }
+
+    /// How the paths do since this was asked last.
+    pub(super) async fn look(&mut self) -> Vec<PathLine> {
+        let Some(association) = &self.association else { return Vec::new() };
+        let paths = association.paths().await;
+        let now = Instant::now();
+        let since = self.looked.replace(now).map(|looked| now - looked);
+        paths.iter().map(|path| self.line(path, since)).collect()
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn line(&mut self, path: &PathSnapshot, since: Option<Duration>) -> PathLine {
+        let before = self.last.insert(path.id, path.sent_bytes).unwrap_or(0);
+        let new = path.sent_bytes.saturating_sub(before);
+        PathLine {
+            local: path.local,
+            remote: path.remote,
+            state: state(path.state),
+            rate_bytes_per_s: since.map_or(0.0, |since| super::figures::per_second(new, since)),
+            rtt_ms: path.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
+            cwnd_bytes: path.cwnd_bytes,
+            loss_percent: path.lost_bytes as f64 * 100.0 / (path.sent_bytes as f64).max(1.0),
+            sent_bytes: path.sent_bytes,
+        }
+    }
+
+    /// What each path carried.
+    pub(super) async fn carried(&self) -> Vec<Carried> {
+        let mut sums = self.before.clone();
+        if let Some(association) = &self.association {
+            for path in association.paths().await {
+                let sum = sums.entry((path.local, path.remote)).or_default();
+                *sum = (sum.0 + path.sent_bytes, sum.1 + path.lost_bytes);
+            }
+        }
+        sums.into_iter()
+            .map(|((local, remote), (sent_bytes, lost_bytes))| Carried {
+                local,
+                remote,
+                sent_bytes,
+                lost_bytes,
+            })
+            .collect()
+    }
+}
+
+fn state(state: PathState) -> &'static str {
+    match state {
+        PathState::Unconfirmed => "unconfirmed",
+        PathState::Active => "active",
+        PathState::PotentiallyFailed => "potentially failed",
+        PathState::Inactive => "inactive",
+    }
+}
+
+impl PathLine {
+    /// For people. A side that only receives sends next to nothing, so there is nothing to say about that.
+    pub(super) fn text(&self, sends: bool) -> String {
+        let PathLine { local, remote, .. } = self;
+        let rtt = self.rtt_ms.map_or("no RTT yet".to_owned(), |rtt| format!("RTT {rtt:.1} ms"));
+        if !sends {
+            return format!("  {local} - {remote}  {rtt}  {}", self.state);
+        }
+        format!(
+            "  {local} - {remote}  {}  {rtt}  cwnd {}  loss {:.1} %  {}",
+            rate(self.rate_bytes_per_s),
+            amount(self.cwnd_bytes),
+            self.loss_percent,
+            self.state
+        )
+    }
+}
+
+impl Carried {
+    /// For people.
+    #[allow(clippy::cast_precision_loss)]
+    pub(super) fn text(&self, all_bytes: u64) -> String {
+        let share = self.sent_bytes as f64 * 100.0 / (all_bytes as f64).max(1.0);
+        let Carried { local, remote, sent_bytes, lost_bytes } = self;
+        format!("  {local} - {remote}  {} ({share:.0} %), {} lost", amount(*sent_bytes), amount(*lost_bytes))
+    }
+
+    pub(super) fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+}

@@ -1,0 +1,243 @@
+//! `anabranch recv`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anabranch_net::{AcceptError, Association, Host};
+use anabranch_transfer::{Allow, Folder, Pipe, Report, Server, ServerOptions, Store, TransferError, pull};
+use clap::Args;
+use tokio::sync::{Mutex, mpsc};
+use tokio::time::Instant;
+
+use super::console::{Console, End};
+use super::paths::Paths;
+use super::send::{Line, finish, watch};
+use super::serve::where_it_listens;
+use super::{Clash, PatienceOptions, ShowOptions, remedy, runtime};
+use crate::endpoint::{ConnectOptions, ListenOptions, start_notice};
+use crate::exit::{Status, Stopped};
+use crate::signal::interrupted;
+
+/// How long journals may take to be brought up to date at the end.
+const SETTLED_WITHIN: Duration = Duration::from_secs(5);
+
+const EXAMPLES: &str = "\
+Examples:
+  Fetch all that `anabranch serve` offers on another machine, or one file and one folder of it:
+    anabranch recv example.org
+    anabranch recv example.org video.mkv photos --dir inbox
+  Hand a file to another program as it comes:
+    anabranch recv example.org photos.tar --stdout | tar t
+  Wait for one transfer from `anabranch send`, and exit:
+    anabranch recv --listen 192.0.2.1:9899 --listen 198.51.100.1:9899
+
+Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the command line is wrong,
+3 if files were left out, each with a line that says why, 130 after Ctrl-C.";
+
+/// Fetch files from `anabranch serve`, or wait for one transfer.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RecvArguments {
+    /// Whom to fetch from: HOST or HOST:PORT [port: 9899]; not with --listen
+    #[arg(value_name = "HOST[:PORT]", required_unless_present = "listen", conflicts_with = "listen")]
+    host: Option<String>,
+
+    /// What to fetch [default: everything that is offered]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+
+    #[command(flatten)]
+    listening: ListenAddresses,
+
+    /// The folder to put it in; - is standard output
+    #[arg(long, short = 'o', value_name = "DIR", default_value = ".", visible_alias = "output")]
+    dir: PathBuf,
+
+    /// Write one file to standard output as it comes
+    #[arg(long, conflicts_with_all = ["dir", "json"])]
+    stdout: bool,
+
+    /// What to do where there is another file of that name
+    #[arg(long, value_enum, default_value_t)]
+    on_clash: Clash,
+
+    #[command(flatten)]
+    connect: ConnectOptions,
+
+    #[command(flatten)]
+    patience: PatienceOptions,
+
+    #[command(flatten)]
+    show: ShowOptions,
+}
+
+/// `--listen` alone: the other options of listening and connecting are the same.
+#[derive(Debug, Args)]
+struct ListenAddresses {
+    /// Wait here for one transfer and exit; can be repeated
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = crate::endpoint::read_address)]
+    listen: Vec<std::net::SocketAddr>,
+}
+
+/// Carries the command out.
+pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
+    if let (false, Some(option)) =
+        (arguments.listening.listen.is_empty(), arguments.connect.given_to_connect())
+    {
+        return Err(Stopped::usage(format!(
+            "{option} is for connecting to a host; leave it out with --listen"
+        )));
+    }
+    let to_stdout = arguments.stdout || arguments.dir == Path::new("-");
+    if to_stdout && arguments.show.json {
+        return Err(Stopped::usage("--json: standard output takes the file; leave one of them out"));
+    }
+    let store = if to_stdout {
+        Store::Pipe(Pipe::new(std::io::stdout()))
+    } else {
+        Store::Folder(folder(&arguments.dir, arguments.on_clash)?)
+    };
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async {
+        match &arguments.host {
+            Some(host) => fetch(arguments, host, store).await,
+            None => wait(arguments, store).await,
+        }
+    });
+    // Threads that write bring their journals up to date.
+    runtime.shutdown_timeout(SETTLED_WITHIN);
+    ended
+}
+
+/// Opens the folder that files go to.
+pub(super) fn folder(dir: &Path, on_clash: Clash) -> Result<Folder, Stopped> {
+    Folder::open(dir, on_clash.into()).map_err(|error| {
+        Stopped::failure(format!("--dir {}: {error}; name a folder that is there", dir.display()))
+    })
+}
+
+async fn fetch(arguments: &RecvArguments, host: &str, store: Store) -> Result<Status, Stopped> {
+    let stop = interrupted()?;
+    start_notice(arguments.show.quiet || arguments.show.json);
+    tokio::pin!(stop);
+    let line = Line::new(&arguments.connect, host);
+    let first = tokio::select! {
+        first = line.open() => first?,
+        () = &mut stop => return Ok(Status::Interrupted),
+    };
+    let console = Arc::new(Console::new(&arguments.show, false));
+    console.start("recv", &line.paths.lock().await.look().await);
+    let telling = Arc::clone(&console);
+    let report = Report::new(move |event| telling.event(&event));
+    let patience = arguments.patience.patience();
+    let pulled = pull(&arguments.names, store, first, || line.open(), patience, &report);
+    let ended = tokio::select! {
+        ended = pulled => Some(ended),
+        () = &mut stop => None,
+        () = watch(&console, &report, &line.paths) => None,
+    };
+    Ok(finish(&console, &report, &line, ended).await)
+}
+
+/// Waits for one transfer.
+async fn wait(arguments: &RecvArguments, store: Store) -> Result<Status, Stopped> {
+    let stop = interrupted()?;
+    start_notice(arguments.show.quiet || arguments.show.json);
+    let listen = ListenOptions {
+        listen: arguments.listening.listen.clone(),
+        association: arguments.connect.association.clone(),
+    };
+    let host = listen.bind()?;
+    where_it_listens(&host, &arguments.show, "waiting for a transfer")?;
+    let silence = arguments.patience.timeout;
+    let server =
+        Server::new(store, ServerOptions { allow: Allow::Write, silence, ..ServerOptions::default() });
+    let console = Arc::new(Console::new(&arguments.show, false));
+    let paths = Mutex::new(Paths::default());
+    let telling = Arc::clone(&console);
+    let report = Report::new(move |event| telling.event(&event));
+    let ended = tokio::select! {
+        ended = one_transfer(&host, &server, &report, &paths, arguments.patience.retry) => Some(ended),
+        () = stop => None,
+        () = watch(&console, &report, &paths) => None,
+    };
+    server.abort_all();
+    let carried = paths.lock().await.carried().await;
+    let totals = report.totals();
+    let (result, status, error) = match ended {
+        None => ("interrupted", Status::Interrupted, None),
+        Some(Err(error)) => ("failed", Status::Failure, Some(format!("{error}{}", remedy(&error)))),
+        Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
+        Some(Ok(())) => ("complete", Status::Success, None),
+    };
+    console.end(&End { result, error, totals, carried: &carried });
+    if let Some(association) = paths.lock().await.association() {
+        let _ = tokio::time::timeout(Duration::from_secs(1), association.closed()).await;
+    }
+    Ok(status)
+}
+
+/// Serves associations until a transfer is done. After the first one that was lost, the peer has so long to come back.
+async fn one_transfer(
+    host: &Host,
+    server: &Server,
+    report: &Report,
+    paths: &Mutex<Paths>,
+    retry: Duration,
+) -> Result<(), TransferError> {
+    let (ends, mut ended) = mpsc::unbounded_channel();
+    let mut running = 0_u32;
+    let mut lost: Option<(Instant, TransferError)> = None;
+    loop {
+        let give_up = async {
+            match &lost {
+                Some((until, error)) if running == 0 => {
+                    tokio::time::sleep_until(*until).await;
+                    error.clone()
+                }
+                _ => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            accepted = host.accept() => {
+                let association = accepted.map_err(gone)?;
+                paths.lock().await.switch(association.clone()).await;
+                running += 1;
+                if running == 1 && lost.is_some() {
+                    report.forget_all();
+                }
+                serve_one(server, association, report, ends.clone());
+            }
+            Some(end) = ended.recv() => {
+                running -= 1;
+                match end {
+                    Ok(()) => return Ok(()),
+                    Err(TransferError::Replaced) => {}
+                    Err(error) if error.is_passing() => lost = Some((Instant::now() + retry, error)),
+                    // Whoever that was, it was no transfer.
+                    Err(error) => report.note(format!("a connection was refused: {error}")),
+                }
+            }
+            error = give_up => return Err(error),
+        }
+    }
+}
+
+fn serve_one(
+    server: &Server,
+    association: Association,
+    report: &Report,
+    ends: mpsc::UnboundedSender<Result<(), TransferError>>,
+) {
+    let (server, report) = (server.clone(), report.clone());
+    tokio::spawn(async move {
+        let ended = server.serve(association, &report).await;
+        // Nobody listens any more when one transfer is done.
+        let _ = ends.send(ended.map(drop));
+    });
+}
+
+fn gone(error: AcceptError) -> TransferError {
+    TransferError::Lost(error.to_string())
+}

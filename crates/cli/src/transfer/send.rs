@@ -1,0 +1,185 @@
+//! `anabranch send`.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anabranch_net::Association;
+use anabranch_transfer::{Name, Rate, Report, Sender, Source, TransferError, push};
+use clap::Args;
+use tokio::sync::Mutex;
+
+use super::console::{Console, End, LOOK_EVERY};
+use super::paths::Paths;
+use super::{PatienceOptions, ShowOptions, read_limit, remedy, runtime};
+use crate::endpoint::{ConnectOptions, start_notice};
+use crate::exit::{Status, Stopped};
+use crate::signal::interrupted;
+
+/// How long the peer is given to hear that we are going.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+const EXAMPLES: &str = "\
+Examples:
+  Send a file and a folder to `anabranch serve` on another machine, over every path there is:
+    anabranch send video.mkv photos example.org
+  Over two interfaces, and through a relay for each:
+    anabranch send video.mkv example.org --path eth0 --path wlan0
+    anabranch send video.mkv example.org --to 127.0.0.11:9899 --to 127.0.0.12:9899
+  Send what another program writes:
+    tar c photos | anabranch send - example.org --name photos.tar
+
+An interrupted transfer goes on where it was when the same command is started again.
+Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the command line is wrong,
+3 if files were left out, each with a line that says why, 130 after Ctrl-C.";
+
+/// Send files and folders to `anabranch serve` or to `anabranch recv --listen`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct SendArguments {
+    /// Files and folders, or - for standard input, and last the peer: HOST or HOST:PORT [port: 9899]
+    #[arg(value_name = "FILE|DIR|-... HOST[:PORT]", required = true, num_args = 2..)]
+    sources_and_host: Vec<String>,
+
+    /// The name that standard input is stored under
+    #[arg(long, value_name = "NAME", default_value = "stdin")]
+    name: String,
+
+    /// Send at most this fast, such as 10Mbit
+    #[arg(long, value_name = "RATE", value_parser = read_limit)]
+    limit: Option<Rate>,
+
+    #[command(flatten)]
+    connect: ConnectOptions,
+
+    #[command(flatten)]
+    patience: PatienceOptions,
+
+    #[command(flatten)]
+    show: ShowOptions,
+}
+
+/// Carries the command out.
+pub(crate) fn send(arguments: &SendArguments) -> Result<Status, Stopped> {
+    let Some((host, paths)) = arguments.sources_and_host.split_last().filter(|(_, paths)| !paths.is_empty())
+    else {
+        return Err(Stopped::usage("name at least one file to send, and the host last"));
+    };
+    let sources = sources(paths, &arguments.name)?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(run(arguments, host, sources));
+    // A thread that waits for standard input cannot be woken.
+    runtime.shutdown_background();
+    ended
+}
+
+fn sources(paths: &[String], name: &str) -> Result<Vec<Source>, Stopped> {
+    if paths.iter().filter(|path| *path == "-").count() > 1 {
+        return Err(Stopped::usage("`-`: there is one standard input; name it once"));
+    }
+    let source = |path: &String| {
+        if path == "-" {
+            Name::new(name)
+                .map_err(|bad| Stopped::usage(format!("--name {name}: {bad}; take another one")))?;
+            return Ok(Source::stream(name, std::io::stdin()));
+        }
+        // Better now than after the peer was found.
+        match Path::new(path).symlink_metadata() {
+            Ok(_) => Ok(Source::path(path)),
+            Err(error) => Err(Stopped::failure(format!("{path}: {error}; check the name"))),
+        }
+    };
+    paths.iter().map(source).collect()
+}
+
+async fn run(arguments: &SendArguments, host: &str, sources: Vec<Source>) -> Result<Status, Stopped> {
+    // Before anything is said, so that whoever reads it may send a signal.
+    let stop = interrupted()?;
+    start_notice(arguments.show.quiet || arguments.show.json);
+    tokio::pin!(stop);
+    let line = Line::new(&arguments.connect, host);
+    let first = tokio::select! {
+        first = line.open() => first?,
+        () = &mut stop => return Ok(Status::Interrupted),
+    };
+    let console = Arc::new(Console::new(&arguments.show, true));
+    console.start("send", &line.paths.lock().await.look().await);
+    let telling = Arc::clone(&console);
+    let report = Report::new(move |event| telling.event(&event));
+    let mut sender = Sender::new(sources, arguments.limit, report.clone());
+    let pushed = push(&mut sender, first, || line.open(), arguments.patience.patience(), &report);
+    let ended = tokio::select! {
+        ended = pushed => Some(ended),
+        () = &mut stop => None,
+        () = watch(&console, &report, &line.paths) => None,
+    };
+    Ok(finish(&console, &report, &line, ended).await)
+}
+
+/// The way to the peer, as often as it is needed, and the paths that it leads over.
+pub(super) struct Line<'a> {
+    options: &'a ConnectOptions,
+    host: &'a str,
+    pub(super) paths: Rc<Mutex<Paths>>,
+    // An association outlives its host's handle; this one keeps the name of it only.
+    latest: RefCell<Option<Association>>,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(options: &'a ConnectOptions, host: &'a str) -> Self {
+        Line { options, host, paths: Rc::default(), latest: RefCell::default() }
+    }
+
+    pub(super) async fn open(&self) -> Result<Association, Stopped> {
+        let (_, association) = self.options.open(self.host).await?;
+        self.paths.lock().await.switch(association.clone()).await;
+        *self.latest.borrow_mut() = Some(association.clone());
+        Ok(association)
+    }
+
+    /// Tells the peer that this is the end, if it is there.
+    pub(super) async fn close(&self) {
+        let latest = self.latest.borrow_mut().take();
+        if let Some(association) = latest {
+            association.abort();
+            let _ = tokio::time::timeout(LAST_WORDS, association.closed()).await;
+        }
+    }
+}
+
+/// Shows how it stands, for ever.
+pub(super) async fn watch(console: &Console, report: &Report, paths: &Mutex<Paths>) {
+    let mut tick = tokio::time::interval(LOOK_EVERY);
+    tick.tick().await;
+    loop {
+        tick.tick().await;
+        let lines = paths.lock().await.look().await;
+        console.look(&report.totals(), &lines);
+    }
+}
+
+/// The summary and the exit status; `None` is an end by a signal.
+pub(super) async fn finish(
+    console: &Console,
+    report: &Report,
+    line: &Line<'_>,
+    ended: Option<Result<(), TransferError>>,
+) -> Status {
+    if !matches!(ended, Some(Ok(()))) {
+        line.close().await;
+    }
+    let carried = line.paths.lock().await.carried().await;
+    let totals = report.totals();
+    let (result, status, error) = match ended {
+        None => ("interrupted", Status::Interrupted, None),
+        Some(Err(error)) => {
+            ("failed", Status::Failure, Some(format!("{}: {error}{}", line.host, remedy(&error))))
+        }
+        Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
+        Some(Ok(())) => ("complete", Status::Success, None),
+    };
+    console.end(&End { result, error, totals, carried: &carried });
+    status
+}

@@ -1,0 +1,174 @@
+//! `anabranch serve`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anabranch_net::{Association, Host};
+use anabranch_transfer::{Allow, Rate, Report, Served, Server, ServerOptions, Store};
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use tokio::sync::Mutex;
+
+use super::console::{Console, End};
+use super::paths::Paths;
+use super::recv::folder;
+use super::send::watch;
+use super::{Clash, ShowOptions, read_limit, read_silence, remedy, runtime};
+use crate::endpoint::{ListenOptions, start_notice};
+use crate::exit::{Status, Stopped};
+use crate::output;
+use crate::signal::interrupted;
+
+/// How long transfers may take to let go at the end.
+const SETTLED_WITHIN: Duration = Duration::from_secs(5);
+
+const EXAMPLES: &str = "\
+Examples:
+  Take files into a folder, and let others fetch what is there, on all usable addresses:
+    anabranch serve --dir inbox
+  Only take files, on two addresses:
+    anabranch serve --dir inbox --allow write --listen 192.0.2.1:9899 --listen 198.51.100.1:9899
+
+Anybody who can reach the addresses may do what --allow says: nothing is encrypted, and nobody is asked for a password.
+It runs until Ctrl-C. Unfinished files stay as hidden part files, and go on when they are sent again.
+Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is wrong.";
+
+/// Take files that others send into a folder, and offer what is in it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServeArguments {
+    /// The folder
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+
+    /// What others may do
+    #[arg(long, value_enum, default_value_t)]
+    allow: Allowed,
+
+    /// What to do where there is another file of that name
+    #[arg(long, value_enum, default_value_t)]
+    on_clash: Clash,
+
+    /// Transfers at a time; further ones are refused
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
+    transfers: u16,
+
+    /// Send at most this fast, for each transfer, such as 10Mbit
+    #[arg(long, value_name = "RATE", value_parser = read_limit)]
+    limit: Option<Rate>,
+
+    /// Silence after which a connection counts as lost
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = read_silence)]
+    timeout: Duration,
+
+    #[command(flatten)]
+    listen: ListenOptions,
+
+    #[command(flatten)]
+    show: ShowOptions,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Allowed {
+    /// Send files here and fetch files from here
+    #[default]
+    Both,
+    /// Send files here only
+    Write,
+    /// Fetch files from here only
+    Read,
+}
+
+impl From<Allowed> for Allow {
+    fn from(allowed: Allowed) -> Self {
+        match allowed {
+            Allowed::Both => Allow::Both,
+            Allowed::Write => Allow::Write,
+            Allowed::Read => Allow::Read,
+        }
+    }
+}
+
+/// Carries the command out.
+pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, Stopped> {
+    let store = Store::Folder(folder(&arguments.dir, arguments.on_clash)?);
+    let runtime = runtime()?;
+    let ended = runtime.block_on(run(arguments, store));
+    runtime.shutdown_timeout(SETTLED_WITHIN);
+    ended
+}
+
+async fn run(arguments: &ServeArguments, store: Store) -> Result<Status, Stopped> {
+    let stop = interrupted()?;
+    start_notice(arguments.show.quiet || arguments.show.json);
+    let host = arguments.listen.bind()?;
+    let options = ServerOptions {
+        allow: arguments.allow.into(),
+        silence: arguments.timeout,
+        most_transfers: usize::from(arguments.transfers),
+        rate: arguments.limit,
+    };
+    let server = Server::new(store, options);
+    where_it_listens(&host, &arguments.show, &format!("serving {}", arguments.dir.display()))?;
+    let status = tokio::select! {
+        status = accept(&host, &server, &arguments.show) => status?,
+        () = stop => Status::Interrupted,
+    };
+    server.abort_all();
+    let settled = async {
+        while server.running() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    // What takes longer is ended all the same.
+    let _ = tokio::time::timeout(SETTLED_WITHIN, settled).await;
+    Ok(status)
+}
+
+/// Says where it listens, for people or for programs.
+pub(super) fn where_it_listens(host: &Host, show: &ShowOptions, what: &str) -> Result<(), Stopped> {
+    let addresses: Vec<String> = host.local_addresses().iter().map(ToString::to_string).collect();
+    if show.json {
+        let line = json!({
+            "event": "listening", "addresses": addresses, "sctp_port": host.sctp_port(), "encrypted": false,
+        });
+        output::print(&format!("{line}\n"))?;
+    } else if !show.quiet {
+        eprintln!("{what} on {}", addresses.join(", "));
+    }
+    Ok(())
+}
+
+async fn accept(host: &Host, server: &Server, show: &ShowOptions) -> Result<Status, Stopped> {
+    for number in 1.. {
+        let association =
+            host.accept().await.context("cannot accept transfers any more").map_err(Stopped::from)?;
+        tokio::spawn(one(server.clone(), association, show.clone(), number));
+    }
+    Ok(Status::Success)
+}
+
+async fn one(server: Server, association: Association, show: ShowOptions, number: u64) {
+    let peer = association.paths().await.first().map_or_else(String::new, |path| path.remote.to_string());
+    let console = Arc::new(Console::of_transfer(&show, number, peer));
+    let mut paths = Paths::default();
+    paths.switch(association.clone()).await;
+    console.start("serve", &paths.look().await);
+    let paths = Mutex::new(paths);
+    let telling = Arc::clone(&console);
+    let report = Report::new(move |event| telling.event(&event));
+    let served = tokio::select! {
+        served = server.serve(association, &report) => served,
+        () = watch(&console, &report, &paths) => return,
+    };
+    let totals = report.totals();
+    let (result, error) = match served {
+        Ok(Served::Received | Served::Sent) if totals.failed_files > 0 => ("incomplete", None),
+        Ok(Served::Received | Served::Sent) => ("complete", None),
+        Err(error) => ("failed", Some(format!("{error}{}", remedy(&error)))),
+    };
+    let carried = paths.lock().await.carried().await;
+    console.end(&End { result, error, totals, carried: &carried });
+}

@@ -1,0 +1,68 @@
+//! `anabranch paths`.
+
+use crate::support::anabranch;
+
+#[test]
+fn loopback_is_listed_with_what_it_is_good_for() {
+    let ended = anabranch(&["paths"]).with_status(0);
+    let rows = ended.rows();
+    let row = rows.iter().find(|row| row.contains(&"127.0.0.1")).expect("loopback");
+    assert_eq!(row[2], "loopback");
+    assert_eq!(row[4..], ["yes", "to", "this", "machine", "only"]);
+    let json = anabranch(&["paths", "--json"]).with_status(0).json_lines();
+    let addresses = json[0]["addresses"].as_array().expect("a list");
+    let loopback = addresses.iter().find(|local| local["address"] == "127.0.0.1").expect("loopback");
+    assert_eq!((&loopback["usable"], &loopback["usable_to_this_machine"]), (&false.into(), &true.into()));
+    assert_eq!(loopback["why_not"], "leads to this machine only");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_what_to_write() {
+    for (arguments, status, expected) in [
+        (&["--path", "127.0.0.1"][..], 2, "--path has no effect without --check HOST"),
+        (&["--scheme", "cmt"], 2, "--scheme has no effect without --check HOST"),
+        (
+            &["--check", "127.0.0.1", "--scheme", "cmtt"],
+            2,
+            "--scheme: unknown scheme `cmtt`, did you mean `cmt`?",
+        ),
+        (
+            &["--check", "127.0.0.1", "--path", "nosuch0"],
+            2,
+            "--path nosuch0: neither an address nor an interface",
+        ),
+        (&["--check", "127.0.0.1", "--path", "203.0.113.9"], 2, "--path 203.0.113.9: no path can begin"),
+        (
+            &["--check", "127.0.0.1", "--path", "::1"],
+            2,
+            "--path ::1: it has IPv6 only and 127.0.0.1 has IPv4 only",
+        ),
+        (
+            &["--check", "127.0.0.1", "--to", "127.0.0.1", "--to", "127.0.0.2", "--path", "lo"],
+            2,
+            "2 times --to for 1 times --path",
+        ),
+        (&["--check", "127.0.0.1:0"], 2, "`127.0.0.1:0`: `0` is no port"),
+        (&["--check", "a b"], 2, "`a b` is no host"),
+        (&["--check", "nobody.invalid"], 1, "nobody.invalid: no address is known for this name"),
+        (&["--check", "0.0.0.0"], 1, "0.0.0.0 is nobody's address"),
+        (&["--check", "127.0.0.1", "--failover-ms", "0"], 2, "--failover-ms"),
+        (&["--check", "127.0.0.1", "--connect-timeout", "0"], 2, "more than 0"),
+        (&["--check", "127.0.0.1", "--sctp-port", "0"], 2, "--sctp-port"),
+    ] {
+        let ended = anabranch(&[&["paths"], arguments].concat()).with_status(status);
+        assert!(ended.err.contains(expected), "{arguments:?}: {}", ended.err);
+        assert!(ended.out.is_empty(), "{arguments:?}: {}", ended.out);
+    }
+}
+
+#[test]
+fn a_path_to_nobody_does_not_work() {
+    let silent = std::net::UdpSocket::bind("127.0.0.9:0").expect("a socket");
+    let target = silent.local_addr().expect("an address").to_string();
+    let arguments = ["paths", "--check", &target, "--path", "127.0.0.3", "--connect-timeout", "0.3"];
+    let ended = anabranch(&arguments).with_status(1);
+    assert_eq!(ended.rows(), [["127.0.0.3", &target, "no"]]);
+    assert!(ended.out.contains("nobody answered within 0.3 s (127.0.0.3 to 127.0.0.9:"), "{}", ended.out);
+    assert!(ended.err.contains("content is not encrypted"), "{}", ended.err);
+}

@@ -1,0 +1,384 @@
+//! `anabranch send`, `recv` and `serve`.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{Ended, anabranch, command};
+
+const MB: usize = 1_000_000;
+
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 88_172_645_463_325_252_u64;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    std::iter::repeat_with(next).flatten().take(length).collect()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().expect("UTF-8");
+    let mut names: Vec<String> =
+        fs::read_dir(dir).expect("a folder").map(|entry| name(entry.expect("an entry"))).collect();
+    names.sort();
+    names
+}
+
+/// A program that runs and prints JSON.
+struct Running {
+    child: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(mut command: Command) -> Running {
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        let out = BufReader::new(child.stdout.take().expect("a pipe"));
+        Running { child, out }
+    }
+
+    fn line(&mut self) -> Value {
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("a line");
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"))
+    }
+
+    /// The next line with this event.
+    fn event(&mut self, event: &str) -> Value {
+        std::iter::repeat_with(|| self.line()).find(|line| line["event"] == event).expect("endless")
+    }
+
+    fn signal(&self, signal: &str) {
+        let kill = format!("kill -{signal} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    }
+
+    fn end(mut self) -> Ended {
+        let (mut out, mut err) = (String::new(), String::new());
+        self.out.read_to_string(&mut out).expect("text");
+        let status = self.child.wait().expect("it ends").code();
+        self.child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
+        Ended { status, out, err }
+    }
+}
+
+/// A server at two addresses, ended when dropped.
+struct Serving {
+    running: Running,
+    addresses: Vec<String>,
+    dir: TempDir,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.running.child.kill();
+        let _ = self.running.child.wait();
+    }
+}
+
+const LISTEN: [&str; 4] = ["--listen", "127.0.0.1:0", "--listen", "127.0.0.2:0"];
+
+impl Serving {
+    fn start(more: &[&str]) -> Serving {
+        let dir = tempfile::tempdir().expect("a folder");
+        let fixed = ["serve", "--json", "--dir", text(dir.path())];
+        let running = Running::start(command(&[&fixed[..], &LISTEN, more].concat()));
+        Serving::of(running, dir)
+    }
+
+    fn of(mut running: Running, dir: TempDir) -> Serving {
+        let line = running.event("listening");
+        let addresses = line["addresses"].as_array().expect("a list");
+        let addresses = addresses.iter().map(|address| address.as_str().expect("text").to_owned()).collect();
+        Serving { running, addresses, dir }
+    }
+
+    /// Arguments of a command that uses both paths, as JSON.
+    fn arguments<'a>(&'a self, verb: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+        let (first, second) = (self.addresses[0].as_str(), self.addresses[1].as_str());
+        let paths = ["--path", "127.0.0.3", "--to", first, "--path", "127.0.0.4", "--to", second, "--json"];
+        let mut all = vec![verb];
+        if verb == "send" {
+            all.extend(more);
+            all.push(first);
+        } else {
+            all.push(first);
+            all.extend(more);
+        }
+        all.extend(paths);
+        all
+    }
+
+    fn run(&self, verb: &str, more: &[&str]) -> Ended {
+        anabranch(&self.arguments(verb, more))
+    }
+
+    fn there(&self, name: &str) -> Vec<u8> {
+        fs::read(self.dir.path().join(name)).expect(name)
+    }
+}
+
+fn last(ended: &Ended) -> Value {
+    ended.json_lines().pop().expect("a summary")
+}
+
+#[test]
+fn a_folder_goes_over_two_paths_and_comes_back() {
+    let serving = Serving::start(&[]);
+    let from = tempfile::tempdir().expect("a folder");
+    let tree = from.path().join("tree");
+    fs::create_dir_all(tree.join("sub")).expect("made");
+    fs::write(tree.join("big"), noise(6 * MB)).expect("written");
+    fs::write(tree.join("sub/run"), "#!/bin/sh").expect("written");
+    fs::set_permissions(tree.join("sub/run"), fs::Permissions::from_mode(0o750)).expect("set");
+    let when = SystemTime::UNIX_EPOCH + Duration::from_secs(1_234_567_890);
+    fs::File::options().write(true).open(tree.join("big")).expect("open").set_modified(when).expect("set");
+    let ended = serving.run("send", &[text(&tree)]).with_status(0);
+    let end = last(&ended);
+    assert_eq!((&end["event"], &end["result"]), (&Value::from("end"), &Value::from("complete")));
+    assert_eq!(end["totals"]["done_files"], 2);
+    let paths = end["paths"].as_array().expect("paths");
+    assert_eq!(paths.len(), 2);
+    assert!(paths.iter().all(|path| path["sent_bytes"].as_u64() > Some(500_000)), "{end}");
+    assert!(serving.there("tree/big") == noise(6 * MB));
+    let to = tempfile::tempdir().expect("a folder");
+    serving.run("recv", &["tree", "--dir", text(to.path())]).with_status(0);
+    assert!(fs::read(to.path().join("tree/big")).expect("there") == noise(6 * MB));
+    let metadata = |name: &str| fs::metadata(to.path().join(name)).expect(name);
+    assert_eq!(metadata("tree/big").modified().expect("a time"), when);
+    assert_eq!(metadata("tree/sub/run").permissions().mode() & 0o777, 0o750);
+}
+
+#[test]
+fn a_sender_that_is_killed_sends_less_than_a_twentieth_again() {
+    let mut serving = Serving::start(&[]);
+    let from = tempfile::tempdir().expect("a folder");
+    let file = from.path().join("file");
+    let content = noise(64 << 20);
+    fs::write(&file, &content).expect("written");
+    let limited = serving.arguments("send", &[text(&file), "--limit", "160Mbit"]);
+    let mut first = Running::start(command(&limited));
+    while first.event("progress")["totals"]["held_bytes"].as_u64() < Some(25_000_000) {}
+    first.signal("KILL");
+    assert_eq!(first.end().status, None);
+    assert!(names(serving.dir.path()).contains(&".file.anabranch-part".to_owned()));
+    let end = last(&serving.run("send", &[text(&file)]).with_status(0));
+    let total = |key: &str| end["totals"][key].as_u64().expect("a number");
+    assert!(total("reused_bytes") >= 25_000_000, "{end}");
+    // What the receiver got of both, since what was left in the killed one's buffers never went anywhere.
+    let received = |line: Value| line["totals"]["moved_bytes"].as_u64().expect("a number");
+    let received = received(serving.running.event("end")) + received(serving.running.event("end"));
+    let again = received - content.len() as u64;
+    assert!(again * 20 < content.len() as u64, "{again} B were received twice");
+    assert!(serving.there("file") == content);
+    assert_eq!(names(serving.dir.path()), ["file"]);
+}
+
+#[test]
+fn a_signal_on_either_side_leaves_what_can_be_resumed() {
+    let from = tempfile::tempdir().expect("a folder");
+    let file = from.path().join("file");
+    fs::write(&file, noise(20 * MB)).expect("written");
+    for (signal, of_sender) in [("INT", true), ("TERM", true), ("INT", false), ("TERM", false)] {
+        let mut serving = Serving::start(&[]);
+        let limited = serving.arguments("send", &[text(&file), "--limit", "40Mbit", "--retry", "0"]);
+        let mut sending = Running::start(command(&limited));
+        while sending.event("progress")["totals"]["held_bytes"].as_u64() < Some(3_000_000) {}
+        if of_sender {
+            sending.signal(signal);
+            let ended = sending.end().with_status(130);
+            assert_eq!(last(&ended)["result"], "interrupted");
+            assert_eq!(serving.running.event("end")["result"], "failed");
+        } else {
+            serving.running.signal(signal);
+            assert_eq!(serving.running.child.wait().expect("it ends").code(), Some(130));
+            let ended = sending.end().with_status(1);
+            assert!(last(&ended)["error"].as_str().expect("text").contains("start it again to go on"));
+        }
+        assert_eq!(names(serving.dir.path()), [".file.anabranch-journal", ".file.anabranch-part"]);
+        if !of_sender {
+            let fixed = ["serve", "--json", "--dir", text(serving.dir.path())];
+            serving.running = Running::start(command(&[&fixed[..], &LISTEN].concat()));
+            let line = serving.running.event("listening");
+            let address = |at: usize| line["addresses"][at].as_str().expect("text").to_owned();
+            serving.addresses = vec![address(0), address(1)];
+        }
+        let end = last(&serving.run("send", &[text(&file)]).with_status(0));
+        assert!(end["totals"]["reused_bytes"].as_u64() >= Some(3_000_000), "{end}");
+        assert!(serving.there("file") == noise(20 * MB));
+    }
+}
+
+#[test]
+fn pipes_go_in_and_come_out() {
+    let serving = Serving::start(&[]);
+    let content = noise(3 * MB + 1);
+    let arguments = serving.arguments("send", &["-", "--name", "d/piped"]);
+    let mut child = command(&arguments);
+    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
+    child.stdin.take().expect("a pipe").write_all(&content).expect("taken");
+    assert!(child.wait().expect("it ends").success());
+    assert!(serving.there("d/piped") == content);
+    for option in ["--stdout", "--dir=-"] {
+        let out = command(&["recv", &serving.addresses[0], "d/piped", option]).output().expect("it runs");
+        assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+        assert!(out.stdout == content);
+    }
+    // A folder is no stream.
+    let out = anabranch(&["recv", &serving.addresses[0], "d", "--stdout"]).with_status(3);
+    assert!(out.err.contains("d is a folder; a pipe takes one file only"), "{}", out.err);
+}
+
+#[test]
+fn one_transfer_is_waited_for_and_then_it_is_over() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let fixed = ["recv", "--json", "--dir", text(dir.path())];
+    let waiting = Running::start(command(&[&fixed[..], &LISTEN].concat()));
+    let waiting = Serving::of(waiting, dir);
+    let from = tempfile::tempdir().expect("a folder");
+    fs::write(from.path().join("file"), "content").expect("written");
+    waiting.run("send", &[text(&from.path().join("file"))]).with_status(0);
+    assert_eq!(waiting.there("file"), b"content");
+    let mut waiting = waiting;
+    assert_eq!(waiting.running.event("end")["result"], "complete");
+    assert_eq!(waiting.running.child.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn a_clash_is_told_to_both_sides_and_nothing_is_lost() {
+    let mut serving = Serving::start(&[]);
+    fs::write(serving.dir.path().join("file"), "theirs").expect("written");
+    let from = tempfile::tempdir().expect("a folder");
+    fs::write(from.path().join("file"), "our own").expect("written");
+    fs::write(from.path().join("other"), "fine").expect("written");
+    let paths = [from.path().join("file"), from.path().join("other")];
+    let ended = serving.run("send", &[text(&paths[0]), text(&paths[1])]).with_status(3);
+    let lines = ended.json_lines();
+    let failed = lines.iter().find(|line| line["result"] == "failed").expect("a failure");
+    assert_eq!((&failed["file"], &failed["error"]["reason"]), (&Value::from("file"), &Value::from("Clash")));
+    assert!(failed["error"]["text"].as_str().expect("text").contains("--on-clash rename or overwrite"));
+    assert_eq!(
+        (last(&ended)["result"].as_str(), serving.there("file")),
+        (Some("incomplete"), b"theirs".to_vec())
+    );
+    assert_eq!(serving.there("other"), b"fine");
+    assert_eq!(serving.running.event("end")["result"], "incomplete");
+    // For people.
+    let said = anabranch(&["send", text(&paths[0]), &serving.addresses[0]]).with_status(3);
+    assert!(said.err.contains("failed: ") && said.err.contains("1 left out"), "{}", said.err);
+    assert_eq!(said.err.matches("not encrypted").count(), 1);
+    let quiet = anabranch(&["send", text(&paths[1]), &serving.addresses[0], "--quiet"]).with_status(0);
+    assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("", ""));
+}
+
+#[test]
+fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let program = env!("CARGO_BIN_EXE_anabranch");
+    // A small disk that nobody else sees.
+    let script = format!(
+        "mount -t tmpfs -o size=5m tmpfs '{0}' && \
+         cd '{0}' && exec {program} serve --json --dir . --listen 127.0.0.1:0 --listen 127.0.0.2:0",
+        text(dir.path())
+    );
+    let mut command = Command::new("unshare");
+    command.args(["-Urm", "sh", "-c", &script]).stdin(Stdio::null());
+    if !Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success()) {
+        eprintln!("left out: no namespaces here");
+        return;
+    }
+    let serving = Serving::of(Running::start(command), dir);
+    let from = tempfile::tempdir().expect("a folder");
+    fs::write(from.path().join("big"), noise(9 * MB)).expect("written");
+    fs::write(from.path().join("small"), "small").expect("written");
+    let ended = serving.run("send", &[text(&from.path().join("big"))]).with_status(3);
+    let failed = ended.json_lines().into_iter().find(|line| line["result"] == "failed").expect("a failure");
+    assert_eq!(failed["error"]["reason"], "NoSpace");
+    let text_of = failed["error"]["text"].as_str().expect("text");
+    assert!(text_of.contains("big: ") && text_of.contains("make room and send it again"), "{text_of}");
+    let to = tempfile::tempdir().expect("a folder");
+    serving.run("recv", &["--dir", text(to.path())]).with_status(0);
+    assert!(names(to.path()).is_empty(), "nothing has its final name");
+}
+
+#[test]
+fn a_peer_that_is_gone_for_ever_is_given_up() {
+    let mut serving = Serving::start(&[]);
+    let from = tempfile::tempdir().expect("a folder");
+    let file = from.path().join("file");
+    fs::write(&file, noise(20 * MB)).expect("written");
+    let patience = ["--limit", "40Mbit", "--timeout", "5", "--retry", "7", "--connect-timeout", "1"];
+    let arguments = serving.arguments("send", &[&[text(&file)], &patience[..]].concat());
+    let mut sending = Running::start(command(&arguments));
+    sending.event("progress");
+    serving.running.child.kill().expect("killed");
+    let ended = sending.end().with_status(1);
+    let lines = ended.json_lines();
+    assert!(lines.iter().any(|line| line["event"] == "lost"), "{}", ended.out);
+    let end = last(&ended);
+    assert_eq!(end["result"], "failed");
+    assert!(end["error"].as_str().expect("text").contains("start it again"), "{end}");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_what_to_do() {
+    let serving = Serving::start(&["--allow", "read"]);
+    let address = serving.addresses[0].as_str();
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("file");
+    fs::write(&file, "content").expect("written");
+    let file = text(&file);
+    for (arguments, status, expected) in [
+        (&["send", file][..], 2, "send"),
+        (&["send", "/no/such/file", address], 1, "/no/such/file: No such file"),
+        (&["send", file, "127.0.0.1:1", "--connect-timeout", "0.5"], 1, "nobody answered"),
+        (&["send", file, "no.such.host.invalid"], 1, "no.such.host.invalid"),
+        (&["send", file, address], 1, "start it with --allow write or both"),
+        (&["send", "-", "-", address], 2, "there is one standard input"),
+        (&["send", "-", address, "--name", "../x"], 2, "--name ../x: it contains `.` or `..`"),
+        (&["send", file, address, "--limit", "quick"], 2, "--limit"),
+        (&["send", file, address, "--timeout", "1"], 2, "5 seconds or more"),
+        (&["send", file, address, "--scheme", "cmtt"], 2, "did you mean `cmt`"),
+        (&["recv"], 2, "HOST"),
+        (&["recv", address, "--dir", "/no/such/dir"], 1, "--dir /no/such/dir: No such file"),
+        (&["recv", address, "--stdout", "--json"], 2, "--json"),
+        (&["recv", address, "--dir", "-", "--json"], 2, "--json"),
+        (&["recv", "--listen", "127.0.0.9:0", "--to", "127.0.0.1:9"], 2, "--to is for connecting"),
+        (&["recv", address, "nothing", "--dir", text(dir.path())], 3, "nothing: "),
+        (&["recv", address, "../x", "--dir", text(dir.path())], 3, "contains `.` or `..`"),
+        (&["serve"], 2, "--dir"),
+        (&["serve", "--dir", file, "--listen", "127.0.0.9:0"], 1, "--dir "),
+        (&["serve", "--dir", ".", "--listen", address], 1, "cannot listen"),
+    ] {
+        let ended = anabranch(arguments).with_status(status);
+        assert!(ended.err.contains(expected), "{arguments:?}: {}", ended.err);
+    }
+    assert_eq!(names(dir.path()), ["file"]);
+}
+
+#[test]
+fn links_are_left_out_and_the_status_says_so() {
+    let serving = Serving::start(&[]);
+    let from = tempfile::tempdir().expect("a folder");
+    let tree = from.path().join("tree");
+    fs::create_dir(&tree).expect("made");
+    fs::write(tree.join("file"), "content").expect("written");
+    std::os::unix::fs::symlink("file", tree.join("link")).expect("linked");
+    let ended = serving.run("send", &[text(&tree)]).with_status(3);
+    assert!(ended.out.contains("tree/link was left out"), "{}", ended.out);
+    assert_eq!(names(&serving.dir.path().join("tree")), ["file"]);
+}

@@ -1,0 +1,131 @@
+//! Our addresses: new ones come into use and old ones go out of it while the association is up.
+
+use std::net::IpAddr;
+
+use crate::association::Association;
+use crate::error::PathError;
+use crate::path::{PathId, PathState};
+
+/// A local address that the association is not to use any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gone {
+    pub(crate) address: IpAddr,
+    pub(crate) stage: Stage,
+}
+
+/// How far the farewell is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Its paths are the only ones: they stay until another address has come.
+    Needed,
+    /// Its paths are retired, and the peer has been or is being told.
+    Retired,
+}
+
+impl Association {
+    /// Takes a new local address into use: a path from it to the peer's address that fewest paths lead to, the primary one's
+    /// where there are several, carries data once it has answered a HEARTBEAT. If both sides do ASCONF the peer is told first
+    /// (RFC 5061 section 5.3 F1).
+    ///
+    /// # Errors
+    /// [`PathError::TooMany`]; [`PathError::Exists`] if such a path is there already; [`PathError::Family`] if no address of
+    /// the peer's of the same IP version is known; [`PathError::Closed`].
+    pub fn add_local_address(&mut self, now: crate::time::Time, local: IpAddr) -> Result<PathId, PathError> {
+        self.clock(now);
+        if self.is_closed() {
+            return Err(PathError::Closed);
+        }
+        if let Some(path) = self.come_back(local) {
+            return Ok(path);
+        }
+        let (remote, udp_port) = self.remote_for(local).ok_or(PathError::Family)?;
+        let id = self.new_path(local, remote, udp_port)?;
+        self.gone.retain(|gone| gone.address != local);
+        self.announce_added(id);
+        self.drop_gone_addresses();
+        Ok(id)
+    }
+
+    /// Takes a local address out of use: its paths are retired, what they carried moves to others, and if both sides do ASCONF
+    /// the peer is told. The paths of the only address there is stay until another one has been added and has answered.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`] if no path begins at it; [`PathError::Closed`].
+    pub fn remove_local_address(&mut self, now: crate::time::Time, local: IpAddr) -> Result<(), PathError> {
+        self.clock(now);
+        if self.is_closed() {
+            return Err(PathError::Closed);
+        }
+        if !self.live_paths().any(|id| self.paths[id.index()].local == local) {
+            return Err(PathError::Unknown);
+        }
+        self.gone.retain(|gone| gone.address != local);
+        self.gone.push(Gone { address: local, stage: Stage::Needed });
+        self.drop_gone_addresses();
+        Ok(())
+    }
+
+    /// An address that went and whose paths are still there is back: they are tried at once.
+    fn come_back(&mut self, local: IpAddr) -> Option<PathId> {
+        let at = self.gone.iter().position(|g| g.address == local && g.stage == Stage::Needed)?;
+        self.gone.remove(at);
+        let paths: Vec<PathId> =
+            self.live_paths().filter(|id| self.paths[id.index()].local == local).collect();
+        for &id in &paths {
+            self.send_heartbeat(id);
+        }
+        paths.first().copied()
+    }
+
+    /// Where a path from this address is to lead.
+    fn remote_for(&self, local: IpAddr) -> Option<(IpAddr, Option<u16>)> {
+        let stays = |id: &PathId| !self.is_gone(self.paths[id.index()].local);
+        let served = |remote| {
+            self.live_paths().filter(stays).filter(|id| self.paths[id.index()].remote == remote).count()
+        };
+        self.live_paths()
+            .filter(|id| self.paths[id.index()].remote.is_ipv4() == local.is_ipv4())
+            .min_by_key(|id| (served(self.paths[id.index()].remote), !self.facts[id.index()].primary))
+            .map(|id| (self.paths[id.index()].remote, self.paths[id.index()].udp_port))
+    }
+
+    /// Whether a local address is not to be used any more.
+    pub(crate) fn is_gone(&self, local: IpAddr) -> bool {
+        self.gone.iter().any(|gone| gone.address == local)
+    }
+
+    /// Retires the paths of addresses that have gone, as far as there are others.
+    pub(crate) fn drop_gone_addresses(&mut self) {
+        for index in 0..self.gone.len() {
+            let Gone { address, stage } = self.gone[index];
+            if stage == Stage::Needed && self.can_do_without(address) {
+                self.gone[index].stage = Stage::Retired;
+                self.retire_local(address);
+                self.announce_removed(address);
+            }
+        }
+    }
+
+    /// Whether a path of another address, which is not about to go as well, has answered.
+    fn can_do_without(&self, address: IpAddr) -> bool {
+        self.live_paths().any(|id| {
+            let local = self.paths[id.index()].local;
+            local != address && !self.is_gone(local) && self.was_confirmed(id)
+        })
+    }
+
+    /// Whether the peer has ever answered on a path.
+    pub(crate) fn was_confirmed(&self, id: PathId) -> bool {
+        let facts = &self.facts[id.index()];
+        facts.state == PathState::Active || facts.rtt.smoothed.is_some()
+    }
+
+    fn retire_local(&mut self, local: IpAddr) {
+        let paths: Vec<PathId> =
+            self.live_paths().filter(|id| self.paths[id.index()].local == local).collect();
+        for id in paths {
+            // Another address has a path, so that this is not the last.
+            let _ = self.retire_path(id);
+        }
+    }
+}

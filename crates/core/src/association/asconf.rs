@@ -1,0 +1,421 @@
+//! Changes of addresses while the association is up (RFC 5061): what we ask of the peer, one request at a time.
+//!
+//! [`asconf_in`](super::asconf_in) does what the peer asks.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use anabranch_wire::{
+    AsconfAckView, CHUNK_HEADER_LEN, CauseCode, ChunkType, Header, NoSpace, PacketView, PacketWriter, Param,
+    RawCauses,
+};
+use arrayvec::ArrayVec;
+
+use crate::association::addresses::Stage;
+use crate::association::control::Control;
+use crate::association::{Association, State};
+use crate::error::{AbortReason, PathError};
+use crate::path::PathId;
+use crate::stats::Discard;
+use crate::time::Time;
+
+/// Requests in one ASCONF.
+const MOST_REQUESTS: usize = 4;
+
+/// Requests that may wait; more would mean that addresses change faster than the peer can be told.
+const LONGEST_QUEUE: usize = 32;
+
+/// Bytes of the longest ASCONF or ASCONF-ACK. Every path carries more.
+const LONGEST_CHUNK: usize = 1024;
+
+/// How often an address is announced for a path that does not answer.
+const MOST_ANNOUNCEMENTS: u8 = 8;
+
+/// Transmissions of an ASCONF from the address that it adds before other paths are tried in between.
+const TRIES_FROM_NEW_ADDRESS: u32 = 2;
+
+/// Something to ask of the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// Add the address that this path's packets come from, whatever translators make of it (RFC 5061 section 4.2.1).
+    AddSource { path: PathId, local: IpAddr },
+    /// Add this address, which this path begins at.
+    AddNamed { path: PathId, local: IpAddr },
+    /// Delete an address.
+    Delete { local: IpAddr },
+    /// Delete all addresses but the one that the packet comes from (RFC 5061 section 4.2.2).
+    DeleteOthers { family: IpAddr },
+    /// Prefer an address.
+    SetPrimary { local: IpAddr },
+}
+
+impl Request {
+    /// The path whose address is to be added.
+    fn added_path(&self) -> Option<(PathId, IpAddr)> {
+        match *self {
+            Request::AddSource { path, local } | Request::AddNamed { path, local } => Some((path, local)),
+            _ => None,
+        }
+    }
+
+    fn param<'p>(&self, correlation: u32) -> Param<'p> {
+        match *self {
+            Request::AddSource { local, .. } => Param::AddIp { correlation, address: any_address(local) },
+            Request::AddNamed { local, .. } => Param::AddIp { correlation, address: local },
+            Request::Delete { local } => Param::DeleteIp { correlation, address: local },
+            Request::DeleteOthers { family } => Param::DeleteIp { correlation, address: any_address(family) },
+            Request::SetPrimary { local } => Param::SetPrimary { correlation, address: local },
+        }
+    }
+}
+
+/// All zeros, of the same IP version.
+fn any_address(like: IpAddr) -> IpAddr {
+    match like {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    }
+}
+
+/// The ASCONF that waits for its answer.
+#[derive(Debug)]
+struct Sent {
+    serial: u32,
+    /// The chunk behind its header: it goes out again as it is (RFC 5061 section 5.1 B4).
+    value: Vec<u8>,
+    requests: ArrayVec<(u32, Request), MOST_REQUESTS>,
+    path: PathId,
+    tries: u32,
+}
+
+/// What an association that does ASCONF keeps for it.
+#[derive(Debug)]
+pub(crate) struct Asconf {
+    next_serial: u32,
+    correlation: u32,
+    queue: VecDeque<Request>,
+    sent: Option<Sent>,
+    /// The peer does not do what it announced: it is asked no more (RFC 5061 sections 5.1 A9 and 5.3 F3).
+    refused: bool,
+    pub(super) inbound: super::asconf_in::Inbound,
+}
+
+impl Asconf {
+    /// Sequence numbers begin with the initial TSNs (RFC 5061 section 5.1 A2).
+    pub(crate) fn new(our_initial_tsn: u32, peer_initial_tsn: u32) -> Self {
+        Asconf {
+            next_serial: our_initial_tsn,
+            correlation: 0,
+            queue: VecDeque::new(),
+            sent: None,
+            refused: false,
+            inbound: super::asconf_in::Inbound::new(peer_initial_tsn.wrapping_sub(1)),
+        }
+    }
+
+    fn requests(&self) -> impl Iterator<Item = &Request> {
+        let sent = self.sent.iter().flat_map(|sent| sent.requests.iter().map(|(_, request)| request));
+        self.queue.iter().chain(sent)
+    }
+
+    /// Whether the address that a path begins at is being added.
+    pub(crate) fn is_adding(&self, path: PathId) -> bool {
+        self.requests().any(|request| request.added_path().is_some_and(|(added, _)| added == path))
+    }
+
+    /// Numbers begin anew after a restart; what the peer has not been told is still to be told.
+    pub(crate) fn restart(&mut self, our_initial_tsn: u32, peer_initial_tsn: u32) {
+        let sent = self.sent.take().map(|sent| sent.requests).unwrap_or_default();
+        let waiting = std::mem::take(&mut self.queue);
+        let queue = sent.into_iter().map(|(_, request)| request).chain(waiting).collect();
+        *self = Asconf { queue, ..Asconf::new(our_initial_tsn, peer_initial_tsn) };
+    }
+}
+
+impl Association {
+    /// Whether both sides do ASCONF.
+    pub fn does_asconf(&self) -> bool {
+        self.asconf.as_ref().is_some_and(|asconf| !asconf.refused)
+    }
+
+    /// Asks the peer to send to this address of ours rather than to others (RFC 5061 section 4.2.4). Nothing happens if the two
+    /// sides do not do ASCONF.
+    ///
+    /// # Errors
+    /// [`PathError::Unknown`] if no path begins at it; [`PathError::Closed`].
+    pub fn prefer_local_address(&mut self, now: Time, local: IpAddr) -> Result<(), PathError> {
+        self.clock(now);
+        if self.is_closed() {
+            return Err(PathError::Closed);
+        }
+        if self.is_gone(local) || !self.live_paths().any(|id| self.paths[id.index()].local == local) {
+            return Err(PathError::Unknown);
+        }
+        self.ask(Request::SetPrimary { local });
+        Ok(())
+    }
+
+    fn ask(&mut self, request: Request) {
+        let Some(asconf) = self.asconf.as_mut().filter(|asconf| !asconf.refused) else { return };
+        if asconf.queue.len() < LONGEST_QUEUE && !asconf.requests().any(|waiting| *waiting == request) {
+            asconf.queue.push_back(request);
+        }
+        self.advance_asconf();
+    }
+
+    /// Tells the peer of the address that a new path begins at; the path is verified once the peer knows it
+    /// (RFC 5061 section 5.3 F1). Without ASCONF it is tried at once: the peer may know the address.
+    pub(crate) fn announce_added(&mut self, id: PathId) {
+        if self.is_opening() {
+            // The handshake's end sees to it.
+            return;
+        }
+        if self.does_asconf() {
+            self.announce_again(id);
+        } else {
+            self.verify_path(id);
+        }
+    }
+
+    /// By where it comes from first, which passes translators of addresses; then, over another path, by name: a filter may let
+    /// nothing from an unknown address through until the peer has sent something there.
+    fn announce_again(&mut self, id: PathId) {
+        let path = &mut self.paths[id.index()];
+        let local = path.local;
+        let by_source = path.announcements.is_multiple_of(2);
+        path.announcements += 1;
+        self.ask(if by_source {
+            Request::AddSource { path: id, local }
+        } else {
+            Request::AddNamed { path: id, local }
+        });
+    }
+
+    /// A path did not answer: the peer may not know its address, for a translator may have changed it.
+    pub(crate) fn consider_announcing(&mut self, id: PathId) {
+        let path = &self.paths[id.index()];
+        if !self.was_confirmed(id)
+            && !path.guessed
+            && path.announcements < MOST_ANNOUNCEMENTS
+            && self.does_asconf()
+        {
+            let adding = self.asconf.as_ref().is_some_and(|asconf| asconf.is_adding(id));
+            if !adding {
+                self.announce_again(id);
+            }
+        }
+    }
+
+    /// Tells the peer of an address that is no more.
+    pub(crate) fn announce_removed(&mut self, local: IpAddr) {
+        self.ask(Request::Delete { local });
+    }
+
+    /// A path is retired: its address need not be added any more.
+    pub(crate) fn cease_announcing(&mut self, id: PathId) {
+        if let Some(asconf) = &mut self.asconf {
+            asconf.queue.retain(|request| request.added_path().is_none_or(|(path, _)| path != id));
+        }
+    }
+
+    /// Whether nothing may leave from a path's address yet but the ASCONF that adds it (RFC 5061 section 5.3 F1).
+    pub(crate) fn is_announcing(&self, id: PathId) -> bool {
+        self.asconf.as_ref().is_some_and(|asconf| asconf.is_adding(id))
+    }
+
+    /// Sends the next ASCONF unless one waits for its answer (RFC 5061 section 5.1 A3).
+    pub(crate) fn advance_asconf(&mut self) {
+        let up = matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived);
+        let idle = self.asconf.as_ref().is_some_and(|a| a.sent.is_none() && !a.queue.is_empty());
+        if !up || !idle {
+            return;
+        }
+        let default = self.control_path(None);
+        let Some(asconf) = &mut self.asconf else { return };
+        let Some(first) = asconf.queue.pop_front() else { return };
+        let path = match first {
+            Request::AddSource { path, .. } => path,
+            _ => default,
+        };
+        let mut requests = ArrayVec::new();
+        let mut next = Some(first);
+        while let Some(request) = next {
+            asconf.correlation = asconf.correlation.wrapping_add(1);
+            requests.push((asconf.correlation, request));
+            // An address that is added by its source is alone in coming from there.
+            let fits = |r: &Request| !matches!(r, Request::AddSource { .. });
+            next = if requests.is_full() { None } else { asconf.queue.pop_front_if(|r| fits(r)) };
+        }
+        let serial = asconf.next_serial;
+        asconf.next_serial = serial.wrapping_add(1);
+        let lookup = match first {
+            Request::AddSource { local, .. } => any_address(local),
+            _ => self.paths[path.index()].local,
+        };
+        let Some(value) = chunk_value(|writer| {
+            writer.asconf(serial, lookup, requests.iter().map(|(id, request)| request.param(*id)))
+        }) else {
+            debug_assert!(false, "{MOST_REQUESTS} requests fit {LONGEST_CHUNK} bytes");
+            return;
+        };
+        asconf.sent = Some(Sent { serial, value, requests, path, tries: 0 });
+        self.send_asconf(path);
+    }
+
+    fn send_asconf(&mut self, path: PathId) {
+        self.timers.t4 = Some(self.now + self.facts[path.index()].rto);
+        self.statistics.asconfs_sent += 1;
+        self.control.retain(|control| !matches!(control, Control::Asconf { .. }));
+        self.control.push_back(Control::Asconf { path });
+    }
+
+    pub(super) fn write_asconf(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
+        let sent = self.asconf.as_ref().and_then(|asconf| asconf.sent.as_ref());
+        let (Some(sent), Some(keys)) = (sent, &self.keys) else { return Ok(()) };
+        let (repr, code_len) = keys.repr();
+        let pending = writer.auth(repr, code_len)?;
+        writer.raw_parts(ChunkType::ASCONF, 0, &sent.value)?;
+        writer.authenticate(pending, |covered| keys.code(covered));
+        Ok(())
+    }
+
+    /// T4: the same ASCONF again, elsewhere if possible (RFC 5061 section 5.1 B1 to B5).
+    pub(crate) fn handle_t4(&mut self) {
+        let Some(sent) = self.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) else { return };
+        sent.tries += 1;
+        let (before, tries) = (sent.path, sent.tries);
+        let new = match sent.requests.first() {
+            Some((_, Request::AddSource { path, local })) => Some((*path, *local)),
+            _ => None,
+        };
+        if !self.paths[before.index()].removed {
+            self.back_off(before);
+            self.count_error(before, true);
+        }
+        if self.is_closed() {
+            return;
+        }
+        let new = new.filter(|(path, local)| self.begins_at(*path, *local)).map(|(path, _)| path);
+        let path = match new {
+            Some(path) if tries < TRIES_FROM_NEW_ADDRESS || tries.is_multiple_of(2) => path,
+            Some(_) => self.control_path(None),
+            None => self.path_in_turn(self.control_path(None), tries),
+        };
+        if let Some(sent) = self.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) {
+            sent.path = path;
+        }
+        self.send_asconf(path);
+    }
+
+    /// Whether a path is still the one that began at this address.
+    fn begins_at(&self, path: PathId, local: IpAddr) -> bool {
+        self.paths.get(path.index()).is_some_and(|p| !p.removed && p.local == local)
+    }
+
+    /// ASCONF-ACK: what became of the requests.
+    pub(crate) fn handle_asconf_ack(&mut self, ack: &AsconfAckView<'_>) -> Result<(), Discard> {
+        let Some(asconf) = &mut self.asconf else { return Err(Discard::Unexpected) };
+        // RFC 5061 section 5.3 F0.
+        if ack.serial().wrapping_sub(asconf.next_serial) as i32 >= 0 {
+            self.refuse_asconf_ack();
+            return Ok(());
+        }
+        let sent = asconf.sent.take_if(|sent| sent.serial == ack.serial()).ok_or(Discard::Unexpected)?;
+        self.timers.t4 = None;
+        self.control.retain(|control| !matches!(control, Control::Asconf { .. }));
+        self.association_errors = 0;
+        let mut failed = false;
+        for (correlation, request) in sent.requests {
+            let outcome = outcome_of(ack, correlation, failed);
+            failed |= outcome.is_err();
+            self.settle_request(request, outcome);
+        }
+        self.advance_asconf();
+        Ok(())
+    }
+
+    fn refuse_asconf_ack(&mut self) {
+        let path = self.control_path(None);
+        self.control.clear();
+        self.control.push_back(Control::AbortIllegalAsconfAck { path });
+        self.abort_with(AbortReason::Protocol("ASCONF-ACK for an ASCONF that was never sent"));
+    }
+
+    fn settle_request(&mut self, request: Request, outcome: Result<(), Option<CauseCode>>) {
+        // RFC 5061 section 5.3 F3: what the peer does not understand it is not asked again.
+        if outcome == Err(Some(CauseCode::UNRECOGNIZED_PARAMETERS))
+            && let Some(asconf) = &mut self.asconf
+        {
+            asconf.refused |= !matches!(request, Request::SetPrimary { .. });
+        }
+        match (request.added_path(), outcome) {
+            (Some((path, local)), Ok(())) if self.begins_at(path, local) => self.verify_path(path),
+            // RFC 5061 section 5.3 F10: a path that the peer does not want is none. The last one stays.
+            (Some((path, local)), Err(_)) if self.begins_at(path, local) => {
+                let _ = self.retire_path(path);
+            }
+            _ => {}
+        }
+        if let (Request::Delete { local }, Err(Some(CauseCode::UNRESOLVABLE_ADDRESS))) = (request, outcome) {
+            self.delete_by_others(local);
+        }
+    }
+
+    /// The peer knows an address under another name, as behind a translator of addresses. If only one is left, all others can be
+    /// deleted without naming them.
+    fn delete_by_others(&mut self, local: IpAddr) {
+        let mut left = self.live_paths().map(|id| self.paths[id.index()].local);
+        let Some(first) = left.next() else { return };
+        let only = left.all(|other| other == first);
+        drop(left);
+        let retired = self.gone.iter().any(|gone| gone.address == local && gone.stage == Stage::Retired);
+        if only && retired {
+            self.ask(Request::DeleteOthers { family: first });
+        }
+    }
+
+    /// The peer has reported ASCONF as a chunk that it does not know (RFC 5061 section 5.1 A9).
+    pub(crate) fn asconf_is_unknown_to_peer(&mut self) {
+        let Some(asconf) = &mut self.asconf else { return };
+        asconf.refused = true;
+        let waiting = std::mem::take(&mut asconf.queue);
+        let sent = asconf.sent.take().map(|sent| sent.requests).unwrap_or_default();
+        self.timers.t4 = None;
+        for request in sent.into_iter().map(|(_, request)| request).chain(waiting) {
+            if let Some((path, local)) = request.added_path()
+                && self.begins_at(path, local)
+            {
+                self.verify_path(path);
+            }
+        }
+    }
+}
+
+/// What an ASCONF-ACK says of a request: by itself, or else by what stands before it (RFC 5061 section 5.1 A7 and A8).
+fn outcome_of(
+    ack: &AsconfAckView<'_>,
+    correlation: u32,
+    failed_before: bool,
+) -> Result<(), Option<CauseCode>> {
+    let said = ack.params().flatten().find_map(|param| match param {
+        Param::Success { correlation: id } if id == correlation => Some(Ok(())),
+        Param::ErrorCause { correlation: id, causes } if id == correlation => {
+            let cause = RawCauses::parse(causes).next().and_then(Result::ok);
+            Some(Err(cause.map(|raw| raw.code())))
+        }
+        _ => None,
+    });
+    said.unwrap_or(if failed_before { Err(None) } else { Ok(()) })
+}
+
+/// The value of the one chunk that `write` writes; `None` if it is longer than any that is sent here.
+pub(super) fn chunk_value(
+    write: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>,
+) -> Option<Vec<u8>> {
+    let mut bytes = [0; LONGEST_CHUNK + CHUNK_HEADER_LEN];
+    let mut writer = PacketWriter::new(&mut bytes, Header::default()).ok()?;
+    write(&mut writer).ok()?;
+    let length = writer.finish();
+    let chunk = PacketView::parse(bytes.get(..length)?).ok()?.chunks().next()?.ok()?;
+    Some(chunk.value().to_vec())
+}

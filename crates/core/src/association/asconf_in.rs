@@ -1,0 +1,383 @@
+//! Changes of addresses while the association is up (RFC 5061): what the peer asks of us.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use anabranch_wire::{
+    AsconfView, AuthView, Cause, Chunk, ChunkType, Chunks, PacketWriter, Param, ParamList, RawParam,
+};
+
+use crate::association::control::Control;
+use crate::association::{Association, Origin, asconf};
+use crate::authentication::AuthFailure;
+use crate::path::{PathId, PathState};
+use crate::stats::{Discard, Discards};
+
+/// Answers that are kept in case their ASCONF comes again.
+const KEPT_ANSWERS: usize = 4;
+
+/// Parameters of an ASCONF that are answered for certain.
+const MOST_SAID: usize = 8;
+
+/// Bytes of a packet with answers. Every path carries this.
+const ANSWER_BYTES: usize = 1200;
+
+/// Whether the chunks of a packet from here on are authenticated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Proof {
+    #[default]
+    None,
+    Authenticated,
+}
+
+/// What an association keeps of the peer's requests.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    /// The sequence number of the latest one that was obeyed.
+    latest: u32,
+    /// Sequence numbers and values of answers.
+    kept: VecDeque<(u32, Vec<u8>)>,
+    /// Sequence numbers that the packet at hand asked about.
+    asked: Vec<u32>,
+    /// A packet of answers that is to leave.
+    reply: Option<Vec<u8>>,
+}
+
+impl Inbound {
+    pub(super) fn new(latest: u32) -> Self {
+        Inbound { latest, kept: VecDeque::new(), asked: Vec::new(), reply: None }
+    }
+}
+
+/// Answers to the parameters of an ASCONF, as they are put together.
+#[derive(Debug, Default)]
+struct Answers {
+    /// Correlation identifiers, with causes for what was refused.
+    said: Vec<(u32, Option<Vec<u8>>)>,
+    failed: bool,
+}
+
+impl Answers {
+    fn refuse(&mut self, correlation: u32, cause: &Cause<'_>) {
+        let mut space = [0; 64];
+        // A cause too long to be quoted is as well named by its code alone.
+        let length = cause.put(&mut space).unwrap_or_else(|_| {
+            space[..4].copy_from_slice(&[
+                cause.code().0.to_be_bytes()[0],
+                cause.code().0.to_be_bytes()[1],
+                0,
+                4,
+            ]);
+            4
+        });
+        self.said.push((correlation, Some(space[..length].to_vec())));
+        self.failed = true;
+    }
+
+    /// Without an error before it, no answer says the same (RFC 5061 section 5.1 A8).
+    fn accept(&mut self, correlation: u32) {
+        if self.failed {
+            self.said.push((correlation, None));
+        }
+    }
+
+    fn params(&self) -> impl Iterator<Item = Param<'_>> {
+        self.said.iter().map(|(correlation, causes)| match causes {
+            Some(causes) => Param::ErrorCause { correlation: *correlation, causes },
+            None => Param::Success { correlation: *correlation },
+        })
+    }
+}
+
+impl Association {
+    /// Checks an AUTH; `covered` is the packet from it on.
+    pub(crate) fn check_auth(&mut self, auth: &AuthView<'_>, covered: &[u8]) -> Result<Proof, Discard> {
+        // Without an agreement it is a chunk that nobody knows, and whose type says to drop the packet.
+        let keys = self.keys.as_ref().ok_or(Discard::Unexpected)?;
+        match keys.verify(auth, covered) {
+            Ok(()) => Ok(Proof::Authenticated),
+            Err(AuthFailure::UnsupportedHmac(hmac_id)) => {
+                let path = self.control_path(None);
+                self.queue_control(Control::UnsupportedHmac { path, hmac_id });
+                Err(Discard::Unauthenticated)
+            }
+            Err(AuthFailure::Wrong) => Err(Discard::Unauthenticated),
+        }
+    }
+
+    /// A packet from an address that the peer is not known to have. Nothing in it counts but authenticated ASCONFs, which may add
+    /// that address (RFC 5061 section 5.2); whether there was one.
+    pub(crate) fn handle_asconf_from_stranger(
+        &mut self,
+        origin: Origin,
+        mut chunks: Chunks<'_>,
+        discards: &mut Discards,
+    ) -> bool {
+        if self.asconf.is_none() || !self.takes_sacks() {
+            return false;
+        }
+        let (mut proof, mut any) = (Proof::None, false);
+        loop {
+            let covered = chunks.rest();
+            let Some(Ok(raw)) = chunks.next() else { break };
+            match raw.decode() {
+                Ok(Chunk::Auth(auth)) => match self.check_auth(&auth, covered) {
+                    Ok(proved) => proof = proved,
+                    Err(reason) => {
+                        discards.count(reason);
+                        break;
+                    }
+                },
+                Ok(Chunk::Asconf(view)) if proof == Proof::Authenticated => {
+                    any = true;
+                    if let Err(reason) = self.handle_asconf(origin, &view) {
+                        discards.count(reason);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.answer_asconfs();
+        any
+    }
+
+    /// An authenticated ASCONF (RFC 5061 section 5.2).
+    pub(crate) fn handle_asconf(&mut self, origin: Origin, view: &AsconfView<'_>) -> Result<(), Discard> {
+        let inbound = &mut self.asconf.as_mut().ok_or(Discard::Unexpected)?.inbound;
+        let ahead = view.serial().wrapping_sub(inbound.latest) as i32;
+        if ahead > 1 {
+            // E5: stale, or from an attacker.
+            return Err(Discard::Unexpected);
+        }
+        if ahead < 1 {
+            // E2: it came before, and so did its answer.
+            if !inbound.kept.iter().any(|(serial, _)| *serial == view.serial()) {
+                return Err(Discard::Unexpected);
+            }
+            inbound.asked.push(view.serial());
+            return Ok(());
+        }
+        if inbound.asked.is_empty() {
+            // E1: whoever sends the next one has the answers to those before.
+            inbound.kept.clear();
+        }
+        self.statistics.asconfs_received += 1;
+        let mut answers = Answers::default();
+        for param in view.raw_params() {
+            let Ok(raw) = param else { break };
+            if !self.obey(origin, &raw, &mut answers) {
+                break;
+            }
+        }
+        let value = asconf::chunk_value(|writer| writer.asconf_ack(view.serial(), answers.params()))
+            // What comes after a refusal and is not mentioned counts as refused (section 5.1 A7).
+            .or_else(|| {
+                let first = answers.params().take(MOST_SAID);
+                asconf::chunk_value(|writer| writer.asconf_ack(view.serial(), first))
+            });
+        let Some(inbound) = self.asconf.as_mut().map(|asconf| &mut asconf.inbound) else { return Ok(()) };
+        inbound.latest = view.serial();
+        if let Some(value) = value {
+            inbound.kept.truncate(KEPT_ANSWERS - 1);
+            inbound.kept.push_front((view.serial(), value));
+            inbound.asked.push(view.serial());
+        }
+        Ok(())
+    }
+
+    /// Does what a parameter asks; whether to look at the next one.
+    fn obey(&mut self, origin: Origin, raw: &RawParam<'_>, answers: &mut Answers) -> bool {
+        let quoted = raw.bytes();
+        let (correlation, done) = match raw.decode() {
+            // RFC 5061 section 5.3 F11: after one that failed, all others that add or delete fail.
+            Ok(Param::AddIp { correlation, .. } | Param::DeleteIp { correlation, .. }) if answers.failed => {
+                (correlation, Err(Cause::ResourceShortage(quoted)))
+            }
+            Ok(Param::AddIp { correlation, address }) => {
+                (correlation, self.add_peer_address(origin, address, quoted))
+            }
+            Ok(Param::DeleteIp { correlation, address }) => {
+                (correlation, self.delete_peer_address(origin, address, quoted))
+            }
+            Ok(Param::SetPrimary { correlation, address }) => {
+                (correlation, self.prefer_peer_address(origin, address, quoted))
+            }
+            Ok(Param::AdaptationIndication(_)) => return true,
+            Ok(_) => return refuse_unknown(raw, answers),
+            Err(_) => (correlation_of(raw), Err(Cause::InvalidParameter)),
+        };
+        match done {
+            Ok(()) => answers.accept(correlation),
+            Err(cause) => answers.refuse(correlation, &cause),
+        }
+        true
+    }
+
+    fn add_peer_address<'q>(
+        &mut self,
+        origin: Origin,
+        address: IpAddr,
+        quoted: &'q [u8],
+    ) -> Result<(), Cause<'q>> {
+        let address = if address.is_unspecified() { origin.remote } else { address };
+        if !is_of_one_host(address) {
+            return Err(Cause::NoAuthorization(quoted));
+        }
+        let known = self.peer_addresses.contains(&address) || self.has_remote(address);
+        let from_there = address == origin.remote;
+        if known && !from_there {
+            return Ok(());
+        }
+        if !known && self.peer_addresses.try_push(address).is_err() {
+            return Err(Cause::ResourceShortage(quoted));
+        }
+        if self.path_of(origin.local, address).is_some() {
+            return Ok(());
+        }
+        if !from_there && !self.tries_listed_addresses() {
+            // It is known from now on, and becomes a path when something comes from there.
+            return Ok(());
+        }
+        match self.path_to_new_address(origin, address) {
+            Some(id) => {
+                // RFC 5061 section 5.3 F14: unconfirmed until it has answered.
+                self.paths[id.index()].guessed = !from_there;
+                self.verify_path(id);
+                Ok(())
+            }
+            None if known => Ok(()),
+            None => {
+                self.peer_addresses.retain(|known| *known != address);
+                Err(Cause::ResourceShortage(quoted))
+            }
+        }
+    }
+
+    /// A path from where the request came to, or from another of our addresses if IP versions differ.
+    fn path_to_new_address(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
+        let fits = |local: &IpAddr| local.is_ipv4() == address.is_ipv4();
+        let others = self.live_paths().map(|id| self.paths[id.index()].local).find(fits);
+        let local = Some(origin.local).filter(fits).or(others)?;
+        // A ninth path is one too many.
+        self.new_path(local, address, origin.udp_port).ok()
+    }
+
+    fn delete_peer_address<'q>(
+        &mut self,
+        origin: Origin,
+        address: IpAddr,
+        quoted: &'q [u8],
+    ) -> Result<(), Cause<'q>> {
+        if address.is_unspecified() {
+            return self.delete_other_peer_addresses(origin, quoted);
+        }
+        if !self.has_remote(address) && !self.peer_addresses.contains(&address) {
+            return Err(Cause::UnresolvableAddress(quoted.get(8..).unwrap_or_default()));
+        }
+        // RFC 5061 section 5.3 F7, then F8.
+        if !self.live_paths().any(|id| self.paths[id.index()].remote != address) {
+            return Err(Cause::DeleteLastAddress(quoted));
+        }
+        if address == origin.remote {
+            return Err(Cause::DeleteSourceAddress(quoted));
+        }
+        self.forget_peer_addresses(|other| other == address);
+        Ok(())
+    }
+
+    fn delete_other_peer_addresses<'q>(&mut self, origin: Origin, quoted: &'q [u8]) -> Result<(), Cause<'q>> {
+        if !self.has_remote(origin.remote) {
+            return Err(Cause::DeleteLastAddress(quoted));
+        }
+        self.forget_peer_addresses(|other| other != origin.remote);
+        Ok(())
+    }
+
+    /// RFC 5061 section 5.3 F13: nothing goes there any more, and what comes from there is out of the blue.
+    fn forget_peer_addresses(&mut self, is_deleted: impl Fn(IpAddr) -> bool) {
+        self.peer_addresses.retain(|address| !is_deleted(*address));
+        let paths: Vec<PathId> =
+            self.live_paths().filter(|id| is_deleted(self.paths[id.index()].remote)).collect();
+        for id in paths {
+            // There is another one.
+            let _ = self.retire_path(id);
+        }
+    }
+
+    fn prefer_peer_address<'q>(
+        &mut self,
+        origin: Origin,
+        address: IpAddr,
+        quoted: &'q [u8],
+    ) -> Result<(), Cause<'q>> {
+        let address = if address.is_unspecified() { origin.remote } else { address };
+        let leads_there = |id: &PathId| self.paths[id.index()].remote == address;
+        let confirmed = |id: &PathId| self.facts[id.index()].state == PathState::Active;
+        let found = self
+            .live_paths()
+            .filter(leads_there)
+            .find(confirmed)
+            .or_else(|| self.live_paths().find(leads_there))
+            .ok_or(Cause::UnresolvableAddress(quoted.get(8..).unwrap_or_default()))?;
+        for index in 0..self.facts.len() {
+            self.facts[index].primary = index == found.index();
+        }
+        Ok(())
+    }
+
+    /// Puts the answers that the packet asked for into one of our own (RFC 5061 section 5.2 E6 and E7).
+    pub(crate) fn answer_asconfs(&mut self) {
+        let header = self.header();
+        let (Some(asconf), Some(keys)) = (&mut self.asconf, &self.keys) else { return };
+        let asked = std::mem::take(&mut asconf.inbound.asked);
+        if asked.is_empty() {
+            return;
+        }
+        let mut bytes = vec![0; ANSWER_BYTES];
+        let (repr, code_len) = keys.repr();
+        let Ok(mut writer) = PacketWriter::new(&mut bytes, header) else { return };
+        let Ok(pending) = writer.auth(repr, code_len) else { return };
+        let kept = asked.iter().filter_map(|s| asconf.inbound.kept.iter().find(|(kept, _)| kept == s));
+        for (_, value) in kept {
+            if writer.raw_parts(ChunkType::ASCONF_ACK, 0, value).is_err() {
+                break;
+            }
+        }
+        writer.authenticate(pending, |covered| keys.code(covered));
+        let length = writer.finish();
+        bytes.truncate(length);
+        asconf.inbound.reply = Some(bytes);
+    }
+
+    /// The packet that goes back to where the latest packet came from, whether that is a path or not.
+    pub(crate) fn take_reply(&mut self) -> Option<Vec<u8>> {
+        self.asconf.as_mut()?.inbound.reply.take()
+    }
+
+    /// Whether an address that the peer only names gets a HEARTBEAT.
+    #[allow(clippy::unused_self, reason = "every association does so far")]
+    fn tries_listed_addresses(&self) -> bool {
+        true
+    }
+}
+
+/// Whether an address can be that of one host. The peer is not to point us at a group.
+fn is_of_one_host(address: IpAddr) -> bool {
+    let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
+    !address.is_multicast() && !address.is_unspecified() && !broadcast
+}
+
+/// The identifier at the beginning of a parameter's value.
+fn correlation_of(raw: &RawParam<'_>) -> u32 {
+    raw.value().first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
+}
+
+/// RFC 5061 section 5.2 V2: the high bits of its type say what to do with a parameter that nobody knows; whether to go on.
+fn refuse_unknown(raw: &RawParam<'_>, answers: &mut Answers) -> bool {
+    let action = raw.kind().unknown_action();
+    if action.reports() {
+        let params = [Param::Unknown(*raw)];
+        answers.refuse(correlation_of(raw), &Cause::UnrecognizedParameters(ParamList::new(&params)));
+    }
+    !action.stops()
+}

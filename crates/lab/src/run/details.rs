@@ -1,0 +1,173 @@
+//! What a simulated run's senders and links know of it, to be held against the same run elsewhere.
+
+use anabranch_core::policy::PathFacts;
+use anabranch_core::{Association, PathId, Statistics};
+use anabranch_sim::Counters;
+
+use crate::run::build::{Built, counted_from};
+use crate::run::observer::place_of;
+use crate::run::{Job, RunError, RunResult};
+
+/// What the ends that send and the links came to.
+#[derive(Clone, Debug, Default)]
+pub struct Details {
+    /// The ends that send: by flow, the near end first.
+    pub senders: Vec<SenderDetails>,
+    /// Every direction of every link, by name, such as `path-1/forward`.
+    pub links: Vec<(String, Counters)>,
+}
+
+/// An end that sends.
+#[derive(Clone, Debug, Default)]
+pub struct SenderDetails {
+    /// The index of its flow.
+    pub flow: usize,
+    /// Its counters at the end.
+    pub statistics: Statistics,
+    /// Its paths at the end.
+    pub paths: Vec<SenderPath>,
+}
+
+/// A path as its sender sees it.
+#[derive(Clone, Debug)]
+pub struct SenderPath {
+    /// Its index in the scenario.
+    pub path: usize,
+    /// What the sender knows of it at the end.
+    pub facts: PathFacts,
+    /// Smoothed round-trip time in milliseconds: the mean of samples at even distances after the warm-up.
+    pub srtt_ms: Option<f64>,
+}
+
+/// A mean that grows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: f64,
+    n: u64,
+}
+
+/// Samples of one sender.
+#[derive(Clone, Debug, Default)]
+struct Samples {
+    paths: Vec<Mean>,
+}
+
+impl Samples {
+    fn add(&mut self, association: &Association) {
+        let facts = association.paths();
+        self.paths.resize(facts.len().max(self.paths.len()), Mean::default());
+        for (mean, facts) in self.paths.iter_mut().zip(facts) {
+            if let Some(srtt) = facts.rtt.smoothed {
+                mean.sum += srtt.as_millis_f64();
+                mean.n += 1;
+            }
+        }
+    }
+
+    fn mean(&self, path: PathId) -> Option<f64> {
+        self.paths.get(path.index()).filter(|mean| mean.n > 0).map(|mean| mean.sum / mean.n as f64)
+    }
+}
+
+impl Job {
+    /// Runs to the end, as [`Job::run`] does, and says more of it.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn run_in_detail(&self) -> Result<(RunResult, Details), RunError> {
+        let mut samples: Vec<Samples> = Vec::new();
+        let mut built = self.build()?;
+        let from = counted_from(self);
+        self.advance(&mut built, |built| {
+            if built.world.now() < from {
+                return;
+            }
+            for (index, (_, association)) in built.senders().enumerate() {
+                samples.resize(samples.len().max(index + 1), Samples::default());
+                association.into_iter().for_each(|association| samples[index].add(association));
+            }
+        });
+        let details = details(&built, &samples);
+        Ok((built.finish(self)?, details))
+    }
+}
+
+fn details(built: &Built, samples: &[Samples]) -> Details {
+    let sender = |(index, (flow, association)): (usize, (usize, Option<&Association>))| SenderDetails {
+        flow,
+        statistics: association.map(Association::statistics).unwrap_or_default(),
+        paths: association.map(|association| paths(association, samples.get(index))).unwrap_or_default(),
+    };
+    let link = |(_, link): (_, &anabranch_sim::Link)| (link.name().to_owned(), link.total_counters());
+    Details {
+        senders: built.senders().enumerate().map(sender).collect(),
+        links: built.world.links().map(link).collect(),
+    }
+}
+
+fn paths(association: &Association, samples: Option<&Samples>) -> Vec<SenderPath> {
+    let path = |facts: &PathFacts| {
+        let (local, _) = association.path_addresses(facts.id)?;
+        let (_, path, _) = place_of(local)?;
+        let srtt_ms = samples.and_then(|samples| samples.mean(facts.id));
+        Some(SenderPath { path, facts: *facts, srtt_ms })
+    };
+    association.paths().iter().filter_map(path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::conventions::Conventions;
+    use crate::scenario::Scenario;
+
+    fn job() -> Job {
+        let text = r#"
+[run]
+duration = "5 s"
+[[path]]
+rate = "10 Mbit/s"
+delay = "20 ms"
+loss = 0.01
+[[path]]
+rate = "2 Mbit/s"
+delay = "40 ms"
+[[flow]]
+direction = "both"
+"#;
+        let scenario = Scenario::parse(text, "test.toml", &[]).expect("a scenario");
+        Job {
+            scheme: scenario.vocabulary().parse("cmt").expect("a scheme").into(),
+            scenario: Arc::new(scenario),
+            conventions: Arc::new(Conventions::named("rfc9260").expect("a profile")),
+            seed: 1,
+            folder: PathBuf::new(),
+            pcap: None,
+            trace: None,
+            digest: true,
+        }
+    }
+
+    #[test]
+    fn looking_closer_changes_nothing_and_agrees_with_the_result() {
+        let job = job();
+        let (result, details) = job.run_in_detail().expect("a run");
+        assert_eq!(result, job.run().expect("a run"));
+        assert_eq!(details.senders.len(), 2);
+        let resent: u64 = details.senders.iter().map(|sender| sender.statistics.retransmissions).sum();
+        assert_eq!(resent, result.retransmissions);
+        for sender in &details.senders {
+            // Twice the delay, and then what waits in queues.
+            assert!(
+                sender.srtt_ms[0].expect("measured") > 40.0 && sender.srtt_ms[1].expect("measured") > 80.0
+            );
+        }
+        let lost =
+            |name: &str| details.links.iter().find(|(link, _)| link == name).expect(name).1.lost.packets;
+        assert!(lost("path-1/forward") > 0);
+        assert_eq!(lost("path-2/forward"), 0);
+    }
+}

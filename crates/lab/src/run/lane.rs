@@ -1,0 +1,249 @@
+//! What a link of a scenario is to the simulator, one direction at a time: for a world, and for whoever has packets and a
+//! clock of their own, such as a relay.
+
+use anabranch_core::time::Time;
+use anabranch_core::units::WireBytes;
+use anabranch_sim::{
+    GilbertElliott, LinkChange, LinkConfig, LossModel as SimLoss, LossPlace as SimPlace, LossTrace,
+    QueueConfig,
+};
+use thiserror::Error;
+
+use crate::conventions::Conventions;
+use crate::scenario::{Direction, Duplex, Event, LossModel, LossPlace, OneWay, Path, Queue, Scenario};
+
+/// One direction of a path that is one link, with what happens to it in the course of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaneConfig {
+    /// The link, under the name that it has in a simulated run.
+    pub link: LinkConfig,
+    /// Its changes, counted from the beginning of the run.
+    pub changes: Vec<(Time, LinkChange)>,
+}
+
+/// Both directions of a path that is one link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathLanes {
+    /// The direction of the data.
+    pub forward: LaneConfig,
+    /// The direction back.
+    pub reverse: LaneConfig,
+}
+
+/// Why a path is more than one link each way.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NotOneLink {
+    /// It goes through links of the scenario.
+    #[error(
+        "`path.{path}.via`: the path goes through links that others may share; give it a `rate` and a `delay` of its own"
+    )]
+    Via {
+        /// The path.
+        path: String,
+    },
+    /// Others send on it.
+    #[error("`path.{path}.background`: only flows can be sent; leave the traffic of others out")]
+    Background {
+        /// The path.
+        path: String,
+    },
+    /// Packets are lost by several processes.
+    #[error("`{key}`: packets are lost in {count} ways; keep one of them")]
+    SeveralLosses {
+        /// The key of the loss.
+        key: String,
+        /// How many.
+        count: usize,
+    },
+}
+
+/// The links of a path without a world around them: a [`Lane`](anabranch_sim::Lane) or a relay with these configurations,
+/// the seeds of the run, and a flow's name as its source loses of this flow what the simulated links lose.
+///
+/// # Errors
+/// [`NotOneLink`], with the key that asks for more.
+///
+/// # Panics
+/// If there is no path of this index.
+pub fn path_lanes(
+    scenario: &Scenario,
+    conventions: &Conventions,
+    path: usize,
+) -> Result<PathLanes, NotOneLink> {
+    let Path { name, via, own } = &scenario.paths[path];
+    let Some(duplex) = own.as_ref().filter(|_| via.is_empty()) else {
+        return Err(NotOneLink::Via { path: name.clone() });
+    };
+    if !duplex.background.is_empty() {
+        return Err(NotOneLink::Background { path: name.clone() });
+    }
+    let maker = LaneMaker::new(scenario, conventions.in_service_counts);
+    let lane = |direction: Direction, word: &str, key: String| {
+        let way = one_way(duplex, direction);
+        if way.loss.len() > 1 {
+            return Err(NotOneLink::SeveralLosses { key, count: way.loss.len() });
+        }
+        let link = maker.link(&format!("{name}/{word}"), way);
+        Ok(LaneConfig { link, changes: maker.changes(duplex, direction) })
+    };
+    Ok(PathLanes {
+        forward: lane(Direction::Forward, "forward", format!("path.{name}.loss"))?,
+        reverse: lane(Direction::Reverse, "reverse", format!("path.{name}.reverse.loss"))?,
+    })
+}
+
+fn one_way(duplex: &Duplex, direction: Direction) -> &OneWay {
+    match direction {
+        Direction::Forward => &duplex.forward,
+        Direction::Reverse => &duplex.reverse,
+    }
+}
+
+/// Makes links of what a scenario says of them.
+pub(crate) struct LaneMaker<'a> {
+    in_service_counts: bool,
+    flows: Vec<&'a str>,
+}
+
+impl<'a> LaneMaker<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, in_service_counts: bool) -> Self {
+        LaneMaker { in_service_counts, flows: scenario.flows.iter().map(|flow| flow.name.as_str()).collect() }
+    }
+
+    /// The link itself, with the first of its losses.
+    pub(crate) fn link(&self, name: &str, way: &OneWay) -> LinkConfig {
+        let link = LinkConfig::new(name, way.rate, way.delay, self.queue(way.queue));
+        match way.loss.first() {
+            Some(loss) => link.with_loss(self.model(&loss.model), place(loss.place)),
+            None => link,
+        }
+    }
+
+    /// What happens to a direction, by time.
+    pub(crate) fn changes(&self, duplex: &Duplex, direction: Direction) -> Vec<(Time, LinkChange)> {
+        let events = duplex.events.iter().filter(|event| event.direction == direction);
+        events.flat_map(|event| self.changes_of(event)).collect()
+    }
+
+    fn changes_of(&self, event: &Event) -> Vec<(Time, LinkChange)> {
+        let at = Time::ZERO + event.at;
+        let mut changes = Vec::new();
+        changes.extend(event.up.map(|up| (at, if up { LinkChange::Up } else { LinkChange::Down })));
+        changes.extend(event.rate.map(|rate| (at, LinkChange::Rate(rate))));
+        changes.extend(event.delay.map(|delay| (at, LinkChange::Delay(delay))));
+        if let Some(losses) = &event.loss {
+            let model = losses.first().map_or(SimLoss::None, |loss| self.model(&loss.model));
+            changes.push((at, LinkChange::Loss(model)));
+        }
+        changes
+    }
+
+    pub(crate) fn model(&self, model: &LossModel) -> SimLoss {
+        match model {
+            LossModel::Bernoulli { rate } => SimLoss::Bernoulli(*rate),
+            LossModel::GilbertElliott { p, r, loss_good, loss_bad } => {
+                SimLoss::GilbertElliott(GilbertElliott {
+                    to_bad: *p,
+                    to_good: *r,
+                    loss_in_good: *loss_good,
+                    loss_in_bad: *loss_bad,
+                })
+            }
+            LossModel::Trace { lost } => SimLoss::Trace(
+                self.flows
+                    .iter()
+                    .fold(LossTrace::new(), |trace, flow| trace.lose(flow, lost.iter().copied())),
+            ),
+        }
+    }
+
+    fn queue(&self, queue: Queue) -> QueueConfig {
+        let config = match queue {
+            Queue::Packets(packets) => QueueConfig::packets(packets),
+            Queue::Bytes(bytes) => QueueConfig::bytes(WireBytes::new(bytes)),
+            Queue::Delay(span) => QueueConfig::time(span),
+        };
+        if self.in_service_counts { config.counting_in_service() } else { config }
+    }
+}
+
+pub(crate) fn place(place: LossPlace) -> SimPlace {
+    match place {
+        LossPlace::BeforeQueue => SimPlace::BeforeQueue,
+        LossPlace::AfterQueue => SimPlace::AfterQueue,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_core::time::{Rate, Span};
+
+    fn lanes(rest: &str, profile: &str) -> Result<PathLanes, NotOneLink> {
+        let text = format!("[run]\nduration = \"9 s\"\n{rest}");
+        let scenario = Scenario::parse(&text, "test.toml", &[]).expect("a scenario");
+        path_lanes(&scenario, &Conventions::named(profile).expect("a profile"), 0)
+    }
+
+    const WHOLE: &str = r#"
+[[path]]
+name = "radio"
+rate = "8 Mbit/s"
+delay = "20 ms"
+queue = "64 KiB"
+loss = { model = "gilbert-elliott", p = 0.01, r = 0.25, where = "after-queue" }
+[path.reverse]
+rate = "1 Mbit/s"
+loss = { model = "trace", lost = [3, 5] }
+[[path.event]]
+at = "2 s"
+up = false
+[[path.event]]
+at = "3 s"
+direction = "reverse"
+delay = "5 ms"
+"#;
+
+    #[test]
+    fn a_path_is_what_the_simulated_link_is() {
+        let PathLanes { forward, reverse } = lanes(WHOLE, "rfc9260").expect("one link each way");
+        let queue = QueueConfig::bytes(WireBytes::new(65_536));
+        let delay = Span::from_millis(20);
+        let expected = LinkConfig::new("radio/forward", Rate::from_bps(8_000_000), delay, queue)
+            .with_loss(SimLoss::GilbertElliott(GilbertElliott::simple(0.01, 0.25)), SimPlace::AfterQueue);
+        assert_eq!(forward.link, expected);
+        assert_eq!(forward.changes, [(Time::ZERO + Span::from_secs(2), LinkChange::Down)]);
+        let expected = LinkConfig::new("radio/reverse", Rate::from_bps(1_000_000), delay, queue)
+            .with_loss(SimLoss::Trace(LossTrace::new().lose("flow-1", [3, 5])), SimPlace::BeforeQueue);
+        assert_eq!(reverse.link, expected);
+        let later = (Time::ZERO + Span::from_secs(3), LinkChange::Delay(Span::from_millis(5)));
+        assert_eq!(reverse.changes, [forward.changes[0].clone(), later]);
+    }
+
+    #[test]
+    fn queues_count_as_the_profile_says() {
+        let path = "[[path]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"7 packets\"\n";
+        let queue = |profile| lanes(path, profile).expect("one link each way").forward.link.queue;
+        assert_eq!(queue("rfc9260"), QueueConfig::packets(7));
+        assert_eq!(queue("ns2"), QueueConfig::ns2_packets(7));
+    }
+
+    #[test]
+    fn what_takes_more_than_one_link_is_refused_by_its_key() {
+        let path = "rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
+        let loss = "loss = [{ model = \"bernoulli\", rate = 0.1 }, { model = \"trace\", lost = [1] }]\n";
+        let traffic = "[[path.background]]\nkind = \"cbr\"\nrate = \"1 kbit/s\"\npacket = \"500 B\"\n";
+        for (rest, key) in [
+            (
+                format!("[[link]]\nname = \"l\"\n{path}[[path]]\nname = \"a\"\nvia = [\"l\"]\n"),
+                "`path.a.via`",
+            ),
+            (format!("[[path]]\nname = \"a\"\n{path}{traffic}"), "`path.a.background`"),
+            (format!("[[path]]\nname = \"a\"\n{path}{loss}"), "`path.a.loss`: packets are lost in 2 ways"),
+            (format!("[[path]]\nname = \"a\"\n{path}[path.reverse]\n{loss}"), "`path.a.reverse.loss`"),
+        ] {
+            let error = lanes(&rest, "rfc9260").expect_err(&rest).to_string();
+            assert!(error.starts_with(key), "{error}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What a flow is before there is anything to carry it, a simulated network or another one.
+
+use anabranch_core::{AssociationConfig, Encapsulation};
+use anabranch_sim::Seeds;
+use bytes::Bytes;
+
+use crate::run::{Job, JobScheme, RunError, payload};
+use crate::scenario::{Encapsulation as Carried, FileSource, Flow, FlowKind, SendBuffer};
+
+/// UDP port of both ends where packets are encapsulated (RFC 6951 section 5.1).
+const UDP_PORT: u16 = 9899;
+
+/// A flow's association and what it sends.
+#[derive(Clone, Debug)]
+pub struct FlowPlan {
+    /// Its scheme.
+    pub scheme: JobScheme,
+    /// How both ends are configured.
+    pub config: AssociationConfig,
+    /// User bytes of the messages that a bulk or file flow cuts its content into.
+    pub message_bytes: usize,
+    /// What a flow that ends sends.
+    pub content: Option<Bytes>,
+}
+
+/// User bytes that a bulk flow keeps waiting for a peer with this receive buffer: twice what it can hold is never used up between
+/// two calls.
+pub const fn bulk_queue_bytes(recv_buffer_bytes: u64) -> u64 {
+    recv_buffer_bytes * 2 + 65_536
+}
+
+impl Job {
+    /// A flow of the scenario, by its index.
+    ///
+    /// # Errors
+    /// If its scheme is wrong, or its file cannot be read.
+    ///
+    /// # Panics
+    /// If there is no such flow.
+    pub fn flow_plan(&self, index: usize) -> Result<FlowPlan, RunError> {
+        let flow = &self.scenario.flows[index];
+        let scheme = scheme_of(self, flow)?;
+        let config = association_config(self, flow, &scheme);
+        let message_bytes = message_bytes(self, &config);
+        Ok(FlowPlan { scheme, config, message_bytes, content: contents(self, flow)? })
+    }
+
+    /// Where the randomness of its network and of made-up content comes from.
+    pub fn seeds(&self) -> Seeds {
+        Seeds::new(self.seed, 0)
+    }
+
+    pub(crate) fn encapsulation(&self) -> Encapsulation {
+        match self.scenario.association.encapsulation {
+            Carried::None => Encapsulation::None,
+            Carried::Udp => Encapsulation::Udp { local_port: UDP_PORT, remote_port: UDP_PORT },
+        }
+    }
+}
+
+fn scheme_of(job: &Job, flow: &Flow) -> Result<JobScheme, RunError> {
+    match &flow.scheme {
+        Some(text) => {
+            let scheme = job.scenario.vocabulary().parse(text);
+            scheme
+                .map(JobScheme::from)
+                .map_err(|error| RunError::Scheme { flow: flow.name.clone(), error: Box::new(error) })
+        }
+        None => Ok(job.scheme.clone()),
+    }
+}
+
+fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> AssociationConfig {
+    let scenario = &job.scenario.association;
+    let streams = match flow.kind {
+        FlowKind::Messages { streams, .. } => streams,
+        _ => scenario.streams,
+    };
+    let scheme = scheme.scheme();
+    let profile = job.conventions.profile(scheme.is_multipath()).clone();
+    AssociationConfig {
+        recv_buffer_bytes: scenario.recv_buffer_bytes,
+        send_buffer_bytes: match scenario.send_buffer {
+            SendBuffer::Unlimited => None,
+            SendBuffer::Bytes(bytes) => Some(bytes),
+        },
+        mtu_bytes: scenario.mtu_bytes as usize,
+        streams,
+        trace: job.trace.is_some(),
+        ..AssociationConfig::new(scheme, profile)
+    }
+}
+
+fn contents(job: &Job, flow: &Flow) -> Result<Option<Bytes>, RunError> {
+    Ok(match &flow.kind {
+        FlowKind::File(FileSource::Path(path)) => Some(payload::read_file(&job.folder, path)?),
+        FlowKind::File(FileSource::SizeBytes(size)) => {
+            Some(payload::random_bytes(&job.seeds(), &flow.name, *size as usize))
+        }
+        FlowKind::Messages { size_bytes, count: Some(count), .. } => {
+            let message = payload::random_bytes(&job.seeds(), &flow.name, *size_bytes as usize);
+            Some(Bytes::from(message.repeat(*count as usize)))
+        }
+        _ => None,
+    })
+}
+
+/// User bytes of the messages that a bulk or file flow cuts its content into.
+fn message_bytes(job: &Job, config: &AssociationConfig) -> usize {
+    let largest = (config.mtu_bytes - header_bytes(job)) / 4 * 4 - 16;
+    job.scenario.association.message_bytes.map_or(largest, |bytes| bytes as usize)
+}
+
+/// IPv4, encapsulation and common header.
+fn header_bytes(job: &Job) -> usize {
+    20 + job.encapsulation().header_bytes() + 12
+}

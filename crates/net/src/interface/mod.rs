@@ -1,0 +1,255 @@
+//! The machine's own addresses: which there are, and which a path may begin at without being asked for.
+
+#[cfg(target_os = "linux")]
+mod linux;
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use netdev::Interface;
+
+/// What an interface leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkKind {
+    /// The machine itself.
+    Loopback,
+    /// A network outside: hardware, what is made of hardware (a bond, a VLAN, a bridge that a network card is a port of), or
+    /// the way out of a container.
+    Outside(String),
+    /// Something that software makes: a tunnel of a VPN, a bridge of containers, a pair of ends on this machine.
+    Virtual(String),
+}
+
+impl fmt::Display for LinkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LinkKind::Loopback => f.write_str("loopback"),
+            LinkKind::Outside(kind) | LinkKind::Virtual(kind) => f.write_str(kind),
+        }
+    }
+}
+
+/// Why a path does not begin at an address unless that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The interface is switched off.
+    Down,
+    /// Nothing is connected to the interface.
+    NoCarrier,
+    /// It leads to this machine only.
+    Loopback,
+    /// It means something on its own link only.
+    LinkLocal,
+    /// An IPv6 privacy address: gone within days (RFC 8981).
+    Temporary,
+    /// An IPv6 address that new communication is not to use (RFC 4862 section 5.5.4).
+    Deprecated,
+    /// An IPv6 address that is still checked for being unique, or is not (RFC 4862 section 5.4).
+    Tentative,
+    /// The interface is made by software, such as a VPN: traffic is not put there silently.
+    Virtual(String),
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Obstacle::Down => f.write_str("the interface is down"),
+            Obstacle::NoCarrier => f.write_str("nothing is connected to the interface"),
+            Obstacle::Loopback => f.write_str("leads to this machine only"),
+            Obstacle::LinkLocal => f.write_str("link-local"),
+            Obstacle::Temporary => f.write_str("temporary"),
+            Obstacle::Deprecated => f.write_str("deprecated"),
+            Obstacle::Tentative => f.write_str("not known to be unique"),
+            Obstacle::Virtual(kind) => write!(f, "virtual interface ({kind})"),
+        }
+    }
+}
+
+/// An address of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalAddress {
+    /// The address.
+    pub address: IpAddr,
+    /// The interface's name.
+    pub interface: String,
+    /// What the interface leads to.
+    pub kind: LinkKind,
+    /// The largest IP packet that the interface takes, in bytes, if the system tells.
+    pub mtu_bytes: Option<u32>,
+    /// Whether the interface is switched on.
+    pub up: bool,
+    /// Why no path begins here unless that is asked for; the first reason, where there are several.
+    pub obstacle: Option<Obstacle>,
+}
+
+/// All addresses of this machine as they are now, by interface in the system's order.
+pub fn local_addresses() -> Vec<LocalAddress> {
+    let mut interfaces = netdev::get_interfaces();
+    interfaces.sort_by_key(|interface| interface.index);
+    let kinds = Kinds::read();
+    interfaces.iter().flat_map(|interface| of_interface(interface, kinds.of(interface))).collect()
+}
+
+fn of_interface(interface: &Interface, kind: LinkKind) -> Vec<LocalAddress> {
+    let v4 = interface.ipv4.iter().map(|net| (IpAddr::V4(net.addr()), AddressState::default()));
+    let v6 = interface.ipv6.iter().enumerate().map(|(at, net)| {
+        let flags = interface.ipv6_addr_flags.get(at).copied().unwrap_or_default();
+        let state = AddressState {
+            temporary: flags.temporary,
+            deprecated: flags.deprecated,
+            tentative: flags.tentative || flags.duplicated,
+        };
+        (IpAddr::V6(net.addr()), state)
+    });
+    let link = LinkState { up: interface.is_up(), running: interface.is_running() };
+    v4.chain(v6)
+        .map(|(address, state)| LocalAddress {
+            address,
+            interface: interface.name.clone(),
+            mtu_bytes: interface.mtu,
+            up: link.up,
+            obstacle: obstacle(address, state, link, &kind),
+            kind: kind.clone(),
+        })
+        .collect()
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct AddressState {
+    temporary: bool,
+    deprecated: bool,
+    tentative: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LinkState {
+    up: bool,
+    running: bool,
+}
+
+fn obstacle(address: IpAddr, state: AddressState, link: LinkState, kind: &LinkKind) -> Option<Obstacle> {
+    let link_local = match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    };
+    match kind {
+        _ if !link.up => Some(Obstacle::Down),
+        LinkKind::Loopback => Some(Obstacle::Loopback),
+        LinkKind::Virtual(kind) => Some(Obstacle::Virtual(kind.clone())),
+        LinkKind::Outside(_) if address.is_loopback() => Some(Obstacle::Loopback),
+        LinkKind::Outside(_) if !link.running => Some(Obstacle::NoCarrier),
+        LinkKind::Outside(_) if link_local => Some(Obstacle::LinkLocal),
+        LinkKind::Outside(_) if state.tentative => Some(Obstacle::Tentative),
+        LinkKind::Outside(_) if state.deprecated => Some(Obstacle::Deprecated),
+        LinkKind::Outside(_) if state.temporary => Some(Obstacle::Temporary),
+        LinkKind::Outside(_) => None,
+    }
+}
+
+/// Whether the system knows a way from an address of ours to one of the peer's. Nothing is sent.
+///
+/// # Errors
+/// What the system says, for example that the network is unreachable.
+pub fn check_route(local: IpAddr, remote: SocketAddr) -> io::Result<()> {
+    UdpSocket::bind(SocketAddr::new(local, 0))?.connect(remote)
+}
+
+/// What the interfaces lead to, as far as the system tells more than `netdev` does.
+struct Kinds {
+    #[cfg(target_os = "linux")]
+    links: Vec<linux::Link>,
+}
+
+impl Kinds {
+    #[cfg(target_os = "linux")]
+    fn read() -> Self {
+        // Without the list it goes by what the interfaces look like.
+        Kinds { links: linux::links().unwrap_or_default() }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn read() -> Self {
+        Kinds {}
+    }
+
+    fn of(&self, interface: &Interface) -> LinkKind {
+        if interface.is_loopback() {
+            return LinkKind::Loopback;
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(kind) = linux::kind_of(&self.links, interface.index) {
+            return kind;
+        }
+        let name = interface.if_type.name().to_lowercase();
+        if interface.is_tun() || !interface.is_physical() {
+            LinkKind::Virtual(name)
+        } else {
+            LinkKind::Outside(name)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUNNING: LinkState = LinkState { up: true, running: true };
+
+    fn found(address: &str, state: AddressState) -> Option<Obstacle> {
+        let address = address.parse().expect("an address");
+        obstacle(address, state, RUNNING, &LinkKind::Outside("ethernet".to_owned()))
+    }
+
+    #[test]
+    fn an_ordinary_address_of_a_running_interface_may_be_used() {
+        assert_eq!(found("192.0.2.7", AddressState::default()), None);
+        assert_eq!(found("2001:db8::7", AddressState::default()), None);
+        assert_eq!(found("fd00::7", AddressState::default()), None);
+    }
+
+    #[test]
+    fn addresses_that_mean_something_on_one_link_only_are_refused() {
+        assert_eq!(found("169.254.3.4", AddressState::default()), Some(Obstacle::LinkLocal));
+        assert_eq!(found("fe80::1", AddressState::default()), Some(Obstacle::LinkLocal));
+        assert_eq!(found("127.0.0.2", AddressState::default()), Some(Obstacle::Loopback));
+    }
+
+    #[test]
+    fn addresses_that_will_not_last_are_refused() {
+        let none = AddressState::default();
+        for (state, obstacle) in [
+            (AddressState { temporary: true, ..none }, Obstacle::Temporary),
+            (AddressState { deprecated: true, ..none }, Obstacle::Deprecated),
+            (AddressState { temporary: true, deprecated: true, ..none }, Obstacle::Deprecated),
+            (AddressState { tentative: true, ..none }, Obstacle::Tentative),
+        ] {
+            assert_eq!(found("2001:db8::7", state), Some(obstacle));
+        }
+    }
+
+    #[test]
+    fn an_interface_that_is_off_unplugged_or_made_by_software_is_refused() {
+        let address = IpAddr::from([192, 0, 2, 7]);
+        let of = |link, kind: &LinkKind| obstacle(address, AddressState::default(), link, kind);
+        let card = LinkKind::Outside("ethernet".to_owned());
+        assert_eq!(of(LinkState { up: false, running: false }, &card), Some(Obstacle::Down));
+        assert_eq!(of(LinkState { up: true, running: false }, &card), Some(Obstacle::NoCarrier));
+        let tunnel = LinkKind::Virtual("wireguard".to_owned());
+        assert_eq!(of(RUNNING, &tunnel), Some(Obstacle::Virtual("wireguard".to_owned())));
+        assert_eq!(of(RUNNING, &LinkKind::Loopback), Some(Obstacle::Loopback));
+    }
+
+    #[test]
+    fn loopback_is_found_and_reaches_itself() {
+        let loopback = IpAddr::from([127, 0, 0, 1]);
+        let addresses = local_addresses();
+        let found = addresses.iter().find(|found| found.address == loopback).expect("127.0.0.1");
+        assert_eq!((&found.kind, &found.obstacle), (&LinkKind::Loopback, &Some(Obstacle::Loopback)));
+        assert!(found.mtu_bytes.is_some_and(|mtu| mtu >= 1280));
+        assert!(check_route(loopback, SocketAddr::from(([127, 0, 0, 2], 9))).is_ok());
+        // An address for documentation is nobody's (RFC 5737), so nothing can be sent from it.
+        let nobody = IpAddr::from([203, 0, 113, 77]);
+        assert!(check_route(nobody, SocketAddr::from(([127, 0, 0, 2], 9))).is_err());
+    }
+}

@@ -1,0 +1,111 @@
+//! Local addresses that come and go while the host runs.
+
+use std::net::{IpAddr, SocketAddr};
+
+use anabranch_core::Association;
+use tokio::sync::oneshot;
+
+use crate::driver::Driver;
+use crate::error::LocalError;
+use crate::host::{Host, bind_one, check_address};
+use crate::shared::Command;
+use crate::socket::Socket;
+
+impl Host {
+    /// Takes a further local address into use and returns it with the port that it got; port 0 takes the one that the host
+    /// has on its other addresses if that is free there, else any.
+    ///
+    /// Every association whose configuration says [`follow`](anabranch_core::AddressChanges::follow) gets a path from it, to
+    /// the address of its peer's that fewest paths lead to. The path carries data once the peer has answered on it. An
+    /// association that has eight paths, or no address of that IP version to go to, stays as it is.
+    ///
+    /// Cancel-safe: a future that is dropped leaves the address added, or not.
+    ///
+    /// # Errors
+    /// [`LocalError`], with what to do about it.
+    pub async fn add_local(&self, address: SocketAddr) -> Result<SocketAddr, LocalError> {
+        self.ask(|reply| Command::AddLocal(address, reply)).await.unwrap_or(Err(LocalError::HostGone))
+    }
+
+    /// Closes the socket of a local address, such as one that its interface has lost.
+    ///
+    /// Every association retires the paths that begin there, and what they carried goes over others. One that has no other
+    /// path keeps these, silent, until an address has been added, or until its peer counts as unreachable.
+    ///
+    /// Cancel-safe: a future that is dropped leaves the address removed, or not.
+    ///
+    /// # Errors
+    /// [`LocalError`], with what to do about it.
+    pub async fn remove_local(&self, address: IpAddr) -> Result<(), LocalError> {
+        self.ask(|reply| Command::RemoveLocal(address, reply)).await.unwrap_or(Err(LocalError::HostGone))
+    }
+
+    /// The local addresses that are bound now, with their UDP ports; none if the host's task is gone.
+    ///
+    /// Cancel-safe.
+    pub async fn locals(&self) -> Vec<SocketAddr> {
+        self.ask(Command::Locals).await.unwrap_or_default()
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.inner.commands.send(command(reply));
+        answer.await.ok()
+    }
+}
+
+impl Driver {
+    pub(crate) fn locals(&self) -> Vec<SocketAddr> {
+        self.sockets.iter().map(Socket::local).collect()
+    }
+
+    pub(crate) fn add_local(&mut self, address: SocketAddr) -> Result<SocketAddr, LocalError> {
+        check_address(address, self.locals())?;
+        let mut common = self.sockets.first().map(|socket| socket.local().port());
+        let socket = match bind_one(address, &mut common) {
+            Err(_) if address.port() == 0 => bind_one(address, &mut None)?,
+            settled => settled?,
+        };
+        let local = socket.local();
+        self.sockets.push(socket);
+        self.list_addresses();
+        self.for_each_association(|association, now| {
+            if association.follows_addresses() {
+                // One that cannot have another path goes on without.
+                let _ = association.add_local_address(now, local.ip());
+            }
+        });
+        Ok(local)
+    }
+
+    pub(crate) fn remove_local(&mut self, address: IpAddr) -> Result<(), LocalError> {
+        let Some(at) = self.sockets.iter().position(|socket| socket.local().ip() == address) else {
+            let known = self.locals().iter().map(SocketAddr::ip).collect();
+            return Err(LocalError::Unknown { address, known });
+        };
+        let closed = self.sockets.remove(at);
+        self.closed.add(&closed.counters);
+        self.list_addresses();
+        self.for_each_association(|association, now| {
+            // One that has no path from there is not concerned.
+            let _ = association.remove_local_address(now, address);
+        });
+        Ok(())
+    }
+
+    /// Associations to come are told of the addresses of now.
+    fn list_addresses(&mut self) {
+        let addresses = self.sockets.iter().map(|socket| socket.local().ip()).collect();
+        self.endpoint.set_addresses(addresses);
+    }
+
+    fn for_each_association(&mut self, mut act: impl FnMut(&mut Association, anabranch_core::time::Time)) {
+        let now = self.clock.now();
+        let ids: Vec<_> = self.entries.keys().copied().collect();
+        for id in ids {
+            if let Some(association) = self.endpoint.association_mut(id) {
+                act(association, now);
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Local addresses come and go while associations are up.
+
+use std::time::Duration;
+
+use anabranch_net::{Association, LocalError, PathState};
+
+use crate::rig::{Duo, any_port, expect, ip, quick, send, within};
+
+/// Waits until an association has so many paths in use.
+async fn active_paths(association: &Association, count: usize) {
+    within(async {
+        loop {
+            let paths = association.paths().await;
+            if paths.iter().filter(|path| path.state == PathState::Active).count() == count
+                && paths.len() == count
+            {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_new_local_address_gets_a_path_and_an_old_one_loses_it() {
+    let duo = Duo::connected(1, quick()).await;
+    let before = duo.client.locals().await;
+    let added = within(duo.client.add_local(any_port(31))).await.expect("it is free");
+    assert_eq!(duo.client.locals().await, [&before[..], &[added]].concat());
+    active_paths(&duo.ours, 2).await;
+    within(duo.client.remove_local(before[0].ip())).await.expect("it is there");
+    active_paths(&duo.ours, 1).await;
+    assert_eq!(duo.ours.paths().await[0].local, added.ip());
+    send(&duo.ours, "over the new address").await;
+    expect(&duo.theirs, "over the new address").await;
+    send(&duo.theirs, "and back").await;
+    expect(&duo.ours, "and back").await;
+    assert!(duo.client.statistics().await.datagrams_sent >= 3, "what a closed socket did is still counted");
+    within(duo.ours.shutdown()).await.expect("in good order");
+}
+
+#[tokio::test]
+async fn an_association_that_does_not_follow_keeps_its_paths() {
+    let mut config = quick();
+    config.address_changes.follow = false;
+    let duo = Duo::connected(1, config).await;
+    within(duo.client.add_local(any_port(32))).await.expect("it is free");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(duo.ours.paths().await.len(), 1);
+    within(duo.ours.shutdown()).await.expect("in good order");
+}
+
+#[tokio::test]
+async fn addresses_that_cannot_be_added_or_removed_are_refused_with_a_reason() {
+    let duo = Duo::connected(1, quick()).await;
+    let own = duo.client.locals().await[0];
+    let twice = duo.client.add_local(own).await.expect_err("it is there");
+    assert!(twice.to_string().contains("given twice"), "{twice}");
+    let every = duo.client.add_local(([0, 0, 0, 0], 0).into()).await.expect_err("it stands for all");
+    assert!(every.to_string().contains("every address"), "{every}");
+    let foreign = duo.client.add_local(([192, 0, 2, 1], 0).into()).await.expect_err("it is not ours");
+    assert!(matches!(foreign, LocalError::Bind(_)), "{foreign}");
+    let unknown = duo.client.remove_local(ip(99)).await.expect_err("it is not there");
+    assert!(unknown.to_string().contains("127.0.0.99 is none of the host's addresses"), "{unknown}");
+    within(duo.ours.shutdown()).await.expect("in good order");
+}

@@ -1,0 +1,96 @@
+//! Leaving slow start when queues grow (HyStart++, RFC 9406 section 4.2, without its conservative phase): a window that doubles
+//! until something is lost overshoots by all that the path and its queue hold, and most of that is lost at once.
+
+use anabranch_core::policy::AckedTransmission;
+use anabranch_core::time::{Span, Time};
+
+/// RFC 9406 section 4.3: N_RTT_SAMPLE.
+const LEAST_SAMPLES: u32 = 8;
+/// MIN_RTT_THRESH.
+const LEAST_RISE: Span = Span::from_millis(4);
+/// MAX_RTT_THRESH.
+const MOST_RISE: Span = Span::from_millis(16);
+/// MIN_RTT_DIVISOR.
+const DIVISOR: u64 = 8;
+
+/// The round-trip times of one path, round by round.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RoundTrips {
+    /// What is sent from here on belongs to the next round.
+    round_began: Time,
+    earlier: Option<Span>,
+    lowest: Option<Span>,
+    samples: u32,
+}
+
+impl RoundTrips {
+    /// Takes an acknowledgement in, and says whether round trips have grown so much since the round before that a queue must
+    /// be growing.
+    pub(super) fn rising(&mut self, acked: &AckedTransmission, now: Time) -> bool {
+        // The answer to a chunk that was sent more than once says nothing about time.
+        if !acked.sent_once {
+            return false;
+        }
+        if acked.sent_at >= self.round_began {
+            *self = RoundTrips { round_began: now, earlier: self.lowest, lowest: None, samples: 0 };
+        }
+        let rtt = now.since(acked.sent_at);
+        self.lowest = Some(self.lowest.map_or(rtt, |lowest| lowest.min(rtt)));
+        self.samples += 1;
+        let (Some(earlier), Some(lowest)) = (self.earlier, self.lowest) else { return false };
+        let rise = earlier.over(DIVISOR).max(LEAST_RISE).min(MOST_RISE);
+        self.samples >= LEAST_SAMPLES && lowest >= earlier + rise
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_core::PathId;
+    use anabranch_core::units::ChunkBytes;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    fn acked(sent_ms: u64, sent_once: bool) -> AckedTransmission {
+        AckedTransmission {
+            path: PathId::new(0),
+            tsn: 1,
+            bytes: ChunkBytes::new(1468),
+            sent_at: at(sent_ms),
+            delivered_before: ChunkBytes::ZERO,
+            delivered_before_at: Time::ZERO,
+            sent_once,
+            cumulative: true,
+        }
+    }
+
+    /// A round of ten packets, sent from `begin` on one by one, with these round trips; whether a rise was seen.
+    fn round(trips: &mut RoundTrips, begin: u64, rtts: impl Fn(u64) -> u64) -> bool {
+        (0..10).any(|n| trips.rising(&acked(begin + n, true), at(begin + n + rtts(n))))
+    }
+
+    #[test]
+    fn a_rise_of_an_eighth_between_rounds_is_one_and_less_is_not() {
+        for (second, seen) in [(100, false), (111, false), (113, true), (160, true)] {
+            let mut trips = RoundTrips::default();
+            assert!(!round(&mut trips, 0, |_| 100));
+            assert_eq!(round(&mut trips, 101, |_| second), seen, "{second} ms");
+        }
+    }
+
+    #[test]
+    fn one_quick_packet_of_a_round_shows_that_no_queue_stands() {
+        let mut trips = RoundTrips::default();
+        assert!(!round(&mut trips, 0, |_| 100));
+        assert!(!round(&mut trips, 101, |n| if n == 0 { 100 } else { 160 }));
+    }
+
+    #[test]
+    fn what_was_sent_more_than_once_is_no_sample() {
+        let mut trips = RoundTrips::default();
+        assert!(!round(&mut trips, 0, |_| 100));
+        assert!((0..10).all(|n| !trips.rising(&acked(101 + n, false), at(400 + n))));
+    }
+}

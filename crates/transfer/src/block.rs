@@ -1,0 +1,76 @@
+//! How a file is cut into blocks, and the hashes of blocks and files.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a block; a file's last one may be shorter.
+pub const BLOCK_BYTES: u32 = 1 << 20;
+
+/// A BLAKE3 hash.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hash(pub [u8; Hash::LEN]);
+
+impl Hash {
+    /// Bytes of a hash.
+    pub const LEN: usize = 32;
+
+    /// The hash of a block's bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Hash(*blake3::hash(bytes).as_bytes())
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+/// The root of a file: BLAKE3 over the hashes of its blocks, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Root(blake3::Hasher);
+
+impl Root {
+    pub(crate) fn add(&mut self, block: Hash) {
+        self.0.update(&block.0);
+    }
+
+    pub(crate) fn finish(&self) -> Hash {
+        Hash(*self.0.finalize().as_bytes())
+    }
+}
+
+/// How many blocks a file of this size has.
+pub(crate) fn blocks_of(size_bytes: u64) -> u64 {
+    size_bytes.div_ceil(u64::from(BLOCK_BYTES))
+}
+
+/// Bytes of the block with this index; 0 behind the end.
+pub(crate) fn block_len(size_bytes: u64, index: u64) -> u32 {
+    let before = index.saturating_mul(u64::from(BLOCK_BYTES));
+    let left = size_bytes.saturating_sub(before).min(u64::from(BLOCK_BYTES));
+    u32::try_from(left).unwrap_or(BLOCK_BYTES)
+}
+
+/// Where a block begins in its file.
+pub(crate) fn block_at(index: u64) -> u64 {
+    index.saturating_mul(u64::from(BLOCK_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_cut_without_rest_or_overlap() {
+        let block = u64::from(BLOCK_BYTES);
+        for size in [0, 1, block - 1, block, block + 1, 7 * block, 7 * block + 12] {
+            let blocks = blocks_of(size);
+            let sum: u64 = (0..blocks).map(|index| u64::from(block_len(size, index))).sum();
+            assert_eq!(sum, size);
+            assert_eq!(block_len(size, blocks), 0);
+            assert!(blocks == 0 || block_at(blocks - 1) < size);
+        }
+    }
+}

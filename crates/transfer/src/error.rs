@@ -1,0 +1,51 @@
+//! How a transfer ends that does not end well.
+
+use std::time::Duration;
+
+use anabranch_net::{RecvError, SendError};
+use thiserror::Error;
+
+use crate::protocol::{Failure, ProtocolError, Reason};
+
+/// Why a transfer could not be carried through. What has arrived is kept, and sending the same again goes on from there.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TransferError {
+    /// The association is gone.
+    #[error("the connection was lost: {0}")]
+    Lost(String),
+    /// The peer has not been heard for so long.
+    #[error("nothing was heard from the peer for {} s", .0.as_secs())]
+    Silent(Duration),
+    /// Another association of the same transfer took its place.
+    #[error("the same transfer goes on over another connection")]
+    Replaced,
+    /// What the peer sent makes no sense.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// The peer said that it cannot go on.
+    #[error("the peer refuses: {0}")]
+    Peer(Failure),
+}
+
+impl TransferError {
+    /// Whether it may go better over another association.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            TransferError::Lost(_) | TransferError::Silent(_) => true,
+            TransferError::Peer(failure) => failure.reason == Reason::Busy,
+            TransferError::Replaced | TransferError::Protocol(_) => false,
+        }
+    }
+}
+
+impl From<RecvError> for TransferError {
+    fn from(error: RecvError) -> Self {
+        TransferError::Lost(error.to_string())
+    }
+}
+
+impl From<SendError> for TransferError {
+    fn from(error: SendError) -> Self {
+        TransferError::Lost(error.to_string())
+    }
+}

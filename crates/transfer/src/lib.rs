@@ -1,0 +1,31 @@
+//! Files over an anabranch association: block by block, verified, and resumed where they were interrupted.
+//!
+//! The side that connects [sends](push) or [fetches](pull); the side that accepts is a [`Server`]. What arrives in a
+//! [`Folder`] is kept in a part file beside a journal until it is complete and verified, and gets its name then. An interrupted
+//! transfer goes on where it was: the receiver tells which blocks it has.
+//!
+//! Content is neither encrypted nor authenticated; its hashes find errors, not attackers.
+//!
+//! The protocol is in [`protocol`], and in the book's chapter on transfers.
+
+mod block;
+mod error;
+mod link;
+mod name;
+pub mod protocol;
+mod receive;
+mod report;
+mod send;
+mod server;
+mod session;
+mod store;
+
+pub use block::{BLOCK_BYTES, Hash};
+pub use error::TransferError;
+pub use name::{BadName, MAX_NAME_BYTES, MAX_PART_BYTES, MAX_PARTS, Name};
+pub use receive::Store;
+pub use report::{Counters, Event, Report, Totals};
+pub use send::{Rate, Sender, Source};
+pub use server::{Allow, Served, Server, ServerOptions};
+pub use session::{Patience, pull, push};
+pub use store::{Folder, OnClash, Pipe};

@@ -1,0 +1,124 @@
+//! An association as a transfer uses it.
+
+use std::time::Duration;
+
+use anabranch_net::{Association, Message as Packet, SendOptions};
+use bytes::Bytes;
+use tokio::time::timeout;
+
+use crate::error::TransferError;
+use crate::protocol::{CONTROL_STREAM, DATA_STREAM, Message, ProtocolError, Segment};
+
+/// How often each side says that it is there.
+pub(crate) const ALIVE_EVERY: Duration = Duration::from_secs(2);
+/// How long the first message of a peer may take.
+const FIRST_WITHIN: Duration = Duration::from_secs(15);
+/// How long an end in good order may take; by then everything that matters was said.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// What comes from the peer.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Control(Message),
+    Data(Segment),
+}
+
+/// What goes to the peer.
+#[derive(Clone, Debug)]
+pub(crate) enum Outgoing {
+    Control(Bytes),
+    Data(Bytes),
+}
+
+impl From<&Message> for Outgoing {
+    fn from(message: &Message) -> Self {
+        Outgoing::Control(message.encode().into())
+    }
+}
+
+impl Outgoing {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Outgoing::Control(bytes) | Outgoing::Data(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// Cancel-safe, as [`Association::send`] is.
+pub(crate) async fn send(association: &Association, message: Outgoing) -> Result<(), TransferError> {
+    let (payload, options) = match message {
+        Outgoing::Control(bytes) => {
+            (bytes, SendOptions { stream: CONTROL_STREAM, immediate: true, ..SendOptions::default() })
+        }
+        Outgoing::Data(bytes) => {
+            (bytes, SendOptions { stream: DATA_STREAM, unordered: true, ..SendOptions::default() })
+        }
+    };
+    Ok(association.send(payload, options).await?)
+}
+
+/// The next thing that the peer says; `None` after an end in good order. Cancel-safe.
+pub(crate) async fn recv(association: &Association) -> Result<Option<Incoming>, TransferError> {
+    match association.recv().await? {
+        Some(packet) => parse(packet).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn parse(packet: Packet) -> Result<Incoming, TransferError> {
+    // Nothing of this protocol is so long that it would come in pieces.
+    if !packet.beginning || !packet.ending {
+        return Err(ProtocolError::Garbled.into());
+    }
+    match packet.stream {
+        CONTROL_STREAM => match Message::decode(&packet.payload)? {
+            Message::Fail(failure) => Err(TransferError::Peer(failure)),
+            message => Ok(Incoming::Control(message)),
+        },
+        DATA_STREAM => Ok(Incoming::Data(Segment::decode(packet.payload)?)),
+        _ => Err(ProtocolError::Unexpected("a stream that nobody uses").into()),
+    }
+}
+
+/// The peer's first message.
+pub(crate) async fn recv_first(association: &Association) -> Result<Message, TransferError> {
+    let first = timeout(FIRST_WITHIN, association.recv()).await;
+    let packet = first.map_err(|_| TransferError::Silent(FIRST_WITHIN))??;
+    let Some(packet) = packet else {
+        return Err(TransferError::Lost("the peer closed it without a word".to_owned()));
+    };
+    match Message::decode_first(&packet.payload) {
+        Ok(message) => Ok(message),
+        // A refusal may come first, and has no version.
+        Err(ProtocolError::Stranger) => match Message::decode(&packet.payload) {
+            Ok(Message::Fail(failure)) => Err(TransferError::Peer(failure)),
+            _ => Err(ProtocolError::Stranger.into()),
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Ends the association in good order, so that the last words arrive.
+pub(crate) async fn end(association: &Association) {
+    let drained = async { while let Ok(Some(_)) = association.recv().await {} };
+    let both = async { tokio::join!(association.shutdown(), drained) };
+    if timeout(END_WITHIN, both).await.is_err() {
+        association.abort();
+    }
+}
+
+/// Waits until the peer has ended the association.
+pub(crate) async fn await_end(association: &Association) {
+    let drained = async { while let Ok(Some(_)) = association.recv().await {} };
+    if timeout(END_WITHIN, drained).await.is_err() {
+        association.abort();
+    }
+}
+
+/// A number that nobody guesses.
+pub(crate) fn token() -> Result<[u8; 16], TransferError> {
+    let mut token = [0; 16];
+    getrandom::fill(&mut token)
+        .map_err(|error| TransferError::Lost(format!("the system gave no random bytes ({error})")))?;
+    Ok(token)
+}

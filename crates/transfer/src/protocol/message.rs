@@ -1,0 +1,412 @@
+//! Control messages and their encoding.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::block::Hash;
+use crate::name::MAX_NAME_BYTES;
+
+/// The version of the protocol that this crate speaks.
+pub const PROTOCOL_VERSION: u16 = 1;
+
+/// Most bytes of a control message. Nothing in it can be longer, so this bounds what a message can make us hold.
+pub const MAX_CONTROL_BYTES: usize = 64 << 10;
+/// Most bytes of a text that a message carries for people.
+pub const MAX_TEXT_BYTES: usize = 1024;
+/// Most runs of blocks in an answer; what is beyond them is sent again.
+pub const MAX_RUNS: usize = 2048;
+
+/// The first bytes of the first message in each direction, before the version.
+const MAGIC: [u8; 4] = *b"ANBT";
+
+/// A run of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The first.
+    pub first: u64,
+    /// How many; never 0.
+    pub count: u64,
+}
+
+/// What the side that connects wants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Intent {
+    /// To offer files.
+    Push,
+    /// To be offered files, and to take so many blocks at a time.
+    Pull {
+        /// Blocks that may be on their way or not be stored yet.
+        window_blocks: u32,
+    },
+}
+
+/// A time stamp of a file: seconds and nanoseconds since 1970, UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// Whole seconds, negative before 1970.
+    pub seconds: i64,
+    /// Nanoseconds after them, below 1,000,000,000.
+    pub nanos: u32,
+}
+
+/// What is offered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// A file.
+    File {
+        /// Its size.
+        size_bytes: u64,
+        /// The hash of its first block, if it has more than one: a file that was changed in place shows by it.
+        first: Option<Hash>,
+    },
+    /// What comes through a pipe: its size is known at the end.
+    Stream {
+        /// Drawn at random, and the same when it goes on over another association.
+        token: [u8; 16],
+    },
+    /// A folder, before what is in it.
+    Folder,
+    /// The same folder after what is in it: now it gets its time and permissions.
+    FolderEnd,
+}
+
+/// Something that is offered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// Numbered from 0 in the order of offers.
+    pub id: u32,
+    /// Where to put it; see [`Name`](crate::Name) for what is taken.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// When its content was changed last.
+    pub changed: Changed,
+    /// Permission bits, the lower nine.
+    pub mode: u16,
+}
+
+/// What becomes of an offered file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// Send it, except for these blocks, which are here.
+    Take {
+        /// In order, with gaps between them.
+        have: Vec<Run>,
+    },
+    /// Send the root of its hashes only: there is a file of this name and size.
+    Compare,
+}
+
+/// How it ended for an offered file or folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It is there, complete and verified.
+    Stored {
+        /// Under this name, if it is not the one that was offered.
+        renamed: Option<String>,
+    },
+    /// It was there.
+    Identical,
+    /// It is not there.
+    Failed(Failure),
+}
+
+/// Why something was not transferred.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
+#[error("{text}")]
+pub struct Failure {
+    /// For programs.
+    pub reason: Reason,
+    /// For people: what is wrong with which file, and what to do.
+    pub text: String,
+}
+
+/// Kinds of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reason {
+    /// There is another file of that name.
+    Clash,
+    /// Somebody else is sending the same file.
+    Busy,
+    /// The name is not taken.
+    BadName,
+    /// No permission, or a read-only file system.
+    Permission,
+    /// The disk or the quota is full, or a limit on file sizes is reached.
+    NoSpace,
+    /// There is no such file, or it is of a kind that is not transferred.
+    NotThere,
+    /// The file was changed while it was sent.
+    Changed,
+    /// What arrived is not what was sent.
+    Corrupt,
+    /// This side does not take or does not offer files.
+    NotAllowed,
+    /// The system refused for another reason.
+    System,
+    /// The peer broke the protocol.
+    Protocol,
+}
+
+/// A control message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// First, from the side that connects.
+    Hello {
+        /// Drawn at random, and the same for all associations of a transfer: a later one takes an earlier one's place.
+        session: [u8; 16],
+        /// What it wants.
+        intent: Intent,
+    },
+    /// The answer to it.
+    Welcome {
+        /// Blocks that may be on their way or not be stored yet, if the side that accepts is to receive.
+        window_blocks: u32,
+    },
+    /// The other answer, and how either side ends a transfer that cannot go on.
+    Fail(Failure),
+    /// From a side that pulls: offer this. An empty name is everything.
+    Want(String),
+    /// That was all.
+    WantEnd,
+    /// An offer.
+    Offer(Offer),
+    /// What was wanted or found and is not offered.
+    Passed {
+        /// Its name.
+        name: String,
+        /// Why.
+        failure: Failure,
+    },
+    /// The receiver's answer to an offer that is not done at once.
+    Answer {
+        /// The offer.
+        id: u32,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Every block of a file was sent.
+    End {
+        /// The offer.
+        id: u32,
+        /// Its size.
+        size_bytes: u64,
+        /// The root over the hashes of the blocks that the answer did not name, in order.
+        root: Hash,
+    },
+    /// The source gives a file up.
+    GiveUp {
+        /// The offer.
+        id: u32,
+        /// Why.
+        failure: Failure,
+        /// Whether it is offered anew.
+        again: bool,
+    },
+    /// The receiver holds a block, or did not get it right and wants it again.
+    Block {
+        /// The offer.
+        id: u32,
+        /// Its index.
+        index: u64,
+        /// Whether it is held.
+        good: bool,
+    },
+    /// An offer is done.
+    Done {
+        /// The offer.
+        id: u32,
+        /// How.
+        outcome: Outcome,
+    },
+    /// Nothing more is offered, and every offer is done.
+    Finished,
+    /// Somebody is there. Sent every few seconds.
+    Alive,
+}
+
+/// What is wrong with what a peer sent.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum ProtocolError {
+    /// Not this protocol at all.
+    #[error("the peer does not speak the transfer protocol; check host and port")]
+    Stranger,
+    /// Another version of it.
+    #[error(
+        "the peer speaks version {0} of the transfer protocol and this program version {PROTOCOL_VERSION}; \
+         install the same version on both sides"
+    )]
+    Version(u16),
+    /// A message that is too long, too short, or not one.
+    #[error("the peer sent a message that cannot be read; install the same version on both sides")]
+    Garbled,
+    /// A message that has no place here.
+    #[error("the peer broke the transfer protocol ({0}); install the same version on both sides")]
+    Unexpected(&'static str),
+}
+
+impl Message {
+    /// Whether it is one of those that begin with the version.
+    fn is_first(&self) -> bool {
+        matches!(self, Message::Hello { .. } | Message::Welcome { .. })
+    }
+
+    /// As bytes. The first messages say which version this is, in a form that every version can read.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if self.is_first() {
+            bytes.extend_from_slice(&MAGIC);
+            bytes.extend_from_slice(&PROTOCOL_VERSION.to_be_bytes());
+        }
+        postcard::to_extend(self, bytes).expect("a vector takes everything and all lengths are known")
+    }
+
+    /// From bytes, wherever it is not the first.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Garbled`] for anything that [`encode`](Self::encode) would not write.
+    pub fn decode(bytes: &[u8]) -> Result<Self, ProtocolError> {
+        if bytes.len() > MAX_CONTROL_BYTES {
+            return Err(ProtocolError::Garbled);
+        }
+        let (message, rest) =
+            postcard::take_from_bytes::<Message>(bytes).map_err(|_| ProtocolError::Garbled)?;
+        if rest.is_empty() && message.is_within_bounds() { Ok(message) } else { Err(ProtocolError::Garbled) }
+    }
+
+    /// The first message of a side.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Stranger`] and [`ProtocolError::Version`] besides those of [`decode`](Self::decode).
+    pub fn decode_first(bytes: &[u8]) -> Result<Self, ProtocolError> {
+        let (magic, rest) = bytes.split_first_chunk::<4>().ok_or(ProtocolError::Stranger)?;
+        if *magic != MAGIC {
+            return Err(ProtocolError::Stranger);
+        }
+        let (version, rest) = rest.split_first_chunk::<2>().ok_or(ProtocolError::Stranger)?;
+        match u16::from_be_bytes(*version) {
+            PROTOCOL_VERSION => Message::decode(rest),
+            other => Err(ProtocolError::Version(other)),
+        }
+    }
+
+    fn is_within_bounds(&self) -> bool {
+        let text = |failure: &Failure| failure.text.len() <= MAX_TEXT_BYTES;
+        match self {
+            Message::Fail(failure) | Message::GiveUp { failure, .. } => text(failure),
+            Message::Passed { name, failure } => name.len() <= MAX_NAME_BYTES && text(failure),
+            Message::Want(name) => name.len() <= MAX_NAME_BYTES,
+            Message::Offer(offer) => {
+                offer.name.len() <= MAX_NAME_BYTES
+                    && offer.changed.nanos < 1_000_000_000
+                    && offer.mode <= 0o777
+            }
+            Message::Answer { answer: Answer::Take { have }, .. } => are_runs(have),
+            Message::Done { outcome: Outcome::Failed(failure), .. } => text(failure),
+            Message::Done { outcome: Outcome::Stored { renamed: Some(name) }, .. } => {
+                name.len() <= MAX_NAME_BYTES
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Whether runs are in order, with gaps between them and nothing beyond what can be counted.
+fn are_runs(runs: &[Run]) -> bool {
+    let mut next = Some(0);
+    runs.len() <= MAX_RUNS
+        && runs.iter().enumerate().all(|(at, run)| {
+            let apart = next.is_some_and(|next| if at == 0 { run.first >= next } else { run.first > next });
+            next = run.first.checked_add(run.count);
+            apart && run.count > 0 && next.is_some()
+        })
+}
+
+impl Failure {
+    /// A failure whose text is cut where it gets too long.
+    pub fn new(reason: Reason, text: impl Into<String>) -> Self {
+        let mut text = text.into();
+        let mut end = MAX_TEXT_BYTES;
+        while !text.is_char_boundary(end.min(text.len())) {
+            end -= 1;
+        }
+        text.truncate(end);
+        Failure { reason, text }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn offer(name: &str) -> Message {
+        let kind = Kind::File { size_bytes: 5, first: Some(Hash::of(b"x")) };
+        Message::Offer(Offer {
+            id: 7,
+            name: name.to_owned(),
+            kind,
+            changed: Changed { seconds: -1, nanos: 999_999_999 },
+            mode: 0o640,
+        })
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let runs = vec![Run { first: 0, count: 2 }, Run { first: 3, count: u64::MAX - 3 }];
+        for message in [
+            offer("a/b"),
+            Message::Answer { id: u32::MAX, answer: Answer::Take { have: runs } },
+            Message::End { id: 0, size_bytes: u64::MAX, root: Hash::of(b"") },
+            Message::Done { id: 1, outcome: Outcome::Stored { renamed: Some("b.1".to_owned()) } },
+            Message::Fail(Failure::new(Reason::NoSpace, "é".repeat(1000))),
+            Message::Alive,
+        ] {
+            assert_eq!(Message::decode(&message.encode()), Ok(message));
+        }
+        let hello = Message::Hello { session: [9; 16], intent: Intent::Pull { window_blocks: 4 } };
+        assert_eq!(Message::decode_first(&hello.encode()), Ok(hello));
+    }
+
+    #[test]
+    fn another_version_and_another_protocol_are_told_apart() {
+        let mut bytes = Message::Welcome { window_blocks: 1 }.encode();
+        bytes[5] = 9;
+        assert_eq!(Message::decode_first(&bytes), Err(ProtocolError::Version(9)));
+        assert!(ProtocolError::Version(9).to_string().contains("version 9"));
+        assert_eq!(Message::decode_first(b"GET / HTTP/1.1"), Err(ProtocolError::Stranger));
+        assert_eq!(Message::decode_first(b"ANBT\0"), Err(ProtocolError::Stranger));
+    }
+
+    #[test]
+    fn what_exceeds_a_bound_or_has_something_behind_it_is_garbled() {
+        let have = |runs: &[(u64, u64)]| Message::Answer {
+            id: 0,
+            answer: Answer::Take { have: runs.iter().map(|&(first, count)| Run { first, count }).collect() },
+        };
+        let mut longer = Message::Alive.encode();
+        longer.push(0);
+        for bytes in [
+            offer(&"a".repeat(MAX_NAME_BYTES + 1)).encode(),
+            have(&[(0, 0)]).encode(),
+            have(&[(0, 2), (2, 1)]).encode(),
+            have(&[(5, 2), (1, 1)]).encode(),
+            have(&[(u64::MAX, 1)]).encode(),
+            longer,
+            vec![0; MAX_CONTROL_BYTES + 1],
+            Vec::new(),
+        ] {
+            assert_eq!(Message::decode(&bytes), Err(ProtocolError::Garbled));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_read_can_be_written_and_read_again(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok(message) = Message::decode(&bytes) {
+                prop_assert!(message.is_first() || Message::decode(&message.encode()) == Ok(message));
+            }
+        }
+    }
+}

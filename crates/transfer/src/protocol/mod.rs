@@ -1,0 +1,29 @@
+//! What the two ends say to each other. The book's chapter on transfers has the whole of it.
+//!
+//! Control messages go in order on stream [`CONTROL_STREAM`]. [Segments](segment) of blocks say themselves where they
+//! belong, so they go unordered on stream [`DATA_STREAM`] and a lost one holds up no other.
+
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+mod message;
+mod segment;
+
+pub use message::{
+    Answer, Changed, Failure, Intent, Kind, MAX_CONTROL_BYTES, MAX_RUNS, MAX_TEXT_BYTES, Message, Offer,
+    Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run,
+};
+pub(crate) use segment::{BlockMessages, read_block};
+pub use segment::{MAX_SEGMENT_BYTES, Segment};
+
+/// The stream of control messages.
+pub const CONTROL_STREAM: u16 = 0;
+/// The stream of segments.
+pub const DATA_STREAM: u16 = 1;
+/// Most blocks that may be on their way or not be stored yet, whatever the receiver allows.
+pub const MAX_WINDOW_BLOCKS: u32 = 256;
+/// Blocks that a receiver takes at a time unless told otherwise.
+pub const WINDOW_BLOCKS: u32 = 32;
+/// Files and folders that may be offered and not be done yet.
+pub const MAX_OPEN_OFFERS: usize = 64;
+/// Names that one transfer may ask for.
+pub const MAX_WANTED: usize = 4096;

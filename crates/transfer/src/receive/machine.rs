@@ -1,0 +1,550 @@
+//! What a receiver does with what it hears.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use super::{Contend, Input, Receiving, Store};
+use crate::block::{BLOCK_BYTES, Hash, block_len, blocks_of};
+use crate::error::TransferError;
+use crate::link::{Incoming, Outgoing};
+use crate::name::Name;
+use crate::protocol::{
+    Answer, Failure, Kind, MAX_OPEN_OFFERS, Message, Offer, Outcome, ProtocolError, Reason, Segment,
+};
+use crate::report::{Event, Report};
+use crate::store::{Assembly, Begin, Block, Flow, Folder, Part, file_root};
+
+/// How long a file may be in somebody else's hands before it is refused.
+const BUSY_FOR: Duration = Duration::from_secs(12);
+
+/// How far an offered file is.
+enum Stage {
+    /// Somebody else receives it.
+    Waiting { since: Instant },
+    /// It may be there already; its root will tell.
+    Comparing,
+    /// It arrives in a folder.
+    Part(Box<Part>),
+    /// It arrives in a pipe.
+    Flow(Flow),
+}
+
+struct Open {
+    name: Name,
+    offer: Offer,
+    stage: Stage,
+    /// Its size and root, once the source has sent everything.
+    end: Option<(u64, Hash)>,
+    held_bytes: u64,
+    reused_bytes: u64,
+}
+
+/// What is known of an offer that may be done at once.
+enum Next {
+    Done(Outcome),
+    Open(Stage, Option<Answer>),
+}
+
+pub(super) struct Machine {
+    store: Store,
+    window_blocks: usize,
+    report: Report,
+    contend: Contend,
+    output: mpsc::UnboundedSender<Outgoing>,
+    next_id: u32,
+    open: BTreeMap<u32, Open>,
+    assemblies: BTreeMap<(u32, u64), Assembly>,
+    /// Folders that wait for what is in them.
+    folder_ends: VecDeque<(Name, Offer)>,
+    is_finished: bool,
+}
+
+impl Machine {
+    pub(super) fn new(receiving: Receiving, output: mpsc::UnboundedSender<Outgoing>) -> Self {
+        Machine {
+            store: receiving.store,
+            window_blocks: receiving.window_blocks as usize,
+            report: receiving.report,
+            contend: receiving.contend,
+            output,
+            next_id: 0,
+            open: BTreeMap::new(),
+            assemblies: BTreeMap::new(),
+            folder_ends: VecDeque::new(),
+            is_finished: false,
+        }
+    }
+
+    /// Runs until everything is done, or nothing more is heard.
+    pub(super) fn run(mut self, mut inputs: mpsc::Receiver<Input>) -> Result<(), TransferError> {
+        while !self.is_finished {
+            let Some(input) = inputs.blocking_recv() else {
+                self.keep();
+                return Err(TransferError::Lost("the peer is gone".to_owned()));
+            };
+            if let Err(error) = self.take(input) {
+                self.say(&Message::Fail(Failure::new(Reason::Protocol, error.to_string())));
+                self.keep();
+                return Err(error.into());
+            }
+        }
+        self.report.all_found();
+        Ok(())
+    }
+
+    fn take(&mut self, input: Input) -> Result<(), ProtocolError> {
+        match input {
+            Input::Heard(Incoming::Data(segment)) => self.on_segment(segment),
+            Input::Heard(Incoming::Control(message)) => self.on_message(message),
+            Input::Tick => {
+                self.on_tick();
+                Ok(())
+            }
+        }
+    }
+
+    fn on_message(&mut self, message: Message) -> Result<(), ProtocolError> {
+        match message {
+            Message::Offer(offer) => self.on_offer(offer),
+            Message::End { id, size_bytes, root } => self.on_end(id, size_bytes, root),
+            Message::GiveUp { id, failure, again } => {
+                self.on_give_up(id, failure, again);
+                Ok(())
+            }
+            Message::Passed { name, failure } => {
+                self.report.passed(name.escape_debug().to_string(), failure);
+                Ok(())
+            }
+            Message::Finished => {
+                self.is_finished = self.open.is_empty() && self.folder_ends.is_empty();
+                if self.is_finished {
+                    Ok(())
+                } else {
+                    Err(ProtocolError::Unexpected("an end before the end"))
+                }
+            }
+            _ => Err(ProtocolError::Unexpected("a message that only receivers send")),
+        }
+    }
+
+    fn on_offer(&mut self, offer: Offer) -> Result<(), ProtocolError> {
+        if offer.id < self.next_id {
+            return Err(ProtocolError::Unexpected("an offer out of order"));
+        }
+        if self.open.len() + self.folder_ends.len() >= MAX_OPEN_OFFERS {
+            return Err(ProtocolError::Unexpected("more offers at a time than agreed"));
+        }
+        self.next_id = offer.id.saturating_add(1);
+        let name = match Name::new(&offer.name) {
+            Ok(name) => name,
+            Err(bad) => {
+                let shown = offer.name.escape_debug().to_string();
+                let text = format!("the name `{shown}` is not taken: {bad}; send it under another one");
+                self.done(&offer, Outcome::Failed(Failure::new(Reason::BadName, text)));
+                return Ok(());
+            }
+        };
+        match (&offer.kind, &self.store) {
+            (Kind::Folder, Store::Folder(folder)) => {
+                let outcome = folder.make_folder(&name);
+                self.done(
+                    &offer,
+                    outcome.map_or_else(Outcome::Failed, |()| Outcome::Stored { renamed: None }),
+                );
+            }
+            (Kind::FolderEnd, Store::Folder(_)) => {
+                self.folder_ends.push_back((name, offer));
+                self.end_folders();
+            }
+            (Kind::Folder | Kind::FolderEnd, Store::Pipe(_)) => {
+                let text = format!("{name} is a folder; a pipe takes one file only");
+                self.done(&offer, Outcome::Failed(Failure::new(Reason::NotAllowed, text)));
+            }
+            (Kind::File { size_bytes, .. }, _) => {
+                self.report.found(1, *size_bytes);
+                self.begin(name, offer);
+            }
+            (Kind::Stream { .. }, _) => {
+                self.report.found(1, 0);
+                self.begin(name, offer);
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, name: Name, offer: Offer) {
+        let next = match &self.store {
+            Store::Folder(folder) => match folder.begin(&name, &offer) {
+                Ok(begin) => next(begin),
+                Err(failure) => Next::Done(Outcome::Failed(failure)),
+            },
+            Store::Pipe(pipe) => match pipe.open(&offer) {
+                Some(flow) => {
+                    let have = flow.have();
+                    Next::Open(Stage::Flow(flow), Some(Answer::Take { have }))
+                }
+                None => Next::Done(Outcome::Failed(refused_by_pipe(&name, pipe.is_begun()))),
+            },
+        };
+        if matches!(next, Next::Open(Stage::Waiting { .. }, _)) {
+            (self.contend)();
+        }
+        self.enter(name, offer, next);
+    }
+
+    fn enter(&mut self, name: Name, offer: Offer, next: Next) {
+        let (stage, answer) = match next {
+            Next::Done(outcome) => {
+                if let (Outcome::Identical, Some(size)) = (&outcome, size_of(&offer)) {
+                    self.report.reused(size);
+                }
+                return self.done(&offer, outcome);
+            }
+            Next::Open(stage, answer) => (stage, answer),
+        };
+        let id = offer.id;
+        let reused_bytes = match &stage {
+            Stage::Part(part) => part.reused_bytes(),
+            Stage::Flow(flow) => flow.reused_bytes(),
+            Stage::Waiting { .. } | Stage::Comparing => 0,
+        };
+        if let Some(Answer::Take { .. }) = answer {
+            self.report.reused(reused_bytes);
+            if matches!(&stage, Stage::Part(part) if part.restarted) {
+                let text = format!("{name} has changed since a part of it arrived; it begins anew");
+                self.report.tell(Event::Note(text));
+            }
+            let size_bytes = size_of(&offer);
+            self.report.tell(Event::Begun { name: name.to_string(), size_bytes, reused_bytes });
+        }
+        self.open.insert(id, Open { name, offer, stage, end: None, held_bytes: 0, reused_bytes });
+        if let Some(answer) = answer {
+            self.say(&Message::Answer { id, answer });
+        }
+    }
+
+    fn on_segment(&mut self, segment: Segment) -> Result<(), ProtocolError> {
+        let (id, index) = (segment.id, segment.index);
+        self.report.moved(segment.content.len() as u64);
+        let Some(open) = self.open.get(&id) else {
+            // What was under way when the file was given up here.
+            return if id < self.next_id {
+                Ok(())
+            } else {
+                Err(ProtocolError::Unexpected("data of nothing offered"))
+            };
+        };
+        open.check(index, segment.block_len)?;
+        let block_len = segment.block_len;
+        let assembly = self.assemblies.entry((id, index)).or_insert_with(|| Assembly::new(block_len));
+        let complete = assembly.take(segment)?;
+        if self.assemblies.len() > self.window_blocks {
+            return Err(ProtocolError::Unexpected("more blocks at a time than agreed"));
+        }
+        if let Some(block) = complete {
+            self.assemblies.remove(&(id, index));
+            self.on_block(id, index, block);
+        }
+        Ok(())
+    }
+
+    fn on_block(&mut self, id: u32, index: u64, block: Block) {
+        let Some(open) = self.open.get_mut(&id) else { return };
+        let Some(hash) = block.verified() else {
+            return self.say(&Message::Block { id, index, good: false });
+        };
+        let written = match &mut open.stage {
+            Stage::Part(part) => part.write(index, &block, hash).map(|()| vec![(index, block.len())]),
+            Stage::Flow(flow) => flow.write(index, block, hash),
+            // `check` let nothing through.
+            Stage::Waiting { .. } | Stage::Comparing => return,
+        };
+        match written {
+            Ok(written) => {
+                for (index, bytes) in written {
+                    open.held_bytes += bytes;
+                    self.report.held(bytes);
+                    if matches!(open.offer.kind, Kind::Stream { .. }) {
+                        self.report.found(0, bytes);
+                    }
+                    let message = Message::Block { id, index, good: true };
+                    // Whoever listened is gone when this fails.
+                    let _ = self.output.send(Outgoing::from(&message));
+                }
+                self.finish_if_complete(id);
+            }
+            Err(error) => {
+                let failure = self.store.failure(&open.name, &error);
+                self.fail(id, failure, Keep::Yes);
+            }
+        }
+    }
+
+    fn on_end(&mut self, id: u32, size_bytes: u64, root: Hash) -> Result<(), ProtocolError> {
+        let Some(open) = self.open.get_mut(&id) else {
+            return if id < self.next_id {
+                Ok(())
+            } else {
+                Err(ProtocolError::Unexpected("an end of nothing offered"))
+            };
+        };
+        if matches!(open.stage, Stage::Waiting { .. })
+            || size_of(&open.offer).is_some_and(|size| size != size_bytes)
+        {
+            return Err(ProtocolError::Unexpected("an end that does not fit its offer"));
+        }
+        if matches!(open.stage, Stage::Comparing) {
+            self.compare(id, size_bytes, root);
+            return Ok(());
+        }
+        open.end = Some((size_bytes, root));
+        self.finish_if_complete(id);
+        Ok(())
+    }
+
+    /// Compares a file that is there with the root of the one that is offered.
+    fn compare(&mut self, id: u32, size_bytes: u64, root: Hash) {
+        let (Some(open), Store::Folder(folder)) = (self.open.remove(&id), &self.store) else { return };
+        let Open { name, offer, .. } = open;
+        let there = folder.open_file(name.as_str()).and_then(|file| file_root(&file));
+        let next = match there {
+            Ok(there) if there == (size_bytes, root) => Next::Done(Outcome::Identical),
+            Ok(_) => {
+                let taken = folder
+                    .check_clash(&name, "is there already, with another content")
+                    .and_then(|()| folder.take(&name, &offer));
+                taken.map_or_else(|failure| Next::Done(Outcome::Failed(failure)), next)
+            }
+            Err(error) => Next::Done(Outcome::Failed(folder.failure(&name, &error))),
+        };
+        self.enter(name, offer, next);
+    }
+
+    fn finish_if_complete(&mut self, id: u32) {
+        let Some(open) = self.open.get_mut(&id) else { return };
+        let Some((size_bytes, root)) = open.end else { return };
+        let outcome = match &mut open.stage {
+            Stage::Part(part) if part.is_complete(size_bytes) => {
+                let Store::Folder(folder) = &self.store else { return };
+                finish_part(folder, part, &open.offer, size_bytes, root)
+            }
+            Stage::Flow(flow) if flow.is_complete(size_bytes) => match flow.finish(size_bytes, root) {
+                true => Ok(Outcome::Stored { renamed: None }),
+                false => Err((corrupt(&open.name), Keep::No)),
+            },
+            _ => return,
+        };
+        match outcome {
+            Ok(outcome) => {
+                let Some(open) = self.open.remove(&id) else { return };
+                self.done_with(&open.offer, Some(size_bytes), outcome);
+            }
+            Err((failure, keep)) => self.fail(id, failure, keep),
+        }
+    }
+
+    fn on_give_up(&mut self, id: u32, failure: Failure, again: bool) {
+        let keep = if failure.reason == Reason::Changed { Keep::No } else { Keep::Yes };
+        let Some(open) = self.close(id, keep) else { return };
+        let size_bytes = size_of(&open.offer);
+        if again {
+            self.report.unfound(1, size_bytes.unwrap_or(0));
+            self.report.tell(Event::Note(failure.text));
+        } else {
+            self.report.done(open.name.as_str(), size_bytes, Outcome::Failed(failure));
+        }
+        self.end_folders();
+    }
+
+    fn fail(&mut self, id: u32, failure: Failure, keep: Keep) {
+        if let Some(open) = self.close(id, keep) {
+            self.done(&open.offer, Outcome::Failed(failure));
+        }
+    }
+
+    /// Lets go of a file that is not complete.
+    fn close(&mut self, id: u32, keep: Keep) -> Option<Open> {
+        self.assemblies.retain(|(of, _), _| *of != id);
+        let mut open = self.open.remove(&id)?;
+        if let (Stage::Part(part), Store::Folder(folder)) = (&mut open.stage, &self.store) {
+            let is_kept = keep == Keep::Yes && part.is_resumable();
+            if is_kept {
+                // There is nothing to be done if this fails, too: then a little more is sent again.
+                let _ = part.sync();
+            } else if let Stage::Part(part) =
+                std::mem::replace(&mut open.stage, Stage::Waiting { since: Instant::now() })
+            {
+                let _ = part.discard(folder);
+            }
+        }
+        if keep == Keep::No {
+            self.report.forget(open.reused_bytes, open.held_bytes);
+        }
+        Some(open)
+    }
+
+    /// Brings every journal up to date, before the end.
+    fn keep(&mut self) {
+        let ids: Vec<u32> = self.open.keys().copied().collect();
+        for id in ids {
+            self.close(id, Keep::Yes);
+        }
+    }
+
+    fn on_tick(&mut self) {
+        let mut waiting = Vec::new();
+        for (id, open) in &mut self.open {
+            match &mut open.stage {
+                Stage::Waiting { since } => waiting.push((*id, *since)),
+                Stage::Part(part) if part.is_due() => {
+                    // The next block that is written will say why.
+                    let _ = part.sync();
+                }
+                _ => {}
+            }
+        }
+        for (id, since) in waiting {
+            self.try_again(id, since);
+        }
+    }
+
+    fn try_again(&mut self, id: u32, since: Instant) {
+        let Some(Open { name, offer, .. }) = self.open.remove(&id) else { return };
+        let Store::Folder(folder) = &self.store else { return };
+        let next = match folder.begin(&name, &offer) {
+            Ok(Begin::Busy) if since.elapsed() >= BUSY_FOR => {
+                let text = format!(
+                    "{} is being received from somebody else; try again when that is done",
+                    folder.show(name.as_str())
+                );
+                Next::Done(Outcome::Failed(Failure::new(Reason::Busy, text)))
+            }
+            Ok(Begin::Busy) => {
+                (self.contend)();
+                Next::Open(Stage::Waiting { since }, None)
+            }
+            Ok(begin) => next(begin),
+            Err(failure) => Next::Done(Outcome::Failed(failure)),
+        };
+        self.enter(name, offer, next);
+    }
+
+    fn done(&mut self, offer: &Offer, outcome: Outcome) {
+        self.done_with(offer, size_of(offer), outcome);
+    }
+
+    fn done_with(&mut self, offer: &Offer, size_bytes: Option<u64>, outcome: Outcome) {
+        if offer.kind != Kind::FolderEnd || matches!(outcome, Outcome::Failed(_)) {
+            self.report.done(&offer.name.escape_debug().to_string(), size_bytes, outcome.clone());
+        }
+        self.say(&Message::Done { id: offer.id, outcome });
+        self.end_folders();
+    }
+
+    /// Completes folders whose content is done: everything that was offered before their end.
+    fn end_folders(&mut self) {
+        while let (Some((_, offer)), Store::Folder(_)) = (self.folder_ends.front(), &self.store) {
+            if self.open.keys().next().is_some_and(|id| *id < offer.id) {
+                return;
+            }
+            let (Some((name, offer)), Store::Folder(folder)) = (self.folder_ends.pop_front(), &self.store)
+            else {
+                return;
+            };
+            let sealed = folder.seal_folder(&name, &offer);
+            self.done(&offer, sealed.map_or_else(Outcome::Failed, |()| Outcome::Stored { renamed: None }));
+        }
+    }
+
+    fn say(&self, message: &Message) {
+        // Whoever listened is gone when this fails, and then the inputs end, too.
+        let _ = self.output.send(Outgoing::from(message));
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Yes,
+    No,
+}
+
+impl Open {
+    /// Whether a block has a place in this file.
+    fn check(&self, index: u64, len: u32) -> Result<(), ProtocolError> {
+        let has = match &self.stage {
+            Stage::Part(part) => part.has(index),
+            Stage::Flow(flow) => flow.has(index),
+            Stage::Waiting { .. } | Stage::Comparing => {
+                return Err(ProtocolError::Unexpected("data that nobody asked for"));
+            }
+        };
+        let fits = match size_of(&self.offer) {
+            Some(size) => index < blocks_of(size) && len == block_len(size, index),
+            None => index < u64::MAX / u64::from(BLOCK_BYTES),
+        };
+        if fits && !has { Ok(()) } else { Err(ProtocolError::Unexpected("a block that nobody asked for")) }
+    }
+}
+
+fn next(begin: Begin) -> Next {
+    match begin {
+        Begin::Take(part) => {
+            let have = part.have().to_vec();
+            Next::Open(Stage::Part(part), Some(Answer::Take { have }))
+        }
+        Begin::Compare => Next::Open(Stage::Comparing, Some(Answer::Compare)),
+        Begin::Identical => Next::Done(Outcome::Identical),
+        Begin::Busy => Next::Open(Stage::Waiting { since: Instant::now() }, None),
+    }
+}
+
+fn finish_part(
+    folder: &Folder,
+    part: &mut Part,
+    offer: &Offer,
+    size_bytes: u64,
+    root: Hash,
+) -> Result<Outcome, (Failure, Keep)> {
+    let system = |name: &Name, error| (folder.failure(name, &error), Keep::Yes);
+    let name = part.name().clone();
+    if part.root(size_bytes).map_err(|error| system(&name, error))? != Some(root) {
+        return Err((corrupt(&name), Keep::No));
+    }
+    part.seal(size_bytes, offer).map_err(|error| system(&name, error))?;
+    let renamed = folder.commit(part).map_err(|failure| (failure, Keep::Yes))?;
+    Ok(Outcome::Stored { renamed })
+}
+
+fn corrupt(name: &Name) -> Failure {
+    let text = format!("{name}: what arrived is not what was sent, and was thrown away; send it again");
+    Failure::new(Reason::Corrupt, text)
+}
+
+fn refused_by_pipe(name: &Name, is_begun: bool) -> Failure {
+    let text = match is_begun {
+        true => format!("{name} is not what began to be written; begin anew"),
+        false => format!("{name}: a pipe takes one file only, and has taken another one"),
+    };
+    Failure::new(Reason::NotAllowed, text)
+}
+
+fn size_of(offer: &Offer) -> Option<u64> {
+    match offer.kind {
+        Kind::File { size_bytes, .. } => Some(size_bytes),
+        Kind::Stream { .. } | Kind::Folder | Kind::FolderEnd => None,
+    }
+}
+
+impl Store {
+    fn failure(&self, name: &Name, error: &std::io::Error) -> Failure {
+        match self {
+            Store::Folder(folder) => folder.failure(name, error),
+            Store::Pipe(_) => Failure::new(
+                Reason::System,
+                format!("cannot write {name} to its pipe: {error}; check what reads from it"),
+            ),
+        }
+    }
+}

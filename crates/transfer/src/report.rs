@@ -1,0 +1,202 @@
+//! How a transfer goes: counters to look at at any time, and events as they come.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::protocol::{Failure, Outcome};
+
+/// Counters of a transfer, which one side advances and anybody may read. All are since the transfer began, over all its
+/// associations.
+#[derive(Debug, Default)]
+pub struct Counters {
+    found_files: AtomicU64,
+    found_bytes: AtomicU64,
+    all_found: AtomicBool,
+    done_files: AtomicU64,
+    failed_files: AtomicU64,
+    held_bytes: AtomicU64,
+    reused_bytes: AtomicU64,
+    moved_bytes: AtomicU64,
+}
+
+/// [`Counters`] at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Files offered so far.
+    pub found_files: u64,
+    /// User bytes of them; what comes through a pipe counts as it comes.
+    pub found_bytes: u64,
+    /// Whether nothing more will be offered.
+    pub all_found: bool,
+    /// Files that are there now, complete and verified, or were there already.
+    pub done_files: u64,
+    /// Files and folders that could not be transferred.
+    pub failed_files: u64,
+    /// User bytes that the receiver holds, those that it held before included.
+    pub held_bytes: u64,
+    /// User bytes that the receiver held before and that were not sent.
+    pub reused_bytes: u64,
+    /// User bytes that were sent or received as blocks, repetitions of ours included; those of SCTP are not.
+    pub moved_bytes: u64,
+}
+
+/// Something that happened in a transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A file goes on its way.
+    Begun {
+        /// Its name.
+        name: String,
+        /// Its size, if that is known.
+        size_bytes: Option<u64>,
+        /// User bytes that the receiver has already.
+        reused_bytes: u64,
+    },
+    /// An offered file or folder is done.
+    Done {
+        /// Its name.
+        name: String,
+        /// Its size; `None` for a folder.
+        size_bytes: Option<u64>,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// Something was not offered.
+    Passed {
+        /// Its name.
+        name: String,
+        /// Why.
+        failure: Failure,
+    },
+    /// Something worth knowing that is no failure.
+    Note(String),
+    /// The association was lost; another one is tried.
+    Lost(String),
+    /// Another association took its place.
+    Back,
+}
+
+/// Where a transfer reports to. Clones report to the same place.
+#[derive(Clone)]
+pub struct Report {
+    counters: Arc<Counters>,
+    tell: Arc<dyn Fn(Event) + Send + Sync>,
+}
+
+impl Report {
+    /// Calls `tell` with each event, on whichever thread it happens; it should return soon.
+    pub fn new(tell: impl Fn(Event) + Send + Sync + 'static) -> Self {
+        Report { counters: Arc::default(), tell: Arc::new(tell) }
+    }
+
+    /// The counters now.
+    pub fn totals(&self) -> Totals {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &self.counters;
+        Totals {
+            found_files: get(&counters.found_files),
+            found_bytes: get(&counters.found_bytes),
+            all_found: counters.all_found.load(Ordering::Relaxed),
+            done_files: get(&counters.done_files),
+            failed_files: get(&counters.failed_files),
+            held_bytes: get(&counters.held_bytes),
+            reused_bytes: get(&counters.reused_bytes),
+            moved_bytes: get(&counters.moved_bytes),
+        }
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        (self.tell)(event);
+    }
+
+    pub(crate) fn found(&self, files: u64, bytes: u64) {
+        add(&self.counters.found_files, files);
+        add(&self.counters.found_bytes, bytes);
+    }
+
+    /// What was found is found anew.
+    pub(crate) fn unfound(&self, files: u64, bytes: u64) {
+        self.counters.found_files.fetch_sub(files, Ordering::Relaxed);
+        self.counters.found_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Tells something worth knowing.
+    pub fn note(&self, text: String) {
+        self.tell(Event::Note(text));
+    }
+
+    /// Everything is offered anew, on another association: what was counted of it is forgotten. What was moved stays moved.
+    pub fn forget_all(&self) {
+        let counters = &self.counters;
+        for counter in [
+            &counters.found_files,
+            &counters.found_bytes,
+            &counters.done_files,
+            &counters.failed_files,
+            &counters.held_bytes,
+            &counters.reused_bytes,
+        ] {
+            counter.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// The receiver says that it holds `now` bytes of a file of which `before` were counted.
+    pub(crate) fn recount(&self, before: u64, now: u64) {
+        self.counters.held_bytes.fetch_add(now, Ordering::Relaxed);
+        self.counters.held_bytes.fetch_sub(before, Ordering::Relaxed);
+    }
+
+    pub(crate) fn all_found(&self) {
+        self.counters.all_found.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn reused(&self, bytes: u64) {
+        add(&self.counters.reused_bytes, bytes);
+        add(&self.counters.held_bytes, bytes);
+    }
+
+    /// What a file that begins anew, on another association or because it was changed, had brought is not counted twice.
+    pub(crate) fn forget(&self, reused_bytes: u64, held_bytes: u64) {
+        self.counters.reused_bytes.fetch_sub(reused_bytes, Ordering::Relaxed);
+        self.counters.held_bytes.fetch_sub(reused_bytes + held_bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn held(&self, bytes: u64) {
+        add(&self.counters.held_bytes, bytes);
+    }
+
+    pub(crate) fn moved(&self, bytes: u64) {
+        add(&self.counters.moved_bytes, bytes);
+    }
+
+    pub(crate) fn done(&self, name: &str, size_bytes: Option<u64>, outcome: Outcome) {
+        match outcome {
+            Outcome::Failed(_) => add(&self.counters.failed_files, 1),
+            _ => add(&self.counters.done_files, u64::from(size_bytes.is_some())),
+        }
+        self.tell(Event::Done { name: name.to_owned(), size_bytes, outcome });
+    }
+
+    pub(crate) fn passed(&self, name: String, failure: Failure) {
+        add(&self.counters.failed_files, 1);
+        self.tell(Event::Passed { name, failure });
+    }
+}
+
+fn add(counter: &AtomicU64, amount: u64) {
+    counter.fetch_add(amount, Ordering::Relaxed);
+}
+
+impl Default for Report {
+    /// Keeps the counters and tells nobody.
+    fn default() -> Self {
+        Report::new(|_| {})
+    }
+}
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report").field("totals", &self.totals()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,169 @@
+//! An offered file, and how far it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::block::{BLOCK_BYTES, Root, block_len, blocks_of};
+use crate::protocol::{BlockMessages, Changed, Kind, Offer, Run};
+use crate::store::contain;
+
+use super::walk::Origin;
+
+/// What was offered and is not done.
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) changed: Changed,
+    pub(super) mode: u16,
+    pub(super) origin: Origin,
+    pub(super) stage: Stage,
+    /// How often it has changed while it was sent.
+    pub(super) changes: u32,
+    /// User bytes that the receiver holds of it, as far as was counted.
+    pub(super) counted_bytes: u64,
+    /// Whether what the receiver had before we began was counted.
+    pub(super) is_counted: bool,
+    /// Blocks that are being read or that the receiver has not confirmed.
+    pub(super) in_flight: usize,
+    /// How many blocks arrived wrong.
+    pub(super) wrong: u32,
+    /// Blocks that are read again because of that.
+    pub(super) repeats: BTreeSet<u64>,
+    /// What has been read from a pipe and may have to be sent again.
+    pub(super) kept: Kept,
+}
+
+/// How far an offer is.
+pub(super) enum Stage {
+    /// The receiver has not answered.
+    Offered,
+    /// It is being opened, to be sent except for these blocks.
+    Opening(Vec<Run>),
+    /// It is being opened or read, to be compared.
+    Comparing,
+    /// Its blocks are sent.
+    Sending(Sending),
+    /// Everything was read; it is looked at whether it is still the same.
+    Checking(Root),
+    /// The receiver has the last word.
+    Ended,
+}
+
+/// Where the sending of blocks is.
+pub(super) struct Sending {
+    pub(super) have: Vec<Run>,
+    /// The next block that is asked of the reader.
+    pub(super) next: u64,
+    /// Blocks that were asked of the reader for the first time and have not come.
+    pub(super) reading: usize,
+    pub(super) root: Root,
+}
+
+/// What was read from a pipe.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// Blocks that the receiver has not confirmed, with their lengths.
+    pub(super) blocks: BTreeMap<u64, (BlockMessages, u32)>,
+    /// How many were read, and how many bytes.
+    pub(super) read: u64,
+    pub(super) bytes: u64,
+    /// A block is being read.
+    pub(super) is_reading: bool,
+    pub(super) is_at_end: bool,
+}
+
+impl Entry {
+    pub(super) fn offer(&self, id: u32) -> Offer {
+        let Entry { name, kind, changed, mode, .. } = self;
+        Offer { id, name: name.clone(), kind: kind.clone(), changed: *changed, mode: *mode }
+    }
+
+    /// Its size; `None` for folders and as long as a pipe is open.
+    pub(super) fn size_bytes(&self) -> Option<u64> {
+        match self.kind {
+            Kind::File { size_bytes, .. } => Some(size_bytes),
+            Kind::Stream { .. } if self.kept.is_at_end => Some(self.kept.bytes),
+            Kind::Stream { .. } | Kind::Folder | Kind::FolderEnd => None,
+        }
+    }
+
+    pub(super) fn is_stream(&self) -> bool {
+        matches!(self.kind, Kind::Stream { .. })
+    }
+
+    pub(super) fn block_len(&self, index: u64) -> u32 {
+        match self.kind {
+            Kind::File { size_bytes, .. } => block_len(size_bytes, index),
+            _ => self.kept.blocks.get(&index).map_or(BLOCK_BYTES, |(_, bytes)| *bytes),
+        }
+    }
+
+    /// User bytes in these blocks.
+    pub(super) fn bytes_in(&self, runs: &[Run]) -> u64 {
+        let Kind::File { size_bytes, .. } = self.kind else {
+            return runs.iter().map(|run| run.count * u64::from(BLOCK_BYTES)).sum();
+        };
+        let end = blocks_of(size_bytes);
+        let held = |run: &Run| {
+            let last = run.first.saturating_add(run.count).min(end);
+            let full = last.saturating_sub(run.first) * u64::from(BLOCK_BYTES);
+            let has_short = last == end && last > run.first;
+            full - u64::from(has_short)
+                * u64::from(BLOCK_BYTES - block_len(size_bytes, end.saturating_sub(1)))
+        };
+        runs.iter().map(held).sum()
+    }
+}
+
+impl Sending {
+    pub(super) fn new(have: Vec<Run>) -> Self {
+        let mut sending = Sending { have, next: 0, reading: 0, root: Root::default() };
+        sending.skip();
+        sending
+    }
+
+    /// Passes over blocks that the receiver has.
+    fn skip(&mut self) {
+        while let Some(run) =
+            self.have.iter().find(|run| run.first <= self.next && self.next - run.first < run.count)
+        {
+            self.next = run.first + run.count;
+        }
+    }
+
+    /// The next block to read of a file with so many.
+    pub(super) fn take(&mut self, blocks: u64) -> Option<u64> {
+        if self.next >= blocks {
+            return None;
+        }
+        let index = self.next;
+        self.next += 1;
+        self.skip();
+        self.reading += 1;
+        Some(index)
+    }
+
+    /// Whether every block of a file with so many has been read.
+    pub(super) fn is_read(&self, blocks: u64) -> bool {
+        self.next >= blocks && self.reading == 0
+    }
+
+    pub(super) fn has(&self, index: u64) -> bool {
+        contain(&self.have, index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_that_the_receiver_has_are_passed_over() {
+        let run = |first, count| Run { first, count };
+        let mut sending = Sending::new(vec![run(0, 2), run(3, 1), run(6, 100)]);
+        let taken: Vec<u64> = std::iter::from_fn(|| sending.take(7)).collect();
+        assert_eq!(taken, [2, 4, 5]);
+        assert!(!sending.is_read(7));
+        sending.reading = 0;
+        assert!(sending.is_read(7));
+    }
+}

@@ -1,0 +1,14 @@
+//! The sending side.
+//!
+//! A walker finds what is to be offered, a reader opens, reads and hashes, each on a thread of its own. A task decides what
+//! goes when, and passes messages.
+
+mod files;
+mod pace;
+mod reader;
+mod sender;
+mod walk;
+
+pub use pace::Rate;
+pub use sender::Sender;
+pub use walk::Source;

@@ -1,0 +1,162 @@
+//! Opens, reads and hashes files on a thread of its own.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::sync::{PoisonError, mpsc};
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::walk::{Origin, Pipe, describe};
+use crate::block::{BLOCK_BYTES, Hash, block_at};
+use crate::protocol::{BlockMessages, Changed, Kind, read_block};
+use crate::store::{file_root, from_system_time};
+
+/// What is asked of the reader.
+pub(super) enum Request {
+    /// Open a file that was found like this, or tell that it has changed.
+    Open { id: u32, origin: Origin, kind: Kind, changed: Changed },
+    /// Read a block of a file that is open.
+    Block { id: u32, index: u64, block_len: u32 },
+    /// Read the whole file for its root.
+    Root { id: u32 },
+    /// Look whether it is still as it was found.
+    Check { id: u32, kind: Kind, changed: Changed },
+    /// Read what comes next through a pipe.
+    Next { id: u32, index: u64, from: Pipe },
+    /// Let go of a file.
+    Close { id: u32 },
+}
+
+/// What comes of it.
+pub(super) struct Reply {
+    pub(super) id: u32,
+    /// Whether a block was asked for.
+    pub(super) is_block: bool,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    Opened,
+    Block {
+        index: u64,
+        block: BlockMessages,
+    },
+    /// A block through a pipe, with its length, and whether it is the last one.
+    Next {
+        index: u64,
+        block: BlockMessages,
+        bytes: u32,
+        is_last: bool,
+    },
+    Root {
+        size_bytes: u64,
+        root: Hash,
+    },
+    Checked,
+    /// It is not what was found; what it is now, if that can be told.
+    Changed(Option<(Kind, Changed)>),
+    Failed(io::Error),
+}
+
+/// Starts a reader; it ends when nobody can ask any more.
+pub(super) fn start(replies: UnboundedSender<Reply>) -> mpsc::Sender<Request> {
+    let (requests, asked) = mpsc::channel();
+    tokio::task::spawn_blocking(move || {
+        let mut files = Files::new();
+        for request in asked {
+            if let Some(reply) = answer(&mut files, request)
+                && replies.send(reply).is_err()
+            {
+                return;
+            }
+        }
+    });
+    requests
+}
+
+/// The files that are open.
+type Files = BTreeMap<u32, (File, Origin)>;
+
+fn answer(files: &mut Files, request: Request) -> Option<Reply> {
+    let is_block = matches!(request, Request::Block { .. } | Request::Next { .. });
+    let (id, what) = match request {
+        Request::Open { id, origin, kind, changed } => (id, open(files, id, &origin, &kind, changed)),
+        Request::Block { id, index, block_len } => {
+            let block = held(files, id).and_then(|file| read(file, id, index, block_len));
+            (id, block.map(|block| What::Block { index, block }))
+        }
+        Request::Root { id } => {
+            let root = held(files, id).and_then(|mut file| {
+                file.seek(SeekFrom::Start(0))?;
+                file_root(file)
+            });
+            (id, root.map(|(size_bytes, root)| What::Root { size_bytes, root }))
+        }
+        Request::Check { id, kind, changed } => {
+            let same = held(files, id).and_then(|file| is_same(file, &kind, changed));
+            (id, same.map(|same| if same { What::Checked } else { What::Changed(None) }))
+        }
+        Request::Next { id, index, from } => (id, next(id, index, &from)),
+        Request::Close { id } => {
+            files.remove(&id);
+            return None;
+        }
+    };
+    let what = what.unwrap_or_else(|error| match error.kind() {
+        // It has become shorter.
+        ErrorKind::UnexpectedEof => What::Changed(None),
+        _ => What::Failed(error),
+    });
+    let what = match what {
+        What::Changed(None) => match files.get(&id).map(|(_, origin)| look_again(origin)) {
+            Some(Ok(now)) => What::Changed(now),
+            Some(Err(error)) => What::Failed(error),
+            None => What::Changed(None),
+        },
+        what => what,
+    };
+    Some(Reply { id, is_block, what })
+}
+
+fn held(files: &Files, id: u32) -> io::Result<&File> {
+    files.get(&id).map(|(file, _)| file).ok_or_else(|| ErrorKind::NotFound.into())
+}
+
+fn open(files: &mut Files, id: u32, origin: &Origin, kind: &Kind, changed: Changed) -> io::Result<What> {
+    let Origin::File { folder, path } = origin else { return Ok(What::Opened) };
+    let file = folder.open_file(path)?;
+    let is_same = is_same(&file, kind, changed)?;
+    files.insert(id, (file, origin.clone()));
+    Ok(if is_same { What::Opened } else { What::Changed(None) })
+}
+
+fn is_same(file: &File, kind: &Kind, changed: Changed) -> io::Result<bool> {
+    let metadata = file.metadata()?;
+    let is_size = matches!(kind, Kind::File { size_bytes, .. } if *size_bytes == metadata.len());
+    Ok(is_size && from_system_time(metadata.modified()?) == changed)
+}
+
+/// A file as it is now.
+fn look_again(origin: &Origin) -> io::Result<Option<(Kind, Changed)>> {
+    let Origin::File { folder, path } = origin else { return Ok(None) };
+    let file = folder.open_file(path)?;
+    let metadata = file.metadata()?;
+    Ok(Some((describe(&file, metadata.len())?, from_system_time(metadata.modified()?))))
+}
+
+fn read(mut file: &File, id: u32, index: u64, block_len: u32) -> io::Result<BlockMessages> {
+    file.seek(SeekFrom::Start(block_at(index)))?;
+    read_block(id, index, block_len, |buffer| file.read_exact(buffer))
+}
+
+/// Reads until a block is full or nothing more comes.
+fn next(id: u32, index: u64, from: &Pipe) -> io::Result<What> {
+    let mut content = Vec::new();
+    let mut from = from.lock().unwrap_or_else(PoisonError::into_inner);
+    (&mut *from).take(u64::from(BLOCK_BYTES)).read_to_end(&mut content)?;
+    let bytes = u32::try_from(content.len()).unwrap_or(BLOCK_BYTES);
+    let mut rest = &content[..];
+    let block = read_block(id, index, bytes, |buffer| rest.read_exact(buffer))?;
+    Ok(What::Next { index, block, bytes, is_last: bytes < BLOCK_BYTES })
+}

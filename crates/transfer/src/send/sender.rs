@@ -1,0 +1,575 @@
+//! Decides what is offered and sent when.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::sync::mpsc as requests;
+use std::time::Duration;
+
+use anabranch_net::Association;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+use super::files::{Entry, Kept, Sending, Stage};
+use super::pace::{Pace, Rate};
+use super::reader::{self, Reply, Request, What};
+use super::walk::{self, Item, Origin, Source};
+use crate::block::{Hash, blocks_of};
+use crate::error::TransferError;
+use crate::link::{self, ALIVE_EVERY, Incoming, Outgoing};
+use crate::protocol::{
+    Answer, BlockMessages, Changed, Failure, Kind, MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message, Outcome,
+    ProtocolError, Reason, Run,
+};
+use crate::receive::Heard;
+use crate::report::{Event, Report};
+use crate::store::explain;
+
+/// Blocks that are read ahead of what has left.
+const READ_AHEAD: usize = 4;
+/// Segments that wait to leave before further blocks are read.
+const WAITING_SEGMENTS: usize = 40;
+/// How often a file is offered anew because it was changed while it was sent.
+const MOST_CHANGES: u32 = 3;
+/// How many blocks of a file may arrive wrong.
+const MOST_WRONG: u32 = 16;
+
+/// Sends files, over one association after the other if need be.
+pub struct Sender {
+    items: mpsc::Receiver<Item>,
+    is_walked: bool,
+    /// What was offered and is not done, in the order of offers.
+    open: BTreeMap<u32, Entry>,
+    next_id: u32,
+    /// Files whose blocks are to be read, in turn.
+    sending: VecDeque<u32>,
+    reader: requests::Sender<Request>,
+    replies: mpsc::UnboundedReceiver<Reply>,
+    /// Blocks asked of the reader.
+    reading: usize,
+    rate: Option<Rate>,
+    report: Report,
+}
+
+/// What belongs to one association.
+struct Link {
+    control: VecDeque<Outgoing>,
+    data: VecDeque<Outgoing>,
+    window: usize,
+    in_flight: usize,
+    pace: Pace,
+}
+
+impl Sender {
+    /// Begins to look for what there is to send. To be called in a tokio runtime.
+    pub fn new(sources: Vec<Source>, rate: Option<Rate>, report: Report) -> Self {
+        let (reply, replies) = mpsc::unbounded_channel();
+        Sender {
+            items: walk::walk(sources),
+            is_walked: false,
+            open: BTreeMap::new(),
+            next_id: 0,
+            sending: VecDeque::new(),
+            reader: reader::start(reply),
+            replies,
+            reading: 0,
+            rate,
+            report,
+        }
+    }
+
+    /// Offers and sends until everything is done. After an error that is passing it may be called again with another
+    /// association, and goes on.
+    pub(crate) async fn run(
+        &mut self,
+        association: &Association,
+        window_blocks: u32,
+        silence: Duration,
+        heard: &Heard,
+    ) -> Result<(), TransferError> {
+        let mut link = Link {
+            control: VecDeque::new(),
+            data: VecDeque::new(),
+            window: window_blocks.clamp(1, MAX_WINDOW_BLOCKS) as usize,
+            in_flight: 0,
+            pace: Pace::new(self.rate),
+        };
+        self.offer_again(&mut link);
+        let mut tick = tokio::time::interval(ALIVE_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            self.ask_for_blocks(&mut link);
+            if self.is_done() && link.control.is_empty() && link.data.is_empty() {
+                break;
+            }
+            let may_offer = !self.is_walked && self.open.len() < MAX_OPEN_OFFERS;
+            tokio::select! {
+                came = link::recv(association) => {
+                    let Some(message) = came? else {
+                        return Err(TransferError::Lost("the peer ended it early".to_owned()));
+                    };
+                    heard.again();
+                    self.on_message(&mut link, message)?;
+                }
+                sent = link.send_next(association) => self.report.moved(sent?),
+                item = self.items.recv(), if may_offer => self.on_item(&mut link, item),
+                Some(reply) = self.replies.recv() => self.on_reply(&mut link, reply),
+                _ = tick.tick() => {
+                    if heard.silence() >= silence {
+                        return Err(TransferError::Silent(silence));
+                    }
+                    link.say(&Message::Alive);
+                }
+            }
+        }
+        link::send(association, Outgoing::from(&Message::Finished)).await
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_walked && self.open.is_empty()
+    }
+
+    /// Offers what was not done on an earlier association. What was asked of the reader for files then has no meaning any more,
+    /// so those get new numbers; what comes through a pipe cannot be read again and keeps its own.
+    fn offer_again(&mut self, link: &mut Link) {
+        self.sending.clear();
+        let (kept, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.open).into_iter().partition(|(_, entry)| entry.is_stream());
+        for (id, entry) in kept {
+            self.offer(link, id, entry);
+        }
+        for (old, entry) in others {
+            self.ask(Request::Close { id: old });
+            let id = self.new_id();
+            self.offer(link, id, entry);
+        }
+    }
+
+    fn new_id(&mut self) -> u32 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
+    fn ask(&self, request: Request) {
+        // A reader that is gone answers nothing, and its thread has said why.
+        let _ = self.reader.send(request);
+    }
+
+    fn offer(&mut self, link: &mut Link, id: u32, mut entry: Entry) {
+        entry.stage = Stage::Offered;
+        entry.in_flight = 0;
+        link.say(&Message::Offer(entry.offer(id)));
+        self.open.insert(id, entry);
+    }
+
+    fn on_item(&mut self, link: &mut Link, item: Option<Item>) {
+        match item {
+            None => {
+                self.is_walked = true;
+                self.report.all_found();
+            }
+            Some(Item::Passed { name, failure }) => {
+                let mut end = name.len().min(crate::MAX_NAME_BYTES);
+                while !name.is_char_boundary(end) {
+                    end -= 1;
+                }
+                link.say(&Message::Passed { name: name[..end].to_owned(), failure: failure.clone() });
+                self.report.passed(name, failure);
+            }
+            Some(Item::Found { name, kind, changed, mode, origin }) => {
+                match &kind {
+                    Kind::File { size_bytes, .. } => self.report.found(1, *size_bytes),
+                    Kind::Stream { .. } => self.report.found(1, 0),
+                    Kind::Folder | Kind::FolderEnd => {}
+                }
+                let id = self.new_id();
+                self.offer(link, id, Entry::new(name, kind, changed, mode, origin));
+            }
+        }
+    }
+
+    fn on_message(&mut self, link: &mut Link, message: Incoming) -> Result<(), ProtocolError> {
+        let Incoming::Control(message) = message else {
+            return Err(ProtocolError::Unexpected("data from a receiver"));
+        };
+        match message {
+            Message::Alive => Ok(()),
+            Message::Answer { id, answer } => self.on_answer(link, id, answer),
+            Message::Block { id, index, good } => self.on_block(link, id, index, good),
+            Message::Done { id, outcome } => self.on_done(link, id, outcome),
+            _ => Err(ProtocolError::Unexpected("a message that only sources send")),
+        }
+    }
+
+    fn on_answer(&mut self, link: &mut Link, id: u32, answer: Answer) -> Result<(), ProtocolError> {
+        let Some(entry) = self.open.get_mut(&id) else {
+            return if id < self.next_id {
+                Ok(())
+            } else {
+                Err(ProtocolError::Unexpected("an answer to no offer"))
+            };
+        };
+        let is_file = matches!(entry.kind, Kind::File { .. });
+        match (answer, &entry.stage) {
+            // After a comparison it may still be taken.
+            (Answer::Take { have }, Stage::Offered | Stage::Ended) if is_file || entry.is_stream() => {
+                self.begin(link, id, have);
+                Ok(())
+            }
+            (Answer::Compare, Stage::Offered) if is_file => {
+                entry.stage = Stage::Comparing;
+                self.open_file(id);
+                Ok(())
+            }
+            _ => Err(ProtocolError::Unexpected("an answer that does not fit its offer")),
+        }
+    }
+
+    fn begin(&mut self, link: &mut Link, id: u32, have: Vec<Run>) {
+        let Some(entry) = self.open.get_mut(&id) else { return };
+        let held = entry.bytes_in(&have);
+        if std::mem::replace(&mut entry.is_counted, true) {
+            self.report.recount(entry.counted_bytes, held);
+        } else {
+            self.report.reused(held);
+        }
+        entry.counted_bytes = held;
+        let (name, size_bytes) = (entry.name.clone(), entry.size_bytes());
+        self.report.tell(Event::Begun { name, size_bytes, reused_bytes: held });
+        if entry.is_stream() {
+            self.begin_stream(link, id, have);
+        } else {
+            entry.stage = Stage::Opening(have);
+            self.open_file(id);
+        }
+    }
+
+    /// What comes through a pipe is read once, so all that the receiver has not got must be here still.
+    fn begin_stream(&mut self, link: &mut Link, id: u32, have: Vec<Run>) {
+        let Some(entry) = self.open.get_mut(&id) else { return };
+        let mut sending = Sending::new(have);
+        entry.kept.blocks.retain(|index, _| !sending.has(*index));
+        let is_lost =
+            (0..entry.kept.read).any(|index| !sending.has(index) && !entry.kept.blocks.contains_key(&index));
+        if is_lost {
+            let text =
+                format!("{}: the receiver has lost what came through the pipe; begin anew", entry.name);
+            return self.give_up(link, id, Failure::new(Reason::Changed, text));
+        }
+        for (block, _) in entry.kept.blocks.values() {
+            sending.root.add(block.hash);
+            link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
+        }
+        let in_flight = entry.kept.blocks.len() + usize::from(entry.kept.is_reading);
+        entry.in_flight = in_flight;
+        entry.stage = Stage::Sending(sending);
+        link.in_flight += in_flight;
+        self.sending.push_back(id);
+        self.end_if_read(link, id);
+    }
+
+    fn open_file(&mut self, id: u32) {
+        let Some(Entry { origin, kind, changed, .. }) = self.open.get(&id) else { return };
+        let (origin, kind, changed) = (origin.clone(), kind.clone(), *changed);
+        self.ask(Request::Open { id, origin, kind, changed });
+    }
+
+    /// Has blocks read as far as the receiver has room for them.
+    fn ask_for_blocks(&mut self, link: &mut Link) {
+        while self.reading < READ_AHEAD && link.in_flight < link.window && link.data.len() < WAITING_SEGMENTS
+        {
+            let Some(&id) = self.sending.front() else { return };
+            let Some(request) = self.open.get_mut(&id).and_then(|entry| entry.next_request(id)) else {
+                self.sending.pop_front();
+                continue;
+            };
+            if let Some(entry) = self.open.get_mut(&id) {
+                entry.in_flight += 1;
+            }
+            link.in_flight += 1;
+            self.reading += 1;
+            self.ask(request);
+        }
+    }
+
+    fn on_reply(&mut self, link: &mut Link, reply: Reply) {
+        let Reply { id, is_block, what } = reply;
+        self.reading -= usize::from(is_block);
+        let Some(entry) = self.open.get_mut(&id) else { return };
+        match (what, &mut entry.stage) {
+            (What::Opened, Stage::Opening(have)) => {
+                entry.stage = Stage::Sending(Sending::new(std::mem::take(have)));
+                self.sending.push_back(id);
+                self.end_if_read(link, id);
+            }
+            (What::Opened, Stage::Comparing) => self.ask(Request::Root { id }),
+            (What::Root { size_bytes, root }, Stage::Comparing) => {
+                entry.stage = Stage::Ended;
+                link.say(&Message::End { id, size_bytes, root });
+            }
+            (What::Block { index, block }, _) if entry.repeats.remove(&index) => {
+                link.data.extend(block.messages.into_iter().map(Outgoing::Data));
+            }
+            (What::Block { block, .. }, Stage::Sending(sending)) => {
+                // The reader answers in the order in which it was asked, so the root comes out right.
+                sending.root.add(block.hash);
+                sending.reading -= 1;
+                link.data.extend(block.messages.into_iter().map(Outgoing::Data));
+                self.end_if_read(link, id);
+            }
+            (What::Next { index, block, bytes, is_last }, _) => {
+                self.on_piped(link, id, index, block, bytes, is_last);
+            }
+            (What::Checked, Stage::Checking(root)) => {
+                let (root, size_bytes) = (root.finish(), entry.size_bytes().unwrap_or(0));
+                self.end(link, id, size_bytes, root);
+            }
+            (What::Changed(now), _) => self.on_changed(link, id, now),
+            (What::Failed(error), _) => self.on_failed(link, id, &error),
+            _ => {}
+        }
+    }
+
+    /// Takes what was read from a pipe, on whichever association that is sent.
+    fn on_piped(
+        &mut self,
+        link: &mut Link,
+        id: u32,
+        index: u64,
+        block: BlockMessages,
+        bytes: u32,
+        is_last: bool,
+    ) {
+        let Some(entry) = self.open.get_mut(&id) else { return };
+        let kept = &mut entry.kept;
+        kept.is_reading = false;
+        kept.is_at_end = is_last;
+        kept.bytes += u64::from(bytes);
+        self.report.found(0, u64::from(bytes));
+        if bytes > 0 {
+            kept.read = index + 1;
+        } else {
+            entry.in_flight = entry.in_flight.saturating_sub(1);
+            link.in_flight = link.in_flight.saturating_sub(1);
+        }
+        if let Stage::Sending(sending) = &mut entry.stage {
+            if bytes > 0 {
+                sending.root.add(block.hash);
+                link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
+            }
+            if !self.sending.contains(&id) {
+                self.sending.push_back(id);
+            }
+        }
+        if bytes > 0 {
+            entry.kept.blocks.insert(index, (block, bytes));
+        }
+        self.end_if_read(link, id);
+    }
+
+    /// Looks whether all of a file was read, and then whether it is still the same.
+    fn end_if_read(&mut self, link: &mut Link, id: u32) {
+        let Some(entry) = self.open.get_mut(&id) else { return };
+        let Stage::Sending(sending) = &mut entry.stage else { return };
+        let is_read = match entry.kind {
+            Kind::File { size_bytes, .. } => sending.is_read(blocks_of(size_bytes)),
+            _ => entry.kept.is_at_end,
+        };
+        if !is_read {
+            return;
+        }
+        let root = std::mem::take(&mut sending.root);
+        if entry.is_stream() {
+            let size_bytes = entry.kept.bytes;
+            return self.end(link, id, size_bytes, root.finish());
+        }
+        entry.stage = Stage::Checking(root);
+        let (kind, changed) = (entry.kind.clone(), entry.changed);
+        self.ask(Request::Check { id, kind, changed });
+    }
+
+    fn end(&mut self, link: &mut Link, id: u32, size_bytes: u64, root: Hash) {
+        if let Some(entry) = self.open.get_mut(&id) {
+            entry.stage = Stage::Ended;
+        }
+        link.say(&Message::End { id, size_bytes, root });
+    }
+
+    fn on_block(&mut self, link: &mut Link, id: u32, index: u64, good: bool) -> Result<(), ProtocolError> {
+        let Some(entry) = self.open.get_mut(&id) else {
+            return if id < self.next_id {
+                Ok(())
+            } else {
+                Err(ProtocolError::Unexpected("a block of no offer"))
+            };
+        };
+        if entry.in_flight == 0 {
+            return Err(ProtocolError::Unexpected("a block that was not sent"));
+        }
+        entry.in_flight -= 1;
+        link.in_flight = link.in_flight.saturating_sub(1);
+        if good {
+            let bytes = u64::from(entry.block_len(index));
+            entry.kept.blocks.remove(&index);
+            entry.counted_bytes += bytes;
+            self.report.held(bytes);
+            return Ok(());
+        }
+        self.send_again(link, id, index);
+        Ok(())
+    }
+
+    /// Sends a block again that arrived wrong.
+    fn send_again(&mut self, link: &mut Link, id: u32, index: u64) {
+        let Some(entry) = self.open.get_mut(&id) else { return };
+        entry.wrong += 1;
+        if entry.wrong > MOST_WRONG {
+            let text =
+                format!("{}: it arrives wrong again and again; check the machines' memory", entry.name);
+            return self.give_up(link, id, Failure::new(Reason::Corrupt, text));
+        }
+        entry.in_flight += 1;
+        link.in_flight += 1;
+        if entry.is_stream() {
+            if let Some((block, _)) = entry.kept.blocks.get(&index) {
+                link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
+            }
+        } else {
+            let block_len = entry.block_len(index);
+            entry.repeats.insert(index);
+            self.reading += 1;
+            self.ask(Request::Block { id, index, block_len });
+        }
+    }
+
+    fn on_done(&mut self, link: &mut Link, id: u32, outcome: Outcome) -> Result<(), ProtocolError> {
+        let Some(entry) = self.close(link, id) else {
+            return if id < self.next_id {
+                Ok(())
+            } else {
+                Err(ProtocolError::Unexpected("an end of no offer"))
+            };
+        };
+        if let (Outcome::Identical, Some(size)) = (&outcome, entry.size_bytes()) {
+            self.report.recount(entry.counted_bytes, 0);
+            self.report.reused(size);
+        }
+        if entry.kind != Kind::FolderEnd || matches!(outcome, Outcome::Failed(_)) {
+            self.report.done(&entry.name, entry.size_bytes(), outcome);
+        }
+        Ok(())
+    }
+
+    /// Lets go of an offer.
+    fn close(&mut self, link: &mut Link, id: u32) -> Option<Entry> {
+        let entry = self.open.remove(&id)?;
+        link.in_flight = link.in_flight.saturating_sub(entry.in_flight);
+        self.sending.retain(|other| *other != id);
+        self.ask(Request::Close { id });
+        Some(entry)
+    }
+
+    fn give_up(&mut self, link: &mut Link, id: u32, failure: Failure) {
+        if let Some(entry) = self.close(link, id) {
+            link.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
+            self.report.done(&entry.name, entry.size_bytes(), Outcome::Failed(failure));
+        }
+    }
+
+    fn on_failed(&mut self, link: &mut Link, id: u32, error: &io::Error) {
+        let Some(entry) = self.open.get(&id) else { return };
+        let shown = match &entry.origin {
+            Origin::File { folder, path } => folder.show(path),
+            Origin::Stream(_) | Origin::Folder => entry.name.clone(),
+        };
+        self.give_up(link, id, explain(&shown, error));
+    }
+
+    /// A file is not what it was: it is offered anew, a few times.
+    fn on_changed(&mut self, link: &mut Link, id: u32, now: Option<(Kind, Changed)>) {
+        let Some(entry) = self.close(link, id) else { return };
+        let text = format!("{} was changed while it was sent", entry.name);
+        let (Some((kind, changed)), true) = (now, entry.changes < MOST_CHANGES) else {
+            let text = format!("{text}, again and again; send it when nobody writes to it");
+            let failure = Failure::new(Reason::Changed, text);
+            link.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
+            return self.report.done(&entry.name, entry.size_bytes(), Outcome::Failed(failure));
+        };
+        let failure = Failure::new(Reason::Changed, format!("{text}; it begins anew"));
+        self.report.tell(Event::Note(failure.text.clone()));
+        link.say(&Message::GiveUp { id, failure, again: true });
+        self.report.unfound(1, entry.size_bytes().unwrap_or(0));
+        self.report.recount(entry.counted_bytes, 0);
+        if let Kind::File { size_bytes, .. } = kind {
+            self.report.found(1, size_bytes);
+        }
+        let id = self.new_id();
+        let mut fresh = Entry::new(entry.name, kind, changed, entry.mode, entry.origin);
+        fresh.changes = entry.changes + 1;
+        self.offer(link, id, fresh);
+    }
+}
+
+impl Entry {
+    fn new(name: String, kind: Kind, changed: Changed, mode: u16, origin: Origin) -> Self {
+        Entry {
+            name,
+            kind,
+            changed,
+            mode,
+            origin,
+            stage: Stage::Offered,
+            changes: 0,
+            wrong: 0,
+            repeats: BTreeSet::new(),
+            counted_bytes: 0,
+            is_counted: false,
+            in_flight: 0,
+            kept: Kept::default(),
+        }
+    }
+
+    /// What to read next of it; `None` if there is nothing now.
+    fn next_request(&mut self, id: u32) -> Option<Request> {
+        let Stage::Sending(sending) = &mut self.stage else { return None };
+        match (&self.kind, &self.origin) {
+            (Kind::File { size_bytes, .. }, _) => {
+                let index = sending.take(blocks_of(*size_bytes))?;
+                Some(Request::Block { id, index, block_len: self.block_len(index) })
+            }
+            (_, Origin::Stream(from)) if !self.kept.is_reading && !self.kept.is_at_end => {
+                self.kept.is_reading = true;
+                Some(Request::Next { id, index: self.kept.read, from: from.clone() })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Link {
+    fn say(&mut self, message: &Message) {
+        self.control.push_back(Outgoing::from(message));
+    }
+
+    /// Sends what is next, and tells how many bytes of blocks that were. Waits for ever if there is nothing. Cancel-safe: what
+    /// was not sent is still there.
+    async fn send_next(&mut self, association: &Association) -> Result<u64, TransferError> {
+        if let Some(message) = self.control.front() {
+            link::send(association, message.clone()).await?;
+            self.control.pop_front();
+            return Ok(0);
+        }
+        let Some(message) = self.data.front() else { return std::future::pending().await };
+        self.pace.ready().await;
+        let bytes = message.len();
+        link::send(association, message.clone()).await?;
+        self.data.pop_front();
+        self.pace.sent(bytes);
+        Ok(bytes as u64)
+    }
+}
+
+impl std::fmt::Debug for Sender {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sender").field("open", &self.open.len()).finish_non_exhaustive()
+    }
+}

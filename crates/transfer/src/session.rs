@@ -1,0 +1,182 @@
+//! Transfers from the side that connects: over one association after the other, as long as it takes.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anabranch_net::Association;
+use tokio::time::Instant;
+
+use crate::error::TransferError;
+use crate::link::{self, Outgoing};
+use crate::protocol::{Intent, Message, ProtocolError, WINDOW_BLOCKS};
+use crate::receive::{Heard, Receiving, Store, receive};
+use crate::report::{Event, Report};
+use crate::send::Sender;
+
+/// Pause between two attempts to connect again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How patient a transfer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Silence after which an association counts as lost and another one is tried.
+    pub silence: Duration,
+    /// How long the peer may be away altogether before the transfer is given up.
+    pub retry: Duration,
+}
+
+impl Default for Patience {
+    /// 15 s of silence, two minutes altogether.
+    fn default() -> Self {
+        Patience { silence: Duration::from_secs(15), retry: Duration::from_secs(120) }
+    }
+}
+
+/// Sends what a sender has to whoever accepted `first`. Where that association is lost, `connect` opens another one.
+///
+/// # Errors
+/// Why it could not be carried through. What became of each file is in the report, and no error.
+pub async fn push<C, F, E>(
+    sender: &mut Sender,
+    first: Association,
+    connect: C,
+    patience: Patience,
+    report: &Report,
+) -> Result<(), TransferError>
+where
+    C: FnMut() -> F,
+    F: Future<Output = Result<Association, E>>,
+    E: std::fmt::Display,
+{
+    let session = link::token()?;
+    let mut line = Line { connect, patience, report: report.clone(), heard: Heard::now() };
+    let mut association = first;
+    loop {
+        let ended = push_once(sender, &association, session, patience.silence, &line.heard).await;
+        let Err(error) = ended else {
+            link::end(&association).await;
+            return Ok(());
+        };
+        association = line.again(association, error).await?;
+    }
+}
+
+async fn push_once(
+    sender: &mut Sender,
+    association: &Association,
+    session: [u8; 16],
+    silence: Duration,
+    heard: &Heard,
+) -> Result<(), TransferError> {
+    let window_blocks = greet(association, session, Intent::Push).await?;
+    heard.again();
+    sender.run(association, window_blocks, silence, heard).await
+}
+
+/// Fetches what is called so from whoever accepted `first`; everything if `names` is empty. Where that association is lost,
+/// `connect` opens another one.
+///
+/// # Errors
+/// Why it could not be carried through. What became of each file is in the report, and no error.
+pub async fn pull<C, F, E>(
+    names: &[String],
+    store: Store,
+    first: Association,
+    connect: C,
+    patience: Patience,
+    report: &Report,
+) -> Result<(), TransferError>
+where
+    C: FnMut() -> F,
+    F: Future<Output = Result<Association, E>>,
+    E: std::fmt::Display,
+{
+    let session = link::token()?;
+    let mut line = Line { connect, patience, report: report.clone(), heard: Heard::now() };
+    let mut association = first;
+    loop {
+        let receiving = Receiving {
+            store: store.clone(),
+            window_blocks: WINDOW_BLOCKS,
+            silence: patience.silence,
+            report: report.clone(),
+            heard: line.heard.clone(),
+            contend: Arc::new(|| {}),
+        };
+        let Err(error) = pull_once(names, &association, session, receiving).await else {
+            link::end(&association).await;
+            return Ok(());
+        };
+        association = line.again(association, error).await?;
+        report.forget_all();
+    }
+}
+
+async fn pull_once(
+    names: &[String],
+    association: &Association,
+    session: [u8; 16],
+    receiving: Receiving,
+) -> Result<(), TransferError> {
+    greet(association, session, Intent::Pull { window_blocks: receiving.window_blocks }).await?;
+    receiving.heard.again();
+    for name in names {
+        link::send(association, Outgoing::from(&Message::Want(name.clone()))).await?;
+    }
+    link::send(association, Outgoing::from(&Message::WantEnd)).await?;
+    receive(association, receiving).await
+}
+
+/// Says what is wanted, and gives the window that the peer allows.
+async fn greet(association: &Association, session: [u8; 16], intent: Intent) -> Result<u32, TransferError> {
+    link::send(association, Outgoing::from(&Message::Hello { session, intent })).await?;
+    match link::recv_first(association).await? {
+        Message::Welcome { window_blocks } => Ok(window_blocks),
+        _ => Err(ProtocolError::Unexpected("an answer that is no welcome").into()),
+    }
+}
+
+/// The way to the peer.
+struct Line<C> {
+    connect: C,
+    patience: Patience,
+    report: Report,
+    heard: Heard,
+}
+
+impl<C, F, E> Line<C>
+where
+    C: FnMut() -> F,
+    F: Future<Output = Result<Association, E>>,
+    E: std::fmt::Display,
+{
+    /// Opens another association after an error, if that is passing and the peer has not been away for too long.
+    async fn again(&mut self, lost: Association, error: TransferError) -> Result<Association, TransferError> {
+        if !error.is_passing() {
+            link::end(&lost).await;
+            return Err(error);
+        }
+        lost.abort();
+        drop(lost);
+        self.report.tell(Event::Lost(error.to_string()));
+        let mut latest = error;
+        loop {
+            let Some(left) =
+                self.patience.retry.checked_sub(self.heard.silence()).filter(|left| !left.is_zero())
+            else {
+                return Err(latest);
+            };
+            let until = Instant::now() + left;
+            match tokio::time::timeout_at(until, (self.connect)()).await {
+                Ok(Ok(association)) => {
+                    self.report.tell(Event::Back);
+                    return Ok(association);
+                }
+                Ok(Err(refused)) => latest = TransferError::Lost(refused.to_string()),
+                Err(_) => return Err(latest),
+            }
+            tokio::time::sleep_until((Instant::now() + PAUSE).min(until)).await;
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! A block that is being put together.
+
+use std::io::{self, Write};
+
+use bytes::Bytes;
+
+use crate::block::Hash;
+use crate::protocol::{MAX_SEGMENT_BYTES, ProtocolError, Segment};
+
+/// The segments of a block that have arrived.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    block_len: u32,
+    pieces: Vec<Option<Bytes>>,
+    missing: usize,
+    hash: Option<Hash>,
+}
+
+/// A block that is complete, whatever it holds.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pieces: Vec<Bytes>,
+    claimed: Hash,
+}
+
+impl Assembly {
+    pub(crate) fn new(block_len: u32) -> Self {
+        let count = (block_len as usize).div_ceil(MAX_SEGMENT_BYTES);
+        Assembly { block_len, pieces: vec![None; count], missing: count, hash: None }
+    }
+
+    /// Takes a segment in; gives the block with the last one. A block is cut in one way only, so that the number of its pieces
+    /// is bounded.
+    pub(crate) fn take(&mut self, segment: Segment) -> Result<Option<Block>, ProtocolError> {
+        let at = segment.offset as usize / MAX_SEGMENT_BYTES;
+        let expected = (self.block_len as usize - at * MAX_SEGMENT_BYTES).min(MAX_SEGMENT_BYTES);
+        if segment.block_len != self.block_len
+            || segment.offset as usize % MAX_SEGMENT_BYTES != 0
+            || segment.content.len() != expected
+        {
+            return Err(ProtocolError::Unexpected("a block is cut in another way"));
+        }
+        if self.pieces[at].replace(segment.content).is_some() {
+            return Err(ProtocolError::Unexpected("a piece of a block came twice"));
+        }
+        self.missing -= 1;
+        self.hash = self.hash.or(segment.hash);
+        match self.hash {
+            Some(claimed) if self.missing == 0 => {
+                let pieces = std::mem::take(&mut self.pieces).into_iter().flatten().collect();
+                Ok(Some(Block { pieces, claimed }))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Block {
+    /// Its hash, if it is the one that came with it.
+    pub(crate) fn verified(&self) -> Option<Hash> {
+        let mut hasher = blake3::Hasher::new();
+        self.pieces.iter().for_each(|piece| {
+            hasher.update(piece);
+        });
+        (*hasher.finalize().as_bytes() == self.claimed.0).then_some(self.claimed)
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.len() as u64).sum()
+    }
+
+    pub(crate) fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
+        self.pieces.iter().try_for_each(|piece| out.write_all(piece))
+    }
+}

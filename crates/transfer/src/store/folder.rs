@@ -1,0 +1,398 @@
+//! A folder that files are put into, and nothing outside of it.
+
+use std::fs::{File, FileTimes, TryLockError};
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+
+use super::part::Part;
+use crate::block::{BLOCK_BYTES, Hash, Root};
+use crate::name::Name;
+use crate::protocol::{Changed, Failure, Kind, Offer, Reason};
+
+/// How often it is tried to get hold of a part file that others rename or remove at the same time.
+const LOCK_TRIES: usize = 8;
+/// The most files of one name that are told apart by a number.
+const MOST_RENAMED: u32 = 9999;
+
+/// What to do where there is another file of the same name. One with the same content is always left as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnClash {
+    /// Refuse the new one.
+    #[default]
+    Refuse,
+    /// Put the new one beside it, with a number behind its name.
+    Rename,
+    /// Replace the old one, at once, when the new one is complete.
+    Overwrite,
+}
+
+/// A folder. All paths in it are resolved below it, symbolic links too (by `cap-std`).
+#[derive(Clone, Debug)]
+pub struct Folder {
+    dir: Arc<Dir>,
+    shown: String,
+    on_clash: OnClash,
+}
+
+/// What to do about an offer.
+#[derive(Debug)]
+pub(crate) enum Begin {
+    /// Take it.
+    Take(Box<Part>),
+    /// Compare it with the file that is there.
+    Compare,
+    /// It is there.
+    Identical,
+    /// Somebody else is sending it.
+    Busy,
+}
+
+impl Folder {
+    /// Opens a folder that exists.
+    ///
+    /// # Errors
+    /// Why it cannot be opened.
+    pub fn open(path: &Path, on_clash: OnClash) -> io::Result<Self> {
+        let dir = Dir::open_ambient_dir(path, ambient_authority())?;
+        // Opening tells nothing of a folder that was a file.
+        dir.dir_metadata()?;
+        Ok(Folder { dir: Arc::new(dir), shown: path.display().to_string(), on_clash })
+    }
+
+    /// A name in it as people should see it.
+    pub(crate) fn show(&self, name: &str) -> String {
+        match self.shown.as_str() {
+            "." => name.to_owned(),
+            shown => format!("{}/{name}", shown.trim_end_matches('/')),
+        }
+    }
+
+    /// A failure of the system, in words that name the file.
+    pub(crate) fn failure(&self, name: &Name, error: &io::Error) -> Failure {
+        explain(&self.show(name.as_str()), error)
+    }
+
+    /// Begins with an offered file or stream.
+    pub(crate) fn begin(&self, name: &Name, offer: &Offer) -> Result<Begin, Failure> {
+        let system = |error: io::Error| self.failure(name, &error);
+        if let Some(parent) = name.parent() {
+            self.make_dirs(parent).map_err(|error| explain(&self.show(parent), &error))?;
+        }
+        match self.present(name).map_err(system)? {
+            Present::Nothing => {}
+            Present::Folder => return Err(self.clash(name, "is a folder")),
+            Present::File { size_bytes, changed } => match offer.kind {
+                Kind::File { size_bytes: size, .. } if size == size_bytes => {
+                    if changed == offer.changed {
+                        self.tidy(name).map_err(system)?;
+                        return Ok(Begin::Identical);
+                    }
+                    return Ok(Begin::Compare);
+                }
+                _ => self.check_clash(name, "is there already, with another size")?,
+            },
+            Present::Other => self.check_clash(name, "is there already, and is no regular file")?,
+        }
+        self.take(name, offer)
+    }
+
+    /// Takes an offer whatever is there of that name; what the policy for clashes says has been asked.
+    pub(crate) fn take(&self, name: &Name, offer: &Offer) -> Result<Begin, Failure> {
+        let part = Part::open(self, name.clone(), offer)
+            .map_err(|error| explain(&self.show(&name.part()), &error))?;
+        Ok(part.map_or(Begin::Busy, |part| Begin::Take(Box::new(part))))
+    }
+
+    /// Fails unless files that differ from what is there may come.
+    pub(crate) fn check_clash(&self, name: &Name, what: &str) -> Result<(), Failure> {
+        match self.on_clash {
+            OnClash::Refuse => Err(self.clash(name, what)),
+            OnClash::Rename | OnClash::Overwrite => Ok(()),
+        }
+    }
+
+    fn clash(&self, name: &Name, what: &str) -> Failure {
+        let shown = self.show(name.as_str());
+        Failure::new(
+            Reason::Clash,
+            format!(
+                "{shown} {what}; it was left as it is: send under another name, or receive with --on-clash rename or overwrite"
+            ),
+        )
+    }
+
+    fn present(&self, name: &Name) -> io::Result<Present> {
+        let metadata = match self.dir.symlink_metadata(name.as_str()) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Present::Nothing),
+            Err(error) => return Err(error),
+        };
+        if metadata.is_dir() {
+            return Ok(Present::Folder);
+        }
+        if !metadata.is_file() {
+            return Ok(Present::Other);
+        }
+        let changed = from_system_time(metadata.modified()?.into_std());
+        Ok(Present::File { size_bytes: metadata.len(), changed })
+    }
+
+    /// Opens a file in it to read.
+    pub(crate) fn open_file(&self, name: &str) -> io::Result<File> {
+        Ok(self.dir.open(name)?.into_std())
+    }
+
+    /// Makes a folder and those it is in; nothing happens to those that are there.
+    fn make_dirs(&self, name: &str) -> io::Result<()> {
+        match self.dir.create_dir_all(name) {
+            // It is there already, or a link to a folder is.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && self.dir.is_dir(name) => Ok(()),
+            settled => settled,
+        }
+    }
+
+    /// Makes an offered folder.
+    pub(crate) fn make_folder(&self, name: &Name) -> Result<(), Failure> {
+        self.make_dirs(name.as_str()).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => self.clash(name, "is there already, and is no folder"),
+            _ => self.failure(name, &error),
+        })
+    }
+
+    /// Gives a folder its time and permissions, when everything is in it.
+    pub(crate) fn seal_folder(&self, name: &Name, offer: &Offer) -> Result<(), Failure> {
+        let seal = || {
+            // `open_dir` gives handles that can do nothing but resolve names.
+            let folder = self.open_file(name.as_str())?;
+            set_mode(&folder, offer.mode)?;
+            folder.set_times(FileTimes::new().set_modified(to_system_time(offer.changed)))
+        };
+        seal().map_err(|error| self.failure(name, &error))
+    }
+
+    /// The part file of a name, created if need be, for us alone; `None` if somebody else holds it.
+    pub(super) fn lock_part(&self, name: &Name) -> io::Result<Option<File>> {
+        let path = name.part();
+        for _ in 0..LOCK_TRIES {
+            let file = self.open_or_create(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            match self.is_only_name(&path, &file) {
+                Ok(OnlyName::Yes) => return Ok(Some(file)),
+                // Whoever held it before has given it its name or taken it away: this one is no part any more.
+                Ok(OnlyName::Gone) => {}
+                // A crash between giving it its name and taking this one away.
+                Ok(OnlyName::HasAnother) => self.remove_if_there(&path)?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    #[cfg(unix)]
+    fn is_only_name(&self, path: &str, file: &File) -> io::Result<OnlyName> {
+        use std::os::unix::fs::MetadataExt;
+
+        use cap_std::fs::MetadataExt as _;
+        let held = file.metadata()?;
+        match self.dir.symlink_metadata(path) {
+            Ok(found) if (found.dev(), found.ino()) != (held.dev(), held.ino()) => Ok(OnlyName::Gone),
+            Ok(found) if MetadataExt::nlink(&held) > 1 || found.nlink() > 1 => Ok(OnlyName::HasAnother),
+            Ok(_) => Ok(OnlyName::Yes),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(OnlyName::Gone),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn is_only_name(&self, path: &str, _file: &File) -> io::Result<OnlyName> {
+        Ok(if self.dir.exists(path) { OnlyName::Yes } else { OnlyName::Gone })
+    }
+
+    pub(super) fn open_or_create(&self, path: &str) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true);
+        #[cfg(unix)]
+        {
+            use cap_std::fs::OpenOptionsExt;
+            // Whom it is for is known only when it is complete.
+            options.mode(0o600);
+        }
+        Ok(self.dir.open_with(path, &options)?.into_std())
+    }
+
+    pub(super) fn remove_if_there(&self, path: &str) -> io::Result<()> {
+        match self.dir.remove_file(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            settled => settled,
+        }
+    }
+
+    /// Takes away what is left of a name whose file is complete, as after a crash at the very end.
+    fn tidy(&self, name: &Name) -> io::Result<()> {
+        if self.dir.symlink_metadata(name.part()).is_ok()
+            && let Some(_held) = self.lock_part(name)?
+        {
+            self.remove_if_there(&name.part())?;
+            return self.remove_if_there(&name.journal());
+        }
+        Ok(())
+    }
+
+    /// Gives a sealed part its name, and tells it if it is another one than was offered.
+    pub(crate) fn commit(&self, part: &Part) -> Result<Option<String>, Failure> {
+        let name = part.name();
+        let system = |error: io::Error| self.failure(name, &error);
+        let given = match self.on_clash {
+            OnClash::Overwrite => {
+                self.dir.rename(name.part(), &self.dir, name.as_str()).map_err(system)?;
+                None
+            }
+            OnClash::Refuse => {
+                if !self.link(&name.part(), name.as_str()).map_err(system)? {
+                    return Err(self.clash(name, "came into being meanwhile"));
+                }
+                None
+            }
+            OnClash::Rename => self.link_beside(name).map_err(system)?,
+        };
+        self.remove_if_there(&name.part()).map_err(system)?;
+        self.remove_if_there(&name.journal()).map_err(system)?;
+        self.sync_parent(name).map_err(system)?;
+        Ok(given)
+    }
+
+    fn link_beside(&self, name: &Name) -> io::Result<Option<String>> {
+        if self.link(&name.part(), name.as_str())? {
+            return Ok(None);
+        }
+        for number in 1..=MOST_RENAMED {
+            let other = name.beside(&format!("{}.{number}", name.last()));
+            if self.link(&name.part(), &other)? {
+                return Ok(Some(other));
+            }
+        }
+        Err(ErrorKind::AlreadyExists.into())
+    }
+
+    /// Gives a file a second name, if nothing has it: unlike renaming, this never replaces a file. Whether it did.
+    fn link(&self, from: &str, to: &str) -> io::Result<bool> {
+        match self.dir.hard_link(from, &self.dir, to) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            // File systems without hard links.
+            Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => {
+                if self.dir.symlink_metadata(to).is_ok() {
+                    return Ok(false);
+                }
+                self.dir.rename(from, &self.dir, to).map(|()| true)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sync_parent(&self, name: &Name) -> io::Result<()> {
+        if cfg!(unix) {
+            self.open_file(name.parent().unwrap_or("."))?.sync_all()?;
+        }
+        Ok(())
+    }
+
+    /// The whole of it, to be offered.
+    pub(crate) fn entries(&self, name: &str) -> io::Result<cap_std::fs::ReadDir> {
+        self.dir.read_dir(if name.is_empty() { "." } else { name })
+    }
+
+    pub(crate) fn metadata(&self, name: &str) -> io::Result<cap_std::fs::Metadata> {
+        self.dir.symlink_metadata(name)
+    }
+}
+
+enum Present {
+    Nothing,
+    File { size_bytes: u64, changed: Changed },
+    Folder,
+    Other,
+}
+
+enum OnlyName {
+    Yes,
+    HasAnother,
+    Gone,
+}
+
+/// The root of a file as it is.
+pub(crate) fn file_root(mut file: &File) -> io::Result<(u64, Hash)> {
+    let (mut root, mut size, mut block) = (Root::default(), 0, Vec::new());
+    loop {
+        block.clear();
+        (&mut file).take(u64::from(BLOCK_BYTES)).read_to_end(&mut block)?;
+        if block.is_empty() {
+            return Ok((size, root.finish()));
+        }
+        size += block.len() as u64;
+        root.add(Hash::of(&block));
+    }
+}
+
+/// What the system said about a file, as a failure.
+pub(crate) fn explain(shown: &str, error: &io::Error) -> Failure {
+    let (reason, remedy) = match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            (Reason::Permission, "check the permissions of it and of its folder")
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            (Reason::NoSpace, "what has arrived is kept: make room and send it again to go on")
+        }
+        ErrorKind::NotFound => (Reason::NotThere, "check the name"),
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory | ErrorKind::IsADirectory => {
+            (Reason::Clash, "a file is where a folder should be, or the other way round: move it away")
+        }
+        _ => (Reason::System, "see what the system says, and try again"),
+    };
+    Failure::new(reason, format!("{shown}: {error}; {remedy}"))
+}
+
+#[cfg(unix)]
+pub(super) fn set_mode(file: &File, mode: u16) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(u32::from(mode & 0o777)))
+}
+
+#[cfg(not(unix))]
+pub(super) fn set_mode(_file: &File, _mode: u16) -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn to_system_time(changed: Changed) -> SystemTime {
+    let whole = Duration::from_secs(changed.seconds.unsigned_abs());
+    let base =
+        if changed.seconds >= 0 { UNIX_EPOCH.checked_add(whole) } else { UNIX_EPOCH.checked_sub(whole) };
+    base.and_then(|base| base.checked_add(Duration::from_nanos(u64::from(changed.nanos))))
+        .unwrap_or(UNIX_EPOCH)
+}
+
+pub(crate) fn from_system_time(time: SystemTime) -> Changed {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => Changed {
+            seconds: i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
+            nanos: after.subsec_nanos(),
+        },
+        Err(error) => {
+            let before = error.duration();
+            let up = i64::from(before.subsec_nanos() > 0);
+            Changed {
+                seconds: -i64::try_from(before.as_secs()).unwrap_or(i64::MAX - 1) - up,
+                nanos: (1_000_000_000 - before.subsec_nanos()) % 1_000_000_000,
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Where what arrives is put: into a folder, or into a pipe.
+
+mod assembly;
+mod folder;
+mod journal;
+mod part;
+mod pipe;
+
+pub(crate) use assembly::{Assembly, Block};
+pub(crate) use folder::{Begin, explain, file_root, from_system_time};
+pub use folder::{Folder, OnClash};
+pub(crate) use journal::contain;
+pub(crate) use part::Part;
+pub(crate) use pipe::Flow;
+pub use pipe::Pipe;

@@ -1,0 +1,115 @@
+//! A pipe or terminal that one file is written to, in order.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::block::{Hash, Root, block_at};
+use crate::protocol::{Offer, Run};
+use crate::store::Block;
+
+/// Takes one file and writes it as it comes, such as to standard output. Clones are the same one, and it keeps its place from one
+/// association to the next.
+#[derive(Clone)]
+pub struct Pipe(Arc<Mutex<State>>);
+
+struct State {
+    out: Box<dyn Write + Send>,
+    /// What is written to it, once something is.
+    source: Option<Offer>,
+    /// Blocks written.
+    next: u64,
+    bytes: u64,
+    is_done: bool,
+}
+
+/// A file on its way into the pipe.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pipe: Pipe,
+    /// Blocks that were written at the beginning.
+    pub(crate) from: u64,
+    /// Blocks that others must be written before.
+    early: BTreeMap<u64, (Block, Hash)>,
+    root: Root,
+}
+
+impl Pipe {
+    /// Writes to `out`.
+    pub fn new(out: impl Write + Send + 'static) -> Self {
+        let state = State { out: Box::new(out), source: None, next: 0, bytes: 0, is_done: false };
+        Pipe(Arc::new(Mutex::new(state)))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes an offer: goes on where it is the same as before, begins where it is the first, and otherwise refuses.
+    pub(crate) fn open(&self, offer: &Offer) -> Option<Flow> {
+        let mut state = self.lock();
+        let is_same = |source: &Offer| {
+            (&source.name, &source.kind, source.changed) == (&offer.name, &offer.kind, offer.changed)
+        };
+        if !state.source.as_ref().is_none_or(is_same) || state.is_done {
+            return None;
+        }
+        state.source = Some(offer.clone());
+        let from = state.next;
+        drop(state);
+        Some(Flow { pipe: self.clone(), from, early: BTreeMap::new(), root: Root::default() })
+    }
+
+    /// Whether something was written that cannot be taken back.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.lock().next > 0
+    }
+}
+
+impl Flow {
+    pub(crate) fn have(&self) -> Vec<Run> {
+        if self.from == 0 { Vec::new() } else { vec![Run { first: 0, count: self.from }] }
+    }
+
+    /// Takes a verified block, writes what is due, and tells which blocks that were, with the bytes of each.
+    pub(crate) fn write(&mut self, index: u64, block: Block, hash: Hash) -> io::Result<Vec<(u64, u64)>> {
+        self.early.insert(index, (block, hash));
+        let mut state = self.pipe.lock();
+        let mut written = Vec::new();
+        while let Some((block, hash)) = self.early.remove(&state.next) {
+            block.write_to(&mut state.out)?;
+            self.root.add(hash);
+            written.push((state.next, block.len()));
+            state.next += 1;
+            state.bytes += block.len();
+        }
+        state.out.flush()?;
+        Ok(written)
+    }
+
+    pub(crate) fn has(&self, index: u64) -> bool {
+        index < self.pipe.lock().next || self.early.contains_key(&index)
+    }
+
+    pub(crate) fn reused_bytes(&self) -> u64 {
+        block_at(self.from)
+    }
+
+    pub(crate) fn is_complete(&self, size_bytes: u64) -> bool {
+        self.pipe.lock().bytes >= size_bytes
+    }
+
+    /// Ends it if these are the root over what was written on this association and the size of the whole.
+    pub(crate) fn finish(&mut self, size_bytes: u64, root: Hash) -> bool {
+        let mut state = self.pipe.lock();
+        state.is_done = true;
+        state.bytes == size_bytes && self.root.finish() == root
+    }
+}
+
+impl fmt::Debug for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipe").field("next", &self.lock().next).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,183 @@
+//! What was interrupted goes on where it was, and never ends in a wrong file.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anabranch_transfer::{OnClash, ServerOptions, Source};
+
+use crate::support::{Serving, names, noise, rate, run};
+
+const MIB: usize = 1 << 20;
+
+#[test]
+fn a_second_sender_sends_only_what_is_missing() {
+    run(async {
+        let serving = Serving::usual();
+        let from = tempfile::tempdir().expect("a folder");
+        let file = from.path().join("file");
+        let content = noise(1, 64 * MIB + 5);
+        fs::write(&file, &content).expect("written");
+        let first = serving.send_until(vec![Source::path(&file)], rate(60_000_000), 30 << 20).await;
+        assert_eq!(names(serving.dir.path()), [".file.anabranch-journal", ".file.anabranch-part"]);
+        let (ended, second, _) = serving.send(vec![Source::path(&file)]).await;
+        ended.expect("sent");
+        assert!(second.reused_bytes >= first.held_bytes, "{first:?} {second:?}");
+        assert_eq!(second.held_bytes, content.len() as u64);
+        let twice = second.moved_bytes + first.held_bytes - content.len() as u64;
+        assert!(twice as usize * 20 < content.len(), "{twice} B were sent twice");
+        assert!(fs::read(serving.dir.path().join("file")).expect("there") == content);
+        assert_eq!(names(serving.dir.path()), ["file"]);
+    });
+}
+
+#[test]
+fn a_sender_goes_on_over_another_association() {
+    run(async {
+        let from = tempfile::tempdir().expect("a folder");
+        let file = from.path().join("file");
+        let content = noise(2, 8 * MIB + 1);
+        fs::write(&file, &content).expect("written");
+        let piped = Source::stream("piped", std::io::Cursor::new(content.clone()));
+        for (name, source) in [("file", Source::path(&file)), ("piped", piped)] {
+            let serving = Serving::usual();
+            let cut = async {
+                for _ in 0..2 {
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                    serving.server.abort_all();
+                }
+                std::future::pending::<()>().await;
+            };
+            let (ended, totals, events) = tokio::select! {
+                sent = serving.send_at(vec![source], Some(rate(8_000_000))) => sent,
+                () = cut => unreachable!(),
+            };
+            ended.expect("sent");
+            assert_eq!(events.text().matches("Back").count(), 2, "{}", events.text());
+            assert_eq!((totals.held_bytes, totals.reused_bytes), (content.len() as u64, 0));
+            assert!(fs::read(serving.dir.path().join(name)).expect("there") == content);
+            assert_eq!(names(serving.dir.path()), [name]);
+        }
+    });
+}
+
+#[test]
+fn a_fetch_goes_on_over_another_association() {
+    run(async {
+        let serving = Serving::start(
+            OnClash::Refuse,
+            ServerOptions { rate: Some(rate(8_000_000)), ..ServerOptions::default() },
+        );
+        let content = noise(2, 6 * MIB);
+        fs::write(serving.dir.path().join("file"), &content).expect("written");
+        let to = tempfile::tempdir().expect("a folder");
+        let cut = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            serving.server.abort_all();
+            std::future::pending::<()>().await;
+        };
+        let (ended, totals, events) = tokio::select! {
+            fetched = serving.fetch(&["file"], crate::support::folder(to.path(), OnClash::Refuse)) => fetched,
+            () = cut => unreachable!(),
+        };
+        ended.expect("fetched");
+        assert!(events.text().contains("Back"));
+        assert_eq!((totals.found_files, totals.done_files), (1, 1));
+        assert!(totals.moved_bytes < content.len() as u64 + 3 * MIB as u64, "{totals:?}");
+        assert!(fs::read(to.path().join("file")).expect("there") == content);
+    });
+}
+
+#[test]
+fn a_part_of_another_version_is_of_no_use() {
+    run(async {
+        let serving = Serving::usual();
+        let from = tempfile::tempdir().expect("a folder");
+        let file = from.path().join("file");
+        fs::write(&file, noise(1, 8 * MIB)).expect("written");
+        serving.send_until(vec![Source::path(&file)], rate(20_000_000), 3 << 20).await;
+        let content = noise(2, 8 * MIB);
+        fs::write(&file, &content).expect("written");
+        let (ended, totals, _) = serving.send(vec![Source::path(&file)]).await;
+        ended.expect("sent");
+        assert_eq!(totals.reused_bytes, 0);
+        assert!(serving.events.text().contains("has changed since a part of it arrived"));
+        assert!(fs::read(serving.dir.path().join("file")).expect("there") == content);
+    });
+}
+
+/// What a crash, a bad disk or somebody may do to what is kept.
+fn damage(dir: &Path, random: &mut fastrand::Rng) {
+    for name in [".file.anabranch-journal", ".file.anabranch-part"] {
+        let path = dir.join(name);
+        let mut bytes = fs::read(&path).expect("kept");
+        match random.u8(0..5) {
+            0 => bytes.truncate(random.usize(0..=bytes.len())),
+            1 => {
+                for _ in 0..random.usize(1..20) {
+                    let at = random.usize(0..bytes.len());
+                    bytes[at] ^= random.u8(1..);
+                }
+            }
+            2 => bytes.extend(std::iter::repeat_n(7, random.usize(1..2_000_000))),
+            3 => {
+                fs::remove_file(&path).expect("removed");
+                continue;
+            }
+            _ => continue,
+        }
+        fs::write(&path, bytes).expect("written");
+    }
+}
+
+#[test]
+fn whatever_happens_to_what_is_kept_the_file_is_right() {
+    run(async {
+        let from = tempfile::tempdir().expect("a folder");
+        let file = from.path().join("file");
+        let content = noise(3, 5 * MIB + 100);
+        fs::write(&file, &content).expect("written");
+        let kept = Serving::usual();
+        kept.send_until(vec![Source::path(&file)], rate(20_000_000), 3 << 20).await;
+        for seed in 0..24 {
+            let dir = tempfile::tempdir().expect("a folder");
+            for name in names(kept.dir.path()) {
+                let (from, to) = (kept.dir.path().join(&name), dir.path().join(&name));
+                fs::copy(&from, &to).expect("copied");
+                let when = fs::metadata(&from).expect("metadata").modified().expect("a time");
+                fs::File::options().write(true).open(&to).expect("open").set_modified(when).expect("set");
+            }
+            damage(dir.path(), &mut fastrand::Rng::with_seed(seed));
+            let serving = Serving::start_in(dir, OnClash::Refuse, ServerOptions::default());
+            let (ended, totals, _) = serving.send(vec![Source::path(&file)]).await;
+            ended.expect("sent");
+            assert!(fs::read(serving.dir.path().join("file")).expect("there") == content, "seed {seed}");
+            assert_eq!(names(serving.dir.path()), ["file"], "seed {seed}");
+            assert_eq!((totals.done_files, totals.failed_files), (1, 0), "seed {seed}");
+        }
+    });
+}
+
+#[test]
+fn a_crash_between_naming_and_tidying_up_costs_no_file() {
+    run(async {
+        let serving = Serving::start(OnClash::Rename, ServerOptions::default());
+        let from = tempfile::tempdir().expect("a folder");
+        let file = from.path().join("file");
+        let (old, new) = (noise(1, 3 * MIB), noise(2, 2 * MIB));
+        fs::write(&file, &old).expect("written");
+        serving.send(vec![Source::path(&file)]).await.0.expect("sent");
+        let there = |name: &str| serving.dir.path().join(name);
+        fs::hard_link(there("file"), there(".file.anabranch-part")).expect("linked");
+        fs::write(&file, &new).expect("written");
+        let (ended, _, events) = serving.send(vec![Source::path(&file)]).await;
+        ended.expect("sent");
+        assert!(events.text().contains("file.1"), "{}", events.text());
+        assert!(
+            fs::read(there("file")).expect("there") == old,
+            "the part file was the old file under another name"
+        );
+        assert!(fs::read(there("file.1")).expect("there") == new);
+        assert_eq!(names(serving.dir.path()), ["file", "file.1"]);
+    });
+}

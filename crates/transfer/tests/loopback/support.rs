@@ -1,0 +1,183 @@
+//! Two hosts, and folders to send from and to.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anabranch_net::{Association, Host, Peer, Route, config};
+use anabranch_transfer::{
+    Event, Folder, OnClash, Patience, Rate, Report, Sender, Server, ServerOptions, Source, Store, Totals,
+    TransferError, pull, push,
+};
+use tempfile::TempDir;
+
+/// Longer than anything here takes, on any machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime
+        .expect("a runtime")
+        .block_on(async { tokio::time::timeout(PATIENCE, test).await.expect("in time") })
+}
+
+/// A host that accepts at two addresses.
+pub(crate) fn listener() -> Host {
+    Host::builder()
+        .local(SocketAddr::from(([127, 0, 0, 1], 0)))
+        .local(SocketAddr::from(([127, 0, 0, 2], 0)))
+        .accept(config("cmt").expect("a scheme"))
+        .bind()
+        .expect("bound")
+}
+
+/// An association with it over two paths.
+pub(crate) async fn connect(server: &Host) -> Association {
+    let locals = [IpAddr::from([127, 0, 0, 3]), IpAddr::from([127, 0, 0, 4])];
+    let host = Host::builder()
+        .local(SocketAddr::new(locals[0], 0))
+        .local(SocketAddr::new(locals[1], 0))
+        .bind()
+        .expect("bound");
+    let routes =
+        locals.into_iter().zip(server.local_addresses()).map(|(local, &remote)| Route { local, remote });
+    host.connect(Peer::new(routes), config("cmt").expect("a scheme")).await.expect("connected")
+}
+
+/// A server on a folder, and what it reports.
+pub(crate) struct Serving {
+    pub(crate) host: Host,
+    pub(crate) server: Server,
+    pub(crate) dir: TempDir,
+    pub(crate) events: Events,
+}
+
+/// Events as they came.
+#[derive(Clone, Default)]
+pub(crate) struct Events(Arc<Mutex<Vec<Event>>>);
+
+impl Events {
+    pub(crate) fn report(&self) -> Report {
+        let list = Arc::clone(&self.0);
+        Report::new(move |event| list.lock().expect("a list").push(event))
+    }
+
+    pub(crate) fn list(&self) -> Vec<Event> {
+        self.0.lock().expect("a list").clone()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        format!("{:?}", self.list())
+    }
+}
+
+pub(crate) fn folder(path: &Path, on_clash: OnClash) -> Store {
+    Store::Folder(Folder::open(path, on_clash).expect("a folder"))
+}
+
+impl Serving {
+    pub(crate) fn start(on_clash: OnClash, options: ServerOptions) -> Serving {
+        let dir = tempfile::tempdir().expect("a folder");
+        Serving::start_in(dir, on_clash, options)
+    }
+
+    pub(crate) fn start_in(dir: TempDir, on_clash: OnClash, options: ServerOptions) -> Serving {
+        let (host, events) = (listener(), Events::default());
+        let server = Server::new(folder(dir.path(), on_clash), options);
+        let (accepting, serving, report) = (host.clone(), server.clone(), events.clone());
+        tokio::spawn(async move {
+            while let Ok(association) = accepting.accept().await {
+                let (server, report) = (serving.clone(), report.report());
+                tokio::spawn(async move { server.serve(association, &report).await });
+            }
+        });
+        Serving { host, server, dir, events }
+    }
+
+    pub(crate) fn usual() -> Serving {
+        Serving::start(OnClash::Refuse, ServerOptions::default())
+    }
+
+    /// Sends, and tells what came of it.
+    pub(crate) async fn send(&self, sources: Vec<Source>) -> (Result<(), TransferError>, Totals, Events) {
+        self.send_at(sources, None).await
+    }
+
+    pub(crate) async fn send_at(
+        &self,
+        sources: Vec<Source>,
+        rate: Option<Rate>,
+    ) -> (Result<(), TransferError>, Totals, Events) {
+        let events = Events::default();
+        let report = events.report();
+        let mut sender = Sender::new(sources, rate, report.clone());
+        let first = connect(&self.host).await;
+        let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
+        let ended = push(&mut sender, first, again, Patience::default(), &report).await;
+        (ended, report.totals(), events)
+    }
+
+    pub(crate) async fn fetch(
+        &self,
+        names: &[&str],
+        store: Store,
+    ) -> (Result<(), TransferError>, Totals, Events) {
+        let events = Events::default();
+        let report = events.report();
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let first = connect(&self.host).await;
+        let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
+        let ended = pull(&names, store, first, again, Patience::default(), &report).await;
+        (ended, report.totals(), events)
+    }
+
+    /// Begins to send and stops as if killed, once the receiver holds so many bytes.
+    pub(crate) async fn send_until(&self, sources: Vec<Source>, rate: Rate, held_bytes: u64) -> Totals {
+        let report = Report::default();
+        let mut sender = Sender::new(sources, Some(rate), report.clone());
+        let first = connect(&self.host).await;
+        let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
+        let enough = async {
+            while report.totals().held_bytes < held_bytes {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            ended = push(&mut sender, first, again, Patience::default(), &report) => panic!("too soon: {ended:?}"),
+            () = enough => {}
+        }
+        self.idle().await;
+        report.totals()
+    }
+
+    /// Waits until no transfer runs.
+    pub(crate) async fn idle(&self) {
+        while self.server.running() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+/// So many bytes in a second.
+pub(crate) fn rate(bytes: u64) -> Rate {
+    Rate(std::num::NonZeroU64::new(bytes).expect("more than nothing"))
+}
+
+/// Bytes that are the same for the same seed.
+pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    fastrand::Rng::with_seed(seed).fill(&mut bytes);
+    bytes
+}
+
+/// Every name in a folder, hidden ones too, in order.
+pub(crate) fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(dir)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    names
+}

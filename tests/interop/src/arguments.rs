@@ -1,0 +1,142 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anabranch_core::time::Span;
+use anabranch_net::{AssociationConfig, Route, config};
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Opens or takes one association with another stack. What happens is told on standard error, one JSON object a line.
+#[derive(Debug, Parser)]
+pub(crate) struct Arguments {
+    /// A local address to listen on; may be repeated.
+    #[arg(long = "listen", value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Vec<SocketAddr>,
+    /// A path to connect over; may be repeated, the first is the primary one.
+    #[arg(long = "route", value_name = "LOCAL:PORT=REMOTE:PORT", value_parser = route, conflicts_with = "listen")]
+    pub(crate) routes: Vec<(SocketAddr, Route)>,
+    /// Our SCTP port.
+    #[arg(long, default_value_t = 9899)]
+    pub(crate) sctp: u16,
+    /// The peer's SCTP port.
+    #[arg(long, default_value_t = 5001)]
+    pub(crate) remote_sctp: u16,
+    /// The scheme that steers the association.
+    #[arg(long, default_value = "cmt")]
+    scheme: String,
+    /// IP packet size.
+    #[arg(long, default_value_t = 1500)]
+    mtu_bytes: usize,
+    /// Send and receive buffer.
+    #[arg(long, default_value_t = 2 << 20)]
+    buffer_bytes: u64,
+    /// Streams in each direction.
+    #[arg(long, default_value_t = 16)]
+    streams: u16,
+    /// The shortest and the first retransmission time-out.
+    #[arg(long)]
+    rto_min_ms: Option<u64>,
+    /// Errors after which a path has failed.
+    #[arg(long)]
+    path_max_retrans: Option<u32>,
+    /// Receive as much before the end.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) expect_bytes: u64,
+    /// What to do once everything is sent and what was expected has come.
+    #[arg(long, value_enum, default_value_t = Ending::Wait)]
+    pub(crate) end: Ending,
+    /// What to do while the association is up.
+    #[command(subcommand)]
+    pub(crate) work: Work,
+}
+
+/// How an association ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ending {
+    /// The peer ends it.
+    Wait,
+    /// In good order.
+    Shutdown,
+    /// At once.
+    Abort,
+}
+
+/// What is sent and what becomes of what is received.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Work {
+    /// Send every message back as it came.
+    Echo,
+    /// Send messages of random content and compare each with its echo.
+    Ping {
+        /// Sizes in bytes, taken in turn.
+        #[arg(long, value_delimiter = ',', required = true)]
+        sizes: Vec<usize>,
+        /// How many.
+        #[arg(long)]
+        messages: u32,
+        /// Streams, taken in turn.
+        #[arg(long, default_value_t = 1)]
+        over_streams: u16,
+        /// Send every third message unordered.
+        #[arg(long)]
+        unordered: bool,
+    },
+    /// Carry standard input to the peer, and what comes from there to standard output.
+    Pipe {
+        /// Size of the messages.
+        #[arg(long, default_value_t = 16 << 10)]
+        message_bytes: usize,
+    },
+    /// Send messages that nobody looks at.
+    Flood {
+        /// Size of the messages.
+        #[arg(long)]
+        message_bytes: usize,
+        /// How many.
+        #[arg(long)]
+        messages: u32,
+    },
+    /// Throw away what comes, and say how fast it came.
+    Discard,
+}
+
+fn route(text: &str) -> Result<(SocketAddr, Route), String> {
+    let (local, remote) =
+        text.split_once('=').ok_or_else(|| format!("`{text}`: expected LOCAL:PORT=REMOTE:PORT"))?;
+    let parse = |part: &str| part.parse::<SocketAddr>().map_err(|error| format!("`{part}`: {error}"));
+    let (local, remote) = (parse(local)?, parse(remote)?);
+    Ok((local, Route { local: local.ip(), remote }))
+}
+
+impl Arguments {
+    /// The local addresses, each once.
+    pub(crate) fn locals(&self) -> Vec<SocketAddr> {
+        let mut locals: Vec<SocketAddr> = self.listen.clone();
+        for (local, _) in &self.routes {
+            if !locals.iter().any(|known| known.ip() == local.ip()) {
+                locals.push(*local);
+            }
+        }
+        locals
+    }
+
+    pub(crate) fn config(&self) -> Result<AssociationConfig, String> {
+        let mut config = config(&self.scheme).map_err(|error| error.to_string())?;
+        config.mtu_bytes = self.mtu_bytes;
+        config.send_buffer_bytes = Some(self.buffer_bytes);
+        config.recv_buffer_bytes = self.buffer_bytes;
+        config.streams = self.streams;
+        if let Some(ms) = self.rto_min_ms {
+            config.profile.rto_min = Span::from_millis(ms);
+            config.profile.rto_initial = Span::from_millis(ms);
+        }
+        if let Some(most) = self.path_max_retrans {
+            config.profile.path_max_retrans = most;
+        }
+        Ok(config)
+    }
+}
+
+/// Nothing in these tests waits for as long in good order.
+pub(crate) const LIMIT: Duration = Duration::from_secs(150);

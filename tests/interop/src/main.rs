@@ -1,0 +1,105 @@
+//! This project's side of the tests against other SCTP stacks: one association over real UDP sockets, steered by the command line.
+//!
+//! Everything is told on standard error, one JSON object a line; standard output carries content only.
+
+mod arguments;
+mod report;
+mod work;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use anabranch_net::{Association, AssociationConfig, Ended, Event, Host, Peer};
+use clap::Parser;
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::arguments::{Arguments, Ending, LIMIT};
+use crate::report::tell;
+use crate::work::Tally;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match tokio::time::timeout(LIMIT, run(&arguments)).await {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
+            tell(&json!({"event": "error", "reason": error.to_string()}));
+            ExitCode::FAILURE
+        }
+        Err(_) => {
+            tell(&json!({"event": "error", "reason": "it takes too long"}));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let config = arguments.config()?;
+    let host = bind(arguments, &config)?;
+    let association = associate(&host, arguments, config).await?;
+    let paths = association.paths().await.len();
+    tell(&json!({"event": "up", "paths": paths, "streams": association.streams()}));
+    tokio::spawn(tell_events(association.clone()));
+
+    let (sender, mut tally) = watch::channel(Tally::default());
+    let receiver = tokio::spawn(work::receive(association.clone(), arguments.work.clone(), sender));
+    if let Err(error) = work::send(&association, &arguments.work).await {
+        tell(&json!({"event": "send-failed", "reason": error.to_string()}));
+    }
+    let (bytes, messages) = work::due(&arguments.work, arguments.expect_bytes);
+    tally.wait_for(|tally| tally.over || tally.bytes >= bytes && tally.messages >= messages).await?;
+    let outcome = end(&association, arguments.end).await;
+    receiver.await?;
+    let received = tally.borrow().as_json();
+    report::end(&host, outcome, received, &association.snapshot().await).await;
+    Ok(())
+}
+
+fn bind(arguments: &Arguments, config: &AssociationConfig) -> Result<Host, Failure> {
+    let mut builder = Host::builder().sctp_port(arguments.sctp);
+    for local in arguments.locals() {
+        builder = builder.local(local);
+    }
+    if arguments.routes.is_empty() {
+        builder = builder.accept(config.clone());
+    }
+    Ok(builder.bind()?)
+}
+
+async fn associate(
+    host: &Host,
+    arguments: &Arguments,
+    config: AssociationConfig,
+) -> Result<Association, Failure> {
+    if arguments.routes.is_empty() {
+        tell(&json!({"event": "listening"}));
+        return Ok(host.accept().await?);
+    }
+    let routes = arguments.routes.iter().map(|(_, route)| *route);
+    Ok(host.connect(Peer::new(routes).sctp_port(arguments.remote_sctp), config).await?)
+}
+
+async fn end(association: &Association, ending: Ending) -> Result<(), Ended> {
+    match ending {
+        Ending::Wait => association.closed().await,
+        Ending::Shutdown => association.shutdown().await,
+        Ending::Abort => {
+            association.abort();
+            association.closed().await
+        }
+    }
+}
+
+async fn tell_events(association: Association) {
+    let mut events = association.events();
+    // A clone kept here would keep the association from ending with its last handle.
+    drop(association);
+    while let Some(event) = events.next().await {
+        if let Event::PathState { path, state } = event {
+            tell(&json!({"event": "path", "path": path.index(), "state": format!("{state:?}")}));
+        }
+    }
+}

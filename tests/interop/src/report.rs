@@ -1,0 +1,41 @@
+//! What is told to whoever started this program.
+
+use anabranch_core::Discard;
+use anabranch_net::{Ended, Host, Snapshot};
+use serde_json::{Value, json};
+
+/// One line of JSON on standard error.
+pub(crate) fn tell(value: &Value) {
+    eprintln!("{value}");
+}
+
+/// The last line: how it ended and what was counted.
+pub(crate) async fn end(host: &Host, outcome: Result<(), Ended>, mut tally: Value, snapshot: &Snapshot) {
+    let statistics = host.statistics().await;
+    let paths: Vec<Value> = snapshot
+        .paths
+        .iter()
+        .map(|path| {
+            json!({
+                "local": path.local.to_string(),
+                "remote": path.remote.to_string(),
+                "state": format!("{:?}", path.state),
+                "sent_bytes": path.sent_bytes,
+                "lost_bytes": path.lost_bytes,
+                "delivered_bytes": path.delivered_bytes,
+            })
+        })
+        .collect();
+    tally["event"] = "end".into();
+    tally["outcome"] = match outcome {
+        Ok(()) => "closed".to_owned(),
+        Err(ended) => format!("{ended:?}"),
+    }
+    .into();
+    tally["paths"] = paths.into();
+    tally["statistics"] = format!("{:?}", snapshot.statistics).into();
+    tally["bad_sacks"] = statistics.discards.of(Discard::BadSack).into();
+    tally["bad_checksums"] = statistics.discards.of(Discard::Checksum).into();
+    tally["malformed"] = statistics.discards.of(Discard::Malformed).into();
+    tell(&tally);
+}

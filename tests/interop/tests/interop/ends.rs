@@ -1,0 +1,112 @@
+//! How associations with usrsctp end, and begin again.
+
+use crate::rig::{Input, Network};
+use crate::usrsctp::{Opens, Pair};
+
+const SOME: Input = Input::Random { seed: 5, bytes: 300_000 };
+
+/// Everything that was accepted before a shutdown is delivered, whoever shuts down.
+fn shutdown(opens: Opens, we_end: bool) {
+    let network = Network::new(1);
+    let (our_end, their_end) = if we_end { ("shutdown", "wait") } else { ("wait", "shutdown") };
+    let pair = Pair::new(&network, opens)
+        .ours(&format!("--end {our_end} --expect-bytes 300000 pipe"))
+        .theirs(&format!("--end {their_end} --expect 300000 pipe"));
+    let (ours, theirs) = pair.run(SOME, SOME);
+    let (ours, theirs) = (ours.closed(), theirs.closed());
+    assert_eq!(ours.sha256, SOME.sha256());
+    assert_eq!(theirs.sha256, SOME.sha256());
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn a_shutdown_of_ours_ends_in_good_order() {
+    [Opens::We, Opens::They].into_iter().for_each(|opens| shutdown(opens, true));
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn a_shutdown_of_theirs_ends_in_good_order() {
+    [Opens::We, Opens::They].into_iter().for_each(|opens| shutdown(opens, false));
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn an_abort_of_ours_is_told_there() {
+    for opens in [Opens::We, Opens::They] {
+        let network = Network::new(1);
+        let pair = Pair::new(&network, opens).ours("--end abort --expect-bytes 300000 pipe").theirs("pipe");
+        let (ours, theirs) = pair.run(Input::None, SOME);
+        assert_eq!(ours.end()["outcome"], "Aborted(ByApplication)");
+        assert_eq!(theirs.end()["outcome"], "lost", "{:#?}", theirs.lines);
+    }
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn an_abort_of_theirs_is_told_here() {
+    for opens in [Opens::We, Opens::They] {
+        let network = Network::new(1);
+        let pair = Pair::new(&network, opens).ours("pipe").theirs("--end abort --expect 300000 pipe");
+        let (ours, _) = pair.run(SOME, Input::None);
+        assert_eq!(ours.end()["outcome"], "Aborted(ByPeer)", "{:#?}", ours.lines);
+    }
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn a_peer_of_theirs_that_was_killed_connects_again_from_the_same_ports() {
+    let network = Network::new(1);
+    let pair = Pair::new(&network, Opens::They).ours("echo").theirs("--end shutdown --expect 300000 pipe");
+    let (ours, theirs) =
+        Pair::new(&network, Opens::They).ours("echo").theirs("pipe").start(Input::None, SOME);
+    theirs.wait_for_output(300_000);
+    theirs.kill();
+    // Ours has not been told anything, and still holds the association.
+    let again = pair.start_theirs(SOME).wait().closed();
+    assert_eq!(again.sha256, SOME.sha256());
+    let ours = ours.wait().closed();
+    assert_eq!(ours.all("restarted").count(), 1, "{:#?}", ours.lines);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn a_peer_of_ours_that_was_killed_connects_again_from_the_same_ports() {
+    let network = Network::new(1);
+    let pair =
+        Pair::new(&network, Opens::We).ours("--end shutdown --expect-bytes 300000 pipe").theirs("echo");
+    let (ours, theirs) = Pair::new(&network, Opens::We).ours("pipe").theirs("echo").start(SOME, Input::None);
+    ours.wait_for_output(300_000);
+    ours.kill();
+    let again = pair.start_ours(SOME).wait().closed();
+    assert_eq!(again.sha256, SOME.sha256());
+    let theirs = theirs.wait().closed();
+    assert_eq!(theirs.all("restarted").count(), 1, "{:#?}", theirs.lines);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn a_server_of_theirs_that_lost_its_memory_aborts_what_it_does_not_know() {
+    let network = Network::new(1);
+    let pair = Pair::new(&network, Opens::We).ours("pipe").theirs("pipe");
+    let endless = Input::Random { seed: 6, bytes: 1 << 40 };
+    let (ours, theirs) = pair.start(endless, Input::None);
+    theirs.wait_for_output(1_000_000);
+    theirs.kill();
+    let again = pair.start_theirs(Input::None);
+    again.wait_for("listening");
+    let ours = ours.wait();
+    assert_eq!(ours.end()["outcome"], "Aborted(ByPeer)", "{:#?}", ours.lines);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn nobody_listening_on_their_sctp_port_refuses_us() {
+    let network = Network::new(1);
+    let pair = Pair::new(&network, Opens::We).theirs("pipe");
+    let theirs = pair.start_theirs(Input::None);
+    theirs.wait_for("listening");
+    let ours = pair.to_sctp_port(4999).ours("pipe").start_ours(Input::None).wait();
+    let error = ours.all("error").next().expect("an error");
+    assert!(error["reason"].as_str().is_some_and(|reason| reason.contains("refuses")), "{error}");
+}

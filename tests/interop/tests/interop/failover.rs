@@ -1,0 +1,100 @@
+//! A path is cut in the middle of a transfer with usrsctp, and the transfer completes.
+
+use crate::rig::{Cut, Ended, Input, Network};
+use crate::usrsctp::{Opens, Pair};
+
+const MB: u64 = 1_000_000;
+const DATA: Input = Input::Random { seed: 7, bytes: 16 * MB };
+
+/// Time-outs that suit a test, for theirs.
+const QUICK: &str = "--set rto-min-ms=200 --set rto-initial-ms=200 --set rto-max-ms=1000 --set path-max-retrans=1 --set heartbeat-s=1";
+
+fn network() -> Network {
+    let network = Network::new(2);
+    network.limit(1, 40);
+    network.limit(2, 40);
+    network
+}
+
+fn we_send(opens: Opens, knobs: &str, path: u8, how: Cut) -> (Ended, Ended) {
+    let network = network();
+    let pair = Pair::new(&network, opens)
+        .ours("--rto-min-ms 200 --path-max-retrans 1 --end shutdown pipe")
+        .theirs(&format!("{QUICK} {knobs} pipe"));
+    let (ours, theirs) = pair.start(DATA, Input::None);
+    theirs.wait_for_output(4 * MB);
+    network.cut(path, how);
+    let (ours, theirs) = (ours.wait(), theirs.wait());
+    assert_eq!(
+        theirs.sha256,
+        DATA.sha256(),
+        "{how:?} of path {path}: {:#?}\n{:#?}",
+        ours.lines,
+        theirs.lines
+    );
+    (ours.closed(), theirs.closed())
+}
+
+fn they_send(opens: Opens, knobs: &str, path: u8, how: Cut) -> (Ended, Ended) {
+    let network = network();
+    let pair = Pair::new(&network, opens)
+        .ours("--rto-min-ms 200 --path-max-retrans 1 pipe")
+        .theirs(&format!("{QUICK} {knobs} --end shutdown pipe"));
+    let (ours, theirs) = pair.start(Input::None, DATA);
+    ours.wait_for_output(4 * MB);
+    network.cut(path, how);
+    let (ours, theirs) = (ours.wait(), theirs.wait());
+    assert_eq!(ours.sha256, DATA.sha256(), "{how:?} of path {path}: {:#?}\n{:#?}", ours.lines, theirs.lines);
+    (ours.closed(), theirs.closed())
+}
+
+#[track_caller]
+fn a_path_failed(ours: &Ended) {
+    assert!(ours.all("path").any(|line| line["state"] == "Inactive"), "{:#?}", ours.lines);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn what_we_send_survives_a_path_that_falls_silent() {
+    a_path_failed(&we_send(Opens::We, "", 1, Cut::Silent).0);
+    a_path_failed(&we_send(Opens::They, "", 2, Cut::Silent).0);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn what_we_send_survives_our_link_going_down() {
+    a_path_failed(&we_send(Opens::They, "", 1, Cut::OurLinkDown).0);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn what_we_send_survives_our_address_going_away() {
+    a_path_failed(&we_send(Opens::We, "", 1, Cut::OurAddressGone).0);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn what_they_send_survives_a_path_that_falls_silent() {
+    they_send(Opens::We, "", 1, Cut::Silent);
+    they_send(Opens::They, "", 1, Cut::Silent);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn what_they_send_survives_their_link_going_down() {
+    they_send(Opens::We, "", 1, Cut::TheirLinkDown);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn what_they_send_survives_their_address_going_away() {
+    they_send(Opens::They, "", 1, Cut::TheirAddressGone);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn both_ways_survive_with_their_cmt_on() {
+    we_send(Opens::We, "--set cmt=1", 1, Cut::Silent);
+    they_send(Opens::They, "--set cmt=1", 2, Cut::Silent);
+    they_send(Opens::We, "--set cmt=1", 1, Cut::OurLinkDown);
+}

@@ -1,0 +1,9 @@
+//! Namespaces, peers and what they say.
+
+mod namespace;
+mod peer;
+mod program;
+
+pub(crate) use namespace::{Cut, Network, Side};
+pub(crate) use peer::{Ended, Input, Peer};
+pub(crate) use program::{ours, pion, usrsctp};

@@ -1,0 +1,171 @@
+//! Two network namespaces with a pair of virtual interfaces for each path between them, and nothing else.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Tells that a namespace is there, and holds it until standard input ends: however the test ends, so does that.
+const HOLD: &str = "echo there; exec cat";
+
+/// Whose namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Ours,
+    Theirs,
+}
+
+/// How a path is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// Our interface is down: the system refuses to send.
+    OurLinkDown,
+    /// Their interface is down.
+    TheirLinkDown,
+    /// Nothing says so: both sides send to a link address that nobody has.
+    Silent,
+    /// Our address is taken away.
+    OurAddressGone,
+    /// Their address is taken away.
+    TheirAddressGone,
+}
+
+#[derive(Debug)]
+struct Namespace {
+    holder: Child,
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        drop(self.holder.stdin.take());
+        let _ = self.holder.wait();
+    }
+}
+
+impl Namespace {
+    fn hold(mut command: Command) -> Self {
+        let mut holder = command
+            .args(["sh", "-c", HOLD])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("unshare and nsenter are there (util-linux)");
+        let mut line = String::new();
+        BufReader::new(holder.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        assert_eq!(line.trim(), "there", "no namespace: run as root, or allow unprivileged user namespaces");
+        Namespace { holder }
+    }
+
+    fn enter(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &self.holder.id().to_string(), "-n"]);
+        if !is_root() {
+            command.args(["-U", "--preserve-credentials"]);
+        }
+        command.arg("--").arg(program);
+        command
+    }
+
+    fn run(&self, line: &str) {
+        let output = self.enter("sh").args(["-ec", line]).output().expect("a shell");
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().expect("id");
+    id.stdout.trim_ascii() == b"0"
+}
+
+/// Path `n` from 1 on leads from 10.77.`n`.1, ours, to 10.77.`n`.2, theirs.
+#[derive(Debug)]
+pub(crate) struct Network {
+    // Dropped in this order: theirs was made from within ours.
+    theirs: Namespace,
+    ours: Namespace,
+    pub(crate) paths: u8,
+}
+
+impl Network {
+    pub(crate) fn new(paths: u8) -> Self {
+        let mut unshare = Command::new("unshare");
+        unshare.arg(if is_root() { "-n" } else { "-Urn" });
+        let ours = Namespace::hold(unshare);
+        let mut unshare = ours.enter("unshare");
+        unshare.arg("-n");
+        let theirs = Namespace::hold(unshare);
+        for namespace in [&ours, &theirs] {
+            // usrsctp lists every address of the host; a link-local one that nobody asked for would be a path.
+            namespace.run("if [ -d /proc/sys/net/ipv6 ]; then for scope in all default; do echo 1 > /proc/sys/net/ipv6/conf/$scope/disable_ipv6; done; fi");
+        }
+        let network = Network { theirs, ours, paths };
+        (1..=paths).for_each(|path| network.add_link(path));
+        network.capture();
+        network
+    }
+
+    /// For whoever looks into a failure: `ANABRANCH_INTEROP_CAPTURE` names a folder for what passes our interfaces.
+    fn capture(&self) {
+        let Some(folder) = std::env::var_os("ANABRANCH_INTEROP_CAPTURE") else { return };
+        let name = std::thread::current().name().unwrap_or("capture").replace("::", "-");
+        let file = PathBuf::from(folder).join(format!("{name}-{}.pcapng", self.ours.holder.id()));
+        let mut command = self.command(Side::Ours, "dumpcap");
+        command.arg("-q").arg("-w").arg(file);
+        (1..=self.paths).for_each(|path| {
+            command.args(["-i", &format!("v{path}")]);
+        });
+        // It ends with its interfaces.
+        command.stderr(Stdio::null()).spawn().expect("dumpcap, which comes with tshark");
+        std::thread::sleep(Duration::from_secs(1));
+    }
+
+    fn add_link(&self, path: u8) {
+        let theirs = self.theirs.holder.id();
+        self.ours.run(&format!("ip link add v{path} type veth peer name v{path} netns {theirs}"));
+        for (side, namespace) in [(1, &self.ours), (2, &self.theirs)] {
+            namespace.run(&format!("ip addr add 10.77.{path}.{side}/24 dev v{path}; ip link set v{path} up"));
+        }
+    }
+
+    fn namespace(&self, side: Side) -> &Namespace {
+        match side {
+            Side::Ours => &self.ours,
+            Side::Theirs => &self.theirs,
+        }
+    }
+
+    /// A command that runs on that side.
+    pub(crate) fn command(&self, side: Side, program: &str) -> Command {
+        self.namespace(side).enter(program)
+    }
+
+    pub(crate) fn address(side: Side, path: u8) -> String {
+        let host = match side {
+            Side::Ours => 1,
+            Side::Theirs => 2,
+        };
+        format!("10.77.{path}.{host}")
+    }
+
+    /// Lets that much through each way, with a short queue.
+    pub(crate) fn limit(&self, path: u8, mbit: u32) {
+        for namespace in [&self.ours, &self.theirs] {
+            namespace
+                .run(&format!("tc qdisc add dev v{path} root tbf rate {mbit}mbit burst 64kb limit 256kb"));
+        }
+    }
+
+    pub(crate) fn cut(&self, path: u8, how: Cut) {
+        match how {
+            Cut::OurLinkDown => self.ours.run(&format!("ip link set v{path} down")),
+            Cut::TheirLinkDown => self.theirs.run(&format!("ip link set v{path} down")),
+            Cut::Silent => {
+                let wrong = format!("lladdr 02:00:00:00:77:77 dev v{path} nud permanent");
+                self.ours.run(&format!("ip neigh replace 10.77.{path}.2 {wrong}"));
+                self.theirs.run(&format!("ip neigh replace 10.77.{path}.1 {wrong}"));
+            }
+            Cut::OurAddressGone => self.ours.run(&format!("ip addr flush dev v{path}")),
+            Cut::TheirAddressGone => self.theirs.run(&format!("ip addr flush dev v{path}")),
+        }
+    }
+}

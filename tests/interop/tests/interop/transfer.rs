@@ -1,0 +1,120 @@
+//! Bulk transfers with usrsctp over one path and several, with its CMT off and on.
+
+use crate::rig::{Ended, Input, Network};
+use crate::usrsctp::{Opens, Pair};
+
+const MB: u64 = 1_000_000;
+
+const OUR_DATA: Input = Input::Random { seed: 1, bytes: 100 * MB };
+const THEIR_DATA: Input = Input::Random { seed: 2, bytes: 100 * MB };
+
+/// What neither side may have seen in a transfer between good implementations.
+#[track_caller]
+pub(crate) fn nothing_was_refused(ours: &Ended, theirs: &Ended) {
+    for count in ["bad_sacks", "bad_checksums", "malformed"] {
+        assert_eq!(ours.end()[count], 0, "{count} of ours: {:#}", ours.end());
+    }
+    assert_eq!(theirs.end()["bad_checksums"], 0, "{:#}", theirs.end());
+}
+
+fn we_send(opens: Opens) {
+    let network = Network::new(1);
+    let pair = Pair::new(&network, opens).ours("--end shutdown pipe").theirs("pipe");
+    let (ours, theirs) = pair.run(OUR_DATA, Input::None);
+    let (ours, theirs) = (ours.closed(), theirs.closed());
+    assert_eq!(theirs.sha256, OUR_DATA.sha256());
+    nothing_was_refused(&ours, &theirs);
+}
+
+fn they_send(opens: Opens) {
+    let network = Network::new(1);
+    let pair = Pair::new(&network, opens).ours("pipe").theirs("--end shutdown pipe");
+    let (ours, theirs) = pair.run(Input::None, THEIR_DATA);
+    let (ours, theirs) = (ours.closed(), theirs.closed());
+    assert_eq!(ours.sha256, THEIR_DATA.sha256());
+    nothing_was_refused(&ours, &theirs);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn a_hundred_megabytes_from_us_arrive_when_we_connect() {
+    we_send(Opens::We);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn a_hundred_megabytes_from_us_arrive_when_they_connect() {
+    we_send(Opens::They);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn a_hundred_megabytes_from_them_arrive_when_we_connect() {
+    they_send(Opens::We);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn a_hundred_megabytes_from_them_arrive_when_they_connect() {
+    they_send(Opens::They);
+}
+
+/// Over two paths of a limited rate, both ways at once.
+fn both_send_over_two_paths(opens: Opens, scheme: &str, knobs: &str) -> (Ended, Ended) {
+    let ours_in = Input::Random { seed: 3, bytes: 12 * MB };
+    let theirs_in = Input::Random { seed: 4, bytes: 12 * MB };
+    let network = Network::new(2);
+    network.limit(1, 100);
+    network.limit(2, 60);
+    let pair = Pair::new(&network, opens)
+        .ours(&format!("--scheme {scheme} --rto-min-ms 300 pipe"))
+        .theirs(&format!("{knobs} --expect {} --end shutdown pipe", 12 * MB));
+    let (ours, theirs) = pair.run(ours_in, theirs_in);
+    let (ours, theirs) = (ours.closed(), theirs.closed());
+    assert_eq!(theirs.sha256, ours_in.sha256());
+    assert_eq!(ours.sha256, theirs_in.sha256());
+    nothing_was_refused(&ours, &theirs);
+    (ours, theirs)
+}
+
+/// A good part of what we sent went to each of their addresses.
+#[track_caller]
+fn both_paths_carried(ours: &Ended) {
+    for address in ["10.77.1.2:9900", "10.77.2.2:9900"] {
+        let paths = ours.end()["paths"].as_array().expect("a list");
+        let sent: u64 =
+            paths.iter().filter(|path| path["remote"] == address).filter_map(|p| p["sent_bytes"].as_u64()).sum();
+        assert!(sent > 2 * MB, "{address}: {:#}", ours.end());
+    }
+}
+
+const CMT: &str = "--set cmt=1 --set rto-min-ms=300";
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn both_send_at_once_over_two_paths_with_their_cmt_off() {
+    both_paths_carried(&both_send_over_two_paths(Opens::We, "cmt", "").0);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn both_send_at_once_over_two_paths_with_their_cmt_on() {
+    for opens in [Opens::We, Opens::They] {
+        both_paths_carried(&both_send_over_two_paths(opens, "cmt", CMT).0);
+    }
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn their_delayed_acknowledgement_counts_do_no_harm() {
+    let knobs = format!("{CMT} --set dac=1");
+    both_paths_carried(&both_send_over_two_paths(Opens::They, "cmt", &knobs).0);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn other_schemes_work_with_their_cmt_too() {
+    for scheme in ["sctp", "cmt-pf", "cmt+ecf"] {
+        both_send_over_two_paths(Opens::We, scheme, CMT);
+    }
+}

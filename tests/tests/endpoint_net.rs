@@ -1,0 +1,156 @@
+//! Profile `net`: what it tells the peer, and whom it hurries.
+
+use anabranch_core::time::Span;
+use anabranch_core::{AbortReason, AssociationEvent};
+use anabranch_tests::duo::{Duo, Setup};
+use anabranch_tests::network::{Packet, Side};
+use anabranch_tests::sight;
+use anabranch_wire::Chunk;
+
+const A: usize = Side::A as usize;
+const B: usize = Side::B as usize;
+
+/// Connected, with a profile for each side, and all packets kept from then on.
+fn duo(pairs: usize, [a, b]: [&str; 2], change: impl FnOnce(Setup) -> Setup) -> Duo {
+    let side_b = Setup::new(pairs, "cmt", b).sides[B].clone();
+    let setup = Setup::new(pairs, "cmt", a).with_side(Side::B, |config| *config = side_b);
+    let mut duo = Duo::new(change(setup));
+    duo.connect();
+    duo.run(Span::from_secs(1));
+    duo.kept = Some(Vec::new());
+    duo
+}
+
+fn sack_flags(duo: &Duo) -> Vec<u8> {
+    let from_b = duo.kept.iter().flatten().filter(|(_, packet)| packet.from == Side::B);
+    from_b.filter_map(|(_, packet)| sight::sack(packet)).map(|sack| sack.flags).collect()
+}
+
+fn hurried(packet: &Packet) -> bool {
+    sight::holds(packet, |chunk| matches!(chunk, Chunk::Data(data) if data.flags().immediate))
+}
+
+/// Whether each packet with DATA from A asked for a SACK at once.
+fn hurries(duo: &Duo) -> Vec<bool> {
+    let data = |packet: &Packet| packet.from == Side::A && !sight::tsns(packet).is_empty();
+    duo.kept.iter().flatten().filter(|(_, packet)| data(packet)).map(|(_, packet)| hurried(packet)).collect()
+}
+
+#[test]
+fn sack_flags_count_packets_only_between_sides_that_have_both_said_so() {
+    for (profiles, foreign) in
+        [(["net", "net"], false), (["net", "rfc9260"], true), (["rfc9260", "net"], true)]
+    {
+        let mut duo = duo(1, profiles, |setup| setup);
+        duo.send_all(Side::A, 1_400, 20);
+        duo.run(Span::from_secs(2));
+        assert!(duo.all_arrived(Side::A));
+        // One that takes the meaning for granted goes on writing them; the other one does not.
+        let writes = profiles[B] == "rfc9260" || !foreign;
+        let flags = sack_flags(&duo);
+        assert!(
+            !flags.is_empty() && flags.iter().all(|&count| (count > 0) == writes),
+            "{profiles:?}: {flags:?}"
+        );
+        for (side, profile) in [(A, profiles[A]), (B, profiles[B])] {
+            let facts = duo.nodes[side].association().facts();
+            assert_eq!(facts.foreign_sack_flags, foreign && profile == "net", "{profiles:?} {side}");
+        }
+    }
+}
+
+#[test]
+fn towards_a_stranger_every_packet_beyond_a_gap_is_acknowledged_at_once() {
+    for (profile, expected) in [("net", 1), ("rfc9260", 2)] {
+        let mut duo = duo(1, [profile, "net"], |setup| setup.with(|config| config.initial_tsn = Some(1_000)));
+        duo.send_all(Side::A, 1_400, 1);
+        duo.run(Span::from_secs(1));
+        duo.kept = Some(Vec::new());
+        duo.network.set_filter(|packet| !sight::tsns(packet).contains(&1_001));
+        duo.send_all(Side::A, 1_400, 3);
+        duo.run(Span::from_millis(30));
+        assert_eq!(sack_flags(&duo).len(), expected, "from {profile}");
+    }
+}
+
+#[test]
+fn the_last_packet_asks_for_its_acknowledgement_and_the_others_do_not() {
+    for (profile, expected) in [("net", true), ("rfc9260", false)] {
+        let mut duo = duo(1, [profile; 2], |setup| setup);
+        duo.send_all(Side::A, 1_400, 7);
+        duo.run(Span::from_secs(1));
+        let hurries = hurries(&duo);
+        assert_eq!(hurries.last(), Some(&expected), "{profile}");
+        assert!(
+            hurries[1..hurries.len() - 1].iter().filter(|&&hurry| hurry).count() <= 1,
+            "{profile}: {hurries:?}"
+        );
+    }
+}
+
+#[test]
+fn what_goes_again_after_a_time_out_asks_for_its_acknowledgement() {
+    let mut duo = duo(1, ["net"; 2], |setup| setup.with(|config| config.initial_tsn = Some(1_000)));
+    duo.send_all(Side::A, 1_400, 4);
+    duo.cut(0, true);
+    duo.settle();
+    duo.run(Span::from_millis(100));
+    duo.cut(0, false);
+    duo.kept = Some(Vec::new());
+    duo.run(Span::from_millis(1_500));
+    assert!(duo.all_arrived(Side::A));
+    assert_eq!(hurries(&duo).first(), Some(&true));
+}
+
+#[test]
+fn a_sack_is_delayed_no_longer_than_the_receivers_profile_allows() {
+    for (profile, sacks) in [("net", 1), ("rfc9260", 0)] {
+        let mut duo = duo(1, ["rfc9260", profile], |setup| setup);
+        duo.send_all(Side::A, 1_400, 1);
+        duo.run(Span::from_secs(1));
+        duo.kept = Some(Vec::new());
+        duo.send_all(Side::A, 1_400, 1);
+        duo.run(Span::from_millis(25 + 60));
+        assert_eq!(sack_flags(&duo).len(), sacks, "{profile}");
+    }
+}
+
+#[test]
+fn an_association_with_a_limit_to_silence_ends_by_time_and_not_by_counting_errors() {
+    let ended = |limit: Option<Span>| {
+        let mut duo = duo(2, ["net"; 2], |setup| {
+            setup.with(|config| {
+                config.peer_silence_limit = limit;
+                config.profile.association_max_retrans = 8;
+            })
+        });
+        duo.cut(0, true);
+        duo.cut(1, true);
+        duo.send_all(Side::A, 1_400, 4);
+        let begun = duo.now;
+        duo.run_until(Span::from_secs(300), |duo| duo.is_over(Side::A));
+        let unreachable = AssociationEvent::Aborted(AbortReason::PeerUnreachable);
+        assert_eq!(duo.nodes[A].ended, Some(unreachable));
+        duo.now.since(begun).as_secs_f64()
+    };
+    let counted = ended(None);
+    assert!(counted < 10.0, "{counted}");
+    let timed = ended(Some(Span::from_secs(60)));
+    // At the first error after it: none is further off than RTO.Max.
+    assert!((59.0..75.0).contains(&timed), "{timed}");
+}
+
+#[test]
+fn paths_that_are_all_away_for_less_than_the_limit_carry_on() {
+    let mut duo = duo(2, ["net"; 2], |setup| {
+        setup.with(|config| config.peer_silence_limit = Some(Span::from_secs(60)))
+    });
+    duo.cut(0, true);
+    duo.cut(1, true);
+    duo.send_all(Side::A, 1_400, 40);
+    duo.run(Span::from_secs(45));
+    duo.cut(0, false);
+    duo.cut(1, false);
+    duo.run(Span::from_secs(20));
+    assert!(duo.all_arrived(Side::A));
+}
