@@ -158,7 +158,7 @@ impl Driver {
             Command::Wake(id) => self.look_at(id),
             Command::Inspect(id, reply) => self.inspect(id, reply),
             Command::AddLocal(address, reply) => {
-                let _ = reply.send(self.add_local(address));
+                let _ = reply.send(self.add_local(&address));
             }
             Command::RemoveLocal(address, reply) => {
                 let _ = reply.send(self.remove_local(address));

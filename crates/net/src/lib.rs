@@ -80,5 +80,7 @@ pub use config::{
 pub use error::{AcceptError, BindError, ConnectError, Ended, LocalError, RecvError, SendError};
 pub use event::{Event, Events};
 pub use host::{Host, HostBuilder, Monitor, Peer, Route};
+pub use locals::Binding;
 pub use observer::{Datagram, Observer, Passage, Started};
 pub use snapshot::{HostStatistics, HostSurvey, PathSnapshot, Snapshot, Surveyed};
+pub use socket::Device;

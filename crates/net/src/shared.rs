@@ -11,7 +11,7 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 use crate::association::{Association, Message};
 use crate::error::{ConnectError, Ended, LocalError};
 use crate::event::{Event, KEPT_EVENTS};
-use crate::host::Connect;
+use crate::host::{Connect, LocalEnd};
 use crate::snapshot::{HostStatistics, HostSurvey, Snapshot};
 
 /// Bytes that may wait for the task before a sender has to.
@@ -30,7 +30,7 @@ pub(crate) enum Command {
     /// How an association stands.
     Inspect(AssociationId, oneshot::Sender<Snapshot>),
     /// Bind a further local address.
-    AddLocal(SocketAddr, oneshot::Sender<Result<SocketAddr, LocalError>>),
+    AddLocal(LocalEnd, oneshot::Sender<Result<SocketAddr, LocalError>>),
     /// Give a local address up.
     RemoveLocal(IpAddr, oneshot::Sender<Result<(), LocalError>>),
     /// Which local addresses are bound.

@@ -1,9 +1,12 @@
 //! The command as its users see it: the real program, its output and its exit status.
 
+mod bench;
 mod cards;
 mod compare;
 mod errors;
 mod explain;
+#[cfg(unix)]
+mod observe;
 mod paths;
 mod relay;
 mod run;

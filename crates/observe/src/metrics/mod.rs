@@ -50,7 +50,7 @@ impl Shown {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-/// let exporter = Exporter::bind("127.0.0.1:0".parse()?).await?;
+/// let exporter = Exporter::bind("127.0.0.1:0".parse()?)?;
 /// let host = Host::builder().local("127.0.0.1:0".parse()?).bind()?;
 /// exporter.show(&host);
 /// println!("scrape http://{}/metrics", exporter.local_address());
@@ -70,8 +70,13 @@ impl Exporter {
     ///
     /// # Errors
     /// If the system refuses the address.
-    pub async fn bind(address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = std::net::TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
         let local = listener.local_addr()?;
         let shown = Arc::new(Shown::default());
         let task = tokio::spawn(server::serve(listener, Arc::clone(&shown)));

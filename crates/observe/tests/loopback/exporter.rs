@@ -94,7 +94,7 @@ impl Page {
 
 #[tokio::test]
 async fn a_transfer_is_seen_while_it_runs_and_gone_when_it_has_ended() {
-    let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).await.expect("bound");
+    let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
     let pair = Pair::new(61, None);
     exporter.show(&pair.client);
     exporter.show(&pair.server);
@@ -136,7 +136,7 @@ async fn a_transfer_is_seen_while_it_runs_and_gone_when_it_has_ended() {
 
 #[tokio::test]
 async fn clients_that_say_nothing_or_nonsense_disturb_nobody() {
-    let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).await.expect("bound");
+    let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
     let pair = Pair::new(65, None);
     exporter.show(&pair.client);
     let mut silent = Vec::new();
@@ -164,7 +164,7 @@ async fn clients_that_say_nothing_or_nonsense_disturb_nobody() {
 
 #[tokio::test]
 async fn other_places_and_methods_are_answered_with_what_there_is() {
-    let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).await.expect("bound");
+    let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
     let ask = async |line: &str| {
         request(exporter.local_address(), &format!("{line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"))
             .await

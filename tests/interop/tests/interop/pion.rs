@@ -55,7 +55,8 @@ const BOTH: [Opens; 2] = [Opens::We, Opens::They];
 #[ignore = "needs Go and pion/sctp: make interop"]
 fn pion_echoes_messages_up_to_256_kib() {
     for opens in BOTH {
-        let ping = "--end shutdown ping --messages 60 --over-streams 4 --sizes 1,2,3,1435,1436,10240,65535,262144";
+        let ping =
+            "--end shutdown ping --messages 60 --over-streams 4 --sizes 1,2,3,1435,1436,10240,65535,262144";
         let (ours, theirs) = run(opens, (ping, Input::None), ("echo", Input::None));
         let ours = ours.closed();
         assert_eq!(ours.end()["messages"], 60);
@@ -67,8 +68,7 @@ fn pion_echoes_messages_up_to_256_kib() {
 #[test]
 #[ignore = "needs Go and pion/sctp: make interop"]
 fn twenty_megabytes_each_way_arrive_with_pion() {
-    let (one, other) =
-        (Input::Random { seed: 8, bytes: 20 * MB }, Input::Random { seed: 9, bytes: 20 * MB });
+    let (one, other) = (Input::Random { seed: 8, bytes: 20 * MB }, Input::Random { seed: 9, bytes: 20 * MB });
     for opens in BOTH {
         let expect = format!("--expect-bytes {} --end shutdown pipe", 20 * MB);
         let (ours, theirs) = run(opens, (&expect, one), ("pipe", other));

@@ -82,8 +82,11 @@ fn both_send_over_two_paths(opens: Opens, scheme: &str, knobs: &str) -> (Ended, 
 fn both_paths_carried(ours: &Ended) {
     for address in ["10.77.1.2:9900", "10.77.2.2:9900"] {
         let paths = ours.end()["paths"].as_array().expect("a list");
-        let sent: u64 =
-            paths.iter().filter(|path| path["remote"] == address).filter_map(|p| p["sent_bytes"].as_u64()).sum();
+        let sent: u64 = paths
+            .iter()
+            .filter(|path| path["remote"] == address)
+            .filter_map(|p| p["sent_bytes"].as_u64())
+            .sum();
         assert!(sent > 2 * MB, "{address}: {:#}", ours.end());
     }
 }
