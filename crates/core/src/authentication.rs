@@ -159,12 +159,12 @@ impl AuthOffer {
         let random = *take_array::<RANDOM_LEN>(bytes)?;
         let chunks = match take_array::<1>(bytes)?[0] {
             0 => None,
-            count => Some(take(bytes, usize::from(count) - 1)?.iter().copied().collect()),
+            count => Some(take(bytes, usize::from(count) - 1)?),
         };
         let count = usize::from(take_array::<1>(bytes)?[0]);
         let hmacs = take(bytes, count * 2)?.as_chunks().0.iter().map(|id| u16::from_be_bytes(*id));
         let hmacs = bounded(hmacs)?;
-        let chunks = match chunks.map(|list: Vec<u8>| bounded(list.into_iter())) {
+        let chunks = match chunks.map(|list| bounded(list.iter().copied())) {
             Some(None) => return None,
             Some(some) => some,
             None => None,

@@ -32,18 +32,6 @@ impl Encapsulation {
     }
 }
 
-/// What becomes of the addresses that a peer lists in its INIT or INIT ACK.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ListedAddresses {
-    /// Each becomes a path of the side that accepts, once it has answered a HEARTBEAT, and a packet from any other source than
-    /// the known and the listed addresses is not the peer's (RFC 9260 section 5.1.2).
-    #[default]
-    Use,
-    /// None becomes a path. Paths are those given, and the sources that packets with the right verification tag came from, once
-    /// they have answered a HEARTBEAT: what an address translator or a relay stands before is never gone around.
-    Ignore,
-}
-
 /// A key that two endpoints were given beforehand, to authenticate chunks with (RFC 4895 section 1.2).
 #[derive(Clone, PartialEq, Eq)]
 pub struct SharedKey {
@@ -58,6 +46,18 @@ impl fmt::Debug for SharedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedKey").field("id", &self.id).finish_non_exhaustive()
     }
+}
+
+/// What becomes of the addresses that a peer lists in its INIT or INIT ACK.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListedAddresses {
+    /// Each becomes a path of the side that accepts, once it has answered a HEARTBEAT, and a packet from any other source than
+    /// the known and the listed addresses is not the peer's (RFC 9260 section 5.1.2).
+    #[default]
+    Use,
+    /// None becomes a path. Paths are those given, and the sources that packets with the right verification tag came from, once
+    /// they have answered a HEARTBEAT: what an address translator or a relay stands before is never gone around.
+    Ignore,
 }
 
 /// What an association does about addresses that come and go while it is up.

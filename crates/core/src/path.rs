@@ -189,13 +189,13 @@ pub(crate) struct Path {
     /// SCTP bytes that fit one packet.
     pub(crate) packet_bytes: usize,
     pub(crate) removed: bool,
+    /// How often the peer was told of our address.
+    pub(crate) announcements: u8,
     pub(crate) standing: Standing,
     /// It was found in a packet's source: nobody gave or listed it.
     pub(crate) learned: bool,
     /// A path between the same addresses with another port, which this one may have become.
     pub(crate) successor: Option<PathId>,
-    /// How often the peer was told of our address.
-    pub(crate) announcements: u8,
     pub(crate) timers: PathTimers,
     /// The TSN whose first ack will be a round-trip sample (RFC 9260 section 6.3.1 C4: one at a time).
     pub(crate) measuring: Option<u64>,
@@ -230,10 +230,10 @@ impl Path {
             udp_port,
             packet_bytes,
             removed: false,
+            announcements: 0,
             standing: Standing::Trusted,
             learned: false,
             successor: None,
-            announcements: 0,
             timers: PathTimers::default(),
             measuring: None,
             pending_heartbeat: None,

@@ -123,6 +123,15 @@ impl Association {
         facts.state == PathState::Active || facts.rtt.smoothed.is_some()
     }
 
+    /// If an address has gone and nothing else is in use yet: a path of another one that the peer knows. DATA waits until it has
+    /// answered, but acknowledgements may go where what they acknowledge came from.
+    pub(crate) fn path_beside_gone(&self) -> Option<PathId> {
+        if self.gone.is_empty() {
+            return None;
+        }
+        self.live_paths().find(|id| !self.is_gone(self.paths[id.index()].local) && !self.is_announcing(*id))
+    }
+
     fn retire_local(&mut self, local: IpAddr) {
         let paths: Vec<PathId> =
             self.live_paths().filter(|id| self.paths[id.index()].local == local).collect();

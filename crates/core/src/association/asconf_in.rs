@@ -6,12 +6,13 @@ use std::net::IpAddr;
 use anabranch_wire::{
     AsconfView, AuthView, Cause, Chunk, ChunkType, Chunks, PacketWriter, Param, ParamList, RawParam,
 };
+use arrayvec::ArrayVec;
 
 use crate::association::control::Control;
-use crate::association::{Association, AssociationEvent, Origin, REPLY_FACTOR, asconf};
+use crate::association::{Association, AssociationEvent, Origin, asconf};
 use crate::authentication::AuthFailure;
 use crate::config::ListedAddresses;
-use crate::path::{PathId, PathState, Standing};
+use crate::path::{MAX_PATHS, PathId, PathState, Standing};
 use crate::stats::{Discard, Discards};
 
 /// Answers that are kept in case their ASCONF comes again.
@@ -232,41 +233,41 @@ impl Association {
         if !known && self.peer_addresses.try_push(address).is_err() {
             return Err(Cause::ResourceShortage(quoted));
         }
+        self.deleted.retain(|deleted| *deleted != address);
         if self.path_of(origin.local, address, origin.udp_port).is_some() {
             return Ok(());
         }
-        if !from_there && !self.tries_listed_addresses() {
+        if !from_there && self.config.listed_addresses == ListedAddresses::Ignore {
             // It is known from now on, and becomes a path when something comes from there.
             return Ok(());
         }
-        match self.path_to_new_address(origin, address) {
-            Some(id) => {
-                // RFC 5061 section 5.3 F14: unconfirmed until it has answered.
-                if !from_there {
-                    self.paths[id.index()].standing = Standing::Listed;
-                } else if self.guarded {
-                    self.paths[id.index()].standing =
-                        Standing::Seen { allowance_bytes: REPLY_FACTOR * origin.bytes as u64 };
-                }
-                self.events.push_back(AssociationEvent::PathAdded { path: id });
-                self.verify_path(id);
-                Ok(())
-            }
-            None if known => Ok(()),
-            None => {
-                self.peer_addresses.retain(|known| *known != address);
-                Err(Cause::ResourceShortage(quoted))
-            }
+        let id = if from_there { self.learn(origin) } else { self.path_to_named(origin, address) };
+        if id.is_some() || known {
+            return Ok(());
         }
+        self.peer_addresses.retain(|known| *known != address);
+        Err(Cause::ResourceShortage(quoted))
     }
 
-    /// A path from where the request came to, or from another of our addresses if IP versions differ.
-    fn path_to_new_address(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
-        let fits = |local: &IpAddr| local.is_ipv4() == address.is_ipv4();
-        let others = self.live_paths().map(|id| self.paths[id.index()].local).find(fits);
-        let local = Some(origin.local).filter(fits).or(others)?;
+    /// A path to an address that the peer names. Which of ours leads there is a guess: the one that the fewest paths use, as an
+    /// address that a peer gains is mostly another way between the hosts. It is unconfirmed until it has answered (RFC 5061
+    /// section 5.3 F14).
+    fn path_to_named(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
+        let in_use: ArrayVec<IpAddr, MAX_PATHS> =
+            self.live_paths().map(|id| self.paths[id.index()].local).collect();
+        let uses = |local: IpAddr| in_use.iter().filter(|used| **used == local).count();
+        // The first of several that are equally good.
+        let local = std::iter::once(origin.local)
+            .chain(self.local_addresses.iter().copied())
+            .chain(in_use.iter().copied())
+            .filter(|local| local.is_ipv4() == address.is_ipv4())
+            .min_by_key(|local| uses(*local))?;
         // A ninth path is one too many.
-        self.new_path(local, address, origin.udp_port).ok()
+        let id = self.new_path(local, address, origin.udp_port).ok()?;
+        self.paths[id.index()].standing = Standing::Listed;
+        self.events.push_back(AssociationEvent::PathAdded { path: id });
+        self.verify_path(id);
+        Some(id)
     }
 
     fn delete_peer_address<'q>(
@@ -302,6 +303,17 @@ impl Association {
 
     /// RFC 5061 section 5.3 F13: nothing goes there any more, and what comes from there is out of the blue.
     fn forget_peer_addresses(&mut self, is_deleted: impl Fn(IpAddr) -> bool) {
+        let live = self.live_paths().map(|id| self.paths[id.index()].remote);
+        let all: Vec<IpAddr> =
+            self.peer_addresses.iter().copied().chain(live).filter(|a| is_deleted(*a)).collect();
+        for address in all {
+            if self.deleted.is_full() {
+                self.deleted.remove(0);
+            }
+            if !self.deleted.contains(&address) {
+                self.deleted.push(address);
+            }
+        }
         self.peer_addresses.retain(|address| !is_deleted(*address));
         let paths: Vec<PathId> =
             self.live_paths().filter(|id| is_deleted(self.paths[id.index()].remote)).collect();
@@ -363,11 +375,6 @@ impl Association {
         let reply = self.asconf.as_mut()?.inbound.reply.take()?;
         let path = self.path_of(origin.local, origin.remote, origin.udp_port);
         path.is_none_or(|path| self.may_send(path, reply.len())).then_some(reply)
-    }
-
-    /// Whether an address that the peer only names gets a HEARTBEAT.
-    fn tries_listed_addresses(&self) -> bool {
-        self.config.listed_addresses == ListedAddresses::Use
     }
 }
 

@@ -48,6 +48,18 @@ pub(crate) struct Announced {
     pub(crate) dialect: bool,
 }
 
+impl Announced {
+    /// One bit each, as a cookie keeps them.
+    pub(crate) fn bits(self) -> u8 {
+        let bits = [(self.nr_sack, NR_SACK), (self.dialect, DIALECT), (self.asconf, ASCONF)];
+        bits.into_iter().filter(|(announced, _)| *announced).fold(0, |all, (_, bit)| all | bit)
+    }
+
+    fn of_bits(bits: u8) -> Self {
+        Announced { nr_sack: bits & NR_SACK != 0, asconf: bits & ASCONF != 0, dialect: bits & DIALECT != 0 }
+    }
+}
+
 /// How far INIT has got around the paths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Staggered {
@@ -71,18 +83,6 @@ pub(crate) struct Source {
 impl Source {
     fn confirmed(self) -> Option<PathId> {
         self.proved.then_some(self.path)
-    }
-}
-
-impl Announced {
-    /// One bit each, as a cookie keeps them.
-    pub(crate) fn bits(self) -> u8 {
-        let bits = [(self.nr_sack, NR_SACK), (self.dialect, DIALECT), (self.asconf, ASCONF)];
-        bits.into_iter().filter(|(announced, _)| *announced).fold(0, |all, (_, bit)| all | bit)
-    }
-
-    fn of_bits(bits: u8) -> Self {
-        Announced { nr_sack: bits & NR_SACK != 0, asconf: bits & ASCONF != 0, dialect: bits & DIALECT != 0 }
     }
 }
 
@@ -487,6 +487,7 @@ impl Association {
         self.probe = None;
         self.blocked_since = None;
         self.association_errors = 0;
+        self.deleted.clear();
         self.data_allowed = false;
         self.control.clear();
         self.timers = super::timers::Timers::default();

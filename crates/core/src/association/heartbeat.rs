@@ -88,8 +88,8 @@ impl Association {
         self.take_rtt(id, rtt, true);
         self.schedule_heartbeat(id);
         self.path_answered(id, before);
-        self.succeed_namesakes(id);
         self.drop_gone_addresses();
+        self.succeed_namesakes(id);
         Ok(())
     }
 

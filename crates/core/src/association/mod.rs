@@ -190,6 +190,8 @@ pub struct Association {
     paths: ArrayVec<Path, MAX_PATHS>,
     /// How often a path came, went or was bound to another port.
     address_changes: u32,
+    /// Addresses that the peer has deleted: what comes from there is out of the blue.
+    deleted: ArrayVec<IpAddr, MAX_PATHS>,
     /// Packets do not make paths of these again.
     barred: ArrayVec<Barred, MAX_PATHS>,
     /// Addresses that have not proved themselves get little: see [`Guard`](crate::Guard).
@@ -270,6 +272,7 @@ impl Association {
             asconf: None,
             paths: ArrayVec::new(),
             address_changes: 0,
+            deleted: ArrayVec::new(),
             barred: ArrayVec::new(),
             guarded: seed.guarded,
             facts: ArrayVec::new(),

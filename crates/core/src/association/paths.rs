@@ -99,10 +99,10 @@ impl Association {
             self.facts[next].primary = true;
         }
         self.control.retain(|c| c.path() != id);
+        self.cease_announcing(id);
         for other in &mut self.paths {
             other.successor.take_if(|successor| *successor == id);
         }
-        self.cease_announcing(id);
         self.tell(&Event::PathRemoved(id));
         self.events.push_back(AssociationEvent::PathRemoved { path: id });
         self.check_start();
@@ -140,13 +140,15 @@ impl Association {
     /// A path for control chunks: `preferred` if it may carry them, else the primary, else any confirmed, else any.
     pub(crate) fn control_path(&self, preferred: Option<PathId>) -> PathId {
         let usable = |id: &PathId| {
-            !self.paths[id.index()].removed && self.facts[id.index()].state == PathState::Active
+            let path = &self.paths[id.index()];
+            !path.removed && self.facts[id.index()].state == PathState::Active && !self.is_gone(path.local)
         };
         let primary = || self.live_paths().find(|id| self.facts[id.index()].primary);
         preferred
             .filter(usable)
             .or_else(|| primary().filter(usable))
             .or_else(|| self.live_paths().find(usable))
+            .or_else(|| self.path_beside_gone())
             .or_else(|| self.live_paths().find(|id| self.facts[id.index()].state != PathState::Unconfirmed))
             .or_else(primary)
             .unwrap_or_else(|| PathId::new(0))

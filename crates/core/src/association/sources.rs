@@ -29,8 +29,12 @@ impl Association {
         if self.is_opening() {
             return self.answered_from_another_port(origin);
         }
-        if !self.may_learn(origin) {
+        if self.deleted.contains(&origin.remote) || !self.may_learn(origin) {
             return None;
+        }
+        if self.is_gone(origin.local) {
+            // RFC 5061 section 5.3 F4: what was on its way to an address that is being deleted counts.
+            return Some(self.control_path(None));
         }
         if self.is_gone(origin.local) || self.barred.contains(&(origin.local, origin.remote)) {
             // RFC 5061 section 5.3 F4: what was on its way to an address that is being deleted counts.
@@ -65,7 +69,7 @@ impl Association {
         }
     }
 
-    fn learn(&mut self, origin: Origin) -> Option<PathId> {
+    pub(crate) fn learn(&mut self, origin: Origin) -> Option<PathId> {
         self.replace_guess(origin);
         let Origin { local, remote, udp_port, bytes } = origin;
         let id = self.new_path(local, remote, udp_port).or_else(|_| {

@@ -5,5 +5,6 @@ mod guard;
 mod lifetime;
 mod locals;
 mod messages;
+mod observer;
 mod rig;
 mod transfer;
