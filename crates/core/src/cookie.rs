@@ -559,7 +559,6 @@ mod tests {
         fn filled_up_cookies_differ_in_length_by_what_their_addresses_take(body in bodies()) {
             let (mut jar, _) = jar(Time::ZERO);
             jar.fills_up = true;
-            let body = CookieBody { authentication: None, ..body };
             let address = |address: &IpAddr| if address.is_ipv4() { 5 } else { 17 };
             let listed: usize = body.peer_addresses.iter().map(address).sum();
             let port = if body.peer_udp_port.is_some() { 2 } else { 0 };
