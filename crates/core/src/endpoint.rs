@@ -283,9 +283,8 @@ impl Endpoint {
                 chunks.next();
             }
             association.handle_chunks(origin, chunks, &mut self.discards);
-            let answer = association.take_reply();
-            if let Some(bytes) = answer {
-                self.reply(origin, bytes);
+            if let Some(bytes) = association.take_reply(origin) {
+                let _ = self.reply(origin, bytes);
             }
         }
         Handled::Delivered(id)

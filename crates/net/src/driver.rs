@@ -22,7 +22,7 @@ use crate::event::Event;
 use crate::host::{AcceptQueue, Connect, Route};
 use crate::shared::{Command, Commands, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State};
 use crate::snapshot::{HostStatistics, Snapshot};
-use crate::socket::{RecvBuffers, Socket, SocketCounters};
+use crate::socket::{Ask, RecvBuffers, Socket, SocketCounters};
 
 /// Calls that receive from one socket before the others have their turn and the endpoint its say.
 const RECV_CALLS: usize = 4;
@@ -87,8 +87,10 @@ impl Driver {
             // Messages that were accepted come before packets that may say that it is too late for them.
             self.take_commands();
             self.settle();
+            // What came while the process was held up is older than the time-outs that have passed meanwhile, and may answer them.
+            let due = self.endpoint.poll_timeout().is_some_and(|at| at <= self.clock.now());
+            self.receive(if due { Ask::System } else { Ask::Runtime });
             self.endpoint.handle_timeout(self.clock.now());
-            self.receive();
             self.settle();
             if self.is_done() {
                 return;
@@ -151,7 +153,7 @@ impl Driver {
             Command::StopAccepting => self.endpoint.stop_accepting(),
             Command::Inspect(id, reply) => self.inspect(id, reply),
             Command::AddLocal(address, reply) => {
-                let _ = reply.send(self.add_local(address));
+                let _ = reply.send(self.add_local(&address));
             }
             Command::RemoveLocal(address, reply) => {
                 let _ = reply.send(self.remove_local(address));
@@ -243,13 +245,13 @@ impl Driver {
 
     /// Takes in what has arrived. What answers a datagram is written before the next one is looked at: acknowledgements are due
     /// for every second packet, however many arrive at once.
-    fn receive(&mut self) {
+    fn receive(&mut self, ask: Ask) {
         let now = self.clock.now();
         let Driver { endpoint, sockets, buffers, packet, .. } = self;
         for index in 0..sockets.len() {
             let local = sockets[index].local().ip();
             for _ in 0..RECV_CALLS {
-                let filled = sockets[index].recv(buffers);
+                let filled = sockets[index].recv(buffers, ask);
                 if filled == 0 {
                     break;
                 }

@@ -80,4 +80,6 @@ pub use config::{
 pub use error::{AcceptError, BindError, ConnectError, Ended, LocalError, RecvError, RouteError, SendError};
 pub use event::{Event, Events};
 pub use host::{Host, HostBuilder, Peer, Route};
+pub use locals::Binding;
 pub use snapshot::{HostStatistics, PathSnapshot, Snapshot};
+pub use socket::Device;

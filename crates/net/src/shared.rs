@@ -11,7 +11,7 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 use crate::association::{Association, Message};
 use crate::error::{ConnectError, Ended, LocalError, RouteError};
 use crate::event::{Event, KEPT_EVENTS};
-use crate::host::{Connect, Route};
+use crate::host::{Connect, LocalEnd, Route};
 use crate::snapshot::{HostStatistics, Snapshot};
 
 /// Bytes that may wait for the task before a sender has to.
@@ -36,7 +36,7 @@ pub(crate) enum Command {
     /// How an association stands.
     Inspect(AssociationId, oneshot::Sender<Snapshot>),
     /// Bind a further local address.
-    AddLocal(SocketAddr, oneshot::Sender<Result<SocketAddr, LocalError>>),
+    AddLocal(LocalEnd, oneshot::Sender<Result<SocketAddr, LocalError>>),
     /// Give a local address up.
     RemoveLocal(IpAddr, oneshot::Sender<Result<(), LocalError>>),
     /// Which local addresses are bound.

@@ -6,8 +6,11 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::task::{Context, Poll};
 
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use socket2::{Domain, Protocol, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
+
+use crate::interface::bind_to_device;
 
 /// The most bytes that one call takes: the largest UDP payload over IPv4 and over IPv6.
 const LARGEST_BATCH: usize = 65_000;
@@ -75,6 +78,20 @@ impl SocketCounters {
     }
 }
 
+/// What became of the wish to send through one interface only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// It does.
+    Bound(String),
+    /// The system does not allow it: packets leave by the routing table.
+    Refused {
+        /// The interface.
+        interface: String,
+        /// What the system said.
+        why: String,
+    },
+}
+
 /// One socket, bound to one address.
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -87,6 +104,7 @@ pub(crate) struct Socket {
     spare: Vec<Vec<u8>>,
     blocked: bool,
     pub(crate) counters: SocketCounters,
+    device: Option<Device>,
 }
 
 /// Buffers to receive into.
@@ -94,6 +112,15 @@ pub(crate) struct Socket {
 pub(crate) struct RecvBuffers {
     bytes: Vec<u8>,
     meta: [RecvMeta; RECV_BUFFERS],
+}
+
+/// Whom to ask whether something has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// The runtime, which knows what it last heard from the system: no call if that was nothing.
+    Runtime,
+    /// The system itself.
+    System,
 }
 
 impl RecvBuffers {
@@ -111,8 +138,15 @@ impl RecvBuffers {
 }
 
 impl Socket {
-    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = std::net::UdpSocket::bind(address)?;
+    /// With a device, packets leave through that interface only; a system that does not allow it routes them as it likes.
+    pub(crate) fn bind(address: SocketAddr, device: Option<&str>) -> io::Result<Self> {
+        let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        let device = device.map(|name| match bind_to_device(&socket, name) {
+            Ok(()) => Device::Bound(name.to_owned()),
+            Err(error) => Device::Refused { interface: name.to_owned(), why: error.to_string() },
+        });
+        socket.bind(&address.into())?;
+        let socket = std::net::UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
         // Smaller buffers than asked for are still buffers.
         let _ = state.set_send_buffer_size((&socket).into(), SYSTEM_BUFFER);
@@ -129,11 +163,16 @@ impl Socket {
             spare: Vec::new(),
             blocked: false,
             counters: SocketCounters::default(),
+            device,
         })
     }
 
     pub(crate) fn local(&self) -> SocketAddr {
         self.local
+    }
+
+    pub(crate) fn device(&self) -> Option<&Device> {
+        self.device.as_ref()
     }
 
     /// Ready when there is something to receive, or when a blocked socket takes packets again.
@@ -144,14 +183,16 @@ impl Socket {
     }
 
     /// Receives what fits the buffers and returns how many of them hold something; 0 if there is nothing.
-    pub(crate) fn recv(&mut self, buffers: &mut RecvBuffers) -> usize {
+    pub(crate) fn recv(&mut self, buffers: &mut RecvBuffers, ask: Ask) -> usize {
         let RecvBuffers { bytes, meta } = buffers;
         let mut parts = bytes.chunks_mut(RECV_BYTES);
         let mut slices: [IoSliceMut<'_>; RECV_BUFFERS] =
             std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
-        let received = self
-            .io
-            .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]));
+        let mut receive = || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]);
+        let received = match ask {
+            Ask::Runtime => self.io.try_io(Interest::READABLE, receive),
+            Ask::System => receive(),
+        };
         // Any other error is news of an earlier datagram, such as a port that nobody listens on. The endpoint notices silence.
         let filled = received.unwrap_or(0);
         for meta in &meta[..filled] {

@@ -1,6 +1,7 @@
 //! Hosts on loopback addresses: real sockets, real time, bounded in both.
 
 mod faults;
+mod guard;
 mod lifetime;
 mod locals;
 mod messages;
