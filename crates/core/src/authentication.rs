@@ -118,8 +118,18 @@ impl AuthOffer {
 
     fn is_usable(&self) -> bool {
         let asked = self.chunks.iter().flatten().map(|&kind| ChunkType(kind));
-        let can = |kind| AUTHENTICATED_CHUNKS.contains(&kind) || NEVER_AUTHENTICATED.contains(&kind);
-        self.algorithm().is_some() && asked.into_iter().all(can)
+        self.algorithm().is_some() && asked.into_iter().all(is_ours_to_authenticate)
+    }
+
+    /// Whether the sender of an INIT-ACK, who has seen that we do AUTH, takes chunks only authenticated that we send bare
+    /// (RFC 4895 section 6.3): nothing would ever arrive there.
+    pub(crate) fn demands_more(init_ack: &InitView<'_>) -> bool {
+        let params = init_ack.params().take_while(|param| !crate::association::stops(param)).flatten();
+        let lists = params.filter_map(|param| match param {
+            Param::ChunkList(list) => Some(list),
+            _ => None,
+        });
+        lists.flat_map(List::iter).any(|kind| !is_ours_to_authenticate(kind))
     }
 
     /// The first that it lists and we know (RFC 4895 section 6.1).
@@ -171,6 +181,10 @@ impl AuthOffer {
         };
         Some(AuthOffer { random, chunks, hmacs })
     }
+}
+
+fn is_ours_to_authenticate(kind: ChunkType) -> bool {
+    AUTHENTICATED_CHUNKS.contains(&kind) || NEVER_AUTHENTICATED.contains(&kind)
 }
 
 fn bounded<T, const N: usize>(items: impl Iterator<Item = T>) -> Option<ArrayVec<T, N>> {

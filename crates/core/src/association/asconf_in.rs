@@ -317,10 +317,25 @@ impl Association {
         self.peer_addresses.retain(|address| !is_deleted(*address));
         let paths: Vec<PathId> =
             self.live_paths().filter(|id| is_deleted(self.paths[id.index()].remote)).collect();
+        let locals: Vec<IpAddr> = paths.iter().map(|id| self.paths[id.index()].local).collect();
         for id in paths {
             // There is another one.
             if self.retire_path(id).is_ok() {
                 self.bar(id);
+            }
+        }
+        if self.config.address_changes.follow {
+            self.pair_again(&locals);
+        }
+    }
+
+    /// Addresses of ours that have lost their last path get another one.
+    fn pair_again(&mut self, locals: &[IpAddr]) {
+        for &local in locals {
+            let idle = !self.live_paths().any(|id| self.paths[id.index()].local == local);
+            if idle && !self.is_gone(local) {
+                // One that finds no room is done without.
+                let _ = self.add_local_address(self.now, local);
             }
         }
     }
