@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anabranch_core::{AbortReason, AssociationConfig, Encapsulation, Endpoint, EndpointConfig};
+use anabranch_core::{AbortReason, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::association::Association;
@@ -74,6 +74,7 @@ pub struct HostBuilder {
     accept: Option<AssociationConfig>,
     backlog: usize,
     max_associations: usize,
+    guard: Guard,
 }
 
 impl HostBuilder {
@@ -114,6 +115,11 @@ impl HostBuilder {
         HostBuilder { max_associations: most, ..self }
     }
 
+    /// How many handshakes are looked at; [`Guard::default`] says how many unless this does.
+    pub fn guard(self, guard: Guard) -> Self {
+        HostBuilder { guard, ..self }
+    }
+
     /// Binds the sockets and starts the host's task on the current tokio runtime.
     ///
     /// # Errors
@@ -142,6 +148,7 @@ impl HostBuilder {
             },
             accept: self.accept,
             max_associations: self.max_associations,
+            guard: Some(self.guard),
         };
         let clock = Clock::start();
         let endpoint = Endpoint::new(clock.now(), config, entropy);
@@ -233,6 +240,7 @@ pub(crate) struct AcceptQueue {
 struct AcceptState {
     waiting: VecDeque<Association>,
     host_gone: bool,
+    stopped: bool,
 }
 
 impl AcceptQueue {
@@ -243,10 +251,15 @@ impl AcceptQueue {
     /// An association that finds no room is dropped, which aborts it.
     pub(crate) fn offer(&self, association: Association) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.waiting.len() < self.backlog {
+        if state.waiting.len() < self.backlog && !state.stopped {
             state.waiting.push_back(association);
             self.arrived.notify_waiters();
         }
+    }
+
+    fn stop(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
+        self.arrived.notify_waiters();
     }
 
     pub(crate) fn host_gone(&self) {
@@ -259,6 +272,7 @@ impl AcceptQueue {
         match state.waiting.pop_front() {
             Some(association) => Some(Ok(association)),
             None if state.host_gone => Some(Err(AcceptError::HostGone)),
+            None if state.stopped => Some(Err(AcceptError::NotAccepting)),
             None => None,
         }
     }
@@ -287,7 +301,14 @@ pub(crate) struct HostInner {
 impl Host {
     /// A host to be.
     pub fn builder() -> HostBuilder {
-        HostBuilder { local: Vec::new(), sctp_port: None, accept: None, backlog: 128, max_associations: 1024 }
+        HostBuilder {
+            local: Vec::new(),
+            sctp_port: None,
+            accept: None,
+            backlog: 128,
+            max_associations: 1024,
+            guard: Guard::default(),
+        }
     }
 
     /// The addresses that the host was bound with, with their UDP ports, in the order in which they were given;
@@ -306,8 +327,8 @@ impl Host {
         self.inner.sctp_port
     }
 
-    /// Opens an association. Under profile `rfc9260` it takes minutes until a peer that does not answer is given up; put a
-    /// time-out around it if that is too long.
+    /// Opens an association. A peer that does not answer is given up after the configuration's
+    /// [`connect_timeout`](AssociationConfig::connect_timeout), by default 15 seconds.
     ///
     /// Cancel-safe: dropping the future gives the attempt up.
     ///
@@ -328,6 +349,13 @@ impl Host {
             Err(Ended::HostGone) => Err(ConnectError::HostGone),
             Err(ended) => Err(ConnectError::Failed(ended)),
         }
+    }
+
+    /// Refuses associations that peers want to open from now on. Those there are go on, and those that wait can still be
+    /// [`accept`](Self::accept)ed; after them `accept` says that there will be no more.
+    pub fn stop_accepting(&self) {
+        let _ = self.inner.commands.send(Command::StopAccepting);
+        self.inner.queue.stop();
     }
 
     /// The next association that a peer has opened.
