@@ -41,6 +41,10 @@ pub struct Statistics {
     pub reliefs: u64,
     /// Tail probes.
     pub tail_probes: u64,
+    /// Paths that were taken out of service because they answered nothing for as long as the failover policy waits.
+    pub silences: u64,
+    /// Paths that carried no large packet any more, and went back to their base size.
+    pub black_holes: u64,
     /// ASCONF chunks sent, those sent again included.
     pub asconfs_sent: u64,
     /// ASCONF chunks obeyed, those that came again left out.

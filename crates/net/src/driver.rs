@@ -324,6 +324,19 @@ impl Driver {
         let Driver { endpoint, sockets, packet, watch, .. } = self;
         write_packets(endpoint, sockets, now, packet, watch);
         sockets.iter_mut().for_each(|socket| socket.flush(now, watch));
+        self.report_too_long();
+    }
+
+    /// The endpoint learns at once of probes that are longer than the interface takes.
+    fn report_too_long(&mut self) {
+        let now = self.clock.now();
+        for socket in &mut self.sockets {
+            let local = socket.local().ip();
+            for (to, bytes) in socket.take_too_long() {
+                let meta = Meta { local, remote: to.ip(), udp_port: Some(to.port()) };
+                self.endpoint.packet_too_long(now, &meta, bytes);
+            }
+        }
     }
 
     fn on_event(&mut self, id: AssociationId, event: AssociationEvent) {
@@ -486,12 +499,13 @@ fn write_packets(
     watch: &mut Watch,
 ) {
     while let Some(transmit) = endpoint.poll_transmit(now, packet) {
-        let Transmit { local, remote, udp_port, association } = transmit;
+        let Transmit { local, remote, udp_port, association, may_fragment } = transmit;
         if let Some(id) = association {
             watch.touch(id);
         }
         let Some(socket) = sockets.iter_mut().find(|socket| socket.local().ip() == local) else { continue };
-        socket.push(now, remote, udp_port.unwrap_or(DEFAULT_UDP_PORT), packet, watch);
+        let port = udp_port.unwrap_or(DEFAULT_UDP_PORT);
+        socket.push(now, remote, port, packet, may_fragment, watch);
         if socket.queued_bytes() >= FLUSH_AT && !socket.is_blocked() {
             socket.flush(now, watch);
         }

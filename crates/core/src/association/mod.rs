@@ -17,6 +17,7 @@ mod heartbeat;
 mod inbound;
 mod invariants;
 mod outbound;
+mod path_mtu;
 mod paths;
 mod recovery;
 mod relief;

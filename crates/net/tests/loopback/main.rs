@@ -6,5 +6,6 @@ mod lifetime;
 mod locals;
 mod messages;
 mod observer;
+mod path_mtu;
 mod rig;
 mod transfer;
