@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use anabranch_core::{AbortReason, AssociationConfig, Encapsulation, Endpoint, EndpointConfig};
+use anabranch_core::{AbortReason, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::association::Association;
@@ -78,6 +78,7 @@ pub struct HostBuilder {
     backlog: usize,
     max_associations: usize,
     watch: Watch,
+    guard: Guard,
 }
 
 impl HostBuilder {
@@ -123,6 +124,11 @@ impl HostBuilder {
         HostBuilder { watch: Watch::new(Box::new(observer)), ..self }
     }
 
+    /// How many handshakes are looked at; [`Guard::default`] says how many unless this does.
+    pub fn guard(self, guard: Guard) -> Self {
+        HostBuilder { guard, ..self }
+    }
+
     /// Binds the sockets and starts the host's task on the current tokio runtime.
     ///
     /// # Errors
@@ -152,6 +158,7 @@ impl HostBuilder {
             },
             accept: self.accept.map(|accept| AssociationConfig { trace: decisions, ..accept }),
             max_associations: self.max_associations,
+            guard: Some(self.guard),
         };
         let clock = Clock::start();
         let wall_clock = SystemTime::now();
@@ -252,6 +259,7 @@ pub(crate) struct AcceptQueue {
 struct AcceptState {
     waiting: VecDeque<Association>,
     host_gone: bool,
+    stopped: bool,
 }
 
 impl AcceptQueue {
@@ -262,10 +270,15 @@ impl AcceptQueue {
     /// An association that finds no room is dropped, which aborts it.
     pub(crate) fn offer(&self, association: Association) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.waiting.len() < self.backlog {
+        if state.waiting.len() < self.backlog && !state.stopped {
             state.waiting.push_back(association);
             self.arrived.notify_waiters();
         }
+    }
+
+    fn stop(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
+        self.arrived.notify_waiters();
     }
 
     pub(crate) fn host_gone(&self) {
@@ -278,6 +291,7 @@ impl AcceptQueue {
         match state.waiting.pop_front() {
             Some(association) => Some(Ok(association)),
             None if state.host_gone => Some(Err(AcceptError::HostGone)),
+            None if state.stopped => Some(Err(AcceptError::NotAccepting)),
             None => None,
         }
     }
@@ -313,6 +327,7 @@ impl Host {
             backlog: 128,
             max_associations: 1024,
             watch: Watch::default(),
+            guard: Guard::default(),
         }
     }
 
@@ -332,8 +347,8 @@ impl Host {
         self.inner.sctp_port
     }
 
-    /// Opens an association. Under profile `rfc9260` it takes minutes until a peer that does not answer is given up; put a
-    /// time-out around it if that is too long.
+    /// Opens an association. A peer that does not answer is given up after the configuration's
+    /// [`connect_timeout`](AssociationConfig::connect_timeout), by default 15 seconds.
     ///
     /// Cancel-safe: dropping the future gives the attempt up.
     ///
@@ -354,6 +369,13 @@ impl Host {
             Err(Ended::HostGone) => Err(ConnectError::HostGone),
             Err(ended) => Err(ConnectError::Failed(ended)),
         }
+    }
+
+    /// Refuses associations that peers want to open from now on. Those there are go on, and those that wait can still be
+    /// [`accept`](Self::accept)ed; after them `accept` says that there will be no more.
+    pub fn stop_accepting(&self) {
+        let _ = self.inner.commands.send(Command::StopAccepting);
+        self.inner.queue.stop();
     }
 
     /// The next association that a peer has opened.

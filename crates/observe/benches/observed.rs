@@ -97,7 +97,10 @@ fn main() {
         let ratios = times[place].iter().zip(&times[0]).map(|(took, alone)| took / alone);
         let (ratio, took) = (median(ratios), median(times[place].iter().copied()));
         let rate = bytes * 8.0 / took / 1e6;
-        println!("{name:30} {ratio:5.2} times the time, {rate:6.0} Mbit/s, {} records dropped", dropped[place]);
+        println!(
+            "{name:30} {ratio:5.2} times the time, {rate:6.0} Mbit/s, {} records dropped",
+            dropped[place]
+        );
     }
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <usrsctp.h>
@@ -47,6 +48,9 @@ struct options {
 struct tally {
 	uint64_t messages;
 	uint64_t bytes;
+	/* When the first and the latest of them came. */
+	double first_s;
+	double last_s;
 	bool lost;
 	bool peer_closed;
 };
@@ -380,9 +384,23 @@ static void write_all(const uint8_t *bytes, size_t length)
 	}
 }
 
+static double clock_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static void count(size_t bytes, bool whole)
 {
+	const double now = clock_s();
+
 	pthread_mutex_lock(&lock);
+	if (tally.bytes == 0) {
+		tally.first_s = now;
+	}
+	tally.last_s = now;
 	tally.bytes += bytes;
 	tally.messages += whole;
 	pthread_cond_broadcast(&received);
@@ -528,8 +546,9 @@ int main(int argc, char *argv[])
 	end(sock, receiver);
 	usrsctp_get_stat(&statistics);
 	pthread_mutex_lock(&lock);
-	tell("\"event\":\"end\",\"outcome\":\"%s\",\"messages\":%llu,\"bytes\":%llu,\"bad_checksums\":%u,\"fast_retransmits\":%u,\"timeouts\":%u",
+	tell("\"event\":\"end\",\"outcome\":\"%s\",\"messages\":%llu,\"bytes\":%llu,\"seconds\":%f,\"bad_checksums\":%u,\"fast_retransmits\":%u,\"timeouts\":%u",
 		tally.lost ? "lost" : "closed", (unsigned long long)tally.messages, (unsigned long long)tally.bytes,
+		tally.last_s - tally.first_s,
 		statistics.sctps_checksumerrors, statistics.sctps_sendfastretrans, statistics.sctps_timodata);
 	pthread_mutex_unlock(&lock);
 	fflush(stdout);

@@ -8,9 +8,10 @@ use anabranch_wire::{
 };
 
 use crate::association::control::Control;
-use crate::association::{Association, Origin, asconf};
+use crate::association::{Association, AssociationEvent, Origin, asconf};
 use crate::authentication::AuthFailure;
-use crate::path::{PathId, PathState};
+use crate::config::ListedAddresses;
+use crate::path::{PathId, PathState, Standing};
 use crate::stats::{Discard, Discards};
 
 /// Answers that are kept in case their ASCONF comes again.
@@ -231,35 +232,34 @@ impl Association {
         if !known && self.peer_addresses.try_push(address).is_err() {
             return Err(Cause::ResourceShortage(quoted));
         }
-        if self.path_of(origin.local, address).is_some() {
+        self.deleted.retain(|deleted| *deleted != address);
+        if self.path_of(origin.local, address, origin.udp_port).is_some() {
             return Ok(());
         }
-        if !from_there && !self.tries_listed_addresses() {
+        if !from_there && self.config.listed_addresses == ListedAddresses::Ignore {
             // It is known from now on, and becomes a path when something comes from there.
             return Ok(());
         }
-        match self.path_to_new_address(origin, address) {
-            Some(id) => {
-                // RFC 5061 section 5.3 F14: unconfirmed until it has answered.
-                self.paths[id.index()].guessed = !from_there;
-                self.verify_path(id);
-                Ok(())
-            }
-            None if known => Ok(()),
-            None => {
-                self.peer_addresses.retain(|known| *known != address);
-                Err(Cause::ResourceShortage(quoted))
-            }
+        let id = if from_there { self.learn(origin) } else { self.path_to_named(origin, address) };
+        if id.is_some() || known {
+            return Ok(());
         }
+        self.peer_addresses.retain(|known| *known != address);
+        Err(Cause::ResourceShortage(quoted))
     }
 
-    /// A path from where the request came to, or from another of our addresses if IP versions differ.
-    fn path_to_new_address(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
+    /// A path to an address that the peer names, from where the request came to, or from another of our addresses if IP versions
+    /// differ. It is unconfirmed until it has answered (RFC 5061 section 5.3 F14).
+    fn path_to_named(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
         let fits = |local: &IpAddr| local.is_ipv4() == address.is_ipv4();
         let others = self.live_paths().map(|id| self.paths[id.index()].local).find(fits);
         let local = Some(origin.local).filter(fits).or(others)?;
         // A ninth path is one too many.
-        self.new_path(local, address, origin.udp_port).ok()
+        let id = self.new_path(local, address, origin.udp_port).ok()?;
+        self.paths[id.index()].standing = Standing::Listed;
+        self.events.push_back(AssociationEvent::PathAdded { path: id });
+        self.verify_path(id);
+        Some(id)
     }
 
     fn delete_peer_address<'q>(
@@ -293,8 +293,24 @@ impl Association {
         Ok(())
     }
 
+    /// Whether a live path leads to this address.
+    fn has_remote(&self, remote: IpAddr) -> bool {
+        self.live_paths().any(|id| self.paths[id.index()].remote == remote)
+    }
+
     /// RFC 5061 section 5.3 F13: nothing goes there any more, and what comes from there is out of the blue.
     fn forget_peer_addresses(&mut self, is_deleted: impl Fn(IpAddr) -> bool) {
+        let live = self.live_paths().map(|id| self.paths[id.index()].remote);
+        let all: Vec<IpAddr> =
+            self.peer_addresses.iter().copied().chain(live).filter(|a| is_deleted(*a)).collect();
+        for address in all {
+            if self.deleted.is_full() {
+                self.deleted.remove(0);
+            }
+            if !self.deleted.contains(&address) {
+                self.deleted.push(address);
+            }
+        }
         self.peer_addresses.retain(|address| !is_deleted(*address));
         let paths: Vec<PathId> =
             self.live_paths().filter(|id| is_deleted(self.paths[id.index()].remote)).collect();
@@ -352,12 +368,6 @@ impl Association {
     /// The packet that goes back to where the latest packet came from, whether that is a path or not.
     pub(crate) fn take_reply(&mut self) -> Option<Vec<u8>> {
         self.asconf.as_mut()?.inbound.reply.take()
-    }
-
-    /// Whether an address that the peer only names gets a HEARTBEAT.
-    #[allow(clippy::unused_self, reason = "every association does so far")]
-    fn tries_listed_addresses(&self) -> bool {
-        true
     }
 }
 

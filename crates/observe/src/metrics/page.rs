@@ -12,7 +12,7 @@ use prometheus_client::registry::{Registry, Unit};
 /// What all names begin with.
 const PREFIX: &str = "anabranch";
 
-const DISCARDS: [Discard; 12] = [
+const DISCARDS: [Discard; 14] = [
     Discard::Malformed,
     Discard::Checksum,
     Discard::VerificationTag,
@@ -25,6 +25,8 @@ const DISCARDS: [Discard; 12] = [
     Discard::BadSack,
     Discard::Full,
     Discard::Unauthenticated,
+    Discard::Flood,
+    Discard::ShortQuestion,
 ];
 
 const STATES: [(PathState, &str); 4] = [
@@ -49,6 +51,8 @@ pub(crate) fn discard_word(reason: Discard) -> &'static str {
         Discard::BadSack => "bad_sack",
         Discard::Full => "full",
         Discard::Unauthenticated => "unauthenticated",
+        Discard::Flood => "flood",
+        Discard::ShortQuestion => "short_question",
     }
 }
 
@@ -106,7 +110,9 @@ impl Collector for Page {
 impl Page {
     fn hosts(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         type Read = fn(&HostStatistics) -> u64;
-        let families: [(Family, Read); 6] = [
+        let families: [(Family, Read); 8] = [
+            (counter("host_received", "Bytes of UDP datagrams received").bytes(), |s| s.bytes_received),
+            (counter("host_sent", "Bytes of UDP datagrams that the system took").bytes(), |s| s.bytes_sent),
             (counter("host_datagrams_received", "UDP datagrams received"), |s| s.datagrams_received),
             (counter("host_datagrams_sent", "UDP datagrams that the system took"), |s| s.datagrams_sent),
             (counter("host_send_calls", "Calls of the system that sent them"), |s| s.send_calls),

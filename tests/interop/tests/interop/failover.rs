@@ -11,8 +11,8 @@ const QUICK: &str = "--set rto-min-ms=200 --set rto-initial-ms=200 --set rto-max
 
 fn network() -> Network {
     let network = Network::new(2);
-    network.limit(1, 40);
-    network.limit(2, 40);
+    network.limit(1, 40, 256);
+    network.limit(2, 40, 256);
     network
 }
 

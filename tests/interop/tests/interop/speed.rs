@@ -1,84 +1,98 @@
-//! How fast one path is that nothing but the machine limits, beside usrsctp's own `tsctp`. Nothing is judged:
-//! `make interop-speed` prints it. What sends is on our side of the network, what receives on the other.
+//! How fast one path is that nothing but the machine limits, beside usrsctp. Nothing is judged: `make interop-speed` prints it.
+//! What sends is on our side of the network, what receives on the other.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::rig::{Ended, Input, Network, Peer, Side, ours};
+use crate::rig::{Ended, Input, Network, Peer, Side, ours, usrsctp};
 
-const TSCTP: &str = "/usr/lib/usrsctp/tsctp";
-/// Messages of this size, as `tsctp` takes them.
 const MESSAGE_BYTES: u32 = 8192;
-const MESSAGES: u32 = 24_000;
+const MESSAGES: u32 = 12_000;
 /// What both sides have for data each way.
 const BUFFER: u32 = 2 << 20;
-/// tsctp's fragmentation point is not set, so that packets are as long as the link takes, as ours are.
+/// What the link takes, and usrsctp finds out by itself.
 const MTU_BYTES: u32 = 1500;
 
-fn ours_on(network: &Network, side: Side, options: &str) -> Command {
-    let mut command = network.command(side, ours().to_str().expect("UTF-8"));
-    command.args(["--scheme", "sctp", "--mtu-bytes", &MTU_BYTES.to_string()]);
-    command.args(["--buffer-bytes", &BUFFER.to_string()]);
-    command.args(options.split_whitespace());
-    command
+/// The sender of a pair reaches the receiver here.
+const ROUTE: &str = "--route 10.77.1.1:9899=10.77.1.2:9900 --remote-sctp 5001";
+
+#[derive(Clone, Copy, Debug)]
+enum Stack {
+    Ours,
+    Usrsctp,
 }
 
-fn tsctp(network: &Network, side: Side, options: &str) -> Command {
-    let mut command = network.command(side, TSCTP);
-    command.args(["-R", &BUFFER.to_string(), "-S", &BUFFER.to_string(), "-D"]);
-    command.args(options.split_whitespace());
-    command
+fn start(network: &Network, side: Side, program: &str, options: &str) -> Peer {
+    let mut command = network.command(side, "sh");
+    command.args(["-c", &format!("{program} {options}")]);
+    Peer::start("peer", command, Input::None)
 }
 
-/// A server listens when its UDP socket is there.
-fn start_server(mut command: Command) -> Child {
-    let server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it is installed");
-    std::thread::sleep(Duration::from_secs(1));
-    server
+fn ours_with(options: &str) -> (String, String) {
+    let common = format!("--scheme sctp --mtu-bytes {MTU_BYTES} --buffer-bytes {BUFFER}");
+    (ours().display().to_string(), format!("{common} {options}"))
 }
 
-/// Bytes per second, from the line in which a tsctp that received says: length, messages, calls, sum, seconds, rate, ...
-fn rate_of(server: Child) -> f64 {
-    let mut server = server;
-    std::thread::sleep(Duration::from_millis(500));
-    server.kill().expect("it runs");
-    let output = server.wait_with_output().expect("it ends");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().find(|line| line.split(", ").count() >= 7).unwrap_or_else(|| panic!("{text}"));
-    let fields: Vec<f64> = line.split(", ").filter_map(|field| field.trim().parse().ok()).collect();
-    fields[3] / fields[4]
+fn usrsctp_with(options: &str) -> (String, String) {
+    let common = format!("--buffer {BUFFER} --message {MESSAGE_BYTES}");
+    (usrsctp().display().to_string(), format!("{common} {options}"))
 }
 
-/// Our peer sends to a receiver at UDP port 9900 and SCTP port 5001.
-fn send_ours(network: &Network) -> Ended {
-    let route = "--route 10.77.1.1:9899=10.77.1.2:9900 --remote-sctp 5001";
-    let flood = format!("--end shutdown flood --message-bytes {MESSAGE_BYTES} --messages {MESSAGES}");
-    let command = ours_on(network, Side::Ours, &format!("{route} {flood}"));
-    Peer::start("sender", command, Input::None).wait().closed()
-}
-
-/// tsctp sends to a receiver at UDP port 9900 and SCTP port 5001.
-fn send_tsctp(network: &Network) {
-    let options = format!("-E 9899 -U 9900 -p 5001 -l {MESSAGE_BYTES} -n {MESSAGES} 10.77.1.2");
-    let mut command = tsctp(network, Side::Ours, &options);
-    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it is installed");
-    assert!(status.success(), "{command:?}: {status}");
-}
-
-fn receive_with_tsctp(network: &Network, send: impl FnOnce(&Network)) -> f64 {
-    let server = start_server(tsctp(network, Side::Theirs, "-L 10.77.1.2 -E 9900 -U 9899 -p 5001"));
-    send(network);
-    rate_of(server)
-}
-
-fn receive_with_ours(network: &Network, send: impl FnOnce(&Network)) -> f64 {
-    let command = ours_on(network, Side::Theirs, "--sctp 5001 --listen 10.77.1.2:9900 discard");
-    let receiver = Peer::start("receiver", command, Input::None);
+fn start_receiver(network: &Network, stack: Stack) -> Peer {
+    let (program, options) = match stack {
+        Stack::Ours => ours_with("--sctp 5001 --listen 10.77.1.2:9900 discard"),
+        Stack::Usrsctp => usrsctp_with(
+            "--local 10.77.1.2 --udp 9900 --remote-udp 9899 --sctp 5001 pipe < /dev/null > /dev/null",
+        ),
+    };
+    let receiver = start(network, Side::Theirs, &program, &options);
     receiver.wait_for("listening");
-    send(network);
+    receiver
+}
+
+fn send(network: &Network, stack: Stack) -> Ended {
+    let (program, options) = match stack {
+        Stack::Ours => ours_with(&format!(
+            "{ROUTE} --end shutdown flood --message-bytes {MESSAGE_BYTES} --messages {MESSAGES}"
+        )),
+        Stack::Usrsctp => {
+            let bytes = u64::from(MESSAGES) * u64::from(MESSAGE_BYTES);
+            let (program, options) = usrsctp_with(
+                "--udp 9899 --remote-udp 9900 --sctp 5002 --remote-sctp 5001 --local 10.77.1.1 --remote 10.77.1.2 --end shutdown pipe",
+            );
+            (format!("head -c {bytes} /dev/zero | {program}"), options)
+        }
+    };
+    start(network, Side::Ours, &program, &options).wait().closed()
+}
+
+/// MB/s, from the first to the last message that arrived.
+fn rate(network: &Network, sender: Stack, receiver: Stack) -> f64 {
+    let receiver = start_receiver(network, receiver);
+    send(network, sender);
     let ended = receiver.wait().closed();
     let number = |key: &str| ended.end()[key].as_f64().expect("a number");
-    number("bytes") / number("seconds")
+    number("bytes") / number("seconds") / 1e6
+}
+
+/// The same of `tsctp`, whose library prints what it does, which costs time: that is thrown away here.
+fn rate_of_tsctp(network: &Network) -> f64 {
+    let tsctp = format!("timeout 100 /usr/lib/usrsctp/tsctp -D -R {BUFFER} -S {BUFFER} -p 5001");
+    // Length, messages, calls, sum, seconds, rate, notifications.
+    let listen =
+        format!("{tsctp} -L 10.77.1.2 -E 9900 -U 9899 | grep -a -m 1 -x '[0-9]*, [0-9]*, [0-9]*, .*'");
+    let mut receiver = network.command(Side::Theirs, "sh");
+    let receiver = receiver.args(["-c", &listen]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let receiver = receiver.spawn().expect("it is installed");
+    std::thread::sleep(Duration::from_secs(1));
+    let mut sender: Command = network.command(Side::Ours, "sh");
+    let options = format!("-E 9899 -U 9900 -l {MESSAGE_BYTES} -n {MESSAGES} 10.77.1.2 > /dev/null 2>&1");
+    let status = sender.args(["-c", &format!("{tsctp} {options}")]).status().expect("it is installed");
+    assert!(status.success(), "{sender:?}: {status}");
+    let output = receiver.wait_with_output().expect("it ends");
+    let line = String::from_utf8_lossy(&output.stdout);
+    let fields: Vec<f64> = line.split(", ").filter_map(|field| field.trim().parse().ok()).collect();
+    fields[3] / fields[4] / 1e6
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -90,24 +104,27 @@ fn median(mut values: Vec<f64>) -> f64 {
 #[ignore = "a measurement: make interop-speed"]
 fn one_path() {
     type Run = fn(&Network) -> f64;
-    let runs: [(&str, Run); 4] = [
-        ("tsctp to tsctp", |network| receive_with_tsctp(network, send_tsctp)),
-        ("ours to tsctp", |network| receive_with_tsctp(network, |network| drop(send_ours(network)))),
-        ("tsctp to ours", |network| receive_with_ours(network, send_tsctp)),
-        ("ours to ours", |network| receive_with_ours(network, |network| drop(send_ours(network)))),
+    let runs: [(&str, Run); 5] = [
+        ("usrsctp to usrsctp", |network| rate(network, Stack::Usrsctp, Stack::Usrsctp)),
+        ("ours to usrsctp", |network| rate(network, Stack::Ours, Stack::Usrsctp)),
+        ("usrsctp to ours", |network| rate(network, Stack::Usrsctp, Stack::Ours)),
+        ("ours to ours", |network| rate(network, Stack::Ours, Stack::Ours)),
+        ("tsctp to tsctp", rate_of_tsctp),
     ];
     let network = Network::new(1);
-    let mut rates = [const { Vec::new() }; 4];
+    let mut rates = [const { Vec::new() }; 5];
     // Interleaved, so that a busy moment meets all of them.
     for _ in 0..3 {
         for ((_, run), rates) in runs.iter().zip(&mut rates) {
-            rates.push(run(&network) / 1e6);
+            rates.push(run(&network));
         }
     }
-    println!("\n{MESSAGES} messages of {MESSAGE_BYTES} B, buffers of {BUFFER} B, median of 3");
+    println!(
+        "\n{MESSAGES} messages of {MESSAGE_BYTES} B, MTU {MTU_BYTES} B, buffers of {BUFFER} B, median of 3"
+    );
     let base = median(rates[0].clone());
     for ((name, _), rates) in runs.iter().zip(rates) {
         let rate = median(rates);
-        println!("{name:16} {rate:8.1} MB/s   {:.2} of tsctp to tsctp", rate / base);
+        println!("{name:18} {rate:8.1} MB/s   {:.2} of usrsctp to usrsctp", rate / base);
     }
 }

@@ -64,8 +64,8 @@ fn both_send_over_two_paths(opens: Opens, scheme: &str, knobs: &str) -> (Ended, 
     let ours_in = Input::Random { seed: 3, bytes: 12 * MB };
     let theirs_in = Input::Random { seed: 4, bytes: 12 * MB };
     let network = Network::new(2);
-    network.limit(1, 100);
-    network.limit(2, 60);
+    network.limit(1, 100, 256);
+    network.limit(2, 60, 256);
     let pair = Pair::new(&network, opens)
         .ours(&format!("--scheme {scheme} --rto-min-ms 300 pipe"))
         .theirs(&format!("{knobs} --expect {} --end shutdown pipe", 12 * MB));
@@ -120,4 +120,28 @@ fn other_schemes_work_with_their_cmt_too() {
     for scheme in ["sctp", "cmt-pf", "cmt+ecf"] {
         both_send_over_two_paths(Opens::We, scheme, CMT);
     }
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn messages_that_they_give_up_do_not_stop_the_others() {
+    // A message lives for 30 ms there, and the path takes a tenth of what is offered.
+    let network = Network::new(1);
+    network.limit(1, 10, 30);
+    let data = Input::Random { seed: 12, bytes: 8 * MB };
+    let pair = Pair::new(&network, Opens::They)
+        .ours("pipe")
+        .theirs("--lifetime 30 --message 4000 --end shutdown pipe");
+    let (ours, theirs) = pair.run(Input::None, data);
+    let (ours, theirs) = (ours.closed(), theirs.closed());
+    let came = ours.end()["bytes"].as_u64().expect("bytes");
+    assert!((100_000..8 * MB).contains(&came), "{came} bytes of 8 MB came: {:#}", ours.end());
+    nothing_was_refused(&ours, &theirs);
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn both_understand_each_others_nr_sacks() {
+    let (ours, _) = both_send_over_two_paths(Opens::We, "cmt+nr-sack", &format!("{CMT} --set nr-sack=1"));
+    both_paths_carried(&ours);
 }

@@ -147,11 +147,12 @@ impl Network {
         format!("10.77.{path}.{host}")
     }
 
-    /// Lets that much through each way, with a short queue.
-    pub(crate) fn limit(&self, path: u8, mbit: u32) {
+    /// Lets that much through each way, with a queue of that many kilobytes.
+    pub(crate) fn limit(&self, path: u8, mbit: u32, queue_kb: u32) {
         for namespace in [&self.ours, &self.theirs] {
-            namespace
-                .run(&format!("tc qdisc add dev v{path} root tbf rate {mbit}mbit burst 64kb limit 256kb"));
+            namespace.run(&format!(
+                "tc qdisc add dev v{path} root tbf rate {mbit}mbit burst 16kb limit {queue_kb}kb"
+            ));
         }
     }
 
