@@ -157,9 +157,10 @@ shapes: ## Run the settings of three papers with all schemes, SHAPES_SEEDS (20) 
 	shape delay-frp path.path-2.loss=0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10; \
 	shape cmt-qa 'path.*.loss=0,0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10'
 
-bench: ## Measure the simulator, and what each scheme's decisions cost beside cmt's.
+bench: ## Measure the simulator, what each scheme's decisions cost beside cmt's, and what observing real sockets costs.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links
 	$(CARGO) bench --locked -p anabranch-lab --bench run_cost
+	$(CARGO) bench --locked -p anabranch-observe --bench observed
 
 cards: ## Make the book's pages about schemes and components anew, from their cards.
 	$(ANABRANCH) schemes --markdown docs/src

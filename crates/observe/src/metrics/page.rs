@@ -93,7 +93,9 @@ impl Collector for Page {
 impl Page {
     fn hosts(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         type Read = fn(&HostStatistics) -> u64;
-        let families: [(Family, Read); 6] = [
+        let families: [(Family, Read); 8] = [
+            (counter("host_received", "Bytes of UDP datagrams received").bytes(), |s| s.bytes_received),
+            (counter("host_sent", "Bytes of UDP datagrams that the system took").bytes(), |s| s.bytes_sent),
             (counter("host_datagrams_received", "UDP datagrams received"), |s| s.datagrams_received),
             (counter("host_datagrams_sent", "UDP datagrams that the system took"), |s| s.datagrams_sent),
             (counter("host_send_calls", "Calls of the system that sent them"), |s| s.send_calls),
