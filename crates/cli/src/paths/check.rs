@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::endpoint::{ConnectOptions, bind, start_notice};
+use crate::endpoint::{ConnectOptions, start_notice};
 use crate::exit::{Status, Stopped};
 use crate::output;
 use crate::table::Sheet;
@@ -36,15 +36,16 @@ pub(super) fn check(target: &str, connect: &ConnectOptions, json: bool) -> Resul
 }
 
 async fn try_all(target: &str, connect: &ConnectOptions) -> Result<Vec<Outcome>, Stopped> {
-    connect.association.config()?;
+    let config = connect.association.config()?;
     let routes = connect.routes(target).await?;
     start_notice(false);
     let mut outcomes = Vec::new();
     for route in routes {
-        let host = bind(&[route])?;
-        let through = through(&host);
-        let tried = try_one(target, connect, &host, route).await.map_err(|stopped| stopped.to_string());
-        outcomes.push(Outcome { route, through, tried });
+        let (through, tried) = match connect.bind(&[route], &config) {
+            Ok(host) => (through(&host), try_one(target, connect, &host, route).await),
+            Err(stopped) => (String::new(), Err(stopped)),
+        };
+        outcomes.push(Outcome { route, through, tried: tried.map_err(|stopped| stopped.to_string()) });
     }
     Ok(outcomes)
 }

@@ -41,7 +41,9 @@ fn usrsctp_with(options: &str) -> (String, String) {
 fn start_receiver(network: &Network, stack: Stack) -> Peer {
     let (program, options) = match stack {
         Stack::Ours => ours_with("--sctp 5001 --listen 10.77.1.2:9900 discard"),
-        Stack::Usrsctp => usrsctp_with("--local 10.77.1.2 --udp 9900 --remote-udp 9899 --sctp 5001 pipe < /dev/null > /dev/null"),
+        Stack::Usrsctp => usrsctp_with(
+            "--local 10.77.1.2 --udp 9900 --remote-udp 9899 --sctp 5001 pipe < /dev/null > /dev/null",
+        ),
     };
     let receiver = start(network, Side::Theirs, &program, &options);
     receiver.wait_for("listening");
@@ -77,7 +79,8 @@ fn rate(network: &Network, sender: Stack, receiver: Stack) -> f64 {
 fn rate_of_tsctp(network: &Network) -> f64 {
     let tsctp = format!("timeout 100 /usr/lib/usrsctp/tsctp -D -R {BUFFER} -S {BUFFER} -p 5001");
     // Length, messages, calls, sum, seconds, rate, notifications.
-    let listen = format!("{tsctp} -L 10.77.1.2 -E 9900 -U 9899 | grep -a -m 1 -x '[0-9]*, [0-9]*, [0-9]*, .*'");
+    let listen =
+        format!("{tsctp} -L 10.77.1.2 -E 9900 -U 9899 | grep -a -m 1 -x '[0-9]*, [0-9]*, [0-9]*, .*'");
     let mut receiver = network.command(Side::Theirs, "sh");
     let receiver = receiver.args(["-c", &listen]).stdout(Stdio::piped()).stderr(Stdio::null());
     let receiver = receiver.spawn().expect("it is installed");
@@ -116,7 +119,9 @@ fn one_path() {
             rates.push(run(&network));
         }
     }
-    println!("\n{MESSAGES} messages of {MESSAGE_BYTES} B, MTU {MTU_BYTES} B, buffers of {BUFFER} B, median of 3");
+    println!(
+        "\n{MESSAGES} messages of {MESSAGE_BYTES} B, MTU {MTU_BYTES} B, buffers of {BUFFER} B, median of 3"
+    );
     let base = median(rates[0].clone());
     for ((name, _), rates) in runs.iter().zip(rates) {
         let rate = median(rates);
