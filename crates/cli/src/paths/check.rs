@@ -41,11 +41,11 @@ async fn try_all(target: &str, connect: &ConnectOptions) -> Result<Vec<Outcome>,
     start_notice(false);
     let mut outcomes = Vec::new();
     for route in routes {
-        let host = connect.bind(&[route], &config)?;
-        let through = through(&host);
-        let tried = try_one(target, connect, &host, route, config.clone()).await;
-        let tried = tried.map_err(|stopped| stopped.to_string());
-        outcomes.push(Outcome { route, through, tried });
+        let (through, tried) = match connect.bind(&[route], &config) {
+            Ok(host) => (through(&host), try_one(target, connect, &host, route, config.clone()).await),
+            Err(stopped) => (String::new(), Err(stopped)),
+        };
+        outcomes.push(Outcome { route, through, tried: tried.map_err(|stopped| stopped.to_string()) });
     }
     Ok(outcomes)
 }
