@@ -88,6 +88,7 @@ impl Setup {
             encapsulation: Encapsulation::None,
             accept: Some(self.sides[side.index()].clone()),
             max_associations: 4,
+            guard: None,
         };
         let mut entropy = [0; 32];
         entropy[..8].copy_from_slice(&self.seed.to_le_bytes());

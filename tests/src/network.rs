@@ -82,6 +82,8 @@ pub struct Network {
     sequence: u64,
     dice: Dice,
     filter: Option<Filter>,
+    /// Addresses of A and what B sees in their place.
+    translated: BTreeMap<IpAddr, IpAddr>,
     /// Packets that a link damaged.
     pub damaged: u64,
 }
@@ -96,6 +98,7 @@ impl Network {
             sequence: 0,
             dice: Dice::new(seed),
             filter: None,
+            translated: BTreeMap::new(),
             damaged: 0,
         }
     }
@@ -111,6 +114,21 @@ impl Network {
             *link = Link::good(link.delay);
         }
         self.filter = None;
+    }
+
+    /// Puts a translator of addresses before an address of A: B sees another one in its place.
+    pub fn translate(&mut self, real: IpAddr, seen: IpAddr) {
+        self.translated.insert(real, seen);
+    }
+
+    fn pass_translator(&self, packet: &mut Packet) {
+        match packet.from {
+            Side::A => packet.source = *self.translated.get(&packet.source).unwrap_or(&packet.source),
+            Side::B => {
+                let real = self.translated.iter().find(|(_, seen)| **seen == packet.destination);
+                packet.destination = real.map_or(packet.destination, |(real, _)| *real);
+            }
+        }
     }
 
     /// Lets `filter` decide about every packet first.
@@ -133,6 +151,7 @@ impl Network {
             Side::B => (packet.destination, packet.source),
         };
         let link = *self.link(a, b);
+        self.pass_translator(&mut packet);
         if link.cut || self.dice.chance(link.loss) {
             return;
         }

@@ -279,6 +279,7 @@ fn each_path_begins_with_the_udp_port_it_was_given_or_else_with_the_configured_o
         encapsulation,
         accept: None,
         max_associations: 1,
+        guard: None,
     };
     let mut endpoint = Endpoint::new(Time::ZERO, ours, [1; 32]);
     let pair = |network: u8, udp_port| AddressPair {

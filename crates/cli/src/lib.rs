@@ -1,5 +1,6 @@
 //! The `anabranch` command as a library, so that other programs can start it inside their own process.
 
+mod bench;
 mod compare;
 mod crossval;
 mod endpoint;
@@ -48,6 +49,7 @@ enum Command {
     Relay(Box<relay::RelayArguments>),
     Compare(compare::CompareArguments),
     Paths(Box<paths::PathsArguments>),
+    Bench(Box<bench::BenchArguments>),
 }
 
 const EXAMPLES: &str = "\
@@ -62,6 +64,7 @@ Examples:
   anabranch relay --help                    put links like those of scenarios before real UDP sockets
   anabranch compare scenarios/two-path.toml run it in the simulator and over real sockets
   anabranch paths                           see which local addresses real paths would begin at
+  anabranch bench --help                    measure what real paths carry, each and together
   anabranch help run                        all options of a command
 
 Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written,
@@ -101,6 +104,7 @@ where
         Command::Relay(relay) => relay::relay(&relay),
         Command::Compare(compare) => compare::compare(&compare),
         Command::Paths(paths) => paths::paths(&paths),
+        Command::Bench(bench) => bench::bench(&bench),
     };
     ended.unwrap_or_else(|stopped: Stopped| stopped.report())
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::policy::Scheme;
 use crate::profile::Profile;
+use crate::time::Span;
 
 /// How packets are carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,18 @@ impl fmt::Debug for SharedKey {
     }
 }
 
+/// What becomes of the addresses that a peer lists in its INIT or INIT ACK.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListedAddresses {
+    /// Each becomes a path of the side that accepts, once it has answered a HEARTBEAT, and a packet from any other source than
+    /// the known and the listed addresses is not the peer's (RFC 9260 section 5.1.2).
+    #[default]
+    Use,
+    /// None becomes a path. Paths are those given, and the sources that packets with the right verification tag came from, once
+    /// they have answered a HEARTBEAT: what an address translator or a relay stands before is never gone around.
+    Ignore,
+}
+
 /// What an association does about addresses that come and go while it is up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressChanges {
@@ -83,10 +96,14 @@ pub struct AssociationConfig {
     pub trace: bool,
     /// A path fails when nothing it carried was acknowledged for this long although something was outstanding; `None` leaves
     /// it to the error counter alone.
-    pub path_silence_limit: Option<crate::time::Span>,
+    pub path_silence_limit: Option<Span>,
+    /// What becomes of addresses that the peer lists.
+    pub listed_addresses: ListedAddresses,
+    /// How long a peer that was called may take until the association is up; `None` leaves it to the profile's counter of INITs.
+    pub connect_timeout: Option<Span>,
     /// The association ends at the first error after nothing was heard from the peer for this long, on any path; `None` counts
     /// errors instead (Association.Max.Retrans).
-    pub peer_silence_limit: Option<crate::time::Span>,
+    pub peer_silence_limit: Option<Span>,
     /// What it does about addresses that come and go while it is up.
     pub address_changes: AddressChanges,
 }
@@ -106,6 +123,8 @@ impl AssociationConfig {
             initial_tsn: None,
             trace: false,
             path_silence_limit: None,
+            listed_addresses: ListedAddresses::Use,
+            connect_timeout: None,
             peer_silence_limit: None,
             address_changes: AddressChanges::default(),
         }
@@ -122,6 +141,35 @@ impl fmt::Debug for AssociationConfig {
     }
 }
 
+/// How often something may happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// On average.
+    pub per_second: u32,
+    /// At once after a pause.
+    pub burst: u32,
+}
+
+/// What protects an endpoint that strangers can reach. It also holds what is sent to an address that has not proved itself to
+/// three times what came from there: answers to strangers, and everything on paths learned from a packet's source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// INITs, and forged COOKIE ECHOs, from one IPv4 address or one IPv6 network of 64 bits.
+    pub per_source: Rate,
+    /// The same from everywhere.
+    pub in_all: Rate,
+}
+
+impl Default for Guard {
+    /// Ten handshakes a second from a source and 20,000 in all, which take a small part of a processor.
+    fn default() -> Self {
+        Guard {
+            per_source: Rate { per_second: 10, burst: 50 },
+            in_all: Rate { per_second: 20_000, burst: 5_000 },
+        }
+    }
+}
+
 /// What an endpoint is configured with.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
@@ -135,4 +183,6 @@ pub struct EndpointConfig {
     pub accept: Option<AssociationConfig>,
     /// The most associations at a time.
     pub max_associations: usize,
+    /// Protection from strangers; `None` in a network without any, such as a simulated one.
+    pub guard: Option<Guard>,
 }

@@ -2,11 +2,14 @@
 //!
 //! The endpoint that answers an INIT keeps nothing. What it needs later travels to the peer inside the INIT ACK and
 //! comes back in the COOKIE ECHO, under a message authentication code that only this endpoint can compute. The code
-//! (HMAC-SHA256) covers every byte of the cookie, so a cookie either comes back as it was sent or is refused.
+//! (HMAC-SHA256) covers every byte of the cookie, so a cookie either comes back as it was sent or is refused. It also covers
+//! our tag and the two ports, which the packet with the cookie carries: the cookie itself need not, and is short enough for an
+//! INIT ACK of at most three times the length of an INIT.
 
 use crate::authentication::{AuthOffer, RANDOM_LEN};
 use crate::entropy::Entropy;
 use crate::time::{Span, Time};
+use anabranch_wire::Header;
 use arrayvec::ArrayVec;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -15,9 +18,18 @@ use std::net::IpAddr;
 use thiserror::Error;
 
 /// First byte of a cookie, and the reason why a cookie of another layout is refused rather than misread.
-const LAYOUT: u8 = 1;
-/// Bytes of HMAC-SHA256 at the end of a cookie.
-const MAC_LEN: usize = 32;
+const LAYOUT: u8 = 2;
+/// In the first byte: a UDP port is there.
+const HAS_UDP_PORT: u8 = 0x80;
+/// In the first byte: Tie-Tags are there.
+const HAS_TIE_TAGS: u8 = 0x40;
+/// In the first byte: what both sides offered for authentication is there.
+const HAS_OFFERS: u8 = 0x20;
+/// Bytes of HMAC-SHA256 at the end of a cookie: as few as RFC 2104 section 5 lets it be cut to.
+const MAC_LEN: usize = 16;
+/// Zeros that fill a cookie up where answers need not be short. With them cookies over IPv4 have the length they had when they
+/// carried all that they cover, and simulated handshakes take as long.
+const FILLER: usize = 38;
 /// How many of the addresses listed in an INIT a cookie has room for.
 pub(crate) const MAX_PEER_ADDRESSES: usize = 8;
 
@@ -45,8 +57,6 @@ pub(crate) struct CookieBody {
     /// The Tie-Tags of an association that already existed, local then peer; zeros if there was none
     /// (RFC 9260 section 5.2.2).
     pub(crate) tie_tags: (u32, u32),
-    /// The address to which the INIT was sent.
-    pub(crate) local_address: IpAddr,
     /// The address from which the INIT came.
     pub(crate) peer_address: IpAddr,
     /// The UDP port from which the INIT came, if it was encapsulated (RFC 6951).
@@ -114,12 +124,19 @@ pub(crate) struct CookieJar {
     previous: Hmac<Sha256>,
     rotated: Time,
     period: Span,
+    fills_up: bool,
 }
 
 impl CookieJar {
-    /// A jar with fresh secrets, to be replaced once every `period`.
-    pub(crate) fn new(now: Time, period: Span, entropy: &mut Entropy) -> Self {
-        Self { current: fresh_secret(entropy), previous: fresh_secret(entropy), rotated: now, period }
+    /// A jar with fresh secrets, to be replaced once every `period`. Its cookies are as short as can be, or all filled up.
+    pub(crate) fn new(now: Time, period: Span, fills_up: bool, entropy: &mut Entropy) -> Self {
+        Self {
+            current: fresh_secret(entropy),
+            previous: fresh_secret(entropy),
+            rotated: now,
+            period,
+            fills_up,
+        }
     }
 
     /// Replaces the current secret if it has been in use for a period.
@@ -140,16 +157,26 @@ impl CookieJar {
     pub(crate) fn seal(&self, now: Time, body: &CookieBody, out: &mut Vec<u8>) {
         let start = out.len();
         write_body(now, body, out);
-        let mac = self.current.clone().chain_update(out.get(start..).unwrap_or_default()).finalize();
-        out.extend_from_slice(&mac.into_bytes());
+        if self.fills_up {
+            let carried = if body.tie_tags == (0, 0) { 0 } else { 8 };
+            let wider = if body.peer_address.is_ipv6() { 12 } else { 0 };
+            out.resize(out.len() + FILLER + wider - carried, 0);
+        }
+        let header = Header {
+            source_port: body.peer_port,
+            destination_port: body.local_port,
+            verification_tag: body.local_tag,
+        };
+        let mac = mac(&self.current, out.get(start..).unwrap_or_default(), header).finalize().into_bytes();
+        out.extend(mac.iter().take(MAC_LEN));
     }
 
     /// The content of a genuine cookie, however old.
     ///
-    /// RFC 9260 section 5.2.4 needs this: a cookie whose two tags are those of an existing association is valid
+    /// `header` is that of the packet it came in. RFC 9260 section 5.2.4 needs this: a cookie whose two tags are those of an existing association is valid
     /// even after its lifetime.
-    pub(crate) fn open_at_any_age(&self, bytes: &[u8]) -> Result<GenuineCookie, CookieError> {
-        let (sealed, mac) = bytes
+    pub(crate) fn open_at_any_age(&self, bytes: &[u8], header: Header) -> Result<GenuineCookie, CookieError> {
+        let (sealed, seal) = bytes
             .len()
             .checked_sub(MAC_LEN)
             .and_then(|at| bytes.split_at_checked(at))
@@ -157,12 +184,12 @@ impl CookieJar {
         if sealed.len() < SHORTEST_BODY {
             return Err(CookieError::TooShort);
         }
-        // `verify_slice` takes the same time wherever the difference is, so a forger learns nothing from the clock.
-        let opens = |secret: &Hmac<Sha256>| secret.clone().chain_update(sealed).verify_slice(mac).is_ok();
+        // The comparison takes the same time wherever the difference is, so a forger learns nothing from the clock.
+        let opens = |secret: &Hmac<Sha256>| mac(secret, sealed, header).verify_truncated_left(seal).is_ok();
         if !opens(&self.current) && !opens(&self.previous) {
             return Err(CookieError::BadMac);
         }
-        read_body(sealed).ok_or(CookieError::Malformed)
+        read_body(sealed, header).ok_or(CookieError::Malformed)
     }
 }
 
@@ -184,37 +211,42 @@ fn fresh_secret(entropy: &mut Entropy) -> Hmac<Sha256> {
     Hmac::new(&key.into())
 }
 
-/// Layout, features, creation time, five 32-bit numbers, four 16-bit numbers, two Tie-Tags, the presence byte of the
-/// UDP port, two IPv4 addresses with their family bytes, and the count of further addresses.
-const SHORTEST_BODY: usize = 1 + 1 + 8 + 5 * 4 + 4 * 2 + 2 * 4 + 1 + 2 * 5 + 1;
+/// Over what a cookie carries, our tag, and both ports.
+fn mac(secret: &Hmac<Sha256>, sealed: &[u8], header: Header) -> Hmac<Sha256> {
+    let Header { source_port, destination_port, verification_tag } = header;
+    let covered = secret.clone().chain_update(sealed).chain_update(verification_tag.to_be_bytes());
+    covered.chain_update(source_port.to_be_bytes()).chain_update(destination_port.to_be_bytes())
+}
+
+/// Layout, features, creation time, four 32-bit numbers, two 16-bit numbers, an IPv4 address with its family byte, and the count
+/// of further addresses.
+const SHORTEST_BODY: usize = 1 + 1 + 8 + 4 * 4 + 2 * 2 + 5 + 1;
 
 /// Family byte of an IPv4 address.
 const IPV4: u8 = 4;
 /// Family byte of an IPv6 address.
 const IPV6: u8 = 6;
 
-/// Appends everything that the MAC covers, integers in network byte order.
+/// Appends what a cookie carries, integers in network byte order.
 fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
-    out.extend_from_slice(&[LAYOUT, body.peer_features]);
-    out.extend_from_slice(&created.as_nanos().to_be_bytes());
     let (local_tie, peer_tie) = body.tie_tags;
-    for number in [
-        body.local_tag,
-        body.peer_tag,
-        body.local_initial_tsn,
-        body.peer_initial_tsn,
-        body.peer_a_rwnd,
-        local_tie,
-        peer_tie,
-    ] {
+    let tied = body.tie_tags != (0, 0);
+    let mut layout = LAYOUT;
+    layout |= if body.peer_udp_port.is_some() { HAS_UDP_PORT } else { 0 };
+    layout |= if tied { HAS_TIE_TAGS } else { 0 };
+    layout |= if body.authentication.is_some() { HAS_OFFERS } else { 0 };
+    out.extend_from_slice(&[layout, body.peer_features]);
+    out.extend_from_slice(&created.as_nanos().to_be_bytes());
+    for number in [body.peer_tag, body.local_initial_tsn, body.peer_initial_tsn, body.peer_a_rwnd] {
         out.extend_from_slice(&number.to_be_bytes());
     }
-    for number in [body.local_port, body.peer_port, body.outbound_streams, body.inbound_streams] {
+    for tie in [local_tie, peer_tie].into_iter().filter(|_| tied) {
+        out.extend_from_slice(&tie.to_be_bytes());
+    }
+    for number in [body.outbound_streams, body.inbound_streams] {
         out.extend_from_slice(&number.to_be_bytes());
     }
-    out.push(u8::from(body.peer_udp_port.is_some()));
     out.extend(body.peer_udp_port.iter().flat_map(|port| port.to_be_bytes()));
-    write_address(body.local_address, out);
     write_address(body.peer_address, out);
     out.push(body.peer_addresses.len() as u8);
     for &address in &body.peer_addresses {
@@ -240,28 +272,28 @@ fn write_address(address: IpAddr, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads back what [`write_body`] wrote; `None` if the bytes are anything else.
-fn read_body(bytes: &[u8]) -> Option<GenuineCookie> {
+/// Reads back what [`write_body`] wrote, with the rest from the packet's header; `None` if the bytes are anything else.
+fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
     let mut rest = Reader(bytes);
-    if rest.u8()? != LAYOUT {
+    let layout = rest.u8()?;
+    if layout & !(HAS_UDP_PORT | HAS_TIE_TAGS | HAS_OFFERS) != LAYOUT {
         return None;
     }
     let peer_features = rest.u8()?;
     let created = Time::from_nanos(u64::from_be_bytes(rest.take()?));
     // The fields of a struct expression are evaluated in the order in which they are written.
     let mut body = CookieBody {
-        local_tag: rest.u32()?,
+        local_tag: header.verification_tag,
+        local_port: header.destination_port,
+        peer_port: header.source_port,
         peer_tag: rest.u32()?,
         local_initial_tsn: rest.u32()?,
         peer_initial_tsn: rest.u32()?,
         peer_a_rwnd: rest.u32()?,
-        tie_tags: (rest.u32()?, rest.u32()?),
-        local_port: rest.u16()?,
-        peer_port: rest.u16()?,
+        tie_tags: if layout & HAS_TIE_TAGS == 0 { (0, 0) } else { (rest.u32()?, rest.u32()?) },
         outbound_streams: rest.u16()?,
         inbound_streams: rest.u16()?,
-        peer_udp_port: rest.optional_u16()?,
-        local_address: rest.address()?,
+        peer_udp_port: if layout & HAS_UDP_PORT == 0 { None } else { Some(rest.u16()?) },
         peer_address: rest.address()?,
         peer_addresses: ArrayVec::new(),
         peer_features,
@@ -270,11 +302,11 @@ fn read_body(bytes: &[u8]) -> Option<GenuineCookie> {
     for _ in 0..rest.u8()? {
         body.peer_addresses.try_push(rest.address()?).ok()?;
     }
-    if !rest.0.is_empty() {
+    if layout & HAS_OFFERS != 0 {
         let local_random = rest.take()?;
         body.authentication = Some(Offers { local_random, peer: AuthOffer::open(&mut rest.0)? });
     }
-    rest.0.is_empty().then_some(GenuineCookie { body, created })
+    rest.0.iter().all(|&byte| byte == 0).then_some(GenuineCookie { body, created })
 }
 
 /// The bytes not yet read.
@@ -297,14 +329,6 @@ impl Reader<'_> {
 
     fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_be_bytes)
-    }
-
-    fn optional_u16(&mut self) -> Option<Option<u16>> {
-        match self.u8()? {
-            0 => Some(None),
-            1 => self.u16().map(Some),
-            _ => None,
-        }
     }
 
     fn address(&mut self) -> Option<IpAddr> {
@@ -330,7 +354,7 @@ mod tests {
     impl CookieJar {
         /// What the endpoint does with a stranger's cookie: first the authentication, then the age (RFC 9260 section 5.1.5).
         fn open(&self, now: Time, lifetime: Span, bytes: &[u8]) -> Result<CookieBody, Refused> {
-            let cookie = self.open_at_any_age(bytes).map_err(Refused::Not)?;
+            let cookie = self.open_at_any_age(bytes, HEADER).map_err(Refused::Not)?;
             match cookie.stale_by(now, lifetime) {
                 Some(by) => Err(Refused::Stale { by }),
                 None => Ok(cookie.body),
@@ -340,12 +364,14 @@ mod tests {
 
     use proptest::prelude::*;
 
+    /// Of the packets that carry these cookies.
+    const HEADER: Header = Header { source_port: 6, destination_port: 5, verification_tag: 1 };
     const PERIOD: Span = Span::from_secs(600);
     const LIFETIME: Span = Span::from_secs(60);
 
     fn jar(now: Time) -> (CookieJar, Entropy) {
         let mut entropy = Entropy::new([5; 32]);
-        (CookieJar::new(now, PERIOD, &mut entropy), entropy)
+        (CookieJar::new(now, PERIOD, false, &mut entropy), entropy)
     }
 
     fn sample() -> CookieBody {
@@ -359,8 +385,7 @@ mod tests {
             peer_port: 6,
             outbound_streams: 7,
             inbound_streams: 8,
-            tie_tags: (9, 10),
-            local_address: IpAddr::from([192, 0, 2, 1]),
+            tie_tags: (0, 0),
             peer_address: IpAddr::from([192, 0, 2, 2]),
             peer_udp_port: None,
             peer_addresses: ArrayVec::new(),
@@ -401,7 +426,7 @@ mod tests {
         let sealed_at = Time::from_nanos(1_000);
         let (jar, _) = jar(sealed_at);
         let bytes = sealed(&jar, sealed_at, &sample());
-        let cookie = jar.open_at_any_age(&bytes).unwrap();
+        let cookie = jar.open_at_any_age(&bytes, HEADER).unwrap();
         assert_eq!((cookie.created(), &cookie.body), (sealed_at, &sample()));
         let late = sealed_at + LIFETIME + Span::from_micros(7);
         assert_eq!(cookie.stale_by(late, LIFETIME), Some(Span::from_micros(7)));
@@ -445,8 +470,8 @@ mod tests {
         let mut bytes = Vec::new();
         write_body(Time::ZERO, &sample(), &mut bytes);
         bytes[0] = LAYOUT + 1;
-        let mac = jar.current.clone().chain_update(&bytes).finalize();
-        bytes.extend_from_slice(&mac.into_bytes());
+        let mac = mac(&jar.current, &bytes, HEADER).finalize().into_bytes();
+        bytes.extend_from_slice(&mac[..MAC_LEN]);
         assert_eq!(jar.open(Time::ZERO, LIFETIME, &bytes), Err(Refused::Not(CookieError::Malformed)));
     }
 
@@ -460,9 +485,9 @@ mod tests {
 
     prop_compose! {
         fn bodies()(
-            numbers: [u32; 7],
-            shorts: [u16; 4],
-            local_address: IpAddr,
+            numbers: [u32; 4],
+            tie_tags: (u32, u32),
+            shorts: [u16; 2],
             peer_address: IpAddr,
             peer_udp_port: Option<u16>,
             listed in prop::collection::vec(any::<IpAddr>(), 0..=MAX_PEER_ADDRESSES),
@@ -470,17 +495,16 @@ mod tests {
             randoms: Option<([u8; 32], [u8; 32])>,
         ) -> CookieBody {
             CookieBody {
-                local_tag: numbers[0],
-                peer_tag: numbers[1],
-                local_initial_tsn: numbers[2],
-                peer_initial_tsn: numbers[3],
-                peer_a_rwnd: numbers[4],
-                tie_tags: (numbers[5], numbers[6]),
-                local_port: shorts[0],
-                peer_port: shorts[1],
-                outbound_streams: shorts[2],
-                inbound_streams: shorts[3],
-                local_address,
+                local_tag: HEADER.verification_tag,
+                peer_tag: numbers[0],
+                local_initial_tsn: numbers[1],
+                peer_initial_tsn: numbers[2],
+                peer_a_rwnd: numbers[3],
+                local_port: HEADER.destination_port,
+                peer_port: HEADER.source_port,
+                outbound_streams: shorts[0],
+                inbound_streams: shorts[1],
+                tie_tags,
                 peer_address,
                 peer_udp_port,
                 peer_addresses: listed.into_iter().collect(),
@@ -492,9 +516,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sealed_is_opened(body in bodies(), at: u64) {
+        fn what_is_sealed_is_opened(body in bodies(), at: u64, fills_up: bool) {
             let now = Time::from_nanos(at);
-            let (jar, _) = jar(now);
+            let (mut jar, _) = jar(now);
+            jar.fills_up = fills_up;
             prop_assert_eq!(jar.open(now, LIFETIME, &sealed(&jar, now, &body)), Ok(body));
         }
 
@@ -519,6 +544,29 @@ mod tests {
         }
 
         #[test]
+        fn a_cookie_in_a_packet_of_another_tag_or_port_is_refused(body in bodies(), bit in 0..64_u32) {
+            let (jar, _) = jar(Time::ZERO);
+            let good = sealed(&jar, Time::ZERO, &body);
+            let other = Header {
+                source_port: HEADER.source_port ^ (1_u64 << bit) as u16,
+                destination_port: HEADER.destination_port ^ ((1_u64 << bit) >> 16) as u16,
+                verification_tag: HEADER.verification_tag ^ ((1_u64 << bit) >> 32) as u32,
+            };
+            prop_assert_eq!(jar.open_at_any_age(&good, other), Err(CookieError::BadMac));
+        }
+
+        #[test]
+        fn filled_up_cookies_differ_in_length_by_what_their_addresses_take(body in bodies()) {
+            let (mut jar, _) = jar(Time::ZERO);
+            jar.fills_up = true;
+            let address = |address: &IpAddr| if address.is_ipv4() { 5 } else { 17 };
+            let listed: usize = body.peer_addresses.iter().map(address).sum();
+            let port = if body.peer_udp_port.is_some() { 2 } else { 0 };
+            let expected = 80 + 2 * address(&body.peer_address) + port + listed;
+            prop_assert_eq!(sealed(&jar, Time::ZERO, &body).len(), expected);
+        }
+
+        #[test]
         fn bytes_from_elsewhere_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let (jar, _) = jar(Time::ZERO);
             prop_assert!(jar.open(Time::ZERO, LIFETIME, &bytes).is_err());
@@ -530,7 +578,7 @@ mod tests {
             if let Some(first) = bytes.first_mut() {
                 *first = LAYOUT;
             }
-            let _ = read_body(&bytes);
+            let _ = read_body(&bytes, HEADER);
         }
     }
 }

@@ -1,16 +1,21 @@
 //! An endpoint: it tells packets apart, sets associations up without keeping state for strangers, and drives those it has.
 
+mod flood;
 mod oob;
 mod setup;
+mod table;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use anabranch_wire::{Chunk, Header, PacketView, RawChunk};
 
-use crate::association::{Association, AssociationEvent, AssociationSeed, Origin};
+use crate::association::{Association, AssociationEvent, AssociationSeed, Origin, REPLY_FACTOR};
 use crate::config::{AssociationConfig, Encapsulation, EndpointConfig};
 use crate::cookie::CookieJar;
+use crate::endpoint::flood::Gates;
+pub(crate) use crate::endpoint::table::PeerKey;
+use crate::endpoint::table::Table;
 use crate::entropy::Entropy;
 use crate::error::ConnectError;
 use crate::path::MAX_PATHS;
@@ -96,13 +101,12 @@ pub struct Endpoint {
     config: EndpointConfig,
     entropy: Entropy,
     jar: CookieJar,
-    associations: BTreeMap<AssociationId, Association>,
-    by_tag: BTreeMap<u32, AssociationId>,
-    next_id: u64,
+    gates: Option<Gates>,
+    table: Table,
     now: Time,
     replies: VecDeque<Reply>,
-    /// Associations that may have something to send or tell.
-    busy: VecDeque<AssociationId>,
+    /// Memory to gather those in whose deadline has come.
+    due: Vec<AssociationId>,
     events: VecDeque<(AssociationId, AssociationEvent)>,
     discards: Discards,
     /// Associations that are accepted acknowledge with NR-SACK.
@@ -116,15 +120,14 @@ impl Endpoint {
         let form = config.accept.as_ref().map(|accept| accept.scheme.policies().ack.form());
         Endpoint {
             accept_announces_nr_sack: form.is_some_and(|form| form != AckForm::Sack),
-            jar: CookieJar::new(now, SECRET_PERIOD, &mut entropy),
+            jar: CookieJar::new(now, SECRET_PERIOD, config.guard.is_none(), &mut entropy),
+            gates: config.guard.map(|guard| Gates::new(&guard, &entropy)),
             config,
             entropy,
-            associations: BTreeMap::new(),
-            by_tag: BTreeMap::new(),
-            next_id: 0,
+            table: Table::default(),
             now,
             replies: VecDeque::new(),
-            busy: VecDeque::new(),
+            due: Vec::new(),
             events: VecDeque::new(),
             discards: Discards::default(),
         }
@@ -164,7 +167,7 @@ impl Endpoint {
         if pairs.len() > MAX_PATHS {
             return Err(ConnectError::TooManyPaths);
         }
-        if self.associations.len() >= self.config.max_associations {
+        if self.table.len() >= self.config.max_associations {
             return Err(ConnectError::Full { limit: self.config.max_associations });
         }
         let initial_tsn = config.initial_tsn.unwrap_or_else(|| self.entropy.next_u32());
@@ -178,7 +181,7 @@ impl Endpoint {
             let _ = association.new_path(pair.local, pair.remote, udp_port);
         }
         association.begin();
-        Ok(self.insert(association))
+        Ok(self.table.insert(association))
     }
 
     fn seed(&mut self, local_tag: u32, initial_tsn: u32, peer_port: u16, initiator: bool) -> AssociationSeed {
@@ -193,6 +196,7 @@ impl Endpoint {
             local_addresses: self.config.addresses.clone(),
             encapsulation: self.config.encapsulation,
             initiator,
+            guarded: self.config.guard.is_some(),
         }
     }
 
@@ -206,24 +210,9 @@ impl Endpoint {
     fn fresh_tag(&mut self) -> u32 {
         loop {
             let tag = self.entropy.nonzero_u32();
-            if !self.by_tag.contains_key(&tag) {
+            if self.table.by_tag(tag).is_none() {
                 return tag;
             }
-        }
-    }
-
-    fn insert(&mut self, association: Association) -> AssociationId {
-        let id = AssociationId(self.next_id);
-        self.next_id += 1;
-        self.by_tag.insert(association.local_tag, id);
-        self.associations.insert(id, association);
-        self.mark_busy(id);
-        id
-    }
-
-    fn mark_busy(&mut self, id: AssociationId) {
-        if !self.busy.contains(&id) {
-            self.busy.push_back(id);
         }
     }
 
@@ -231,6 +220,7 @@ impl Endpoint {
     pub fn handle_datagram(&mut self, now: Time, meta: &Meta, bytes: &[u8]) -> Handled {
         self.now = self.now.max(now);
         self.jar.rotate_if_due(self.now, &mut self.entropy);
+        self.table.refresh();
         let handled = self.dispatch(meta, bytes);
         if let Handled::Discarded(reason) = handled {
             self.discards.count(reason);
@@ -247,7 +237,8 @@ impl Endpoint {
         if header.destination_port != self.config.port || header.source_port == 0 {
             return Handled::Discarded(Discard::OutOfTheBlue);
         }
-        let origin = Origin { local: meta.local, remote: meta.remote, udp_port: meta.udp_port };
+        let Meta { local, remote, udp_port } = *meta;
+        let origin = Origin { local, remote, udp_port, bytes: bytes.len() };
         let first = match packet.chunks().next() {
             Some(Ok(first)) => first,
             _ => return Handled::Discarded(Discard::Malformed),
@@ -285,7 +276,7 @@ impl Endpoint {
         skip: usize,
     ) -> Handled {
         let now = self.now;
-        if let Some(association) = self.associations.get_mut(&id) {
+        if let Some(association) = self.table.get_mut(id) {
             association.clock(now);
             let mut chunks = packet.chunks();
             for _ in 0..skip {
@@ -293,7 +284,6 @@ impl Endpoint {
             }
             association.handle_chunks(origin, chunks, &mut self.discards);
             let answer = association.take_reply();
-            self.mark_busy(id);
             if let Some(bytes) = answer {
                 self.reply(origin, bytes);
             }
@@ -313,39 +303,53 @@ impl Endpoint {
             return self
                 .by_address(origin, header.source_port)
                 .filter(|_| header.verification_tag != 0)
-                .filter(|id| self.associations[id].peer_tag == header.verification_tag);
+                .filter(|id| self.table.get(*id).is_some_and(|a| a.peer_tag == header.verification_tag));
         }
-        let &id = self.by_tag.get(&header.verification_tag)?;
-        let association = self.associations.get(&id)?;
+        let id = self.table.by_tag(header.verification_tag)?;
+        let association = self.table.get(id)?;
         // Section 8.5.1 E: during the handshake a SHUTDOWN-ACK belongs to an association of a former life.
         let of_former_life = association.is_opening() && matches!(first.decode(), Ok(Chunk::ShutdownAck));
         let fits = association.peer_port == header.source_port && !association.is_closed() && !of_former_life;
         fits.then_some(id)
     }
 
-    /// The association with a peer at this address and port. One that is over is none, even before it is forgotten: what
-    /// still comes for it is out of the blue.
-    fn by_address(&self, origin: Origin, peer_port: u16) -> Option<AssociationId> {
-        self.associations
-            .iter()
-            .find(|(_, a)| a.peer_port == peer_port && !a.is_closed() && a.has_remote(origin.remote))
-            .map(|(id, _)| *id)
+    /// The association with a peer at this address, UDP port and SCTP port.
+    fn by_address(&self, origin: Origin, sctp_port: u16) -> Option<AssociationId> {
+        let Origin { remote, udp_port, .. } = origin;
+        self.table.by_peer(PeerKey { remote, udp_port, sctp_port })
+    }
+
+    /// The association that has a path to this address and UDP port of a peer with this SCTP port, if there is one that is not
+    /// over.
+    pub fn association_with(
+        &mut self,
+        remote: IpAddr,
+        udp_port: Option<u16>,
+        sctp_port: u16,
+    ) -> Option<AssociationId> {
+        self.table.refresh();
+        self.table.by_peer(PeerKey { remote, udp_port, sctp_port })
+    }
+
+    /// Refuses associations that peers want to open from now on; those there are go on.
+    pub fn stop_accepting(&mut self) {
+        self.config.accept = None;
     }
 
     /// Runs everything that is due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = self.now.max(now);
         self.jar.rotate_if_due(self.now, &mut self.entropy);
-        let now = self.now;
-        for (&id, association) in &mut self.associations {
-            if association.poll_timeout().is_some_and(|at| at <= now) {
+        self.table.refresh();
+        let (now, mut due) = (self.now, std::mem::take(&mut self.due));
+        self.table.due(now, &mut due);
+        for &id in &due {
+            if let Some(association) = self.table.get_mut(id) {
                 association.clock(now);
                 association.handle_timeout();
-                if !self.busy.contains(&id) {
-                    self.busy.push_back(id);
-                }
             }
         }
+        self.due = due;
     }
 
     /// Writes the next packet into `buf`, replacing what it held; `None` when nothing is to be sent now.
@@ -354,21 +358,22 @@ impl Endpoint {
         if let Some(reply) = self.replies.pop_front() {
             buf.clear();
             buf.extend_from_slice(&reply.bytes);
-            let Origin { local, remote, udp_port } = reply.to;
+            let Origin { local, remote, udp_port, .. } = reply.to;
             return Some(Transmit { local, remote, udp_port, association: None });
         }
-        while let Some(&id) = self.busy.front() {
+        while let Some(id) = self.table.next_busy() {
             if let Some(transmit) = self.transmit_for(id, buf) {
                 return Some(transmit);
             }
-            self.busy.pop_front();
             self.collect(id);
+            self.table.rest();
         }
+        self.table.refresh();
         None
     }
 
     fn transmit_for(&mut self, id: AssociationId, buf: &mut Vec<u8>) -> Option<Transmit> {
-        let association = self.associations.get_mut(&id)?;
+        let association = self.table.get_mut(id)?;
         association.clock(self.now);
         let path = association.poll_transmit(buf)?;
         let (local, remote, udp_port) = association.destination(path);
@@ -377,7 +382,7 @@ impl Endpoint {
 
     /// Takes over what an association has to tell, and forgets it once it is over.
     fn collect(&mut self, id: AssociationId) {
-        let Some(association) = self.associations.get_mut(&id) else { return };
+        let Some(association) = self.table.get_mut(id) else { return };
         while let Some(event) = association.poll_event() {
             self.events.push_back((id, event));
         }
@@ -388,45 +393,42 @@ impl Endpoint {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
         }
-        for index in 0..self.busy.len() {
-            self.collect(self.busy[index]);
+        let mut index = 0;
+        while let Some(id) = self.table.busy_at(index) {
+            self.collect(id);
+            index += 1;
         }
         self.events.pop_front()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is wanted next.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.associations.values().filter_map(Association::poll_timeout).min()
+        self.table.earliest()
     }
 
     /// An association, to look at.
     pub fn association(&self, id: AssociationId) -> Option<&Association> {
-        self.associations.get(&id)
+        self.table.get(id)
     }
 
     /// An association, to use.
     pub fn association_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
-        self.mark_busy(id);
         let now = self.now;
-        let association = self.associations.get_mut(&id)?;
+        let association = self.table.get_mut(id)?;
         association.clock(now);
         Some(association)
     }
 
     /// The associations there are, closed ones included until they are [`forget`](Self::forget)ten.
     pub fn associations(&self) -> impl Iterator<Item = AssociationId> + '_ {
-        self.associations.keys().copied()
+        self.table.ids()
     }
 
     /// Forgets a closed association; `false` if it is not closed, or still has a last packet to send.
     pub fn forget(&mut self, id: AssociationId) -> bool {
-        let over = self.associations.get(&id).is_some_and(Association::is_spent);
-        if over
-            && let Some(association) = self.associations.remove(&id)
-            // A cookie that came again may have given the tag to a new association.
-            && self.by_tag.get(&association.local_tag) == Some(&id)
-        {
-            self.by_tag.remove(&association.local_tag);
+        let over = self.table.get(id).is_some_and(Association::is_spent);
+        if over {
+            self.table.remove(id);
         }
         over
     }
@@ -442,9 +444,19 @@ impl Endpoint {
         &self.discards
     }
 
-    fn reply(&mut self, to: Origin, bytes: Vec<u8>) {
+    /// How long an answer to a stranger's packet may be.
+    fn longest_reply(&self, to: Origin) -> usize {
+        if self.config.guard.is_some() { REPLY_FACTOR as usize * to.bytes } else { usize::MAX }
+    }
+
+    /// Answers a stranger's packet, unless it is not worth that many bytes.
+    fn reply(&mut self, to: Origin, bytes: Vec<u8>) -> Handled {
+        if bytes.len() > self.longest_reply(to) {
+            return Handled::Discarded(Discard::ShortQuestion);
+        }
         if self.replies.len() < MAX_REPLIES {
             self.replies.push_back(Reply { to, bytes });
         }
+        Handled::Replied
     }
 }

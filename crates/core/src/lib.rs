@@ -24,7 +24,9 @@ pub mod trace;
 pub mod units;
 
 pub use association::{Association, AssociationEvent, SendOptions};
-pub use config::{AddressChanges, AssociationConfig, Encapsulation, EndpointConfig, SharedKey};
+pub use config::{
+    AddressChanges, AssociationConfig, Encapsulation, EndpointConfig, Guard, ListedAddresses, Rate, SharedKey,
+};
 pub use endpoint::{AddressPair, AssociationId, Endpoint, Handled, Meta, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, SendError};
 pub use path::{MAX_PATHS, PathId, PathSet, PathState};

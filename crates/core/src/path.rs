@@ -107,6 +107,20 @@ pub enum PathState {
     Inactive,
 }
 
+/// What is known of the address at a path's far end, and so how much may be sent there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// The application gave it, or it has proved itself: as much as windows admit.
+    Trusted,
+    /// The peer listed it, and nothing has come from it: small HEARTBEATs.
+    Listed,
+    /// Packets came from it, which may be forged.
+    Seen {
+        /// What may still be sent there.
+        allowance_bytes: u64,
+    },
+}
+
 /// A HEARTBEAT that waits for its answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingHeartbeat {
@@ -175,10 +189,13 @@ pub(crate) struct Path {
     /// SCTP bytes that fit one packet.
     pub(crate) packet_bytes: usize,
     pub(crate) removed: bool,
-    /// The pair is made up from what the peer listed, and nothing has come on it yet.
-    pub(crate) guessed: bool,
     /// How often the peer was told of our address.
     pub(crate) announcements: u8,
+    pub(crate) standing: Standing,
+    /// It was found in a packet's source: nobody gave or listed it.
+    pub(crate) learned: bool,
+    /// A path between the same addresses with another port, which this one may have become.
+    pub(crate) successor: Option<PathId>,
     pub(crate) timers: PathTimers,
     /// The TSN whose first ack will be a round-trip sample (RFC 9260 section 6.3.1 C4: one at a time).
     pub(crate) measuring: Option<u64>,
@@ -213,8 +230,10 @@ impl Path {
             udp_port,
             packet_bytes,
             removed: false,
-            guessed: false,
             announcements: 0,
+            standing: Standing::Trusted,
+            learned: false,
+            successor: None,
             timers: PathTimers::default(),
             measuring: None,
             pending_heartbeat: None,

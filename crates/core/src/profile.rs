@@ -245,6 +245,9 @@ pub struct Profile {
     pub association_max_retrans: u32,
     /// Max.Init.Retransmits.
     pub max_init_retransmits: u32,
+    /// How long after an INIT the same goes out on the next path, until one is answered, so that a dead path costs that much
+    /// and not a time-out; `None` tries one path per time-out (RFC 9260 section 5.1).
+    pub init_stagger: Option<Span>,
     /// Valid.Cookie.Life.
     pub cookie_life: Span,
 }
@@ -300,6 +303,7 @@ impl Profile {
             path_max_retrans: 5,
             association_max_retrans: 10,
             max_init_retransmits: 8,
+            init_stagger: None,
             cookie_life: Span::from_secs(60),
         }
     }
@@ -381,6 +385,7 @@ impl Profile {
             rto_min: Span::from_millis(300),
             rto_max: Span::from_secs(10),
             heartbeat_interval: Span::from_secs(5),
+            init_stagger: Some(Span::from_millis(250)),
             // Counted over all paths; at eight of them it still takes more than RTO.Max.
             association_max_retrans: 50,
             ..Profile::rfc9260()

@@ -84,12 +84,16 @@ pub enum Discard {
     BadSack,
     /// The endpoint has as many associations as it may.
     Full,
+    /// More handshakes from one source, or from all together, than are looked at.
+    Flood,
+    /// An answer would have been more than three times as long as what it answers.
+    ShortQuestion,
 }
 
 /// How often each reason occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discards {
-    counts: [u64; 12],
+    counts: [u64; 14],
 }
 
 impl Discards {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use anabranch_core::SendOptions;
+use anabranch_core::{AssociationId, SendOptions};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
@@ -65,6 +65,12 @@ impl Drop for Inner {
 impl Association {
     pub(crate) fn new(shared: Arc<Shared>, commands: Commands) -> Self {
         Association { inner: Arc::new(Inner { shared, commands }) }
+    }
+
+    /// Tells the task to do something about this association.
+    pub(crate) fn order(&self, command: impl FnOnce(AssociationId) -> Command) {
+        // A task that is gone drops the command, and with it the way for an answer.
+        let _ = self.inner.commands.send(command(self.inner.shared.id));
     }
 
     /// Waits for the end of the handshake.

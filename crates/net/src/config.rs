@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use anabranch_core::AssociationConfig;
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
+use anabranch_core::{AssociationConfig, ListedAddresses};
 use anabranch_schemes::registry::{self, ExpressionError};
 
 /// The UDP port of SCTP over UDP (RFC 6951 section 4).
@@ -27,6 +27,9 @@ pub const DEFAULT_STREAMS: u16 = 16;
 
 /// The scheme of an association that names none.
 pub const DEFAULT_SCHEME: &str = "bonded";
+
+/// How long a peer may take to answer before an attempt to connect is given up.
+pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How long nothing at all comes from the peer, while something is outstanding or probed, before an association ends.
 pub const DEFAULT_PEER_SILENCE: Duration = Duration::from_secs(60);
@@ -52,6 +55,8 @@ pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
     config.streams = DEFAULT_STREAMS;
     config.address_changes.asconf = true;
     config.peer_silence_limit = Some(Span::from_nanos(DEFAULT_PEER_SILENCE.as_nanos() as u64));
+    config.connect_timeout = Some(Span::from_nanos(DEFAULT_CONNECT_TIMEOUT.as_nanos() as u64));
+    config.listed_addresses = ListedAddresses::Ignore;
     config.address_changes.follow = true;
     Ok(config)
 }

@@ -1,8 +1,7 @@
 //! The task that owns the sockets, the endpoint and the timers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
@@ -18,7 +17,7 @@ use tokio::time::Sleep;
 use crate::association::{Association, Message};
 use crate::clock::Clock;
 use crate::config::DEFAULT_UDP_PORT;
-use crate::error::{ConnectError, Ended};
+use crate::error::{ConnectError, Ended, RouteError};
 use crate::event::Event;
 use crate::host::{AcceptQueue, Connect, Route};
 use crate::shared::{Command, Commands, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State};
@@ -47,7 +46,7 @@ pub(crate) struct Driver {
     /// The associations that are not over.
     pub(crate) entries: BTreeMap<AssociationId, Arc<Shared>>,
     /// To look at before the turn is over.
-    due: Vec<AssociationId>,
+    due: BTreeSet<AssociationId>,
     /// Over, with a last packet that may still have to leave.
     spent: Vec<AssociationId>,
     buffers: RecvBuffers,
@@ -74,7 +73,7 @@ impl Driver {
             handles,
             queue,
             entries: BTreeMap::new(),
-            due: Vec::new(),
+            due: BTreeSet::new(),
             spent: Vec::new(),
             buffers: RecvBuffers::new(),
             packet: Vec::new(),
@@ -140,10 +139,19 @@ impl Driver {
                 // If nobody waits any more, the handle is dropped and the association aborted.
                 let _ = reply.send(self.connect(*connect));
             }
-            Command::Wake(id) => self.look_at(id),
+            Command::Wake(id) => {
+                self.due.insert(id);
+            }
+            Command::AddPath(id, route, reply) => {
+                let _ = reply.send(self.add_path(id, route));
+            }
+            Command::RemovePath(id, path, reply) => {
+                let _ = reply.send(self.remove_path(id, path));
+            }
+            Command::StopAccepting => self.endpoint.stop_accepting(),
             Command::Inspect(id, reply) => self.inspect(id, reply),
             Command::AddLocal(address, reply) => {
-                let _ = reply.send(self.add_local(address));
+                let _ = reply.send(self.add_local(&address));
             }
             Command::RemoveLocal(address, reply) => {
                 let _ = reply.send(self.remove_local(address));
@@ -154,12 +162,6 @@ impl Driver {
             Command::Count(reply) => {
                 let _ = reply.send(self.count());
             }
-        }
-    }
-
-    fn look_at(&mut self, id: AssociationId) {
-        if !self.due.contains(&id) {
-            self.due.push(id);
         }
     }
 
@@ -204,34 +206,33 @@ impl Driver {
         Ok(self.enter(id, streams, handles))
     }
 
-    fn check_routes(&self, routes: &[Route], sctp_port: u16) -> Result<(), ConnectError> {
-        for &Route { local, remote } in routes {
-            if !self.sockets.iter().any(|socket| socket.local().ip() == local) {
-                let known = self.sockets.iter().map(|socket| socket.local().ip()).collect();
-                return Err(ConnectError::NoSuchLocal { local, known });
-            }
-            if local.is_ipv4() != remote.is_ipv4() {
-                return Err(ConnectError::Family { local, remote: remote.ip() });
-            }
-            if remote.port() == 0 || sctp_port == 0 {
-                return Err(ConnectError::PortZero);
-            }
-            if self.is_associated_with(remote, sctp_port) {
+    fn check_routes(&mut self, routes: &[Route], sctp_port: u16) -> Result<(), ConnectError> {
+        if sctp_port == 0 {
+            return Err(ConnectError::PortZero);
+        }
+        for &route in routes {
+            self.check_route(route)?;
+            let Route { remote, .. } = route;
+            if self.endpoint.association_with(remote.ip(), Some(remote.port()), sctp_port).is_some() {
                 return Err(ConnectError::Exists(remote));
             }
         }
         Ok(())
     }
 
-    fn is_associated_with(&self, remote: SocketAddr, sctp_port: u16) -> bool {
-        self.entries.keys().filter_map(|id| self.endpoint.association(*id)).any(|association| {
-            let leads_there = |path| {
-                association.path_addresses(path).is_some_and(|(_, address)| address == remote.ip())
-                    && association.path_udp_port(path) == Some(remote.port())
-            };
-            association.peer_port() == sctp_port
-                && association.paths().iter().any(|facts| leads_there(facts.id))
-        })
+    /// Whether a path can take this route.
+    pub(crate) fn check_route(&self, Route { local, remote }: Route) -> Result<(), RouteError> {
+        if !self.sockets.iter().any(|socket| socket.local().ip() == local) {
+            let known = self.sockets.iter().map(|socket| socket.local().ip()).collect();
+            return Err(RouteError::NoSuchLocal { local, known });
+        }
+        if local.is_ipv4() != remote.is_ipv4() {
+            return Err(RouteError::Family { local, remote: remote.ip() });
+        }
+        if remote.port() == 0 {
+            return Err(RouteError::PortZero);
+        }
+        Ok(())
     }
 
     fn enter(&mut self, id: AssociationId, streams: u16, handles: Commands) -> Association {
@@ -295,9 +296,12 @@ impl Driver {
         let Some(shared) = self.entries.get(&id).cloned() else { return };
         match event {
             AssociationEvent::Connected | AssociationEvent::Readable | AssociationEvent::Writable => {
-                self.look_at(id);
+                self.due.insert(id);
             }
             AssociationEvent::PathState { path, state } => shared.tell(Event::PathState { path, state }),
+            AssociationEvent::PathAdded { path } => shared.tell(Event::PathAdded { path }),
+            AssociationEvent::PathRemoved { path } => shared.tell(Event::PathRemoved { path }),
+            AssociationEvent::PathRebound { path, was } => shared.tell(Event::PathRebound { path, was }),
             AssociationEvent::Restarted => self.restarted(id, &shared),
             AssociationEvent::ShutdownReceived => {
                 shared.lock().phase = Phase::PeerClosing;
@@ -367,7 +371,7 @@ impl Driver {
         drop(state);
         shared.tell(Event::Restarted);
         shared.notify_all();
-        self.look_at(id);
+        self.due.insert(id);
     }
 
     fn over(&mut self, id: AssociationId, shared: &Arc<Shared>, outcome: Result<(), Ended>) {

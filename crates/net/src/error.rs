@@ -60,10 +60,10 @@ pub enum LocalError {
     HostGone,
 }
 
-/// Why an association could not be opened.
+/// Why a route cannot be a path.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum ConnectError {
-    /// A route begins at an address that the host has no socket for.
+pub enum RouteError {
+    /// It begins at an address that the host has no socket for.
     #[error("{local} is none of the host's addresses ({known:?}); bind it, or leave the route out")]
     NoSuchLocal {
         /// The address.
@@ -79,8 +79,28 @@ pub enum ConnectError {
         /// The peer's.
         remote: IpAddr,
     },
-    /// The peer's UDP or SCTP port is 0.
-    #[error("a peer has no port 0; name its UDP and SCTP port")]
+    /// The peer's UDP port is 0.
+    #[error("a peer has no port 0; name its UDP port")]
+    PortZero,
+    /// Another association has a path to this address and port, and to the same SCTP port.
+    #[error("{0} belongs to another association with this SCTP port; end that one first")]
+    Taken(SocketAddr),
+    /// The association refused.
+    #[error(transparent)]
+    Refused(#[from] anabranch_core::PathError),
+    /// The association is over and forgotten, or the host's task is gone.
+    #[error("the association is over; open a new one with the paths it is to have")]
+    Over,
+}
+
+/// Why an association could not be opened.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ConnectError {
+    /// One of the routes cannot be a path.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// The peer's SCTP port is 0.
+    #[error("a peer has no SCTP port 0; name one from 1 to 65535")]
     PortZero,
     /// One of the addresses belongs to a peer that the host is associated with.
     #[error(
@@ -159,8 +179,8 @@ pub enum RecvError {
 /// No further association will come.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum AcceptError {
-    /// The host does not accept.
-    #[error("this host accepts no associations; bind it with `HostBuilder::accept`")]
+    /// The host does not accept, or was told to stop.
+    #[error("this host accepts no associations, or no more: bind it with `HostBuilder::accept`")]
     NotAccepting,
     /// The host's task is gone.
     #[error("the host is gone: its runtime has stopped; bind a new one")]

@@ -16,6 +16,23 @@ pub enum Event {
         /// Its state now.
         state: PathState,
     },
+    /// There is a new path, still to be verified: it was asked for, or the peer sent from there.
+    PathAdded {
+        /// Which.
+        path: PathId,
+    },
+    /// A path is gone: it was taken away, made room for another, or its source never answered. Its id may be given to another.
+    PathRemoved {
+        /// Which.
+        path: PathId,
+    },
+    /// The peer's UDP port behind a path has changed, as address translators do: what was one path is another now.
+    PathRebound {
+        /// The path from here on.
+        path: PathId,
+        /// The path until now, which is gone.
+        was: PathId,
+    },
     /// The peer restarted: what was queued or unread is lost, and the association is up again.
     Restarted,
     /// The peer wants to shut down: it sends no more, and what was accepted here is still delivered.

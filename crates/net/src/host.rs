@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anabranch_core::{AbortReason, AssociationConfig, Encapsulation, Endpoint, EndpointConfig};
+use anabranch_core::{AbortReason, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::association::Association;
@@ -14,7 +14,7 @@ use crate::driver::Driver;
 use crate::error::{AcceptError, BindError, ConnectError, Ended};
 use crate::shared::{Command, Commands, wait_for};
 use crate::snapshot::HostStatistics;
-use crate::socket::Socket;
+use crate::socket::{Device, Socket};
 
 /// The first port of the dynamic range: where a host that accepts nothing takes its SCTP port from.
 const DYNAMIC_PORTS: u16 = 49_152;
@@ -58,21 +58,39 @@ pub(crate) struct Connect {
     pub(crate) config: AssociationConfig,
 }
 
+/// Where a socket is to be.
+#[derive(Clone, Debug)]
+pub(crate) struct LocalEnd {
+    pub(crate) address: SocketAddr,
+    /// The interface that packets are to leave through.
+    pub(crate) interface: Option<String>,
+}
+
 /// Makes a [`Host`].
 #[derive(Clone, Debug)]
 pub struct HostBuilder {
-    local: Vec<SocketAddr>,
+    local: Vec<LocalEnd>,
     sctp_port: Option<u16>,
     accept: Option<AssociationConfig>,
     backlog: usize,
     max_associations: usize,
+    guard: Guard,
 }
 
 impl HostBuilder {
     /// Adds a local address with its UDP port; the first one counts as the main one. Port 0 takes any that is free, for all
     /// addresses given so the same one if possible.
     pub fn local(mut self, address: SocketAddr) -> Self {
-        self.local.push(address);
+        self.local.push(LocalEnd { address, interface: None });
+        self
+    }
+
+    /// The same, and what is sent from there leaves through this interface only, whatever the routing table prefers: two
+    /// interfaces with a default route each are both used. What comes to the address through another interface, as from this
+    /// machine itself, is not received. Where the system does not allow it (Linux does since 5.7), packets leave by the routing
+    /// table; [`Host::devices`] tells.
+    pub fn local_on(mut self, address: SocketAddr, interface: &str) -> Self {
+        self.local.push(LocalEnd { address, interface: Some(interface.to_owned()) });
         self
     }
 
@@ -97,6 +115,11 @@ impl HostBuilder {
         HostBuilder { max_associations: most, ..self }
     }
 
+    /// How many handshakes are looked at; [`Guard::default`] says how many unless this does.
+    pub fn guard(self, guard: Guard) -> Self {
+        HostBuilder { guard, ..self }
+    }
+
     /// Binds the sockets and starts the host's task on the current tokio runtime.
     ///
     /// # Errors
@@ -113,6 +136,8 @@ impl HostBuilder {
         };
         let sockets = bind_all(&self.local)?;
         let locals: Vec<SocketAddr> = sockets.iter().map(Socket::local).collect();
+        let devices =
+            sockets.iter().filter_map(|socket| Some((socket.local(), socket.device()?.clone()))).collect();
         let accepts = self.accept.is_some();
         let config = EndpointConfig {
             port,
@@ -123,6 +148,7 @@ impl HostBuilder {
             },
             accept: self.accept,
             max_associations: self.max_associations,
+            guard: Some(self.guard),
         };
         let clock = Clock::start();
         let endpoint = Endpoint::new(clock.now(), config, entropy);
@@ -131,7 +157,7 @@ impl HostBuilder {
         let driver =
             Driver::new(clock, endpoint, sockets, orders, commands.downgrade(), Arc::downgrade(&queue));
         runtime.spawn(driver.run());
-        Ok(Host { inner: Arc::new(HostInner { commands, queue, locals, sctp_port: port, accepts }) })
+        Ok(Host { inner: Arc::new(HostInner { commands, queue, locals, devices, sctp_port: port, accepts }) })
     }
 
     fn check(&self) -> Result<(), BindError> {
@@ -141,8 +167,8 @@ impl HostBuilder {
         if self.sctp_port == Some(0) {
             return Err(BindError::PortZero);
         }
-        for (index, address) in self.local.iter().enumerate() {
-            check_address(*address, self.local[..index].iter().copied())?;
+        for (index, end) in self.local.iter().enumerate() {
+            check_address(end.address, self.local[..index].iter().map(|other| other.address))?;
         }
         Ok(())
     }
@@ -174,26 +200,28 @@ fn random_port() -> Result<u16, BindError> {
 
 /// A peer that learns of a second address assumes the UDP port of the first one there (RFC 6951 section 5.4), so all addresses
 /// whose port is open get the same if that can be had.
-fn bind_all(addresses: &[SocketAddr]) -> Result<Vec<Socket>, BindError> {
+fn bind_all(ends: &[LocalEnd]) -> Result<Vec<Socket>, BindError> {
     for _ in 0..PORT_TRIES {
         let mut common = None;
         let sockets: Result<Vec<Socket>, BindError> =
-            addresses.iter().map(|address| bind_one(*address, &mut common)).collect();
+            ends.iter().map(|end| bind_one(end, &mut common)).collect();
         match sockets {
             // The port that the first address got was taken at another one.
             Err(BindError::Socket { address, .. }) if common == Some(address.port()) => {}
             settled => return settled,
         }
     }
-    addresses.iter().map(|address| bind_one(*address, &mut None)).collect()
+    ends.iter().map(|end| bind_one(end, &mut None)).collect()
 }
 
-pub(crate) fn bind_one(address: SocketAddr, common: &mut Option<u16>) -> Result<Socket, BindError> {
-    let mut wanted = address;
+pub(crate) fn bind_one(end: &LocalEnd, common: &mut Option<u16>) -> Result<Socket, BindError> {
+    let LocalEnd { address, interface } = end;
+    let mut wanted = *address;
     if address.port() == 0 {
         wanted.set_port(common.unwrap_or(0));
     }
-    let socket = Socket::bind(wanted).map_err(|source| BindError::Socket { address: wanted, source })?;
+    let socket = Socket::bind(wanted, interface.as_deref())
+        .map_err(|source| BindError::Socket { address: wanted, source })?;
     if address.port() == 0 {
         *common = Some(socket.local().port());
     }
@@ -212,6 +240,7 @@ pub(crate) struct AcceptQueue {
 struct AcceptState {
     waiting: VecDeque<Association>,
     host_gone: bool,
+    stopped: bool,
 }
 
 impl AcceptQueue {
@@ -222,10 +251,15 @@ impl AcceptQueue {
     /// An association that finds no room is dropped, which aborts it.
     pub(crate) fn offer(&self, association: Association) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.waiting.len() < self.backlog {
+        if state.waiting.len() < self.backlog && !state.stopped {
             state.waiting.push_back(association);
             self.arrived.notify_waiters();
         }
+    }
+
+    fn stop(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
+        self.arrived.notify_waiters();
     }
 
     pub(crate) fn host_gone(&self) {
@@ -238,6 +272,7 @@ impl AcceptQueue {
         match state.waiting.pop_front() {
             Some(association) => Some(Ok(association)),
             None if state.host_gone => Some(Err(AcceptError::HostGone)),
+            None if state.stopped => Some(Err(AcceptError::NotAccepting)),
             None => None,
         }
     }
@@ -258,6 +293,7 @@ pub(crate) struct HostInner {
     pub(crate) commands: Commands,
     queue: Arc<AcceptQueue>,
     locals: Vec<SocketAddr>,
+    devices: Vec<(SocketAddr, Device)>,
     sctp_port: u16,
     accepts: bool,
 }
@@ -265,7 +301,14 @@ pub(crate) struct HostInner {
 impl Host {
     /// A host to be.
     pub fn builder() -> HostBuilder {
-        HostBuilder { local: Vec::new(), sctp_port: None, accept: None, backlog: 128, max_associations: 1024 }
+        HostBuilder {
+            local: Vec::new(),
+            sctp_port: None,
+            accept: None,
+            backlog: 128,
+            max_associations: 1024,
+            guard: Guard::default(),
+        }
     }
 
     /// The addresses that the host was bound with, with their UDP ports, in the order in which they were given;
@@ -274,13 +317,18 @@ impl Host {
         &self.inner.locals
     }
 
+    /// What became of the wishes of [`HostBuilder::local_on`].
+    pub fn devices(&self) -> &[(SocketAddr, Device)] {
+        &self.inner.devices
+    }
+
     /// The SCTP port.
     pub fn sctp_port(&self) -> u16 {
         self.inner.sctp_port
     }
 
-    /// Opens an association. Under profile `rfc9260` it takes minutes until a peer that does not answer is given up; put a
-    /// time-out around it if that is too long.
+    /// Opens an association. A peer that does not answer is given up after the configuration's
+    /// [`connect_timeout`](AssociationConfig::connect_timeout), by default 15 seconds.
     ///
     /// Cancel-safe: dropping the future gives the attempt up.
     ///
@@ -301,6 +349,13 @@ impl Host {
             Err(Ended::HostGone) => Err(ConnectError::HostGone),
             Err(ended) => Err(ConnectError::Failed(ended)),
         }
+    }
+
+    /// Refuses associations that peers want to open from now on. Those there are go on, and those that wait can still be
+    /// [`accept`](Self::accept)ed; after them `accept` says that there will be no more.
+    pub fn stop_accepting(&self) {
+        let _ = self.inner.commands.send(Command::StopAccepting);
+        self.inner.queue.stop();
     }
 
     /// The next association that a peer has opened.

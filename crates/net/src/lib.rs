@@ -63,19 +63,23 @@ mod event;
 mod host;
 pub mod interface;
 mod locals;
+mod paths;
 mod shared;
 mod snapshot;
 mod socket;
 
 pub use anabranch_core::{
-    AbortReason, AddressChanges, AssociationConfig, PathId, PathState, SendOptions, Statistics,
+    AbortReason, AddressChanges, AssociationConfig, Guard, ListedAddresses, PathId, PathState, Rate,
+    SendOptions, Statistics,
 };
 pub use association::{Association, Message};
 pub use config::{
-    DEFAULT_MTU, DEFAULT_PEER_SILENCE, DEFAULT_RECV_BUFFER, DEFAULT_SCHEME, DEFAULT_SCTP_PORT,
-    DEFAULT_SEND_BUFFER, DEFAULT_STREAMS, DEFAULT_UDP_PORT, config,
+    DEFAULT_CONNECT_TIMEOUT, DEFAULT_MTU, DEFAULT_PEER_SILENCE, DEFAULT_RECV_BUFFER, DEFAULT_SCHEME,
+    DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS, DEFAULT_UDP_PORT, config,
 };
-pub use error::{AcceptError, BindError, ConnectError, Ended, LocalError, RecvError, SendError};
+pub use error::{AcceptError, BindError, ConnectError, Ended, LocalError, RecvError, RouteError, SendError};
 pub use event::{Event, Events};
 pub use host::{Host, HostBuilder, Peer, Route};
+pub use locals::Binding;
 pub use snapshot::{HostStatistics, PathSnapshot, Snapshot};
+pub use socket::Device;

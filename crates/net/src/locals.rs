@@ -1,13 +1,15 @@
 //! Local addresses that come and go while the host runs.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use anabranch_core::Association;
 use tokio::sync::oneshot;
 
 use crate::driver::Driver;
 use crate::error::LocalError;
-use crate::host::{Host, bind_one, check_address};
+use crate::host::{Host, LocalEnd, bind_one, check_address};
+use crate::interface::{Change, Watcher};
 use crate::shared::Command;
 use crate::socket::Socket;
 
@@ -24,7 +26,34 @@ impl Host {
     /// # Errors
     /// [`LocalError`], with what to do about it.
     pub async fn add_local(&self, address: SocketAddr) -> Result<SocketAddr, LocalError> {
-        self.ask(|reply| Command::AddLocal(address, reply)).await.unwrap_or(Err(LocalError::HostGone))
+        self.add(LocalEnd { address, interface: None }).await
+    }
+
+    /// The same as [`add_local`](Self::add_local), and what is sent from there leaves through this interface only, as with
+    /// [`HostBuilder::local_on`](crate::HostBuilder::local_on).
+    ///
+    /// Cancel-safe: a future that is dropped leaves the address added, or not.
+    ///
+    /// # Errors
+    /// [`LocalError`], with what to do about it.
+    pub async fn add_local_on(&self, address: SocketAddr, interface: &str) -> Result<SocketAddr, LocalError> {
+        self.add(LocalEnd { address, interface: Some(interface.to_owned()) }).await
+    }
+
+    async fn add(&self, end: LocalEnd) -> Result<SocketAddr, LocalError> {
+        self.ask(|reply| Command::AddLocal(end, reply)).await.unwrap_or(Err(LocalError::HostGone))
+    }
+
+    /// Adds and removes local addresses as the watcher tells, for as long as there is a handle of the host.
+    pub fn follow(&self, mut watcher: Watcher, binding: Binding) {
+        let host = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            loop {
+                let change = watcher.next().await;
+                let Some(inner) = host.upgrade() else { return };
+                follow_one(&Host { inner }, change, binding).await;
+            }
+        });
     }
 
     /// Closes the socket of a local address, such as one that its interface has lost.
@@ -54,16 +83,41 @@ impl Host {
     }
 }
 
+/// Where the sockets of addresses that come are to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// Their UDP port; 0 for that of the host's other addresses if it is free.
+    pub port: u16,
+    /// Whether what is sent from there leaves through the address's interface only.
+    pub to_interface: bool,
+}
+
+/// An address that cannot be had, or is bound already, changes nothing.
+async fn follow_one(host: &Host, change: Change, binding: Binding) {
+    match change {
+        Change::Removed(local) => drop(host.remove_local(local.address).await),
+        Change::Added(local) => {
+            let address = SocketAddr::new(local.address, binding.port);
+            let added = match binding.to_interface {
+                true => host.add_local_on(address, &local.interface).await,
+                false => host.add_local(address).await,
+            };
+            drop(added);
+        }
+    }
+}
+
 impl Driver {
     pub(crate) fn locals(&self) -> Vec<SocketAddr> {
         self.sockets.iter().map(Socket::local).collect()
     }
 
-    pub(crate) fn add_local(&mut self, address: SocketAddr) -> Result<SocketAddr, LocalError> {
+    pub(crate) fn add_local(&mut self, end: &LocalEnd) -> Result<SocketAddr, LocalError> {
+        let address = end.address;
         check_address(address, self.locals())?;
         let mut common = self.sockets.first().map(|socket| socket.local().port());
-        let socket = match bind_one(address, &mut common) {
-            Err(_) if address.port() == 0 => bind_one(address, &mut None)?,
+        let socket = match bind_one(end, &mut common) {
+            Err(_) if address.port() == 0 => bind_one(end, &mut None)?,
             settled => settled?,
         };
         let local = socket.local();

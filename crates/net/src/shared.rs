@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anabranch_core::{AssociationId, SendOptions};
+use anabranch_core::{AssociationId, PathId, SendOptions};
 use bytes::Bytes;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::association::{Association, Message};
-use crate::error::{ConnectError, Ended, LocalError};
+use crate::error::{ConnectError, Ended, LocalError, RouteError};
 use crate::event::{Event, KEPT_EVENTS};
-use crate::host::Connect;
+use crate::host::{Connect, LocalEnd, Route};
 use crate::snapshot::{HostStatistics, Snapshot};
 
 /// Bytes that may wait for the task before a sender has to.
@@ -27,10 +27,16 @@ pub(crate) enum Command {
     Connect(Box<Connect>, oneshot::Sender<Result<Association, ConnectError>>),
     /// Something in [`State`] wants attention.
     Wake(AssociationId),
+    /// Add a path to an association.
+    AddPath(AssociationId, Route, oneshot::Sender<Result<PathId, RouteError>>),
+    /// Take a path from an association.
+    RemovePath(AssociationId, PathId, oneshot::Sender<Result<(), RouteError>>),
+    /// Refuse associations that peers want to open.
+    StopAccepting,
     /// How an association stands.
     Inspect(AssociationId, oneshot::Sender<Snapshot>),
     /// Bind a further local address.
-    AddLocal(SocketAddr, oneshot::Sender<Result<SocketAddr, LocalError>>),
+    AddLocal(LocalEnd, oneshot::Sender<Result<SocketAddr, LocalError>>),
     /// Give a local address up.
     RemoveLocal(IpAddr, oneshot::Sender<Result<(), LocalError>>),
     /// Which local addresses are bound.

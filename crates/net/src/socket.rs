@@ -6,8 +6,11 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::task::{Context, Poll};
 
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use socket2::{Domain, Protocol, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
+
+use crate::interface::bind_to_device;
 
 /// The most bytes that one call takes: the largest UDP payload over IPv4 and over IPv6.
 const LARGEST_BATCH: usize = 65_000;
@@ -75,6 +78,20 @@ impl SocketCounters {
     }
 }
 
+/// What became of the wish to send through one interface only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// It does.
+    Bound(String),
+    /// The system does not allow it: packets leave by the routing table.
+    Refused {
+        /// The interface.
+        interface: String,
+        /// What the system said.
+        why: String,
+    },
+}
+
 /// One socket, bound to one address.
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -87,6 +104,7 @@ pub(crate) struct Socket {
     spare: Vec<Vec<u8>>,
     blocked: bool,
     pub(crate) counters: SocketCounters,
+    device: Option<Device>,
 }
 
 /// Buffers to receive into.
@@ -111,8 +129,15 @@ impl RecvBuffers {
 }
 
 impl Socket {
-    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = std::net::UdpSocket::bind(address)?;
+    /// With a device, packets leave through that interface only; a system that does not allow it routes them as it likes.
+    pub(crate) fn bind(address: SocketAddr, device: Option<&str>) -> io::Result<Self> {
+        let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        let device = device.map(|name| match bind_to_device(&socket, name) {
+            Ok(()) => Device::Bound(name.to_owned()),
+            Err(error) => Device::Refused { interface: name.to_owned(), why: error.to_string() },
+        });
+        socket.bind(&address.into())?;
+        let socket = std::net::UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
         // Smaller buffers than asked for are still buffers.
         let _ = state.set_send_buffer_size((&socket).into(), SYSTEM_BUFFER);
@@ -129,11 +154,16 @@ impl Socket {
             spare: Vec::new(),
             blocked: false,
             counters: SocketCounters::default(),
+            device,
         })
     }
 
     pub(crate) fn local(&self) -> SocketAddr {
         self.local
+    }
+
+    pub(crate) fn device(&self) -> Option<&Device> {
+        self.device.as_ref()
     }
 
     /// Ready when there is something to receive, or when a blocked socket takes packets again.

@@ -126,7 +126,7 @@ fn a_genuine_cookie_under_a_wrong_tag_or_port_is_dropped() {
     wrong_port.bytes[1] ^= 1;
     fix_checksum(&mut wrong_port.bytes);
     for packet in [wrong_tag, wrong_port] {
-        assert_eq!(wires.replay(&packet), Handled::Discarded(Discard::VerificationTag));
+        assert_eq!(wires.replay(&packet), Handled::Discarded(Discard::CookieForged));
     }
     assert_eq!(wires.nodes[1].count(), 0);
 }

@@ -42,5 +42,6 @@ pub(crate) fn endpoint(addresses: Vec<IpAddr>, config: AssociationConfig) -> End
         encapsulation: Encapsulation::None,
         accept: Some(config),
         max_associations: 16,
+        guard: None,
     }
 }

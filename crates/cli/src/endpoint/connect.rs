@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anabranch_net::{Association, AssociationConfig, ConnectError, Host, Peer, Route};
+use anabranch_net::interface::Watcher;
+use anabranch_net::{Association, AssociationConfig, Binding, ConnectError, Host, Peer, Route};
 use clap::Args;
 
 use super::AssociationOptions;
-use super::local::Locals;
+use super::local::{Locals, wants};
 use super::name::{Target, read_destination};
 use super::pairing::{self, Ends};
 use crate::exit::Stopped;
@@ -72,27 +73,39 @@ impl ConnectOptions {
     ) -> Result<(Host, Association), Stopped> {
         let mut config = self.association.config()?;
         configure(&mut config);
-        let routes = self.routes(target).await?;
+        let ends = self.ends(target).await?;
+        let routes = self.routes_to(&ends)?;
         let host = bind(&routes)?;
+        let to_interface = !leads_to_this_machine(&routes, &Locals::read());
+        if let Some(wants) = wants(&self.paths, &ends) {
+            host.follow(Watcher::new(wants), Binding { port: 0, to_interface });
+        }
         let association = self.connect(&host, target, &routes, config).await?;
         Ok((host, association))
     }
 
     /// The paths to `HOST[:PORT]`, the first being the primary one.
     pub(crate) async fn routes(&self, target: &str) -> Result<Vec<Route>, Stopped> {
+        self.routes_to(&self.ends(target).await?)
+    }
+
+    async fn ends(&self, target: &str) -> Result<Ends, Stopped> {
         let wanted = Target::read(target).map_err(Stopped::usage)?;
-        let ends = if self.to.is_empty() {
+        Ok(if self.to.is_empty() {
             let addresses = wanted.resolve().await.map_err(Stopped::failure)?;
             Ends::Resolved { host: target.to_owned(), addresses }
         } else {
             Ends::Asked(self.to.clone())
-        };
+        })
+    }
+
+    fn routes_to(&self, ends: &Ends) -> Result<Vec<Route>, Stopped> {
         let usage_if_asked = |error: String| match self.paths.is_empty() && self.to.is_empty() {
             true => Stopped::failure(error),
             false => Stopped::usage(error),
         };
-        let starts = Locals::read().starts(&self.paths, &ends).map_err(usage_if_asked)?;
-        pairing::pair(&starts, &ends).map_err(usage_if_asked)
+        let starts = Locals::read().starts(&self.paths, ends).map_err(usage_if_asked)?;
+        pairing::pair(&starts, ends).map_err(usage_if_asked)
     }
 
     /// Opens an association over these paths.
@@ -124,13 +137,24 @@ impl ConnectOptions {
     }
 }
 
-/// A host with a socket at each of the local addresses.
+/// A host with a socket at each of the local addresses, bound to its interface too, so that a path leaves where it begins.
 pub(crate) fn bind(routes: &[Route]) -> Result<Host, Stopped> {
-    let mut locals: Vec<_> = routes.iter().map(|route| route.local).collect();
+    let locals = Locals::read();
+    let here = leads_to_this_machine(routes, &locals);
+    let mut ends: Vec<_> = routes.iter().map(|route| route.local).collect();
     let mut builder = Host::builder();
-    while let Some(local) = locals.first().copied() {
-        builder = builder.local(SocketAddr::new(local, 0));
-        locals.retain(|other| *other != local);
+    while let Some(local) = ends.first().copied() {
+        let address = SocketAddr::new(local, 0);
+        builder = match locals.interface_of(local).filter(|_| !here) {
+            Some(interface) => builder.local_on(address, interface),
+            None => builder.local(address),
+        };
+        ends.retain(|other| *other != local);
     }
     builder.bind().map_err(|error| anyhow::Error::new(error).into())
+}
+
+/// What is sent to this machine's own addresses leaves through no interface, so no path may be bound to one.
+fn leads_to_this_machine(routes: &[Route], locals: &Locals) -> bool {
+    routes.iter().any(|route| locals.has(route.remote.ip()))
 }

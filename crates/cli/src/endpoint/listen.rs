@@ -2,11 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use anabranch_net::{AssociationConfig, BindError, DEFAULT_UDP_PORT, Host};
+use anabranch_net::interface::{LocalAddress, Watcher};
+use anabranch_net::{AssociationConfig, BindError, Binding, DEFAULT_UDP_PORT, Host};
 use clap::Args;
 
 use super::AssociationOptions;
-use super::local::Locals;
+use super::local::{Locals, is_usable};
 use super::name::read_address;
 use crate::exit::Stopped;
 
@@ -29,22 +30,48 @@ impl ListenOptions {
 
     /// The same, with more to configure.
     pub(crate) fn bind_with(&self, configure: impl FnOnce(&mut AssociationConfig)) -> Result<Host, Stopped> {
+        self.bind_at(DEFAULT_UDP_PORT, configure)
+    }
+
+    /// The same, with another UDP port if no address is named.
+    pub(crate) fn bind_at(
+        &self,
+        port: u16,
+        configure: impl FnOnce(&mut AssociationConfig),
+    ) -> Result<Host, Stopped> {
         let mut config = self.association.config()?;
         configure(&mut config);
-        let locals = addresses(&self.listen, &Locals::read()).map_err(Stopped::failure)?;
+        let locals = addresses(&self.listen, port, &Locals::read()).map_err(Stopped::failure)?;
         let builder = locals.into_iter().fold(Host::builder(), |builder, local| builder.local(local));
         let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
-        builder.bind().map_err(|error| match error {
+        let host = builder.bind().map_err(|error| match error {
             BindError::Socket { .. } => Stopped::from(anyhow::Error::new(error).context("cannot listen")),
             _ => Stopped::usage(format!("--listen: {error}")),
-        })
+        })?;
+        self.follow(&host, port);
+        Ok(host)
+    }
+
+    /// Addresses that come are listened on too, where all were asked for.
+    fn follow(&self, host: &Host, port: u16) {
+        let all = self.listen.iter().filter(|address| address.ip().is_unspecified());
+        let all: Vec<SocketAddr> = all.copied().collect();
+        if !self.listen.is_empty() && all.is_empty() {
+            return;
+        }
+        let port = all.first().map_or(port, SocketAddr::port);
+        let wants = move |local: &LocalAddress| {
+            let asked = all.is_empty() || all.iter().any(|all| all.is_ipv4() == local.address.is_ipv4());
+            asked && is_usable(local, false)
+        };
+        host.follow(Watcher::new(wants), Binding { port, to_interface: false });
     }
 }
 
 /// What to bind. An address that stands for all of its IP version is replaced by those that are usable, and loopback if none is.
-fn addresses(listen: &[SocketAddr], locals: &Locals) -> Result<Vec<SocketAddr>, String> {
+fn addresses(listen: &[SocketAddr], port: u16, locals: &Locals) -> Result<Vec<SocketAddr>, String> {
     if listen.is_empty() {
-        let all = usable(locals, |_| true, DEFAULT_UDP_PORT);
+        let all = usable(locals, |_| true, port);
         return if all.is_empty() { Err(none()) } else { Ok(all) };
     }
     let mut addresses: Vec<SocketAddr> = Vec::new();
@@ -78,7 +105,7 @@ fn usable(locals: &Locals, fits: impl Fn(&IpAddr) -> bool, port: u16) -> Vec<Soc
 
 #[cfg(test)]
 mod tests {
-    use anabranch_net::interface::{LinkKind, LocalAddress, Obstacle};
+    use anabranch_net::interface::{LinkKind, Obstacle};
 
     use super::*;
 
@@ -99,7 +126,8 @@ mod tests {
 
     fn bound(listen: &[&str], cards: &[&str]) -> Result<Vec<String>, String> {
         let listen: Vec<_> = listen.iter().map(|text| read_address(text).expect("an address")).collect();
-        addresses(&listen, &locals(cards)).map(|all| all.iter().map(SocketAddr::to_string).collect())
+        addresses(&listen, DEFAULT_UDP_PORT, &locals(cards))
+            .map(|all| all.iter().map(SocketAddr::to_string).collect())
     }
 
     #[test]

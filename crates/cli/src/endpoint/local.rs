@@ -37,8 +37,9 @@ impl Locals {
             return Ok(Starts::Asked(asked.iter().map(|text| self.start(text)).collect::<Result<_, _>>()?));
         }
         let to_this_machine = ends.addresses().iter().all(|end| end.ip().is_loopback());
-        let leads = |local: &IpAddr| ends.addresses().iter().any(|end| leads_to(*local, *end));
-        let found: Vec<IpAddr> = self.usable(to_this_machine).into_iter().filter(leads).collect();
+        let leads = |local: &&LocalAddress| ends.addresses().iter().any(|end| leads_to(local, *end));
+        let usable = self.all.iter().filter(|local| is_usable(local, to_this_machine));
+        let found: Vec<IpAddr> = usable.filter(leads).map(|local| local.address).collect();
         if found.is_empty() { Err(self.no_way(ends, to_this_machine)) } else { Ok(Starts::Found(found)) }
     }
 
@@ -54,6 +55,17 @@ impl Locals {
             text += &format!("\n  {} {}: {why}", local.interface, local.address);
         }
         text + "\nconnect an interface, or name one of these with --path"
+    }
+
+    /// The interface of an address, by which a path to another machine leaves.
+    pub(super) fn interface_of(&self, address: IpAddr) -> Option<&str> {
+        let local = self.all.iter().find(|local| local.address == address)?;
+        (local.kind != LinkKind::Loopback).then_some(local.interface.as_str())
+    }
+
+    /// Whether this machine has the address: what is sent there does not leave through an interface.
+    pub(super) fn has(&self, address: IpAddr) -> bool {
+        address.is_loopback() || self.all.iter().any(|local| local.address == address)
     }
 
     /// What a `--path` stands for.
@@ -72,13 +84,8 @@ impl Locals {
         if !first.up {
             return Err(format!("--path {text}: the interface is down; switch it on, or leave it out"));
         }
-        // Whoever names a virtual interface or loopback means it.
-        let addresses: Vec<IpAddr> = of_it
-            .iter()
-            .filter(|local| matches!(local.obstacle, None | Some(Obstacle::Virtual(_) | Obstacle::Loopback)))
-            .map(|local| local.address)
-            .filter(|address| !is_link_local(*address))
-            .collect();
+        let addresses: Vec<IpAddr> =
+            of_it.iter().filter(|local| may_be_named(local)).map(|local| local.address).collect();
         match &first.obstacle {
             Some(obstacle) if addresses.is_empty() => Err(format!(
                 "--path {text}: none of its addresses can be used: {} ({obstacle}); give it another one, or leave it out",
@@ -98,6 +105,34 @@ impl Locals {
     }
 }
 
+/// Which addresses a path begins at if that is decided while the command runs: those of interfaces that were named, or, where
+/// nothing was, the usable ones with a way to the peer. `None` if addresses were named only.
+pub(super) fn wants(
+    asked: &[String],
+    ends: &Ends,
+) -> Option<impl Fn(&LocalAddress) -> bool + Send + Sync + 'static> {
+    let names: Vec<String> = asked.iter().filter(|text| text.parse::<IpAddr>().is_err()).cloned().collect();
+    if names.is_empty() && !asked.is_empty() {
+        return None;
+    }
+    let ends = ends.addresses().to_vec();
+    let to_this_machine = ends.iter().all(|end| end.ip().is_loopback());
+    Some(move |local: &LocalAddress| {
+        let chosen = match names.is_empty() {
+            true => is_usable(local, to_this_machine),
+            false => names.contains(&local.interface) && may_be_named(local),
+        };
+        chosen && ends.iter().any(|end| leads_to(local, *end))
+    })
+}
+
+/// Whoever names a virtual interface or loopback means it.
+fn may_be_named(local: &LocalAddress) -> bool {
+    local.up
+        && matches!(local.obstacle, None | Some(Obstacle::Virtual(_) | Obstacle::Loopback))
+        && !is_link_local(local.address)
+}
+
 fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_link_local(),
@@ -105,8 +140,11 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-fn leads_to(local: IpAddr, end: SocketAddr) -> bool {
-    local.is_ipv4() == end.is_ipv4() && check_route(local, end).is_ok()
+fn leads_to(local: &LocalAddress, end: SocketAddr) -> bool {
+    let same_family = local.address.is_ipv4() == end.is_ipv4();
+    // The same interface as the path's socket; to this machine itself nothing leaves through one.
+    let bound = check_route(local.address, Some(&local.interface), end);
+    same_family && (bound.is_ok() || check_route(local.address, None, end).is_ok())
 }
 
 fn can_bind(address: IpAddr) -> Result<(), String> {

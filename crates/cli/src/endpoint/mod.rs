@@ -18,15 +18,12 @@ use crate::exit::Stopped;
 pub(crate) use connect::{ConnectOptions, bind};
 pub(crate) use listen::ListenOptions;
 pub(crate) use local::{Locals, is_usable};
-pub(crate) use name::read_address;
-
-/// What an association is steered by unless told otherwise.
-const DEFAULT_SCHEME: &str = "cmt-pf";
+pub(crate) use name::{read_address, with_port};
 
 /// What both ends can choose for an association.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AssociationOptions {
-    /// How the paths are used, such as cmt or cmt-pf(rtx=rtx-asap); see `anabranch schemes` [default: cmt-pf]
+    /// How the paths are used, such as cmt or cmt-pf(rtx=rtx-asap); see `anabranch schemes` [default: bonded]
     #[arg(long, value_name = "SCHEME")]
     pub(crate) scheme: Option<String>,
 
@@ -42,7 +39,7 @@ pub(crate) struct AssociationOptions {
 impl AssociationOptions {
     /// The scheme's expression.
     pub(crate) fn scheme(&self) -> &str {
-        self.scheme.as_deref().unwrap_or(DEFAULT_SCHEME)
+        self.scheme.as_deref().unwrap_or(anabranch_net::DEFAULT_SCHEME)
     }
 
     /// The SCTP port of the side that listens.

@@ -71,6 +71,16 @@ pub(crate) fn read_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// A target that names no port, with this one; `None` if it names one.
+pub(crate) fn with_port(target: &str, port: u16) -> Option<String> {
+    let bare = target.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(target);
+    match bare.parse::<IpAddr>() {
+        Ok(address) => Some(SocketAddr::new(address, port).to_string()),
+        Err(_) if target.contains(':') => None,
+        Err(_) => Some(format!("{target}:{port}")),
+    }
+}
+
 /// Like [`read_address`], for an address that is to be sent to.
 pub(super) fn read_destination(text: &str) -> Result<SocketAddr, String> {
     let address = read_address(text)?;
@@ -114,6 +124,20 @@ mod tests {
         ] {
             let error = Target::read(text).expect_err(text);
             assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_port_is_put_behind_a_target_that_has_none() {
+        for (target, expected) in [
+            ("host", Some("host:7")),
+            ("192.0.2.1", Some("192.0.2.1:7")),
+            ("::1", Some("[::1]:7")),
+            ("[::1]", Some("[::1]:7")),
+            ("host:8", None),
+            ("[::1]:8", None),
+        ] {
+            assert_eq!(with_port(target, 7).as_deref(), expected, "{target}");
         }
     }
 

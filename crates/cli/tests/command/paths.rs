@@ -1,6 +1,10 @@
 //! `anabranch paths`.
 
-use crate::support::anabranch;
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::process::Stdio;
+
+use crate::support::{anabranch, command};
 
 #[test]
 fn loopback_is_listed_with_what_it_is_good_for() {
@@ -58,11 +62,32 @@ fn what_is_wrong_is_said_with_what_to_write() {
 
 #[test]
 fn a_path_to_nobody_does_not_work() {
-    let silent = std::net::UdpSocket::bind("127.0.0.9:0").expect("a socket");
+    let silent = UdpSocket::bind("127.0.0.9:0").expect("a socket");
     let target = silent.local_addr().expect("an address").to_string();
     let arguments = ["paths", "--check", &target, "--path", "127.0.0.3", "--connect-timeout", "0.3"];
     let ended = anabranch(&arguments).with_status(1);
     assert_eq!(ended.rows(), [["127.0.0.3", &target, "no"]]);
     assert!(ended.out.contains("nobody answered within 0.3 s (127.0.0.3 to 127.0.0.9:"), "{}", ended.out);
     assert!(ended.err.contains("content is not encrypted"), "{}", ended.err);
+}
+
+#[test]
+fn each_path_is_tried_by_itself_and_one_that_works_is_enough() {
+    let mut server = command(&["bench", "-s", "--listen", "127.0.0.48:0"]);
+    let mut server = server.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let works = line.trim_end().strip_prefix("listening on ").expect("where it listens").to_owned();
+    let silent = UdpSocket::bind("127.0.0.9:0").expect("a socket");
+    let silent = silent.local_addr().expect("an address").to_string();
+    let paths = ["--path", "127.0.0.3", "--path", "127.0.0.4", "--to", &silent, "--to", &works];
+    let check = ["paths", "--check", "peer", "--connect-timeout", "2", "--json"];
+    let ended = anabranch(&[&check[..], &paths].concat()).with_status(0);
+    server.kill().expect("killed");
+    server.wait().expect("it ends");
+    let json = &ended.json_lines()[0];
+    assert_eq!((&json["paths"][0]["works"], &json["paths"][1]["works"]), (&false.into(), &true.into()));
+    assert_eq!(json["paths"][1]["remote"], works);
+    assert!(json["paths"][1]["rtt_ms"].as_f64().is_some_and(|rtt| rtt > 0.0), "{json}");
+    assert!(json["paths"][0]["why_not"].as_str().is_some_and(|why| why.contains("nobody answered")));
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::association::Association;
+use crate::association::{Association, AssociationEvent};
 use crate::error::PathError;
 use crate::path::{PathId, PathState};
 
@@ -41,6 +41,9 @@ impl Association {
         let (remote, udp_port) = self.remote_for(local).ok_or(PathError::Family)?;
         let id = self.new_path(local, remote, udp_port)?;
         self.gone.retain(|gone| gone.address != local);
+        if !self.is_opening() {
+            self.events.push_back(AssociationEvent::PathAdded { path: id });
+        }
         self.announce_added(id);
         self.drop_gone_addresses();
         Ok(id)
@@ -59,6 +62,7 @@ impl Association {
         if !self.live_paths().any(|id| self.paths[id.index()].local == local) {
             return Err(PathError::Unknown);
         }
+        self.local_addresses.retain(|address| *address != local);
         self.gone.retain(|gone| gone.address != local);
         self.gone.push(Gone { address: local, stage: Stage::Needed });
         self.drop_gone_addresses();
@@ -118,6 +122,15 @@ impl Association {
     pub(crate) fn was_confirmed(&self, id: PathId) -> bool {
         let facts = &self.facts[id.index()];
         facts.state == PathState::Active || facts.rtt.smoothed.is_some()
+    }
+
+    /// If an address has gone and nothing else is in use yet: a path of another one that the peer knows. DATA waits until it has
+    /// answered, but acknowledgements may go where what they acknowledge came from.
+    pub(crate) fn path_beside_gone(&self) -> Option<PathId> {
+        if self.gone.is_empty() {
+            return None;
+        }
+        self.live_paths().find(|id| !self.is_gone(self.paths[id.index()].local) && !self.is_announcing(*id))
     }
 
     fn retire_local(&mut self, local: IpAddr) {

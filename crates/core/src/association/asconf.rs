@@ -15,7 +15,7 @@ use crate::association::addresses::Stage;
 use crate::association::control::Control;
 use crate::association::{Association, State};
 use crate::error::{AbortReason, PathError};
-use crate::path::PathId;
+use crate::path::{MAX_PATHS, PathId, Standing};
 use crate::stats::Discard;
 use crate::time::Time;
 
@@ -194,8 +194,9 @@ impl Association {
     /// A path did not answer: the peer may not know its address, for a translator may have changed it.
     pub(crate) fn consider_announcing(&mut self, id: PathId) {
         let path = &self.paths[id.index()];
+        let made_by_peer = path.learned || path.standing == Standing::Listed;
         if !self.was_confirmed(id)
-            && !path.guessed
+            && !made_by_peer
             && path.announcements < MOST_ANNOUNCEMENTS
             && self.does_asconf()
         {
@@ -230,7 +231,7 @@ impl Association {
         if !up || !idle {
             return;
         }
-        let default = self.control_path(None);
+        let default = self.path_for_asconf(0);
         let Some(asconf) = &mut self.asconf else { return };
         let Some(first) = asconf.queue.pop_front() else { return };
         let path = match first {
@@ -295,16 +296,32 @@ impl Association {
         if self.is_closed() {
             return;
         }
-        let new = new.filter(|(path, local)| self.begins_at(*path, *local)).map(|(path, _)| path);
+        let serves =
+            |(path, local): &(PathId, IpAddr)| self.begins_at(*path, *local) && !self.is_gone(*local);
+        let new = new.filter(serves).map(|(path, _)| path);
         let path = match new {
             Some(path) if tries < TRIES_FROM_NEW_ADDRESS || tries.is_multiple_of(2) => path,
-            Some(_) => self.control_path(None),
-            None => self.path_in_turn(self.control_path(None), tries),
+            Some(_) => self.path_for_asconf(0),
+            None => self.path_for_asconf(tries),
         };
         if let Some(sent) = self.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) {
             sent.path = path;
         }
         self.send_asconf(path);
+    }
+
+    /// The path for attempt `n`, as for other control chunks. But none of an address that has gone if there is another: an ASCONF
+    /// may come even from an address that the peer does not know yet (RFC 5061 section 5.3 F1).
+    fn path_for_asconf(&self, n: u32) -> PathId {
+        let first = self.control_path(None);
+        let stays = |id: &PathId| !self.is_gone(self.paths[id.index()].local);
+        let staying: ArrayVec<PathId, MAX_PATHS> = self.live_paths().filter(stays).collect();
+        let chosen = if stays(&first) {
+            Some(self.path_in_turn(first, n)).filter(stays)
+        } else {
+            staying.get(n as usize % staying.len().max(1)).copied()
+        };
+        chosen.unwrap_or(first)
     }
 
     /// Whether a path is still the one that began at this address.
@@ -349,7 +366,10 @@ impl Association {
             asconf.refused |= !matches!(request, Request::SetPrimary { .. });
         }
         match (request.added_path(), outcome) {
-            (Some((path, local)), Ok(())) if self.begins_at(path, local) => self.verify_path(path),
+            (Some((path, local)), Ok(())) if self.begins_at(path, local) => {
+                self.begin_afresh(path);
+                self.verify_path(path);
+            }
             // RFC 5061 section 5.3 F10: a path that the peer does not want is none. The last one stays.
             (Some((path, local)), Err(_)) if self.begins_at(path, local) => {
                 let _ = self.retire_path(path);
@@ -358,6 +378,15 @@ impl Association {
         }
         if let (Request::Delete { local }, Err(Some(CauseCode::UNRESOLVABLE_ADDRESS))) = (request, outcome) {
             self.delete_by_others(local);
+        }
+    }
+
+    /// Waiting for the peer to learn of an address says nothing about the path.
+    fn begin_afresh(&mut self, path: PathId) {
+        let facts = &mut self.facts[path.index()];
+        if facts.rtt.smoothed.is_none() {
+            facts.rto = self.profile.rto_initial;
+            facts.error_count = 0;
         }
     }
 

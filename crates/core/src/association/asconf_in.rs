@@ -8,9 +8,10 @@ use anabranch_wire::{
 };
 
 use crate::association::control::Control;
-use crate::association::{Association, Origin, asconf};
+use crate::association::{Association, AssociationEvent, Origin, asconf};
 use crate::authentication::AuthFailure;
-use crate::path::{PathId, PathState};
+use crate::config::ListedAddresses;
+use crate::path::{PathId, PathState, Standing};
 use crate::stats::{Discard, Discards};
 
 /// Answers that are kept in case their ASCONF comes again.
@@ -231,46 +232,39 @@ impl Association {
         if !known && self.peer_addresses.try_push(address).is_err() {
             return Err(Cause::ResourceShortage(quoted));
         }
-        if self.path_of(origin.local, address).is_some() {
+        self.deleted.retain(|deleted| *deleted != address);
+        if self.path_of(origin.local, address, origin.udp_port).is_some() {
             return Ok(());
         }
-        if !from_there && !self.tries_listed_addresses() {
+        if !from_there && self.config.listed_addresses == ListedAddresses::Ignore {
             // It is known from now on, and becomes a path when something comes from there.
             return Ok(());
         }
-        match self.path_to_new_address(origin, address) {
-            Some(id) => {
-                // RFC 5061 section 5.3 F14: unconfirmed until it has answered.
-                self.paths[id.index()].guessed = !from_there;
-                self.verify_path(id);
-                Ok(())
-            }
-            None if known => Ok(()),
-            None => {
-                self.peer_addresses.retain(|known| *known != address);
-                Err(Cause::ResourceShortage(quoted))
-            }
+        let id = if from_there { self.learn(origin) } else { self.path_to_named(origin, address) };
+        if id.is_some() || known {
+            return Ok(());
         }
+        self.peer_addresses.retain(|known| *known != address);
+        Err(Cause::ResourceShortage(quoted))
     }
 
-    /// A path from where the request came to, if it came from the new address. Otherwise which of ours leads there is a guess: the
-    /// one that the fewest paths use, as an address that a peer gains is mostly another way between the hosts.
-    fn path_to_new_address(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
-        let uses =
-            |local: IpAddr| self.live_paths().filter(|id| self.paths[id.index()].local == local).count();
-        let known = || self.live_paths().map(|id| self.paths[id.index()].local);
-        let local = if address == origin.remote {
-            Some(origin.local)
-        } else {
-            // The first of several that are equally good.
-            std::iter::once(origin.local)
-                .chain(self.local_addresses.iter().copied())
-                .chain(known())
-                .filter(|local| local.is_ipv4() == address.is_ipv4())
-                .min_by_key(|local| uses(*local))
-        };
+    /// A path to an address that the peer names. Which of ours leads there is a guess: the one that the fewest paths use, as an
+    /// address that a peer gains is mostly another way between the hosts. It is unconfirmed until it has answered (RFC 5061
+    /// section 5.3 F14).
+    fn path_to_named(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
+        let ours = || self.live_paths().map(|id| self.paths[id.index()].local);
+        // The first of several that are equally good.
+        let local = std::iter::once(origin.local)
+            .chain(self.local_addresses.iter().copied())
+            .chain(ours())
+            .filter(|local| local.is_ipv4() == address.is_ipv4() && !self.is_gone(*local))
+            .min_by_key(|local| ours().filter(|used| used == local).count())?;
         // A ninth path is one too many.
-        self.new_path(local?, address, origin.udp_port).ok()
+        let id = self.new_path(local, address, origin.udp_port).ok()?;
+        self.paths[id.index()].standing = Standing::Listed;
+        self.events.push_back(AssociationEvent::PathAdded { path: id });
+        self.verify_path(id);
+        Some(id)
     }
 
     fn delete_peer_address<'q>(
@@ -304,8 +298,24 @@ impl Association {
         Ok(())
     }
 
+    /// Whether a live path leads to this address.
+    fn has_remote(&self, remote: IpAddr) -> bool {
+        self.live_paths().any(|id| self.paths[id.index()].remote == remote)
+    }
+
     /// RFC 5061 section 5.3 F13: nothing goes there any more, and what comes from there is out of the blue.
     fn forget_peer_addresses(&mut self, is_deleted: impl Fn(IpAddr) -> bool) {
+        let live = self.live_paths().map(|id| self.paths[id.index()].remote);
+        let all: Vec<IpAddr> =
+            self.peer_addresses.iter().copied().chain(live).filter(|a| is_deleted(*a)).collect();
+        for address in all {
+            if self.deleted.is_full() {
+                self.deleted.remove(0);
+            }
+            if !self.deleted.contains(&address) {
+                self.deleted.push(address);
+            }
+        }
         self.peer_addresses.retain(|address| !is_deleted(*address));
         let paths: Vec<PathId> =
             self.live_paths().filter(|id| is_deleted(self.paths[id.index()].remote)).collect();
@@ -363,12 +373,6 @@ impl Association {
     /// The packet that goes back to where the latest packet came from, whether that is a path or not.
     pub(crate) fn take_reply(&mut self) -> Option<Vec<u8>> {
         self.asconf.as_mut()?.inbound.reply.take()
-    }
-
-    /// Whether an address that the peer only names gets a HEARTBEAT.
-    #[allow(clippy::unused_self, reason = "every association does so far")]
-    fn tries_listed_addresses(&self) -> bool {
-        true
     }
 }
 

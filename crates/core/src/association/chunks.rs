@@ -10,15 +10,17 @@ use crate::association::control::Control;
 use crate::association::inbound::PacketData;
 use crate::association::{Association, State};
 use crate::error::AbortReason;
-use crate::path::{PathId, PathState};
+use crate::path::PathId;
 use crate::stats::{Discard, Discards};
 
-/// Where a packet came from and went to.
+/// Where a packet came from and went to, and how long it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) local: IpAddr,
     pub(crate) remote: IpAddr,
     pub(crate) udp_port: Option<u16>,
+    /// The SCTP packet, which is what UDP carries.
+    pub(crate) bytes: usize,
 }
 
 /// A packet whose chunks are being looked at.
@@ -81,51 +83,6 @@ impl Association {
         self.answer_asconfs();
         if !self.is_closed() {
             self.packet_done(source, packet.data);
-        }
-    }
-
-    /// The path a packet came on. A pair of addresses that is new becomes a path that still has to be verified: the peer may
-    /// have more addresses than it listed pairs, and the verification tag shows that it is the peer.
-    pub(crate) fn path_of_origin(&mut self, origin: Origin) -> Option<PathId> {
-        if let Some(path) = self.path_of(origin.local, origin.remote) {
-            let internals = &mut self.paths[path.index()];
-            internals.guessed = false;
-            if origin.udp_port.is_some() && internals.udp_port != origin.udp_port {
-                // RFC 6951 section 5.4: the peer's port is where its latest packet came from.
-                internals.udp_port = origin.udp_port;
-                self.tell(&crate::policy::Event::PathRebound(path));
-            }
-            return Some(path);
-        }
-        let known_peer = self.peer_addresses.contains(&origin.remote)
-            || self.paths.iter().any(|p| !p.removed && p.remote == origin.remote);
-        if !known_peer || self.is_opening() {
-            return None;
-        }
-        if self.is_gone(origin.local) {
-            // RFC 5061 section 5.3 F4: what was on its way to an address that is being deleted counts.
-            return Some(self.control_path(None));
-        }
-        self.replace_guess(origin);
-        let Ok(path) = self.new_path(origin.local, origin.remote, origin.udp_port) else {
-            // No room for another path: the packet counts all the same, and what answers it goes another way.
-            return Some(self.control_path(None));
-        };
-        self.verify_path(path);
-        Some(path)
-    }
-
-    /// A path to this remote address that was only guessed makes room for the one the peer uses. No other one does: two
-    /// that the peer does use would drive each other out with every packet.
-    fn replace_guess(&mut self, origin: Origin) {
-        let guess = self.live_paths().find(|id| {
-            let path = &self.paths[id.index()];
-            path.remote == origin.remote
-                && path.guessed
-                && self.facts[id.index()].state == PathState::Unconfirmed
-        });
-        if let Some(id) = guess {
-            let _ = self.retire_path(id);
         }
     }
 
@@ -205,7 +162,7 @@ impl Association {
             if self.stale_cookies > self.profile.max_init_retransmits {
                 self.abort_with(AbortReason::NoAnswer);
             } else {
-                self.begin();
+                self.call();
             }
         }
     }

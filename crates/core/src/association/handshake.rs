@@ -9,11 +9,12 @@ use arrayvec::ArrayVec;
 
 use crate::association::asconf::Asconf;
 use crate::association::control::Control;
-use crate::association::{Association, AssociationEvent, State, dialect};
+use crate::association::{Association, AssociationEvent, REPLY_FACTOR, State, dialect};
 use crate::authentication::{AuthOffer, BadRandom, Keys, RANDOM_LEN};
+use crate::config::ListedAddresses;
 use crate::cookie::{CookieBody, Offers};
 use crate::error::AbortReason;
-use crate::path::{MAX_PATHS, PathId, PathState};
+use crate::path::{MAX_PATHS, PathId, PathState, Standing};
 use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
 use crate::profile::{SackDialect, Start};
 use crate::recv::Receiver;
@@ -56,6 +57,32 @@ impl Announced {
 
     fn of_bits(bits: u8) -> Self {
         Announced { nr_sack: bits & NR_SACK != 0, asconf: bits & ASCONF != 0, dialect: bits & DIALECT != 0 }
+    }
+}
+
+/// How far INIT has got around the paths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Staggered {
+    /// The path of the latest one.
+    pub(crate) path: PathId,
+    /// Paths that have had none since T1 began.
+    pub(crate) left: usize,
+}
+
+/// Where a valid cookie came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    pub(crate) path: PathId,
+    /// The INIT ACK with the cookie went there, so somebody is there (RFC 9260 section 5.4). A COOKIE ECHO from elsewhere may
+    /// be the peer's way to point us at somebody else.
+    pub(crate) proved: bool,
+    /// Length of the packet.
+    pub(crate) bytes: usize,
+}
+
+impl Source {
+    fn confirmed(self) -> Option<PathId> {
+        self.proved.then_some(self.path)
     }
 }
 
@@ -153,6 +180,12 @@ pub(crate) fn address_params<'p>(addresses: &[IpAddr]) -> ArrayVec<Param<'p>, MA
 impl Association {
     /// Begins: INIT on the first path.
     pub(crate) fn begin(&mut self) {
+        self.timers.give_up = self.config.connect_timeout.map(|limit| self.now + limit);
+        self.call();
+    }
+
+    /// Sends the first INIT of a handshake.
+    pub(crate) fn call(&mut self) {
         self.send_init(PathId::new(0));
     }
 
@@ -160,6 +193,30 @@ impl Association {
         self.timers.t1 = Some(self.now + self.facts[path.index()].rto);
         self.control.clear();
         self.control.push_back(Control::Init { path });
+        self.staggered = Staggered { path, left: self.live_paths().count().saturating_sub(1) };
+        self.start_stagger();
+    }
+
+    /// The next path gets its INIT soon, until all have had it since T1 began.
+    fn start_stagger(&mut self) {
+        let wait = self.profile.init_stagger.filter(|_| self.staggered.left > 0);
+        self.timers.stagger = wait.map(|wait| self.now + wait);
+    }
+
+    /// INIT on the next path as well. The first answer decides; those that come later find no one waiting.
+    pub(crate) fn send_staggered_init(&mut self) {
+        if !matches!(self.state, State::CookieWait { .. }) {
+            return;
+        }
+        let path = self.path_after(self.staggered.path);
+        self.control.push_back(Control::Init { path });
+        self.staggered = Staggered { path, left: self.staggered.left.saturating_sub(1) };
+        self.start_stagger();
+    }
+
+    fn path_after(&self, path: PathId) -> PathId {
+        let next = self.live_paths().find(|id| *id > path);
+        next.or_else(|| self.live_paths().next()).unwrap_or(path)
     }
 
     pub(crate) fn write_init(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
@@ -210,7 +267,11 @@ impl Association {
             self.abort_with(AbortReason::NoAnswer);
             return;
         }
-        let path = PathId::new(tries as usize % self.paths.len());
+        let path = match self.profile.init_stagger {
+            // The round goes on where it is.
+            Some(_) if !echo => self.path_after(self.staggered.path),
+            _ => PathId::new(tries as usize % self.paths.len()),
+        };
         for index in 0..self.paths.len() {
             self.back_off(PathId::new(index));
         }
@@ -223,6 +284,7 @@ impl Association {
 
     fn send_cookie_echo(&mut self, path: PathId) {
         self.timers.t1 = Some(self.now + self.facts[path.index()].rto);
+        self.timers.stagger = None;
         self.control.clear();
         self.control.push_back(Control::CookieEcho { path });
     }
@@ -314,23 +376,29 @@ impl Association {
     /// COOKIE-ACK, or a COOKIE-ECHO that says the same: up.
     pub(crate) fn handle_cookie_ack(&mut self, source: PathId) {
         if matches!(self.state, State::CookieEchoed { .. }) {
-            self.become_established(source);
+            self.become_established(Some(source));
         }
     }
 
-    fn become_established(&mut self, confirmed: PathId) {
+    fn become_established(&mut self, confirmed: Option<PathId>) {
         self.state = State::Established;
         self.timers.t1 = None;
+        self.timers.stagger = None;
+        self.timers.give_up = None;
         self.tell(&Event::Established);
         self.events.push_back(AssociationEvent::Connected);
         for index in 0..self.paths.len() {
             let id = PathId::new(index);
+            if self.paths[index].removed {
+                continue;
+            }
             // A handshake that needed retries leaves no trace in the time-out.
             self.facts[index].rto = self.facts[index].rto.min(self.profile.rto_initial);
             // RFC 9260 section 5.4: the address that took part in the handshake is confirmed by it. ns-2 confirms that one
             // with a HEARTBEAT as well, which gives every path a round-trip sample before data starts.
-            let by_handshake = id == confirmed && !(self.initiator && self.waits_for_all());
+            let by_handshake = Some(id) == confirmed && !(self.initiator && self.waits_for_all());
             if by_handshake {
+                self.paths[index].standing = Standing::Trusted;
                 self.set_state(id, PathState::Active, StateCause::Proof(ProofOfLife::Heartbeat));
                 self.schedule_heartbeat(id);
             } else if self.local_addresses.contains(&self.paths[index].local) {
@@ -353,11 +421,21 @@ impl Association {
     }
 
     /// The passive side: a valid cookie came back on `source`, so the association exists.
-    pub(crate) fn accept(&mut self, source: PathId, peer: &Peer) {
+    pub(crate) fn accept(&mut self, source: Source, peer: &Peer) {
         self.adopt_peer(peer);
-        self.add_listed_paths(source);
-        self.become_established(source);
-        self.send_cookie_ack(source);
+        self.note_source(source);
+        if self.config.listed_addresses == ListedAddresses::Use {
+            self.add_listed_paths(source.path);
+        }
+        self.become_established(source.confirmed());
+        self.send_cookie_ack(source.path);
+    }
+
+    fn note_source(&mut self, source: Source) {
+        if !source.proved {
+            let allowance_bytes = REPLY_FACTOR * source.bytes as u64;
+            self.paths[source.path.index()].standing = Standing::Seen { allowance_bytes };
+        }
     }
 
     /// A path for each address that the peer listed. Which of our addresses to use is a guess until the peer's packets tell:
@@ -373,7 +451,7 @@ impl Association {
             if !known && local.is_ipv4() == remote.is_ipv4() {
                 // A ninth address is simply not used.
                 if let Ok(id) = self.new_path(local, remote, udp_port) {
-                    self.paths[id.index()].guessed = true;
+                    self.paths[id.index()].standing = Standing::Listed;
                 }
             }
         }
@@ -388,13 +466,13 @@ impl Association {
         if matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. }) {
             self.control.clear();
             self.adopt_peer(peer);
-            self.become_established(source);
+            self.become_established(Some(source));
         }
         self.send_cookie_ack(source);
     }
 
     /// A restart of the peer (RFC 9260 section 5.2.4.1): what was under way is lost, windows begin anew.
-    pub(crate) fn restart(&mut self, source: PathId, body: &CookieBody) {
+    pub(crate) fn restart(&mut self, source: Source, body: &CookieBody) {
         self.local_tag = body.local_tag;
         self.initial_tsn = (1 << 32) + u64::from(body.local_initial_tsn);
         self.queue = SendQueue::new(self.config.streams, self.config.first_ssn);
@@ -409,6 +487,7 @@ impl Association {
         self.probe = None;
         self.blocked_since = None;
         self.association_errors = 0;
+        self.deleted.clear();
         self.data_allowed = false;
         self.control.clear();
         self.timers = super::timers::Timers::default();
@@ -420,8 +499,8 @@ impl Association {
         if std::mem::take(&mut self.wants_writable) {
             self.events.push_back(AssociationEvent::Writable);
         }
-        self.become_established(source);
-        self.send_cookie_ack(source);
+        self.become_established(source.confirmed());
+        self.send_cookie_ack(source.path);
     }
 
     fn reset_paths(&mut self) {
@@ -431,7 +510,8 @@ impl Association {
             let (removed, primary) = (path.removed, self.facts[index].primary);
             let fresh =
                 crate::path::Path::new(self.now, path.local, path.remote, path.udp_port, path.packet_bytes);
-            self.paths[index] = crate::path::Path { removed, ..fresh };
+            let (standing, learned) = (path.standing, path.learned);
+            self.paths[index] = crate::path::Path { removed, standing, learned, ..fresh };
             let mut facts = crate::policy::PathFacts::new(id, self.facts[index].largest_chunk);
             facts.rto = self.profile.rto_initial;
             facts.primary = primary;

@@ -2,7 +2,7 @@
 
 use crate::association::control::Control;
 use crate::association::{Association, State};
-use crate::path::{PathId, PathState, PendingHeartbeat};
+use crate::path::{PathId, PathState, PendingHeartbeat, Standing};
 use crate::policy::{Context, Life, Probing, ProofOfLife, StateCause, TurnCause, View};
 use crate::profile::Start;
 use crate::stats::Discard;
@@ -50,7 +50,11 @@ impl Association {
         self.statistics.heartbeat_timeouts += 1;
         self.back_off(id);
         self.count_error(id, true);
-        if self.is_closed() {
+        if self.is_closed() || self.give_up_learned(id) {
+            return;
+        }
+        self.succeed(id);
+        if self.paths[id.index()].removed {
             return;
         }
         match self.policies.failover.probing(id, &self.view()) {
@@ -71,6 +75,9 @@ impl Association {
         let pending = path.pending_heartbeat.filter(|p| p.nonce == nonce).ok_or(Discard::Unexpected)?;
         path.pending_heartbeat = None;
         path.timers.heartbeat_timeout = None;
+        // Whoever knows the nonce is where it was sent (RFC 9260 section 5.4).
+        path.standing = Standing::Trusted;
+        path.successor = None;
         let id = PathId::new(index);
         let before = self.facts[index].state;
         self.association_errors = 0;
@@ -82,6 +89,7 @@ impl Association {
         self.schedule_heartbeat(id);
         self.path_answered(id, before);
         self.drop_gone_addresses();
+        self.succeed_namesakes(id);
         Ok(())
     }
 

@@ -25,6 +25,7 @@ mod resend;
 mod sack_in;
 mod sack_out;
 mod shutdown;
+mod sources;
 mod tell;
 mod timers;
 mod turn;
@@ -37,6 +38,7 @@ use bytes::Bytes;
 
 use crate::authentication::{Keys, RANDOM_LEN};
 use crate::config::{AssociationConfig, Encapsulation};
+use crate::endpoint::AddressPair;
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
 use crate::path::{MAX_PATHS, Path, PathId, PathState};
@@ -51,11 +53,15 @@ use crate::units::WindowBytes;
 
 pub(crate) use chunks::Origin;
 use control::Control;
+use handshake::Staggered;
 pub(crate) use handshake::{
-    Announced, Peer, address_params, announced, extensions, listed_addresses, reportable_params, stops,
+    Announced, Peer, Source, address_params, announced, extensions, listed_addresses, reportable_params,
+    stops,
 };
 use sack_in::SackScratch;
 use sack_out::AckState;
+use sources::Barred;
+pub(crate) use sources::REPLY_FACTOR;
 use timers::Timers;
 use turn::Turn;
 
@@ -104,6 +110,24 @@ pub enum AssociationEvent {
         path: PathId,
         /// Its state now.
         state: PathState,
+    },
+    /// There is a new path, still to be verified: the application gave it, or the peer sent from there.
+    PathAdded {
+        /// Which.
+        path: PathId,
+    },
+    /// A path is gone: the application took it, it made room for another, or its source never answered. Its id may be given
+    /// to another path.
+    PathRemoved {
+        /// Which.
+        path: PathId,
+    },
+    /// The peer's UDP port behind a path has changed: what was one path is another now.
+    PathRebound {
+        /// The path from here on.
+        path: PathId,
+        /// The path until now, which is gone.
+        was: PathId,
     },
     /// The peer restarted: what was queued or unread is lost, and the association is up again.
     Restarted,
@@ -154,6 +178,7 @@ pub struct Association {
     initial_tsn: u64,
     /// Verified and listed addresses of the peer.
     peer_addresses: ArrayVec<IpAddr, MAX_PATHS>,
+    /// Ours, as far as they were not taken out of use.
     local_addresses: Vec<IpAddr>,
     /// Local addresses that are not to be used any more.
     gone: Vec<addresses::Gone>,
@@ -164,12 +189,21 @@ pub struct Association {
     /// Both sides do ASCONF.
     asconf: Option<asconf::Asconf>,
     paths: ArrayVec<Path, MAX_PATHS>,
+    /// How often a path came, went or was bound to another port.
+    address_changes: u32,
+    /// Addresses that the peer has deleted: what comes from there is out of the blue.
+    deleted: ArrayVec<IpAddr, MAX_PATHS>,
+    /// Packets do not make paths of these again.
+    barred: ArrayVec<Barred, MAX_PATHS>,
+    /// Addresses that have not proved themselves get little: see [`Guard`](crate::Guard).
+    guarded: bool,
     facts: ArrayVec<PathFacts, MAX_PATHS>,
     shared: AssociationFacts,
     association_errors: u32,
     /// When the peer's latest packet came.
     heard_at: Time,
     initiator: bool,
+    staggered: Staggered,
     /// How many of its own cookies the peer has called stale.
     stale_cookies: u32,
     data_allowed: bool,
@@ -238,6 +272,10 @@ impl Association {
             keys: None,
             asconf: None,
             paths: ArrayVec::new(),
+            address_changes: 0,
+            deleted: ArrayVec::new(),
+            barred: ArrayVec::new(),
+            guarded: seed.guarded,
             facts: ArrayVec::new(),
             shared: AssociationFacts {
                 send_buffer_limit: config.send_buffer_bytes,
@@ -246,6 +284,7 @@ impl Association {
             association_errors: 0,
             heard_at: now,
             initiator: seed.initiator,
+            staggered: Staggered { path: PathId::new(0), left: 0 },
             stale_cookies: 0,
             data_allowed: false,
             ended_in_good_order: false,
@@ -442,23 +481,35 @@ impl Association {
     /// # Errors
     /// [`PathError::TooMany`], [`PathError::Exists`], [`PathError::Closed`].
     pub fn add_path(&mut self, now: Time, local: IpAddr, remote: IpAddr) -> Result<PathId, PathError> {
+        self.add_path_over(now, &AddressPair { local, remote, udp_port: None })
+    }
+
+    /// The same where the path has a UDP port of the peer's of its own.
+    ///
+    /// # Errors
+    /// [`PathError::TooMany`], [`PathError::Exists`], [`PathError::Closed`].
+    pub fn add_path_over(&mut self, now: Time, pair: &AddressPair) -> Result<PathId, PathError> {
         self.clock(now);
         if self.is_closed() {
             return Err(PathError::Closed);
         }
+        let AddressPair { local, remote, udp_port } = *pair;
         let udp_port = match self.encapsulation {
             Encapsulation::None => None,
-            Encapsulation::Udp { remote_port, .. } => Some(remote_port),
+            Encapsulation::Udp { remote_port, .. } => Some(udp_port.unwrap_or(remote_port)),
         };
+        self.barred.retain(|barred| *barred != (local, remote));
         let id = self.new_path(local, remote, udp_port)?;
         // During the handshake the peer would not answer; its end verifies every path.
         if !self.is_opening() {
+            self.events.push_back(AssociationEvent::PathAdded { path: id });
             self.verify_path(id);
         }
         Ok(id)
     }
 
-    /// Takes a path out of service; what was in flight on it counts as lost.
+    /// Takes a path out of service; what was in flight on it counts as lost. Packets of the peer that still come that way are
+    /// taken, and do not make a path of it again.
     ///
     /// # Errors
     /// [`PathError::Unknown`], [`PathError::Last`] if it is the only one, [`PathError::Closed`].
@@ -467,12 +518,25 @@ impl Association {
         if self.is_closed() {
             return Err(PathError::Closed);
         }
-        self.retire_path(path)
+        self.retire_path(path)?;
+        let pair = (self.paths[path.index()].local, self.paths[path.index()].remote);
+        let namesake = self.live_paths().any(|id| {
+            let other = &self.paths[id.index()];
+            (other.local, other.remote) == pair
+        });
+        if !namesake {
+            if self.barred.is_full() {
+                self.barred.remove(0);
+            }
+            self.barred.push(pair);
+        }
+        Ok(())
     }
 
-    /// The paths that packets may name, by index.
-    pub(crate) fn path_of(&self, local: IpAddr, remote: IpAddr) -> Option<PathId> {
-        self.paths.iter().position(|p| !p.removed && p.local == local && p.remote == remote).map(PathId::new)
+    /// The path between these addresses to this port of the peer's.
+    pub(crate) fn path_of(&self, local: IpAddr, remote: IpAddr, udp_port: Option<u16>) -> Option<PathId> {
+        let same = |p: &Path| (p.local, p.remote, p.udp_port) == (local, remote, udp_port);
+        self.paths.iter().position(|p| !p.removed && same(p)).map(PathId::new)
     }
 
     fn window_cost_of_packet(&self) -> WindowBytes {
@@ -531,4 +595,5 @@ pub(crate) struct AssociationSeed {
     pub(crate) local_addresses: Vec<IpAddr>,
     pub(crate) encapsulation: Encapsulation,
     pub(crate) initiator: bool,
+    pub(crate) guarded: bool,
 }

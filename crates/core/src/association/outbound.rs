@@ -39,8 +39,18 @@ pub(super) fn data_repr(tsn: u64, draft: &Draft) -> DataRepr {
 }
 
 impl Association {
-    /// Writes the next packet into `buf` and tells its path; `None` when there is nothing to send now.
+    /// Writes the next packet into `buf` and tells its path; `None` when there is nothing to send now. A packet that is more
+    /// than its destination may get yet is lost before it leaves.
     pub(crate) fn poll_transmit(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        loop {
+            let path = self.next_packet(buf)?;
+            if self.may_send(path, buf.len()) {
+                return Some(path);
+            }
+        }
+    }
+
+    fn next_packet(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
         if let Some(path) = self.transmit_control(buf) {
             return Some(path);
         }

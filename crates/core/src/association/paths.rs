@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use crate::association::{Association, AssociationEvent};
+use crate::endpoint::PeerKey;
 use crate::error::PathError;
 use crate::path::{MAX_PATHS, Path, PathId, PathState};
 use crate::policy::{Event, LossCause, PathFacts, Reason, Refused, StateCause, TurnCause};
@@ -21,7 +22,7 @@ impl Association {
         remote: IpAddr,
         udp_port: Option<u16>,
     ) -> Result<PathId, PathError> {
-        if self.path_of(local, remote).is_some() {
+        if self.path_of(local, remote, udp_port).is_some() {
             return Err(PathError::Exists);
         }
         let packet_bytes = self.packet_bytes(remote);
@@ -41,6 +42,7 @@ impl Association {
             self.paths[index] = path;
             self.facts[index] = facts;
         }
+        self.address_changes += 1;
         self.tell(&Event::PathAdded(id));
         Ok(id)
     }
@@ -85,24 +87,37 @@ impl Association {
         self.mark_path_lost(id, LossCause::Timeout, true);
         let path = &mut self.paths[id.index()];
         path.removed = true;
+        self.address_changes += 1;
+        let path = &mut self.paths[id.index()];
         path.timers = crate::path::PathTimers::default();
         path.pending_heartbeat = None;
         path.measuring = None;
+        path.successor = None;
         let was_primary = std::mem::take(&mut self.facts[id.index()].primary);
         if was_primary && let Some(next) = self.paths.iter().position(|p| !p.removed) {
             self.facts[next].primary = true;
         }
         self.control.retain(|c| c.path() != id);
         self.cease_announcing(id);
+        for other in &mut self.paths {
+            other.successor.take_if(|successor| *successor == id);
+        }
         self.tell(&Event::PathRemoved(id));
+        self.events.push_back(AssociationEvent::PathRemoved { path: id });
         self.check_start();
         self.open_turn(TurnCause::PathRestored(id), true);
         Ok(())
     }
 
-    /// Whether a live path leads to this address.
-    pub(crate) fn has_remote(&self, remote: IpAddr) -> bool {
-        self.paths.iter().any(|p| !p.removed && p.remote == remote)
+    /// How often the addresses and ports of the paths have changed.
+    pub(crate) fn address_changes(&self) -> u32 {
+        self.address_changes
+    }
+
+    /// Where the peer can be reached, in the order of the paths.
+    pub(crate) fn peer_keys(&self) -> impl Iterator<Item = PeerKey> + '_ {
+        let live = self.paths.iter().filter(|p| !p.removed);
+        live.map(|p| PeerKey { remote: p.remote, udp_port: p.udp_port, sctp_port: self.peer_port })
     }
 
     /// Where a packet of this path goes.
@@ -119,13 +134,15 @@ impl Association {
     /// A path for control chunks: `preferred` if it may carry them, else the primary, else any confirmed, else any.
     pub(crate) fn control_path(&self, preferred: Option<PathId>) -> PathId {
         let usable = |id: &PathId| {
-            !self.paths[id.index()].removed && self.facts[id.index()].state == PathState::Active
+            let path = &self.paths[id.index()];
+            !path.removed && self.facts[id.index()].state == PathState::Active && !self.is_gone(path.local)
         };
         let primary = || self.live_paths().find(|id| self.facts[id.index()].primary);
         preferred
             .filter(usable)
             .or_else(|| primary().filter(usable))
             .or_else(|| self.live_paths().find(usable))
+            .or_else(|| self.path_beside_gone())
             .or_else(|| self.live_paths().find(|id| self.facts[id.index()].state != PathState::Unconfirmed))
             .or_else(primary)
             .unwrap_or_else(|| PathId::new(0))

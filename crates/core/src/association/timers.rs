@@ -12,6 +12,10 @@ use crate::time::Time;
 pub(crate) struct Timers {
     /// T1-init or T1-cookie.
     pub(crate) t1: Option<Time>,
+    /// When INIT goes out on the next path as well.
+    pub(crate) stagger: Option<Time>,
+    /// When a peer that was called is given up.
+    pub(crate) give_up: Option<Time>,
     /// T2-shutdown.
     pub(crate) t2: Option<Time>,
     /// T4: an ASCONF waits for its answer (RFC 5061 section 5.1).
@@ -28,13 +32,25 @@ impl Default for Timers {
     /// None runs.
     fn default() -> Self {
         let latest_blocks = Vec::with_capacity(LIST_ROOM);
-        Timers { t1: None, t2: None, t4: None, t5: None, reneging: None, latest_blocks }
+        Timers {
+            t1: None,
+            stagger: None,
+            give_up: None,
+            t2: None,
+            t4: None,
+            t5: None,
+            reneging: None,
+            latest_blocks,
+        }
     }
 }
 
 impl Timers {
     pub(crate) fn next(&self) -> Option<Time> {
-        [self.t1, self.t2, self.t4, self.t5, self.reneging].into_iter().flatten().min()
+        [self.t1, self.stagger, self.give_up, self.t2, self.t4, self.t5, self.reneging]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 
@@ -46,8 +62,15 @@ impl Association {
     /// Runs everything that is due.
     pub(crate) fn handle_timeout(&mut self) {
         let now = self.now;
+        if due(&mut self.timers.give_up, now) {
+            self.control.clear();
+            self.abort_with(crate::error::AbortReason::NoAnswer);
+        }
         if due(&mut self.timers.t1, now) {
             self.handle_t1();
+        }
+        if due(&mut self.timers.stagger, now) {
+            self.send_staggered_init();
         }
         if due(&mut self.timers.t2, now) {
             self.handle_t2();

@@ -2,7 +2,7 @@
 
 use anabranch_wire::{Cause, Chunk, Header, PacketView, PacketWriter, RawChunk};
 
-use crate::association::Origin;
+use crate::association::{Association, Origin};
 use crate::endpoint::setup::answer;
 use crate::endpoint::{Endpoint, Handled};
 use crate::stats::Discard;
@@ -18,7 +18,7 @@ impl Endpoint {
         // A known peer with the wrong tag is dropped without an answer (section 8.5): it may be an attacker's guess.
         let known = self.by_address(origin, header.source_port);
         let stranger = known.is_none();
-        let opening = known.is_some_and(|id| self.associations[&id].is_opening());
+        let opening = known.and_then(|id| self.table.get(id)).is_some_and(Association::is_opening);
         let dropped =
             Handled::Discarded(if stranger { Discard::OutOfTheBlue } else { Discard::VerificationTag });
         if packet.chunks().flatten().any(|c| matches!(c.decode(), Ok(Chunk::Abort(_)))) {
@@ -44,8 +44,8 @@ impl Endpoint {
 
     /// Whether a packet is for an association that is over because both sides had said everything.
     fn ended_in_good_order(&self, header: Header) -> bool {
-        let id = self.by_tag.get(&header.verification_tag);
-        let association = id.and_then(|id| self.associations.get(id));
+        let id = self.table.by_tag(header.verification_tag);
+        let association = id.and_then(|id| self.table.get(id));
         association.is_some_and(|a| a.peer_port == header.source_port && a.ended_in_good_order())
     }
 
@@ -59,8 +59,7 @@ impl Endpoint {
         match written {
             Ok(length) => {
                 bytes.truncate(length);
-                self.reply(origin, bytes);
-                Handled::Replied
+                self.reply(origin, bytes)
             }
             Err(_) => Handled::Discarded(Discard::OutOfTheBlue),
         }

@@ -5,13 +5,13 @@ use arrayvec::ArrayVec;
 
 use crate::association::dialect;
 use crate::association::{
-    Announced, Association, Origin, Peer, address_params, announced, extensions, listed_addresses,
+    Announced, Association, Origin, Peer, Source, address_params, announced, extensions, listed_addresses,
     reportable_params,
 };
 use crate::authentication::{AuthOffer, BadRandom, RANDOM_LEN};
 use crate::cookie::{CookieBody, Offers};
 use crate::endpoint::{AssociationId, Endpoint, Handled};
-use crate::path::MAX_PATHS;
+use crate::path::{MAX_PATHS, PathId};
 use crate::stats::Discard;
 use crate::time::Span;
 
@@ -27,6 +27,12 @@ struct OurSide {
 
 impl Endpoint {
     pub(super) fn handle_init(&mut self, origin: Origin, header: Header, init: &InitView<'_>) -> Handled {
+        if let Some(gates) = &mut self.gates {
+            if !gates.inits.admits(self.now, origin.remote) {
+                return Handled::Discarded(Discard::Flood);
+            }
+            gates.inits.charge(self.now, origin.remote);
+        }
         if init.initiate_tag() == 0 || init.inbound_streams() == 0 || init.outbound_streams() == 0 {
             return self.refuse_init(origin, header, init, Cause::InvalidParameter);
         }
@@ -43,7 +49,7 @@ impl Endpoint {
         if self.config.accept.is_none() && existing.is_none() {
             return self.refuse_init(origin, header, init, Cause::OutOfResource);
         }
-        if existing.is_none() && self.associations.len() >= self.config.max_associations {
+        if existing.is_none() && self.table.len() >= self.config.max_associations {
             return Handled::Discarded(Discard::Full);
         }
         match self.our_side(existing, init) {
@@ -55,18 +61,19 @@ impl Endpoint {
     /// Sends the SHUTDOWN-ACK again if the association waits for its answer.
     fn repeat_shutdown_ack(&mut self, id: AssociationId) -> bool {
         let now = self.now;
-        let waiting = self.associations.get_mut(&id).filter(|a| a.awaits_shutdown_complete());
-        let Some(association) = waiting else { return false };
-        association.clock(now);
-        association.send_shutdown_ack();
-        self.mark_busy(id);
+        if !self.table.get(id).is_some_and(Association::awaits_shutdown_complete) {
+            return false;
+        }
+        if let Some(association) = self.table.get_mut(id) {
+            association.clock(now);
+            association.send_shutdown_ack();
+        }
         true
     }
 
     /// RFC 9260 sections 5.1, 5.2.1 and 5.2.2; `None` for a restart that would add addresses.
     fn our_side(&mut self, existing: Option<AssociationId>, init: &InitView<'_>) -> Option<OurSide> {
-        let Some(association) = existing.and_then(|id| self.associations.get(&id)).filter(|a| !a.is_closed())
-        else {
+        let Some(association) = existing.and_then(|id| self.table.get(id)).filter(|a| !a.is_closed()) else {
             let initial_tsn = self.config.accept.as_ref().and_then(|c| c.initial_tsn);
             let local_tag = self.fresh_tag();
             let initial_tsn = initial_tsn.unwrap_or_else(|| self.entropy.next_u32());
@@ -116,7 +123,6 @@ impl Endpoint {
             outbound_streams: init.inbound_streams().min(streams),
             inbound_streams: init.outbound_streams().min(streams),
             tie_tags: ours.tie_tags,
-            local_address: origin.local,
             peer_address: origin.remote,
             peer_udp_port: origin.udp_port,
             peer_addresses: listed_addresses(init).into_iter().collect(),
@@ -138,9 +144,7 @@ impl Endpoint {
 
     /// Streams and window of the association that would come of it.
     fn offered(&self, origin: Origin, peer_port: u16) -> Option<(u16, u32)> {
-        if let Some(association) =
-            self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id))
-        {
+        if let Some(association) = self.by_address(origin, peer_port).and_then(|id| self.table.get(id)) {
             let repr = association.init_repr();
             return Some((repr.outbound_streams, repr.a_rwnd));
         }
@@ -156,7 +160,7 @@ impl Endpoint {
         peer_port: u16,
         init: &InitView<'_>,
     ) -> Result<Option<Offers>, BadRandom> {
-        let existing = self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id));
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
         let (wanted, repeated) = match existing {
             Some(association) => {
                 let random = association.local_random();
@@ -178,13 +182,13 @@ impl Endpoint {
 
     /// Whether the association that would come of it acknowledges with NR-SACK.
     fn announces_nr_sack(&self, origin: Origin, peer_port: u16) -> bool {
-        let existing = self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id));
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
         existing.map_or(self.accept_announces_nr_sack, |association| association.announces().nr_sack)
     }
 
     /// What the association that would come of it says about the flags of its SACKs.
     fn announced_dialect(&self, origin: Origin, peer_port: u16) -> Option<Param<'static>> {
-        let existing = self.by_address(origin, peer_port).and_then(|id| self.associations.get(&id));
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
         let accepted = self.config.accept.as_ref().map(|config| &config.profile);
         dialect::param(existing.map(Association::profile).or(accepted)?)
     }
@@ -199,26 +203,33 @@ impl Endpoint {
         random: Option<[u8; RANDOM_LEN]>,
     ) -> Handled {
         let listed = if self.config.addresses.len() > 1 { &self.config.addresses[..] } else { &[] };
+        let addresses = address_params(listed);
         let auth = random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
-        let mandatory: Vec<Param<'_>> =
-            address_params(listed).into_iter().chain([Param::StateCookie(cookie)]).chain(auth).collect();
+        let cookie: Vec<Param<'_>> = [Param::StateCookie(cookie)].into_iter().chain(auth).collect();
         let nr_sack = self.announces_nr_sack(origin, header.source_port);
         let extensions = extensions(Announced { nr_sack, asconf: random.is_some(), ..Announced::default() });
-        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions);
         let dialect = self.announced_dialect(origin, header.source_port);
-        let optional = optional.chain(dialect).chain(unrecognized(init));
-        let all: Vec<Param<'_>> = mandatory.iter().copied().chain(optional).collect();
-        let mut bytes = vec![0; REPLY_BYTES];
+        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions).chain(dialect);
+        let optional: Vec<Param<'_>> = optional.chain(unrecognized(init)).collect();
+        let mut bytes = vec![0; REPLY_BYTES.min(self.longest_reply(origin))];
         let Ok(mut writer) = PacketWriter::new(&mut bytes, answer(header, init.initiate_tag())) else {
-            return Handled::Discarded(Discard::BadInit);
+            return Handled::Discarded(Discard::ShortQuestion);
         };
-        if writer.init_ack(repr, all).is_err() && writer.init_ack(repr, mandatory).is_err() {
-            return Handled::Discarded(Discard::BadInit);
+        // What does not fit is left out: first the addresses, from which packets may come unannounced.
+        let none: &[Param<'_>] = &[];
+        let written =
+            [(&addresses[..], &optional[..]), (none, &optional[..]), (&addresses[..], none), (none, none)]
+                .into_iter()
+                .any(|(addresses, optional)| {
+                    let params = addresses.iter().chain(&cookie).chain(optional).copied();
+                    writer.init_ack(repr, params).is_ok()
+                });
+        if !written {
+            return Handled::Discarded(Discard::ShortQuestion);
         }
         let length = writer.finish();
         bytes.truncate(length);
-        self.reply(origin, bytes);
-        Handled::Replied
+        self.reply(origin, bytes)
     }
 
     fn refuse_init(
@@ -241,7 +252,7 @@ impl Endpoint {
         init: &InitView<'_>,
         existing: Option<AssociationId>,
     ) -> Handled {
-        let Some(association) = existing.and_then(|id| self.associations.get(&id)) else {
+        let Some(association) = existing.and_then(|id| self.table.get(id)) else {
             return Handled::Discarded(Discard::BadInit);
         };
         let listed = listed_addresses(init);
@@ -270,8 +281,7 @@ impl Endpoint {
         }
         let length = writer.finish();
         bytes.truncate(length);
-        self.reply(origin, bytes);
-        Handled::Replied
+        self.reply(origin, bytes)
     }
 
     pub(super) fn handle_cookie_echo(
@@ -281,21 +291,22 @@ impl Endpoint {
         cookie: &[u8],
         packet: &PacketView<'_>,
     ) -> Handled {
-        let Ok(genuine) = self.jar.open_at_any_age(cookie) else {
+        if !self.gates.as_ref().is_none_or(|gates| gates.cookies.admits(self.now, origin.remote)) {
+            return Handled::Discarded(Discard::Flood);
+        }
+        let Ok(genuine) = self.jar.open_at_any_age(cookie, header) else {
+            // A genuine one is no sign of a flood: somebody is where it was sent.
+            if let Some(gates) = &mut self.gates {
+                gates.cookies.charge(self.now, origin.remote);
+            }
             return Handled::Discarded(Discard::CookieForged);
         };
         let life = self.config.accept.as_ref().map_or(Span::from_secs(60), |c| c.profile.cookie_life);
         let stale = genuine.stale_by(self.now, life);
         let body = genuine.body.clone();
-        let fits = header.verification_tag == body.local_tag
-            && header.source_port == body.peer_port
-            && header.destination_port == body.local_port;
-        if !fits {
-            return Handled::Discarded(Discard::VerificationTag);
-        }
         match (self.existing_for(&body, origin), stale) {
             // Section 5.2.4, step 3: age does not matter where both tags are those of the association.
-            (Some(id), Some(by)) if !self.associations[&id].has_tags(body.local_tag, body.peer_tag) => {
+            (Some(id), Some(by)) if !self.has_tags(id, (body.local_tag, body.peer_tag)) => {
                 self.report_stale(origin, header, &body, by)
             }
             (Some(id), _) => self.cookie_for_existing(id, origin, header, &body, packet),
@@ -304,12 +315,17 @@ impl Endpoint {
         }
     }
 
+    /// The association that a cookie is about: the one with our tag, the one whose tags tied it when the INIT came, or else the
+    /// one with the peer that sends it. A peer whose UDP port has changed since its INIT is found all the same.
     fn existing_for(&self, body: &CookieBody, origin: Origin) -> Option<AssociationId> {
-        self.by_tag
-            .get(&body.local_tag)
-            .copied()
-            .filter(|id| self.associations.get(id).is_some_and(|a| !a.is_closed()))
-            .or_else(|| self.by_address(origin, body.peer_port))
+        let live = |id: &AssociationId| self.table.get(*id).is_some_and(|a| !a.is_closed());
+        let tied = || self.table.by_tag(body.tie_tags.0).filter(|id| self.has_tags(*id, body.tie_tags));
+        let by_tag = self.table.by_tag(body.local_tag).filter(live);
+        by_tag.or_else(|| tied().filter(live)).or_else(|| self.by_address(origin, body.peer_port))
+    }
+
+    fn has_tags(&self, id: AssociationId, (local, peer): (u32, u32)) -> bool {
+        self.table.get(id).is_some_and(|association| association.has_tags(local, peer))
     }
 
     fn open_from_cookie(
@@ -319,14 +335,14 @@ impl Endpoint {
         body: &CookieBody,
         packet: &PacketView<'_>,
     ) -> Handled {
-        if self.by_tag.contains_key(&body.local_tag) {
+        if self.table.by_tag(body.local_tag).is_some() {
             // A late copy of the cookie of an association that is over: it is not to open another one with the same tag.
             return self.send_abort(origin, answer(header, header.verification_tag), true, []);
         }
         let Some(config) = self.config.accept.clone() else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
-        if self.associations.len() >= self.config.max_associations {
+        if self.table.len() >= self.config.max_associations {
             return Handled::Discarded(Discard::Full);
         }
         if body.tie_tags != (0, 0) {
@@ -338,8 +354,8 @@ impl Endpoint {
         let Ok(path) = association.new_path(origin.local, origin.remote, origin.udp_port) else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
-        association.accept(path, &Peer::from(body));
-        let id = self.insert(association);
+        association.accept(source(path, origin, body, self.config.guard.is_some()), &Peer::from(body));
+        let id = self.table.insert(association);
         self.deliver_to(id, origin, packet, 1);
         Handled::New(id)
     }
@@ -353,7 +369,8 @@ impl Endpoint {
         body: &CookieBody,
         packet: &PacketView<'_>,
     ) -> Handled {
-        let Some(association) = self.associations.get_mut(&id) else {
+        let guarded = self.config.guard.is_some();
+        let Some(association) = self.table.get_mut(id) else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
         association.clock(self.now);
@@ -378,9 +395,8 @@ impl Endpoint {
             }
             (false, false) if tied => {
                 let old = association.local_tag;
-                association.restart(path, body);
-                self.by_tag.remove(&old);
-                self.by_tag.insert(body.local_tag, id);
+                association.restart(source(path, origin, body, guarded), body);
+                self.table.retag(id, old, body.local_tag);
             }
             _ => return Handled::Discarded(Discard::CookieUnexpected),
         }
@@ -406,9 +422,15 @@ impl Endpoint {
         });
         if let Ok(length) = written {
             bytes.truncate(length);
-            self.reply(origin, bytes);
+            let _ = self.reply(origin, bytes);
         }
     }
+}
+
+/// Whether the one who sends a cookie is where the cookie was sent.
+fn source(path: PathId, origin: Origin, body: &CookieBody, guarded: bool) -> Source {
+    let same = (origin.remote, origin.udp_port) == (body.peer_address, body.peer_udp_port);
+    Source { path, proved: same || !guarded, bytes: origin.bytes }
 }
 
 /// The header of an answer to `header`.

@@ -241,6 +241,7 @@ fn add_hosts(
             encapsulation: job.encapsulation(),
             accept: (side == 1).then(|| config.clone()),
             max_associations: 1,
+            guard: None,
         };
         let entropy = world.seeds().entropy(&["endpoint", &flow.name, ["left", "right"][side]]);
         let endpoint = Endpoint::new(Time::ZERO, endpoint_config, entropy);

@@ -6,12 +6,37 @@ use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayl
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkInfo, LinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::{Socket, SocketAddr};
+use netlink_sys::{AsyncSocket, AsyncSocketExt, Socket, SocketAddr, TokioSocket};
 
 use super::LinkKind;
 
 /// Links may stand on one another; nobody stacks more.
 const DEEPEST_STACK: usize = 8;
+
+/// Groups of messages: links, addresses and routes of IPv4 and IPv6 (`RTMGRP_LINK` and so on of linux/rtnetlink.h).
+const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
+
+/// Room for a message; what it says is not looked at.
+const NEWS_BYTES: usize = 8192;
+
+/// What the kernel says of changes.
+pub(super) struct News {
+    socket: TokioSocket,
+}
+
+impl News {
+    pub(super) fn listen() -> io::Result<Self> {
+        let mut socket = TokioSocket::new(NETLINK_ROUTE)?;
+        socket.socket_mut().bind(&SocketAddr::new(0, GROUPS))?;
+        Ok(News { socket })
+    }
+
+    /// Waits until something has changed. Cancel-safe.
+    pub(super) async fn wait(&mut self) {
+        // Messages that were lost for want of room are an error, and a reason to look too.
+        let _ = self.socket.recv(&mut Vec::with_capacity(NEWS_BYTES)).await;
+    }
+}
 
 /// An interface as the kernel describes it.
 #[derive(Clone, Debug, Default)]

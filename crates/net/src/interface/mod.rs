@@ -2,12 +2,16 @@
 
 #[cfg(target_os = "linux")]
 mod linux;
+mod watch;
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 
 use netdev::Interface;
+use socket2::{Domain, Protocol, Socket, Type};
+
+pub use watch::{Change, Watcher};
 
 /// What an interface leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,12 +151,31 @@ fn obstacle(address: IpAddr, state: AddressState, link: LinkState, kind: &LinkKi
     }
 }
 
-/// Whether the system knows a way from an address of ours to one of the peer's. Nothing is sent.
+/// Whether the system knows a way from an address of ours to one of the peer's, through the interface if one is named and the
+/// system allows that to be chosen. Nothing is sent.
 ///
 /// # Errors
 /// What the system says, for example that the network is unreachable.
-pub fn check_route(local: IpAddr, remote: SocketAddr) -> io::Result<()> {
-    UdpSocket::bind(SocketAddr::new(local, 0))?.connect(remote)
+pub fn check_route(local: IpAddr, interface: Option<&str>, remote: SocketAddr) -> io::Result<()> {
+    let socket = Socket::new(Domain::for_address(remote), Type::DGRAM, Some(Protocol::UDP))?;
+    if let Some(interface) = interface {
+        // What a socket of the host does, with the same fall-back.
+        let _ = bind_to_device(&socket, interface);
+    }
+    socket.bind(&SocketAddr::new(local, 0).into())?;
+    socket.connect(&remote.into())
+}
+
+/// Lets packets leave through this interface only, whatever the routing table prefers.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn bind_to_device(socket: &Socket, interface: &str) -> io::Result<()> {
+    socket.bind_device(Some(interface.as_bytes()))
+}
+
+/// Lets packets leave through this interface only, which this system has no way to do by name.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn bind_to_device(_socket: &Socket, _interface: &str) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// What the interfaces lead to, as far as the system tells more than `netdev` does.
@@ -247,9 +270,10 @@ mod tests {
         let found = addresses.iter().find(|found| found.address == loopback).expect("127.0.0.1");
         assert_eq!((&found.kind, &found.obstacle), (&LinkKind::Loopback, &Some(Obstacle::Loopback)));
         assert!(found.mtu_bytes.is_some_and(|mtu| mtu >= 1280));
-        assert!(check_route(loopback, SocketAddr::from(([127, 0, 0, 2], 9))).is_ok());
+        assert!(check_route(loopback, None, SocketAddr::from(([127, 0, 0, 2], 9))).is_ok());
         // An address for documentation is nobody's (RFC 5737), so nothing can be sent from it.
         let nobody = IpAddr::from([203, 0, 113, 77]);
-        assert!(check_route(nobody, SocketAddr::from(([127, 0, 0, 2], 9))).is_err());
+        assert!(check_route(loopback, Some("lo"), SocketAddr::from(([127, 0, 0, 2], 9))).is_ok());
+        assert!(check_route(nobody, None, SocketAddr::from(([127, 0, 0, 2], 9))).is_err());
     }
 }

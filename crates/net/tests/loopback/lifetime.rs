@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anabranch_net::{
     AbortReason, AcceptError, BindError, ConnectError, Ended, Event, Host, Peer, RecvError, Route,
-    SendOptions,
+    RouteError, SendOptions,
 };
 
 use crate::rig::{Duo, any_port, client, expect, ip, on, peer, quick, send, server, within};
@@ -215,9 +215,15 @@ async fn mistakes_are_told_before_anything_is_sent() {
         client.connect(Peer::new([route]), quick())
     };
     let unknown = within(connect("127.0.0.99", "127.0.0.1:5")).await;
-    assert!(matches!(unknown, Err(ConnectError::NoSuchLocal { .. })));
-    assert!(matches!(within(connect("127.0.0.11", "[::1]:5")).await, Err(ConnectError::Family { .. })));
-    assert!(matches!(within(connect("127.0.0.11", "127.0.0.1:0")).await, Err(ConnectError::PortZero)));
+    assert!(matches!(unknown, Err(ConnectError::Route(RouteError::NoSuchLocal { .. }))));
+    assert!(matches!(
+        within(connect("127.0.0.11", "[::1]:5")).await,
+        Err(ConnectError::Route(RouteError::Family { .. }))
+    ));
+    assert!(matches!(
+        within(connect("127.0.0.11", "127.0.0.1:0")).await,
+        Err(ConnectError::Route(RouteError::PortZero))
+    ));
     assert!(within(client.connect(Peer::new([]), quick())).await.is_err());
     assert_eq!(within(client.accept()).await.err(), Some(AcceptError::NotAccepting));
 }

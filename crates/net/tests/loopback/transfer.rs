@@ -194,16 +194,19 @@ async fn a_path_whose_udp_port_changes_midway_goes_on() {
         within(async { tokio::join!(client.connect(Peer::new(routes), quick()), server.accept()) }).await;
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
     let sent = AtomicU64::new(0);
-    let port = || async {
-        theirs.paths().await.iter().find(|path| path.remote.ip() == ip(31)).map(|path| path.remote.port())
+    let ports = || async {
+        let paths = theirs.paths().await;
+        let translated = paths.iter().filter(|path| path.remote.ip() == ip(31));
+        translated.map(|path| path.remote.port()).collect::<Vec<_>>()
     };
-    let before = port().await.expect("a path through the translator");
+    let before = ports().await;
+    assert_eq!(before.len(), 1, "a path through the translator");
     let rebinding = async {
         while sent.load(Ordering::Relaxed) < SHORT_TRANSFER as u64 / 4 {
             tokio::task::yield_now().await;
         }
         rebind.send(true).expect("a translator");
-        while port().await == Some(before) {
+        while ports().await == before {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

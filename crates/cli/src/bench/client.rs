@@ -1,0 +1,109 @@
+//! `anabranch bench -c`.
+
+use std::time::Duration;
+
+use anabranch_net::Association;
+use anyhow::{anyhow, bail};
+use tokio::sync::mpsc;
+
+use super::exchange::{Exchange, Heard};
+use super::plan::{Plan, Side};
+use super::protocol::{Control, next, tell};
+use super::report::Reporter;
+use crate::exit::{Status, Stopped};
+use crate::output::Reader;
+
+/// How long a server may take to answer a request.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long the end of the association is waited for: the figures are there by then.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// Asks for a test, takes part in it, and reports.
+pub(super) async fn test(
+    association: &Association,
+    target: &str,
+    plan: Plan,
+    reporter: &mut Reporter,
+) -> Result<Status, Stopped> {
+    let stop = crate::signal::interrupted()?;
+    tokio::pin!(stop);
+    let because = |error: anyhow::Error| Stopped::failure(format!("{target}: {error:#}"));
+    tokio::select! {
+        () = &mut stop => return interrupted(association).await,
+        agreed = ask(association, plan) => agreed.map_err(because)?,
+    }
+    let paths = association.paths().await;
+    if reporter.started(target, &plan, &paths)? == Reader::Gone {
+        return Ok(Status::Success);
+    }
+    let (intervals, mut own) = mpsc::unbounded_channel();
+    let mut exchange = Exchange::begin(association, plan, Side::Client, Some(intervals));
+    let (from_peer, mut theirs) = mpsc::unbounded_channel();
+    let mut heard = |heard: Heard| drop(from_peer.send(heard));
+    let ran = loop {
+        tokio::select! {
+            biased;
+            () = &mut stop => {
+                reporter.ended(&exchange.so_far().await, Some(exchange.elapsed_s()))?;
+                return interrupted(association).await;
+            }
+            Some(heard) = own.recv() => if reporter.interval(&heard)? == Reader::Gone { return Ok(Status::Success) },
+            Some(heard) = theirs.recv() => if reporter.interval(&heard)? == Reader::Gone { return Ok(Status::Success) },
+            ran = exchange.run(&mut heard) => break ran,
+        }
+    };
+    let so_far = exchange.so_far().await;
+    let finished = match ran {
+        Ok(()) => exchange.finish().await,
+        Err(error) => Err(error),
+    };
+    while let Some(heard) = own.try_recv().ok().or_else(|| theirs.try_recv().ok()) {
+        reporter.interval(&heard)?;
+    }
+    match finished {
+        Ok(outcome) => {
+            reporter.ended(&outcome, None)?;
+            let _ = tokio::time::timeout(END_WITHIN, association.shutdown()).await;
+            Ok(Status::Success)
+        }
+        Err(error) => {
+            reporter.ended(&so_far, None)?;
+            association.abort();
+            let _ = tokio::time::timeout(END_WITHIN, association.closed()).await;
+            Err(because(error))
+        }
+    }
+}
+
+async fn ask(association: &Association, plan: Plan) -> anyhow::Result<()> {
+    tell(association, &Control::Request(plan)).await?;
+    let answer = tokio::time::timeout(PATIENCE, next(association)).await;
+    match answer.map_err(|_| anyhow!("the server did not answer within {} s", PATIENCE.as_secs()))?? {
+        Control::Begin => Ok(()),
+        Control::Refuse { why } => bail!("the server refused the test: {}", printable(&why)),
+        _ => bail!("the server answered with something else; is it `anabranch bench -s`?"),
+    }
+}
+
+/// What the peer says must not move the terminal's cursor about.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(400).collect()
+}
+
+/// The peer is told before the process ends.
+async fn interrupted(association: &Association) -> Result<Status, Stopped> {
+    association.abort();
+    let _ = tokio::time::timeout(END_WITHIN, association.closed()).await;
+    Ok(Status::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_of_the_peer_are_not_printed() {
+        assert_eq!(printable("no\u{1b}[2J\nway"), "no[2Jway");
+    }
+}

@@ -1,0 +1,276 @@
+//! A test, from `Begin` to its figures: the same on both sides.
+
+use std::sync::{Arc, Mutex};
+
+use anabranch_net::{Association, Message, RecvError};
+use anyhow::{anyhow, bail};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use super::meter::{Interval, Meter};
+use super::plan::{Plan, Side};
+use super::protocol::{CONTROL_STREAM, Control, Figure, Sent, read, tell};
+use super::sender::{Tally, lock, send_all};
+
+/// What both ends found in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Way {
+    pub(super) sent: Option<Sent>,
+    pub(super) received: Option<Figure>,
+}
+
+/// What both ends found in both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Outcome {
+    /// What this side sent.
+    pub(super) out: Way,
+    /// What this side received.
+    pub(super) back: Way,
+}
+
+/// An interval of a sender.
+#[derive(Clone, Debug)]
+pub(super) struct Heard {
+    pub(super) interval: Interval,
+    /// Whether this side is the sender.
+    pub(super) ours: bool,
+}
+
+/// A test under way on one side.
+pub(super) struct Exchange {
+    association: Association,
+    plan: Plan,
+    side: Side,
+    start: Instant,
+    /// Messages that wait to be sent. Reading never waits for them: two sides that did would wait for each other.
+    say: mpsc::UnboundedSender<Control>,
+    sent: Arc<Mutex<Tally>>,
+    received: Tally,
+    /// What the peer says that it sent from the very beginning.
+    announced: Option<u64>,
+    drained: Arc<Notify>,
+    outcome: Outcome,
+    tasks: JoinSet<anyhow::Result<Option<Sent>>>,
+}
+
+impl Exchange {
+    /// Begins: the sender sends from here on. Intervals of this side's sender go to `intervals`, or to the peer if there is
+    /// nobody to take them.
+    pub(super) fn begin(
+        association: &Association,
+        plan: Plan,
+        side: Side,
+        intervals: Option<mpsc::UnboundedSender<Heard>>,
+    ) -> Self {
+        let start = Instant::now();
+        let sent = Arc::new(Mutex::new(Tally::new(start, plan.omit())));
+        let drained = Arc::new(Notify::new());
+        let (say, waiting) = mpsc::unbounded_channel();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(write(association.clone(), waiting));
+        if plan.sends(side) {
+            let (sent, drained) = (Arc::clone(&sent), Arc::clone(&drained));
+            let sending = Sending { association: association.clone(), plan, start, sent, drained };
+            tasks.spawn(sending.run(say.clone(), intervals));
+        }
+        let received = Tally::new(start, plan.omit());
+        let association = association.clone();
+        let outcome = Outcome::default();
+        Exchange {
+            association,
+            plan,
+            side,
+            start,
+            say,
+            sent,
+            received,
+            announced: None,
+            drained,
+            outcome,
+            tasks,
+        }
+    }
+
+    /// Seconds since it began.
+    pub(super) fn elapsed_s(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    /// Takes part until both sides know what came of it. Cancel-safe: called again it goes on.
+    ///
+    /// # Errors
+    /// Why it broke off.
+    pub(super) async fn run(&mut self, heard: &mut impl FnMut(Heard)) -> anyhow::Result<()> {
+        while !self.is_complete() {
+            tokio::select! {
+                message = self.association.recv() => match message {
+                    Ok(Some(message)) => self.take(message, heard)?,
+                    Ok(None) => bail!("the peer closed in the middle of the test"),
+                    Err(RecvError::Restarted) => bail!("the peer restarted in the middle of the test"),
+                    Err(error) => return Err(error.into()),
+                },
+                Some(ended) = self.tasks.join_next() => {
+                    let sent = ended.map_err(|error| anyhow!(error))??;
+                    self.outcome.out.sent = self.outcome.out.sent.or(sent);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the peer is told everything.
+    ///
+    /// # Errors
+    /// Why it could not be told.
+    pub(super) async fn finish(self) -> anyhow::Result<Outcome> {
+        let Exchange { say, mut tasks, mut outcome, .. } = self;
+        drop(say);
+        while let Some(ended) = tasks.join_next().await {
+            let sent = ended.map_err(|error| anyhow!(error))??;
+            outcome.out.sent = outcome.out.sent.or(sent);
+        }
+        Ok(outcome)
+    }
+
+    /// How it stands, although it has not ended.
+    pub(super) async fn so_far(&self) -> Outcome {
+        let mut outcome = self.outcome;
+        if self.plan.sends(self.side) && outcome.out.sent.is_none() {
+            outcome.out.sent = Some(how_sent(&self.association, &self.sent).await);
+        }
+        if self.plan.receives(self.side) && outcome.back.received.is_none() {
+            outcome.back.received = Some(self.received.figure());
+        }
+        outcome
+    }
+
+    fn is_complete(&self) -> bool {
+        let heard = !self.plan.sends(self.side) || self.outcome.out.received.is_some();
+        let got = !self.plan.receives(self.side) || self.outcome.back.sent.is_some();
+        heard && got
+    }
+
+    fn take(&mut self, message: Message, heard: &mut impl FnMut(Heard)) -> anyhow::Result<()> {
+        if message.stream != CONTROL_STREAM {
+            if !self.plan.receives(self.side) {
+                bail!("the peer sent data, which was not agreed");
+            }
+            let now = Instant::now();
+            self.received.add(now, message.payload.len() as u64, message.ending);
+            return self.look();
+        }
+        match read(&message)? {
+            Control::Interval(interval) => heard(Heard { interval, ours: false }),
+            Control::Done { total_bytes } if self.plan.receives(self.side) => {
+                self.announced = Some(total_bytes);
+                return self.look();
+            }
+            Control::Received(figure) if self.plan.sends(self.side) => {
+                self.outcome.out.received = Some(figure);
+                self.drained.notify_one();
+            }
+            Control::Sent(sent) if self.outcome.back.received.is_some() => {
+                self.outcome.back.sent = Some(sent);
+            }
+            _ => bail!("the peer sent a control message out of turn"),
+        }
+        Ok(())
+    }
+
+    /// Tells the peer once everything it sent is there.
+    fn look(&mut self) -> anyhow::Result<()> {
+        let Some(announced) = self.announced else { return Ok(()) };
+        let got = self.received.total_bytes();
+        if got > announced {
+            bail!("the peer says that it sent {announced} bytes, and {got} arrived");
+        }
+        if got == announced && self.outcome.back.received.is_none() {
+            let figure = self.received.figure();
+            self.outcome.back.received = Some(figure);
+            // A writer that has ended says why itself.
+            let _ = self.say.send(Control::Received(figure));
+        }
+        Ok(())
+    }
+}
+
+/// Sends control messages as they come.
+async fn write(
+    association: Association,
+    mut waiting: mpsc::UnboundedReceiver<Control>,
+) -> anyhow::Result<Option<Sent>> {
+    while let Some(control) = waiting.recv().await {
+        tell(&association, &control).await?;
+    }
+    Ok(None)
+}
+
+/// What this side has sent by now.
+async fn how_sent(association: &Association, tally: &Mutex<Tally>) -> Sent {
+    let snapshot = association.snapshot().await;
+    Sent {
+        figure: lock(tally).figure(),
+        lost_bytes: snapshot.paths.iter().map(|path| path.lost_bytes).sum(),
+        retransmissions: snapshot.statistics.retransmissions,
+    }
+}
+
+/// The part of a side that sends.
+struct Sending {
+    association: Association,
+    plan: Plan,
+    start: Instant,
+    sent: Arc<Mutex<Tally>>,
+    /// The peer has received everything.
+    drained: Arc<Notify>,
+}
+
+impl Sending {
+    /// Sends until the end, with reports, and ends when the peer has everything.
+    async fn run(
+        self,
+        say: mpsc::UnboundedSender<Control>,
+        intervals: Option<mpsc::UnboundedSender<Heard>>,
+    ) -> anyhow::Result<Option<Sent>> {
+        let report = |interval: Interval| match &intervals {
+            // Whoever does not look any more need not be told.
+            Some(intervals) => drop(intervals.send(Heard { interval, ours: true })),
+            None => drop(say.send(Control::Interval(interval))),
+        };
+        let mut meter = Meter::default();
+        let everything = async {
+            send_all(&self.association, &self.plan, self.start, &self.sent).await?;
+            let total_bytes = lock(&self.sent).total_bytes();
+            // A writer that has ended says why itself.
+            let _ = say.send(Control::Done { total_bytes });
+            self.drained.notified().await;
+            lock(&self.sent).arrived(Instant::now());
+            anyhow::Ok(())
+        };
+        match self.plan.interval() {
+            None => everything.await?,
+            Some(interval) => {
+                let mut everything = std::pin::pin!(everything);
+                let mut ticks = tokio::time::interval_at(self.start + interval, interval);
+                ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+                loop {
+                    tokio::select! {
+                        ended = &mut everything => break ended?,
+                        _ = ticks.tick() => report(self.measure(&mut meter).await),
+                    }
+                }
+                report(self.measure(&mut meter).await);
+            }
+        }
+        let sent = how_sent(&self.association, &self.sent).await;
+        let _ = say.send(Control::Sent(sent));
+        Ok(Some(sent))
+    }
+
+    async fn measure(&self, meter: &mut Meter) -> Interval {
+        let snapshot = self.association.snapshot().await;
+        let elapsed = self.start.elapsed();
+        meter.interval(&snapshot, elapsed.as_secs_f64(), elapsed <= self.plan.omit())
+    }
+}

@@ -1,0 +1,199 @@
+//! `anabranch bench`.
+
+mod amount;
+mod client;
+mod exchange;
+mod meter;
+mod plan;
+mod protocol;
+mod report;
+mod sender;
+mod server;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anabranch_net::DEFAULT_UDP_PORT;
+use anyhow::Context;
+use clap::{ArgGroup, Args};
+
+use self::plan::{Direction, LONGEST_MESSAGE, Limit, MOST_STREAMS, Plan, VERSION};
+use self::report::{Form, Reporter};
+use crate::endpoint::{ConnectOptions, ListenOptions, read_address, start_notice};
+use crate::exit::{Status, Stopped};
+
+const EXAMPLES: &str = "\
+Examples:
+  anabranch bench -s                                       wait for clients
+  anabranch bench -c server.example                        send for 10 seconds over all paths
+  anabranch bench -c server.example -R -t 30 -O 2          receive for 30 seconds, after 2 that do not count
+  anabranch bench -c 192.0.2.1 --path eth0 --path wlan0 --scheme cmt -n 100M -J > result.json
+
+Bytes can be written with K, M, G (powers of 1024), rates with K, M, G (powers of 1000).
+The figures of intervals are of DATA chunks acknowledged, those at the end of user bytes.";
+
+/// The test's length unless told otherwise.
+const USUAL_TIME: Duration = Duration::from_secs(10);
+/// A message's length unless told otherwise.
+const USUAL_LENGTH: u64 = 64 << 10;
+
+/// Measure what an association carries, over each path and in sum.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("role").required(true).args(["server", "client"]))]
+pub(crate) struct BenchArguments {
+    /// Wait for clients
+    #[arg(short, long)]
+    server: bool,
+
+    /// Measure with this server
+    #[arg(short, long, value_name = "HOST[:PORT]")]
+    client: Option<String>,
+
+    /// End after one test
+    #[arg(short = '1', long, conflicts_with = "client")]
+    one_off: bool,
+
+    /// The server's UDP port [default: 9899]
+    #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+
+    /// A local address that the server listens on; can be repeated [default: all that are usable]
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = read_address, conflicts_with_all = ["port", "client"])]
+    listen: Vec<SocketAddr>,
+
+    /// Seconds to send for [default: 10]
+    #[arg(short, long, value_name = "SECONDS", value_parser = amount::read_seconds, conflicts_with_all = ["bytes", "server"])]
+    time: Option<Duration>,
+
+    /// User bytes to send, instead of a time
+    #[arg(short = 'n', long, value_name = "BYTES", value_parser = amount::read_bytes, conflicts_with = "server")]
+    bytes: Option<u64>,
+
+    /// User bytes of a message [default: 64K]
+    #[arg(short, long, value_name = "BYTES", value_parser = amount::read_bytes, conflicts_with = "server")]
+    length: Option<u64>,
+
+    /// Streams that messages take in turn [default: 1]
+    #[arg(short = 'P', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_STREAMS)), conflicts_with = "server")]
+    parallel: Option<u16>,
+
+    /// The server sends
+    #[arg(short = 'R', long, conflicts_with_all = ["bidir", "server"])]
+    reverse: bool,
+
+    /// Both send at once
+    #[arg(long, conflicts_with = "server")]
+    bidir: bool,
+
+    /// Seconds between two reports; 0 for none but the last [default: 1]
+    #[arg(short, long, value_name = "SECONDS", value_parser = amount::read_seconds, conflicts_with = "server")]
+    interval: Option<Duration>,
+
+    /// Seconds at the beginning that are not in the figures
+    #[arg(short = 'O', long, value_name = "SECONDS", value_parser = amount::read_seconds, conflicts_with_all = ["bytes", "server"])]
+    omit: Option<Duration>,
+
+    /// Most user bits per second of each sender; 0 for no bound
+    #[arg(short, long, value_name = "RATE", value_parser = read_bound, conflicts_with = "server")]
+    bitrate: Option<Bound>,
+
+    /// Print JSON: a client one object at its end, a server one a line
+    #[arg(short = 'J', long, conflicts_with = "json_stream")]
+    json: bool,
+
+    /// Print one JSON object a line, as things happen
+    #[arg(long)]
+    json_stream: bool,
+
+    /// Do not say that content is not encrypted
+    #[arg(short, long)]
+    quiet: bool,
+
+    #[command(flatten)]
+    connect: ConnectOptions,
+}
+
+/// A rate, or none.
+#[derive(Clone, Copy, Debug)]
+struct Bound(Option<u64>);
+
+fn read_bound(text: &str) -> Result<Bound, String> {
+    if text == "0" { Ok(Bound(None)) } else { amount::read_rate(text).map(|rate| Bound(Some(rate))) }
+}
+
+/// Carries the command out.
+pub(crate) fn bench(arguments: &BenchArguments) -> Result<Status, Stopped> {
+    let form = match (arguments.json, arguments.json_stream) {
+        (true, _) => Form::Json,
+        (_, true) => Form::JsonStream,
+        _ => Form::Text,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot wait for sockets").map_err(Stopped::from)?;
+    match &arguments.client {
+        Some(target) => runtime.block_on(client(arguments, target, Reporter::new(form))),
+        None => runtime.block_on(server(arguments, &Reporter::new(form))),
+    }
+}
+
+async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Status, Stopped> {
+    if let Some(option) = arguments.connect.given_to_connect() {
+        return Err(Stopped::usage(format!(
+            "{option} has no effect with --server: it connects to nobody; leave it out"
+        )));
+    }
+    let association = arguments.connect.association.clone();
+    let listen = ListenOptions { listen: arguments.listen.clone(), association };
+    let port = arguments.port.unwrap_or(DEFAULT_UDP_PORT);
+    let host = listen.bind_at(port, |config| config.streams = MOST_STREAMS + 1)?;
+    start_notice(arguments.quiet);
+    server::serve(host, arguments.one_off, reporter).await
+}
+
+async fn client(arguments: &BenchArguments, target: &str, mut reporter: Reporter) -> Result<Status, Stopped> {
+    let plan = plan(arguments)?;
+    let target = with_port(arguments, target)?;
+    let configure = |config: &mut anabranch_net::AssociationConfig| config.streams = plan.streams + 1;
+    let (_host, association) = arguments.connect.open_with(&target, configure).await?;
+    start_notice(arguments.quiet);
+    client::test(&association, &target, plan, &mut reporter).await
+}
+
+fn plan(arguments: &BenchArguments) -> Result<Plan, Stopped> {
+    let milliseconds = |time: Duration| time.as_millis() as u64;
+    let plan = Plan {
+        version: VERSION,
+        direction: match (arguments.reverse, arguments.bidir) {
+            (true, _) => Direction::Reverse,
+            (_, true) => Direction::Both,
+            _ => Direction::Forward,
+        },
+        limit: match arguments.bytes {
+            Some(bytes) => Limit::Bytes(bytes),
+            None => Limit::TimeMs(milliseconds(arguments.time.unwrap_or(USUAL_TIME))),
+        },
+        omit_ms: arguments.omit.map_or(0, milliseconds),
+        interval_ms: milliseconds(arguments.interval.unwrap_or(Duration::from_secs(1))),
+        length: arguments.length.unwrap_or(USUAL_LENGTH),
+        streams: arguments.parallel.unwrap_or(1),
+        rate_bps: arguments.bitrate.and_then(|Bound(rate)| rate),
+    };
+    if plan.limit == Limit::TimeMs(0) {
+        return Err(Stopped::usage("--time: it has to be a millisecond at least"));
+    }
+    if plan.length > LONGEST_MESSAGE {
+        return Err(Stopped::usage(format!("--length: a message has at most {LONGEST_MESSAGE} bytes")));
+    }
+    plan.check().map(|()| plan).map_err(Stopped::usage)
+}
+
+/// The target with the port of `--port`.
+fn with_port(arguments: &BenchArguments, target: &str) -> Result<String, Stopped> {
+    let Some(port) = arguments.port else { return Ok(target.to_owned()) };
+    if !arguments.connect.to.is_empty() {
+        return Err(Stopped::usage("--port has no effect with --to: write the port there"));
+    }
+    crate::endpoint::with_port(target, port).ok_or_else(|| {
+        Stopped::usage(format!("--port has no effect: {target} has a port already; leave one out"))
+    })
+}

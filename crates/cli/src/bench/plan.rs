@@ -1,0 +1,165 @@
+//! What a test is to be: agreed between both sides before it begins.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the control messages.
+pub(super) const VERSION: u32 = 1;
+
+/// The most data streams; control messages have stream 0.
+pub(super) const MOST_STREAMS: u16 = 64;
+
+/// The longest message: larger ones would only test how much memory there is.
+pub(super) const LONGEST_MESSAGE: u64 = 16 << 20;
+
+/// A day in milliseconds.
+const LONGEST_TEST_MS: u64 = 86_400_000;
+
+/// Who sends data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Direction {
+    /// The client.
+    Forward,
+    /// The server.
+    Reverse,
+    /// Both.
+    Both,
+}
+
+/// When a sender stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Limit {
+    /// After so many milliseconds.
+    TimeMs(u64),
+    /// After so many user bytes.
+    Bytes(u64),
+}
+
+/// A test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) version: u32,
+    pub(super) direction: Direction,
+    pub(super) limit: Limit,
+    /// Milliseconds at the beginning that are not in the figures, and come before those of the limit.
+    pub(super) omit_ms: u64,
+    /// Milliseconds between two reports of a sender; 0 for none.
+    pub(super) interval_ms: u64,
+    /// User bytes of a message.
+    pub(super) length: u64,
+    /// Data streams.
+    pub(super) streams: u16,
+    /// Most user bits per second of each sender.
+    pub(super) rate_bps: Option<u64>,
+}
+
+/// One of the two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Client,
+    Server,
+}
+
+impl Plan {
+    /// Whether this side sends data.
+    pub(super) fn sends(&self, side: Side) -> bool {
+        match self.direction {
+            Direction::Forward => side == Side::Client,
+            Direction::Reverse => side == Side::Server,
+            Direction::Both => true,
+        }
+    }
+
+    /// Whether this side receives data.
+    pub(super) fn receives(&self, side: Side) -> bool {
+        match side {
+            Side::Client => self.sends(Side::Server),
+            Side::Server => self.sends(Side::Client),
+        }
+    }
+
+    pub(super) fn omit(&self) -> Duration {
+        Duration::from_millis(self.omit_ms)
+    }
+
+    pub(super) fn interval(&self) -> Option<Duration> {
+        (self.interval_ms > 0).then(|| Duration::from_millis(self.interval_ms))
+    }
+
+    /// What a server checks of a request.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let Plan { version, length, streams, limit, omit_ms, interval_ms, rate_bps, .. } = *self;
+        if version != VERSION {
+            return Err(format!(
+                "it speaks version {version}, this one {VERSION}: use the same program on both sides"
+            ));
+        }
+        let within = |what: &str, value: u64, from: u64, to: u64| match (from..=to).contains(&value) {
+            true => Ok(()),
+            false => Err(format!("{what} is {value}; it has to be from {from} to {to}")),
+        };
+        within("the length of a message", length, 1, LONGEST_MESSAGE)?;
+        within("the number of streams", streams.into(), 1, MOST_STREAMS.into())?;
+        within("the time left out", omit_ms, 0, LONGEST_TEST_MS)?;
+        within("the interval", interval_ms, 0, LONGEST_TEST_MS)?;
+        within("the rate", rate_bps.unwrap_or(1), 1, u64::MAX)?;
+        match limit {
+            Limit::TimeMs(time) => within("the time", time, 1, LONGEST_TEST_MS),
+            Limit::Bytes(bytes) => within("the number of bytes", bytes, 1, u64::MAX / 2),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::bench) const PLAN: Plan = Plan {
+        version: VERSION,
+        direction: Direction::Forward,
+        limit: Limit::Bytes(1000),
+        omit_ms: 0,
+        interval_ms: 0,
+        length: 100,
+        streams: 1,
+        rate_bps: None,
+    };
+
+    #[test]
+    fn what_one_side_sends_the_other_receives() {
+        for (direction, client, server) in [
+            (Direction::Forward, true, false),
+            (Direction::Reverse, false, true),
+            (Direction::Both, true, true),
+        ] {
+            let plan = Plan { direction, ..PLAN };
+            assert_eq!((plan.sends(Side::Client), plan.sends(Side::Server)), (client, server));
+            assert_eq!((plan.receives(Side::Server), plan.receives(Side::Client)), (client, server));
+        }
+    }
+
+    #[test]
+    fn a_plan_that_would_harm_a_server_is_refused() {
+        assert_eq!(PLAN.check(), Ok(()));
+        for (plan, expected) in [
+            (Plan { version: 2, ..PLAN }, "version 2"),
+            (Plan { length: 0, ..PLAN }, "length of a message is 0"),
+            (Plan { length: 1 << 40, ..PLAN }, "length of a message"),
+            (Plan { streams: 0, ..PLAN }, "number of streams is 0"),
+            (Plan { streams: 65, ..PLAN }, "from 1 to 64"),
+            (Plan { limit: Limit::TimeMs(0), ..PLAN }, "the time is 0"),
+            (Plan { limit: Limit::TimeMs(u64::MAX), ..PLAN }, "the time is"),
+            (Plan { limit: Limit::Bytes(0), ..PLAN }, "number of bytes is 0"),
+            (Plan { rate_bps: Some(0), ..PLAN }, "the rate is 0"),
+            (Plan { omit_ms: u64::MAX, ..PLAN }, "left out"),
+        ] {
+            assert!(plan.check().is_err_and(|error| error.contains(expected)), "{plan:?}");
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! What a test prints: lines for people, or JSON.
+
+use std::net::SocketAddr;
+
+use anabranch_net::PathSnapshot;
+use serde_json::{Value, json};
+
+use super::amount;
+use super::exchange::{Heard, Outcome, Way};
+use super::meter::{Interval, PathRow};
+use super::plan::{Direction, Limit, Plan};
+use super::protocol::{Figure, Sent};
+use crate::output::{self, Reader};
+
+/// How it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Lines.
+    Text,
+    /// One JSON object at the end.
+    Json,
+    /// One JSON object a line, as things happen.
+    JsonStream,
+}
+
+/// Prints a test as it goes.
+pub(super) struct Reporter {
+    form: Form,
+    start: Value,
+    intervals: Vec<Value>,
+}
+
+impl Reporter {
+    pub(super) fn new(form: Form) -> Self {
+        Reporter { form, start: Value::Null, intervals: Vec::new() }
+    }
+
+    /// A server is ready.
+    pub(super) fn listening(&self, addresses: &[SocketAddr]) -> anyhow::Result<Reader> {
+        let addresses: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+        match self.form {
+            Form::Text => output::print(&format!("listening on {}\n", addresses.join(", "))),
+            _ => event("listening", &json!({ "addresses": addresses })),
+        }
+    }
+
+    /// A server has served a client.
+    pub(super) fn served(&self, name: &str, plan: &Plan, outcome: &Outcome) -> anyhow::Result<Reader> {
+        match self.form {
+            Form::Text => output::print(&format!("{name}:\n{}", end_lines(outcome, ["sent", "received"]))),
+            _ => event(
+                "test",
+                &json!({ "client": name, "plan": plan, "end": end(outcome, ["sent", "received"]) }),
+            ),
+        }
+    }
+
+    /// A client broke off, or was sent away.
+    pub(super) fn broken(&self, name: &str, error: &anyhow::Error) -> anyhow::Result<Reader> {
+        match self.form {
+            Form::Text => {
+                eprintln!("{name}: {error:#}");
+                Ok(Reader::Listening)
+            }
+            _ => event("broken", &json!({ "client": name, "error": format!("{error:#}") })),
+        }
+    }
+
+    /// A client's test begins.
+    pub(super) fn started(
+        &mut self,
+        target: &str,
+        plan: &Plan,
+        paths: &[PathSnapshot],
+    ) -> anyhow::Result<Reader> {
+        let listed: Vec<Value> = paths
+            .iter()
+            .map(|path| json!({"path": path.id.index() + 1, "local": path.local, "remote": path.remote}))
+            .collect();
+        let start = json!({ "target": target, "plan": plan, "paths": listed });
+        match self.form {
+            Form::Text => output::print(&start_lines(target, plan, paths)),
+            Form::JsonStream => event("start", &start),
+            Form::Json => {
+                self.start = start;
+                Ok(Reader::Listening)
+            }
+        }
+    }
+
+    /// An interval is over.
+    pub(super) fn interval(&mut self, heard: &Heard) -> anyhow::Result<Reader> {
+        match self.form {
+            Form::Text => output::print(&interval_lines(heard)),
+            Form::JsonStream => event("interval", &interval(heard)),
+            Form::Json => {
+                self.intervals.push(interval(heard));
+                Ok(Reader::Listening)
+            }
+        }
+    }
+
+    /// A client's test is over, or was stopped after these seconds.
+    pub(super) fn ended(&self, outcome: &Outcome, stopped_after_s: Option<f64>) -> anyhow::Result<Reader> {
+        let mut end = end(outcome, ["forward", "reverse"]);
+        end["interrupted"] = stopped_after_s.is_some().into();
+        match self.form {
+            Form::Text => {
+                let stopped = stopped_after_s.map(|seconds| format!("stopped after {seconds:.2} s\n"));
+                let lines = end_lines(outcome, ["forward", "reverse"]);
+                output::print(&(stopped.unwrap_or_default() + &lines))
+            }
+            Form::JsonStream => event("end", &end),
+            Form::Json => {
+                let whole = json!({ "start": self.start, "intervals": self.intervals, "end": end });
+                output::print(&(serde_json::to_string_pretty(&whole)? + "\n"))
+            }
+        }
+    }
+}
+
+fn event(name: &str, data: &Value) -> anyhow::Result<Reader> {
+    output::print(&(json!({ "event": name, "data": data }).to_string() + "\n"))
+}
+
+fn start_lines(target: &str, plan: &Plan, paths: &[PathSnapshot]) -> String {
+    let direction = match plan.direction {
+        Direction::Forward => "to",
+        Direction::Reverse => "from",
+        Direction::Both => "to and from",
+    };
+    let limit = match plan.limit {
+        Limit::TimeMs(time) => format!("{} s", time as f64 / 1e3),
+        Limit::Bytes(bytes) => amount::bytes(bytes),
+    };
+    let streams = if plan.streams == 1 { "1 stream".to_owned() } else { format!("{} streams", plan.streams) };
+    let mut text =
+        format!("{limit} {direction} {target} in messages of {} on {streams}\n", amount::bytes(plan.length));
+    for path in paths {
+        text += &format!("path {}: {} to {}\n", path.id.index() + 1, path.local, path.remote);
+    }
+    text
+}
+
+/// A line for each path, and their sum if there are several.
+fn interval_lines(Heard { interval, ours }: &Heard) -> String {
+    let way = if *ours { "forward" } else { "reverse" };
+    let head = format!("{:>6.2}-{:<6.2} s {way}", interval.from_s, interval.to_s);
+    let carried = |bytes: u64| {
+        format!("{:>9} {:>12}", amount::bytes(bytes), amount::rate(rate(bytes, interval.seconds())))
+    };
+    let omitted = if interval.omitted { "  left out" } else { "" };
+    let mut text = String::new();
+    for row in &interval.paths {
+        let rtt = row.srtt_ms.map_or_else(|| "?".to_owned(), |rtt| format!("{rtt:.2}"));
+        text += &format!(
+            "{head} path {} {}  RTT {rtt:>6} ms  cwnd {:>9}  lost {:>9}  {}{omitted}\n",
+            row.path,
+            carried(row.delivered_bytes),
+            amount::bytes(row.cwnd_bytes),
+            amount::bytes(row.lost_bytes),
+            row.state.name()
+        );
+    }
+    if interval.paths.len() > 1 {
+        text += &format!(
+            "{head}   sum  {}  {} retransmissions{omitted}\n",
+            carried(interval.delivered_bytes()),
+            interval.retransmissions
+        );
+    }
+    text
+}
+
+fn rate(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+}
+
+fn end_lines(outcome: &Outcome, names: [&str; 2]) -> String {
+    let mut text = String::new();
+    for (way, name) in ways(outcome, names) {
+        if let Some(Sent { figure, lost_bytes, retransmissions }) = way.sent {
+            let lost = amount::bytes(lost_bytes);
+            text += &format!(
+                "{name} sender:   {}, {lost} lost, {retransmissions} retransmissions\n",
+                carried(&figure)
+            );
+        }
+        if let Some(figure) = way.received {
+            text += &format!("{name} receiver: {}\n", carried(&figure));
+        }
+    }
+    text
+}
+
+fn carried(figure: &Figure) -> String {
+    format!(
+        "{} in {:.2} s, {}, {} messages",
+        amount::bytes(figure.bytes),
+        figure.seconds,
+        amount::rate(figure.rate_bps()),
+        figure.messages
+    )
+}
+
+/// The directions in which anything was to be sent.
+fn ways<'a>(outcome: &Outcome, names: [&'a str; 2]) -> impl Iterator<Item = (Way, &'a str)> {
+    let ways = [outcome.out, outcome.back].into_iter().zip(names);
+    ways.filter(|(way, _)| way.sent.is_some() || way.received.is_some())
+}
+
+fn interval(Heard { interval, ours }: &Heard) -> Value {
+    let row = |row: &PathRow| {
+        let mut value = json!(row);
+        value["bits_per_second"] = rate(row.delivered_bytes, interval.seconds()).into();
+        value
+    };
+    let Interval { from_s, to_s, omitted, paths, retransmissions } = interval;
+    json!({
+        "direction": if *ours { "forward" } else { "reverse" },
+        "from_s": from_s,
+        "to_s": to_s,
+        "omitted": omitted,
+        "paths": paths.iter().map(row).collect::<Vec<Value>>(),
+        "sum": {
+            "delivered_bytes": interval.delivered_bytes(),
+            "bits_per_second": rate(interval.delivered_bytes(), interval.seconds()),
+            "lost_bytes": interval.lost_bytes(),
+            "retransmissions": retransmissions,
+        },
+    })
+}
+
+fn end(outcome: &Outcome, names: [&str; 2]) -> Value {
+    let mut value = json!({});
+    for (way, name) in ways(outcome, names) {
+        let figure = |figure: Figure| {
+            let Figure { bytes, messages, seconds } = figure;
+            json!({"bytes": bytes, "messages": messages, "seconds": seconds, "bits_per_second": figure.rate_bps()})
+        };
+        let sender = way.sent.map(|Sent { figure: sent, lost_bytes, retransmissions }| {
+            let mut value = figure(sent);
+            value["lost_bytes"] = lost_bytes.into();
+            value["retransmissions"] = retransmissions.into();
+            value
+        });
+        value[name] = json!({ "sender": sender, "receiver": way.received.map(figure) });
+    }
+    value
+}

@@ -1,0 +1,94 @@
+//! `anabranch bench -s`.
+
+use std::time::Duration;
+
+use anabranch_net::{Association, Host};
+use anyhow::{anyhow, bail};
+use tokio::task::JoinSet;
+
+use super::exchange::{Exchange, Outcome};
+use super::plan::{Plan, Side};
+use super::protocol::{Control, next, tell};
+use super::report::Reporter;
+use crate::exit::{Status, Stopped};
+use crate::output::Reader;
+
+/// How long a client may take to say what it wants, and to close when all is said.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Serves clients, several at once, until Ctrl-C or the first test if there is to be only one.
+pub(super) async fn serve(host: Host, one_off: bool, reporter: &Reporter) -> Result<Status, Stopped> {
+    let stop = crate::signal::interrupted()?;
+    tokio::pin!(stop);
+    reporter.listening(host.local_addresses())?;
+    let mut clients = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = &mut stop => return Ok(Status::Interrupted),
+            association = host.accept() => {
+                let association = association.map_err(|error| Stopped::failure(format!("cannot listen: {error}")))?;
+                clients.spawn(client(association));
+            }
+            Some(ended) = clients.join_next() => {
+                let (name, tested) = ended.map_err(|error| Stopped::failure(error.to_string()))?;
+                let tested_well = tested.is_ok();
+                let reader = match tested {
+                    Ok((plan, outcome)) => reporter.served(&name, &plan, &outcome)?,
+                    Err(error) => reporter.broken(&name, &error)?,
+                };
+                if reader == Reader::Gone || one_off && tested_well {
+                    return Ok(Status::Success);
+                }
+            }
+        }
+    }
+}
+
+/// A client from its first message to its last, and what it is called.
+async fn client(association: Association) -> (String, anyhow::Result<(Plan, Outcome)>) {
+    let paths = association.paths().await;
+    let name = paths.first().map_or_else(|| "a client".to_owned(), |path| path.remote.to_string());
+    let tested = test(&association).await;
+    if tested.is_err() {
+        // The peer is told, and what it still sends is not taken any more.
+        association.abort();
+    }
+    let _ = tokio::time::timeout(PATIENCE, association.closed()).await;
+    (name, tested)
+}
+
+async fn test(association: &Association) -> anyhow::Result<(Plan, Outcome)> {
+    let request = tokio::time::timeout(PATIENCE, next(association)).await;
+    let plan = match request.map_err(|_| anyhow!("it asked for nothing in {} s", PATIENCE.as_secs()))?? {
+        Control::Request(plan) => plan,
+        _ => bail!("it began with something else than a request"),
+    };
+    if let Err(why) = agree(association, &plan) {
+        let refused = tell(association, &Control::Refuse { why: why.clone() }).await;
+        // The client ends it once it has read that.
+        let _ = tokio::time::timeout(PATIENCE, association.recv()).await;
+        return refused.and(Err(anyhow!("its request was refused: {why}")));
+    }
+    tell(association, &Control::Begin).await?;
+    let mut exchange = Exchange::begin(association, plan, Side::Server, None);
+    exchange.run(&mut |_| {}).await?;
+    let outcome = exchange.finish().await?;
+    let closed = tokio::time::timeout(PATIENCE, association.recv()).await;
+    match closed {
+        Ok(Ok(None)) => Ok((plan, outcome)),
+        Ok(Ok(Some(_))) => bail!("it sent more than was agreed"),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => bail!("it did not close within {} s", PATIENCE.as_secs()),
+    }
+}
+
+/// Whether a client gets what it asks for.
+fn agree(association: &Association, plan: &Plan) -> Result<(), String> {
+    plan.check()?;
+    match association.streams() {
+        streams if streams > plan.streams => Ok(()),
+        streams => {
+            Err(format!("{} streams for data are more than the {} there are", plan.streams, streams - 1))
+        }
+    }
+}

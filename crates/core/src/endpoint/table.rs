@@ -1,0 +1,184 @@
+//! The associations of an endpoint, and what finds one of them without asking all: by our tag, by the peer's address, by
+//! deadline.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+
+use arrayvec::ArrayVec;
+
+use crate::association::Association;
+use crate::endpoint::AssociationId;
+use crate::path::MAX_PATHS;
+use crate::time::Time;
+
+/// Whom an association is with, at one of its addresses. Two peers behind one translated address differ in the UDP port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PeerKey {
+    pub(crate) remote: IpAddr,
+    pub(crate) udp_port: Option<u16>,
+    pub(crate) sctp_port: u16,
+}
+
+#[derive(Debug)]
+struct Entry {
+    association: Association,
+    /// Under which it stands among the deadlines.
+    deadline: Option<Time>,
+    /// Under which it stands among the peers.
+    keys: ArrayVec<PeerKey, MAX_PATHS>,
+    /// How often its addresses had changed by then.
+    addresses_seen: u32,
+    /// It may have changed since the indices were brought up to date.
+    touched: bool,
+    /// It stands among the busy.
+    busy: bool,
+}
+
+/// All associations. Whoever gets one to change leaves a mark, and the indices follow at the next
+/// [`refresh`](Table::refresh): the cost of a call depends on how many were touched, not on how many there are.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    entries: BTreeMap<AssociationId, Entry>,
+    by_tag: BTreeMap<u32, AssociationId>,
+    by_peer: BTreeSet<(PeerKey, AssociationId)>,
+    deadlines: BTreeSet<(Time, AssociationId)>,
+    touched: Vec<AssociationId>,
+    /// Those that may have something to send or to tell.
+    busy: VecDeque<AssociationId>,
+    next_id: u64,
+}
+
+impl Table {
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = AssociationId> + '_ {
+        self.entries.keys().copied()
+    }
+
+    pub(super) fn get(&self, id: AssociationId) -> Option<&Association> {
+        self.entries.get(&id).map(|entry| &entry.association)
+    }
+
+    /// An association to change: it counts as busy from here on.
+    pub(super) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
+        let entry = self.entries.get_mut(&id)?;
+        if !std::mem::replace(&mut entry.touched, true) {
+            self.touched.push(id);
+        }
+        if !std::mem::replace(&mut entry.busy, true) {
+            self.busy.push_back(id);
+        }
+        Some(&mut entry.association)
+    }
+
+    pub(super) fn insert(&mut self, association: Association) -> AssociationId {
+        let id = AssociationId(self.next_id);
+        self.next_id += 1;
+        self.by_tag.insert(association.local_tag, id);
+        let entry = Entry {
+            association,
+            deadline: None,
+            keys: ArrayVec::new(),
+            addresses_seen: 0,
+            touched: true,
+            busy: true,
+        };
+        self.entries.insert(id, entry);
+        self.touched.push(id);
+        self.busy.push_back(id);
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: AssociationId) {
+        let Some(entry) = self.entries.remove(&id) else { return };
+        let tag = entry.association.local_tag;
+        // A cookie that came again may have given the tag to a new association.
+        if self.by_tag.get(&tag) == Some(&id) {
+            self.by_tag.remove(&tag);
+        }
+        if let Some(at) = entry.deadline {
+            self.deadlines.remove(&(at, id));
+        }
+        for key in entry.keys {
+            self.by_peer.remove(&(key, id));
+        }
+    }
+
+    pub(super) fn by_tag(&self, tag: u32) -> Option<AssociationId> {
+        self.by_tag.get(&tag).copied()
+    }
+
+    /// A restart has given an association another tag.
+    pub(super) fn retag(&mut self, id: AssociationId, from: u32, to: u32) {
+        self.by_tag.remove(&from);
+        self.by_tag.insert(to, id);
+    }
+
+    /// The association with this peer. One that is over is none, even before it is forgotten: what still comes for it is out
+    /// of the blue. The indices have to be up to date.
+    pub(super) fn by_peer(&self, key: PeerKey) -> Option<AssociationId> {
+        let all = (key, AssociationId(0))..=(key, AssociationId(u64::MAX));
+        let mut found = self.by_peer.range(all).map(|(_, id)| *id);
+        found.find(|id| self.get(*id).is_some_and(|association| !association.is_closed()))
+    }
+
+    /// The busy association whose turn it is.
+    pub(super) fn next_busy(&self) -> Option<AssociationId> {
+        self.busy.front().copied()
+    }
+
+    /// The one whose turn it was has nothing more to send.
+    pub(super) fn rest(&mut self) {
+        let id = self.busy.pop_front();
+        if let Some(entry) = id.and_then(|id| self.entries.get_mut(&id)) {
+            entry.busy = false;
+        }
+    }
+
+    pub(super) fn busy_at(&self, index: usize) -> Option<AssociationId> {
+        self.busy.get(index).copied()
+    }
+
+    /// Brings the indices up to date with what was touched.
+    pub(super) fn refresh(&mut self) {
+        while let Some(id) = self.touched.pop() {
+            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            entry.touched = false;
+            let deadline = entry.association.poll_timeout();
+            if deadline != entry.deadline {
+                if let Some(old) = entry.deadline {
+                    self.deadlines.remove(&(old, id));
+                }
+                if let Some(new) = deadline {
+                    self.deadlines.insert((new, id));
+                }
+                entry.deadline = deadline;
+            }
+            if entry.addresses_seen != entry.association.address_changes() {
+                entry.addresses_seen = entry.association.address_changes();
+                for key in entry.keys.drain(..) {
+                    self.by_peer.remove(&(key, id));
+                }
+                entry.keys = entry.association.peer_keys().collect();
+                self.by_peer.extend(entry.keys.iter().map(|key| (*key, id)));
+            }
+        }
+    }
+
+    /// The earliest deadline of any association.
+    pub(super) fn earliest(&self) -> Option<Time> {
+        let settled = self.deadlines.iter().find(|(_, id)| !self.entries[id].touched).map(|(at, _)| *at);
+        let touched = self.touched.iter().filter_map(|id| self.get(*id)?.poll_timeout());
+        touched.chain(settled).min()
+    }
+
+    /// Puts those whose deadline has come into `due`, oldest association first. The indices have to be up to date.
+    pub(super) fn due(&self, now: Time, due: &mut Vec<AssociationId>) {
+        due.clear();
+        let come = self.deadlines.range(..=(now, AssociationId(u64::MAX)));
+        due.extend(come.map(|(_, id)| *id));
+        due.sort_unstable();
+    }
+}

@@ -1,0 +1,176 @@
+//! Interfaces that come and go, in a network namespace of the test's own. Each test starts this program again in a new
+//! namespace, where a veth pair is made that leads nowhere.
+
+#![cfg(target_os = "linux")]
+
+use std::net::{IpAddr, SocketAddr};
+use std::process::Command;
+use std::time::Duration;
+
+use anabranch_net::interface::{Change, LinkKind, Obstacle, Watcher, local_addresses};
+use anabranch_net::{Binding, Device, Host, PathState, Peer, Route, SendOptions};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Runs one of the tests below, which are ignored otherwise, in a namespace.
+#[track_caller]
+fn in_namespace(test: &str) {
+    let program = std::env::current_exe().expect("this program");
+    let program = program.to_str().expect("a path");
+    let run = format!("ip link set lo up && exec '{program}' --ignored --exact {test} --nocapture");
+    let ended = Command::new("unshare").args(["-U", "-r", "-n", "sh", "-c", &run]).output().expect("unshare");
+    let text = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success() && text.contains("1 passed"), "{text}");
+}
+
+fn ip(arguments: &str) {
+    let status = Command::new("ip").args(arguments.split(' ')).status().expect("ip");
+    assert!(status.success(), "ip {arguments}");
+}
+
+/// `near` with this address, and its other end.
+fn pair(address: &str) {
+    ip("link add near type veth peer name far");
+    ip("link set near up");
+    ip("link set far up");
+    ip(&format!("addr add {address}/24 dev near"));
+}
+
+async fn next(watcher: &mut Watcher) -> Change {
+    tokio::time::timeout(PATIENCE, watcher.next()).await.expect("a change")
+}
+
+#[test]
+fn addresses_that_come_and_go_are_told() {
+    in_namespace("told");
+}
+
+#[tokio::test]
+#[ignore = "runs in a namespace only"]
+async fn told() {
+    pair("10.77.0.1");
+    let mut watcher = Watcher::new(|local| local.interface == "near" && local.up && local.address.is_ipv4());
+    assert_eq!(watcher.known().len(), 1);
+    ip("addr add 10.77.0.2/24 dev near");
+    assert!(
+        matches!(next(&mut watcher).await, Change::Added(local) if local.address == IpAddr::from([10, 77, 0, 2]))
+    );
+    ip("addr del 10.77.0.2/24 dev near");
+    assert!(
+        matches!(next(&mut watcher).await, Change::Removed(local) if local.address == IpAddr::from([10, 77, 0, 2]))
+    );
+    ip("link set near down");
+    assert!(
+        matches!(next(&mut watcher).await, Change::Removed(local) if local.address == IpAddr::from([10, 77, 0, 1]))
+    );
+    ip("link set near up");
+    assert!(matches!(next(&mut watcher).await, Change::Added(local) if local.interface == "near"));
+}
+
+#[test]
+fn a_pair_of_ends_on_this_machine_is_virtual_and_the_way_out_of_a_container_is_not() {
+    in_namespace("kinds");
+}
+
+#[test]
+#[ignore = "runs in a namespace only"]
+fn kinds() {
+    pair("10.77.0.1");
+    let of = || local_addresses().into_iter().find(|local| local.address == IpAddr::from([10, 77, 0, 1]));
+    let here = of().expect("the address");
+    assert_eq!(here.kind, LinkKind::Virtual("veth".to_owned()));
+    assert_eq!(here.obstacle, Some(Obstacle::Virtual("veth".to_owned())));
+    // The other end in another namespace, as that of a container is.
+    let mut other = Command::new("unshare").args(["-n", "sleep", "60"]).spawn().expect("another namespace");
+    let pid = other.id();
+    let moved = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        let own = std::fs::read_link("/proc/self/ns/net").expect("a namespace");
+        std::fs::read_link(format!("/proc/{pid}/ns/net")).is_ok_and(|theirs| theirs != own)
+            && Command::new("ip")
+                .args(["link", "set", "far", "netns", &pid.to_string()])
+                .status()
+                .is_ok_and(|s| s.success())
+    });
+    let there = of();
+    other.kill().expect("killed");
+    other.wait().expect("it ends");
+    assert!(moved);
+    assert_eq!(there.expect("the address").kind, LinkKind::Outside("veth".to_owned()));
+}
+
+#[test]
+fn an_association_takes_to_an_address_that_comes_and_leaves_one_that_goes() {
+    in_namespace("followed");
+}
+
+#[tokio::test]
+#[ignore = "runs in a namespace only"]
+async fn followed() {
+    pair("10.77.0.1");
+    let config = anabranch_net::config("cmt").expect("a scheme");
+    let server = Host::builder().local(SocketAddr::from(([10, 77, 0, 1], 0))).accept(config.clone());
+    let server = server.bind().expect("bound");
+    ip("addr add 10.77.0.2/24 dev near");
+    let first = IpAddr::from([10, 77, 0, 2]);
+    let client = Host::builder().local(SocketAddr::new(first, 0)).bind().expect("bound");
+    client.follow(
+        Watcher::new(|local| local.interface == "near" && local.address.is_ipv4()),
+        Binding { port: 0, to_interface: false },
+    );
+    let route = Route { local: first, remote: server.local_addresses()[0] };
+    let opened = tokio::time::timeout(PATIENCE, client.connect(Peer::new([route]), config)).await;
+    let association = opened.expect("in time").expect("open");
+    ip("addr add 10.77.0.3/24 dev near");
+    let second = IpAddr::from([10, 77, 0, 3]);
+    let has = async |wanted: IpAddr| loop {
+        let paths = association.paths().await;
+        if paths.iter().any(|path| path.local == wanted && path.state == PathState::Active) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    tokio::time::timeout(PATIENCE, has(second)).await.expect("a second path");
+    ip("addr del 10.77.0.2/24 dev near");
+    let gone = async {
+        while association.paths().await.iter().any(|path| path.local == first) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.expect("the first path is retired");
+    let accepted = server.accept().await.expect("accepted");
+    association.send("over the new one", SendOptions::default()).await.expect("taken");
+    let message = tokio::time::timeout(PATIENCE, accepted.recv()).await.expect("in time").expect("open");
+    assert_eq!(&message.expect("a message").payload[..], b"over the new one");
+}
+
+#[test]
+fn a_socket_that_is_bound_to_an_interface_sends_nowhere_else() {
+    in_namespace("devices");
+}
+
+#[tokio::test]
+#[ignore = "runs in a namespace only"]
+async fn devices() {
+    pair("10.77.0.1");
+    let config = anabranch_net::config("cmt").expect("a scheme");
+    let server = Host::builder().local(SocketAddr::from(([127, 0, 0, 1], 0))).accept(config.clone());
+    let server = server.bind().expect("bound");
+    let remote = server.local_addresses()[0];
+    let local = SocketAddr::from(([127, 0, 0, 2], 0));
+    let connect = async |client: Host| {
+        let route = Route { local: local.ip(), remote };
+        client.connect(Peer::new([route]), anabranch_net::config("cmt").expect("a scheme")).await
+    };
+    // Loopback is not behind `near`, so nothing arrives; `lo` is the one.
+    let wrong = Host::builder().local_on(local, "near").bind().expect("bound");
+    assert!(matches!(wrong.devices(), [(_, Device::Bound(name))] if name == "near"));
+    assert!(tokio::time::timeout(Duration::from_millis(500), connect(wrong)).await.is_err());
+    let right = Host::builder().local_on(local, "lo").bind().expect("bound");
+    assert!(tokio::time::timeout(PATIENCE, connect(right)).await.expect("in time").is_ok());
+    let none = Host::builder()
+        .local_on(SocketAddr::from(([127, 0, 0, 3], 0)), "nosuch0")
+        .bind()
+        .expect("bound all the same");
+    assert!(matches!(none.devices(), [(_, Device::Refused { interface, .. })] if interface == "nosuch0"));
+}
