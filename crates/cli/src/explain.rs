@@ -112,7 +112,8 @@ fn block(explanation: &Explanation) -> String {
         Some(goodput) => format!(", goodput {} kbit/s", mean([goodput])),
         None => String::new(),
     };
-    let mut text = format!("{scheme}, seed {seed}, profile {profile}{goodput}: {folder}\n");
+    let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+    let mut text = format!("{scheme}{seed}, profile {profile}{goodput}: {folder}\n");
     for note in &explanation.notes {
         text += &labelled("note", note, LABEL);
     }
@@ -297,7 +298,7 @@ fn comparison(explained: &[Explanation]) -> String {
     }
     for run in explained {
         for flow in &run.flows {
-            let mut row = vec![run.scheme.clone(), run.seed.to_string()];
+            let mut row = vec![run.scheme.clone(), run.seed.map_or_else(dash, |seed| seed.to_string())];
             if several_flows {
                 row.push(flow.name.clone());
             }

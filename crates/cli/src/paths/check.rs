@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::endpoint::{ConnectOptions, bind, start_notice};
+use crate::endpoint::{ConnectOptions, start_notice};
 use crate::exit::{Status, Stopped};
 use crate::output;
 use crate::table::Sheet;
@@ -46,8 +46,8 @@ async fn try_all(target: &str, connect: &ConnectOptions) -> Result<Vec<Outcome>,
 }
 
 async fn try_one(target: &str, connect: &ConnectOptions, route: Route) -> Result<Duration, Stopped> {
-    let host = bind(&[route])?;
     let config = connect.association.config()?;
+    let host = connect.bind(&[route], &config)?;
     let begun = Instant::now();
     let association = connect.connect(&host, target, &[route], config).await?;
     // Two round trips (RFC 9260 section 5.1), or more time if a packet was lost.

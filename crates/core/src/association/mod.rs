@@ -498,7 +498,6 @@ impl Association {
             Encapsulation::None => None,
             Encapsulation::Udp { remote_port, .. } => Some(udp_port.unwrap_or(remote_port)),
         };
-        self.barred.retain(|barred| *barred != (local, remote));
         let id = self.new_path(local, remote, udp_port)?;
         // During the handshake the peer would not answer; its end verifies every path.
         if !self.is_opening() {
@@ -519,17 +518,7 @@ impl Association {
             return Err(PathError::Closed);
         }
         self.retire_path(path)?;
-        let pair = (self.paths[path.index()].local, self.paths[path.index()].remote);
-        let namesake = self.live_paths().any(|id| {
-            let other = &self.paths[id.index()];
-            (other.local, other.remote) == pair
-        });
-        if !namesake {
-            if self.barred.is_full() {
-                self.barred.remove(0);
-            }
-            self.barred.push(pair);
-        }
+        self.bar(path);
         Ok(())
     }
 

@@ -1,8 +1,10 @@
 //! Hosts on loopback addresses: real sockets, real time, bounded in both.
 
 mod faults;
+mod guard;
 mod lifetime;
 mod locals;
 mod messages;
+mod observer;
 mod rig;
 mod transfer;
