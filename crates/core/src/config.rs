@@ -159,7 +159,7 @@ pub struct Rate {
 pub struct Guard {
     /// INITs, and forged COOKIE ECHOs, from one IPv4 address or one IPv6 network of 64 bits.
     pub per_source: Rate,
-    /// The same from everywhere.
+    /// INITs from everywhere; forged COOKIE ECHOs may be ten times as many, since they are not answered.
     pub in_all: Rate,
 }
 

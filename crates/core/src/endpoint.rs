@@ -33,6 +33,13 @@ const MAX_REPLIES: usize = 1024;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AssociationId(u64);
 
+impl AssociationId {
+    /// Its number: an endpoint counts its associations from 1.
+    pub const fn number(self) -> u64 {
+        self.0 + 1
+    }
+}
+
 /// Where a packet came from and went to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
@@ -286,9 +293,8 @@ impl Endpoint {
                 chunks.next();
             }
             association.handle_chunks(origin, chunks, &mut self.discards);
-            let answer = association.take_reply();
-            if let Some(bytes) = answer {
-                self.reply(origin, bytes);
+            if let Some(bytes) = association.take_reply(origin) {
+                let _ = self.reply(origin, bytes);
             }
         }
         Handled::Delivered(id)

@@ -94,10 +94,30 @@ pub enum Discard {
     ShortQuestion,
 }
 
+impl Discard {
+    /// Every reason, in the order of their declaration.
+    pub const ALL: [Discard; 14] = [
+        Discard::Malformed,
+        Discard::Checksum,
+        Discard::VerificationTag,
+        Discard::OutOfTheBlue,
+        Discard::CookieForged,
+        Discard::CookieStale,
+        Discard::CookieUnexpected,
+        Discard::BadInit,
+        Discard::Unauthenticated,
+        Discard::Unexpected,
+        Discard::BadSack,
+        Discard::Full,
+        Discard::Flood,
+        Discard::ShortQuestion,
+    ];
+}
+
 /// How often each reason occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discards {
-    counts: [u64; 14],
+    counts: [u64; Discard::ALL.len()],
 }
 
 impl Discards {

@@ -64,10 +64,12 @@ mod fragmentation;
 mod host;
 pub mod interface;
 mod locals;
+mod observer;
 mod paths;
 mod shared;
 mod snapshot;
 mod socket;
+mod watch;
 
 pub use anabranch_core::{
     AbortReason, AddressChanges, AssociationConfig, Guard, ListedAddresses, PathId, PathState, Rate,
@@ -80,7 +82,8 @@ pub use config::{
 };
 pub use error::{AcceptError, BindError, ConnectError, Ended, LocalError, RecvError, RouteError, SendError};
 pub use event::{Event, Events};
-pub use host::{Host, HostBuilder, Peer, Route};
+pub use host::{Host, HostBuilder, Monitor, Peer, Route};
 pub use locals::Binding;
-pub use snapshot::{HostStatistics, PathSnapshot, Snapshot};
+pub use observer::{Datagram, Observer, Passage, Started};
+pub use snapshot::{HostStatistics, HostSurvey, PathSnapshot, Snapshot, Surveyed};
 pub use socket::Device;

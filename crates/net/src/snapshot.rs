@@ -77,6 +77,26 @@ pub struct HostStatistics {
     pub associations: usize,
 }
 
+/// An association of a host at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Surveyed {
+    /// Its number: associations of a host are counted from 1, and none gets another's number.
+    pub number: u64,
+    /// Whether messages may be sent and received: it is neither opening nor closing.
+    pub established: bool,
+    /// How it stands.
+    pub snapshot: Snapshot,
+}
+
+/// A host and its associations at a moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostSurvey {
+    /// The host's counters.
+    pub statistics: HostStatistics,
+    /// Its associations that are not over, in the order in which they began.
+    pub associations: Vec<Surveyed>,
+}
+
 fn duration(span: Span) -> Duration {
     Duration::from_nanos(span.as_nanos())
 }

@@ -5,14 +5,16 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::task::{Context, Poll};
 
+use anabranch_core::time::Time;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 use crate::fragmentation;
-
 use crate::interface::bind_to_device;
+use crate::observer::Passage;
+use crate::watch::Watch;
 
 /// The most bytes that one call takes: the largest UDP payload over IPv4 and over IPv6.
 const LARGEST_BATCH: usize = 65_000;
@@ -122,6 +124,15 @@ pub(crate) struct RecvBuffers {
     meta: [RecvMeta; RECV_BUFFERS],
 }
 
+/// Whom to ask whether something has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// The runtime, which knows what it last heard from the system: no call if that was nothing.
+    Runtime,
+    /// The system itself.
+    System,
+}
+
 impl RecvBuffers {
     pub(crate) fn new() -> Self {
         RecvBuffers { bytes: vec![0; RECV_BYTES * RECV_BUFFERS], meta: [RecvMeta::default(); RECV_BUFFERS] }
@@ -183,14 +194,16 @@ impl Socket {
     }
 
     /// Receives what fits the buffers and returns how many of them hold something; 0 if there is nothing.
-    pub(crate) fn recv(&mut self, buffers: &mut RecvBuffers) -> usize {
+    pub(crate) fn recv(&mut self, buffers: &mut RecvBuffers, ask: Ask) -> usize {
         let RecvBuffers { bytes, meta } = buffers;
         let mut parts = bytes.chunks_mut(RECV_BYTES);
         let mut slices: [IoSliceMut<'_>; RECV_BUFFERS] =
             std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
-        let received = self
-            .io
-            .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]));
+        let mut receive = || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]);
+        let received = match ask {
+            Ask::Runtime => self.io.try_io(Interest::READABLE, receive),
+            Ask::System => receive(),
+        };
         // Any other error is news of an earlier datagram, such as a port that nobody listens on. The endpoint notices silence.
         let filled = received.unwrap_or(0);
         for meta in &meta[..filled] {
@@ -201,12 +214,21 @@ impl Socket {
     }
 
     /// Takes a packet to send; it leaves with the next [`flush`](Self::flush).
-    pub(crate) fn push(&mut self, remote: IpAddr, port: u16, packet: &[u8], may_fragment: bool) {
+    pub(crate) fn push(
+        &mut self,
+        now: Time,
+        remote: IpAddr,
+        port: u16,
+        packet: &[u8],
+        may_fragment: bool,
+        watch: &mut Watch,
+    ) {
+        let destination = self.destination(remote, port);
         if packet.is_empty() || self.queued_bytes + packet.len() > LONGEST_BACKLOG {
             self.counters.overflows += 1;
+            watch.datagram(now, self.local, destination, Passage::Overflowed, packet);
             return;
         }
-        let destination = self.destination(remote, port);
         let most = self.state.max_gso_segments();
         self.queued_bytes += packet.len();
         if let Some(batch) = self.queue.back_mut()
@@ -244,10 +266,10 @@ impl Socket {
     }
 
     /// Sends until nothing waits or the socket is blocked.
-    pub(crate) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self, now: Time, watch: &mut Watch) {
         self.blocked = false;
         while let Some(mut batch) = self.queue.pop_front() {
-            if self.send_batch(&batch) {
+            if self.send_batch(now, &batch, watch) {
                 self.blocked = true;
                 self.queue.push_front(batch);
                 return;
@@ -259,39 +281,52 @@ impl Socket {
     }
 
     /// Whether the socket is blocked. What the system refuses counts as lost: the endpoint sends it again.
-    fn send_batch(&mut self, batch: &Batch) -> bool {
+    fn send_batch(&mut self, now: Time, batch: &Batch, watch: &mut Watch) -> bool {
         if batch.may_fragment {
             let _ = fragmentation::allow(&self.io, true);
         }
-        let blocked = self.send_datagrams(batch);
+        let blocked = self.send_datagrams(now, batch, watch);
         if batch.may_fragment {
             let _ = fragmentation::allow(&self.io, false);
         }
         blocked
     }
 
-    fn send_datagrams(&mut self, batch: &Batch) -> bool {
+    fn send_datagrams(&mut self, now: Time, batch: &Batch, watch: &mut Watch) -> bool {
         match self.send(batch.destination, &batch.bytes, Some(batch.segment)) {
-            Ok(()) => self.counters.sent(batch.datagrams(), batch.bytes.len()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
             // Some drivers refuse several datagrams at once; quinn-udp notes it for the next time.
             Err(_) if batch.datagrams() > 1 => {
                 for datagram in batch.bytes.chunks(batch.segment) {
-                    match self.send(batch.destination, datagram, None) {
-                        Ok(()) => self.counters.sent(1, datagram.len()),
-                        Err(error) => self.failed(batch.destination, datagram.len(), &error),
-                    }
+                    let sent = self.send(batch.destination, datagram, None);
+                    self.settle(now, batch, datagram, sent, watch);
                 }
             }
-            Err(error) => self.failed(batch.destination, batch.bytes.len(), &error),
+            sent => self.settle(now, batch, &batch.bytes, sent, watch),
         }
         false
     }
 
-    fn failed(&mut self, destination: SocketAddr, length: usize, error: &io::Error) {
-        self.counters.failures += 1;
-        if fragmentation::is_too_long(error) {
-            self.too_long.push((destination, length));
+    /// Counts what became of datagrams of a batch.
+    fn settle(&mut self, now: Time, batch: &Batch, bytes: &[u8], sent: io::Result<()>, watch: &mut Watch) {
+        let datagrams = bytes.len().div_ceil(batch.segment);
+        let passage = match sent {
+            Ok(()) => {
+                self.counters.sent(datagrams, bytes.len());
+                Passage::Sent
+            }
+            Err(error) => {
+                self.counters.failures += datagrams as u64;
+                if fragmentation::is_too_long(&error) {
+                    self.too_long.push((batch.destination, bytes.len()));
+                }
+                Passage::Refused
+            }
+        };
+        if watch.is_on() {
+            for datagram in bytes.chunks(batch.segment) {
+                watch.datagram(now, self.local, batch.destination, passage, datagram);
+            }
         }
     }
 

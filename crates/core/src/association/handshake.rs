@@ -306,6 +306,12 @@ impl Association {
             self.abort_with(AbortReason::Protocol("INIT-ACK without cookie, tag or streams"));
             return;
         };
+        if self.local_random.is_some() && AuthOffer::demands_more(init) {
+            self.peer_tag = init.initiate_tag();
+            self.send_abort("these chunks are not authenticated here");
+            self.abort_with(AbortReason::Protocol("it takes chunks only authenticated that are not here"));
+            return;
+        }
         let Ok(authentication) = self.offers(init) else {
             // RFC 4895 section 6.1.
             self.peer_tag = init.initiate_tag();

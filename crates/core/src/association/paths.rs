@@ -44,6 +44,7 @@ impl Association {
             self.facts[index] = facts;
         }
         self.address_changes += 1;
+        self.barred.retain(|barred| *barred != (local, remote));
         self.tell(&Event::PathAdded(id));
         Ok(id)
     }
@@ -119,6 +120,11 @@ impl Association {
         self.check_start();
         self.open_turn(TurnCause::PathRestored(id), true);
         Ok(())
+    }
+
+    /// Whether a live path leads to this address.
+    pub(crate) fn has_remote(&self, remote: IpAddr) -> bool {
+        self.paths.iter().any(|p| !p.removed && p.remote == remote)
     }
 
     /// How often the addresses and ports of the paths have changed.

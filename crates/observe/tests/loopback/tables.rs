@@ -1,0 +1,81 @@
+//! Traces of a host are those of the simulator.
+
+use std::path::Path;
+
+use anabranch_lab::explain;
+use anabranch_lab::trace::{DECISION_COLUMNS, PACKET_COLUMNS, PATH_COLUMNS, RESULT_FILE};
+use anabranch_observe::{Outputs, Recording, Role};
+
+use crate::rig::{MESSAGE_BYTES, MESSAGES, Pair, SCHEME, eventually, recorded, scheme};
+
+fn trace(folder: &Path) -> Outputs {
+    Outputs { trace: Some(folder.to_owned()), ..Outputs::default() }
+}
+
+fn header(folder: &Path, name: &str) -> Vec<String> {
+    let mut rows = csv::Reader::from_path(folder.join(name)).expect("a file");
+    let header = rows.headers().expect("a header").iter().map(str::to_owned).collect();
+    assert!(rows.records().map(|row| row.expect("a whole row")).count() > 0, "{name} has no rows");
+    header
+}
+
+#[tokio::test]
+async fn a_transfer_leaves_the_files_of_a_simulation_and_they_explain_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    recorded(21, &trace(folder.path())).await;
+    assert_eq!(header(folder.path(), "association-1-paths.csv"), PATH_COLUMNS);
+    assert_eq!(header(folder.path(), "association-1-decisions.csv"), DECISION_COLUMNS);
+    assert_eq!(header(folder.path(), "packets.csv"), PACKET_COLUMNS);
+
+    let explained = explain::explain(folder.path()).expect("an explanation");
+    let [note] = &explained.notes[..] else { panic!("the figures disagree: {:?}", explained.notes) };
+    assert!(note.starts_with("traced at one end"), "{note}");
+    assert_eq!((explained.scheme.as_str(), explained.seed), (SCHEME, None));
+    let [flow] = &explained.flows[..] else { panic!("one association: {:?}", explained.flows) };
+    assert_eq!(flow.paths.len(), 2);
+    let sent: u64 = flow.paths.iter().map(|path| path.sent_bytes).sum();
+    assert!(sent as usize > MESSAGES * MESSAGE_BYTES, "{sent}");
+    assert!(flow.paths.iter().all(|path| path.sent_chunks > 10 && path.mean_srtt_ms.is_some()));
+    assert!(flow.scheduling.decisions > 100, "{}", flow.scheduling.decisions);
+    assert!(flow.capacity_findings[0].contains("was given"), "{:?}", flow.capacity_findings);
+}
+
+#[tokio::test]
+async fn a_trace_that_nobody_ended_is_explained_as_far_as_it_goes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording =
+        Recording::start(&trace(folder.path()), Role::Client, SCHEME, &scheme()).expect("a recording");
+    let pair = Pair::new(25, Some(&recording));
+    pair.transfer().await;
+    let explained = eventually(|| {
+        let explained = explain::explain(folder.path()).ok()?;
+        let sent: u64 = explained.flows.iter().flat_map(|f| &f.paths).map(|path| path.sent_bytes).sum();
+        (sent as usize > MESSAGES * MESSAGE_BYTES).then_some(explained)
+    })
+    .await;
+    assert!(explained.notes[0].contains("did not end"), "{:?}", explained.notes);
+    assert!(!folder.path().join(RESULT_FILE).exists());
+    drop(recording);
+    assert!(folder.path().join(RESULT_FILE).exists());
+}
+
+#[tokio::test]
+async fn associations_of_one_host_and_of_several_have_files_of_their_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording =
+        Recording::start(&trace(folder.path()), Role::Client, SCHEME, &scheme()).expect("a recording");
+    let first = Pair::new(29, Some(&recording));
+    first.transfer().await;
+    first.transfer().await;
+    Pair::new(33, Some(&recording)).transfer().await;
+    assert!(recording.finish().errors.is_empty());
+    let explained = explain::explain(folder.path()).expect("an explanation");
+    let names: Vec<&str> = explained.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["association-1", "association-2", "association-3"]);
+    for flow in &explained.flows {
+        let sent: u64 = flow.paths.iter().map(|path| path.sent_bytes).sum();
+        assert!(sent as usize > MESSAGES * MESSAGE_BYTES, "{}: {sent}", flow.name);
+    }
+    let [first, second, third] = &explained.flows[..] else { panic!("three: {names:?}") };
+    assert!(first.until_s <= second.from_s && second.until_s <= third.from_s);
+}
