@@ -15,7 +15,8 @@ fn trace(folder: &Path) -> Outputs {
 fn header(folder: &Path, name: &str) -> Vec<String> {
     let mut rows = csv::Reader::from_path(folder.join(name)).expect("a file");
     let header = rows.headers().expect("a header").iter().map(str::to_owned).collect();
-    assert!(rows.records().map(|row| row.expect("a whole row")).count() > 0, "{name} has no rows");
+    let rows: Vec<_> = rows.records().map(|row| row.expect("a whole row")).collect();
+    assert!(!rows.is_empty(), "{name} has no rows");
     header
 }
 
