@@ -23,7 +23,7 @@ LAYERS = {
     "lab": {"net", "relay", "transfer", "observe", "cli"},
     "net": {"sim", "lab", "relay", "transfer", "observe", "cli"},
     "relay": {"wire", "schemes", "lab", "net", "transfer", "observe", "cli"},
-    "transfer": {"wire", "core", "schemes", "sim", "lab", "relay", "cli"},
+    "transfer": {"wire", "core", "schemes", "sim", "lab", "relay", "observe", "cli"},
     "observe": {"relay", "transfer", "cli"},
 }
 # Wall clocks, sockets and the system's randomness come in here and nowhere below.

@@ -118,8 +118,18 @@ impl AuthOffer {
 
     fn is_usable(&self) -> bool {
         let asked = self.chunks.iter().flatten().map(|&kind| ChunkType(kind));
-        let can = |kind| AUTHENTICATED_CHUNKS.contains(&kind) || NEVER_AUTHENTICATED.contains(&kind);
-        self.algorithm().is_some() && asked.into_iter().all(can)
+        self.algorithm().is_some() && asked.into_iter().all(is_ours_to_authenticate)
+    }
+
+    /// Whether the sender of an INIT-ACK, who has seen that we do AUTH, takes chunks only authenticated that we send bare
+    /// (RFC 4895 section 6.3): nothing would ever arrive there.
+    pub(crate) fn demands_more(init_ack: &InitView<'_>) -> bool {
+        let params = init_ack.params().take_while(|param| !crate::association::stops(param)).flatten();
+        let lists = params.filter_map(|param| match param {
+            Param::ChunkList(list) => Some(list),
+            _ => None,
+        });
+        lists.flat_map(List::iter).any(|kind| !is_ours_to_authenticate(kind))
     }
 
     /// The first that it lists and we know (RFC 4895 section 6.1).
@@ -159,18 +169,22 @@ impl AuthOffer {
         let random = *take_array::<RANDOM_LEN>(bytes)?;
         let chunks = match take_array::<1>(bytes)?[0] {
             0 => None,
-            count => Some(take(bytes, usize::from(count) - 1)?.iter().copied().collect()),
+            count => Some(take(bytes, usize::from(count) - 1)?),
         };
         let count = usize::from(take_array::<1>(bytes)?[0]);
         let hmacs = take(bytes, count * 2)?.as_chunks().0.iter().map(|id| u16::from_be_bytes(*id));
         let hmacs = bounded(hmacs)?;
-        let chunks = match chunks.map(|list: Vec<u8>| bounded(list.into_iter())) {
+        let chunks = match chunks.map(|list| bounded(list.iter().copied())) {
             Some(None) => return None,
             Some(some) => some,
             None => None,
         };
         Some(AuthOffer { random, chunks, hmacs })
     }
+}
+
+fn is_ours_to_authenticate(kind: ChunkType) -> bool {
+    AUTHENTICATED_CHUNKS.contains(&kind) || NEVER_AUTHENTICATED.contains(&kind)
 }
 
 fn bounded<T, const N: usize>(items: impl Iterator<Item = T>) -> Option<ArrayVec<T, N>> {

@@ -562,7 +562,9 @@ mod tests {
             let address = |address: &IpAddr| if address.is_ipv4() { 5 } else { 17 };
             let listed: usize = body.peer_addresses.iter().map(address).sum();
             let port = if body.peer_udp_port.is_some() { 2 } else { 0 };
-            let expected = 80 + 2 * address(&body.peer_address) + port + listed;
+            // Two random numbers, two types of chunks and two HMACs, with how many there are.
+            let offers = if body.authentication.is_some() { 2 * 32 + 1 + 2 + 1 + 4 } else { 0 };
+            let expected = 80 + 2 * address(&body.peer_address) + port + listed + offers;
             prop_assert_eq!(sealed(&jar, Time::ZERO, &body).len(), expected);
         }
 

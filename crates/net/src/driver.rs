@@ -23,7 +23,7 @@ use crate::host::{AcceptQueue, Connect, Route};
 use crate::observer::Passage;
 use crate::shared::{Command, Commands, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State};
 use crate::snapshot::{HostStatistics, HostSurvey, Snapshot, Surveyed};
-use crate::socket::{RecvBuffers, Socket, SocketCounters};
+use crate::socket::{Ask, RecvBuffers, Socket, SocketCounters};
 use crate::watch::Watch;
 
 /// Calls that receive from one socket before the others have their turn and the endpoint its say.
@@ -92,8 +92,10 @@ impl Driver {
             // Messages that were accepted come before packets that may say that it is too late for them.
             self.take_commands();
             self.settle();
+            // What came while the process was held up is older than the time-outs that have passed meanwhile, and may answer them.
+            let due = self.endpoint.poll_timeout().is_some_and(|at| at <= self.clock.now());
+            self.receive(if due { Ask::System } else { Ask::Runtime });
             self.handle_timeout();
-            self.receive();
             self.settle();
             if self.is_done() {
                 return;
@@ -271,13 +273,13 @@ impl Driver {
 
     /// Takes in what has arrived. What answers a datagram is written before the next one is looked at: acknowledgements are due
     /// for every second packet, however many arrive at once.
-    fn receive(&mut self) {
+    fn receive(&mut self, ask: Ask) {
         let now = self.clock.now();
         let Driver { endpoint, sockets, buffers, packet, watch, .. } = self;
         for index in 0..sockets.len() {
             let local = sockets[index].local();
             for _ in 0..RECV_CALLS {
-                let filled = sockets[index].recv(buffers);
+                let filled = sockets[index].recv(buffers, ask);
                 if filled == 0 {
                     break;
                 }
@@ -322,6 +324,19 @@ impl Driver {
         let Driver { endpoint, sockets, packet, watch, .. } = self;
         write_packets(endpoint, sockets, now, packet, watch);
         sockets.iter_mut().for_each(|socket| socket.flush(now, watch));
+        self.report_too_long();
+    }
+
+    /// The endpoint learns at once of probes that are longer than the interface takes.
+    fn report_too_long(&mut self) {
+        let now = self.clock.now();
+        for socket in &mut self.sockets {
+            let local = socket.local().ip();
+            for (to, bytes) in socket.take_too_long() {
+                let meta = Meta { local, remote: to.ip(), udp_port: Some(to.port()) };
+                self.endpoint.packet_too_long(now, &meta, bytes);
+            }
+        }
     }
 
     fn on_event(&mut self, id: AssociationId, event: AssociationEvent) {
@@ -484,12 +499,13 @@ fn write_packets(
     watch: &mut Watch,
 ) {
     while let Some(transmit) = endpoint.poll_transmit(now, packet) {
-        let Transmit { local, remote, udp_port, association } = transmit;
+        let Transmit { local, remote, udp_port, association, may_fragment } = transmit;
         if let Some(id) = association {
             watch.touch(id);
         }
         let Some(socket) = sockets.iter_mut().find(|socket| socket.local().ip() == local) else { continue };
-        socket.push(now, remote, udp_port.unwrap_or(DEFAULT_UDP_PORT), packet, watch);
+        let port = udp_port.unwrap_or(DEFAULT_UDP_PORT);
+        socket.push(now, remote, port, packet, may_fragment, watch);
         if socket.queued_bytes() >= FLUSH_AT && !socket.is_blocked() {
             socket.flush(now, watch);
         }

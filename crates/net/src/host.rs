@@ -77,8 +77,8 @@ pub struct HostBuilder {
     accept: Option<AssociationConfig>,
     backlog: usize,
     max_associations: usize,
-    watch: Watch,
     guard: Guard,
+    watch: Watch,
 }
 
 impl HostBuilder {
@@ -119,14 +119,14 @@ impl HostBuilder {
         HostBuilder { max_associations: most, ..self }
     }
 
-    /// Shows `observer` what the host does. Without one nothing is spent on it.
-    pub fn observer(self, observer: impl Observer) -> Self {
-        HostBuilder { watch: Watch::new(Box::new(observer)), ..self }
-    }
-
     /// How many handshakes are looked at; [`Guard::default`] says how many unless this does.
     pub fn guard(self, guard: Guard) -> Self {
         HostBuilder { guard, ..self }
+    }
+
+    /// Shows `observer` what the host does. Without one nothing is spent on it.
+    pub fn observer(self, observer: impl Observer) -> Self {
+        HostBuilder { watch: Watch::new(Box::new(observer)), ..self }
     }
 
     /// Binds the sockets and starts the host's task on the current tokio runtime.
@@ -326,8 +326,8 @@ impl Host {
             accept: None,
             backlog: 128,
             max_associations: 1024,
-            watch: Watch::default(),
             guard: Guard::default(),
+            watch: Watch::default(),
         }
     }
 

@@ -60,6 +60,7 @@ mod config;
 mod driver;
 mod error;
 mod event;
+mod fragmentation;
 mod host;
 pub mod interface;
 mod locals;
@@ -76,8 +77,8 @@ pub use anabranch_core::{
 };
 pub use association::{Association, Message};
 pub use config::{
-    DEFAULT_CONNECT_TIMEOUT, DEFAULT_MTU, DEFAULT_PEER_SILENCE, DEFAULT_RECV_BUFFER, DEFAULT_SCHEME,
-    DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS, DEFAULT_UDP_PORT, config,
+    DEFAULT_CONNECT_TIMEOUT, DEFAULT_LARGEST_MTU, DEFAULT_MTU, DEFAULT_PEER_SILENCE, DEFAULT_RECV_BUFFER,
+    DEFAULT_SCHEME, DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS, DEFAULT_UDP_PORT, config,
 };
 pub use error::{AcceptError, BindError, ConnectError, Ended, LocalError, RecvError, RouteError, SendError};
 pub use event::{Event, Events};

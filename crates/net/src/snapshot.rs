@@ -23,6 +23,8 @@ pub struct PathSnapshot {
     pub srtt: Option<Duration>,
     /// Retransmission time-out, back-off included.
     pub rto: Duration,
+    /// IP packet size that it is known to carry.
+    pub mtu_bytes: usize,
     /// Congestion window in bytes of DATA chunks.
     pub cwnd_bytes: u64,
     /// Bytes of DATA chunks sent and neither acknowledged nor declared lost.
@@ -122,6 +124,7 @@ fn paths(association: &Association) -> impl Iterator<Item = PathSnapshot> {
             primary: facts.primary,
             srtt: facts.rtt.smoothed.map(duration),
             rto: duration(facts.rto),
+            mtu_bytes: association.path_mtu_bytes(facts.id)?,
             cwnd_bytes: facts.cwnd.get(),
             in_flight_bytes: facts.in_flight.get(),
             sent_bytes: facts.sent.get(),

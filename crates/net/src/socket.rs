@@ -11,6 +11,7 @@ use socket2::{Domain, Protocol, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
+use crate::fragmentation;
 use crate::interface::bind_to_device;
 use crate::observer::Passage;
 use crate::watch::Watch;
@@ -36,10 +37,15 @@ struct Batch {
     destination: SocketAddr,
     segment: usize,
     bytes: Vec<u8>,
+    /// Larger than the path is known to carry: IP may fragment it.
+    may_fragment: bool,
 }
 
 impl Batch {
     fn takes(&self, destination: SocketAddr, length: usize, most_segments: usize) -> bool {
+        if self.may_fragment {
+            return false;
+        }
         let full = self.bytes.len() == self.segment * most_segments;
         let ended = !self.bytes.len().is_multiple_of(self.segment);
         let fits = self.bytes.len() + length <= LARGEST_BATCH;
@@ -106,6 +112,7 @@ pub(crate) struct Socket {
     /// Emptied batches, to be filled again.
     spare: Vec<Vec<u8>>,
     blocked: bool,
+    too_long: Vec<(SocketAddr, usize)>,
     pub(crate) counters: SocketCounters,
     device: Option<Device>,
 }
@@ -115,6 +122,15 @@ pub(crate) struct Socket {
 pub(crate) struct RecvBuffers {
     bytes: Vec<u8>,
     meta: [RecvMeta; RECV_BUFFERS],
+}
+
+/// Whom to ask whether something has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// The runtime, which knows what it last heard from the system: no call if that was nothing.
+    Runtime,
+    /// The system itself.
+    System,
 }
 
 impl RecvBuffers {
@@ -156,6 +172,7 @@ impl Socket {
             queued_bytes: 0,
             spare: Vec::new(),
             blocked: false,
+            too_long: Vec::new(),
             counters: SocketCounters::default(),
             device,
         })
@@ -177,14 +194,16 @@ impl Socket {
     }
 
     /// Receives what fits the buffers and returns how many of them hold something; 0 if there is nothing.
-    pub(crate) fn recv(&mut self, buffers: &mut RecvBuffers) -> usize {
+    pub(crate) fn recv(&mut self, buffers: &mut RecvBuffers, ask: Ask) -> usize {
         let RecvBuffers { bytes, meta } = buffers;
         let mut parts = bytes.chunks_mut(RECV_BYTES);
         let mut slices: [IoSliceMut<'_>; RECV_BUFFERS] =
             std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
-        let received = self
-            .io
-            .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]));
+        let mut receive = || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]);
+        let received = match ask {
+            Ask::Runtime => self.io.try_io(Interest::READABLE, receive),
+            Ask::System => receive(),
+        };
         // Any other error is news of an earlier datagram, such as a port that nobody listens on. The endpoint notices silence.
         let filled = received.unwrap_or(0);
         for meta in &meta[..filled] {
@@ -195,7 +214,15 @@ impl Socket {
     }
 
     /// Takes a packet to send; it leaves with the next [`flush`](Self::flush).
-    pub(crate) fn push(&mut self, now: Time, remote: IpAddr, port: u16, packet: &[u8], watch: &mut Watch) {
+    pub(crate) fn push(
+        &mut self,
+        now: Time,
+        remote: IpAddr,
+        port: u16,
+        packet: &[u8],
+        may_fragment: bool,
+        watch: &mut Watch,
+    ) {
         let destination = self.destination(remote, port);
         if packet.is_empty() || self.queued_bytes + packet.len() > LONGEST_BACKLOG {
             self.counters.overflows += 1;
@@ -205,6 +232,7 @@ impl Socket {
         let most = self.state.max_gso_segments();
         self.queued_bytes += packet.len();
         if let Some(batch) = self.queue.back_mut()
+            && !may_fragment
             && batch.takes(destination, packet.len(), most)
         {
             batch.bytes.extend_from_slice(packet);
@@ -212,7 +240,7 @@ impl Socket {
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.extend_from_slice(packet);
-        self.queue.push_back(Batch { destination, segment: packet.len(), bytes });
+        self.queue.push_back(Batch { destination, segment: packet.len(), bytes, may_fragment });
     }
 
     /// A link-local address means something on a link only: ours is the one.
@@ -254,34 +282,57 @@ impl Socket {
 
     /// Whether the socket is blocked. What the system refuses counts as lost: the endpoint sends it again.
     fn send_batch(&mut self, now: Time, batch: &Batch, watch: &mut Watch) -> bool {
+        if batch.may_fragment {
+            let _ = fragmentation::allow(&self.io, true);
+        }
+        let blocked = self.send_datagrams(now, batch, watch);
+        if batch.may_fragment {
+            let _ = fragmentation::allow(&self.io, false);
+        }
+        blocked
+    }
+
+    fn send_datagrams(&mut self, now: Time, batch: &Batch, watch: &mut Watch) -> bool {
         match self.send(batch.destination, &batch.bytes, Some(batch.segment)) {
-            Ok(()) => self.settle(now, batch, &batch.bytes, Passage::Sent, watch),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
             // Some drivers refuse several datagrams at once; quinn-udp notes it for the next time.
             Err(_) if batch.datagrams() > 1 => {
                 for datagram in batch.bytes.chunks(batch.segment) {
                     let sent = self.send(batch.destination, datagram, None);
-                    let passage = if sent.is_ok() { Passage::Sent } else { Passage::Refused };
-                    self.settle(now, batch, datagram, passage, watch);
+                    self.settle(now, batch, datagram, sent, watch);
                 }
             }
-            Err(_) => self.settle(now, batch, &batch.bytes, Passage::Refused, watch),
+            sent => self.settle(now, batch, &batch.bytes, sent, watch),
         }
         false
     }
 
     /// Counts what became of datagrams of a batch.
-    fn settle(&mut self, now: Time, batch: &Batch, bytes: &[u8], passage: Passage, watch: &mut Watch) {
+    fn settle(&mut self, now: Time, batch: &Batch, bytes: &[u8], sent: io::Result<()>, watch: &mut Watch) {
         let datagrams = bytes.len().div_ceil(batch.segment);
-        match passage {
-            Passage::Sent => self.counters.sent(datagrams, bytes.len()),
-            _ => self.counters.failures += datagrams as u64,
-        }
+        let passage = match sent {
+            Ok(()) => {
+                self.counters.sent(datagrams, bytes.len());
+                Passage::Sent
+            }
+            Err(error) => {
+                self.counters.failures += datagrams as u64;
+                if fragmentation::is_too_long(&error) {
+                    self.too_long.push((batch.destination, bytes.len()));
+                }
+                Passage::Refused
+            }
+        };
         if watch.is_on() {
             for datagram in bytes.chunks(batch.segment) {
                 watch.datagram(now, self.local, batch.destination, passage, datagram);
             }
         }
+    }
+
+    /// Datagrams that were longer than the interface takes, with where they were to go.
+    pub(crate) fn take_too_long(&mut self) -> Vec<(SocketAddr, usize)> {
+        std::mem::take(&mut self.too_long)
     }
 
     fn send(
@@ -304,7 +355,7 @@ mod tests {
 
     fn batch(lengths: &[usize]) -> Batch {
         let total = lengths.iter().sum();
-        Batch { destination: to(1), segment: lengths[0], bytes: vec![0; total] }
+        Batch { destination: to(1), segment: lengths[0], bytes: vec![0; total], may_fragment: false }
     }
 
     fn to(port: u16) -> SocketAddr {

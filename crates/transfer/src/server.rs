@@ -115,7 +115,7 @@ impl Server {
         match &served {
             Ok(_) => link::await_end(&association).await,
             Err(TransferError::Lost(_) | TransferError::Silent(_) | TransferError::Replaced) => {
-                association.abort()
+                association.abort();
             }
             Err(TransferError::Protocol(error)) => {
                 self.say_why(&association, Failure::new(Reason::Protocol, error.to_string())).await;

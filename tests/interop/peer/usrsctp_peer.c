@@ -39,6 +39,9 @@ struct options {
 	int message_bytes;
 	int lifetime_ms;
 	uint64_t expected_bytes;
+	struct sockaddr_in added[MOST_ADDRESSES];
+	int additions;
+	uint64_t add_at_bytes;
 	uint16_t streams;
 	enum ending ending;
 	bool echo;
@@ -172,6 +175,7 @@ static const char usage[] =
 	"  --lifetime MS         after which a message is given up\n"
 	"  --streams N\n"
 	"  --expect BYTES        receive as much before the end\n"
+	"  --add ADDRESS --add-at BYTES  bind it once as much was received; may be repeated\n"
 	"  --end wait|shutdown|abort  once standard input is read and what was expected has come\n"
 	"  --set NAME=VALUE      a knob of usrsctp\n";
 
@@ -185,6 +189,7 @@ static void parse(int count, char *words[], char *knobs[], int *knob_count)
 		{"buffer", required_argument, NULL, 'b'},	{"message", required_argument, NULL, 'm'},
 		{"streams", required_argument, NULL, 's'},	{"expect", required_argument, NULL, 'x'},
 		{"lifetime", required_argument, NULL, 't'},	{"end", required_argument, NULL, 'e'},
+		{"add", required_argument, NULL, 'a'},		{"add-at", required_argument, NULL, 'A'},
 		{"set", required_argument, NULL, 'k'},		{NULL, 0, NULL, 0},
 	};
 	int which;
@@ -204,6 +209,8 @@ static void parse(int count, char *words[], char *knobs[], int *knob_count)
 		case 's': options.streams = (uint16_t)number(optarg); break;
 		case 'x': options.expected_bytes = number(optarg); break;
 		case 't': options.lifetime_ms = (int)number(optarg); break;
+		case 'a': add_address(options.added, &options.additions, optarg); break;
+		case 'A': options.add_at_bytes = number(optarg); break;
 		case 'e': parse_ending(optarg); break;
 		case 'k':
 			if (*knob_count < MOST_ADDRESSES * 2) {
@@ -488,13 +495,25 @@ static void send_input(struct socket *sock)
 	free(message);
 }
 
-static void await_expected(void)
+static void await_bytes(uint64_t bytes)
 {
 	pthread_mutex_lock(&lock);
-	while (tally.bytes < options.expected_bytes && !tally.lost && !tally.peer_closed) {
+	while (tally.bytes < bytes && !tally.lost && !tally.peer_closed) {
 		pthread_cond_wait(&received, &lock);
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+/* The stack tells the peer with an ASCONF. */
+static void add_addresses(struct socket *sock)
+{
+	for (int i = 0; i < options.additions; i++) {
+		options.added[i].sin_port = htons(options.sctp_port);
+		if (usrsctp_bindx(sock, (struct sockaddr *)&options.added[i], 1, SCTP_BINDX_ADD_ADDR) < 0) {
+			fail("usrsctp_bindx, later");
+		}
+	}
+	tell("\"event\":\"added\"");
 }
 
 static void end(struct socket *sock, pthread_t receiver)
@@ -542,7 +561,11 @@ int main(int argc, char *argv[])
 	if (!options.echo) {
 		send_input(sock);
 	}
-	await_expected();
+	if (options.additions > 0) {
+		await_bytes(options.add_at_bytes);
+		add_addresses(sock);
+	}
+	await_bytes(options.expected_bytes);
 	end(sock, receiver);
 	usrsctp_get_stat(&statistics);
 	pthread_mutex_lock(&lock);

@@ -2,8 +2,11 @@
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent};
-use anabranch_tests::network::Side;
-use anabranch_wire::{Cause, CauseCode, Param, RawParam};
+use anabranch_tests::duo::{Duo, PORT};
+use anabranch_tests::network::{Packet, Side};
+use anabranch_wire::{
+    Cause, CauseCode, Chunk, ChunkType, Header, InitRepr, List, PacketView, PacketWriter, Param, RawParam,
+};
 
 use crate::rig::{Keys, active, add, answers, connected, data_flows, extra, inject, reports, setup};
 
@@ -143,4 +146,52 @@ fn a_refused_address_is_no_path() {
     let locals: Vec<_> = active(&duo, Side::A).iter().map(|(local, _)| *local).collect();
     assert!(!locals.contains(&extra(Side::A, 0)), "{locals:?}");
     data_flows(&mut duo);
+}
+
+/// Calls a peer, and gives it this answer with these chunks to be authenticated and a random number of this length.
+fn answered(list: &[ChunkType], random: usize) -> (Duo, Vec<Packet>) {
+    let mut duo = Duo::new(setup(1));
+    duo.kept = Some(Vec::new());
+    duo.network.set_filter(|_| false);
+    duo.connect();
+    let kept = duo.kept.as_ref().expect("packets are kept");
+    let init = PacketView::parse(&kept[0].1.bytes).expect("an INIT");
+    let Ok(Chunk::Init(view)) = init.chunks().next().expect("a chunk").expect("a chunk").decode() else {
+        panic!("no INIT")
+    };
+    let header = Header { source_port: PORT, destination_port: PORT, verification_tag: view.initiate_tag() };
+    let repr = InitRepr { initiate_tag: 9, ..view.repr() };
+    let random = vec![7; random];
+    let params = [
+        Param::StateCookie(b"cookie"),
+        Param::Random(&random),
+        Param::ChunkList(List::new(list)),
+        Param::HmacAlgorithms(List::new(&[3, 1])),
+    ];
+    let mut bytes = vec![0; 1000];
+    let mut writer = PacketWriter::new(&mut bytes, header).expect("room for a header");
+    writer.init_ack(&repr, params).expect("room for it");
+    let length = writer.finish();
+    bytes.truncate(length);
+    let source = duo.setup.address(Side::B, 0);
+    let back = inject(&mut duo, Side::B, source, bytes);
+    (duo, back)
+}
+
+#[test]
+fn a_peer_that_takes_data_only_authenticated_is_left_at_once() {
+    let (duo, back) = answered(&[ChunkType::ASCONF, ChunkType::DATA], 32);
+    assert!(back.iter().any(|packet| reports(packet, CauseCode::PROTOCOL_VIOLATION)));
+    assert!(matches!(duo.nodes[A].ended, Some(AssociationEvent::Aborted(AbortReason::Protocol(_)))));
+    let (duo, _) = answered(&[ChunkType::ASCONF, ChunkType::ASCONF_ACK], 32);
+    assert_eq!(duo.nodes[A].ended, None);
+}
+
+#[test]
+fn a_random_number_of_another_length_ends_the_handshake() {
+    for length in [0, 31, 33] {
+        let (duo, back) = answered(&[ChunkType::ASCONF], length);
+        assert!(back.iter().any(|packet| reports(packet, CauseCode::PROTOCOL_VIOLATION)), "{length} bytes");
+        assert!(duo.nodes[A].ended.is_some(), "{length} bytes");
+    }
 }

@@ -1,8 +1,6 @@
 //! `anabranch send`.
 
-use std::cell::RefCell;
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,7 +38,7 @@ Exit status: 0 if everything is there, 1 if the peer could not be reached or was
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SendArguments {
     /// Files and folders, or - for standard input, and last the peer: HOST or HOST:PORT [port: 9899]
-    #[arg(value_name = "FILE|DIR|-... HOST[:PORT]", required = true, num_args = 2..)]
+    #[arg(value_name = "FILE|DIR|-... HOST[:PORT]", required = true, num_args = 1..)]
     sources_and_host: Vec<String>,
 
     /// The name that standard input is stored under
@@ -122,27 +120,23 @@ async fn run(arguments: &SendArguments, host: &str, sources: Vec<Source>) -> Res
 pub(super) struct Line<'a> {
     options: &'a ConnectOptions,
     host: &'a str,
-    pub(super) paths: Rc<Mutex<Paths>>,
-    // An association outlives its host's handle; this one keeps the name of it only.
-    latest: RefCell<Option<Association>>,
+    pub(super) paths: Mutex<Paths>,
 }
 
 impl<'a> Line<'a> {
     pub(super) fn new(options: &'a ConnectOptions, host: &'a str) -> Self {
-        Line { options, host, paths: Rc::default(), latest: RefCell::default() }
+        Line { options, host, paths: Mutex::default() }
     }
 
     pub(super) async fn open(&self) -> Result<Association, Stopped> {
         let (_, association) = self.options.open(self.host).await?;
         self.paths.lock().await.switch(association.clone()).await;
-        *self.latest.borrow_mut() = Some(association.clone());
         Ok(association)
     }
 
     /// Tells the peer that this is the end, if it is there.
     pub(super) async fn close(&self) {
-        let latest = self.latest.borrow_mut().take();
-        if let Some(association) = latest {
+        if let Some(association) = self.paths.lock().await.association() {
             association.abort();
             let _ = tokio::time::timeout(LAST_WORDS, association.closed()).await;
         }

@@ -241,6 +241,7 @@ fn pipes_go_in_and_come_out() {
     // A folder is no stream.
     let out = anabranch(&["recv", &serving.addresses[0], "d", "--stdout"]).with_status(3);
     assert!(out.err.contains("d is a folder; a pipe takes one file only"), "{}", out.err);
+    assert_eq!(out.out, "");
 }
 
 #[test]

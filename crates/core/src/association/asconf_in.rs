@@ -6,12 +6,13 @@ use std::net::IpAddr;
 use anabranch_wire::{
     AsconfView, AuthView, Cause, Chunk, ChunkType, Chunks, PacketWriter, Param, ParamList, RawParam,
 };
+use arrayvec::ArrayVec;
 
 use crate::association::control::Control;
 use crate::association::{Association, AssociationEvent, Origin, asconf};
 use crate::authentication::AuthFailure;
 use crate::config::ListedAddresses;
-use crate::path::{PathId, PathState, Standing};
+use crate::path::{MAX_PATHS, PathId, PathState, Standing};
 use crate::stats::{Discard, Discards};
 
 /// Answers that are kept in case their ASCONF comes again.
@@ -248,12 +249,19 @@ impl Association {
         Err(Cause::ResourceShortage(quoted))
     }
 
-    /// A path to an address that the peer names, from where the request came to, or from another of our addresses if IP versions
-    /// differ. It is unconfirmed until it has answered (RFC 5061 section 5.3 F14).
+    /// A path to an address that the peer names. Which of ours leads there is a guess: the one that the fewest paths use, as an
+    /// address that a peer gains is mostly another way between the hosts. It is unconfirmed until it has answered (RFC 5061
+    /// section 5.3 F14).
     fn path_to_named(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
-        let fits = |local: &IpAddr| local.is_ipv4() == address.is_ipv4();
-        let others = self.live_paths().map(|id| self.paths[id.index()].local).find(fits);
-        let local = Some(origin.local).filter(fits).or(others)?;
+        let in_use: ArrayVec<IpAddr, MAX_PATHS> =
+            self.live_paths().map(|id| self.paths[id.index()].local).collect();
+        let uses = |local: IpAddr| in_use.iter().filter(|used| **used == local).count();
+        // The first of several that are equally good.
+        let local = std::iter::once(origin.local)
+            .chain(self.local_addresses.iter().copied())
+            .chain(in_use.iter().copied())
+            .filter(|local| local.is_ipv4() == address.is_ipv4() && !self.is_gone(*local))
+            .min_by_key(|local| uses(*local))?;
         // A ninth path is one too many.
         let id = self.new_path(local, address, origin.udp_port).ok()?;
         self.paths[id.index()].standing = Standing::Listed;
@@ -293,11 +301,6 @@ impl Association {
         Ok(())
     }
 
-    /// Whether a live path leads to this address.
-    fn has_remote(&self, remote: IpAddr) -> bool {
-        self.live_paths().any(|id| self.paths[id.index()].remote == remote)
-    }
-
     /// RFC 5061 section 5.3 F13: nothing goes there any more, and what comes from there is out of the blue.
     fn forget_peer_addresses(&mut self, is_deleted: impl Fn(IpAddr) -> bool) {
         let live = self.live_paths().map(|id| self.paths[id.index()].remote);
@@ -314,9 +317,26 @@ impl Association {
         self.peer_addresses.retain(|address| !is_deleted(*address));
         let paths: Vec<PathId> =
             self.live_paths().filter(|id| is_deleted(self.paths[id.index()].remote)).collect();
+        let locals: Vec<IpAddr> = paths.iter().map(|id| self.paths[id.index()].local).collect();
         for id in paths {
             // There is another one.
-            let _ = self.retire_path(id);
+            if self.retire_path(id).is_ok() {
+                self.bar(id);
+            }
+        }
+        if self.config.address_changes.follow {
+            self.pair_again(&locals);
+        }
+    }
+
+    /// Addresses of ours that have lost their last path get another one.
+    fn pair_again(&mut self, locals: &[IpAddr]) {
+        for &local in locals {
+            let idle = !self.live_paths().any(|id| self.paths[id.index()].local == local);
+            if idle && !self.is_gone(local) {
+                // One that finds no room is done without.
+                let _ = self.add_local_address(self.now, local);
+            }
         }
     }
 
@@ -366,8 +386,10 @@ impl Association {
     }
 
     /// The packet that goes back to where the latest packet came from, whether that is a path or not.
-    pub(crate) fn take_reply(&mut self) -> Option<Vec<u8>> {
-        self.asconf.as_mut()?.inbound.reply.take()
+    pub(crate) fn take_reply(&mut self, origin: Origin) -> Option<Vec<u8>> {
+        let reply = self.asconf.as_mut()?.inbound.reply.take()?;
+        let path = self.path_of(origin.local, origin.remote, origin.udp_port);
+        path.is_none_or(|path| self.may_send(path, reply.len())).then_some(reply)
     }
 }
 

@@ -306,6 +306,12 @@ impl Association {
             self.abort_with(AbortReason::Protocol("INIT-ACK without cookie, tag or streams"));
             return;
         };
+        if self.local_random.is_some() && AuthOffer::demands_more(init) {
+            self.peer_tag = init.initiate_tag();
+            self.send_abort("these chunks are not authenticated here");
+            self.abort_with(AbortReason::Protocol("it takes chunks only authenticated that are not here"));
+            return;
+        }
         let Ok(authentication) = self.offers(init) else {
             // RFC 4895 section 6.1.
             self.peer_tag = init.initiate_tag();
@@ -510,8 +516,9 @@ impl Association {
             let (removed, primary) = (path.removed, self.facts[index].primary);
             let fresh =
                 crate::path::Path::new(self.now, path.local, path.remote, path.udp_port, path.packet_bytes);
+            let mtu = self.new_mtu_search(path.remote);
             let (standing, learned) = (path.standing, path.learned);
-            self.paths[index] = crate::path::Path { removed, standing, learned, ..fresh };
+            self.paths[index] = crate::path::Path { removed, standing, learned, mtu, ..fresh };
             let mut facts = crate::policy::PathFacts::new(id, self.facts[index].largest_chunk);
             facts.rto = self.profile.rto_initial;
             facts.primary = primary;

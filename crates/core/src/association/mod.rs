@@ -17,6 +17,7 @@ mod heartbeat;
 mod inbound;
 mod invariants;
 mod outbound;
+mod path_mtu;
 mod paths;
 mod recovery;
 mod relief;
@@ -178,6 +179,7 @@ pub struct Association {
     initial_tsn: u64,
     /// Verified and listed addresses of the peer.
     peer_addresses: ArrayVec<IpAddr, MAX_PATHS>,
+    /// Ours, as far as they were not taken out of use.
     local_addresses: Vec<IpAddr>,
     /// Local addresses that are not to be used any more.
     gone: Vec<addresses::Gone>,
@@ -497,7 +499,6 @@ impl Association {
             Encapsulation::None => None,
             Encapsulation::Udp { remote_port, .. } => Some(udp_port.unwrap_or(remote_port)),
         };
-        self.barred.retain(|barred| *barred != (local, remote));
         let id = self.new_path(local, remote, udp_port)?;
         // During the handshake the peer would not answer; its end verifies every path.
         if !self.is_opening() {
@@ -518,17 +519,7 @@ impl Association {
             return Err(PathError::Closed);
         }
         self.retire_path(path)?;
-        let pair = (self.paths[path.index()].local, self.paths[path.index()].remote);
-        let namesake = self.live_paths().any(|id| {
-            let other = &self.paths[id.index()];
-            (other.local, other.remote) == pair
-        });
-        if !namesake {
-            if self.barred.is_full() {
-                self.barred.remove(0);
-            }
-            self.barred.push(pair);
-        }
+        self.bar(path);
         Ok(())
     }
 

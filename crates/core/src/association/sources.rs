@@ -113,6 +113,21 @@ impl Association {
         }
     }
 
+    /// Packets do not make a path of this retired one's addresses again.
+    pub(crate) fn bar(&mut self, id: PathId) {
+        let pair = (self.paths[id.index()].local, self.paths[id.index()].remote);
+        let namesake = self.live_paths().any(|id| {
+            let other = &self.paths[id.index()];
+            (other.local, other.remote) == pair
+        });
+        if !namesake {
+            if self.barred.is_full() {
+                self.barred.remove(0);
+            }
+            self.barred.push(pair);
+        }
+    }
+
     /// A packet from the same address with another port: either the peer has several paths behind one translator, or the
     /// translator has bound the old path to a new port (RFC 6951 section 5.4). The old path is asked.
     fn doubt_namesakes(&mut self, new: PathId) {

@@ -14,6 +14,9 @@ use crate::time::{Span, Time};
 /// Sources remembered at a time. A new one takes the place of another: remembering is for those that come often.
 const CELLS: usize = 4096;
 
+/// A forged cookie costs so much less than an INIT: a hash, and no answer to write and send.
+const CHEAPER: u32 = 10;
+
 /// The gates that handshakes pass.
 #[derive(Debug)]
 pub(super) struct Gates {
@@ -23,8 +26,15 @@ pub(super) struct Gates {
 
 impl Gates {
     pub(super) fn new(guard: &Guard, entropy: &Entropy) -> Self {
-        let gate = |name| Gate::new(guard, &mut entropy.fork(name));
-        Gates { inits: gate("gate of INITs"), cookies: gate("gate of cookies") }
+        let faster = |rate: Rate| Rate {
+            per_second: rate.per_second.saturating_mul(CHEAPER),
+            burst: rate.burst.saturating_mul(CHEAPER),
+        };
+        let for_cookies = Guard { in_all: faster(guard.in_all), ..*guard };
+        Gates {
+            inits: Gate::new(guard, &mut entropy.fork("gate of INITs")),
+            cookies: Gate::new(&for_cookies, &mut entropy.fork("gate of cookies")),
+        }
     }
 }
 

@@ -205,11 +205,11 @@ impl Endpoint {
         let listed = if self.config.addresses.len() > 1 { &self.config.addresses[..] } else { &[] };
         let addresses = address_params(listed);
         let auth = random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
-        let cookie: Vec<Param<'_>> = [Param::StateCookie(cookie)].into_iter().chain(auth).collect();
+        let needed: Vec<Param<'_>> = [Param::StateCookie(cookie)].into_iter().chain(auth).collect();
         let nr_sack = self.announces_nr_sack(origin, header.source_port);
         let extensions = extensions(Announced { nr_sack, asconf: random.is_some(), ..Announced::default() });
-        let dialect = self.announced_dialect(origin, header.source_port);
-        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions).chain(dialect);
+        let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions);
+        let optional = optional.chain(self.announced_dialect(origin, header.source_port));
         let optional: Vec<Param<'_>> = optional.chain(unrecognized(init)).collect();
         let mut bytes = vec![0; REPLY_BYTES.min(self.longest_reply(origin))];
         let Ok(mut writer) = PacketWriter::new(&mut bytes, answer(header, init.initiate_tag())) else {
@@ -221,7 +221,7 @@ impl Endpoint {
             [(&addresses[..], &optional[..]), (none, &optional[..]), (&addresses[..], none), (none, none)]
                 .into_iter()
                 .any(|(addresses, optional)| {
-                    let params = addresses.iter().chain(&cookie).chain(optional).copied();
+                    let params = addresses.iter().chain(&needed).chain(optional).copied();
                     writer.init_ack(repr, params).is_ok()
                 });
         if !written {
@@ -356,7 +356,8 @@ impl Endpoint {
         };
         association.accept(source(path, origin, body, self.config.guard.is_some()), &Peer::from(body));
         let id = self.table.insert(association);
-        self.deliver_to(id, origin, packet, 1);
+        // Its length counts once.
+        self.deliver_to(id, Origin { bytes: 0, ..origin }, packet, 1);
         Handled::New(id)
     }
 
@@ -400,7 +401,8 @@ impl Endpoint {
             }
             _ => return Handled::Discarded(Discard::CookieUnexpected),
         }
-        self.deliver_to(id, origin, packet, 1)
+        // Its length has been counted.
+        self.deliver_to(id, Origin { bytes: 0, ..origin }, packet, 1)
     }
 
     fn report_stale(&mut self, origin: Origin, header: Header, body: &CookieBody, by: Span) -> Handled {

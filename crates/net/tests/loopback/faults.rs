@@ -177,3 +177,26 @@ async fn a_path_that_dies_is_told_and_the_other_goes_on() {
     let (ended, bytes) = within(async { tokio::join!(ours.shutdown(), reading) }).await;
     assert_eq!((ended, bytes), (Ok(()), 200_000));
 }
+
+#[tokio::test]
+async fn a_host_that_was_held_up_reads_what_came_before_it_counts_time_outs() {
+    let life = runtime();
+    let server = within(life.spawn(async { server(&[1], quick()) })).await.expect("a server");
+    let client = client(&[11]);
+    let ours = within(client.connect(peer(&client, &server), quick())).await.expect("connected");
+    let theirs = within(server.accept()).await.expect("accepted");
+    send(&ours, "before").await;
+    expect(&theirs, "before").await;
+    for _ in 0..3 {
+        send(&ours, "held up").await;
+        // The host's task has had its turn when it answers.
+        client.statistics().await;
+        // Ten times as long as a time-out; the acknowledgement waits in the socket.
+        std::thread::sleep(Duration::from_secs(2));
+        expect(&theirs, "held up").await;
+    }
+    let statistics = ours.snapshot().await.statistics;
+    assert_eq!((statistics.timeouts, statistics.retransmissions), (0, 0), "{statistics:?}");
+    within(ours.shutdown()).await.expect("a good end");
+    life.shutdown_background();
+}

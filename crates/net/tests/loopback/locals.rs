@@ -65,3 +65,57 @@ async fn addresses_that_cannot_be_added_or_removed_are_refused_with_a_reason() {
     assert!(unknown.to_string().contains("127.0.0.99 is none of the host's addresses"), "{unknown}");
     within(duo.ours.shutdown()).await.expect("in good order");
 }
+
+#[tokio::test]
+async fn all_addresses_of_both_hosts_are_replaced_while_data_flows() {
+    let duo = Duo::connected(2, quick()).await;
+    let (ours, theirs) = (duo.ours.clone(), duo.theirs.clone());
+    let bytes: Vec<u8> = (0..4 << 20).map(|at: u32| (at >> 7) as u8).collect();
+    let expected = bytes.clone();
+    let sender = tokio::spawn(async move {
+        for piece in bytes.chunks(16 << 10) {
+            ours.send(piece.to_vec(), anabranch_net::SendOptions::default()).await.expect("accepted");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        ours.shutdown().await.expect("in good order");
+    });
+    let receiver = tokio::spawn(async move {
+        let mut received = Vec::new();
+        while let Some(message) = theirs.recv().await.expect("no error") {
+            received.extend_from_slice(&message.payload);
+        }
+        received
+    });
+    for (host, association, first) in [(&duo.client, &duo.ours, 41), (&duo.server, &duo.theirs, 45)] {
+        let old = host.locals().await;
+        for node in [first, first + 1] {
+            within(host.add_local(any_port(node))).await.expect("it is free");
+        }
+        active_paths(association, 4).await;
+        for local in &old {
+            within(host.remove_local(local.ip())).await.expect("it is there");
+        }
+        let now: Vec<_> = host.locals().await.iter().map(|local| local.ip()).collect();
+        assert_eq!(now, [ip(first), ip(first + 1)]);
+    }
+    assert!(within(receiver).await.expect("no panic") == expected, "what arrived is what was sent");
+    within(sender).await.expect("no panic");
+    assert_eq!(duo.server.statistics().await.discards.of(anabranch_core::Discard::Unauthenticated), 0);
+}
+
+#[tokio::test]
+async fn the_only_address_may_be_lost_before_another_one_comes() {
+    let duo = Duo::connected(1, quick()).await;
+    send(&duo.ours, "before").await;
+    expect(&duo.theirs, "before").await;
+    let old = duo.client.locals().await[0];
+    within(duo.client.remove_local(old.ip())).await.expect("it is there");
+    send(&duo.ours, "meanwhile").await;
+    send(&duo.theirs, "to nowhere").await;
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    within(duo.client.add_local(any_port(51))).await.expect("it is free");
+    expect(&duo.theirs, "meanwhile").await;
+    expect(&duo.ours, "to nowhere").await;
+    active_paths(&duo.ours, 1).await;
+    within(duo.ours.shutdown()).await.expect("in good order");
+}

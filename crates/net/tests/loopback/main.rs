@@ -1,9 +1,11 @@
 //! Hosts on loopback addresses: real sockets, real time, bounded in both.
 
 mod faults;
+mod guard;
 mod lifetime;
 mod locals;
 mod messages;
 mod observer;
+mod path_mtu;
 mod rig;
 mod transfer;

@@ -12,23 +12,6 @@ use prometheus_client::registry::{Registry, Unit};
 /// What all names begin with.
 const PREFIX: &str = "anabranch";
 
-const DISCARDS: [Discard; 14] = [
-    Discard::Malformed,
-    Discard::Checksum,
-    Discard::VerificationTag,
-    Discard::OutOfTheBlue,
-    Discard::CookieForged,
-    Discard::CookieStale,
-    Discard::CookieUnexpected,
-    Discard::BadInit,
-    Discard::Unexpected,
-    Discard::BadSack,
-    Discard::Full,
-    Discard::Unauthenticated,
-    Discard::Flood,
-    Discard::ShortQuestion,
-];
-
 const STATES: [(PathState, &str); 4] = [
     (PathState::Unconfirmed, "unconfirmed"),
     (PathState::Active, "active"),
@@ -135,7 +118,7 @@ impl Page {
             encode(encoder, family, series)?;
         }
         let discards = self.surveys.iter().flat_map(|(port, survey)| {
-            DISCARDS.into_iter().map(move |reason| {
+            Discard::ALL.into_iter().map(move |reason| {
                 let labels =
                     vec![("sctp_port", port.to_string()), ("reason", discard_word(reason).to_owned())];
                 (labels, survey.statistics.discards.of(reason) as f64)

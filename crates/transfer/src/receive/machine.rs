@@ -28,7 +28,7 @@ enum Stage {
     /// It arrives in a folder.
     Part(Box<Part>),
     /// It arrives in a pipe.
-    Flow(Flow),
+    Flow(Box<Flow>),
 }
 
 struct Open {
@@ -58,6 +58,8 @@ pub(super) struct Machine {
     assemblies: BTreeMap<(u32, u64), Assembly>,
     /// Folders that wait for what is in them.
     folder_ends: VecDeque<(Name, Offer)>,
+    /// A pipe was offered a folder, and takes nothing of what is in it.
+    is_folder_refused: bool,
     is_finished: bool,
 }
 
@@ -73,6 +75,7 @@ impl Machine {
             open: BTreeMap::new(),
             assemblies: BTreeMap::new(),
             folder_ends: VecDeque::new(),
+            is_folder_refused: false,
             is_finished: false,
         }
     }
@@ -159,6 +162,7 @@ impl Machine {
                 self.end_folders();
             }
             (Kind::Folder | Kind::FolderEnd, Store::Pipe(_)) => {
+                self.is_folder_refused = true;
                 let text = format!("{name} is a folder; a pipe takes one file only");
                 self.done(&offer, Outcome::Failed(Failure::new(Reason::NotAllowed, text)));
             }
@@ -180,10 +184,13 @@ impl Machine {
                 Ok(begin) => next(begin),
                 Err(failure) => Next::Done(Outcome::Failed(failure)),
             },
+            Store::Pipe(_) if self.is_folder_refused => {
+                Next::Done(Outcome::Failed(refused_by_pipe(&name, false)))
+            }
             Store::Pipe(pipe) => match pipe.open(&offer) {
                 Some(flow) => {
                     let have = flow.have();
-                    Next::Open(Stage::Flow(flow), Some(Answer::Take { have }))
+                    Next::Open(Stage::Flow(Box::new(flow)), Some(Answer::Take { have }))
                 }
                 None => Next::Done(Outcome::Failed(refused_by_pipe(&name, pipe.is_begun()))),
             },
@@ -400,7 +407,7 @@ impl Machine {
                 Stage::Waiting { since } => waiting.push((*id, *since)),
                 Stage::Part(part) if part.is_due() => {
                     // The next block that is written will say why.
-                    let _ = part.sync();
+                    let _ = part.sync_beside();
                 }
                 _ => {}
             }
@@ -525,7 +532,7 @@ fn corrupt(name: &Name) -> Failure {
 fn refused_by_pipe(name: &Name, is_begun: bool) -> Failure {
     let text = match is_begun {
         true => format!("{name} is not what began to be written; begin anew"),
-        false => format!("{name}: a pipe takes one file only, and has taken another one"),
+        false => format!("{name}: a pipe takes one file only; ask for one by its name"),
     };
     Failure::new(Reason::NotAllowed, text)
 }

@@ -35,7 +35,7 @@ impl Assembly {
         let at = segment.offset as usize / MAX_SEGMENT_BYTES;
         let expected = (self.block_len as usize - at * MAX_SEGMENT_BYTES).min(MAX_SEGMENT_BYTES);
         if segment.block_len != self.block_len
-            || segment.offset as usize % MAX_SEGMENT_BYTES != 0
+            || !(segment.offset as usize).is_multiple_of(MAX_SEGMENT_BYTES)
             || segment.content.len() != expected
         {
             return Err(ProtocolError::Unexpected("a block is cut in another way"));

@@ -152,7 +152,11 @@ mod tests {
 
     fn entries(journal: &mut Journal, blocks: u64) -> Vec<(u64, Hash)> {
         let mut seen = Vec::new();
-        journal.scan(blocks, |index, hash| Ok(seen.push((index, hash)))).expect("it can be read");
+        let keep = |index, hash| {
+            seen.push((index, hash));
+            Ok(())
+        };
+        journal.scan(blocks, keep).expect("it can be read");
         seen
     }
 

@@ -5,6 +5,7 @@ mod folder;
 mod journal;
 mod part;
 mod pipe;
+mod syncer;
 
 pub(crate) use assembly::{Assembly, Block};
 pub(crate) use folder::{Begin, explain, file_root, from_system_time};

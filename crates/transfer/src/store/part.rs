@@ -6,10 +6,12 @@
 
 use std::fs::{File, FileTimes};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::folder::Folder;
 use super::journal::{Journal, Runs, contain};
+use super::syncer::{Batch, SharedJournal, Syncer};
 use crate::block::{Hash, Root, block_at, block_len, blocks_of};
 use crate::name::Name;
 use crate::protocol::{Kind, Offer, Run};
@@ -30,13 +32,16 @@ pub(crate) struct Part {
     name: Name,
     file: File,
     /// Files of one block have none.
-    journal: Option<Journal>,
+    journal: Option<SharedJournal>,
+    /// Started with the first batch.
+    syncer: Option<Syncer>,
+    mark: SystemTime,
     /// Blocks that were there at the beginning, as the source was told.
     have: Vec<Run>,
     have_blocks: u64,
     size_bytes: Option<u64>,
     /// Written, and not in the journal yet.
-    unsynced: Vec<(u64, Hash)>,
+    unsynced: Batch,
     unsynced_bytes: u64,
     last_sync: Instant,
     /// Blocks taken since the beginning.
@@ -65,6 +70,8 @@ impl Part {
             name,
             file,
             journal: None,
+            syncer: None,
+            mark: UNIX_EPOCH,
             have: Vec::new(),
             have_blocks: 0,
             size_bytes,
@@ -90,15 +97,20 @@ impl Part {
         match Journal::open(file, identity)? {
             Ok(mut journal) => {
                 self.take_over(&mut journal)?;
-                self.journal = Some(journal);
+                self.share(journal);
             }
             Err(file) => {
                 self.restarted = !was_empty;
                 self.file.set_len(0)?;
-                self.journal = Some(Journal::create(file, identity, new_mark()?)?);
+                self.share(Journal::create(file, identity, new_mark()?)?);
             }
         }
         self.set_mark()
+    }
+
+    fn share(&mut self, journal: Journal) {
+        self.mark = mark_time(journal.mark());
+        self.journal = Some(Arc::new(Mutex::new(journal)));
     }
 
     /// Finds out which blocks are there.
@@ -199,34 +211,43 @@ impl Part {
         self.unsynced.push((index, hash));
         self.unsynced_bytes += block.len();
         if self.unsynced_bytes >= SYNC_BYTES || self.last_sync.elapsed() >= SYNC_EVERY {
-            self.sync()?;
+            self.sync_beside()?;
         }
         Ok(())
     }
 
     fn set_mark(&self) -> io::Result<()> {
         match &self.journal {
-            Some(journal) => self.file.set_times(FileTimes::new().set_modified(mark_time(journal.mark()))),
+            Some(_) => self.file.set_times(FileTimes::new().set_modified(self.mark)),
             None => Ok(()),
         }
     }
 
-    /// Brings the journal up to date: first what it tells of, then itself.
-    pub(crate) fn sync(&mut self) -> io::Result<()> {
-        self.last_sync = Instant::now();
-        let Some(journal) = &mut self.journal else { return Ok(()) };
-        if self.unsynced.is_empty() {
-            return Ok(());
+    /// Begins to bring the journal up to date, unless that is under way: then later, and after twice the bytes at once.
+    pub(crate) fn sync_beside(&mut self) -> io::Result<()> {
+        let Some(journal) = &self.journal else { return Ok(()) };
+        let syncer = match &mut self.syncer {
+            Some(syncer) => syncer,
+            none => none.insert(Syncer::start(self.file.try_clone()?, Arc::clone(journal))?),
+        };
+        if !self.unsynced.is_empty() && (syncer.is_free()? || self.unsynced_bytes >= 2 * SYNC_BYTES) {
+            self.last_sync = Instant::now();
+            self.unsynced_bytes = 0;
+            syncer.take(std::mem::take(&mut self.unsynced))?;
         }
-        self.file.sync_data()?;
-        for (index, hash) in self.unsynced.drain(..) {
-            journal.write(index, hash)?;
-        }
-        self.unsynced_bytes = 0;
-        journal.sync()
+        Ok(())
     }
 
-    /// Whether the time has come to [`sync`](Self::sync).
+    /// Brings the journal up to date.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        if !self.unsynced.is_empty() {
+            self.unsynced_bytes = 2 * SYNC_BYTES;
+            self.sync_beside()?;
+        }
+        self.syncer.as_mut().map_or(Ok(()), Syncer::wait)
+    }
+
+    /// Whether the time has come to [`sync_beside`](Self::sync_beside).
     pub(crate) fn is_due(&self) -> bool {
         !self.unsynced.is_empty() && self.last_sync.elapsed() >= SYNC_EVERY
     }
@@ -240,14 +261,16 @@ impl Part {
     pub(crate) fn root(&mut self, size_bytes: u64) -> io::Result<Option<Hash>> {
         self.sync()?;
         let (blocks, mut root, mut next) = (blocks_of(size_bytes), Root::default(), 0);
-        match &mut self.journal {
-            Some(journal) => journal.scan(blocks, |index, hash| {
-                next += u64::from(next == index);
-                if !contain(&self.have, index) {
-                    root.add(hash);
-                }
-                Ok(())
-            })?,
+        match &self.journal {
+            Some(journal) => {
+                journal.lock().unwrap_or_else(PoisonError::into_inner).scan(blocks, |index, hash| {
+                    next += u64::from(next == index);
+                    if !contain(&self.have, index) {
+                        root.add(hash);
+                    }
+                    Ok(())
+                })?;
+            }
             None => {
                 self.single.into_iter().for_each(|hash| root.add(hash));
                 next = u64::from(self.single.is_some());

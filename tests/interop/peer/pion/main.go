@@ -175,6 +175,10 @@ func receive(association *sctp.Association, own *sctp.Stream, options options, t
 		if err != nil {
 			break
 		}
+		// Data for our own stream that came before we had opened it.
+		if own != nil && stream.StreamIdentifier() == own.StreamIdentifier() {
+			continue
+		}
 		streams.Add(1)
 		go func() {
 			defer streams.Done()

@@ -1,5 +1,6 @@
 //! Other SCTP stacks over real UDP sockets, each test in network namespaces of its own. `make interop` runs them.
 
+mod addresses;
 mod ends;
 mod examples;
 mod failover;

@@ -73,7 +73,7 @@ fn twenty_megabytes_each_way_arrive_with_pion() {
         let expect = format!("--expect-bytes {} --end shutdown pipe", 20 * MB);
         let (ours, theirs) = run(opens, (&expect, one), ("pipe", other));
         let ours = ours.closed();
-        assert_eq!(theirs.sha256, one.sha256());
+        assert_eq!(theirs.sha256, one.sha256(), "{:#?}", theirs.lines);
         assert_eq!(ours.sha256, other.sha256());
         for count in ["bad_sacks", "bad_checksums", "malformed"] {
             assert_eq!(ours.end()[count], 0, "{:#}", ours.end());

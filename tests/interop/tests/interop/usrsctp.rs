@@ -23,6 +23,8 @@ pub(crate) struct Pair<'a> {
     opens: Opens,
     /// Where we expect theirs.
     their_sctp: u16,
+    /// The first paths of the network, which their side has from the start.
+    their_paths: u8,
     ours: Vec<String>,
     theirs: Vec<String>,
 }
@@ -33,12 +35,24 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
 
 impl<'a> Pair<'a> {
     pub(crate) fn new(network: &'a Network, opens: Opens) -> Self {
-        Pair { network, opens, their_sctp: THEIR_SCTP, ours: Vec::new(), theirs: Vec::new() }
+        Pair {
+            network,
+            opens,
+            their_sctp: THEIR_SCTP,
+            their_paths: network.paths,
+            ours: Vec::new(),
+            theirs: Vec::new(),
+        }
     }
 
     /// We look for theirs there.
-    pub(crate) fn to_sctp_port(self, port: u16) -> Self {
+    pub(crate) fn at_sctp_port(self, port: u16) -> Self {
         Pair { their_sctp: port, ..self }
+    }
+
+    /// Theirs begins with the addresses of that many paths only.
+    pub(crate) fn their_paths(self, paths: u8) -> Self {
+        Pair { their_paths: paths, ..self }
     }
 
     /// Further options of our peer.
@@ -72,7 +86,9 @@ impl<'a> Pair<'a> {
         command.args(["--udp", &THEIR_UDP.to_string(), "--remote-udp", &OUR_UDP.to_string()]);
         command.args(["--sctp", &THEIR_SCTP.to_string(), "--remote-sctp", &OUR_SCTP.to_string()]);
         for path in 1..=self.network.paths {
-            command.args(["--local", &Network::address(Side::Theirs, path)]);
+            if path <= self.their_paths {
+                command.args(["--local", &Network::address(Side::Theirs, path)]);
+            }
             if self.opens == Opens::They {
                 command.args(["--remote", &Network::address(Side::Ours, path)]);
             }

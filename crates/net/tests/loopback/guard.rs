@@ -1,0 +1,119 @@
+//! Who is whom, which paths there are, and how long it takes to find out that nobody answers.
+
+use std::time::{Duration, Instant};
+
+use anabranch_core::time::Span;
+use anabranch_net::{
+    AcceptError, ConnectError, Event, Host, ListedAddresses, PathState, Peer, Route, RouteError,
+};
+
+use crate::rig::{any_port, client, expect, ip, peer, quick, send, server, within};
+
+#[tokio::test]
+async fn two_clients_at_one_address_with_one_sctp_port_are_two() {
+    let server = server(&[1], quick());
+    let client = || Host::builder().local(any_port(11)).sctp_port(7000).bind().expect("a client");
+    let (first, second) = (client(), client());
+    let one = within(first.connect(peer(&first, &server), quick())).await.expect("connected");
+    let at_one = within(server.accept()).await.expect("accepted");
+    let two = within(second.connect(peer(&second, &server), quick())).await.expect("connected");
+    let at_two = within(server.accept()).await.expect("accepted");
+    for (from, to, text) in
+        [(&one, &at_one, "one"), (&two, &at_two, "two"), (&at_one, &one, "to one"), (&at_two, &two, "to two")]
+    {
+        send(from, text).await;
+        expect(to, text).await;
+    }
+}
+
+#[tokio::test]
+async fn a_dead_first_route_does_not_hold_connecting_up() {
+    let silent = std::net::UdpSocket::bind(any_port(9)).expect("a socket");
+    let server = server(&[2], quick());
+    let client = client(&[11, 12]);
+    let routes = [
+        Route { local: ip(11), remote: silent.local_addr().expect("bound") },
+        Route { local: ip(12), remote: server.local_addresses()[0] },
+    ];
+    let mut config = quick();
+    // One time-out would be longer than the test takes.
+    config.profile.rto_initial = Span::from_secs(200);
+    config.connect_timeout = None;
+    let began = Instant::now();
+    let association = within(client.connect(Peer::new(routes), config)).await.expect("connected");
+    assert!(began.elapsed() >= Duration::from_millis(200), "{:?}", began.elapsed());
+    let states: Vec<_> = association.paths().await.iter().map(|path| path.state).collect();
+    assert_eq!(states, [PathState::Unconfirmed, PathState::Active]);
+}
+
+#[tokio::test]
+async fn a_peer_that_never_answers_is_given_up_in_the_configured_time() {
+    let silent = std::net::UdpSocket::bind(any_port(9)).expect("a socket");
+    let client = client(&[11]);
+    let peer = Peer::new([Route { local: ip(11), remote: silent.local_addr().expect("bound") }]);
+    let mut config = quick();
+    config.connect_timeout = Some(Span::from_millis(400));
+    let began = Instant::now();
+    assert_eq!(within(client.connect(peer, config)).await.err(), Some(ConnectError::NoAnswer));
+    assert!(began.elapsed() >= Duration::from_millis(400));
+}
+
+#[tokio::test]
+async fn addresses_that_the_peer_lists_are_used_only_if_that_is_asked_for() {
+    for (listed, paths) in [(ListedAddresses::Ignore, 1), (ListedAddresses::Use, 2)] {
+        let mut config = quick();
+        config.listed_addresses = listed;
+        let server = server(&[1, 2], config.clone());
+        let client = client(&[11, 12]);
+        let route = Route { local: ip(11), remote: server.local_addresses()[0] };
+        let ours = within(client.connect(Peer::new([route]), config)).await.expect("connected");
+        let theirs = within(server.accept()).await.expect("accepted");
+        send(&ours, "over one path").await;
+        expect(&theirs, "over one path").await;
+        assert_eq!(theirs.paths().await.len(), paths, "{listed:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_is_added_becomes_known_to_the_peer_and_one_that_is_removed_is_gone() {
+    let server = server(&[1], quick());
+    let client = client(&[11, 12]);
+    let remote = server.local_addresses()[0];
+    let first = Route { local: ip(11), remote };
+    let ours = within(client.connect(Peer::new([first]), quick())).await.expect("connected");
+    let theirs = within(server.accept()).await.expect("accepted");
+    let (mut events, mut at_server) = (ours.events(), theirs.events());
+    let added = within(ours.add_path(Route { local: ip(12), remote })).await.expect("it can be added");
+    assert_eq!(within(events.next()).await, Some(Event::PathAdded { path: added }));
+    assert_eq!(within(events.next()).await, Some(Event::PathState { path: added, state: PathState::Active }));
+    assert!(matches!(within(at_server.next()).await, Some(Event::PathAdded { .. })));
+    let twice = within(ours.add_path(Route { local: ip(12), remote })).await;
+    assert!(matches!(twice, Err(RouteError::Refused(_))), "{twice:?}");
+    let unknown = within(ours.add_path(Route { local: ip(13), remote })).await;
+    assert!(matches!(unknown, Err(RouteError::NoSuchLocal { .. })), "{unknown:?}");
+    within(ours.remove_path(added)).await.expect("it can be removed");
+    assert_eq!(ours.paths().await.len(), 1);
+    ours.abort();
+    assert!(within(ours.closed()).await.is_err());
+    within(async {
+        // Forgotten once its last packet has left.
+        while within(ours.remove_path(added)).await != Err(RouteError::Over) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_host_that_stops_accepting_keeps_what_it_has() {
+    let server = server(&[1], quick());
+    let (first, second) = (client(&[11]), client(&[12]));
+    let ours = within(first.connect(peer(&first, &server), quick())).await.expect("connected");
+    send(&ours, "before").await;
+    server.stop_accepting();
+    let theirs = within(server.accept()).await.expect("it waits already");
+    assert_eq!(within(server.accept()).await.err(), Some(AcceptError::NotAccepting));
+    let refused = within(second.connect(peer(&second, &server), quick())).await;
+    assert_eq!(refused.err(), Some(ConnectError::RefusedByPeer));
+    expect(&theirs, "before").await;
+}

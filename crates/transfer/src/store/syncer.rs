@@ -1,0 +1,82 @@
+//! Brings a journal up to date on a thread of its own, so that blocks are written meanwhile.
+
+use std::fs::File;
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::journal::Journal;
+use crate::block::Hash;
+
+/// A journal that a part file and its syncer share.
+pub(super) type SharedJournal = Arc<Mutex<Journal>>;
+
+/// Blocks that were written, and are not in the journal.
+pub(super) type Batch = Vec<(u64, Hash)>;
+
+/// A thread that synchronises one batch at a time.
+#[derive(Debug)]
+pub(super) struct Syncer {
+    batches: SyncSender<Batch>,
+    done: Receiver<io::Result<()>>,
+    is_busy: bool,
+}
+
+impl Syncer {
+    /// Starts the thread, which ends when this is dropped.
+    pub(super) fn start(part: File, journal: SharedJournal) -> io::Result<Self> {
+        let (batches, jobs) = sync_channel::<Batch>(1);
+        let (tell, done) = sync_channel(1);
+        std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
+            for batch in jobs {
+                if tell.send(sync(&part, &journal, &batch)).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Syncer { batches, done, is_busy: false })
+    }
+
+    /// Whether it would take a batch at once.
+    ///
+    /// # Errors
+    /// Why the last one failed.
+    pub(super) fn is_free(&mut self) -> io::Result<bool> {
+        if self.is_busy {
+            match self.done.try_recv() {
+                Ok(ended) => {
+                    self.is_busy = false;
+                    ended?;
+                }
+                Err(TryRecvError::Empty) => return Ok(false),
+                Err(TryRecvError::Disconnected) => return Err(gone()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Waits until the batch under way is done.
+    pub(super) fn wait(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.is_busy) { self.done.recv().map_err(|_| gone())? } else { Ok(()) }
+    }
+
+    /// Takes a batch, after the one under way.
+    pub(super) fn take(&mut self, batch: Batch) -> io::Result<()> {
+        self.wait()?;
+        self.batches.send(batch).map_err(|_| gone())?;
+        self.is_busy = true;
+        Ok(())
+    }
+}
+
+/// First what the journal tells of, then the journal.
+fn sync(part: &File, journal: &Mutex<Journal>, batch: &Batch) -> io::Result<()> {
+    part.sync_data()?;
+    let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+    batch.iter().try_for_each(|(index, hash)| journal.write(*index, *hash))?;
+    journal.sync()
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the thread that keeps the journal is gone")
+}

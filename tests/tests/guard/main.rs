@@ -1,0 +1,12 @@
+//! What an endpoint on the open Internet must hold to: who is whom, where data may go, how much strangers get.
+
+mod amplification;
+mod attackers;
+mod connecting;
+mod floods;
+mod listed;
+mod many;
+mod net;
+#[path = "../rig/mod.rs"]
+mod rig;
+mod translators;
