@@ -26,7 +26,7 @@ SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
-demo: ## Compare three schemes over two paths, then send a real file of 8 MB through the simulated network.
+demo: ## Compare three schemes over two paths, send a file of 8 MB through the simulated network, then one over real sockets.
 	@set -eu; \
 	mkdir -p '$(DEMO)'; \
 	echo '== Building the release'; \
@@ -46,7 +46,10 @@ demo: ## Compare three schemes over two paths, then send a real file of 8 MB thr
 	echo; \
 	echo 'Captures for Wireshark: $(DEMO)/pcap/*.pcapng'; \
 	echo 'Traces as CSV:          $(DEMO)/trace/*/'; \
-	echo 'Where the time went:    cargo run --release -p anabranch-cli -- explain $(DEMO)/trace'
+	echo 'Where the time went:    cargo run --release -p anabranch-cli -- explain $(DEMO)/trace'; \
+	echo; echo '== The same endpoint on real sockets: a file over two links, which are relays (examples/two-links/transfer.sh)'; \
+	examples/two-links/transfer.sh "$$($(CARGO) metadata --locked --no-deps --format-version 1 \
+		| $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/anabranch" '$(DEMO)/two-links'
 
 # tshark is a second opinion on captures and chunks. It is installed where that needs no question, and skipped elsewhere.
 test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector.
@@ -157,9 +160,10 @@ shapes: ## Run the settings of three papers with all schemes, SHAPES_SEEDS (20) 
 	shape delay-frp path.path-2.loss=0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10; \
 	shape cmt-qa 'path.*.loss=0,0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10'
 
-bench: ## Measure the simulator, and what each scheme's decisions cost beside cmt's.
+bench: ## Measure the simulator, what each scheme's decisions cost beside cmt's, and what observing real sockets costs.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links
 	$(CARGO) bench --locked -p anabranch-lab --bench run_cost
+	$(CARGO) bench --locked -p anabranch-observe --bench observed
 
 cards: ## Make the book's pages about schemes and components anew, from their cards.
 	$(ANABRANCH) schemes --markdown docs/src

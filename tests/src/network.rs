@@ -49,12 +49,17 @@ pub struct Link {
     pub corrupt: u32,
     /// Nothing passes.
     pub cut: bool,
+    /// The longest IPv4 packet that passes whole, headers included; longer ones pass only if they may be fragmented.
+    pub mtu: usize,
 }
+
+/// An IPv4 header.
+const IP_HEADER: usize = 20;
 
 impl Link {
     /// A good link with this delay.
     pub const fn good(delay: Span) -> Self {
-        Link { delay, loss: 0, duplicate: 0, reorder: 0, corrupt: 0, cut: false }
+        Link { delay, loss: 0, duplicate: 0, reorder: 0, corrupt: 0, cut: false, mtu: 65_535 }
     }
 }
 
@@ -69,6 +74,8 @@ pub struct Packet {
     pub destination: IpAddr,
     /// SCTP common header and chunks.
     pub bytes: Vec<u8>,
+    /// IP may fragment it.
+    pub may_fragment: bool,
 }
 
 /// Decides about a packet before the links do; `false` loses it.
@@ -151,8 +158,9 @@ impl Network {
             Side::B => (packet.destination, packet.source),
         };
         let link = *self.link(a, b);
+        let too_long = packet.bytes.len() + IP_HEADER > link.mtu && !packet.may_fragment;
         self.pass_translator(&mut packet);
-        if link.cut || self.dice.chance(link.loss) {
+        if link.cut || too_long || self.dice.chance(link.loss) {
             return;
         }
         if self.dice.chance(link.duplicate) {

@@ -115,7 +115,8 @@ impl Node {
         self.check();
         let transmit = transmit?;
         self.check_packet(&before, &transmit, &bytes);
-        Some(Packet { from: self.side, source: transmit.local, destination: transmit.remote, bytes })
+        let (source, destination) = (transmit.local, transmit.remote);
+        Some(Packet { from: self.side, source, destination, bytes, may_fragment: transmit.may_fragment })
     }
 
     /// Asks for packets until there are no more.

@@ -210,7 +210,7 @@ fn forged(duo: &Duo, cumulative: u32, gaps: &[(u16, u16)]) -> Packet {
     bytes[..4].copy_from_slice(&genuine.bytes[..4]);
     rig::craft::fix_checksum(&mut bytes);
     let (source, destination) = (duo.setup.address(Side::B, 0), duo.setup.address(Side::A, 0));
-    Packet { from: Side::B, source, destination, bytes }
+    Packet { from: Side::B, source, destination, bytes, may_fragment: false }
 }
 
 /// Three chunks are in flight on path 1 and seven are bound to it.

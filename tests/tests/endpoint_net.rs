@@ -3,7 +3,7 @@
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent};
 use anabranch_tests::duo::{Duo, Setup};
-use anabranch_tests::network::{Packet, Side};
+use anabranch_tests::network::{Link, Packet, Side};
 use anabranch_tests::sight;
 use anabranch_wire::Chunk;
 
@@ -153,4 +153,61 @@ fn paths_that_are_all_away_for_less_than_the_limit_carry_on() {
     duo.cut(1, false);
     duo.run(Span::from_secs(20));
     assert!(duo.all_arrived(Side::A));
+}
+
+/// Two paths of 10 ms.
+fn short(scheme: &str) -> Setup {
+    Setup { link: Link::good(Span::from_millis(10)), ..Setup::new(2, scheme, "net") }
+}
+
+/// Two paths that carry data, the second of which goes silent; how long until it was out of service, and when the
+/// last new data went there.
+fn silenced(scheme: &str) -> (Option<Span>, Span) {
+    let mut duo = Duo::connected(short(scheme));
+    duo.run(Span::from_secs(1));
+    duo.send_all(Side::A, 1_400, 4_000);
+    duo.run(Span::from_millis(405));
+    assert!(!duo.nodes[A].association().paths()[1].in_flight.is_zero());
+    duo.cut(1, true);
+    let cut = duo.now;
+    duo.kept = Some(Vec::new());
+    let out = duo.run_until(Span::from_millis(260), |duo| !duo.nodes[A].association().paths()[1].is_active());
+    let out = out.then(|| duo.now.since(cut));
+    let second = duo.setup.address(Side::A, 1);
+    duo.run(Span::from_secs(1));
+    let new = duo.kept.iter().flatten().filter(|(_, p)| p.source == second && !sight::tsns(p).is_empty());
+    (out, new.last().map_or(Span::ZERO, |(at, _)| at.since(cut)))
+}
+
+#[test]
+fn a_path_that_falls_silent_gets_no_more_data_after_a_few_round_trips() {
+    let (out, last) = silenced("bonded");
+    // 3 SRTT + 4 RTTVAR + 50 ms after the latest answer.
+    let out = out.expect("within 260 ms");
+    assert!(out >= Span::from_millis(100) && last <= out, "{out:?} {last:?}");
+    // Without that rule it takes T3, 300 ms at least.
+    assert_eq!(silenced("cmt-pf").0, None);
+}
+
+#[test]
+fn silence_on_the_only_path_changes_nothing_and_an_answer_brings_a_path_back_with_its_window() {
+    let mut duo = Duo::connected(Setup::new(1, "bonded", "net"));
+    duo.send_all(Side::A, 1_400, 20);
+    duo.run(Span::from_millis(60));
+    duo.cut(0, true);
+    duo.send_all(Side::A, 1_400, 20);
+    duo.run(Span::from_millis(280));
+    assert!(duo.nodes[A].association().paths()[0].is_active());
+
+    let mut duo = Duo::connected(short("bonded"));
+    duo.run(Span::from_secs(1));
+    duo.send_all(Side::A, 1_400, 4_000);
+    duo.run(Span::from_millis(405));
+    let window = duo.nodes[A].association().paths()[1].cwnd;
+    // A hiccup: what is on its way comes late.
+    duo.link(1).delay = Span::from_millis(120);
+    assert!(duo.run_until(Span::from_millis(280), |duo| !duo.nodes[A].association().paths()[1].is_active()));
+    assert!(duo.run_until(Span::from_millis(200), |duo| duo.nodes[A].association().paths()[1].is_active()));
+    assert!(duo.nodes[A].association().paths()[1].cwnd >= window);
+    assert_eq!(duo.nodes[A].association().statistics().timeouts, 0);
 }

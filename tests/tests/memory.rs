@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{Discard, Endpoint, Handled, Meta};
+use anabranch_core::{Discard, Endpoint, Guard, Handled, Meta};
 use anabranch_wire::{InitRepr, Param, Tsn};
 use rig::craft::{fix_checksum, packet};
 use rig::wires::Wires;
@@ -37,7 +37,12 @@ const WARM_UP: u32 = 2000;
 const SLACK: usize = 49_000;
 
 fn listener() -> Endpoint {
-    Endpoint::new(Time::ZERO, endpoint(vec![address(0, 2)], association("sctp")), [3; 32])
+    guarded_listener(None)
+}
+
+fn guarded_listener(guard: Option<Guard>) -> Endpoint {
+    let config = endpoint(vec![address(0, 2)], association("sctp"));
+    Endpoint::new(Time::ZERO, anabranch_core::EndpointConfig { guard, ..config }, [3; 32])
 }
 
 fn init(n: u32) -> Vec<u8> {
@@ -84,6 +89,24 @@ fn a_hundred_thousand_spoofed_inits_leave_nothing_behind() {
     let grown = live().saturating_sub(before);
     assert!(grown <= SLACK, "{grown} bytes more after {PACKETS} INITs");
     assert_eq!((endpoint.associations().count(), endpoint.poll_timeout()), (0, None));
+}
+
+#[test]
+fn a_guard_counts_sources_in_memory_of_a_fixed_size() {
+    let _turn = turn();
+    let mut endpoint = guarded_listener(Some(Guard::default()));
+    let (mut buf, before) = (Vec::with_capacity(2048), live());
+    let mut answered = 0;
+    for n in 0..PACKETS {
+        // A hundred thousand in a second, of which a fifth is answered after the first burst.
+        let now = Time::ZERO + Span::from_micros(u64::from(n) * 10);
+        endpoint.handle_datagram(now, &stranger(n), &init(n));
+        answered += drain(&mut endpoint, now, &mut buf);
+    }
+    let grown = live().saturating_sub(before);
+    assert!(grown <= SLACK, "{grown} bytes more after {PACKETS} INITs");
+    assert!((24_000..26_000).contains(&answered), "{answered} answers");
+    assert_eq!(endpoint.discards().of(Discard::Flood), u64::from(PACKETS - answered));
 }
 
 #[test]

@@ -112,7 +112,8 @@ fn block(explanation: &Explanation) -> String {
         Some(goodput) => format!(", goodput {} kbit/s", mean([goodput])),
         None => String::new(),
     };
-    let mut text = format!("{scheme}, seed {seed}, profile {profile}{goodput}: {folder}\n");
+    let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+    let mut text = format!("{scheme}{seed}, profile {profile}{goodput}: {folder}\n");
     for note in &explanation.notes {
         text += &labelled("note", note, LABEL);
     }
@@ -228,7 +229,7 @@ fn losses(flow: &FlowExplanation) -> Sheet {
 fn resent(flow: &FlowExplanation) -> Sheet {
     let mut sheet = Sheet::new().text("cause").text("from").text("to").figure("chunks").figure("needless");
     for resent in &flow.retransmissions.by_cause {
-        let (chunks, needless) = (resent.chunks.to_string(), resent.needless.to_string());
+        let (chunks, needless) = (resent.chunks.to_string(), needless(flow, resent.needless));
         let row = [&resent.cause, &resent.from, &resent.to, &chunks, &needless];
         sheet.row(row.map(String::clone).to_vec());
     }
@@ -297,7 +298,7 @@ fn comparison(explained: &[Explanation]) -> String {
     }
     for run in explained {
         for flow in &run.flows {
-            let mut row = vec![run.scheme.clone(), run.seed.to_string()];
+            let mut row = vec![run.scheme.clone(), run.seed.map_or_else(dash, |seed| seed.to_string())];
             if several_flows {
                 row.push(flow.name.clone());
             }
@@ -330,10 +331,15 @@ fn comparison_cells(flow: &FlowExplanation) -> [String; 10] {
         used.map_or_else(dash, |used| shares(&used)),
         cuts.to_string(),
         flow.retransmissions.chunks.to_string(),
-        flow.retransmissions.needless.to_string(),
+        needless(flow, flow.retransmissions.needless),
         flow.timeouts.to_string(),
         format!("{:.2}", flow.paths.iter().map(|path| path.timeout_wait_s).sum::<f64>()),
     ]
+}
+
+/// Nobody knows it where what arrived is not known.
+fn needless(flow: &FlowExplanation, repeats: u64) -> String {
+    if flow.arrivals_known { repeats.to_string() } else { dash() }
 }
 
 fn dash() -> String {

@@ -84,8 +84,10 @@ pub struct AssociationConfig {
     pub recv_buffer_bytes: u64,
     /// Send buffer in user bytes; `None` is unlimited.
     pub send_buffer_bytes: Option<u64>,
-    /// IP packet size of every path.
+    /// IP packet size of every path; where a larger one is searched for, the size that it begins with.
     pub mtu_bytes: usize,
+    /// The largest IP packet size that is searched for on each path (RFC 8899); `None` stays with `mtu_bytes`.
+    pub mtu_search_up_to_bytes: Option<usize>,
     /// Streams in each direction.
     pub streams: u16,
     /// The first SSN of every stream in both directions. Only tests set it to anything but zero, and on both sides.
@@ -118,6 +120,7 @@ impl AssociationConfig {
             recv_buffer_bytes: 65_536,
             send_buffer_bytes: None,
             mtu_bytes: 1500,
+            mtu_search_up_to_bytes: None,
             streams: 1,
             first_ssn: 0,
             initial_tsn: None,

@@ -33,6 +33,13 @@ const MAX_REPLIES: usize = 1024;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AssociationId(u64);
 
+impl AssociationId {
+    /// Its number: an endpoint counts its associations from 1.
+    pub const fn number(self) -> u64 {
+        self.0 + 1
+    }
+}
+
 /// Where a packet came from and went to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
@@ -79,6 +86,9 @@ pub struct Transmit {
     pub udp_port: Option<u16>,
     /// The association it belongs to, if any.
     pub association: Option<AssociationId>,
+    /// It is larger than what its path is known to carry and no probe: a chunk that was cut for a larger packet goes again.
+    /// IP may fragment it.
+    pub may_fragment: bool,
 }
 
 /// A packet to someone with whom there is no association.
@@ -358,7 +368,7 @@ impl Endpoint {
             buf.clear();
             buf.extend_from_slice(&reply.bytes);
             let Origin { local, remote, udp_port, .. } = reply.to;
-            return Some(Transmit { local, remote, udp_port, association: None });
+            return Some(Transmit { local, remote, udp_port, association: None, may_fragment: false });
         }
         while let Some(id) = self.table.next_busy() {
             if let Some(transmit) = self.transmit_for(id, buf) {
@@ -376,7 +386,8 @@ impl Endpoint {
         association.clock(self.now);
         let path = association.poll_transmit(buf)?;
         let (local, remote, udp_port) = association.destination(path);
-        Some(Transmit { local, remote, udp_port, association: Some(id) })
+        let may_fragment = association.outgrows(path, buf.len());
+        Some(Transmit { local, remote, udp_port, association: Some(id), may_fragment })
     }
 
     /// Takes over what an association has to tell, and forgets it once it is over.
@@ -416,6 +427,22 @@ impl Endpoint {
         let association = self.table.get_mut(id)?;
         association.clock(now);
         Some(association)
+    }
+
+    /// The driver could not send a packet of this many bytes, because it is longer than the interface takes: a probe of a path's
+    /// MTU need not be waited for then. Other packets are lost, as far as the endpoint is concerned.
+    pub fn packet_too_long(&mut self, now: Time, meta: &Meta, bytes: usize) {
+        self.now = self.now.max(now);
+        let &Meta { local, remote, udp_port } = meta;
+        let uses = |id: &AssociationId| {
+            self.association(*id).is_some_and(|a| a.path_of(local, remote, udp_port).is_some())
+        };
+        let ids: Vec<AssociationId> = self.table.ids().filter(uses).collect();
+        for id in ids {
+            if let Some(association) = self.association_mut(id) {
+                association.refused_packet(local, remote, udp_port, bytes);
+            }
+        }
     }
 
     /// The associations there are, closed ones included until they are [`forget`](Self::forget)ten.

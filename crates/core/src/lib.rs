@@ -13,6 +13,7 @@ mod endpoint;
 mod entropy;
 mod error;
 mod intervals;
+mod mtu;
 mod path;
 pub mod policy;
 pub mod profile;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
+use crate::mtu::MtuSearch;
 use crate::policy::RttFacts;
 use crate::profile::Profile;
 use crate::send::Stamps;
@@ -150,11 +151,24 @@ pub(crate) struct PathTimers {
     pub(crate) idle: Option<Time>,
     /// When the path has failed unless something that it carried is answered before.
     pub(crate) silence: Option<Time>,
+    /// When the failover policy's patience with a path that answers nothing is over.
+    pub(crate) patience: Option<Time>,
+    /// When a probe of the packet size is lost, or the next one is due.
+    pub(crate) mtu: Option<Time>,
 }
 
 impl PathTimers {
     pub(crate) fn next(&self) -> Option<Time> {
-        [self.t3, self.heartbeat, self.heartbeat_timeout, self.idle, self.silence].into_iter().flatten().min()
+        let timers = [
+            self.t3,
+            self.heartbeat,
+            self.heartbeat_timeout,
+            self.idle,
+            self.silence,
+            self.patience,
+            self.mtu,
+        ];
+        timers.into_iter().flatten().min()
     }
 }
 
@@ -188,6 +202,10 @@ pub(crate) struct Path {
     pub(crate) udp_port: Option<u16>,
     /// SCTP bytes that fit one packet.
     pub(crate) packet_bytes: usize,
+    /// The search for a larger size, where there is one.
+    pub(crate) mtu: Option<MtuSearch>,
+    /// A probe of it that waits for its answer, and its size.
+    pub(crate) pending_mtu_probe: Option<(PendingHeartbeat, usize)>,
     pub(crate) removed: bool,
     /// How often the peer was told of our address.
     pub(crate) announcements: u8,
@@ -229,6 +247,8 @@ impl Path {
             remote,
             udp_port,
             packet_bytes,
+            mtu: None,
+            pending_mtu_probe: None,
             removed: false,
             announcements: 0,
             standing: Standing::Trusted,

@@ -150,6 +150,8 @@ pub struct Profile {
     pub initial_window: InitialWindow,
     /// First slow-start threshold of a path.
     pub initial_ssthresh: InitialSsthresh,
+    /// The most largest chunks by which one SACK lets a window grow in slow start: L of RFC 9260 section 7.2.1.
+    pub slow_start_limit: u64,
     /// What ends slow start.
     pub slow_start_exit: SlowStartExit,
     /// Whether a window may grow while its path is in fast recovery.
@@ -259,6 +261,7 @@ impl Profile {
             name: "rfc9260",
             initial_window: InitialWindow { chunks: 4, target: ChunkBytes::new(4404) },
             initial_ssthresh: InitialSsthresh::PeerWindow,
+            slow_start_limit: 1,
             slow_start_exit: SlowStartExit::AtLoss,
             growth_in_recovery: false,
             fast_retransmit_floor: 4,
@@ -376,6 +379,7 @@ impl Profile {
             initial_window: InitialWindow { chunks: 10, target: ChunkBytes::new(14_600) },
             // RFC 9260 section 7.2.1: it may be arbitrarily high. The peer's first window says nothing about the path.
             initial_ssthresh: InitialSsthresh::Fixed(ChunkBytes::new(1 << 30)),
+            slow_start_limit: 8,
             slow_start_exit: SlowStartExit::AtDelay,
             timeout_ends_recovery: true,
             max_burst: 10,

@@ -41,6 +41,10 @@ pub struct Statistics {
     pub reliefs: u64,
     /// Tail probes.
     pub tail_probes: u64,
+    /// Paths that were taken out of service because they answered nothing for as long as the failover policy waits.
+    pub silences: u64,
+    /// Paths that carried no large packet any more, and went back to their base size.
+    pub black_holes: u64,
     /// ASCONF chunks sent, those sent again included.
     pub asconfs_sent: u64,
     /// ASCONF chunks obeyed, those that came again left out.
@@ -90,10 +94,30 @@ pub enum Discard {
     ShortQuestion,
 }
 
+impl Discard {
+    /// Every reason, in the order of their declaration.
+    pub const ALL: [Discard; 14] = [
+        Discard::Malformed,
+        Discard::Checksum,
+        Discard::VerificationTag,
+        Discard::OutOfTheBlue,
+        Discard::CookieForged,
+        Discard::CookieStale,
+        Discard::CookieUnexpected,
+        Discard::BadInit,
+        Discard::Unauthenticated,
+        Discard::Unexpected,
+        Discard::BadSack,
+        Discard::Full,
+        Discard::Flood,
+        Discard::ShortQuestion,
+    ];
+}
+
 /// How often each reason occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discards {
-    counts: [u64; 14],
+    counts: [u64; Discard::ALL.len()],
 }
 
 impl Discards {

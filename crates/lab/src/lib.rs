@@ -6,3 +6,4 @@ pub mod explain;
 pub mod run;
 pub mod scenario;
 pub mod statistics;
+pub mod trace;

@@ -19,8 +19,11 @@ pub const DEFAULT_SEND_BUFFER: u64 = 2 << 20;
 /// Receive buffer of an association in user bytes.
 pub const DEFAULT_RECV_BUFFER: u64 = 2 << 20;
 
-/// IP packet size: what every IPv6 link carries, as there is no path MTU discovery yet.
-pub const DEFAULT_MTU: usize = 1280;
+/// IP packet size that a path begins with (RFC 8899 section 5.1.2: BASE_PLPMTU).
+pub const DEFAULT_MTU: usize = 1200;
+
+/// The largest IP packet size that is searched for on a path: that of Ethernet.
+pub const DEFAULT_LARGEST_MTU: usize = 1500;
 
 /// Streams in each direction.
 pub const DEFAULT_STREAMS: u16 = 16;
@@ -52,6 +55,7 @@ pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
     config.recv_buffer_bytes = DEFAULT_RECV_BUFFER;
     config.send_buffer_bytes = Some(DEFAULT_SEND_BUFFER);
     config.mtu_bytes = DEFAULT_MTU;
+    config.mtu_search_up_to_bytes = Some(DEFAULT_LARGEST_MTU);
     config.streams = DEFAULT_STREAMS;
     config.address_changes.asconf = true;
     config.peer_silence_limit = Some(Span::from_nanos(DEFAULT_PEER_SILENCE.as_nanos() as u64));

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use anabranch_core::time::Time;
 use anabranch_core::{
-    AddressPair, AssociationEvent, AssociationId, Endpoint, Meta, Piece, SendError, Transmit,
+    AddressPair, AssociationEvent, AssociationId, Endpoint, Handled, Meta, Piece, SendError, Transmit,
 };
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -20,9 +20,11 @@ use crate::config::DEFAULT_UDP_PORT;
 use crate::error::{ConnectError, Ended, RouteError};
 use crate::event::Event;
 use crate::host::{AcceptQueue, Connect, Route};
+use crate::observer::Passage;
 use crate::shared::{Command, Commands, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State};
-use crate::snapshot::{HostStatistics, Snapshot};
+use crate::snapshot::{HostStatistics, HostSurvey, Snapshot, Surveyed};
 use crate::socket::{Ask, RecvBuffers, Socket, SocketCounters};
+use crate::watch::Watch;
 
 /// Calls that receive from one socket before the others have their turn and the endpoint its say.
 const RECV_CALLS: usize = 4;
@@ -51,6 +53,7 @@ pub(crate) struct Driver {
     spent: Vec<AssociationId>,
     buffers: RecvBuffers,
     packet: Vec<u8>,
+    watch: Watch,
     /// Every handle has been dropped.
     unattended: bool,
 }
@@ -63,6 +66,7 @@ impl Driver {
         commands: mpsc::UnboundedReceiver<Command>,
         handles: mpsc::WeakUnboundedSender<Command>,
         queue: Weak<AcceptQueue>,
+        watch: Watch,
     ) -> Self {
         Driver {
             clock,
@@ -77,6 +81,7 @@ impl Driver {
             spent: Vec::new(),
             buffers: RecvBuffers::new(),
             packet: Vec::new(),
+            watch,
             unattended: false,
         }
     }
@@ -90,15 +95,25 @@ impl Driver {
             // What came while the process was held up is older than the time-outs that have passed meanwhile, and may answer them.
             let due = self.endpoint.poll_timeout().is_some_and(|at| at <= self.clock.now());
             self.receive(if due { Ask::System } else { Ask::Runtime });
-            self.endpoint.handle_timeout(self.clock.now());
+            self.handle_timeout();
             self.settle();
             if self.is_done() {
                 return;
             }
+            self.watch.idle(self.clock.now());
             if let Some(command) = self.wait(sleep.as_mut()).await {
                 self.obey(command);
             }
         }
+    }
+
+    fn handle_timeout(&mut self) {
+        let now = self.clock.now();
+        if self.watch.is_on() && self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            // The endpoint does not say whose timers expired.
+            self.endpoint.associations().for_each(|id| self.watch.touch(id));
+        }
+        self.endpoint.handle_timeout(now);
     }
 
     fn is_done(&self) -> bool {
@@ -164,6 +179,9 @@ impl Driver {
             Command::Count(reply) => {
                 let _ = reply.send(self.count());
             }
+            Command::Survey(reply) => {
+                let _ = reply.send(self.survey());
+            }
         }
     }
 
@@ -171,6 +189,15 @@ impl Driver {
         if let Some(association) = self.endpoint.association(id) {
             let _ = reply.send(Snapshot::of(association));
         }
+    }
+
+    fn survey(&self) -> HostSurvey {
+        let associations = self.entries.keys().filter_map(|id| {
+            let association = self.endpoint.association(*id)?;
+            let established = association.is_established();
+            Some(Surveyed { number: id.number(), established, snapshot: Snapshot::of(association) })
+        });
+        HostSurvey { statistics: self.count(), associations: associations.collect() }
     }
 
     fn count(&self) -> HostStatistics {
@@ -192,7 +219,8 @@ impl Driver {
     }
 
     fn connect(&mut self, connect: Connect) -> Result<Association, ConnectError> {
-        let Connect { routes, sctp_port, config } = connect;
+        let Connect { routes, sctp_port, mut config } = connect;
+        config.trace = self.watch.wants_decisions();
         self.check_routes(&routes, sctp_port)?;
         let handles = self.handles.upgrade().ok_or(ConnectError::HostGone)?;
         let pairs: Vec<AddressPair> = routes
@@ -247,18 +275,22 @@ impl Driver {
     /// for every second packet, however many arrive at once.
     fn receive(&mut self, ask: Ask) {
         let now = self.clock.now();
-        let Driver { endpoint, sockets, buffers, packet, .. } = self;
+        let Driver { endpoint, sockets, buffers, packet, watch, .. } = self;
         for index in 0..sockets.len() {
-            let local = sockets[index].local().ip();
+            let local = sockets[index].local();
             for _ in 0..RECV_CALLS {
                 let filled = sockets[index].recv(buffers, ask);
                 if filled == 0 {
                     break;
                 }
                 for (from, datagram) in buffers.datagrams(filled) {
-                    let meta = Meta { local, remote: from.ip(), udp_port: Some(from.port()) };
-                    endpoint.handle_datagram(now, &meta, datagram);
-                    write_packets(endpoint, sockets, now, packet);
+                    let meta = Meta { local: local.ip(), remote: from.ip(), udp_port: Some(from.port()) };
+                    let handled = endpoint.handle_datagram(now, &meta, datagram);
+                    watch.datagram(now, local, from, passage(handled), datagram);
+                    if let Handled::New(id) | Handled::Delivered(id) = handled {
+                        watch.touch(id);
+                    }
+                    write_packets(endpoint, sockets, now, packet, watch);
                 }
             }
         }
@@ -282,16 +314,33 @@ impl Driver {
                 break;
             }
         }
-        let Driver { spent, endpoint, .. } = self;
+        let Driver { spent, endpoint, watch, clock, .. } = self;
+        watch.look(clock.now(), endpoint);
         spent.retain(|id| !endpoint.forget(*id));
     }
 
     fn transmit(&mut self) {
-        write_packets(&mut self.endpoint, &mut self.sockets, self.clock.now(), &mut self.packet);
-        self.sockets.iter_mut().for_each(Socket::flush);
+        let now = self.clock.now();
+        let Driver { endpoint, sockets, packet, watch, .. } = self;
+        write_packets(endpoint, sockets, now, packet, watch);
+        sockets.iter_mut().for_each(|socket| socket.flush(now, watch));
+        self.report_too_long();
+    }
+
+    /// The endpoint learns at once of probes that are longer than the interface takes.
+    fn report_too_long(&mut self) {
+        let now = self.clock.now();
+        for socket in &mut self.sockets {
+            let local = socket.local().ip();
+            for (to, bytes) in socket.take_too_long() {
+                let meta = Meta { local, remote: to.ip(), udp_port: Some(to.port()) };
+                self.endpoint.packet_too_long(now, &meta, bytes);
+            }
+        }
     }
 
     fn on_event(&mut self, id: AssociationId, event: AssociationEvent) {
+        self.watch.touch(id);
         if event == AssociationEvent::Connected {
             self.connected(id);
         }
@@ -383,6 +432,7 @@ impl Driver {
             fill_inbox(&mut state, association, usize::MAX);
             state.last = Some(Snapshot::of(association));
         }
+        self.watch.ended(self.clock.now(), id, &mut self.endpoint, &outcome);
         shared.end(outcome);
         self.entries.remove(&id);
         self.spent.push(id);
@@ -391,6 +441,7 @@ impl Driver {
     /// Does what the handles of an association want, as far as it goes.
     fn attend(&mut self, id: AssociationId) {
         let Some(shared) = self.entries.get(&id).cloned() else { return };
+        self.watch.touch(id);
         let now = self.clock.now();
         let Some(association) = self.endpoint.association_mut(id) else { return };
         let mut state = shared.lock();
@@ -432,14 +483,31 @@ fn poll_sockets(sockets: &[Socket], cx: &mut Context<'_>) -> Poll<()> {
     if ready > 0 { Poll::Ready(()) } else { Poll::Pending }
 }
 
+fn passage(handled: Handled) -> Passage {
+    match handled {
+        Handled::New(_) | Handled::Delivered(_) | Handled::Replied => Passage::Received,
+        Handled::Discarded(reason) => Passage::Discarded(reason),
+    }
+}
+
 /// Gathers the endpoint's packets at their sockets.
-fn write_packets(endpoint: &mut Endpoint, sockets: &mut [Socket], now: Time, packet: &mut Vec<u8>) {
+fn write_packets(
+    endpoint: &mut Endpoint,
+    sockets: &mut [Socket],
+    now: Time,
+    packet: &mut Vec<u8>,
+    watch: &mut Watch,
+) {
     while let Some(transmit) = endpoint.poll_transmit(now, packet) {
-        let Transmit { local, remote, udp_port, .. } = transmit;
+        let Transmit { local, remote, udp_port, association, may_fragment } = transmit;
+        if let Some(id) = association {
+            watch.touch(id);
+        }
         let Some(socket) = sockets.iter_mut().find(|socket| socket.local().ip() == local) else { continue };
-        socket.push(remote, udp_port.unwrap_or(DEFAULT_UDP_PORT), packet);
+        let port = udp_port.unwrap_or(DEFAULT_UDP_PORT);
+        socket.push(now, remote, port, packet, may_fragment, watch);
         if socket.queued_bytes() >= FLUSH_AT && !socket.is_blocked() {
-            socket.flush();
+            socket.flush(now, watch);
         }
     }
 }

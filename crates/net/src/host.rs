@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use anabranch_core::{AbortReason, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -12,9 +13,11 @@ use crate::clock::Clock;
 use crate::config::{DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT, bounded};
 use crate::driver::Driver;
 use crate::error::{AcceptError, BindError, ConnectError, Ended};
+use crate::observer::{Observer, Started};
 use crate::shared::{Command, Commands, wait_for};
-use crate::snapshot::HostStatistics;
+use crate::snapshot::{HostStatistics, HostSurvey};
 use crate::socket::{Device, Socket};
+use crate::watch::Watch;
 
 /// The first port of the dynamic range: where a host that accepts nothing takes its SCTP port from.
 const DYNAMIC_PORTS: u16 = 49_152;
@@ -67,7 +70,7 @@ pub(crate) struct LocalEnd {
 }
 
 /// Makes a [`Host`].
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct HostBuilder {
     local: Vec<LocalEnd>,
     sctp_port: Option<u16>,
@@ -75,6 +78,7 @@ pub struct HostBuilder {
     backlog: usize,
     max_associations: usize,
     guard: Guard,
+    watch: Watch,
 }
 
 impl HostBuilder {
@@ -120,11 +124,16 @@ impl HostBuilder {
         HostBuilder { guard, ..self }
     }
 
+    /// Shows `observer` what the host does. Without one nothing is spent on it.
+    pub fn observer(self, observer: impl Observer) -> Self {
+        HostBuilder { watch: Watch::new(Box::new(observer)), ..self }
+    }
+
     /// Binds the sockets and starts the host's task on the current tokio runtime.
     ///
     /// # Errors
     /// [`BindError`], with what to do about it.
-    pub fn bind(self) -> Result<Host, BindError> {
+    pub fn bind(mut self) -> Result<Host, BindError> {
         self.check()?;
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BindError::NoRuntime)?;
         let mut entropy = [0; 32];
@@ -139,6 +148,7 @@ impl HostBuilder {
         let devices =
             sockets.iter().filter_map(|socket| Some((socket.local(), socket.device()?.clone()))).collect();
         let accepts = self.accept.is_some();
+        let decisions = self.watch.wants_decisions();
         let config = EndpointConfig {
             port,
             addresses: locals.iter().map(SocketAddr::ip).collect(),
@@ -146,16 +156,25 @@ impl HostBuilder {
                 local_port: locals.first().map_or(DEFAULT_UDP_PORT, SocketAddr::port),
                 remote_port: DEFAULT_UDP_PORT,
             },
-            accept: self.accept,
+            accept: self.accept.map(|accept| AssociationConfig { trace: decisions, ..accept }),
             max_associations: self.max_associations,
             guard: Some(self.guard),
         };
         let clock = Clock::start();
+        let wall_clock = SystemTime::now();
+        self.watch.started(&Started { wall_clock, locals: locals.clone(), sctp_port: port });
         let endpoint = Endpoint::new(clock.now(), config, entropy);
         let (commands, orders) = mpsc::unbounded_channel();
         let queue = Arc::new(AcceptQueue::new(self.backlog));
-        let driver =
-            Driver::new(clock, endpoint, sockets, orders, commands.downgrade(), Arc::downgrade(&queue));
+        let driver = Driver::new(
+            clock,
+            endpoint,
+            sockets,
+            orders,
+            commands.downgrade(),
+            Arc::downgrade(&queue),
+            self.watch,
+        );
         runtime.spawn(driver.run());
         Ok(Host { inner: Arc::new(HostInner { commands, queue, locals, devices, sctp_port: port, accepts }) })
     }
@@ -308,6 +327,7 @@ impl Host {
             backlog: 128,
             max_associations: 1024,
             guard: Guard::default(),
+            watch: Watch::default(),
         }
     }
 
@@ -371,6 +391,11 @@ impl Host {
         wait_for(&self.inner.queue.arrived, || self.inner.queue.take()).await
     }
 
+    /// A way to look at the host that does not keep it running.
+    pub fn monitor(&self) -> Monitor {
+        Monitor { commands: self.inner.commands.downgrade(), sctp_port: self.inner.sctp_port }
+    }
+
     /// What the host has done; zeros if its task is gone.
     ///
     /// Cancel-safe.
@@ -378,5 +403,28 @@ impl Host {
         let (reply, answer) = oneshot::channel();
         let _ = self.inner.commands.send(Command::Count(reply));
         answer.await.unwrap_or_default()
+    }
+}
+
+/// Looks at a [`Host`] from outside. Unlike a handle it does not keep the host's task running.
+#[derive(Clone, Debug)]
+pub struct Monitor {
+    commands: mpsc::WeakUnboundedSender<Command>,
+    sctp_port: u16,
+}
+
+impl Monitor {
+    /// The host's SCTP port.
+    pub fn sctp_port(&self) -> u16 {
+        self.sctp_port
+    }
+
+    /// What the host has done, and how each of its associations stands, at one moment; `None` once its task is gone.
+    ///
+    /// Cancel-safe.
+    pub async fn survey(&self) -> Option<HostSurvey> {
+        let (reply, answer) = oneshot::channel();
+        self.commands.upgrade()?.send(Command::Survey(reply)).ok()?;
+        answer.await.ok()
     }
 }

@@ -60,13 +60,16 @@ mod config;
 mod driver;
 mod error;
 mod event;
+mod fragmentation;
 mod host;
 pub mod interface;
 mod locals;
+mod observer;
 mod paths;
 mod shared;
 mod snapshot;
 mod socket;
+mod watch;
 
 pub use anabranch_core::{
     AbortReason, AddressChanges, AssociationConfig, Guard, ListedAddresses, PathId, PathState, Rate,
@@ -74,12 +77,13 @@ pub use anabranch_core::{
 };
 pub use association::{Association, Message};
 pub use config::{
-    DEFAULT_CONNECT_TIMEOUT, DEFAULT_MTU, DEFAULT_PEER_SILENCE, DEFAULT_RECV_BUFFER, DEFAULT_SCHEME,
-    DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS, DEFAULT_UDP_PORT, config,
+    DEFAULT_CONNECT_TIMEOUT, DEFAULT_LARGEST_MTU, DEFAULT_MTU, DEFAULT_PEER_SILENCE, DEFAULT_RECV_BUFFER,
+    DEFAULT_SCHEME, DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS, DEFAULT_UDP_PORT, config,
 };
 pub use error::{AcceptError, BindError, ConnectError, Ended, LocalError, RecvError, RouteError, SendError};
 pub use event::{Event, Events};
-pub use host::{Host, HostBuilder, Peer, Route};
+pub use host::{Host, HostBuilder, Monitor, Peer, Route};
 pub use locals::Binding;
-pub use snapshot::{HostStatistics, PathSnapshot, Snapshot};
+pub use observer::{Datagram, Observer, Passage, Started};
+pub use snapshot::{HostStatistics, HostSurvey, PathSnapshot, Snapshot, Surveyed};
 pub use socket::Device;

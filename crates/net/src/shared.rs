@@ -12,7 +12,7 @@ use crate::association::{Association, Message};
 use crate::error::{ConnectError, Ended, LocalError, RouteError};
 use crate::event::{Event, KEPT_EVENTS};
 use crate::host::{Connect, LocalEnd, Route};
-use crate::snapshot::{HostStatistics, Snapshot};
+use crate::snapshot::{HostStatistics, HostSurvey, Snapshot};
 
 /// Bytes that may wait for the task before a sender has to.
 pub(crate) const OUTBOX_LIMIT: usize = 256 << 10;
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Locals(oneshot::Sender<Vec<SocketAddr>>),
     /// How the host stands.
     Count(oneshot::Sender<HostStatistics>),
+    /// How the host and all of its associations stand.
+    Survey(oneshot::Sender<HostSurvey>),
 }
 
 /// The way to the task.

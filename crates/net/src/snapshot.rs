@@ -23,6 +23,8 @@ pub struct PathSnapshot {
     pub srtt: Option<Duration>,
     /// Retransmission time-out, back-off included.
     pub rto: Duration,
+    /// IP packet size that it is known to carry.
+    pub mtu_bytes: usize,
     /// Congestion window in bytes of DATA chunks.
     pub cwnd_bytes: u64,
     /// Bytes of DATA chunks sent and neither acknowledged nor declared lost.
@@ -75,6 +77,26 @@ pub struct HostStatistics {
     pub associations: usize,
 }
 
+/// An association of a host at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Surveyed {
+    /// Its number: associations of a host are counted from 1, and none gets another's number.
+    pub number: u64,
+    /// Whether messages may be sent and received: it is neither opening nor closing.
+    pub established: bool,
+    /// How it stands.
+    pub snapshot: Snapshot,
+}
+
+/// A host and its associations at a moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostSurvey {
+    /// The host's counters.
+    pub statistics: HostStatistics,
+    /// Its associations that are not over, in the order in which they began.
+    pub associations: Vec<Surveyed>,
+}
+
 fn duration(span: Span) -> Duration {
     Duration::from_nanos(span.as_nanos())
 }
@@ -102,6 +124,7 @@ fn paths(association: &Association) -> impl Iterator<Item = PathSnapshot> {
             primary: facts.primary,
             srtt: facts.rtt.smoothed.map(duration),
             rto: duration(facts.rto),
+            mtu_bytes: association.path_mtu_bytes(facts.id)?,
             cwnd_bytes: facts.cwnd.get(),
             in_flight_bytes: facts.in_flight.get(),
             sent_bytes: facts.sent.get(),

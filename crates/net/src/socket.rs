@@ -5,12 +5,16 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::task::{Context, Poll};
 
+use anabranch_core::time::Time;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
+use crate::fragmentation;
 use crate::interface::bind_to_device;
+use crate::observer::Passage;
+use crate::watch::Watch;
 
 /// The most bytes that one call takes: the largest UDP payload over IPv4 and over IPv6.
 const LARGEST_BATCH: usize = 65_000;
@@ -33,10 +37,15 @@ struct Batch {
     destination: SocketAddr,
     segment: usize,
     bytes: Vec<u8>,
+    /// Larger than the path is known to carry: IP may fragment it.
+    may_fragment: bool,
 }
 
 impl Batch {
     fn takes(&self, destination: SocketAddr, length: usize, most_segments: usize) -> bool {
+        if self.may_fragment {
+            return false;
+        }
         let full = self.bytes.len() == self.segment * most_segments;
         let ended = !self.bytes.len().is_multiple_of(self.segment);
         let fits = self.bytes.len() + length <= LARGEST_BATCH;
@@ -103,6 +112,7 @@ pub(crate) struct Socket {
     /// Emptied batches, to be filled again.
     spare: Vec<Vec<u8>>,
     blocked: bool,
+    too_long: Vec<(SocketAddr, usize)>,
     pub(crate) counters: SocketCounters,
     device: Option<Device>,
 }
@@ -162,6 +172,7 @@ impl Socket {
             queued_bytes: 0,
             spare: Vec::new(),
             blocked: false,
+            too_long: Vec::new(),
             counters: SocketCounters::default(),
             device,
         })
@@ -203,15 +214,25 @@ impl Socket {
     }
 
     /// Takes a packet to send; it leaves with the next [`flush`](Self::flush).
-    pub(crate) fn push(&mut self, remote: IpAddr, port: u16, packet: &[u8]) {
+    pub(crate) fn push(
+        &mut self,
+        now: Time,
+        remote: IpAddr,
+        port: u16,
+        packet: &[u8],
+        may_fragment: bool,
+        watch: &mut Watch,
+    ) {
+        let destination = self.destination(remote, port);
         if packet.is_empty() || self.queued_bytes + packet.len() > LONGEST_BACKLOG {
             self.counters.overflows += 1;
+            watch.datagram(now, self.local, destination, Passage::Overflowed, packet);
             return;
         }
-        let destination = self.destination(remote, port);
         let most = self.state.max_gso_segments();
         self.queued_bytes += packet.len();
         if let Some(batch) = self.queue.back_mut()
+            && !may_fragment
             && batch.takes(destination, packet.len(), most)
         {
             batch.bytes.extend_from_slice(packet);
@@ -219,7 +240,7 @@ impl Socket {
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.extend_from_slice(packet);
-        self.queue.push_back(Batch { destination, segment: packet.len(), bytes });
+        self.queue.push_back(Batch { destination, segment: packet.len(), bytes, may_fragment });
     }
 
     /// A link-local address means something on a link only: ours is the one.
@@ -245,10 +266,10 @@ impl Socket {
     }
 
     /// Sends until nothing waits or the socket is blocked.
-    pub(crate) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self, now: Time, watch: &mut Watch) {
         self.blocked = false;
         while let Some(mut batch) = self.queue.pop_front() {
-            if self.send_batch(&batch) {
+            if self.send_batch(now, &batch, watch) {
                 self.blocked = true;
                 self.queue.push_front(batch);
                 return;
@@ -260,22 +281,58 @@ impl Socket {
     }
 
     /// Whether the socket is blocked. What the system refuses counts as lost: the endpoint sends it again.
-    fn send_batch(&mut self, batch: &Batch) -> bool {
+    fn send_batch(&mut self, now: Time, batch: &Batch, watch: &mut Watch) -> bool {
+        if batch.may_fragment {
+            let _ = fragmentation::allow(&self.io, true);
+        }
+        let blocked = self.send_datagrams(now, batch, watch);
+        if batch.may_fragment {
+            let _ = fragmentation::allow(&self.io, false);
+        }
+        blocked
+    }
+
+    fn send_datagrams(&mut self, now: Time, batch: &Batch, watch: &mut Watch) -> bool {
         match self.send(batch.destination, &batch.bytes, Some(batch.segment)) {
-            Ok(()) => self.counters.sent(batch.datagrams(), batch.bytes.len()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
             // Some drivers refuse several datagrams at once; quinn-udp notes it for the next time.
             Err(_) if batch.datagrams() > 1 => {
                 for datagram in batch.bytes.chunks(batch.segment) {
-                    match self.send(batch.destination, datagram, None) {
-                        Ok(()) => self.counters.sent(1, datagram.len()),
-                        Err(_) => self.counters.failures += 1,
-                    }
+                    let sent = self.send(batch.destination, datagram, None);
+                    self.settle(now, batch, datagram, sent, watch);
                 }
             }
-            Err(_) => self.counters.failures += 1,
+            sent => self.settle(now, batch, &batch.bytes, sent, watch),
         }
         false
+    }
+
+    /// Counts what became of datagrams of a batch.
+    fn settle(&mut self, now: Time, batch: &Batch, bytes: &[u8], sent: io::Result<()>, watch: &mut Watch) {
+        let datagrams = bytes.len().div_ceil(batch.segment);
+        let passage = match sent {
+            Ok(()) => {
+                self.counters.sent(datagrams, bytes.len());
+                Passage::Sent
+            }
+            Err(error) => {
+                self.counters.failures += datagrams as u64;
+                if fragmentation::is_too_long(&error) {
+                    self.too_long.push((batch.destination, bytes.len()));
+                }
+                Passage::Refused
+            }
+        };
+        if watch.is_on() {
+            for datagram in bytes.chunks(batch.segment) {
+                watch.datagram(now, self.local, batch.destination, passage, datagram);
+            }
+        }
+    }
+
+    /// Datagrams that were longer than the interface takes, with where they were to go.
+    pub(crate) fn take_too_long(&mut self) -> Vec<(SocketAddr, usize)> {
+        std::mem::take(&mut self.too_long)
     }
 
     fn send(
@@ -298,7 +355,7 @@ mod tests {
 
     fn batch(lengths: &[usize]) -> Batch {
         let total = lengths.iter().sum();
-        Batch { destination: to(1), segment: lengths[0], bytes: vec![0; total] }
+        Batch { destination: to(1), segment: lengths[0], bytes: vec![0; total], may_fragment: false }
     }
 
     fn to(port: u16) -> SocketAddr {

@@ -225,6 +225,7 @@ impl Session {
             delivered_before_at: Time::ZERO,
             sent_once: self.below(2) == 0,
             cumulative: self.below(2) == 0,
+            same_way: true,
         }
     }
 

@@ -88,6 +88,11 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
+    /// Hands what was written to the output's own output.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+
     /// Ends the capture.
     pub fn finish(mut self) -> io::Result<W> {
         self.output.flush()?;

@@ -5,9 +5,9 @@ use anabranch_core::{AssociationEvent, PathError, SharedKey};
 use anabranch_tests::duo::Duo;
 use anabranch_tests::network::Side;
 use anabranch_tests::sight;
-use anabranch_wire::Chunk;
+use anabranch_wire::{Chunk, Param};
 
-use crate::rig::{active, add, association, connected, data_flows, extra, remove, setup};
+use crate::rig::{Keys, active, add, association, connected, data_flows, extra, inject, remove, setup};
 
 fn is_asconf(chunk: &Chunk<'_>) -> bool {
     matches!(chunk, Chunk::Asconf(_))
@@ -278,4 +278,27 @@ fn a_peer_that_does_not_do_asconf_is_asked_nothing() {
     assert!(!kept.into_iter().any(|(_, packet)| sight::holds(packet, is_asconf)));
     data_flows(&mut duo);
     assert!(!duo.nodes[0].was_told(&AssociationEvent::Closed));
+}
+
+#[test]
+fn an_address_that_the_peer_names_is_tried_from_the_one_of_ours_that_the_fewest_paths_use() {
+    // Once with both of B's addresses, once after it has taken the second one out of use.
+    for both in [true, false] {
+        let mut duo = connected(setup(2));
+        let keys = Keys::of(&duo, b"");
+        let (source, second) = (duo.setup.address(Side::A, 0), duo.setup.address(Side::A, 1));
+        if !both {
+            let local = duo.setup.address(Side::B, 1);
+            remove(&mut duo, Side::B, local);
+            duo.run(Span::from_secs(2));
+        }
+        let named = extra(Side::A, 1);
+        let params = [
+            Param::DeleteIp { correlation: 1, address: second },
+            Param::AddIp { correlation: 2, address: named },
+        ];
+        let sent = inject(&mut duo, Side::A, source, keys.asconf(Side::A, 0, &params));
+        let probe = sent.iter().find(|packet| packet.destination == named).expect("a HEARTBEAT");
+        assert_eq!(probe.source, duo.setup.address(Side::B, usize::from(both)));
+    }
 }

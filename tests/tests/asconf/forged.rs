@@ -174,7 +174,7 @@ proptest! {
             let bytes = keys.seal(Side::A, |w| w.raw_parts(anabranch_wire::ChunkType(kind), 0, &value));
             let source = duo.setup.address(Side::A, 0);
             let destination = duo.setup.address(Side::B, 0);
-            let packet = Packet { from: Side::A, source, destination, bytes };
+            let packet = Packet { from: Side::A, source, destination, bytes, may_fragment: false };
             let now = duo.now;
             let handled = duo.nodes[B].handle(now, &packet);
             prop_assert!(matches!(handled, Handled::Delivered(_)));

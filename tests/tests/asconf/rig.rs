@@ -157,7 +157,7 @@ fn vector(init: &InitView<'_>) -> Vec<u8> {
 pub(crate) fn inject(duo: &mut Duo, from: Side, source: IpAddr, bytes: Vec<u8>) -> Vec<Packet> {
     let to = from.other();
     let destination = duo.setup.address(to, 0);
-    let packet = Packet { from, source, destination, bytes };
+    let packet = Packet { from, source, destination, bytes, may_fragment: false };
     let before = duo.kept.as_ref().map_or(0, Vec::len);
     let now = duo.now;
     duo.nodes[to.index()].handle(now, &packet);

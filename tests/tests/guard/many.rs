@@ -58,7 +58,7 @@ fn deadlines_are_found_without_asking_every_association() {
     let mut endpoint = Endpoint::new(Time::ZERO, config, [1; 32]);
     let (mut now, mut buf) = (Time::ZERO, Vec::new());
     for n in 0..MANY {
-        now = now + Span::from_micros(100);
+        now += Span::from_micros(100);
         let pair = ([10, 0, 0, 1].into(), (0x0B00_0000 + n).to_be_bytes().into());
         let scheme = Arc::new(Counting(Arc::clone(&asked)));
         let config = AssociationConfig::new(scheme, Profile::rfc9260_multipath());

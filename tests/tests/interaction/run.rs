@@ -55,7 +55,7 @@ fn apply(duo: &mut Duo, case: &Case, op: &Op) {
         Op::Impair { pair, delay_ms, loss, duplicate, reorder, corrupt } => {
             let link = duo.link(pair % case.pairs);
             let delay = Span::from_millis(u64::from(delay_ms));
-            *link = Link { delay, loss, duplicate, reorder, corrupt, cut: link.cut };
+            *link = Link { delay, loss, duplicate, reorder, corrupt, cut: link.cut, mtu: link.mtu };
         }
         Op::Heal => duo.network.heal(),
         Op::AddPath { side, local, remote } => add_path(duo, side, local % case.pairs, remote % case.pairs),

@@ -135,6 +135,7 @@ mod tests {
             primary: index == 0,
             srtt: Some(Duration::from_micros(1500)),
             rto: Duration::from_secs(1),
+            mtu_bytes: 1500,
             cwnd_bytes: 4404,
             in_flight_bytes: 0,
             sent_bytes: 0,

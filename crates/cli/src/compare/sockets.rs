@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use anabranch_core::ListedAddresses;
 use anabranch_core::time::Span;
 use anabranch_lab::run::{FlowPlan, Job, PathLanes, path_lanes};
 use anabranch_lab::scenario::{FlowDirection, Stop};
@@ -126,7 +127,9 @@ async fn until(limit: Option<Instant>) {
 
 fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> anyhow::Result<Running> {
     let flow = &job.scenario.flows[index];
-    let plan = job.flow_plan(index)?;
+    let mut plan = job.flow_plan(index)?;
+    // Nothing goes around the relays.
+    plan.config.listed_addresses = ListedAddresses::Ignore;
     let host =
         |net| (0..flow.paths.len()).fold(Host::builder(), |host, path| host.local(address(net, index, path)));
     let far = host(FAR).accept(plan.config.clone()).bind()?;

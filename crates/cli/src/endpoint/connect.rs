@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anabranch_net::interface::Watcher;
 use anabranch_net::{Association, AssociationConfig, Binding, ConnectError, Host, Peer, Route};
+use anabranch_observe::Role;
 use clap::Args;
 
 use super::AssociationOptions;
@@ -75,7 +76,7 @@ impl ConnectOptions {
         configure(&mut config);
         let ends = self.ends(target).await?;
         let routes = self.routes_to(&ends)?;
-        let host = bind(&routes)?;
+        let host = self.bind(&routes, &config)?;
         let to_interface = !leads_to_this_machine(&routes, &Locals::read());
         if let Some(wants) = wants(&self.paths, &ends) {
             host.follow(Watcher::new(wants), Binding { port: 0, to_interface });
@@ -108,6 +109,27 @@ impl ConnectOptions {
         pairing::pair(&starts, ends).map_err(usage_if_asked)
     }
 
+    /// A host with a socket at each of the local addresses, bound to its interface too, so that a path leaves where it begins.
+    /// It is observed as the options say.
+    pub(crate) fn bind(&self, routes: &[Route], config: &AssociationConfig) -> Result<Host, Stopped> {
+        let locals = Locals::read();
+        let here = leads_to_this_machine(routes, &locals);
+        let mut ends: Vec<_> = routes.iter().map(|route| route.local).collect();
+        let mut builder = Host::builder();
+        while let Some(local) = ends.first().copied() {
+            let address = SocketAddr::new(local, 0);
+            builder = match locals.interface_of(local).filter(|_| !here) {
+                Some(interface) => builder.local_on(address, interface),
+                None => builder.local(address),
+            };
+            ends.retain(|other| *other != local);
+        }
+        let builder = self.association.attach(builder, Role::Client, config)?;
+        let host = builder.bind().map_err(anyhow::Error::new)?;
+        self.association.observe.show(&host)?;
+        Ok(host)
+    }
+
     /// Opens an association over these paths.
     pub(crate) async fn connect(
         &self,
@@ -135,23 +157,6 @@ impl ConnectOptions {
             Ok(Err(error)) => Err(Stopped::failure(format!("{target}: {error} ({})", tried()))),
         }
     }
-}
-
-/// A host with a socket at each of the local addresses, bound to its interface too, so that a path leaves where it begins.
-pub(crate) fn bind(routes: &[Route]) -> Result<Host, Stopped> {
-    let locals = Locals::read();
-    let here = leads_to_this_machine(routes, &locals);
-    let mut ends: Vec<_> = routes.iter().map(|route| route.local).collect();
-    let mut builder = Host::builder();
-    while let Some(local) = ends.first().copied() {
-        let address = SocketAddr::new(local, 0);
-        builder = match locals.interface_of(local).filter(|_| !here) {
-            Some(interface) => builder.local_on(address, interface),
-            None => builder.local(address),
-        };
-        ends.retain(|other| *other != local);
-    }
-    builder.bind().map_err(|error| anyhow::Error::new(error).into())
 }
 
 /// What is sent to this machine's own addresses leaves through no interface, so no path may be bound to one.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use anabranch_net::interface::{LocalAddress, Watcher};
 use anabranch_net::{AssociationConfig, BindError, Binding, DEFAULT_UDP_PORT, Host};
+use anabranch_observe::Role;
 use clap::Args;
 
 use super::AssociationOptions;
@@ -43,11 +44,13 @@ impl ListenOptions {
         configure(&mut config);
         let locals = addresses(&self.listen, port, &Locals::read()).map_err(Stopped::failure)?;
         let builder = locals.into_iter().fold(Host::builder(), |builder, local| builder.local(local));
+        let builder = self.association.attach(builder, Role::Server, &config)?;
         let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
         let host = builder.bind().map_err(|error| match error {
             BindError::Socket { .. } => Stopped::from(anyhow::Error::new(error).context("cannot listen")),
             _ => Stopped::usage(format!("--listen: {error}")),
         })?;
+        self.association.observe.show(&host)?;
         self.follow(&host, port);
         Ok(host)
     }

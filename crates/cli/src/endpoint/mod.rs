@@ -4,18 +4,21 @@ mod connect;
 mod listen;
 mod local;
 mod name;
+mod observe;
 mod pairing;
 
 use std::num::NonZeroU64;
 use std::sync::Once;
 
 use anabranch_core::time::Span;
-use anabranch_net::AssociationConfig;
+use anabranch_net::{AssociationConfig, HostBuilder};
+use anabranch_observe::Role;
 use clap::Args;
 
+use self::observe::ObserveOptions;
 use crate::exit::Stopped;
 
-pub(crate) use connect::{ConnectOptions, bind};
+pub(crate) use connect::ConnectOptions;
 pub(crate) use listen::ListenOptions;
 pub(crate) use local::{Locals, is_usable};
 pub(crate) use name::{read_address, with_port};
@@ -34,6 +37,9 @@ pub(crate) struct AssociationOptions {
     /// The SCTP port that is listened on, inside UDP [default: 9899]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) sctp_port: Option<u16>,
+
+    #[command(flatten)]
+    pub(crate) observe: ObserveOptions,
 }
 
 impl AssociationOptions {
@@ -54,7 +60,18 @@ impl AssociationOptions {
             ("--failover-ms", self.failover_ms.is_some()),
             ("--sctp-port", self.sctp_port.is_some()),
         ];
-        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+        let given = given.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
+        given.or_else(|| self.observe.given())
+    }
+
+    /// Lets a host to be be observed as asked for.
+    fn attach(
+        &self,
+        builder: HostBuilder,
+        role: Role,
+        config: &AssociationConfig,
+    ) -> Result<HostBuilder, Stopped> {
+        self.observe.attach(builder, role, self.scheme(), config)
     }
 
     /// The configuration that they make.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anabranch_net::Route;
+use anabranch_net::{AssociationConfig, Device, Host, Route};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::endpoint::{ConnectOptions, bind, start_notice};
+use crate::endpoint::{ConnectOptions, start_notice};
 use crate::exit::{Status, Stopped};
 use crate::output;
 use crate::table::Sheet;
@@ -18,6 +18,8 @@ const END_WITHIN: Duration = Duration::from_secs(5);
 /// How a path did.
 struct Outcome {
     route: Route,
+    /// What decides through which interface packets leave.
+    through: String,
     /// The round-trip time, or why there is none.
     tried: Result<Duration, String>,
 }
@@ -34,22 +36,40 @@ pub(super) fn check(target: &str, connect: &ConnectOptions, json: bool) -> Resul
 }
 
 async fn try_all(target: &str, connect: &ConnectOptions) -> Result<Vec<Outcome>, Stopped> {
-    connect.association.config()?;
+    let config = connect.association.config()?;
     let routes = connect.routes(target).await?;
     start_notice(false);
     let mut outcomes = Vec::new();
     for route in routes {
-        let tried = try_one(target, connect, route).await.map_err(|stopped| stopped.to_string());
-        outcomes.push(Outcome { route, tried });
+        let (through, tried) = match connect.bind(&[route], &config) {
+            Ok(host) => (through(&host), try_one(target, connect, &host, route, config.clone()).await),
+            Err(stopped) => (String::new(), Err(stopped)),
+        };
+        outcomes.push(Outcome { route, through, tried: tried.map_err(|stopped| stopped.to_string()) });
     }
     Ok(outcomes)
 }
 
-async fn try_one(target: &str, connect: &ConnectOptions, route: Route) -> Result<Duration, Stopped> {
-    let host = bind(&[route])?;
-    let config = connect.association.config()?;
+/// What the socket was bound to besides its address.
+fn through(host: &Host) -> String {
+    match host.devices() {
+        [(_, Device::Bound(interface)), ..] => interface.clone(),
+        [(_, Device::Refused { interface, why }), ..] => {
+            format!("routing table, as {interface} was refused: {why}")
+        }
+        [] => "routing table".to_owned(),
+    }
+}
+
+async fn try_one(
+    target: &str,
+    connect: &ConnectOptions,
+    host: &Host,
+    route: Route,
+    config: AssociationConfig,
+) -> Result<Duration, Stopped> {
     let begun = Instant::now();
-    let association = connect.connect(&host, target, &[route], config).await?;
+    let association = connect.connect(host, target, &[route], config).await?;
     // Two round trips (RFC 9260 section 5.1), or more time if a packet was lost.
     let opening = begun.elapsed() / 2;
     let asked = Instant::now();
@@ -59,14 +79,14 @@ async fn try_one(target: &str, connect: &ConnectOptions, route: Route) -> Result
 }
 
 fn table(outcomes: &[Outcome]) -> String {
-    let mut sheet = Sheet::new().text("from").text("to").text("works").figure("RTT ms");
-    for Outcome { route, tried } in outcomes {
+    let mut sheet = Sheet::new().text("from").text("to").text("through").text("works").figure("RTT ms");
+    for Outcome { route, through, tried } in outcomes {
         let rtt = match tried {
             Ok(rtt) => format!("{:.2}", rtt.as_secs_f64() * 1e3),
             Err(_) => String::new(),
         };
         let works = if tried.is_ok() { "yes" } else { "no" }.to_owned();
-        sheet.row(vec![route.local.to_string(), route.remote.to_string(), works, rtt]);
+        sheet.row(vec![route.local.to_string(), route.remote.to_string(), through.clone(), works, rtt]);
     }
     let mut text = sheet.print();
     for outcome in outcomes {
@@ -78,10 +98,11 @@ fn table(outcomes: &[Outcome]) -> String {
 }
 
 fn as_json(target: &str, outcomes: &[Outcome]) -> String {
-    let one = |Outcome { route, tried }: &Outcome| -> Value {
+    let one = |Outcome { route, through, tried }: &Outcome| -> Value {
         json!({
             "local": route.local.to_string(),
             "remote": route.remote.to_string(),
+            "through": through,
             "works": tried.is_ok(),
             "rtt_ms": tried.as_ref().ok().map(|rtt| rtt.as_secs_f64() * 1e3),
             "why_not": tried.as_ref().err(),

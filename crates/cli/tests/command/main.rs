@@ -5,6 +5,8 @@ mod cards;
 mod compare;
 mod errors;
 mod explain;
+#[cfg(unix)]
+mod observe;
 mod paths;
 mod relay;
 mod run;

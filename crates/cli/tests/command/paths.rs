@@ -66,7 +66,7 @@ fn a_path_to_nobody_does_not_work() {
     let target = silent.local_addr().expect("an address").to_string();
     let arguments = ["paths", "--check", &target, "--path", "127.0.0.3", "--connect-timeout", "0.3"];
     let ended = anabranch(&arguments).with_status(1);
-    assert_eq!(ended.rows(), [["127.0.0.3", &target, "no"]]);
+    assert_eq!(ended.rows(), [["127.0.0.3", &target, "routing", "table", "no"]]);
     assert!(ended.out.contains("nobody answered within 0.3 s (127.0.0.3 to 127.0.0.9:"), "{}", ended.out);
     assert!(ended.err.contains("content is not encrypted"), "{}", ended.err);
 }
@@ -88,6 +88,7 @@ fn each_path_is_tried_by_itself_and_one_that_works_is_enough() {
     let json = &ended.json_lines()[0];
     assert_eq!((&json["paths"][0]["works"], &json["paths"][1]["works"]), (&false.into(), &true.into()));
     assert_eq!(json["paths"][1]["remote"], works);
+    assert_eq!(json["paths"][1]["through"], "routing table");
     assert!(json["paths"][1]["rtt_ms"].as_f64().is_some_and(|rtt| rtt > 0.0), "{json}");
     assert!(json["paths"][0]["why_not"].as_str().is_some_and(|why| why.contains("nobody answered")));
 }

@@ -62,6 +62,7 @@ impl Association {
         if !self.live_paths().any(|id| self.paths[id.index()].local == local) {
             return Err(PathError::Unknown);
         }
+        self.local_addresses.retain(|address| *address != local);
         self.gone.retain(|gone| gone.address != local);
         self.gone.push(Gone { address: local, stage: Stage::Needed });
         self.drop_gone_addresses();

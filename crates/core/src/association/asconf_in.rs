@@ -263,7 +263,7 @@ impl Association {
         let local = std::iter::once(origin.local)
             .chain(self.local_addresses.iter().copied())
             .chain(in_use.iter().copied())
-            .filter(|local| local.is_ipv4() == address.is_ipv4())
+            .filter(|local| local.is_ipv4() == address.is_ipv4() && !self.is_gone(*local))
             .min_by_key(|local| uses(*local))?;
         // A ninth path is one too many.
         let id = self.new_path(local, address, origin.udp_port).ok()?;

@@ -25,6 +25,12 @@ pub(crate) enum Control {
         path: PathId,
         info: Vec<u8>,
     },
+    /// A HEARTBEAT in a packet of this size.
+    MtuProbe {
+        path: PathId,
+        nonce: u64,
+        bytes: usize,
+    },
     Shutdown {
         path: PathId,
     },
@@ -76,6 +82,7 @@ impl Control {
             | Control::CookieAck { path }
             | Control::Heartbeat { path, .. }
             | Control::HeartbeatAck { path, .. }
+            | Control::MtuProbe { path, .. }
             | Control::Shutdown { path }
             | Control::ShutdownAck { path }
             | Control::ShutdownComplete { path }
@@ -103,7 +110,8 @@ impl Association {
     pub(crate) fn transmit_control(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
         while let Some(control) = self.control.pop_front() {
             let path = control.path();
-            let bytes = self.paths.get(path.index()).map(|p| p.packet_bytes)?;
+            let usual = self.paths.get(path.index()).map(|p| p.packet_bytes)?;
+            let bytes = if let Control::MtuProbe { bytes, .. } = control { bytes } else { usual };
             buf.resize(bytes, 0);
             let header = match control {
                 Control::Init { .. } => Header { verification_tag: 0, ..self.header() },
@@ -142,6 +150,9 @@ impl Association {
             Control::CookieAck { .. } => writer.cookie_ack(),
             Control::Heartbeat { path, nonce } => {
                 writer.heartbeat(&super::heartbeat::write_info(*nonce, *path))
+            }
+            Control::MtuProbe { path, nonce, bytes } => {
+                super::path_mtu::write_probe(writer, *nonce, *path, *bytes)
             }
             Control::HeartbeatAck { info, .. } => writer.heartbeat_ack(info),
             Control::Shutdown { .. } => {

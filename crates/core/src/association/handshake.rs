@@ -516,8 +516,9 @@ impl Association {
             let (removed, primary) = (path.removed, self.facts[index].primary);
             let fresh =
                 crate::path::Path::new(self.now, path.local, path.remote, path.udp_port, path.packet_bytes);
+            let mtu = self.new_mtu_search(path.remote);
             let (standing, learned) = (path.standing, path.learned);
-            self.paths[index] = crate::path::Path { removed, standing, learned, ..fresh };
+            self.paths[index] = crate::path::Path { removed, standing, learned, mtu, ..fresh };
             let mut facts = crate::policy::PathFacts::new(id, self.facts[index].largest_chunk);
             facts.rto = self.profile.rto_initial;
             facts.primary = primary;

@@ -71,6 +71,11 @@ impl Association {
     /// [`Discard::Unexpected`] for any other: a late answer, or a guess.
     pub(crate) fn handle_heartbeat_ack(&mut self, info: &[u8]) -> Result<(), Discard> {
         let (nonce, index) = read_info(info).ok_or(Discard::Unexpected)?;
+        if index < self.paths.len() && self.take_mtu_answer(PathId::new(index), nonce) {
+            self.association_errors = 0;
+            self.path_spoke(PathId::new(index));
+            return Ok(());
+        }
         let path = self.paths.get_mut(index).filter(|p| !p.removed).ok_or(Discard::Unexpected)?;
         let pending = path.pending_heartbeat.filter(|p| p.nonce == nonce).ok_or(Discard::Unexpected)?;
         path.pending_heartbeat = None;
@@ -101,6 +106,10 @@ impl Association {
                 self.open_turn(TurnCause::PathRestored(id), true);
             }
             PathState::PotentiallyFailed | PathState::Inactive => {
+                if !self.facts[id.index()].in_flight.is_zero() {
+                    // A small packet was answered, and larger ones that left before it were not.
+                    self.suspect_black_hole(id);
+                }
                 // What the path still held was lost when it failed.
                 self.mark_path_lost(id, crate::policy::LossCause::Timeout, false);
                 for path in &mut self.paths {

@@ -17,6 +17,7 @@ mod heartbeat;
 mod inbound;
 mod invariants;
 mod outbound;
+mod path_mtu;
 mod paths;
 mod recovery;
 mod relief;
@@ -178,6 +179,7 @@ pub struct Association {
     initial_tsn: u64,
     /// Verified and listed addresses of the peer.
     peer_addresses: ArrayVec<IpAddr, MAX_PATHS>,
+    /// Ours, as far as they were not taken out of use.
     local_addresses: Vec<IpAddr>,
     /// Local addresses that are not to be used any more.
     gone: Vec<addresses::Gone>,

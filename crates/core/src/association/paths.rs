@@ -25,8 +25,9 @@ impl Association {
         if self.path_of(local, remote, udp_port).is_some() {
             return Err(PathError::Exists);
         }
-        let packet_bytes = self.packet_bytes(remote);
-        let path = Path::new(self.now, local, remote, udp_port, packet_bytes);
+        let packet_bytes = self.packet_bytes(self.config.mtu_bytes, remote);
+        let mut path = Path::new(self.now, local, remote, udp_port, packet_bytes);
+        path.mtu = self.new_mtu_search(remote);
         // Padding is to four bytes, so the largest chunk is a multiple of four.
         let largest = ChunkBytes::new(((packet_bytes - COMMON_HEADER) / 4 * 4) as u64);
         let index = self.free_index()?;
@@ -58,17 +59,27 @@ impl Association {
         }
     }
 
-    fn packet_bytes(&self, remote: IpAddr) -> usize {
-        let ip_header = if remote.is_ipv4() { 20 } else { 40 };
+    /// The SCTP bytes that an IP packet of so many bytes holds.
+    pub(crate) fn packet_bytes(&self, mtu_bytes: usize, remote: IpAddr) -> usize {
         // RFC 9260 section 3.2: no chunk is longer than its 16-bit length says.
         let most = usize::from(u16::MAX) - 3 + COMMON_HEADER;
-        let overhead = ip_header + self.encapsulation.header_bytes();
-        self.config.mtu_bytes.saturating_sub(overhead).clamp(512, most)
+        mtu_bytes.saturating_sub(self.overhead(remote)).clamp(512, most)
     }
 
-    /// The user bytes that fit one DATA chunk on every path.
+    /// The headers around an SCTP packet.
+    pub(crate) fn overhead(&self, remote: IpAddr) -> usize {
+        let ip_header = if remote.is_ipv4() { 20 } else { 40 };
+        ip_header + self.encapsulation.header_bytes()
+    }
+
+    /// The user bytes that fit one DATA chunk on every path: where sizes are searched for, every path in service, since one
+    /// that never answers would hold all others to the base size.
     pub(crate) fn payload_bytes_per_chunk(&self) -> usize {
-        let smallest = self.paths.iter().filter(|p| !p.removed).map(|p| p.packet_bytes).min();
+        let live = || self.paths.iter().zip(&self.facts).filter(|(path, _)| !path.removed);
+        let searched = self.config.mtu_search_up_to_bytes.is_some();
+        let in_service = live().filter(|(_, facts)| searched && facts.is_active());
+        let smallest = in_service.map(|(path, _)| path.packet_bytes).min();
+        let smallest = smallest.or_else(|| live().map(|(path, _)| path.packet_bytes).min());
         let packet = smallest.unwrap_or_else(|| self.config.mtu_bytes.saturating_sub(40).max(512));
         (packet - COMMON_HEADER) / 4 * 4 - DATA_HEADER
     }
@@ -93,6 +104,7 @@ impl Association {
         path.timers = crate::path::PathTimers::default();
         path.pending_heartbeat = None;
         path.measuring = None;
+        path.pending_mtu_probe = None;
         path.successor = None;
         let was_primary = std::mem::take(&mut self.facts[id.index()].primary);
         if was_primary && let Some(next) = self.paths.iter().position(|p| !p.removed) {
@@ -177,7 +189,9 @@ impl Association {
             StateCause::Proof(_) => Reason::rule("the path answered"),
         };
         self.record(Decided::State(id, to), 0, reason, &Refused::new());
-        if to != PathState::Active {
+        if to == PathState::Active {
+            self.begin_mtu_probing(id);
+        } else {
             self.unbind_path(id);
         }
         self.tell(&Event::PathState { path: id, from, to, cause });

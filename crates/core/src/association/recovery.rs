@@ -164,6 +164,7 @@ impl Association {
             self.set_recovery_point(id);
             self.facts[id.index()].recovery_point = None;
         }
+        self.suspect_black_hole(id);
         self.mark_path_lost(id, LossCause::Timeout, false);
         for path in &mut self.paths {
             path.burst_used = 0;

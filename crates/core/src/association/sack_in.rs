@@ -300,6 +300,7 @@ impl Association {
         self.measure(tsn, path, once && !timed_out, once);
         let sampled = self.deliver(path, bytes, credited.stamps);
         self.path_spoke(path);
+        self.note_delivered_size(path, bytes);
         let event = AckedTransmission { path, tsn, bytes, cumulative, sent_once: once, ..sampled };
         self.tell(&Event::Acked(&event));
         if !timed_out {
@@ -373,6 +374,7 @@ impl Association {
             delivered_before_at: stamps.delivered_before_at,
             sent_once: false,
             cumulative: false,
+            same_way: self.scratch.source == Some(path),
         }
     }
 
@@ -476,6 +478,7 @@ impl Association {
                 self.paths[index].timers.t3 = None;
                 if answered {
                     self.paths[index].timers.silence = None;
+                    self.paths[index].timers.patience = None;
                 }
             } else if self.scratch.restart_t3[index]
                 || self.paths[index].timers.t3.is_none()

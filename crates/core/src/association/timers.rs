@@ -107,8 +107,14 @@ impl Association {
         if due(&mut self.paths[id.index()].timers.silence, now) {
             self.path_silent(id);
         }
+        if due(&mut self.paths[id.index()].timers.patience, now) {
+            self.patience_is_over(id);
+        }
         if due(&mut self.paths[id.index()].timers.t3, now) {
             self.handle_t3(id);
+        }
+        if due(&mut self.paths[id.index()].timers.mtu, now) {
+            self.mtu_timer_expired(id);
         }
         if due(&mut self.paths[id.index()].timers.heartbeat_timeout, now) {
             self.heartbeat_unanswered(id);
@@ -167,6 +173,9 @@ impl Association {
         if let Some(limit) = self.silence_limit() {
             self.paths[id.index()].timers.silence.get_or_insert(self.now + limit);
         }
+        if self.paths[id.index()].timers.patience.is_none() {
+            self.begin_patience(id);
+        }
     }
 
     /// Something that the path carried was answered: the wait begins anew.
@@ -175,6 +184,30 @@ impl Association {
         {
             *until = self.now + limit;
         }
+        if self.paths[id.index()].timers.patience.is_some() {
+            self.begin_patience(id);
+        }
+    }
+
+    fn begin_patience(&mut self, id: PathId) {
+        let patience = self.policies.failover.patience(id, &self.view());
+        self.paths[id.index()].timers.patience = patience.map(|span| self.now + span);
+    }
+
+    /// Nothing has answered for as long as the failover policy waits: the path gets no new data and is probed. What it carries
+    /// may still arrive, so nothing is lost yet and its window stays.
+    fn patience_is_over(&mut self, id: PathId) {
+        let facts = &self.facts[id.index()];
+        let others = self.live_paths().any(|other| other != id && self.facts[other.index()].is_active());
+        if !facts.is_active() || facts.in_flight.is_zero() || !others {
+            return;
+        }
+        let waited = self.policies.failover.patience(id, &self.view()).unwrap_or_default();
+        let reason = Reason::figure("answers nothing", "silence_ms", waited.as_millis_f64());
+        self.statistics.silences += 1;
+        self.set_state(id, PathState::PotentiallyFailed, StateCause::Errors(reason));
+        self.send_heartbeat(id);
+        self.open_turn(TurnCause::Policy, true);
     }
 
     /// A path whose data has met silence for the configured time has failed, whatever its error counter says.

@@ -72,6 +72,8 @@ pub struct AckedTransmission {
     pub sent_once: bool,
     /// Whether the cumulative part of the SACK covered it.
     pub cumulative: bool,
+    /// Whether the SACK came in on the path that the chunk went out on: only then is the time between them the path's own.
+    pub same_way: bool,
 }
 
 /// What one SACK acknowledged on one path.

@@ -350,6 +350,11 @@ pub trait PathFailover: Slot {
     fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life;
     /// How a path is probed in its present state.
     fn probing(&self, path: PathId, view: &View<'_>) -> Probing;
+    /// How long the path may leave what it carried unanswered until it gets no new data, as potentially failed, while another
+    /// path is active; `None` leaves that to errors. Asked whenever the wait begins.
+    fn patience(&self, _path: PathId, _view: &View<'_>) -> Option<Span> {
+        None
+    }
     /// The path to put into service when none is active; `None` leaves things as they are.
     fn promote(&mut self, view: &View<'_>, context: &mut Context<'_>) -> Option<Decision<PathId>>;
 }

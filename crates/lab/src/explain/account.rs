@@ -2,7 +2,7 @@
 
 use crate::explain::chunks::Chunks;
 use crate::explain::tally::Tally;
-use crate::run::manifest::Sender;
+use crate::trace::Sender;
 
 /// What the scheduler said of a path last, where it gave no reason.
 const NOT_CONSIDERED: &str = "not considered";

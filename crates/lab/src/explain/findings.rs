@@ -47,7 +47,7 @@ fn of_path(path: &PathExplanation, all: &mut Vec<(f64, String)>) {
 
 /// Where the capacity went.
 pub(super) fn capacity(flow: &FlowExplanation) -> Vec<String> {
-    let mut all: Vec<String> = flow.paths.iter().map(carried).collect();
+    let mut all: Vec<String> = flow.paths.iter().map(|path| carried(flow, path)).collect();
     let mut cuts: Vec<_> = flow.paths.iter().flat_map(|p| p.cuts.iter().map(move |cut| (p, cut))).collect();
     cuts.sort_by_key(|(_, cut)| std::cmp::Reverse(cut.bytes));
     all.extend(cuts.iter().map(|(path, cut)| {
@@ -64,7 +64,11 @@ pub(super) fn capacity(flow: &FlowExplanation) -> Vec<String> {
     all
 }
 
-fn carried(path: &PathExplanation) -> String {
+fn carried(flow: &FlowExplanation, path: &PathExplanation) -> String {
+    if !flow.arrivals_known {
+        let kbps = path.sent_bytes as f64 * 8.0 / 1000.0 / flow.duration_s().max(f64::MIN_POSITIVE);
+        return format!("{} was given {kbps:.0} kbit/s.", path.name);
+    }
     let duplicates = match path.duplicate_chunks {
         0 => String::new(),
         n => format!(", {} of it more than once", counted(n, "chunk", "chunks")),
@@ -107,10 +111,13 @@ fn resent(flow: &FlowExplanation) -> Option<String> {
             n => format!("{all} {cause} ({n} needless)"),
         })
         .collect();
+    let needless = match flow.arrivals_known {
+        true => format!(", {} of them needless", again.needless),
+        false => String::new(),
+    };
     Some(format!(
-        "{share} of all transmissions ({}) were repeats, {} of them needless: {}.",
+        "{share} of all transmissions ({}) were repeats{needless}: {}.",
         again.chunks,
-        again.needless,
         causes.join(", ")
     ))
 }

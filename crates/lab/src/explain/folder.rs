@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use crate::explain::ExplainError;
 use crate::explain::table::{Limit, nanoseconds};
-use crate::run::manifest::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender};
 use crate::scenario::Scenario;
+use crate::trace::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender, Vantage};
 
 /// The packets of all flows.
 pub(super) const PACKETS: &str = "packets.csv";
@@ -28,11 +28,16 @@ pub(super) struct Ended {
 /// What the run counted itself.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Counted {
-    pub(super) goodput_kbps: f64,
+    /// Nobody knows it at one end.
+    pub(super) goodput_kbps: Option<f64>,
     pub(super) retransmissions: u64,
-    pub(super) spurious_retransmissions: u64,
+    /// The same.
+    pub(super) spurious_retransmissions: Option<u64>,
     pub(super) timeouts: u64,
     pub(super) rwnd_blocked_s: f64,
+    /// Records that were lost before they could be written, since the disk was slower than the host.
+    #[serde(default)]
+    pub(super) records_dropped: u64,
 }
 
 /// A run's folder.
@@ -45,6 +50,8 @@ pub(super) struct Folder {
     pub(super) ended: Option<Ended>,
     /// How much there is to read of each file.
     limits: BTreeMap<String, Limit>,
+    /// Whether the traces go as far as the run did.
+    pub(super) whole: bool,
     pub(super) notes: Vec<String>,
 }
 
@@ -92,7 +99,8 @@ impl Folder {
             Err(_) => None,
         };
         let (limits, notes) = (BTreeMap::new(), Vec::new());
-        let mut folder = Folder { path: path.to_owned(), manifest, scenario, ended, limits, notes };
+        let whole = true;
+        let mut folder = Folder { path: path.to_owned(), manifest, scenario, ended, limits, whole, notes };
         folder.measure()?;
         Ok(folder)
     }
@@ -116,10 +124,16 @@ impl Folder {
             self.notes
                 .push(format!("not as the run wrote it, being cut short or changed: {}", cut.join(", ")));
         }
-        if !self.notes.is_empty() {
+        self.whole = self.notes.is_empty();
+        if !self.whole {
             self.notes.push("each flow is summed up as far as all of its files go".to_owned());
         }
-        if self.scenario.is_none() {
+        if self.manifest.vantage == Vantage::Host {
+            self.notes.push(
+                "traced at one end: what arrived at the other, and which repeats were needless, is not known"
+                    .to_owned(),
+            );
+        } else if self.scenario.is_none() {
             self.notes.push(format!("there is no {SCENARIO_FILE}, so the rates of the paths are not known"));
         }
         Ok(())
@@ -158,6 +172,11 @@ impl Folder {
 
     /// How far all files of a sender go, in nanoseconds.
     pub(super) fn until(&self, sender: &Sender) -> u64 {
+        let was_cut = self.ended.is_some() && !self.whole;
+        if let Some(end) = sender.end_s.filter(|_| !was_cut) {
+            // It is said only once all of its rows are there.
+            return (end * 1e9).round() as u64;
+        }
         let own = sender.files().map(|name| self.limit(&name).until);
         own.into_iter().fold(self.limit(PACKETS).until, u64::min)
     }

@@ -11,13 +11,13 @@ pub struct Explanation {
     pub folder: String,
     /// Scheme as asked for.
     pub scheme: String,
-    /// Seed.
-    pub seed: u64,
+    /// Seed, of a simulation.
+    pub seed: Option<u64>,
     /// Profile.
     pub profile: String,
     /// The version that ran it.
     pub version: String,
-    /// Goodput in kbit/s, if the run ended.
+    /// Goodput in kbit/s, if the run ended and both ends were traced.
     pub goodput_kbps: Option<f64>,
     /// What to know before using the figures: files that end too early, sums that differ from the run's own.
     pub notes: Vec<String>,
@@ -32,6 +32,8 @@ pub struct FlowExplanation {
     pub name: String,
     /// Its scheme.
     pub scheme: String,
+    /// Whether the traces say what arrived: if not, `received_*`, `duplicate_chunks` and `needless` are 0 for want of knowledge.
+    pub arrivals_known: bool,
     /// When it starts.
     pub from_s: f64,
     /// Up to when its traces are added up.

@@ -10,7 +10,7 @@ use crate::explain::{
     Choice, Cut, ExplainError, Explanation, FlowExplanation, HoleTime, Losses, PathExplanation, PathTime,
     PeerWindow, Placement, Refusals, Resent, Retransmissions, StateChange, WhyTime, capacity, findings,
 };
-use crate::run::manifest::Sender;
+use crate::trace::{Sender, Vantage};
 
 const PATHS: &Columns = &[
     "time_s",
@@ -78,13 +78,14 @@ pub(super) fn explain(path: &Path) -> Result<Explanation, ExplainError> {
         seed: manifest.seed,
         profile: manifest.profile,
         version,
-        goodput_kbps: folder.ended.as_ref().map(|ended| ended.result.goodput_kbps),
+        goodput_kbps: folder.ended.as_ref().and_then(|ended| ended.result.goodput_kbps),
         notes: folder.notes,
         flows,
     };
     // Of traces that are cut short the run's own counts are no measure.
-    if let Some(ended) = folder.ended.filter(|_| explanation.notes.is_empty()) {
-        explanation.notes = disagreements(&explanation, &ended.result, still_closed);
+    if let Some(ended) = folder.ended.filter(|_| folder.whole) {
+        let differ = disagreements(&explanation, &ended.result, still_closed);
+        explanation.notes.extend(differ);
     }
     Ok(explanation)
 }
@@ -94,19 +95,24 @@ pub(super) fn explain(path: &Path) -> Result<Explanation, ExplainError> {
 fn disagreements(explanation: &Explanation, counted: &Counted, still_closed: bool) -> Vec<String> {
     let totals = explanation.totals();
     let both = [
-        ("retransmissions", totals.retransmissions, counted.retransmissions),
+        ("retransmissions", totals.retransmissions, Some(counted.retransmissions)),
         ("needless retransmissions", totals.needless, counted.spurious_retransmissions),
-        ("time-outs", totals.timeouts, counted.timeouts),
+        ("time-outs", totals.timeouts, Some(counted.timeouts)),
     ];
-    let differ = both.into_iter().filter(|(_, traced, counted)| traced != counted);
+    let known = both.into_iter().filter_map(|(what, traced, counted)| Some((what, traced, counted?)));
+    let differ = known.filter(|(_, traced, counted)| traced != counted);
     let mut notes: Vec<String> = differ
         .map(|(what, traced, counted)| format!("the traces have {traced} {what}, the run counted {counted}"))
         .collect();
-    let (traced, counted) = (totals.peer_window_closed_s, counted.rwnd_blocked_s);
-    if !still_closed && (traced - counted).abs() > 1e-6 {
+    let (traced, closed_s) = (totals.peer_window_closed_s, counted.rwnd_blocked_s);
+    if !still_closed && (traced - closed_s).abs() > 1e-6 {
         let both =
-            format!("by the traces the peer's window was closed {traced:.6} s, by the run {counted:.6} s");
+            format!("by the traces the peer's window was closed {traced:.6} s, by the run {closed_s:.6} s");
         notes.push(both);
+    }
+    if counted.records_dropped > 0 {
+        let dropped = counted.records_dropped;
+        notes.push(format!("{dropped} records are missing: the host was faster than the disk"));
     }
     notes
 }
@@ -285,6 +291,7 @@ fn flow(reader: &Reader, folder: &Folder) -> FlowExplanation {
     let mut flow = FlowExplanation {
         name: sender.name.clone(),
         scheme: sender.scheme.clone(),
+        arrivals_known: folder.manifest.vantage == Vantage::Network,
         from_s: seconds(account.from),
         until_s: seconds(until),
         time_findings: Vec::new(),

@@ -13,7 +13,7 @@ use anabranch_sim::{HostId, SctpHost, World};
 use bytes::Bytes;
 
 use crate::run::application::{Connect, End, Expected, Source, Status};
-use crate::run::manifest::{Manifest, Sender};
+use crate::run::manifest;
 use crate::run::network::{Network, lay};
 use crate::run::observer::{DirectionCount, Observer, address};
 use crate::run::plan::{FlowPlan, bulk_queue_bytes};
@@ -21,6 +21,7 @@ use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
 use crate::run::{FlowResult, Job, JobScheme, PathResult, RunError, RunResult, payload};
 use crate::scenario::{Flow, FlowDirection, FlowKind};
 use crate::statistics::jain_index;
+use crate::trace::{Manifest, Sender};
 
 /// SCTP ports of the two ends; any would do.
 const LEFT_PORT: u16 = 5001;
@@ -56,7 +57,7 @@ pub(crate) fn build(job: &Job) -> Result<Built, RunError> {
     }
     world.set_tap(Box::new(observer(job)?));
     let queues = trace_folder(job).map(|folder| QueueRecorder::create(&folder)).transpose()?;
-    let manifest = manifest(job, &flows)?;
+    let manifest = open_manifest(job, &flows)?;
     Ok(Built { world, flows, queues, manifest })
 }
 
@@ -66,11 +67,11 @@ fn trace_folder(job: &Job) -> Option<PathBuf> {
 }
 
 /// What the trace folder says of the run, written before the run begins.
-fn manifest(job: &Job, flows: &[BuiltFlow]) -> Result<Option<Manifest>, RunError> {
+fn open_manifest(job: &Job, flows: &[BuiltFlow]) -> Result<Option<Manifest>, RunError> {
     let Some(folder) = trace_folder(job) else { return Ok(None) };
     let senders = flows.iter().flat_map(|flow| flow.senders.clone()).collect();
-    let manifest = Manifest::of(job, senders);
-    manifest.write(job, &folder)?;
+    let manifest = manifest::of(job, senders);
+    manifest::write(&manifest, job, &folder)?;
     Ok(Some(manifest))
 }
 
@@ -167,7 +168,9 @@ fn senders(
         direction: direction.to_owned(),
         scheme: scheme.to_string(),
         paths: flow.paths.iter().map(|&p| job.scenario.paths[p].name.clone()).collect(),
+        addresses: Vec::new(),
         start_s: flow.start.as_secs_f64(),
+        end_s: None,
         lost_counts_until_resent: config.profile.lost_counts_until_resent,
     };
     ends.map(sender).collect()
@@ -287,28 +290,26 @@ impl Built {
 
     pub(crate) fn finish(mut self, job: &Job) -> Result<RunResult, RunError> {
         let observer = self.world.take_tap::<Observer>();
-        self.close_files(job)?;
+        self.close_files()?;
         let Some(mut observer) = observer else {
             unreachable!("the observer was set when the world was built")
         };
         self.close_observer(job, &mut observer)?;
         let result = self.result(job, &observer);
         if let (Some(manifest), Some(folder)) = (&self.manifest, trace_folder(job)) {
-            manifest.close(&folder, self.world.now().as_secs_f64(), &result)?;
+            manifest::close(manifest, &folder, self.world.now().as_secs_f64(), &result)?;
         }
         Ok(result)
     }
 
-    fn close_files(&mut self, job: &Job) -> Result<(), RunError> {
-        let folder = trace_folder(job).map(|folder| folder.display().to_string()).unwrap_or_default();
-        let wrong = |error| RunError::File { path: folder.clone(), error };
+    fn close_files(&mut self) -> Result<(), RunError> {
         for flow in &self.flows {
             for recorder in &flow.recorders {
-                recorder.borrow_mut().finish().map_err(wrong)?;
+                recorder.borrow_mut().finish()?;
             }
         }
         match &mut self.queues {
-            Some(queues) => queues.finish().map_err(wrong),
+            Some(queues) => Ok(queues.finish()?),
             None => Ok(()),
         }
     }
@@ -316,7 +317,7 @@ impl Built {
     fn close_observer(&self, job: &Job, observer: &mut Observer) -> Result<(), RunError> {
         let wrong = |error| RunError::File { path: job.label(), error };
         if let Some(packets) = &mut observer.packets {
-            packets.finish().map_err(wrong)?;
+            packets.finish()?;
         }
         match observer.capture.take() {
             Some(capture) => capture.finish().map(drop).map_err(wrong),

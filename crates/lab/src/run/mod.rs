@@ -5,7 +5,7 @@ mod batch;
 mod build;
 mod details;
 mod lane;
-pub(crate) mod manifest;
+mod manifest;
 mod metrics;
 mod network;
 mod observer;
@@ -30,6 +30,7 @@ use thiserror::Error;
 use crate::conventions::Conventions;
 use crate::run::build::Built;
 use crate::scenario::{Scenario, Stop};
+use crate::trace::TraceError;
 
 /// How often the end of a transfer is looked for and queues are sampled.
 const SLICE: Span = Span::from_millis(10);
@@ -77,6 +78,12 @@ pub enum RunError {
     /// The simulator refuses the scenario.
     #[error("the network cannot be built: {0}")]
     Network(#[from] anabranch_sim::ConfigError),
+}
+
+impl From<TraceError> for RunError {
+    fn from(TraceError { path, error }: TraceError) -> Self {
+        RunError::File { path: path.display().to_string(), error }
+    }
 }
 
 impl Job {

@@ -5,5 +5,7 @@ mod guard;
 mod lifetime;
 mod locals;
 mod messages;
+mod observer;
+mod path_mtu;
 mod rig;
 mod transfer;

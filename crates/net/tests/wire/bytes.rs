@@ -62,7 +62,6 @@ async fn every_byte_that_the_opening_side_sends_or_receives_passes_the_relays() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "the accepting side still sends HEARTBEATs to addresses that its peer merely lists"]
 async fn every_byte_that_the_accepting_side_sends_passes_the_relays() {
     let wire = counted().await;
     let [_, _, sent, received] = settled(&wire).await;

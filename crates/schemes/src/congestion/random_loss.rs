@@ -285,6 +285,7 @@ mod tests {
                 delivered_before_at: Time::ZERO,
                 sent_once: true,
                 cumulative: true,
+                same_way: true,
             };
             self.world.tell(&mut self.control, &Event::Acked(&acked));
         }

@@ -39,6 +39,11 @@ impl Acknowledged<'_> {
     pub fn facts(&self) -> &PathFacts {
         self.view.path(self.path)
     }
+
+    /// The most that this SACK may add to the window in slow start (RFC 9260 section 7.2.1).
+    pub fn slow_start_limit(&self) -> ChunkBytes {
+        self.facts().largest_chunk.times(self.view.profile.slow_start_limit)
+    }
 }
 
 /// A path has suffered a loss that its window answers: once per window for fast retransmit, and at every T3.

@@ -27,8 +27,9 @@ impl RoundTrips {
     /// Takes an acknowledgement in, and says whether round trips have grown so much since the round before that a queue must
     /// be growing.
     pub(super) fn rising(&mut self, acked: &AckedTransmission, now: Time) -> bool {
-        // The answer to a chunk that was sent more than once says nothing about time.
-        if !acked.sent_once {
+        // The answer to a chunk that was sent more than once says nothing about time. One that came back another way says more
+        // about that: of a long path and a short one, rounds would seem to shrink and to grow.
+        if !acked.sent_once || !acked.same_way {
             return false;
         }
         if acked.sent_at >= self.round_began {
@@ -63,6 +64,7 @@ mod tests {
             delivered_before_at: Time::ZERO,
             sent_once,
             cumulative: true,
+            same_way: true,
         }
     }
 
@@ -88,9 +90,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_more_than_once_is_no_sample() {
+    fn what_was_sent_more_than_once_or_answered_another_way_is_no_sample() {
         let mut trips = RoundTrips::default();
         assert!(!round(&mut trips, 0, |_| 100));
         assert!((0..10).all(|n| !trips.rising(&acked(101 + n, false), at(400 + n))));
+        let elsewhere = |sent| AckedTransmission { same_way: false, ..acked(sent, true) };
+        assert!((0..10).all(|n| !trips.rising(&elsewhere(101 + n), at(400 + n))));
     }
 }

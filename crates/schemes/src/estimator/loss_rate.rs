@@ -61,6 +61,7 @@ mod tests {
             delivered_before_at: Time::ZERO,
             sent_once: true,
             cumulative: true,
+            same_way: true,
         }
     }
 

@@ -1,9 +1,11 @@
 //! Path states.
 
+mod impatient;
 mod plain;
 mod potentially_failed;
 mod quality_aware;
 
+pub use impatient::Impatient;
 pub use plain::Plain;
 pub use potentially_failed::PotentiallyFailed;
 pub use quality_aware::QualityAware;

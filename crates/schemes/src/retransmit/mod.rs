@@ -8,6 +8,7 @@ mod least_delay;
 mod opportunistic;
 mod rescheduling;
 mod same;
+mod soonest;
 
 pub use alternate::Alternate;
 pub use asap::Asap;
@@ -16,6 +17,7 @@ pub use least_delay::{LeastDelay, TransferDelay};
 pub use opportunistic::{Condition, Opportunistic};
 pub use rescheduling::{Limit, Rescheduling, ReschedulingSettings};
 pub use same::Same;
+pub use soonest::Soonest;
 
 use anabranch_core::policy::{Decision, HeadOfLine, PathFacts, Reason, Refusal, Refused, Route};
 

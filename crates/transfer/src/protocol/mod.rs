@@ -1,6 +1,6 @@
 //! What the two ends say to each other. The book's chapter on transfers has the whole of it.
 //!
-//! Control messages go in order on stream [`CONTROL_STREAM`]. [Segments](segment) of blocks say themselves where they
+//! Control messages go in order on stream [`CONTROL_STREAM`]. [Segments](Segment) of blocks say themselves where they
 //! belong, so they go unordered on stream [`DATA_STREAM`] and a lost one holds up no other.
 
 #[cfg(feature = "fuzzing")]

@@ -24,8 +24,13 @@ fn an_address_that_they_add_carries_on_when_the_first_path_is_cut() {
     let (ours, theirs) = (ours.wait(), theirs.wait());
     assert_eq!(theirs.sha256, data.sha256(), "{:#?}\n{:#?}", ours.lines, theirs.lines);
     let (ours, _) = (ours.closed(), theirs.closed());
-    let to_added = ours.end()["paths"].as_array().expect("a list").iter();
-    let sent: u64 = to_added
+    let paths = ours.end()["paths"].as_array().expect("a list");
+    // What they send back to our first address goes over the first path.
+    let crossed =
+        |path: &&serde_json::Value| path["local"] == "10.77.1.1" && path["remote"] == "10.77.2.2:9900";
+    assert_eq!(paths.iter().find(crossed), None, "the new address is paired with one of ours in use");
+    let sent: u64 = paths
+        .iter()
         .filter(|path| path["remote"] == "10.77.2.2:9900")
         .filter_map(|path| path["sent_bytes"].as_u64())
         .sum();

@@ -106,7 +106,7 @@ fn nobody_listening_on_their_sctp_port_refuses_us() {
     let pair = Pair::new(&network, Opens::We).theirs("pipe");
     let theirs = pair.start_theirs(Input::None);
     theirs.wait_for("listening");
-    let ours = pair.to_sctp_port(4999).ours("pipe").start_ours(Input::None).wait();
+    let ours = pair.at_sctp_port(4999).ours("pipe").start_ours(Input::None).wait();
     let error = ours.all("error").next().expect("an error");
     assert!(error["reason"].as_str().is_some_and(|reason| reason.contains("refuses")), "{error}");
 }

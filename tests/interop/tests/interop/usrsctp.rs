@@ -46,7 +46,7 @@ impl<'a> Pair<'a> {
     }
 
     /// We look for theirs there.
-    pub(crate) fn to_sctp_port(self, port: u16) -> Self {
+    pub(crate) fn at_sctp_port(self, port: u16) -> Self {
         Pair { their_sctp: port, ..self }
     }
 

@@ -79,7 +79,7 @@ impl Growth for RateDifferenceGrowth {
         let spent = match self.applies {
             Applies::EverySack => Window { partial_bytes_acked: ChunkBytes::ZERO, ..window },
             Applies::Avoidance => {
-                let change = slow_start(window, acknowledged.bytes, facts.largest_chunk);
+                let change = slow_start(window, acknowledged.bytes, acknowledged.slow_start_limit());
                 if change.is_some() {
                     return change;
                 }

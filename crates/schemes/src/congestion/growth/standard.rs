@@ -5,7 +5,7 @@ use anabranch_core::units::ChunkBytes;
 
 use crate::congestion::{Acknowledged, Change, Growth};
 
-/// Up to one chunk per SACK in slow start, one chunk per window acknowledged after it.
+/// Up to one chunk per SACK, or as many as the profile says, in slow start, one chunk per window acknowledged after it.
 #[derive(Debug)]
 pub struct StandardGrowth;
 
@@ -14,15 +14,15 @@ impl Growth for StandardGrowth {
 
     fn grow(&mut self, acknowledged: &Acknowledged<'_>) -> Option<Change> {
         let largest = acknowledged.facts().largest_chunk;
-        slow_start(acknowledged.window(), acknowledged.bytes, largest)
+        slow_start(acknowledged.window(), acknowledged.bytes, acknowledged.slow_start_limit())
             .or_else(|| avoidance(acknowledged.window(), largest))
     }
 }
 
-/// RFC 9260 section 7.2.1: what was acknowledged, but at most one chunk; `None` above ssthresh.
-pub(crate) fn slow_start(window: Window, acked: ChunkBytes, largest: ChunkBytes) -> Option<Change> {
+/// RFC 9260 section 7.2.1: what was acknowledged, but at most `limit`; `None` above ssthresh.
+pub(crate) fn slow_start(window: Window, acked: ChunkBytes, limit: ChunkBytes) -> Option<Change> {
     (window.cwnd <= window.ssthresh).then(|| {
-        let by = acked.min(largest);
+        let by = acked.min(limit);
         let reason = Reason::figure("slow start", "acked_bytes", by.get() as f64);
         Change { window: Window { cwnd: window.cwnd + by, ..window }, reason }
     })

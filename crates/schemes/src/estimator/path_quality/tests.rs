@@ -86,6 +86,7 @@ impl Scene {
             delivered_before_at: Time::ZERO,
             sent_once,
             cumulative: true,
+            same_way: true,
         };
         self.tell(&Event::Acked(&acked));
     }

@@ -76,6 +76,7 @@ impl Sender {
             delivered_before_at: Time::ZERO,
             sent_once,
             cumulative: false,
+            same_way: true,
         };
         self.tell(&Event::Acked(&acked))
     }

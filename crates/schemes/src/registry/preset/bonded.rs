@@ -4,6 +4,7 @@ use anabranch_core::policy::Policies;
 use anabranch_core::profile::{Profile, T3Restart};
 
 use crate::buffer::{Occupancy, Sharers, Side, Split};
+use crate::failover::Impatient;
 use crate::loss::{Rack, RackSettings};
 use crate::registry::preset::shared::{
     SACK_EVERY, TRIGGER, acks, cuc, dac, floor, floored, rtx, sfr, switch,
@@ -22,8 +23,16 @@ const PARAMETERS: &[Parameter] = &[
         about: "window of a path that answers its probe: one chunk (pf1) or two (pf2)",
         source: "Natarajan 2009",
     },
+    Parameter {
+        name: "patience",
+        kind: Kind::Count { min: 1, max: 1000 },
+        unit: "round trips",
+        default: Value::Number(3),
+        about: "silence after which a path gets no new data while another one is active",
+        source: "users' reports of links that die slowly; no publication",
+    },
     switch("tail-probe", true, "probe a tail that nothing acknowledges", "RFC 8985 section 7"),
-    rtx("rtx-cwnd"),
+    rtx("rtx-soonest"),
     TRIGGER,
     sfr(true),
     cuc(true),
@@ -59,11 +68,27 @@ const CARD: Card = Card {
             rule: "as `+split(by=outstanding)`",
             place: "crates/schemes/src/buffer/split.rs",
         },
+        Equation {
+            name: "RTX-SOONEST",
+            rule: "the active path with the least SRTT, counted twice where its window is full; it is waited for then",
+            place: "crates/schemes/src/retransmit/soonest.rs",
+        },
+        Equation {
+            name: "T3",
+            rule: "restarts with every acknowledgement on its path: RACK finds what is lost on a path that answers",
+            place: "crates/core/src/association/sack_in.rs",
+        },
         Equation { name: "RACK-TLP", rule: "as `+rack`", place: "crates/schemes/src/loss/rack.rs" },
         Equation {
             name: "PF",
             rule: "as `cmt-pf`",
             place: "crates/schemes/src/failover/potentially_failed.rs",
+        },
+        Equation {
+            name: "silence",
+            rule: "something is in flight and nothing was answered for `patience` SRTT + 4 RTTVAR + the longest delay of a SACK, and \
+                   another path is active: potentially failed, a HEARTBEAT at once; window and chunks in flight stay as they are",
+            place: "crates/schemes/src/failover/impatient.rs",
         },
         rules::SLOW_START,
         rules::AVOIDANCE,
@@ -88,9 +113,12 @@ const CARD: Card = Card {
         rules::CHOICE_CUC,
         rules::CHOICE_DAC_FLAGS,
         rules::CHOICE_DAC_TIMER,
-        rules::CHOICE_RTX,
-        rules::CHOICE_RTX_FULL,
-        rules::CHOICE_RTX_TIE,
+        Choice {
+            question: "Where does a lost chunk go again?",
+            answer: "Where it arrives soonest. By the largest window (RTX-CWND) chunks lost on a fast path with small \
+                     windows went to a path sixty times as slow, and held everything back there.",
+            parameter: "rtx",
+        },
         rules::CHOICE_LOSS_RATE,
         rules::CHOICE_TIMEOUT_MARKS,
         rules::CHOICE_AROUND,
@@ -131,6 +159,7 @@ fn build(values: &Values) -> Policies {
         loss: Box::new(Rack::new(base.loss, rack)),
         retransmit: Box::new(Opportunistic { inner: base.retransmit, condition: Condition::MuchSlower }),
         ack: Box::new(acks(values)),
+        failover: Box::new(Impatient { inner: base.failover, rounds: values.number("patience") }),
         ..base
     }
 }

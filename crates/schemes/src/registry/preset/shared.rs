@@ -9,10 +9,10 @@ use crate::congestion::growth::{Applies, RateDifferenceGrowth, RttSource};
 use crate::congestion::{FirstWindow, GrowthGate};
 use crate::loss::MissingReports;
 use crate::registry::{Kind, Length, Parameter, Value, Values};
-use crate::retransmit::{Alternate, Asap, Best, Preference, Same};
+use crate::retransmit::{Alternate, Asap, Best, Preference, Same, Soonest};
 
 pub(crate) const RTX_NAMES: &[&str] =
-    &["rtx-same", "rtx-asap", "rtx-cwnd", "rtx-ssthresh", "rtx-lossrate", "rtx-cl"];
+    &["rtx-same", "rtx-asap", "rtx-cwnd", "rtx-ssthresh", "rtx-lossrate", "rtx-cl", "rtx-soonest"];
 
 pub(crate) const TRIGGER: Parameter = Parameter {
     name: "trigger",
@@ -87,7 +87,7 @@ pub(crate) const fn rtx(default: &'static str) -> Parameter {
         unit: "",
         default: Value::Choice(default),
         about: "where a lost chunk goes again",
-        source: "Iyengar 2006, section on retransmission policies; `rtx-cl`: DB-CMT section 4.2",
+        source: "Iyengar 2006, section on retransmission policies; `rtx-cl`: DB-CMT section 4.2; `rtx-soonest`: ours",
     }
 }
 
@@ -205,6 +205,7 @@ pub(crate) fn first_window(values: &Values) -> FirstWindow {
 pub(crate) fn retransmit(values: &Values) -> Box<dyn RetransmitPath> {
     match values.choice("rtx") {
         "rtx-same" => Box::new(Same),
+        "rtx-soonest" => Box::new(Soonest),
         "rtx-asap" => Box::new(Asap),
         "rtx-ssthresh" => Box::new(Best { by: Preference::Ssthresh }),
         "rtx-lossrate" => Box::new(Best { by: Preference::LossRate }),

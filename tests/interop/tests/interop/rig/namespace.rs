@@ -83,7 +83,18 @@ pub(crate) struct Network {
     // Dropped in this order: theirs was made from within ours.
     theirs: Namespace,
     ours: Namespace,
+    capture: Option<Capture>,
     pub(crate) paths: u8,
+}
+
+/// A program that captures, and ends when the interfaces are gone.
+#[derive(Debug)]
+struct Capture(Child);
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        let _ = self.0.wait();
+    }
 }
 
 impl Network {
@@ -98,15 +109,15 @@ impl Network {
             // usrsctp lists every address of the host; a link-local one that nobody asked for would be a path.
             namespace.run("if [ -d /proc/sys/net/ipv6 ]; then for scope in all default; do echo 1 > /proc/sys/net/ipv6/conf/$scope/disable_ipv6; done; fi");
         }
-        let network = Network { theirs, ours, paths };
+        let mut network = Network { theirs, ours, capture: None, paths };
         (1..=paths).for_each(|path| network.add_link(path));
-        network.capture();
+        network.capture = network.start_capture();
         network
     }
 
     /// For whoever looks into a failure: `ANABRANCH_INTEROP_CAPTURE` names a folder for what passes our interfaces.
-    fn capture(&self) {
-        let Some(folder) = std::env::var_os("ANABRANCH_INTEROP_CAPTURE") else { return };
+    fn start_capture(&self) -> Option<Capture> {
+        let folder = std::env::var_os("ANABRANCH_INTEROP_CAPTURE")?;
         let name = std::thread::current().name().unwrap_or("capture").replace("::", "-");
         let file = PathBuf::from(folder).join(format!("{name}-{}.pcapng", self.ours.holder.id()));
         let mut command = self.command(Side::Ours, "dumpcap");
@@ -114,9 +125,9 @@ impl Network {
         (1..=self.paths).for_each(|path| {
             command.args(["-i", &format!("v{path}")]);
         });
-        // It ends with its interfaces.
-        command.stderr(Stdio::null()).spawn().expect("dumpcap, which comes with tshark");
+        let dumpcap = command.stderr(Stdio::null()).spawn().expect("dumpcap, which comes with tshark");
         std::thread::sleep(Duration::from_secs(1));
+        Some(Capture(dumpcap))
     }
 
     fn add_link(&self, path: u8) {

@@ -1,0 +1,162 @@
+//! Watching associations on real sockets: captures, traces, events and metrics, the same options for all commands.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anabranch_net::{AssociationConfig, Host, HostBuilder};
+use anabranch_observe::metrics::Exporter;
+use anabranch_observe::{Outputs, Recording, Role};
+use clap::Args;
+
+use crate::exit::Stopped;
+
+/// The TCP port of metrics if only an address is given.
+const METRICS_PORT: u16 = 9464;
+
+/// What is written down, and who may look on.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Observation")]
+pub(crate) struct ObserveOptions {
+    /// Write a capture of all packets for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+
+    /// Write the traces that `anabranch explain` reads into this folder
+    #[arg(long, value_name = "DIR")]
+    trace: Option<PathBuf>,
+
+    /// Write events in the manner of qlog into this file, or into a file for each association in a folder
+    #[arg(long, value_name = "FILE|DIR/")]
+    qlog: Option<PathBuf>,
+
+    /// Answer scrapes of metrics (OpenMetrics) over HTTP; a port alone is one of loopback [default port: 9464]
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = read_metrics_address)]
+    metrics: Option<SocketAddr>,
+
+    #[arg(skip)]
+    running: Arc<Mutex<Running>>,
+}
+
+/// What was begun for the first host of a command, and serves all others too: a transfer that reconnects has several. It ends with
+/// the command.
+#[derive(Debug, Default)]
+struct Running {
+    recording: Option<Recording>,
+    exporter: Option<Exporter>,
+}
+
+impl Drop for Running {
+    /// What was missed is said at the end, when nothing else is printed any more. It is no failure of the command.
+    fn drop(&mut self) {
+        let Some(recording) = self.recording.take() else { return };
+        let report = recording.finish();
+        for error in &report.errors {
+            eprintln!("{error}: not written to the end");
+        }
+        if report.records_dropped > 0 {
+            eprintln!(
+                "{} records were not written: the disk was slower than the network",
+                report.records_dropped
+            );
+        }
+    }
+}
+
+impl ObserveOptions {
+    /// The first option that was given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--pcap", self.pcap.is_some()),
+            ("--trace", self.trace.is_some()),
+            ("--qlog", self.qlog.is_some()),
+            ("--metrics", self.metrics.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+
+    /// Lets a host to be be recorded, if anything is to be.
+    pub(super) fn attach(
+        &self,
+        builder: HostBuilder,
+        role: Role,
+        scheme: &str,
+        config: &AssociationConfig,
+    ) -> Result<HostBuilder, Stopped> {
+        let outputs = Outputs { pcap: self.pcap.clone(), trace: self.trace.clone(), qlog: self.qlog.clone() };
+        if outputs.is_empty() {
+            return Ok(builder);
+        }
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let recording = match running.recording.take() {
+            Some(recording) => recording,
+            None => Recording::start(&outputs, role, scheme, config).map_err(Stopped::failure)?,
+        };
+        let observed = builder.observer(recording.observer());
+        running.recording = Some(recording);
+        Ok(observed)
+    }
+
+    /// Shows a host to those who scrape, if anybody may.
+    pub(super) fn show(&self, host: &Host) -> Result<(), Stopped> {
+        let Some(address) = self.metrics else { return Ok(()) };
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let exporter = match running.exporter.take() {
+            Some(exporter) => exporter,
+            None => export(address)?,
+        };
+        exporter.show(host);
+        running.exporter = Some(exporter);
+        Ok(())
+    }
+}
+
+fn export(address: SocketAddr) -> Result<Exporter, Stopped> {
+    let exporter = Exporter::bind(address).map_err(|error| {
+        Stopped::failure(format!(
+            "--metrics {address}: {error}; check that the address is this machine's and that no other program has the port"
+        ))
+    })?;
+    let local = exporter.local_address();
+    if !local.ip().is_loopback() {
+        eprintln!("metrics: whoever reaches http://{local}/metrics can read them");
+    } else if address.port() == 0 {
+        eprintln!("metrics: http://{local}/metrics");
+    }
+    Ok(exporter)
+}
+
+/// A port alone means loopback: other addresses have to be named.
+fn read_metrics_address(text: &str) -> Result<SocketAddr, String> {
+    let loopback = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+    if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse() {
+        return Ok(loopback(port));
+    }
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    if let Ok(address) = bare.parse() {
+        return Ok(SocketAddr::new(address, METRICS_PORT));
+    }
+    text.parse().map_err(|_| {
+        "expected a port of loopback, or an address with or without one, such as 9464, 192.0.2.1:9464 or [::1]:9464"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_addresses_than_loopback_have_to_be_named() {
+        let read = |text: &str| read_metrics_address(text).map(|address| address.to_string());
+        assert_eq!(read("9464").unwrap(), "127.0.0.1:9464");
+        assert_eq!(read(":1").unwrap(), "127.0.0.1:1");
+        assert_eq!(read("192.0.2.1").unwrap(), "192.0.2.1:9464");
+        assert_eq!(read("192.0.2.1:7").unwrap(), "192.0.2.1:7");
+        assert_eq!(read("::1").unwrap(), "[::1]:9464");
+        assert_eq!(read("[::1]").unwrap(), "[::1]:9464");
+        assert_eq!(read("[::1]:7").unwrap(), "[::1]:7");
+        assert!(read("localhost").unwrap_err().contains("such as 9464"));
+        assert!(read("99999").is_err());
+    }
+}

@@ -1,0 +1,146 @@
+//! The packet size of each path: probes of larger ones (RFC 8899 section 6.2: HEARTBEAT with PAD), and what follows from them.
+
+use anabranch_wire::{COMMON_HEADER_LEN, NoSpace, PacketWriter};
+
+use crate::association::Association;
+use crate::association::control::Control;
+use crate::mtu::{LEAST_WAIT, MtuSearch, Next, RAISE_AFTER};
+use crate::path::{PathId, PathState, PendingHeartbeat};
+use crate::units::ChunkBytes;
+
+impl Association {
+    /// The search that the configuration asks for on a new path.
+    pub(crate) fn new_mtu_search(&self, remote: std::net::IpAddr) -> Option<MtuSearch> {
+        let most = self.config.mtu_search_up_to_bytes?;
+        let base = self.packet_bytes(self.config.mtu_bytes, remote) / 4 * 4;
+        let most = self.packet_bytes(most, remote) / 4 * 4;
+        (most > base).then(|| MtuSearch::new(base, most))
+    }
+
+    /// A path came into service: it is probed from now on.
+    pub(crate) fn begin_mtu_probing(&mut self, id: PathId) {
+        let path = &mut self.paths[id.index()];
+        if path.mtu.is_some() && path.timers.mtu.is_none() {
+            path.timers.mtu = Some(self.now);
+        }
+    }
+
+    /// The wait for a probe is over, or the time for the next one has come.
+    pub(crate) fn mtu_timer_expired(&mut self, id: PathId) {
+        let active = self.facts[id.index()].state == PathState::Active;
+        let path = &mut self.paths[id.index()];
+        let Some(search) = &mut path.mtu else { return };
+        match path.pending_mtu_probe.take() {
+            // What a path in trouble loses says nothing about sizes.
+            Some(_) if active => search.unanswered(),
+            None if search.next() == Next::Rest => search.begin(),
+            _ => {}
+        }
+        if active {
+            self.probe_mtu(id);
+        }
+    }
+
+    fn probe_mtu(&mut self, id: PathId) {
+        let nonce = self.entropy.next_u64();
+        let wait = self.facts[id.index()].rto.max(LEAST_WAIT);
+        let path = &mut self.paths[id.index()];
+        let Some(search) = path.mtu else { return };
+        match search.next() {
+            Next::Rest => path.timers.mtu = Some(self.now + RAISE_AFTER),
+            Next::Probe(bytes) => {
+                path.timers.mtu = Some(self.now + wait);
+                path.pending_mtu_probe = Some((PendingHeartbeat { nonce, sent_at: self.now }, bytes));
+                self.queue_control(Control::MtuProbe { path: id, nonce, bytes });
+            }
+        }
+    }
+
+    /// Whether an answered HEARTBEAT was such a probe; then its size may be used.
+    pub(crate) fn take_mtu_answer(&mut self, id: PathId, nonce: u64) -> bool {
+        let path = &mut self.paths[id.index()];
+        let Some((_, bytes)) = path.pending_mtu_probe.take_if(|(pending, _)| pending.nonce == nonce) else {
+            return false;
+        };
+        if let Some(search) = &mut path.mtu {
+            search.answered(bytes);
+        }
+        self.adopt_packet_size(id);
+        self.probe_mtu(id);
+        true
+    }
+
+    /// Takes over what the search has found.
+    fn adopt_packet_size(&mut self, id: PathId) {
+        let path = &mut self.paths[id.index()];
+        let Some(search) = path.mtu else { return };
+        path.packet_bytes = search.confirmed();
+        self.facts[id.index()].largest_chunk =
+            ChunkBytes::new(((path.packet_bytes - COMMON_HEADER_LEN) / 4 * 4) as u64);
+    }
+
+    /// T3 expired on a path, or a HEARTBEAT was answered and the data before it was not. If the path carries nothing large any more it is back to its base size (RFC 8899 section 4.3).
+    pub(crate) fn suspect_black_hole(&mut self, id: PathId) {
+        let path = &mut self.paths[id.index()];
+        if path.mtu.as_mut().is_some_and(MtuSearch::expired) {
+            path.pending_mtu_probe = None;
+            // The largest size was right before, so it may be an outage after all: it is tried again soon, not at once.
+            path.timers.mtu = Some(self.now + LEAST_WAIT);
+            self.statistics.black_holes += 1;
+            self.adopt_packet_size(id);
+        }
+    }
+
+    /// A chunk arrived in a packet of at least its size.
+    pub(crate) fn note_delivered_size(&mut self, id: PathId, bytes: ChunkBytes) {
+        if let Some(search) = &mut self.paths[id.index()].mtu {
+            search.delivered(COMMON_HEADER_LEN + bytes.get() as usize);
+        }
+    }
+
+    /// The IP packet size that a path is known to carry, or was configured with; `None` if there is no such path.
+    pub fn path_mtu_bytes(&self, id: PathId) -> Option<usize> {
+        let path = self.paths.get(id.index()).filter(|path| !path.removed)?;
+        Some(path.packet_bytes + self.overhead(path.remote))
+    }
+
+    /// Whether a packet of this size is larger than its path is known to carry, and no probe of it.
+    pub(crate) fn outgrows(&self, id: PathId, bytes: usize) -> bool {
+        let path = &self.paths[id.index()];
+        bytes > path.packet_bytes && path.pending_mtu_probe.is_none_or(|(_, probe)| probe != bytes)
+    }
+
+    /// The system would not send a packet of this many bytes to an address: it is larger than the interface takes. A probe of
+    /// that size need not be waited for.
+    pub(crate) fn refused_packet(
+        &mut self,
+        local: std::net::IpAddr,
+        remote: std::net::IpAddr,
+        udp_port: Option<u16>,
+        bytes: usize,
+    ) {
+        let Some(id) = self.path_of(local, remote, udp_port) else { return };
+        let path = &mut self.paths[id.index()];
+        if path.pending_mtu_probe.is_none_or(|(_, pending)| pending != bytes) {
+            return;
+        }
+        path.pending_mtu_probe = None;
+        if let Some(search) = &mut path.mtu {
+            search.refused(bytes);
+        }
+        self.probe_mtu(id);
+    }
+}
+
+/// A HEARTBEAT and as much padding as makes the packet that long (RFC 4820 section 4).
+pub(super) fn write_probe(
+    writer: &mut PacketWriter<'_>,
+    nonce: u64,
+    path: PathId,
+    bytes: usize,
+) -> Result<(), NoSpace> {
+    let before = writer.remaining();
+    writer.heartbeat(&super::heartbeat::write_info(nonce, path))?;
+    let written = COMMON_HEADER_LEN + (before - writer.remaining());
+    writer.pad(bytes.saturating_sub(written))
+}

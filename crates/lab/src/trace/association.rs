@@ -1,0 +1,196 @@
+//! `FLOW-paths.csv` and `FLOW-decisions.csv`: how each path stood whenever it had changed, and what was decided.
+
+use std::path::Path;
+
+use anabranch_core::policy::LossCause;
+use anabranch_core::time::Time;
+use anabranch_core::trace::{Decided, TraceEvent};
+use anabranch_core::{PathId, PathSet};
+
+use crate::trace::manifest::Sender;
+use crate::trace::sampler::PathStand;
+use crate::trace::sheet::{Sheet, TraceError, seconds};
+use crate::trace::words;
+
+/// Columns of `FLOW-paths.csv`.
+pub const PATH_COLUMNS: [&str; 15] = [
+    "time_s",
+    "flow",
+    "path",
+    "state",
+    "cwnd_bytes",
+    "ssthresh_bytes",
+    "outstanding_bytes",
+    "lost_unsent_bytes",
+    "partial_bytes_acked",
+    "srtt_ms",
+    "rttvar_ms",
+    "rto_ms",
+    "error_count",
+    "peer_window_bytes",
+    "queued_bytes",
+];
+
+/// Columns of `FLOW-decisions.csv`.
+pub const DECISION_COLUMNS: [&str; 14] = [
+    "time_s",
+    "flow",
+    "decision",
+    "path",
+    "tsn",
+    "detail",
+    "reason",
+    "figure",
+    "value",
+    "refused",
+    "cwnd_before_bytes",
+    "cwnd_bytes",
+    "ssthresh_before_bytes",
+    "ssthresh_bytes",
+];
+
+/// Writes the two files of an end that sends data.
+pub struct AssociationSheets {
+    flow: String,
+    names: Vec<String>,
+    paths: Sheet,
+    decisions: Sheet,
+    /// Each path's cwnd and ssthresh as they were written last.
+    windows: Vec<(u64, u64)>,
+    /// T3 expiries written so far.
+    timeouts: u64,
+    /// Paths that lost chunks to T3 since the latest of them.
+    timed_out: PathSet,
+}
+
+impl AssociationSheets {
+    /// Begins both files.
+    ///
+    /// # Errors
+    /// [`TraceError`] if they cannot be written.
+    pub fn create(folder: &Path, sender: &Sender) -> Result<Self, TraceError> {
+        let [paths, decisions] = sender.files();
+        let paths = Sheet::create(folder, &paths, &PATH_COLUMNS)?;
+        let decisions = Sheet::create(folder, &decisions, &DECISION_COLUMNS)?;
+        let mut sheets = AssociationSheets {
+            flow: sender.flow.clone(),
+            names: Vec::new(),
+            paths,
+            decisions,
+            windows: Vec::new(),
+            timeouts: 0,
+            timed_out: PathSet::EMPTY,
+        };
+        sender.paths.iter().for_each(|name| sheets.add_path(name.clone()));
+        Ok(sheets)
+    }
+
+    /// Gives the next path its name.
+    pub fn add_path(&mut self, name: String) {
+        self.names.push(name);
+        self.windows.push((0, 0));
+    }
+
+    /// Writes how a path stands. A path without a name has no rows.
+    pub fn path(&mut self, now: Time, stand: &PathStand) {
+        let PathStand { facts, peer_window_bytes, queued_bytes } = stand;
+        let Some(name) = self.names.get(facts.id.index()) else { return };
+        let milliseconds = |span: Option<anabranch_core::time::Span>| {
+            span.map_or(String::new(), |s| format!("{:.3}", s.as_millis_f64()))
+        };
+        let row = [
+            seconds(now),
+            self.flow.clone(),
+            name.clone(),
+            format!("{:?}", facts.state),
+            facts.cwnd.get().to_string(),
+            facts.ssthresh.get().to_string(),
+            facts.in_flight.get().to_string(),
+            facts.lost_unsent.get().to_string(),
+            facts.partial_bytes_acked.get().to_string(),
+            milliseconds(facts.rtt.smoothed),
+            milliseconds(facts.rtt.variance),
+            milliseconds(Some(facts.rto)),
+            facts.error_count.to_string(),
+            peer_window_bytes.to_string(),
+            queued_bytes.to_string(),
+        ];
+        self.paths.row(&row);
+    }
+
+    /// Writes the expiries of T3 since the latest call, of `total` in all.
+    ///
+    /// An expiry is no decision, so the endpoint does not report it as one: its counter tells how many there were, and the
+    /// chunks that it made lost tell the path. An expiry that marks none has a row without a path.
+    pub fn timeouts(&mut self, now: Time, total: u64) {
+        let mut paths = std::mem::take(&mut self.timed_out).iter();
+        for _ in self.timeouts..total {
+            let path = paths.next().map_or_else(String::new, |path| self.name(path));
+            let mut row = self.decision_row(now, "timeout", path);
+            row[6] = "T3 expired".to_owned();
+            self.decisions.row(&row);
+        }
+        self.timeouts = self.timeouts.max(total);
+    }
+
+    fn name(&self, path: PathId) -> String {
+        self.names.get(path.index()).cloned().unwrap_or_else(|| format!("#{}", path.index()))
+    }
+
+    /// A row of which only the first columns are filled.
+    fn decision_row(&self, at: Time, decision: &str, path: String) -> [String; DECISION_COLUMNS.len()] {
+        let mut row = [const { String::new() }; DECISION_COLUMNS.len()];
+        row[..4].clone_from_slice(&[seconds(at), self.flow.clone(), decision.to_owned(), path]);
+        row
+    }
+
+    /// Writes a decision.
+    pub fn decision(&mut self, event: &TraceEvent) {
+        if let Decided::Lost(path, LossCause::Timeout) = event.decided {
+            self.timed_out.insert(path);
+        }
+        let mut row =
+            self.decision_row(event.at, words::decision(&event.decided), self.place(&event.decided));
+        if event.tsn != 0 {
+            row[4] = (event.tsn as u32).to_string();
+        }
+        row[5] = match event.decided {
+            Decided::Lost(_, cause) => words::loss_cause(cause).to_owned(),
+            Decided::State(_, state) => format!("{state:?}"),
+            _ => String::new(),
+        };
+        row[6] = event.reason.rule.to_owned();
+        if !event.reason.figure.is_empty() {
+            row[7] = event.reason.figure.to_owned();
+            row[8] = event.reason.value.to_string();
+        }
+        let refused = event.refused.iter().map(|(path, why)| format!("{}:{why:?}", self.name(*path)));
+        row[9] = refused.collect::<Vec<_>>().join(" ");
+        if let Decided::Window { path, cwnd_bytes, ssthresh_bytes } = event.decided {
+            let after = (cwnd_bytes, ssthresh_bytes);
+            let before = self.windows.get_mut(path.index()).map(|last| std::mem::replace(last, after));
+            let (cwnd_before, ssthresh_before) = before.unwrap_or_default();
+            let windows = [cwnd_before, cwnd_bytes, ssthresh_before, ssthresh_bytes];
+            row[10..].clone_from_slice(&windows.map(|bytes| bytes.to_string()));
+        }
+        self.decisions.row(&row);
+    }
+
+    /// The path or paths that a decision chose or concerns.
+    fn place(&self, decided: &Decided) -> String {
+        if words::is_wait(decided) {
+            return "wait".to_owned();
+        }
+        let names: Vec<String> = words::paths(decided).iter().map(|path| self.name(path)).collect();
+        names.join(" ")
+    }
+
+    /// Hands what was written to the system.
+    ///
+    /// # Errors
+    /// The first that writing met.
+    pub fn flush(&mut self) -> Result<(), TraceError> {
+        self.paths.flush()?;
+        self.decisions.flush()
+    }
+}

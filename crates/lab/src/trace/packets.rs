@@ -1,0 +1,78 @@
+//! `packets.csv`: every DATA chunk, where it left, arrived or was dropped.
+
+use std::path::Path;
+
+use anabranch_core::time::Time;
+use anabranch_sim::PacketEvent;
+use anabranch_wire::Tsn;
+
+use crate::trace::sheet::{Sheet, TraceError, seconds};
+
+/// The name of the file.
+pub const PACKET_FILE: &str = "packets.csv";
+
+/// Columns of `packets.csv`.
+pub const PACKET_COLUMNS: [&str; 7] = ["time_s", "flow", "direction", "path", "event", "tsn", "chunk_bytes"];
+
+/// A DATA chunk as it passed.
+#[derive(Clone, Copy, Debug)]
+pub struct Sighting<'a> {
+    /// The flow's name.
+    pub flow: &'a str,
+    /// The path's name.
+    pub path: &'a str,
+    /// Whether it goes from the first end to the second: at sockets, whether it is ours.
+    pub forward: bool,
+    /// What became of it.
+    pub event: PacketEvent,
+    /// Its TSN.
+    pub tsn: Tsn,
+    /// Its chunk bytes.
+    pub bytes: u64,
+}
+
+/// Writes `packets.csv`.
+pub struct PacketSheet {
+    sheet: Sheet,
+}
+
+impl PacketSheet {
+    /// Begins the file.
+    ///
+    /// # Errors
+    /// [`TraceError`] if it cannot be written.
+    pub fn create(folder: &Path) -> Result<Self, TraceError> {
+        Ok(PacketSheet { sheet: Sheet::create(folder, PACKET_FILE, &PACKET_COLUMNS)? })
+    }
+
+    /// Writes a row.
+    pub fn packet(&mut self, now: Time, chunk: &Sighting<'_>) {
+        let event = match chunk.event {
+            PacketEvent::Sent => "sent",
+            PacketEvent::Delivered => "received",
+            PacketEvent::DroppedLoss => "lost",
+            PacketEvent::DroppedQueue => "queue-full",
+            PacketEvent::DroppedOutage => "outage",
+            PacketEvent::Unroutable => "unroutable",
+        };
+        let direction = if chunk.forward { "forward" } else { "reverse" };
+        let row = [
+            seconds(now),
+            chunk.flow.to_owned(),
+            direction.to_owned(),
+            chunk.path.to_owned(),
+            event.to_owned(),
+            chunk.tsn.get().to_string(),
+            chunk.bytes.to_string(),
+        ];
+        self.sheet.row(&row);
+    }
+
+    /// Hands what was written to the system.
+    ///
+    /// # Errors
+    /// The first that writing met.
+    pub fn flush(&mut self) -> Result<(), TraceError> {
+        self.sheet.flush()
+    }
+}

@@ -1,0 +1,55 @@
+//! What traces call things.
+
+use anabranch_core::policy::{LossCause, Relief};
+use anabranch_core::trace::Decided;
+use anabranch_core::{PathId, PathSet};
+
+/// The word for a decision.
+pub(crate) fn decision(decided: &Decided) -> &'static str {
+    match decided {
+        Decided::Schedule(_) => "schedule",
+        Decided::Copies(_) => "copies",
+        Decided::Bind(_) => "bind",
+        Decided::Retransmit(_) => "retransmit",
+        Decided::Relieve(Relief::Copy(_)) => "relieve-copy",
+        Decided::Relieve(Relief::Move(_)) => "relieve-move",
+        Decided::TailProbe(_) => "tail-probe",
+        Decided::Blocked(_) => "blocked",
+        Decided::Unblocked => "unblocked",
+        Decided::Window { .. } => "window",
+        Decided::Lost(..) => "lost",
+        Decided::State(..) => "state",
+    }
+}
+
+/// The paths that a decision chose or concerns.
+pub(crate) fn paths(decided: &Decided) -> PathSet {
+    let one = |path: PathId| [path].into_iter().collect();
+    match *decided {
+        Decided::Schedule(path) | Decided::Retransmit(path) | Decided::Blocked(path) => {
+            path.into_iter().collect()
+        }
+        Decided::Copies(paths) => paths,
+        Decided::Relieve(Relief::Copy(path) | Relief::Move(path))
+        | Decided::Bind(path)
+        | Decided::TailProbe(path)
+        | Decided::Window { path, .. }
+        | Decided::Lost(path, _)
+        | Decided::State(path, _) => one(path),
+        Decided::Unblocked => PathSet::EMPTY,
+    }
+}
+
+/// Whether it was decided to send nothing now.
+pub(crate) fn is_wait(decided: &Decided) -> bool {
+    matches!(decided, Decided::Schedule(None) | Decided::Retransmit(None))
+}
+
+/// The word for a cause of loss.
+pub(crate) fn loss_cause(cause: LossCause) -> &'static str {
+    match cause {
+        LossCause::FastRetransmit => "fast-retransmit",
+        LossCause::Timeout => "timeout",
+        LossCause::Rescheduled => "rescheduled",
+    }
+}

@@ -1,0 +1,106 @@
+//! The way from the host's task to its observer, if it has one.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use anabranch_core::time::Time;
+use anabranch_core::{AssociationId, Endpoint};
+
+use crate::error::Ended;
+use crate::observer::{Datagram, Observer, Passage, Started};
+
+/// Does nothing where there is no observer.
+#[derive(Default)]
+pub(crate) struct Watch(Option<Watched>);
+
+struct Watched {
+    observer: Box<dyn Observer>,
+    decisions: bool,
+    /// Associations that something happened to since they were shown last.
+    touched: Vec<AssociationId>,
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Watch").field(&self.0.is_some()).finish()
+    }
+}
+
+impl Watch {
+    pub(crate) fn new(observer: Box<dyn Observer>) -> Self {
+        Watch(Some(Watched { decisions: observer.wants_decisions(), observer, touched: Vec::new() }))
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Whether associations are to record decisions. Where nobody takes them they would fill the memory.
+    pub(crate) fn wants_decisions(&self) -> bool {
+        self.0.as_ref().is_some_and(|watched| watched.decisions)
+    }
+
+    pub(crate) fn started(&mut self, started: &Started) {
+        if let Some(watched) = &mut self.0 {
+            watched.observer.started(started);
+        }
+    }
+
+    pub(crate) fn datagram(
+        &mut self,
+        at: Time,
+        local: SocketAddr,
+        remote: SocketAddr,
+        passage: Passage,
+        payload: &[u8],
+    ) {
+        if let Some(watched) = &mut self.0 {
+            watched.observer.datagram(at, &Datagram { local, remote, passage, payload });
+        }
+    }
+
+    pub(crate) fn touch(&mut self, id: AssociationId) {
+        if let Some(watched) = &mut self.0
+            && !watched.touched.contains(&id)
+        {
+            watched.touched.push(id);
+        }
+    }
+
+    /// Shows the associations that were touched.
+    pub(crate) fn look(&mut self, at: Time, endpoint: &mut Endpoint) {
+        let Some(watched) = &mut self.0 else { return };
+        for id in std::mem::take(&mut watched.touched) {
+            watched.look_at(at, id, endpoint);
+        }
+    }
+
+    pub(crate) fn ended(
+        &mut self,
+        at: Time,
+        id: AssociationId,
+        endpoint: &mut Endpoint,
+        outcome: &Result<(), Ended>,
+    ) {
+        let Some(watched) = &mut self.0 else { return };
+        watched.touched.retain(|touched| *touched != id);
+        watched.look_at(at, id, endpoint);
+        watched.observer.ended(at, id, outcome);
+    }
+
+    pub(crate) fn idle(&mut self, at: Time) {
+        if let Some(watched) = &mut self.0 {
+            watched.observer.idle(at);
+        }
+    }
+}
+
+impl Watched {
+    fn look_at(&mut self, at: Time, id: AssociationId, endpoint: &mut Endpoint) {
+        let Some(association) = endpoint.association_mut(id) else { return };
+        while let Some(event) = association.poll_trace() {
+            self.observer.decided(id, &event);
+        }
+        self.observer.association(at, id, association);
+    }
+}

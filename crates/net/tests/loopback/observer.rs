@@ -1,0 +1,187 @@
+//! What an observer sees is what happened.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use anabranch_core::time::Time;
+use anabranch_core::trace::{Decided, TraceEvent};
+use anabranch_core::{Association, AssociationId, Discard};
+use anabranch_net::{Datagram, Ended, Host, Observer, Passage, SendOptions, Started};
+
+use crate::rig::{any_port, echo, next, peer, quick, within};
+
+/// Everything that was seen.
+#[derive(Debug, Default)]
+struct Seen {
+    started: Vec<Started>,
+    datagrams: Vec<(Time, SocketAddr, SocketAddr, Passage, Vec<u8>)>,
+    scheduled: usize,
+    decided: usize,
+    /// Chunk bytes sent, by path, as they were shown last.
+    sent_bytes: BTreeMap<AssociationId, Vec<u64>>,
+    ended: Vec<Result<(), Ended>>,
+    dropped: bool,
+}
+
+struct Note {
+    seen: Arc<Mutex<Seen>>,
+    decisions: bool,
+}
+
+impl Note {
+    fn new(decisions: bool) -> (Self, Arc<Mutex<Seen>>) {
+        let seen = Arc::default();
+        (Note { seen: Arc::clone(&seen), decisions }, seen)
+    }
+
+    fn write(&self, what: impl FnOnce(&mut Seen)) {
+        what(&mut self.seen.lock().expect("not poisoned"));
+    }
+}
+
+impl Observer for Note {
+    fn wants_decisions(&self) -> bool {
+        self.decisions
+    }
+
+    fn started(&mut self, started: &Started) {
+        self.write(|seen| seen.started.push(started.clone()));
+    }
+
+    fn datagram(&mut self, at: Time, datagram: &Datagram<'_>) {
+        let Datagram { local, remote, passage, payload } = *datagram;
+        self.write(|seen| seen.datagrams.push((at, local, remote, passage, payload.to_vec())));
+    }
+
+    fn decided(&mut self, _: AssociationId, event: &TraceEvent) {
+        self.write(|seen| {
+            seen.decided += 1;
+            seen.scheduled += usize::from(matches!(event.decided, Decided::Schedule(Some(_))));
+        });
+    }
+
+    fn association(&mut self, _: Time, id: AssociationId, association: &Association) {
+        let sent = association.paths().iter().map(|facts| facts.sent.get()).collect();
+        self.write(|seen| drop(seen.sent_bytes.insert(id, sent)));
+    }
+
+    fn ended(&mut self, _: Time, _: AssociationId, outcome: &Result<(), Ended>) {
+        self.write(|seen| seen.ended.push(*outcome));
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        self.write(|seen| seen.dropped = true);
+    }
+}
+
+/// Echoes messages over two paths between two observed hosts.
+async fn exchange(decisions: bool) -> [Arc<Mutex<Seen>>; 2] {
+    let ((note, here), (other_note, there)) = (Note::new(decisions), Note::new(decisions));
+    let server = Host::builder().local(any_port(41)).local(any_port(42)).accept(quick());
+    let server = server.observer(other_note).bind().expect("a server");
+    let client = Host::builder().local(any_port(43)).local(any_port(44));
+    let client = client.observer(note).bind().expect("a client");
+    let ours = within(client.connect(peer(&client, &server), quick())).await.expect("connected");
+    let theirs = within(server.accept()).await.expect("accepted");
+    let echoed = tokio::spawn(async move { echo(&theirs).await });
+    for _ in 0..50 {
+        within(ours.send(vec![7; 4000], SendOptions::default())).await.expect("accepted");
+    }
+    for _ in 0..50 {
+        next(&ours).await;
+    }
+    within(ours.shutdown()).await.expect("a good end");
+    assert_eq!(within(echoed).await.expect("no panic"), 50);
+    let totals = [client.statistics().await, server.statistics().await];
+    for (seen, total) in [&here, &there].into_iter().zip(totals) {
+        let count = |passage| {
+            let seen = seen.lock().expect("not poisoned");
+            seen.datagrams.iter().filter(|(.., p, _)| *p == passage).count() as u64
+        };
+        assert_eq!(count(Passage::Sent), total.datagrams_sent);
+        assert_eq!(count(Passage::Received) + total.discards.total(), total.datagrams_received);
+    }
+    drop((client, server, ours));
+    [here, there]
+}
+
+fn payloads(seen: &Mutex<Seen>, passage: Passage, to: SocketAddr) -> Vec<Vec<u8>> {
+    let seen = seen.lock().expect("not poisoned");
+    let of = seen.datagrams.iter().filter(|(_, local, remote, p, _)| {
+        *p == passage && if passage == Passage::Sent { *remote == to } else { *local == to }
+    });
+    of.map(|(.., payload)| payload.clone()).collect()
+}
+
+#[tokio::test]
+async fn each_datagram_is_seen_at_both_ends_with_its_bytes_and_in_order() {
+    let before = SystemTime::now();
+    let [here, there] = exchange(false).await;
+    let locals = |seen: &Mutex<Seen>| seen.lock().expect("not poisoned").started[0].locals.clone();
+    for (from, to) in [(&here, &there), (&there, &here)] {
+        for local in locals(to) {
+            let sent = payloads(from, Passage::Sent, local);
+            assert!(sent.len() > 20, "both paths carry something: {}", sent.len());
+            // A datagram of the end may find nobody any more.
+            let received = payloads(to, Passage::Received, local);
+            assert_eq!(sent[..received.len()], received);
+        }
+    }
+    let seen = here.lock().expect("not poisoned");
+    assert!(seen.datagrams.is_sorted_by_key(|(at, ..)| *at));
+    let [started] = &seen.started[..] else { panic!("it starts once: {:?}", seen.started) };
+    assert!(started.wall_clock >= before && started.wall_clock <= SystemTime::now());
+    let latest = seen.datagrams.last().expect("some").0;
+    assert!(started.wall_clock + Duration::from_nanos(latest.as_nanos()) <= SystemTime::now());
+}
+
+#[tokio::test]
+async fn decisions_come_if_they_are_wanted_and_only_then() {
+    let [here, there] = exchange(true).await;
+    for seen in [here, there] {
+        assert!(seen.lock().expect("not poisoned").scheduled >= 50);
+    }
+    let [here, there] = exchange(false).await;
+    for seen in [here, there] {
+        assert_eq!(seen.lock().expect("not poisoned").decided, 0);
+    }
+}
+
+#[tokio::test]
+async fn associations_are_shown_as_they_stand_and_when_they_end() {
+    let [here, there] = exchange(false).await;
+    for seen in [here, there] {
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
+        while !seen.lock().expect("not poisoned").dropped {
+            assert!(std::time::Instant::now() < deadline, "the observer outlives its host");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let seen = seen.lock().expect("not poisoned");
+        assert_eq!(seen.ended, [Ok(())]);
+        let sent: Vec<u64> = seen.sent_bytes.values().flatten().copied().collect();
+        assert_eq!(sent.len(), 2);
+        assert!(sent.iter().sum::<u64>() > 50 * 4000, "{sent:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_endpoint_drops_is_seen_with_its_reason() {
+    let (note, seen) = Note::new(false);
+    let host = Host::builder().local(any_port(45)).accept(quick()).observer(note).bind().expect("a host");
+    let stranger = UdpSocket::bind(any_port(46)).expect("a socket");
+    stranger.send_to(b"no packet", host.local_addresses()[0]).expect("sent");
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    let passage = loop {
+        let first = seen.lock().expect("not poisoned").datagrams.first().map(|(.., passage, _)| *passage);
+        if let Some(passage) = first {
+            break passage;
+        }
+        assert!(std::time::Instant::now() < deadline, "nothing was seen");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    assert_eq!(passage, Passage::Discarded(Discard::Malformed));
+}

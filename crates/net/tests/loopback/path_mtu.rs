@@ -1,0 +1,49 @@
+//! The packet size of a path is searched for on real sockets.
+
+use std::time::Duration;
+
+use anabranch_net::SendOptions;
+use bytes::Bytes;
+
+use crate::rig::{Duo, quick, within};
+
+/// What the first path is known to carry once the search has come as far as `enough` says.
+async fn found(duo: &Duo, enough: impl Fn(usize) -> bool) -> usize {
+    within(async {
+        loop {
+            let mtu = duo.ours.paths().await[0].mtu_bytes;
+            if enough(mtu) {
+                return mtu;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn loopback_carries_more_than_a_path_begins_with() {
+    let config = quick();
+    let duo = Duo::connected(1, config.clone()).await;
+    let most = config.mtu_search_up_to_bytes.expect("it searches");
+    assert!(config.mtu_bytes < most);
+    assert_eq!(found(&duo, |mtu| mtu == most).await, most);
+}
+
+#[tokio::test]
+async fn what_the_system_does_not_send_is_found_out_without_waiting() {
+    let mut config = quick();
+    // More than a UDP datagram holds, as far as SCTP goes.
+    config.mtu_search_up_to_bytes = Some(65_600);
+    // Waiting for three probes of each size in vain would take longer than this test may.
+    config.profile.rto_min = anabranch_core::time::Span::from_secs(60);
+    config.profile.rto_max = config.profile.rto_min;
+    let duo = Duo::connected(1, config).await;
+    let mtu = found(&duo, |mtu| mtu > 65_000).await;
+    assert!(mtu <= 65_535, "{mtu}");
+    // Messages in packets of that size arrive.
+    let message = Bytes::from(vec![7; 200_000]);
+    within(duo.ours.send(message.clone(), SendOptions::default())).await.expect("accepted");
+    let received = within(duo.theirs.recv()).await.expect("no error").expect("a message");
+    assert!(received.payload == message);
+}

@@ -1,0 +1,133 @@
+//! Whose a datagram is.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use anabranch_core::PathId;
+use anabranch_lab::trace::qlog::Subject;
+use anabranch_net::Passage;
+use anabranch_wire::PacketView;
+
+use crate::batch::Key;
+
+/// An association that is under way.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// Its name and those of its paths.
+    pub(crate) subject: Subject,
+    /// The addresses of its paths, as they are printed.
+    pub(crate) addresses: Vec<String>,
+    peer_port: u16,
+    routes: Vec<Option<Route>>,
+}
+
+/// What a datagram can be told by. No two associations have the same: a host has one with a peer's address and port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Route {
+    host: usize,
+    local: IpAddr,
+    remote: SocketAddr,
+    peer_port: u16,
+}
+
+/// The associations under way, with what their datagrams are told by.
+#[derive(Debug, Default)]
+pub(crate) struct Directory {
+    known: BTreeMap<Key, Known>,
+    routes: BTreeMap<Route, (Key, PathId)>,
+    /// How many there have been.
+    count: u64,
+}
+
+impl Directory {
+    pub(crate) fn open(&mut self, key: Key, peer_port: u16) {
+        self.count += 1;
+        let subject = Subject { name: format!("association-{}", self.count), paths: Vec::new() };
+        self.known.insert(key, Known { subject, addresses: Vec::new(), peer_port, routes: Vec::new() });
+    }
+
+    /// A path has these addresses from now on.
+    pub(crate) fn route(&mut self, key: Key, path: PathId, local: IpAddr, remote: SocketAddr) {
+        let Some(known) = self.known.get_mut(&key) else { return };
+        while known.subject.paths.len() <= path.index() {
+            known.subject.paths.push(format!("path-{}", known.subject.paths.len() + 1));
+            known.addresses.push(String::new());
+            known.routes.push(None);
+        }
+        known.addresses[path.index()] = format!("{local} to {remote}");
+        let route = Route { host: key.host, local, remote, peer_port: known.peer_port };
+        if let Some(before) = known.routes[path.index()].replace(route) {
+            self.routes.remove(&before);
+        }
+        self.routes.insert(route, (key, path));
+    }
+
+    pub(crate) fn get(&self, key: Key) -> Option<&Known> {
+        self.known.get(&key)
+    }
+
+    pub(crate) fn close(&mut self, key: Key) {
+        if let Some(known) = self.known.remove(&key) {
+            for route in known.routes.iter().flatten() {
+                // The peer may have come again from the same address before this one was given up.
+                if self.routes.get(route).is_some_and(|(owner, _)| *owner == key) {
+                    self.routes.remove(route);
+                }
+            }
+        }
+    }
+
+    /// The association and the path of a datagram; none for those of strangers.
+    pub(crate) fn find(
+        &self,
+        host: usize,
+        local: SocketAddr,
+        remote: SocketAddr,
+        passage: Passage,
+        bytes: &[u8],
+    ) -> Option<(Key, PathId)> {
+        let header = PacketView::parse(bytes).ok()?.header();
+        let peer_port = if is_inbound(passage) { header.source_port } else { header.destination_port };
+        self.routes.get(&Route { host, local: local.ip(), remote, peer_port }).copied()
+    }
+}
+
+/// Whether it came, and did not leave.
+pub(crate) fn is_inbound(passage: Passage) -> bool {
+    matches!(passage, Passage::Received | Passage::Discarded(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(source_port: u16, destination_port: u16) -> Vec<u8> {
+        let ports = [source_port.to_be_bytes(), destination_port.to_be_bytes()];
+        let mut bytes = ports.concat();
+        bytes.resize(12, 0);
+        bytes
+    }
+
+    #[test]
+    fn a_datagram_is_told_by_its_addresses_and_the_peers_port_also_after_a_rebinding() {
+        let mut directory = Directory::default();
+        let key = Key { host: 0, number: 1 };
+        let (local, path) = (SocketAddr::from(([127, 0, 0, 1], 9899)), PathId::new(0));
+        let (remote, rebound) =
+            (SocketAddr::from(([127, 0, 0, 2], 1)), SocketAddr::from(([127, 0, 0, 2], 2)));
+        directory.open(key, 5000);
+        directory.route(key, path, local.ip(), remote);
+        let find = |directory: &Directory, remote, passage, bytes: &[u8]| {
+            directory.find(0, local, remote, passage, bytes).is_some()
+        };
+        assert!(find(&directory, remote, Passage::Received, &packet(5000, 9899)));
+        assert!(find(&directory, remote, Passage::Sent, &packet(9899, 5000)));
+        assert!(!find(&directory, remote, Passage::Sent, &packet(5000, 9899)));
+        assert!(!find(&directory, rebound, Passage::Received, &packet(5000, 9899)));
+        directory.route(key, path, local.ip(), rebound);
+        assert!(find(&directory, rebound, Passage::Received, &packet(5000, 9899)));
+        assert!(!find(&directory, remote, Passage::Received, &packet(5000, 9899)));
+        directory.close(key);
+        assert!(!find(&directory, rebound, Passage::Received, &packet(5000, 9899)));
+    }
+}

@@ -1,0 +1,135 @@
+//! Notes what a host shows. This runs on the host's task: it copies, and decides nothing.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use anabranch_core::time::{Span, Time};
+use anabranch_core::trace::TraceEvent;
+use anabranch_core::{Association, AssociationId, MAX_PATHS, PathId};
+use anabranch_lab::trace::Sampler;
+use anabranch_net::{Datagram, Ended, Observer, Started};
+
+use crate::batch::{Inbox, Key, Record};
+
+/// What is wanted of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wants {
+    /// How paths stand and what was decided.
+    pub(crate) associations: bool,
+}
+
+/// Observes one host.
+pub(crate) struct Feed {
+    inbox: Arc<Inbox>,
+    host: usize,
+    /// When the recording began.
+    origin: SystemTime,
+    /// When the host began, since then.
+    offset: Span,
+    wants: Wants,
+    watched: BTreeMap<AssociationId, Watched>,
+}
+
+/// What was noted of an association.
+#[derive(Default)]
+struct Watched {
+    sampler: Sampler,
+    routes: [Option<(IpAddr, SocketAddr)>; MAX_PATHS],
+    timeouts: u64,
+}
+
+impl Feed {
+    pub(crate) fn new(inbox: Arc<Inbox>, host: usize, origin: SystemTime, wants: Wants) -> Self {
+        Feed { inbox, host, origin, offset: Span::ZERO, wants, watched: BTreeMap::new() }
+    }
+
+    fn key(&self, id: AssociationId) -> Key {
+        Key { host: self.host, number: id.number() }
+    }
+}
+
+impl Observer for Feed {
+    fn wants_decisions(&self) -> bool {
+        self.wants.associations
+    }
+
+    fn started(&mut self, started: &Started) {
+        // A wall clock that was set back meanwhile counts as one that stood still.
+        let since = started.wall_clock.duration_since(self.origin).unwrap_or_default();
+        self.offset = Span::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        let locals = started.locals.clone();
+        self.inbox.write(|batch| batch.records.push(Record::Host { locals }));
+    }
+
+    fn datagram(&mut self, at: Time, datagram: &Datagram<'_>) {
+        let (at, host) = (at + self.offset, self.host);
+        let Datagram { local, remote, passage, payload } = *datagram;
+        self.inbox.write(|batch| {
+            if batch.has_room() {
+                let begin = batch.bytes.len();
+                batch.bytes.extend_from_slice(payload);
+                let bytes = begin..batch.bytes.len();
+                batch.records.push(Record::Datagram { at, host, local, remote, passage, bytes });
+            }
+        });
+    }
+
+    fn decided(&mut self, association: AssociationId, event: &TraceEvent) {
+        let key = self.key(association);
+        let event = TraceEvent { at: event.at + self.offset, ..event.clone() };
+        self.inbox.write(|batch| {
+            if batch.has_room() {
+                batch.records.push(Record::Decision { key, decision: batch.decisions.len() });
+                batch.decisions.push(event);
+            }
+        });
+    }
+
+    fn association(&mut self, at: Time, id: AssociationId, association: &Association) {
+        let (at, key) = (at + self.offset, self.key(id));
+        if !self.wants.associations {
+            return;
+        }
+        let new = !self.watched.contains_key(&id);
+        let watched = self.watched.entry(id).or_default();
+        self.inbox.write(|batch| {
+            if new {
+                batch.records.push(Record::Opened { key, at, peer_port: association.peer_port() });
+            }
+            for index in 0..association.paths().len().min(MAX_PATHS) {
+                let path = PathId::new(index);
+                let ends = association.path_addresses(path);
+                let route = ends.map(|(local, remote)| {
+                    (local, SocketAddr::new(remote, association.path_udp_port(path).unwrap_or(0)))
+                });
+                if let Some((local, remote)) = route
+                    && watched.routes[index] != route
+                {
+                    watched.routes[index] = route;
+                    batch.records.push(Record::Route { key, at, path, local, remote });
+                }
+            }
+            watched.sampler.sample(association, |stand| {
+                if batch.has_room() {
+                    batch.records.push(Record::Path { key, at, stand: batch.stands.len() });
+                    batch.stands.push(*stand);
+                }
+            });
+            let statistics = association.statistics();
+            if statistics.timeouts > watched.timeouts {
+                watched.timeouts = statistics.timeouts;
+                batch.records.push(Record::Timeouts { key, at, total: statistics.timeouts });
+            }
+            batch.counted(key, statistics);
+        });
+    }
+
+    fn ended(&mut self, at: Time, id: AssociationId, outcome: &Result<(), Ended>) {
+        let (at, key, outcome) = (at + self.offset, self.key(id), *outcome);
+        if self.watched.remove(&id).is_some() {
+            self.inbox.write(|batch| batch.records.push(Record::Ended { key, at, outcome }));
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! A recording: its files, the thread that writes them, and the observers that feed it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+use anabranch_core::time::Time;
+use anabranch_core::{AssociationConfig, Statistics};
+use anabranch_lab::trace::TraceError;
+use anabranch_lab::trace::qlog::Role;
+use anabranch_net::Observer;
+
+use crate::batch::{Batch, Inbox, Key, Record};
+use crate::directory::Directory;
+use crate::feed::{Feed, Wants};
+use crate::sink::{About, Capture, Events, Passed, Sink, Tables, Totals};
+
+/// What to write.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outputs {
+    /// A capture that Wireshark reads.
+    pub pcap: Option<PathBuf>,
+    /// A folder for the traces that the simulator writes too.
+    pub trace: Option<PathBuf>,
+    /// Events in the manner of qlog: a file, or a folder with a file for each association. A folder is one that exists or whose
+    /// name ends with a slash.
+    pub qlog: Option<PathBuf>,
+}
+
+impl Outputs {
+    /// Whether nothing is to be written.
+    pub fn is_empty(&self) -> bool {
+        *self == Outputs::default()
+    }
+}
+
+/// How a recording ended.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// What could not be written. A file with an error ends where it came.
+    pub errors: Vec<TraceError>,
+    /// Records that were dropped because the disk was slower than the hosts.
+    pub records_dropped: u64,
+}
+
+/// Writes down what hosts do, from [`Recording::start`] until it is [finished](Recording::finish) or dropped.
+///
+/// Files are brought up to date many times a second, so that they can be read at any time, also after the process was killed.
+/// Associations that are under way at the end count up to it.
+#[derive(Debug)]
+pub struct Recording {
+    inbox: Arc<Inbox>,
+    origin: SystemTime,
+    wants: Wants,
+    hosts: AtomicUsize,
+    writer: Option<JoinHandle<Report>>,
+}
+
+impl Recording {
+    /// Creates the files and starts the thread that writes them. Associations are said to have this scheme, as its expression
+    /// was written, and the profile of `config`.
+    ///
+    /// # Errors
+    /// [`TraceError`] if a file cannot be created.
+    pub fn start(
+        outputs: &Outputs,
+        role: Role,
+        scheme: &str,
+        config: &AssociationConfig,
+    ) -> Result<Self, TraceError> {
+        let origin = SystemTime::now();
+        let about = About {
+            origin,
+            role,
+            scheme: scheme.to_owned(),
+            profile: config.profile.name,
+            lost_counts_until_resent: config.profile.lost_counts_until_resent,
+        };
+        let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+        if let Some(path) = &outputs.pcap {
+            sinks.push(Box::new(Capture::create(path, origin)?));
+        }
+        if let Some(folder) = &outputs.trace {
+            sinks.push(Box::new(Tables::create(folder, &about)?));
+        }
+        if let Some(path) = &outputs.qlog {
+            sinks.push(Box::new(Events::create(path, &about)?));
+        }
+        let inbox = Arc::new(Inbox::default());
+        let writer = Writer::new(Arc::clone(&inbox), origin, sinks);
+        let thread = std::thread::Builder::new().name("anabranch-observe".to_owned());
+        let writer = thread
+            .spawn(move || writer.run())
+            .map_err(|error| TraceError { path: PathBuf::from("(the thread that writes)"), error })?;
+        let wants = Wants { associations: outputs.trace.is_some() || outputs.qlog.is_some() };
+        Ok(Recording { inbox, origin, wants, hosts: AtomicUsize::new(0), writer: Some(writer) })
+    }
+
+    /// An observer for a host, to be given to [`HostBuilder::observer`](anabranch_net::HostBuilder::observer). Each host needs one
+    /// of its own.
+    pub fn observer(&self) -> impl Observer + use<> {
+        let host = self.hosts.fetch_add(1, Ordering::Relaxed);
+        Feed::new(Arc::clone(&self.inbox), host, self.origin, self.wants)
+    }
+
+    /// Writes what there is and ends the files. What hosts do from then on is not recorded.
+    pub fn finish(mut self) -> Report {
+        self.end().unwrap_or_default()
+    }
+
+    fn end(&mut self) -> Option<Report> {
+        self.inbox.finish();
+        self.writer.take()?.join().ok()
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+/// The thread's state.
+struct Writer {
+    inbox: Arc<Inbox>,
+    origin: SystemTime,
+    sinks: Vec<Box<dyn Sink>>,
+    directory: Directory,
+    statistics: BTreeMap<Key, Statistics>,
+    /// Of associations that are over.
+    totals: Totals,
+    report: Report,
+}
+
+impl Writer {
+    fn new(inbox: Arc<Inbox>, origin: SystemTime, sinks: Vec<Box<dyn Sink>>) -> Self {
+        Writer {
+            inbox,
+            origin,
+            sinks,
+            directory: Directory::default(),
+            statistics: BTreeMap::new(),
+            totals: Totals::default(),
+            report: Report::default(),
+        }
+    }
+
+    fn run(mut self) -> Report {
+        let mut batch = Batch::default();
+        loop {
+            let last = self.inbox.take(&mut batch);
+            self.write(&batch);
+            batch.clear();
+            self.each(|sink| sink.flush());
+            if last {
+                break;
+            }
+        }
+        for statistics in self.statistics.values() {
+            self.totals.add(statistics);
+        }
+        let since = self.origin.elapsed().unwrap_or_default();
+        let at = Time::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        let totals = self.totals;
+        self.each(|sink| sink.finish(at, &totals));
+        Report { records_dropped: self.totals.records_dropped, ..self.report }
+    }
+
+    /// A sink that has failed is told nothing more.
+    fn each(&mut self, mut what: impl FnMut(&mut Box<dyn Sink>) -> Result<(), TraceError>) {
+        let errors = &mut self.report.errors;
+        self.sinks.retain_mut(|sink| what(sink).map_err(|error| errors.push(error)).is_ok());
+    }
+
+    fn write(&mut self, batch: &Batch) {
+        self.totals.records_dropped += batch.dropped;
+        for (key, statistics) in &batch.statistics {
+            self.statistics.insert(*key, *statistics);
+        }
+        for record in &batch.records {
+            self.record(batch, record);
+        }
+    }
+
+    fn record(&mut self, batch: &Batch, record: &Record) {
+        let Writer { sinks, directory, .. } = self;
+        match *record {
+            Record::Host { ref locals } => sinks.iter_mut().for_each(|sink| sink.host(locals)),
+            Record::Datagram { at, host, local, remote, passage, ref bytes } => {
+                let payload = &batch.bytes[bytes.clone()];
+                let found = directory.find(host, local, remote, passage, payload);
+                let owner = found.and_then(|(key, path)| Some((directory.get(key)?, key, path)));
+                let passed = Passed { local, remote, passage, payload, owner };
+                sinks.iter_mut().for_each(|sink| sink.datagram(at, &passed));
+            }
+            Record::Opened { key, at, peer_port } => {
+                directory.open(key, peer_port);
+                self.tell(key, |sink, known| sink.opened(at, key, known));
+            }
+            Record::Route { key, at, path, local, remote } => {
+                directory.route(key, path, local, remote);
+                self.tell(key, |sink, known| sink.route(at, key, known, path));
+            }
+            Record::Path { key, at, stand } => {
+                let stand = &batch.stands[stand];
+                self.tell(key, |sink, known| sink.path(at, key, known, stand));
+            }
+            Record::Decision { key, decision } => {
+                let event = &batch.decisions[decision];
+                self.tell(key, |sink, known| sink.decision(key, known, event));
+            }
+            Record::Timeouts { key, at, total } => {
+                self.tell(key, |sink, known| sink.timeouts(at, key, known, total));
+            }
+            Record::Ended { key, at, ref outcome } => {
+                self.tell(key, |sink, known| sink.ended(at, key, known, outcome));
+                self.directory.close(key);
+                if let Some(statistics) = self.statistics.remove(&key) {
+                    self.totals.add(&statistics);
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, key: Key, mut what: impl FnMut(&mut dyn Sink, &crate::directory::Known)) {
+        let Some(known) = self.directory.get(key) else { return };
+        self.sinks.iter_mut().for_each(|sink| what(sink.as_mut(), known));
+    }
+}
+
+impl Totals {
+    fn add(&mut self, statistics: &Statistics) {
+        self.retransmissions += statistics.retransmissions;
+        self.timeouts += statistics.timeouts;
+        self.blocked_by_peer_window_ns += statistics.blocked_by_peer_window_ns;
+    }
+}

@@ -1,0 +1,99 @@
+//! A capture for Wireshark, with the wall clock's times and an interface for each local address.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anabranch_core::time::{Span, Time};
+use anabranch_lab::trace::TraceError;
+use anabranch_net::Passage;
+use anabranch_sim::pcapng::{InterfaceId, PcapngWriter};
+use anabranch_sim::{Datagram, Encapsulation};
+
+use super::{Passed, Sink};
+use crate::directory::is_inbound;
+
+/// Writes a capture.
+pub(crate) struct Capture {
+    path: PathBuf,
+    writer: PcapngWriter<BufWriter<File>>,
+    /// By local address; none for what was dropped before it left.
+    interfaces: BTreeMap<Option<IpAddr>, InterfaceId>,
+    /// Since 1970.
+    origin: Span,
+    error: Option<io::Error>,
+}
+
+impl Capture {
+    pub(crate) fn create(path: &Path, origin: SystemTime) -> Result<Self, TraceError> {
+        let wrong = |error| TraceError { path: path.to_owned(), error };
+        let writer = File::create(path).and_then(|file| PcapngWriter::new(BufWriter::new(file)));
+        let since = origin.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let origin = Span::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        let interfaces = BTreeMap::new();
+        let mut capture = Capture {
+            path: path.to_owned(),
+            writer: writer.map_err(wrong)?,
+            interfaces,
+            origin,
+            error: None,
+        };
+        // A reader is to find a capture from the first moment on.
+        capture.writer.flush().map_err(wrong)?;
+        Ok(capture)
+    }
+
+    fn interface(&mut self, address: Option<IpAddr>) -> io::Result<InterfaceId> {
+        if let Some(known) = self.interfaces.get(&address) {
+            return Ok(*known);
+        }
+        let name = address.map_or_else(|| "dropped".to_owned(), |address| address.to_string());
+        let interface = self.writer.add_interface(&name)?;
+        self.interfaces.insert(address, interface);
+        Ok(interface)
+    }
+
+    fn write(&mut self, at: Time, passed: &Passed<'_>) -> io::Result<()> {
+        let Passed { local, remote, passage, payload, .. } = *passed;
+        let (on, comment) = match passage {
+            Passage::Received | Passage::Sent => (Some(local.ip()), None),
+            Passage::Discarded(reason) => (Some(local.ip()), Some(format!("discarded: {reason:?}"))),
+            Passage::Refused => (None, Some("not sent: the system refused it".to_owned())),
+            Passage::Overflowed => (None, Some("not sent: the socket was blocked for too long".to_owned())),
+        };
+        let (source, destination) = if is_inbound(passage) { (remote, local) } else { (local, remote) };
+        let encapsulation =
+            Encapsulation::Udp { source_port: source.port(), destination_port: destination.port() };
+        let datagram =
+            Datagram { source: source.ip(), destination: destination.ip(), encapsulation, payload };
+        let interface = self.interface(on)?;
+        self.writer.packet(interface, at + self.origin, datagram, comment.as_deref())
+    }
+}
+
+impl Sink for Capture {
+    fn host(&mut self, locals: &[SocketAddr]) {
+        for local in locals {
+            if let Err(error) = self.interface(Some(local.ip())) {
+                self.error.get_or_insert(error);
+            }
+        }
+    }
+
+    fn datagram(&mut self, at: Time, passed: &Passed<'_>) {
+        if let Err(error) = self.write(at, passed) {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), TraceError> {
+        let flushed = match self.error.take() {
+            Some(error) => Err(error),
+            None => self.writer.flush(),
+        };
+        flushed.map_err(|error| TraceError { path: self.path.clone(), error })
+    }
+}

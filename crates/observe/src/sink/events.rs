@@ -1,0 +1,143 @@
+//! Events in the manner of qlog, in one file or in one for each association.
+
+use std::collections::BTreeMap;
+
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+
+use anabranch_core::PathId;
+use anabranch_core::time::Time;
+use anabranch_core::trace::TraceEvent;
+use anabranch_lab::trace::qlog::{Epoch, PacketFate, QLOG_EXTENSION, QlogWriter};
+use anabranch_lab::trace::{PathStand, TraceError};
+use anabranch_net::{Ended, Passage};
+
+use super::{About, Passed, Sink};
+use crate::batch::Key;
+use crate::directory::Known;
+
+/// Where events go.
+enum Files {
+    /// All to one file.
+    One(Box<QlogWriter>),
+    /// Those of each association to a file of its own, while it is under way.
+    Each { folder: PathBuf, open: BTreeMap<Key, QlogWriter> },
+}
+
+/// Writes events.
+pub(crate) struct Events {
+    about: About,
+    files: Files,
+    error: Option<TraceError>,
+}
+
+impl Events {
+    /// Writes to the folder `path` if there is one or the name ends like one, and else to the file.
+    pub(crate) fn create(path: &Path, about: &About) -> Result<Self, TraceError> {
+        let is_folder = path.is_dir() || path.as_os_str().to_string_lossy().ends_with(MAIN_SEPARATOR);
+        let files = if is_folder {
+            std::fs::create_dir_all(path).map_err(|error| TraceError { path: path.to_owned(), error })?;
+            Files::Each { folder: path.to_owned(), open: BTreeMap::new() }
+        } else {
+            let mut writer = begin(path, about)?;
+            writer.flush()?;
+            Files::One(Box::new(writer))
+        };
+        Ok(Events { about: about.clone(), files, error: None })
+    }
+
+    fn writer(&mut self, key: Key) -> Option<&mut QlogWriter> {
+        match &mut self.files {
+            Files::One(writer) => Some(writer),
+            Files::Each { open, .. } => open.get_mut(&key),
+        }
+    }
+}
+
+fn begin(path: &Path, about: &About) -> Result<QlogWriter, TraceError> {
+    let epoch = Epoch::WallClock(humantime::format_rfc3339_nanos(about.origin).to_string());
+    let title = format!("anabranch {}, {}", env!("CARGO_PKG_VERSION"), about.scheme);
+    QlogWriter::create(path, &title, &epoch, about.role)
+}
+
+fn fate(passage: Passage) -> PacketFate {
+    match passage {
+        Passage::Received => PacketFate::Received,
+        Passage::Sent => PacketFate::Sent,
+        Passage::Refused => PacketFate::NotSent("refused_by_system"),
+        Passage::Overflowed => PacketFate::NotSent("socket_blocked"),
+        Passage::Discarded(reason) => PacketFate::Discarded(crate::metrics::discard_word(reason)),
+    }
+}
+
+impl Sink for Events {
+    fn datagram(&mut self, at: Time, passed: &Passed<'_>) {
+        let Some((known, key, path)) = passed.owner else { return };
+        let (fate, payload) = (fate(passed.passage), passed.payload);
+        if let Some(writer) = self.writer(key) {
+            writer.packet(at, &known.subject, Some(path), fate, payload);
+        }
+    }
+
+    fn opened(&mut self, at: Time, key: Key, known: &Known) {
+        if let Files::Each { folder, open } = &mut self.files {
+            let name = format!("{}.{QLOG_EXTENSION}", known.subject.name);
+            match begin(&folder.join(name), &self.about) {
+                Ok(writer) => drop(open.insert(key, writer)),
+                Err(error) => drop(self.error.get_or_insert(error)),
+            }
+        }
+        let (scheme, profile) = (self.about.scheme.clone(), self.about.profile);
+        if let Some(writer) = self.writer(key) {
+            writer.started(at, &known.subject, &scheme, profile);
+        }
+    }
+
+    fn route(&mut self, at: Time, key: Key, known: &Known, path: PathId) {
+        let Some((local, remote)) = known.addresses[path.index()].split_once(" to ") else { return };
+        if let Some(writer) = self.writer(key) {
+            writer.path_addresses(at, &known.subject, path, local, remote);
+        }
+    }
+
+    fn path(&mut self, at: Time, key: Key, known: &Known, stand: &PathStand) {
+        if let Some(writer) = self.writer(key) {
+            writer.stands(at, &known.subject, stand);
+        }
+    }
+
+    fn decision(&mut self, key: Key, known: &Known, event: &TraceEvent) {
+        if let Some(writer) = self.writer(key) {
+            writer.decided(&known.subject, event);
+        }
+    }
+
+    fn timeouts(&mut self, at: Time, key: Key, known: &Known, total: u64) {
+        if let Some(writer) = self.writer(key) {
+            writer.timeouts(at, &known.subject, total);
+        }
+    }
+
+    fn ended(&mut self, at: Time, key: Key, known: &Known, outcome: &Result<(), Ended>) {
+        let outcome = match outcome {
+            Ok(()) => "closed".to_owned(),
+            Err(ended) => ended.to_string(),
+        };
+        if let Some(writer) = self.writer(key) {
+            writer.ended(at, &known.subject, &outcome);
+        }
+        if let Files::Each { open, .. } = &mut self.files
+            && let Some(mut writer) = open.remove(&key)
+            && let Err(error) = writer.flush()
+        {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), TraceError> {
+        match &mut self.files {
+            Files::One(writer) => writer.flush()?,
+            Files::Each { open, .. } => open.values_mut().try_for_each(QlogWriter::flush)?,
+        }
+        self.error.take().map_or(Ok(()), Err)
+    }
+}

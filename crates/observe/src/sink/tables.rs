@@ -1,0 +1,200 @@
+//! The traces that the simulator writes, of a host.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use anabranch_core::PathId;
+use anabranch_core::time::Time;
+use anabranch_core::trace::TraceEvent;
+use anabranch_lab::trace::{
+    AssociationSheets, FORMAT, Manifest, PACKET_FILE, PacketSheet, PathStand, Sender, Sighting, TraceError,
+    Vantage,
+};
+use anabranch_net::{Ended, Passage};
+use anabranch_sim::PacketEvent;
+use anabranch_wire::{Chunk, PacketView, Tsn};
+use serde::Serialize;
+
+use super::{About, Passed, Sink, Totals};
+use crate::batch::Key;
+use crate::directory::Known;
+
+/// A DATA chunk's own header.
+const DATA_HEADER_BYTES: u64 = 16;
+
+/// Writes a folder of traces.
+pub(crate) struct Tables {
+    folder: PathBuf,
+    about: About,
+    manifest: Manifest,
+    /// What `run.toml` says is not what it should say.
+    stale: bool,
+    packets: PacketSheet,
+    /// The latest row of `packets.csv`: hosts of one recording may hand over a little out of step.
+    latest: Time,
+    /// Of associations that are under way, with the place of its sender in the manifest.
+    open: BTreeMap<Key, (usize, AssociationSheets)>,
+    error: Option<TraceError>,
+}
+
+/// The `result` of `result.json`.
+#[derive(Serialize)]
+struct Ending {
+    retransmissions: u64,
+    timeouts: u64,
+    rwnd_blocked_s: f64,
+    records_dropped: u64,
+}
+
+impl Tables {
+    pub(crate) fn create(folder: &Path, about: &About) -> Result<Self, TraceError> {
+        fs::create_dir_all(folder).map_err(|error| TraceError { path: folder.to_owned(), error })?;
+        let since = about.origin.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let manifest = Manifest {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            scheme: about.scheme.clone(),
+            seed: None,
+            profile: about.profile.to_owned(),
+            vantage: Vantage::Host,
+            epoch_s: Some(since.as_secs_f64()),
+            senders: Vec::new(),
+        };
+        Manifest::reopen(folder)?;
+        manifest.write(folder)?;
+        let mut packets = PacketSheet::create(folder)?;
+        packets.flush()?;
+        Ok(Tables {
+            folder: folder.to_owned(),
+            about: about.clone(),
+            manifest,
+            stale: false,
+            packets,
+            latest: Time::ZERO,
+            open: BTreeMap::new(),
+            error: None,
+        })
+    }
+
+    fn note<T>(&mut self, result: Result<T, TraceError>) -> Option<T> {
+        result.map_err(|error| self.error.get_or_insert(error)).ok()
+    }
+
+    fn chunk(&mut self, at: Time, flow: &str, path: &str, passage: Passage, (tsn, bytes): (Tsn, u64)) {
+        let forward = passage != Passage::Received;
+        let mut row = |event| {
+            self.packets.packet(at, &Sighting { flow, path, forward, event, tsn, bytes });
+        };
+        match passage {
+            Passage::Received => row(PacketEvent::Delivered),
+            Passage::Sent => row(PacketEvent::Sent),
+            // To the endpoint it has left.
+            Passage::Overflowed => [PacketEvent::Sent, PacketEvent::DroppedQueue].into_iter().for_each(row),
+            Passage::Refused => [PacketEvent::Sent, PacketEvent::Unroutable].into_iter().for_each(row),
+            // Nobody has looked at what is in it.
+            Passage::Discarded(_) => {}
+        }
+    }
+}
+
+impl Sink for Tables {
+    fn datagram(&mut self, at: Time, passed: &Passed<'_>) {
+        let Some((known, _, path)) = passed.owner else { return };
+        let (Ok(packet), Some(name)) =
+            (PacketView::parse(passed.payload), known.subject.paths.get(path.index()))
+        else {
+            return;
+        };
+        self.latest = self.latest.max(at);
+        for chunk in packet.chunks().flatten() {
+            if let Ok(Chunk::Data(data)) = chunk.decode() {
+                let bytes = DATA_HEADER_BYTES + data.payload().len() as u64;
+                self.chunk(self.latest, &known.subject.name, name, passed.passage, (data.tsn(), bytes));
+            }
+        }
+    }
+
+    fn opened(&mut self, at: Time, key: Key, known: &Known) {
+        let sender = Sender {
+            name: known.subject.name.clone(),
+            flow: known.subject.name.clone(),
+            direction: "forward".to_owned(),
+            scheme: self.about.scheme.clone(),
+            paths: Vec::new(),
+            addresses: Vec::new(),
+            start_s: at.as_secs_f64(),
+            end_s: None,
+            lost_counts_until_resent: self.about.lost_counts_until_resent,
+        };
+        let created = AssociationSheets::create(&self.folder, &sender);
+        if let Some(sheets) = self.note(created) {
+            self.open.insert(key, (self.manifest.senders.len(), sheets));
+            self.manifest.senders.push(sender);
+            self.stale = true;
+        }
+    }
+
+    fn route(&mut self, _: Time, key: Key, known: &Known, _: PathId) {
+        let Some((place, sheets)) = self.open.get_mut(&key) else { return };
+        let sender = &mut self.manifest.senders[*place];
+        for name in &known.subject.paths[sender.paths.len()..] {
+            sheets.add_path(name.clone());
+        }
+        sender.paths.clone_from(&known.subject.paths);
+        sender.addresses.clone_from(&known.addresses);
+        self.stale = true;
+    }
+
+    fn path(&mut self, at: Time, key: Key, _: &Known, stand: &PathStand) {
+        if let Some((_, sheets)) = self.open.get_mut(&key) {
+            sheets.path(at, stand);
+        }
+    }
+
+    fn decision(&mut self, key: Key, _: &Known, event: &TraceEvent) {
+        if let Some((_, sheets)) = self.open.get_mut(&key) {
+            sheets.decision(event);
+        }
+    }
+
+    fn timeouts(&mut self, at: Time, key: Key, _: &Known, total: u64) {
+        if let Some((_, sheets)) = self.open.get_mut(&key) {
+            sheets.timeouts(at, total);
+        }
+    }
+
+    fn ended(&mut self, at: Time, key: Key, _: &Known, _: &Result<(), Ended>) {
+        if let Some((place, mut sheets)) = self.open.remove(&key) {
+            self.manifest.senders[place].end_s = Some(at.as_secs_f64());
+            self.stale = true;
+            self.note(sheets.flush());
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), TraceError> {
+        // Rows name paths, so these are named first.
+        if std::mem::take(&mut self.stale) {
+            self.manifest.write(&self.folder)?;
+        }
+        for (_, sheets) in self.open.values_mut() {
+            sheets.flush()?;
+        }
+        self.packets.flush()?;
+        self.error.take().map_or(Ok(()), Err)
+    }
+
+    fn finish(&mut self, at: Time, totals: &Totals) -> Result<(), TraceError> {
+        self.flush()?;
+        let ending = Ending {
+            retransmissions: totals.retransmissions,
+            timeouts: totals.timeouts,
+            rwnd_blocked_s: totals.blocked_by_peer_window_ns as f64 / 1e9,
+            records_dropped: totals.records_dropped,
+        };
+        let ended = at.max(self.latest).as_secs_f64();
+        self.manifest.close(&self.folder, ended, &[PACKET_FILE], &ending)
+    }
+}

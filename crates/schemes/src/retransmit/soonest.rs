@@ -1,0 +1,124 @@
+//! The path on which a lost chunk arrives soonest: what was lost holds back all that came after it, on every path.
+
+use anabranch_core::policy::{
+    Context, Decision, Event, LostChunk, PathFacts, Reason, Refusal, Refused, Relief, RetransmitPath, Route,
+    Slot, Stall, View,
+};
+use anabranch_core::time::{Span, Time};
+
+use crate::retransmit::{if_room, nowhere};
+
+/// The active path with the lowest round-trip time, counted twice where its window is full: it opens within one. So a chunk
+/// waits for a fast path rather than go on one that is more than twice as slow.
+#[derive(Clone, Copy, Debug)]
+pub struct Soonest;
+
+/// `None` if it is not known. Of paths that are equal the one with the larger window serves: it lost less.
+fn delay(path: &PathFacts) -> Option<Span> {
+    let rounds = if path.admits_retransmission() { 1 } else { 2 };
+    path.rtt.smoothed.map(|smoothed| smoothed.times(rounds))
+}
+
+fn sooner(path: &PathFacts, than: &PathFacts) -> bool {
+    match (delay(path), delay(than)) {
+        (Some(mine), Some(other)) => mine < other || (mine == other && path.cwnd > than.cwnd),
+        (mine, None) => mine.is_some(),
+        (None, Some(_)) => false,
+    }
+}
+
+impl Slot for Soonest {
+    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl RetransmitPath for Soonest {
+    fn route(&mut self, _: &LostChunk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Route> {
+        let mut refused = Refused::new();
+        let mut best: Option<&PathFacts> = None;
+        for path in view.paths {
+            if !path.is_active() {
+                refused.push((path.id, Refusal::State));
+                continue;
+            }
+            let passed_over = match best {
+                Some(other) if !sooner(path, other) => Some(path),
+                other => {
+                    best = Some(path);
+                    other
+                }
+            };
+            refused.extend(passed_over.map(|other| (other.id, Refusal::Preference)));
+        }
+        let Some(path) = best else { return nowhere() };
+        let reason = match delay(path) {
+            Some(delay) => Reason::figure("arrives soonest", "delay_ms", delay.as_millis_f64()),
+            None => Reason::rule("no round-trip time is known yet"),
+        };
+        if_room(path, reason, refused)
+    }
+
+    fn relieve(&mut self, _: &Stall, _: &View<'_>, _: &mut Context<'_>) -> Option<Decision<Relief>> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{M, World, bytes, lost_on, path};
+    use anabranch_core::PathState;
+    use anabranch_core::policy::LossCause;
+    use anabranch_core::profile::Profile;
+
+    /// Paths with these round-trip times in milliseconds, unknown where that is zero, and room in their windows.
+    fn world<const N: usize>(rtts: [u64; N]) -> World {
+        let mut world = World::new(Profile::net_multipath(), N);
+        for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
+            facts.rtt.smoothed = (rtt > 0).then(|| Span::from_millis(rtt));
+            facts.cwnd = bytes(10 * M);
+        }
+        world
+    }
+
+    fn route(world: &mut World) -> Route {
+        world.route(&mut Soonest, lost_on(0, LossCause::FastRetransmit)).choice
+    }
+
+    #[test]
+    fn the_lowest_round_trip_time_serves_however_large_other_windows_are() {
+        let mut world = world([300, 5, 0]);
+        world.paths[0].cwnd = bytes(100 * M);
+        assert_eq!(route(&mut world), Route::Path(path(1)));
+    }
+
+    #[test]
+    fn a_full_fast_path_is_waited_for_unless_another_one_takes_less_than_twice_its_time() {
+        for (other, expected) in [(300, Route::Wait), (101, Route::Wait), (99, Route::Path(path(1)))] {
+            let mut world = world([50, other]);
+            world.paths[0].in_flight = world.paths[0].cwnd;
+            assert_eq!(route(&mut world), expected, "{other} ms");
+        }
+    }
+
+    #[test]
+    fn only_active_paths_serve_and_one_will_do_without_a_measurement() {
+        let mut world = world([5, 0]);
+        world.paths[0].state = PathState::PotentiallyFailed;
+        assert_eq!(route(&mut world), Route::Path(path(1)));
+        world.paths[1].state = PathState::Inactive;
+        assert_eq!(route(&mut world), Route::Wait);
+    }
+
+    #[test]
+    fn of_equals_the_larger_window_serves() {
+        let mut world = world([50, 50]);
+        world.paths[1].cwnd = bytes(11 * M);
+        assert_eq!(route(&mut world), Route::Path(path(1)));
+        world.paths[0].cwnd = bytes(12 * M);
+        assert_eq!(route(&mut world), Route::Path(path(0)));
+    }
+}

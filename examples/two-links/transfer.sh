@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Sends a file over two links at the same time, on this machine alone and without root: a server, two relays that are the links,
+# and a sender. Needs the command `anabranch`, or its name as the first argument; the second is the folder for what it makes.
+set -euo pipefail
+
+anabranch=${1:-anabranch}
+out=${2:-out/two-links}
+port=19899
+mkdir -p "$out/inbox"
+rm -f "$out/inbox/film.bin"
+head -c 8000000 /dev/urandom > "$out/film.bin"
+
+background=()
+# Ctrl-C and errors end the server and the relays as well.
+trap 'kill -INT "${background[@]}" 2> /dev/null || true; wait' EXIT
+
+"$anabranch" serve --dir "$out/inbox" --quiet --listen 127.0.1.1:$port --listen 127.0.1.2:$port &
+background+=($!)
+# The first link is fast, the second slow and far away, and it loses packets.
+"$anabranch" relay --json \
+    --listen 127.0.2.1:$port --to 127.0.1.1:$port --link 'rate=20Mbit,delay=5ms,queue=50p' \
+    --listen 127.0.2.2:$port --to 127.0.1.2:$port --link 'rate=8Mbit,delay=40ms,loss=0.1%,queue=100p' \
+    > "$out/relays.jsonl" &
+background+=($!)
+
+"$anabranch" send "$out/film.bin" "127.0.2.1:$port" \
+    --path 127.0.3.1 --to "127.0.2.1:$port" \
+    --path 127.0.3.2 --to "127.0.2.2:$port"
+
+cmp "$out/film.bin" "$out/inbox/film.bin"
+echo "The file arrived unchanged: $out/inbox/film.bin"

@@ -1,0 +1,109 @@
+//! The packet size of a path is found by probing, and lost again when the path no longer carries it.
+
+use anabranch_core::time::Span;
+use anabranch_tests::duo::{Duo, Setup};
+use anabranch_tests::network::{Packet, Side};
+use anabranch_tests::sight;
+
+const A: usize = Side::A as usize;
+
+/// IPv4 and SCTP common header.
+const HEADERS: usize = 20 + 12;
+
+/// Searches from 1,200 up to 1,500 bytes over links of these MTUs.
+fn searching<const N: usize>(mtus: [usize; N]) -> Duo {
+    let setup = Setup::new(N, "bonded", "net").with(|config| {
+        config.mtu_bytes = 1_200;
+        config.mtu_search_up_to_bytes = Some(1_500);
+    });
+    let mut duo = Duo::new(setup);
+    for (pair, mtu) in mtus.into_iter().enumerate() {
+        duo.link(pair).mtu = mtu;
+    }
+    duo.connect();
+    duo.kept = Some(Vec::new());
+    duo
+}
+
+/// What the path's packets may have, IPv4 header included.
+fn found(duo: &Duo, path: usize) -> usize {
+    duo.nodes[A].association().paths()[path].largest_chunk.get() as usize + HEADERS
+}
+
+/// The longest packet with DATA that A sent, IPv4 header included.
+fn longest_data(duo: &Duo) -> usize {
+    let data = |packet: &&(_, Packet)| packet.1.from == Side::A && !sight::tsns(&packet.1).is_empty();
+    duo.kept.iter().flatten().filter(data).map(|(_, packet)| packet.bytes.len() + 20).max().unwrap_or(0)
+}
+
+#[test]
+fn each_path_comes_to_carry_what_its_link_does() {
+    for mtu in [1_200, 1_280, 1_400, 1_492, 1_500, 9_000] {
+        let mut duo = searching([mtu]);
+        duo.run(Span::from_secs(40));
+        let most = mtu.min(1_500);
+        let found = found(&duo, 0);
+        assert!(found <= most && found + 12 > most, "{mtu}: {found}");
+        assert_eq!(duo.nodes[A].association().statistics().timeouts, 0);
+        assert_eq!(duo.nodes[A].association().paths()[0].error_count, 0, "a lost probe is no error");
+    }
+}
+
+#[test]
+fn a_good_path_is_at_its_full_size_within_a_round_trip() {
+    let mut duo = searching([1_500]);
+    duo.run(Span::from_millis(200));
+    assert_eq!(found(&duo, 0), 1_500);
+}
+
+#[test]
+fn chunks_are_cut_for_the_smallest_path_in_service() {
+    let mut duo = searching([1_500, 1_300]);
+    duo.run(Span::from_secs(40));
+    assert!(found(&duo, 0) == 1_500 && (1_289..=1_300).contains(&found(&duo, 1)));
+    duo.send_all(Side::A, 100_000, 3);
+    duo.run(Span::from_secs(5));
+    assert!(duo.all_arrived(Side::A));
+    assert!((1_280..=1_300).contains(&longest_data(&duo)), "{}", longest_data(&duo));
+    assert_eq!(duo.nodes[A].association().statistics().retransmissions, 0);
+}
+
+#[test]
+fn a_path_that_shrinks_amid_a_transfer_is_back_at_its_base_size_within_some_time_outs() {
+    for paths in [1, 2] {
+        let mut duo = if paths == 1 { searching([1_500]) } else { searching([1_500, 1_500]) };
+        duo.run(Span::from_secs(3));
+        duo.send_all(Side::A, 60_000, 100);
+        duo.run(Span::from_millis(400));
+        for pair in 0..paths {
+            duo.link(pair).mtu = 1_300;
+        }
+        let begun = duo.now;
+        assert!(duo.run_until(Span::from_secs(20), |duo| duo.all_arrived(Side::A)), "{paths}");
+        let took = duo.now.since(begun).as_secs_f64();
+        assert!(duo.nodes[A].association().statistics().black_holes >= 1);
+        assert!(took < 15.0, "{paths}: {took}");
+        duo.run(Span::from_secs(40));
+        assert!((1_289..=1_300).contains(&found(&duo, 0)), "{}", found(&duo, 0));
+    }
+}
+
+#[test]
+fn without_a_search_packets_have_the_configured_size() {
+    let mut duo = Duo::connected(Setup::new(1, "cmt", "net").with(|config| config.mtu_bytes = 1_200));
+    duo.run(Span::from_secs(20));
+    assert_eq!(found(&duo, 0), 1_200);
+}
+
+#[test]
+fn losing_a_tenth_of_the_packets_does_not_lower_what_was_found() {
+    for seed in 1..=5 {
+        let mut duo = searching([1_500]);
+        duo.run(Span::from_secs(1));
+        duo.network.link(duo.setup.address(Side::A, 0), duo.setup.address(Side::B, 0)).loss = 100;
+        let _ = seed;
+        duo.send_all(Side::A, 1_400, 400);
+        assert!(duo.run_until(Span::from_secs(120), |duo| duo.all_arrived(Side::A)));
+        assert_eq!((found(&duo, 0), duo.nodes[A].association().statistics().black_holes), (1_500, 0));
+    }
+}
