@@ -320,23 +320,31 @@ impl Driver {
     }
 
     fn transmit(&mut self) {
-        let now = self.clock.now();
-        let Driver { endpoint, sockets, packet, watch, .. } = self;
-        write_packets(endpoint, sockets, now, packet, watch);
-        sockets.iter_mut().for_each(|socket| socket.flush(now, watch));
-        self.report_too_long();
+        loop {
+            let now = self.clock.now();
+            let Driver { endpoint, sockets, packet, watch, .. } = self;
+            write_packets(endpoint, sockets, now, packet, watch);
+            sockets.iter_mut().for_each(|socket| socket.flush(now, watch));
+            // A smaller probe follows at once; each time there is less left to search.
+            if !self.report_too_long() {
+                return;
+            }
+        }
     }
 
-    /// The endpoint learns at once of probes that are longer than the interface takes.
-    fn report_too_long(&mut self) {
+    /// The endpoint learns at once of packets that are longer than the interface takes; whether there were any.
+    fn report_too_long(&mut self) -> bool {
         let now = self.clock.now();
+        let mut any = false;
         for socket in &mut self.sockets {
             let local = socket.local().ip();
             for (to, bytes) in socket.take_too_long() {
                 let meta = Meta { local, remote: to.ip(), udp_port: Some(to.port()) };
+                any = true;
                 self.endpoint.packet_too_long(now, &meta, bytes);
             }
         }
+        any
     }
 
     fn on_event(&mut self, id: AssociationId, event: AssociationEvent) {
