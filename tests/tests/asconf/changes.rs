@@ -154,6 +154,22 @@ fn an_address_that_comes_back_before_it_was_deleted_is_tried_at_once() {
 }
 
 #[test]
+fn an_address_that_goes_and_comes_back_while_it_is_announced_stays() {
+    let mut duo = connected(setup(2));
+    let new = extra(Side::A, 0);
+    duo.network.set_filter(move |packet| packet.destination != new);
+    add(&mut duo, Side::A, new);
+    duo.run(Span::from_millis(10));
+    remove(&mut duo, Side::A, new);
+    duo.run(Span::from_millis(10));
+    add(&mut duo, Side::A, new);
+    duo.network.clear_filter();
+    duo.run(Span::from_secs(10));
+    assert!(active(&duo, Side::A).iter().any(|(local, _)| *local == new));
+    assert!(active(&duo, Side::B).iter().any(|(_, remote)| *remote == new));
+}
+
+#[test]
 fn a_translated_address_is_deleted_without_its_name_once_only_one_is_left() {
     let mut duo = connected(setup(1));
     duo.network.translate(extra(Side::A, 0), extra(Side::A, 77));

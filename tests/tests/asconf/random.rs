@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use anabranch_core::time::Span;
+use anabranch_tests::duo::Duo;
 use anabranch_tests::network::{Link, Side};
 use proptest::prelude::*;
 
@@ -30,14 +31,14 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn addresses_come_and_go(
         ops in ops(),
         pairs in 1_usize..4,
         mobile in prop::sample::select(vec![Side::A, Side::B]),
-        loss in prop::sample::select(vec![0_u32, 0, 50, 200]),
+        loss in prop::sample::select(vec![0_u32, 0, 50, 100]),
     ) {
         let mut duo = connected(setup(pairs));
         duo.kept = None;
@@ -45,12 +46,15 @@ proptest! {
         duo.network = anabranch_tests::network::Network::new(link, 7);
         let present: BTreeSet<IpAddr> = (0..pairs).map(|pair| duo.setup.address(mobile, pair)).collect();
         let present = Rc::new(RefCell::new(present));
-        let seen = Rc::clone(&present);
-        // An address that is gone neither sends nor receives.
-        duo.network.set_filter(move |packet| {
-            let address = if packet.from == mobile { packet.source } else { packet.destination };
-            seen.borrow().contains(&address)
-        });
+        let pass_present = |duo: &mut Duo| {
+            let seen = Rc::clone(&present);
+            // An address that is gone neither sends nor receives.
+            duo.network.set_filter(move |packet| {
+                let address = if packet.from == mobile { packet.source } else { packet.destination };
+                seen.borrow().contains(&address)
+            });
+        };
+        pass_present(&mut duo);
         for op in ops {
             let now = duo.now;
             match op {
@@ -79,6 +83,8 @@ proptest! {
             duo.settle();
         }
         data_flows(&mut duo);
+        duo.network.heal();
+        pass_present(&mut duo);
         duo.run(Span::from_secs(150));
         let locals: BTreeSet<IpAddr> =
             crate::rig::active(&duo, mobile).into_iter().map(|(local, _)| local).collect();

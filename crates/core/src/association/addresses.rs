@@ -133,6 +133,15 @@ impl Association {
         self.live_paths().find(|id| !self.is_gone(self.paths[id.index()].local) && !self.is_announcing(*id))
     }
 
+    /// Whether nothing can come back on a path because our address has gone, while another one may still answer.
+    pub(crate) fn is_silent_by_itself(&self, id: PathId) -> bool {
+        let may_answer = |id: PathId| {
+            let stays = !self.is_gone(self.paths[id.index()].local);
+            stays && (self.was_confirmed(id) || self.is_announcing(id))
+        };
+        self.is_gone(self.paths[id.index()].local) && self.live_paths().any(may_answer)
+    }
+
     fn retire_local(&mut self, local: IpAddr) {
         let paths: Vec<PathId> =
             self.live_paths().filter(|id| self.paths[id.index()].local == local).collect();

@@ -157,7 +157,8 @@ impl Association {
 
     fn ask(&mut self, request: Request) {
         let Some(asconf) = self.asconf.as_mut().filter(|asconf| !asconf.refused) else { return };
-        if asconf.queue.len() < LONGEST_QUEUE && !asconf.requests().any(|waiting| *waiting == request) {
+        // What is under way does not count: something that undoes it may wait behind it.
+        if asconf.queue.len() < LONGEST_QUEUE && !asconf.queue.contains(&request) {
             asconf.queue.push_back(request);
         }
         self.advance_asconf();
@@ -180,8 +181,12 @@ impl Association {
     /// By where it comes from first, which passes translators of addresses; then, over another path, by name: a filter may let
     /// nothing from an unknown address through until the peer has sent something there.
     fn announce_again(&mut self, id: PathId) {
+        let local = self.paths[id.index()].local;
+        if let Some(asconf) = &mut self.asconf {
+            // An address that is back before the peer heard of its end.
+            asconf.queue.retain(|request| *request != Request::Delete { local });
+        }
         let path = &mut self.paths[id.index()];
-        let local = path.local;
         let by_source = path.announcements.is_multiple_of(2);
         path.announcements += 1;
         self.ask(if by_source {
@@ -291,7 +296,10 @@ impl Association {
         };
         if !self.paths[before.index()].removed {
             self.back_off(before);
+            let unanswered = self.association_errors + 1;
             self.count_error(before, true);
+            // Section 5.1 B2: that the address may not have answered yet does not matter here.
+            self.association_errors = self.association_errors.max(unanswered);
         }
         if self.is_closed() {
             return;

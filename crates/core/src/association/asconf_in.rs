@@ -151,6 +151,9 @@ impl Association {
             // E5: stale, or from an attacker.
             return Err(Discard::Unexpected);
         }
+        // Whoever can make this is the peer, and there, even if every path that is known has died.
+        self.association_errors = 0;
+        self.heard_at = self.now;
         if ahead < 1 {
             // E2: it came before, and so did its answer.
             if !inbound.kept.iter().any(|(serial, _)| *serial == view.serial()) {

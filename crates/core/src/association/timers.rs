@@ -143,7 +143,7 @@ impl Association {
         let spare = by_heartbeat
             && before != PathState::Active
             && self.live_paths().any(|other| self.facts[other.index()].state == PathState::Active);
-        if before != PathState::Unconfirmed && !spare {
+        if before != PathState::Unconfirmed && !spare && !self.is_silent_by_itself(id) {
             self.association_errors += 1;
         }
         self.refresh_shared();

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use anabranch_lab::explain;
 use anabranch_lab::trace::{DECISION_COLUMNS, PACKET_COLUMNS, PATH_COLUMNS, RESULT_FILE};
+use anabranch_net::{Host, Peer, Route, SendOptions};
 use anabranch_observe::{Outputs, Recording, Role};
 
-use crate::rig::{MESSAGE_BYTES, MESSAGES, Pair, SCHEME, eventually, recorded, scheme};
+use crate::rig::{MESSAGE_BYTES, MESSAGES, Pair, SCHEME, eventually, recorded, scheme, within};
 
 fn trace(folder: &Path) -> Outputs {
     Outputs { trace: Some(folder.to_owned()), ..Outputs::default() }
@@ -15,7 +16,8 @@ fn trace(folder: &Path) -> Outputs {
 fn header(folder: &Path, name: &str) -> Vec<String> {
     let mut rows = csv::Reader::from_path(folder.join(name)).expect("a file");
     let header = rows.headers().expect("a header").iter().map(str::to_owned).collect();
-    assert!(rows.records().map(|row| row.expect("a whole row")).count() > 0, "{name} has no rows");
+    let rows: Vec<_> = rows.records().map(|row| row.expect("a whole row")).collect();
+    assert!(!rows.is_empty(), "{name} has no rows");
     header
 }
 
@@ -78,4 +80,38 @@ async fn associations_of_one_host_and_of_several_have_files_of_their_own() {
     }
     let [first, second, third] = &explained.flows[..] else { panic!("three: {names:?}") };
     assert!(first.until_s <= second.from_s && second.until_s <= third.from_s);
+}
+
+#[tokio::test]
+async fn time_outs_towards_a_peer_that_fell_silent_are_traced_as_the_endpoint_counts_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording =
+        Recording::start(&trace(folder.path()), Role::Client, SCHEME, &scheme()).expect("a recording");
+    // The server's task goes with its runtime, and says no word.
+    let elsewhere = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let elsewhere = elsewhere.expect("a runtime");
+    let server = {
+        let _inside = elsewhere.enter();
+        let host = Host::builder().local("127.0.2.49:0".parse().expect("an address"));
+        host.accept(scheme()).bind().expect("a server")
+    };
+    let client = Host::builder().local("127.0.2.50:0".parse().expect("an address"));
+    let client = client.observer(recording.observer()).bind().expect("a client");
+    let route = Route { local: [127, 0, 2, 50].into(), remote: server.local_addresses()[0] };
+    let ours = within(client.connect(Peer::new([route]), scheme())).await.expect("connected");
+    elsewhere.shutdown_background();
+    ours.send(vec![1; MESSAGE_BYTES], SendOptions::default()).await.expect("accepted");
+    let decisions = folder.path().join("association-1-decisions.csv");
+    eventually(|| {
+        let text = std::fs::read_to_string(&decisions).ok()?;
+        text.contains(",timeout,").then_some(())
+    })
+    .await;
+    assert!(recording.finish().errors.is_empty());
+    let explained = explain::explain(folder.path()).expect("an explanation");
+    assert_eq!(explained.notes.len(), 1, "the figures disagree: {:?}", explained.notes);
+    assert!(
+        explained.totals().timeouts >= 1 && explained.flows[0].losses.iter().any(|l| l.cause == "timeout")
+    );
+    drop(server);
 }
