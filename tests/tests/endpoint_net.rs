@@ -175,8 +175,9 @@ fn silenced(scheme: &str) -> (Option<Span>, Span) {
     let out = out.then(|| duo.now.since(cut));
     let second = duo.setup.address(Side::A, 1);
     duo.run(Span::from_secs(1));
-    let new = duo.kept.iter().flatten().filter(|(_, p)| p.source == second && !sight::tsns(p).is_empty());
-    (out, new.last().map_or(Span::ZERO, |(at, _)| at.since(cut)))
+    let mut sent = duo.kept.iter().flatten().rev();
+    let last = sent.find(|(_, p)| p.source == second && !sight::tsns(p).is_empty());
+    (out, last.map_or(Span::ZERO, |(at, _)| at.since(cut)))
 }
 
 #[test]

@@ -90,15 +90,16 @@ impl Scene {
     }
 }
 
-/// Everything in an association but its counters.
+/// Everything in an association but its counters, and when it heard from its peer last: whatever has the right tag is heard.
 fn without_statistics(association: &Association) -> String {
-    without(&format!("{association:?}"), "statistics: Statistics {")
+    let state = without(&format!("{association:?}"), "statistics: Statistics {", '}');
+    without(&state, "heard_at: ", ',')
 }
 
-/// A rendered state without one of its flat parts.
-fn without(state: &str, part: &str) -> String {
+/// A rendered state without one of its flat parts, from its name to its end.
+fn without(state: &str, part: &str, last: char) -> String {
     let start = state.find(part).expect("it has this part");
-    let end = start + state[start..].find('}').expect("it ends");
+    let end = start + state[start..].find(last).expect("it ends");
     format!("{}{}", &state[..start], &state[end..])
 }
 
