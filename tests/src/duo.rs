@@ -253,6 +253,13 @@ impl Duo {
         most
     }
 
+    /// Has a side ask for deadlines anew. It does so after every call by itself; this is for one that a test sets in a policy
+    /// from outside.
+    pub fn look_again(&mut self, side: Side) {
+        let _ = self.nodes[side.index()].try_association_mut();
+        self.settle_side(side);
+    }
+
     /// Lets everything leave and be heard that can without time passing.
     pub fn settle(&mut self) {
         for side in Side::BOTH {

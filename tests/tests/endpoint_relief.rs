@@ -182,6 +182,7 @@ fn a_time_out_of_the_slow_path_ends_its_own_copy_and_not_the_one_sent_in_relief(
     duo.run(expiry.since(duo.now + millis(20)));
     armed.store(true, Ordering::Relaxed);
     alarm.set(duo.now + millis(1), LossTasks::default());
+    duo.look_again(Side::A);
     duo.run(millis(10));
     assert_eq!((reliefs(&duo), in_flight(&duo, 0), in_flight(&duo, 1)), (1, CHUNK, CHUNK));
     duo.run(millis(11));
@@ -209,6 +210,7 @@ fn the_head_of_line_moves_once_in_a_send_opportunity() {
     armed.store(true, Ordering::Relaxed);
     // A deadline opens exactly one send opportunity.
     alarm.set(duo.now + millis(1), LossTasks::default());
+    duo.look_again(Side::A);
     duo.run(millis(2));
     let a = duo.nodes[A].association().statistics();
     assert_eq!((a.reliefs, times_sent_on(&duo, 0, 1_000), times_sent_on(&duo, 1, 1_000)), (1, 1, 1));

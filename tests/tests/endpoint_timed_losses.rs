@@ -64,6 +64,7 @@ fn a_recheck_marks_what_is_overdue_and_sends_it_again_at_once() {
     duo.network.set_filter(lose(1_001, 1));
     duo.send_all(Side::A, FULL, 6);
     alarm.set(duo.now + millis(100), recheck());
+    duo.look_again(Side::A);
     duo.run(millis(99));
     assert_eq!(times_sent(&duo, 1_001), 1);
     duo.run(millis(1));
@@ -83,6 +84,7 @@ fn a_recheck_asks_about_every_chunk_in_flight() {
     // Nothing with a higher TSN has arrived.
     duo.send_all(Side::A, FULL, 2);
     alarm.set(duo.now + millis(100), recheck());
+    duo.look_again(Side::A);
     duo.run(millis(200));
     assert_eq!((times_sent(&duo, 1_001), timeouts(&duo)), (2, 0));
     assert!(log.take().iter().any(|h| matches!(h, Heard::Lost(..))));
@@ -102,6 +104,7 @@ fn a_tail_probe_sends_the_latest_chunk_of_each_path_it_is_asked_for() {
             packets.flat_map(|(_, packet)| sight::tsns(packet)).max().expect("both paths carry data")
         });
         alarm.set(duo.now + millis(300), LossTasks { recheck: false, probes: asked });
+        duo.look_again(Side::A);
         duo.run(millis(310));
         for index in [0, 1] {
             let times = 1 + usize::from(asked.contains(path(index)));
@@ -127,6 +130,7 @@ fn a_tail_probe_that_is_acknowledged_once_leaves_no_copy_in_flight() {
     duo.network.set_filter(lose(1_002, 1));
     duo.send_all(Side::A, FULL, 3);
     alarm.set(duo.now + millis(100), LossTasks { recheck: false, probes: paths([0, 1]) });
+    duo.look_again(Side::A);
     assert!(duo.run_until(millis(200), |duo| duo.all_arrived(Side::A)));
     duo.run(millis(200));
     let in_flight = duo.nodes[A].association().paths().iter().map(|path| path.in_flight.get());

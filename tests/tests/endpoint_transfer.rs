@@ -91,7 +91,7 @@ fn a_send_that_is_refused_for_lack_of_room_is_told_when_there_is_some() {
 #[test]
 fn a_chunk_cut_for_a_larger_path_is_sent_again_whole_on_a_smaller_one() {
     // The second path is of IPv6, whose packets hold 20 bytes less. B has taken it out of service, cuts for the first one,
-    // and needs it after all when that fails; A's packets bring it back.
+    // and needs it after all when that fails.
     let mut setup = Setup::new(2, "sctp", "rfc9260");
     setup.ipv6 = 0b10;
     let mut duo = Duo::connected(setup);
@@ -100,6 +100,9 @@ fn a_chunk_cut_for_a_larger_path_is_sent_again_whole_on_a_smaller_one() {
     b.remove_path(now, PathId::new(1)).expect("it has two paths");
     duo.cut(0, true);
     duo.send_all(Side::B, 1_452, 1);
+    let (now, local, remote) = (duo.now, duo.setup.address(Side::B, 1), duo.setup.address(Side::A, 1));
+    let b = duo.nodes[Side::B.index()].try_association_mut().expect("it is up");
+    b.add_path(now, local, remote).expect("there is room");
     arrives(&mut duo, Side::B, Span::from_secs(120));
     assert_eq!(duo.reading, [Reading::WhenTold; 2]);
 }

@@ -57,7 +57,8 @@ impl Randomness {
 pub trait Slot: Send {
     /// Hears an event.
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>);
-    /// When it wants [`Event::Deadline`].
+    /// When it wants [`Event::Deadline`]. Asked after every call that concerns the association, so it changes by events and
+    /// decisions only.
     fn deadline(&self) -> Option<Time>;
 }
 
