@@ -73,6 +73,15 @@ pub struct AddressChanges {
     pub follow: bool,
 }
 
+/// How large buffers get that grow with what the paths carry in a round trip of the slowest one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferGrowth {
+    /// The largest receive buffer in bytes, in the unit of the profile's window.
+    pub largest_recv_bytes: u64,
+    /// The largest send buffer in user bytes.
+    pub largest_send_bytes: u64,
+}
+
 /// What an association is configured with.
 #[derive(Clone)]
 pub struct AssociationConfig {
@@ -84,6 +93,8 @@ pub struct AssociationConfig {
     pub recv_buffer_bytes: u64,
     /// Send buffer in user bytes; `None` is unlimited.
     pub send_buffer_bytes: Option<u64>,
+    /// How far both buffers grow from there; `None` leaves them as they are.
+    pub buffer_growth: Option<BufferGrowth>,
     /// IP packet size of every path; where a larger one is searched for, the size that it begins with.
     pub mtu_bytes: usize,
     /// The largest IP packet size that is searched for on each path (RFC 8899); `None` stays with `mtu_bytes`.
@@ -119,6 +130,7 @@ impl AssociationConfig {
             scheme,
             recv_buffer_bytes: 65_536,
             send_buffer_bytes: None,
+            buffer_growth: None,
             mtu_bytes: 1500,
             mtu_search_up_to_bytes: None,
             streams: 1,

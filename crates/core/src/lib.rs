@@ -26,7 +26,8 @@ pub mod units;
 
 pub use association::{Association, AssociationEvent, SendOptions};
 pub use config::{
-    AddressChanges, AssociationConfig, Encapsulation, EndpointConfig, Guard, ListedAddresses, Rate, SharedKey,
+    AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, Guard, ListedAddresses,
+    Rate, SharedKey,
 };
 pub use endpoint::{AddressPair, AssociationId, Endpoint, Handled, Meta, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, SendError};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
-use anabranch_core::{AssociationConfig, ListedAddresses};
+use anabranch_core::{AssociationConfig, BufferGrowth, ListedAddresses};
 use anabranch_schemes::registry::{self, ExpressionError};
 
 /// The UDP port of SCTP over UDP (RFC 6951 section 4).
@@ -13,11 +13,14 @@ pub const DEFAULT_UDP_PORT: u16 = 9899;
 /// The SCTP port of a host that accepts associations, and of peers, unless another one is named.
 pub const DEFAULT_SCTP_PORT: u16 = 9899;
 
-/// Send buffer of an association in user bytes: what was accepted and is not acknowledged yet.
+/// Send buffer that an association begins with, in user bytes: what was accepted and is not acknowledged yet.
 pub const DEFAULT_SEND_BUFFER: u64 = 2 << 20;
 
-/// Receive buffer of an association in user bytes.
+/// Receive buffer that an association begins with, in user bytes.
 pub const DEFAULT_RECV_BUFFER: u64 = 2 << 20;
+
+/// How large each of them gets where paths carry more in a round trip.
+pub const DEFAULT_LARGEST_BUFFER: u64 = 16 << 20;
 
 /// IP packet size that a path begins with (RFC 8899 section 5.1.2: BASE_PLPMTU).
 pub const DEFAULT_MTU: usize = 1200;
@@ -54,6 +57,10 @@ pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
     let mut config = AssociationConfig::new(scheme, row);
     config.recv_buffer_bytes = DEFAULT_RECV_BUFFER;
     config.send_buffer_bytes = Some(DEFAULT_SEND_BUFFER);
+    config.buffer_growth = Some(BufferGrowth {
+        largest_recv_bytes: DEFAULT_LARGEST_BUFFER,
+        largest_send_bytes: DEFAULT_LARGEST_BUFFER,
+    });
     config.mtu_bytes = DEFAULT_MTU;
     config.mtu_search_up_to_bytes = Some(DEFAULT_LARGEST_MTU);
     config.streams = DEFAULT_STREAMS;

@@ -72,13 +72,14 @@ mod socket;
 mod watch;
 
 pub use anabranch_core::{
-    AbortReason, AddressChanges, AssociationConfig, Guard, ListedAddresses, PathId, PathState, Rate,
-    SendOptions, Statistics,
+    AbortReason, AddressChanges, AssociationConfig, BufferGrowth, Guard, ListedAddresses, PathId, PathState,
+    Rate, SendOptions, Statistics,
 };
 pub use association::{Association, Message};
 pub use config::{
-    DEFAULT_CONNECT_TIMEOUT, DEFAULT_LARGEST_MTU, DEFAULT_MTU, DEFAULT_PEER_SILENCE, DEFAULT_RECV_BUFFER,
-    DEFAULT_SCHEME, DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS, DEFAULT_UDP_PORT, config,
+    DEFAULT_CONNECT_TIMEOUT, DEFAULT_LARGEST_BUFFER, DEFAULT_LARGEST_MTU, DEFAULT_MTU, DEFAULT_PEER_SILENCE,
+    DEFAULT_RECV_BUFFER, DEFAULT_SCHEME, DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS,
+    DEFAULT_UDP_PORT, config,
 };
 pub use error::{AcceptError, BindError, ConnectError, Ended, LocalError, RecvError, RouteError, SendError};
 pub use event::{Event, Events};

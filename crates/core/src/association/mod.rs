@@ -8,6 +8,7 @@ mod addresses;
 mod asconf;
 mod asconf_in;
 mod binding;
+mod buffers;
 mod chunks;
 mod control;
 mod copies;
@@ -234,6 +235,8 @@ pub struct Association {
     wants_writable: bool,
     scratch: SackScratch,
     receiver: Option<Receiver>,
+    /// What is read decides how large the receive buffer gets.
+    reading: buffers::Reading,
     ack: AckState,
     timers: Timers,
     control: VecDeque<Control>,
@@ -307,6 +310,7 @@ impl Association {
             wants_writable: false,
             scratch: SackScratch::new(),
             receiver: None,
+            reading: buffers::Reading { began: now, bytes: 0 },
             ack: AckState::default(),
             timers: Timers::default(),
             control: VecDeque::new(),
@@ -357,8 +361,14 @@ impl Association {
         let receiver = self.receiver.as_mut()?;
         let piece = receiver.read(out, exhausted)?;
         self.statistics.bytes_delivered += piece.bytes as u64;
+        self.consider_recv_growth(piece.bytes as u64);
         self.consider_window_update();
         Some(piece)
+    }
+
+    /// The receive buffer as it is now, in the unit of the profile's window.
+    pub fn recv_buffer_bytes(&self) -> u64 {
+        self.recv_buffer().get()
     }
 
     /// User bytes that can be read now.
@@ -378,7 +388,7 @@ impl Association {
 
     /// Free send buffer; `None` if it is unlimited.
     pub fn send_buffer_free(&self) -> Option<u64> {
-        self.config.send_buffer_bytes.map(|limit| limit.saturating_sub(self.buffered_bytes()))
+        self.shared.send_buffer_limit.map(|limit| limit.saturating_sub(self.buffered_bytes()))
     }
 
     /// Whether data may be sent and received.

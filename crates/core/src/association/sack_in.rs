@@ -212,6 +212,7 @@ impl Association {
     }
 
     fn consider_writable(&mut self) {
+        self.consider_send_growth();
         if self.wants_writable && self.send_buffer_free().is_none_or(|free| free > 0) {
             self.wants_writable = false;
             self.events.push_back(AssociationEvent::Writable);

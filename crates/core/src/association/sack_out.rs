@@ -168,7 +168,7 @@ impl Association {
     /// The window to advertise: the free buffer, or nothing while that is less than would be worth sending
     /// (RFC 9260 section 6.2, RFC 1122 section 4.2.3.3).
     pub(crate) fn advertised_window(&self) -> WindowBytes {
-        let Some(receiver) = &self.receiver else { return WindowBytes::new(self.config.recv_buffer_bytes) };
+        let Some(receiver) = &self.receiver else { return self.recv_buffer() };
         let free = receiver.free(&self.profile);
         if self.profile.silly_window_avoidance && free < self.window_worth_opening() {
             return WindowBytes::ZERO;
@@ -177,7 +177,7 @@ impl Association {
     }
 
     fn window_worth_opening(&self) -> WindowBytes {
-        self.window_cost_of_packet().min(WindowBytes::new(self.config.recv_buffer_bytes / 2))
+        self.window_cost_of_packet().min(WindowBytes::new(self.recv_buffer().get() / 2))
     }
 
     /// The application has read: a window that was too small for a packet and no longer is, is announced.
@@ -187,8 +187,7 @@ impl Association {
         }
         let worth = self.window_worth_opening();
         let was_closed = self.ack.advertised.is_some_and(|w| w < worth.times(2));
-        let opened =
-            self.advertised_window() >= worth.times(2).min(WindowBytes::new(self.config.recv_buffer_bytes));
+        let opened = self.advertised_window() >= worth.times(2).min(self.recv_buffer());
         if was_closed && opened && !self.is_closed() {
             self.acknowledge_now();
         }

@@ -52,6 +52,16 @@ impl Receiver {
         profile.window_cost(self.reassembly.held_payload_bytes(), self.reassembly.held_chunks())
     }
 
+    /// All of the buffer.
+    pub(crate) fn buffer(&self) -> WindowBytes {
+        self.buffer
+    }
+
+    /// Makes the buffer that large, if it is smaller.
+    pub(crate) fn grow(&mut self, buffer: WindowBytes) {
+        self.buffer = self.buffer.max(buffer);
+    }
+
     /// The free part of the buffer.
     pub(crate) fn free(&self, profile: &Profile) -> WindowBytes {
         if profile.shared_receive_window { self.buffer - self.held(profile) } else { self.buffer }

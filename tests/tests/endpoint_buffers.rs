@@ -1,0 +1,85 @@
+//! Buffers that grow with what the paths carry.
+
+use anabranch_core::BufferGrowth;
+use anabranch_core::time::Span;
+use anabranch_tests::duo::{Duo, Reading, Setup};
+use anabranch_tests::network::{Link, Side};
+
+const A: usize = Side::A as usize;
+const B: usize = Side::B as usize;
+const INITIAL: u64 = 64 << 10;
+
+/// A round trip of 100 ms, in which links without a rate carry whatever the windows allow.
+fn duo(largest: Option<u64>) -> Duo {
+    let growth = largest.map(|bytes| BufferGrowth { largest_recv_bytes: bytes, largest_send_bytes: bytes });
+    let mut setup = Setup::new(2, "cmt", "net").with(|config| {
+        config.recv_buffer_bytes = INITIAL;
+        config.send_buffer_bytes = Some(INITIAL);
+        config.buffer_growth = growth;
+    });
+    setup.link = Link::good(Span::from_millis(50));
+    Duo::connected(setup)
+}
+
+/// The sender's send buffer and the receiver's receive buffer.
+fn buffers(duo: &Duo) -> (u64, u64) {
+    let limit = duo.nodes[A].association().facts().send_buffer_limit;
+    (limit.expect("it is limited"), duo.nodes[B].association().recv_buffer_bytes())
+}
+
+/// Sends as fast as the send buffer takes it, until so many messages have arrived, and says how long that took.
+fn seconds_for(duo: &mut Duo, messages: usize) -> f64 {
+    let began = duo.now;
+    let mut left = messages;
+    while left > 0 {
+        while left > 0 && duo.send(Side::A, 8_000, 0, false).expect("it is up").is_ok() {
+            left -= 1;
+        }
+        duo.settle();
+        duo.run(Span::from_millis(10));
+    }
+    assert!(duo.run_until(Span::from_secs(300), |duo| duo.all_arrived(Side::A)));
+    duo.now.since(began).as_secs_f64()
+}
+
+#[test]
+fn buffers_that_hold_a_transfer_up_grow_to_their_largest_size_and_no_further() {
+    let largest = 1 << 20;
+    let (mut fixed, mut growing) = (duo(None), duo(Some(largest)));
+    let (slow, fast) = (seconds_for(&mut fixed, 1_500), seconds_for(&mut growing, 1_500));
+    assert!(fast * 3.0 < slow, "{fast} s with, {slow} s without");
+    assert_eq!(buffers(&fixed), (INITIAL, INITIAL));
+    assert_eq!(buffers(&growing), (largest, largest));
+}
+
+#[test]
+fn buffers_that_hold_nothing_up_stay_as_they_are() {
+    let mut duo = duo(Some(1 << 20));
+    // A message in each round trip.
+    for _ in 0..20 {
+        duo.send_all(Side::A, 8_000, 1);
+        duo.run(Span::from_millis(200));
+    }
+    assert!(duo.all_arrived(Side::A));
+    assert_eq!(buffers(&duo).1, INITIAL);
+}
+
+#[test]
+fn the_buffer_of_an_application_that_does_not_read_stays_as_it_is() {
+    let mut duo = duo(Some(1 << 20));
+    duo.reading[B] = Reading::ByHand;
+    for _ in 0..200 {
+        while duo.send(Side::A, 8_000, 0, false).expect("it is up").is_ok() {}
+        duo.settle();
+        duo.run(Span::from_millis(100));
+    }
+    assert!(duo.nodes[B].association().held_bytes() > INITIAL / 2);
+    assert_eq!(buffers(&duo).1, INITIAL);
+}
+
+#[test]
+fn without_leave_to_grow_nothing_does() {
+    let mut duo = duo(None);
+    seconds_for(&mut duo, 200);
+    assert_eq!(buffers(&duo), (INITIAL, INITIAL));
+}
