@@ -125,6 +125,7 @@ impl Arguments {
         let mut config = config(&self.scheme).map_err(|error| error.to_string())?;
         config.mtu_bytes = self.mtu_bytes;
         config.send_buffer_bytes = Some(self.buffer_bytes);
+        config.buffer_growth = None;
         config.recv_buffer_bytes = self.buffer_bytes;
         config.streams = self.streams;
         if let Some(ms) = self.rto_min_ms {
