@@ -140,7 +140,12 @@ fn recover(duo: &mut Duo) -> bool {
 fn is_overrun(duo: &Duo, side: Side) -> bool {
     let config = &duo.setup.sides[side.index()];
     let Some(association) = duo.nodes[side.index()].try_association() else { return false };
-    let full = association.held_bytes() + config.mtu_bytes as u64 > config.recv_buffer_bytes;
+    // What is free in the window's own unit, in which a chunk may cost more than its payload, the other side was told.
+    let peer = duo.nodes[side.other().index()].try_association();
+    let told_bytes = peer.map_or(u64::MAX, |peer| peer.facts().peer_window_advertised.get());
+    let packet_bytes = config.mtu_bytes as u64;
+    let full =
+        association.held_bytes() + packet_bytes > config.recv_buffer_bytes || told_bytes < packet_bytes;
     !config.profile.full_buffer_takes_next && full && association.readable_bytes() == 0
 }
 
