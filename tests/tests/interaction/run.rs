@@ -140,12 +140,10 @@ fn recover(duo: &mut Duo) -> bool {
 fn is_overrun(duo: &Duo, side: Side) -> bool {
     let config = &duo.setup.sides[side.index()];
     let Some(association) = duo.nodes[side.index()].try_association() else { return false };
-    // What is free in the window's own unit, in which a chunk may cost more than its payload, the other side was told.
-    let peer = duo.nodes[side.other().index()].try_association();
-    let told_bytes = peer.map_or(u64::MAX, |peer| peer.facts().peer_window_advertised.get());
-    let packet_bytes = config.mtu_bytes as u64;
-    let full =
-        association.held_bytes() + packet_bytes > config.recv_buffer_bytes || told_bytes < packet_bytes;
+    let Some(peer) = duo.nodes[side.other().index()].try_association() else { return false };
+    // Both are in the window's unit: what is free, as the receiver said, and the chunk that everything waits for.
+    let free_bytes = peer.facts().peer_window_advertised.get();
+    let full = peer.facts().head_of_line.is_some_and(|head| head.bytes.get() > free_bytes);
     !config.profile.full_buffer_takes_next && full && association.readable_bytes() == 0
 }
 

@@ -35,6 +35,9 @@ impl Association {
     /// The application has read `bytes`. If it reads nearly a buffer in a round trip, the buffer is what limits it.
     pub(crate) fn consider_recv_growth(&mut self, bytes: u64) {
         let Some(growth) = self.config.buffer_growth else { return };
+        if self.recv_buffer().get() >= growth.largest_recv_bytes {
+            return;
+        }
         self.reading.bytes += bytes;
         let (round, passed) = (self.longest_round_trip(), self.now.since(self.reading.began));
         if passed < round {
@@ -53,6 +56,9 @@ impl Association {
         let (Some(growth), Some(limit)) = (self.config.buffer_growth, self.shared.send_buffer_limit) else {
             return;
         };
+        if limit >= growth.largest_send_bytes {
+            return;
+        }
         let round = self.longest_round_trip();
         let active = self.facts.iter().filter(|facts| facts.state == PathState::Active);
         let (mut windows, mut carried) = (0_u64, 0_u64);
