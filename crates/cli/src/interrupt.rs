@@ -1,4 +1,4 @@
-//! Ctrl-C: the first one lets the runs under way come to their end, the second one does not.
+//! Ctrl-C: the first one ends the command with what is finished, the second one ends it at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
@@ -15,7 +15,7 @@ static INSTALLED: Once = Once::new();
 
 /// Watches for Ctrl-C from here on. What is returned becomes true once no further run shall start.
 pub(crate) fn watch(bar: &ProgressBar) -> &'static AtomicBool {
-    watch_saying(bar, "stopping after the runs under way; press Ctrl-C again to stop at once")
+    watch_saying(bar, "stopping, and giving up the runs under way; press Ctrl-C again to stop without a word")
 }
 
 /// Like [`watch`], where something else is to be said to whoever presses it.

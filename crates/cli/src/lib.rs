@@ -15,7 +15,7 @@ mod progress;
 mod relay;
 mod report;
 mod run;
-mod schemes;
+pub mod schemes;
 mod seeds;
 mod signal;
 mod table;

@@ -44,6 +44,11 @@ pub(crate) struct SchemesArguments {
     markdown: Option<Option<PathBuf>>,
 }
 
+/// Every scheme and component as JSON, as `anabranch schemes --json` prints them.
+pub fn cards_json() -> String {
+    json::cards(&Subject::all())
+}
+
 /// Carries the command out.
 pub(crate) fn schemes(arguments: &SchemesArguments) -> Result<Status, Stopped> {
     match (&arguments.name, &arguments.markdown) {

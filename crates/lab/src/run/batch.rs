@@ -21,12 +21,13 @@ pub struct Outcome {
     pub results: Vec<RunResult>,
     /// The index of the job of each result.
     pub jobs: Vec<usize>,
-    /// Runs that were not begun because the batch was stopped.
+    /// Runs that were not begun or not brought to their end because the batch was stopped.
     pub skipped: usize,
 }
 
 impl Batch {
-    /// Runs all jobs. `done` is called after each, from any thread; setting `stop` keeps further ones from starting.
+    /// Runs all jobs. `done` is called after each, from any thread; setting `stop` keeps further ones from starting and those
+    /// under way from going on.
     ///
     /// # Errors
     /// The first [`RunError`] in the order of the jobs.
@@ -49,7 +50,7 @@ impl Batch {
             if stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
                 return None;
             }
-            let result = job.run();
+            let result = job.run_unless(stop).transpose()?;
             match &result {
                 Ok(result) => done(index, result),
                 Err(_) => failed.store(true, Ordering::Relaxed),

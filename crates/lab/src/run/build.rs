@@ -255,10 +255,6 @@ fn add_hosts(
 }
 
 impl Built {
-    pub(crate) fn samples_queues(&self) -> bool {
-        self.queues.is_some()
-    }
-
     pub(crate) fn sample_queues(&mut self) {
         let Some(queues) = &mut self.queues else { return };
         let now = self.world.now();

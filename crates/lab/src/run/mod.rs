@@ -23,6 +23,7 @@ pub use scheme::JobScheme;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anabranch_core::time::{Span, Time};
 use thiserror::Error;
@@ -34,6 +35,12 @@ use crate::trace::TraceError;
 
 /// How often the end of a transfer is looked for and queues are sampled.
 const SLICE: Span = Span::from_millis(10);
+
+/// How far a run came.
+enum Reached {
+    End,
+    Stop,
+}
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -93,13 +100,20 @@ impl Job {
     /// [`RunError`].
     pub fn run(&self) -> Result<RunResult, RunError> {
         let mut built = self.build()?;
-        let stops_early = matches!(self.scenario.run.stop, Stop::Transfer { .. });
-        if stops_early || built.samples_queues() {
-            self.advance(&mut built, Built::sample_queues);
-        } else {
-            built.world.run_until(self.end());
-        }
+        self.advance(&mut built, &AtomicBool::new(false), Built::sample_queues);
         built.finish(self)
+    }
+
+    /// Runs to the end, or gives up and has no result soon after `stop` is set, from whatever thread.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn run_unless(&self, stop: &AtomicBool) -> Result<Option<RunResult>, RunError> {
+        let mut built = self.build()?;
+        match self.advance(&mut built, stop, Built::sample_queues) {
+            Reached::End => built.finish(self).map(Some),
+            Reached::Stop => Ok(None),
+        }
     }
 
     fn build(&self) -> Result<Built, RunError> {
@@ -107,14 +121,18 @@ impl Job {
     }
 
     /// Goes to the end of the run, and looks at it after each slice of time.
-    fn advance(&self, built: &mut Built, mut look: impl FnMut(&mut Built)) {
+    fn advance(&self, built: &mut Built, stop: &AtomicBool, mut look: impl FnMut(&mut Built)) -> Reached {
         let end = self.end();
         let stops_early = matches!(self.scenario.run.stop, Stop::Transfer { .. });
         while built.world.now() < end && !(stops_early && built.is_done()) {
+            if stop.load(Ordering::Relaxed) {
+                return Reached::Stop;
+            }
             let next = (built.world.now() + SLICE).min(end);
             built.world.run_until(next);
             look(built);
         }
+        Reached::End
     }
 
     /// Finds what would keep the run from being made, by building its network without running it; writes nothing.

@@ -1,0 +1,1 @@
+"""Multipath SCTP: simulate it, measure it, compare its schemes, and use it."""
