@@ -216,11 +216,9 @@ def run(
     _native.run_batch([(prepared, seed)], lambda _, text: results.append(text), trace=trace, pcap=pcap, digest=digest)
     made = run_of(scenario, json.loads(results[0]))
     name = label(made.scheme, seed)
-    places = {
-        "trace": None if trace is None else FilePath(trace).absolute() / name,
-        "pcap": None if pcap is None else FilePath(pcap).absolute() / f"{name}.pcapng",
-    }
-    return replace(made, **places)
+    trace_folder = None if trace is None else FilePath(trace).absolute() / name
+    capture = None if pcap is None else FilePath(pcap).absolute() / f"{name}.pcapng"
+    return replace(made, trace=trace_folder, pcap=capture)
 
 
 def checked_seed(seed: int) -> int:
