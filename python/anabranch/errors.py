@@ -26,8 +26,13 @@ __all__ = [
     "SchemeError",
     "StatisticsError",
     "SweepError",
+    "TraceError",
     "TransferError",
 ]
+
+
+class TraceError(AnabranchError):
+    """A folder of traces cannot be read, or is not what a run wrote."""
 
 
 class SweepError(AnabranchError):
