@@ -3,6 +3,7 @@
 
 mod batch;
 mod command;
+mod engine;
 mod error;
 mod prepared;
 
@@ -15,6 +16,8 @@ mod _native {
     use crate::batch::run_batch;
     #[pymodule_export]
     use crate::command::{cards, command};
+    #[pymodule_export]
+    use crate::engine::engine;
     #[pymodule_export]
     use crate::error::{AnabranchError, RunError, ScenarioError, SchemeError};
     #[pymodule_export]
