@@ -15,7 +15,7 @@ mod _native {
     #[pymodule_export]
     use crate::batch::run_batch;
     #[pymodule_export]
-    use crate::command::{cards, command};
+    use crate::command::{cards, command, python_commands};
     #[pymodule_export]
     use crate::engine::engine;
     #[pymodule_export]
