@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from anabranch.results import Results
     from anabranch.series import Series
 
-OK, FAILED, USAGE = 0, 1, 2
+DONE = 0
+WRONG_INPUT = 2
 
 _EXAMPLES = """examples:
   See which figures fit a folder:
@@ -34,23 +35,13 @@ _EXAMPLES = """examples:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Draws what the arguments ask for, and returns the exit status."""
-    try:
-        options = _parser().parse_args(arguments)
-    except SystemExit as stop:
-        return int(stop.code or OK)
+    """Draws what the arguments ask for, and returns the exit status; what else goes wrong is for `command.main`."""
+    options = _parser().parse_args(arguments)
     try:
         return _list(options.folder) if options.list else _plot(options)
     except (FigureError, StatisticsError) as error:
-        print(f"anabranch plot: {options.folder}: {error}", file=sys.stderr)
-        return USAGE
-    except AnabranchError as error:
-        # What is wrong with a folder names the folder itself.
-        print(f"anabranch plot: {error}", file=sys.stderr)
-        return FAILED
-    except OSError as error:
-        print(f"anabranch plot: {error.filename}: {error.strerror}", file=sys.stderr)
-        return FAILED
+        print(f"{options.folder}: {error}", file=sys.stderr)
+        return WRONG_INPUT
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -107,12 +98,12 @@ def _plot(options: argparse.Namespace) -> int:
     for file in files:
         check_ending(file)
     for note in _notes(source):
-        print(f"anabranch plot: {options.folder}: {note}", file=sys.stderr)
+        print(f"{options.folder}: {note}", file=sys.stderr)
     with own_axes(entry.width) as axes:
         entry.draw(source, **given, title=options.title, ax=axes)
         for file in files:
             print(save(axes, file))
-    return OK
+    return DONE
 
 
 def _chosen(folder: Path, name: str) -> tuple[Entry, Results | Series]:
@@ -191,7 +182,7 @@ def _list(folder: Path) -> int:
                 print(f"{'':14} not without more: {misfit}")
     for name, values in _contents(source).items():
         print(f"{name}: {', '.join(values) or 'none'}")
-    return OK
+    return DONE
 
 
 def _contents(source: Results | Series) -> dict[str, list[str]]:
