@@ -235,7 +235,7 @@ def test_the_mean_over_points_is_that_of_anabranch_run_sweep():
 
 def test_a_t_interval_covers_the_mean_as_often_as_it_says_and_a_normal_one_less_often():
     random = np.random.default_rng(20261121)
-    samples = random.normal(100.0, 7.0, size=(1500, 5))
+    samples = random.normal(100.0, 7.0, size=(600, 5))
     covered = {
         kind: np.mean(
             [abs(found.mean - 100) <= found.half_width for found in (mean_interval(s, kind) for s in samples)]
