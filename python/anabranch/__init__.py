@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from anabranch.figures.throughput import plot_throughput as plot_throughput
     from anabranch.figures.transfer_time import plot_transfer_time as plot_transfer_time
     from anabranch.figures.tsn import plot_tsn as plot_tsn
+    from anabranch.results import Results as Results
     from anabranch.run import Run as Run
     from anabranch.run import run as run
     from anabranch.scenario import Association as Association
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from anabranch.scenario import Scheme as Scheme
     from anabranch.series import Series as Series
     from anabranch.series import read_trace as read_trace
+    from anabranch.sweep import CacheWarning as CacheWarning
+    from anabranch.sweep import Precision as Precision
+    from anabranch.sweep import sweep as sweep
 
     __version__: str
 
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Association": "anabranch.scenario",
     "Background": "anabranch.scenario",
+    "CacheWarning": "anabranch.sweep",
     "Card": "anabranch.catalogue",
     "Catalogue": "anabranch.catalogue",
     "Engine": "anabranch.engine",
@@ -57,6 +62,8 @@ _HOMES = {
     "Link": "anabranch.scenario",
     "Loss": "anabranch.scenario",
     "Path": "anabranch.scenario",
+    "Precision": "anabranch.sweep",
+    "Results": "anabranch.results",
     "Reverse": "anabranch.scenario",
     "Run": "anabranch.run",
     "RunSettings": "anabranch.scenario",
@@ -75,6 +82,7 @@ _HOMES = {
     "read_trace": "anabranch.series",
     "run": "anabranch.run",
     "schemes": "anabranch.catalogue",
+    "sweep": "anabranch.sweep",
 }
 
 _MODULES = ("errors", "figures", "statistics")

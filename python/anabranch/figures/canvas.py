@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
@@ -156,12 +157,17 @@ def _below_axes_pt(axes: Axes) -> float:
 
 
 def _columns(axes: Axes, names: Sequence[str]) -> int:
-    """As many columns as the figure is wide enough for."""
-    wide_pt = axes.get_position().width * axes.figure.bbox.width * 72 / axes.figure.dpi
+    """As many columns as the figure is wide enough for, with rows of the same length."""
+    # The layout will make the axes wider than they are now.
+    wide_pt = 1.15 * axes.get_position().width * axes.figure.bbox.width * 72 / axes.figure.dpi
     size = float(rcParams["font.size"])
     # The handle, the gaps around it, and letters of half the size.
-    entry_pt = 3.8 * size + 0.52 * size * max(len(name) for name in names)
-    return max(1, min(len(names), int(wide_pt / entry_pt)))
+    entries_pt = [3.8 * size + 0.52 * size * len(name) for name in names]
+    if sum(entries_pt) <= wide_pt:
+        return len(names)
+    fitting = max(1, int(wide_pt / max(entries_pt)))
+    rows = math.ceil(len(names) / fitting)
+    return math.ceil(len(names) / rows)
 
 
 def _set_title(ax: Axes, title: str | None) -> None:

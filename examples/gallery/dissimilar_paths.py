@@ -1,0 +1,20 @@
+"""Why dissimilar paths block: python examples/gallery/dissimilar_paths.py [FILE.svg]"""
+
+import sys
+from pathlib import Path
+
+import anabranch
+
+SCENARIO = Path(__file__).parents[2] / "scenarios" / "two-path.toml"
+
+scenario = anabranch.Scenario.read(SCENARIO).with_values(
+    {"run.duration": "10 s", "path.path-2.delay": "250 ms", "association.recv_buffer": "64 KiB", "path.*.loss": 0}
+)
+run = anabranch.run(scenario, "cmt", seed=1)
+between = (5.0, 7.0)
+with anabranch.figures.own_axes("page") as ax:
+    for place, row in enumerate(run.series.blocked().itertuples()):
+        ax.axvspan(row.start_s, row.end_s, color="#ececec", zorder=0, linewidth=0, label="blocked" if place == 0 else None)
+    anabranch.plot_tsn(run, between=between, ax=ax)
+    ax.set_xlim(*between)
+    anabranch.figures.save(ax, sys.argv[1] if len(sys.argv) > 1 else "dissimilar_paths.svg")
