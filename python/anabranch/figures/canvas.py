@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from matplotlib import rcParams, style
+from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from anabranch.errors import FigureError
@@ -15,12 +17,14 @@ from anabranch.figures.style import DASH_PATTERNS, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Width = Literal["column", "page"]
 
 # Inches: a column and the text width of the usual two-column page, so that letters keep their size in print.
 SIZES: dict[Width, tuple[float, float]] = {"column": (3.5, 2.9), "page": (7.16, 3.0)}
+
+# A line of a legend, in inches.
+_LINE_IN = 0.14
 
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -60,15 +64,23 @@ def our_style() -> AbstractContextManager[None]:
     return style.context(["default", STYLE])
 
 
+class GrowingFigure(Figure):
+    """A figure that makes room for a legend below its axes, rather than take it from them."""
+
+    def grow(self, by_in: float) -> None:
+        """Makes it so many inches higher than it was made."""
+        if not hasattr(self, "_made_in"):
+            self._made_in = self.get_figheight()
+        self.set_figheight(self._made_in + by_in)
+
+
 def new_figure(width: Width = "column", height_in: float | None = None) -> Figure:
     """An empty figure in the style of this package, which no pyplot knows of. `height_in` is in inches."""
-    from matplotlib.figure import Figure
-
     if width not in SIZES:
         raise FigureError(f"width={width!r}: expected one of {', '.join(map(repr, SIZES))}")
     wide, high = SIZES[width]
     with our_style():
-        return Figure(figsize=(wide, height_in or high), layout="constrained")
+        return GrowingFigure(figsize=(wide, height_in or high), layout="constrained")
 
 
 @contextmanager
@@ -88,7 +100,8 @@ def drawing(ax: Axes | None, width: Width = "column", title: str | None = None) 
     from matplotlib import pyplot
 
     with our_style():
-        figure, made = pyplot.subplots(figsize=SIZES[width], layout="constrained")
+        figure, made = pyplot.subplots(figsize=SIZES[width], layout="constrained", FigureClass=GrowingFigure)
+        _settle_ticks(made)
         try:
             yield made
         except BaseException:
@@ -102,7 +115,9 @@ def own_axes(width: Width = "column", height_in: float | None = None) -> Iterato
     """Axes of a figure of our own in our style, for what writes files: pyplot does not hear of it."""
     figure = new_figure(width, height_in)
     with our_style():
-        yield figure.subplots()
+        axes = figure.subplots()
+        _settle_ticks(axes)
+        yield axes
 
 
 def line_style(look: Look, markers: bool = True) -> dict[str, Any]:
@@ -136,15 +151,20 @@ def legend(axes: Axes, note: str = "") -> None:
     if not handles and not note:
         return
     place: dict[str, Any] = {"loc": "best"}
-    if axes.figure.figure.get_layout_engine() is not None:
+    figure = axes.figure.figure
+    if figure.get_layout_engine() is not None:
         drop = ScaledTranslation(0, -_below_axes_pt(axes) / 72, axes.figure.dpi_scale_trans)
+        columns = _columns(axes, names)
         place = {
             "loc": "upper center",
             "bbox_to_anchor": (0.5, 0.0),
             "bbox_transform": axes.transAxes + drop,
             "borderaxespad": 0.0,
-            "ncols": _columns(axes, names),
+            "ncols": columns,
         }
+        if isinstance(figure, GrowingFigure) and len(figure.axes) == 1:
+            lines = math.ceil(len(names) / columns) + note.count("\n")
+            figure.grow(max(0, lines - 1) * _LINE_IN)
     made = axes.legend(handles, names, title=note or None, alignment="left", **place)
     made.set_zorder(5)
 
@@ -157,17 +177,24 @@ def _below_axes_pt(axes: Axes) -> float:
 
 
 def _columns(axes: Axes, names: Sequence[str]) -> int:
-    """As many columns as the figure is wide enough for, with rows of the same length."""
+    """As many columns as the figure is wide enough for."""
     # The layout will make the axes wider than they are now.
     wide_pt = 1.15 * axes.get_position().width * axes.figure.bbox.width * 72 / axes.figure.dpi
     size = float(rcParams["font.size"])
     # The handle, the gaps around it, and letters of half the size.
     entries_pt = [3.8 * size + 0.52 * size * len(name) for name in names]
-    if sum(entries_pt) <= wide_pt:
-        return len(names)
-    fitting = max(1, int(wide_pt / max(entries_pt)))
-    rows = math.ceil(len(names) / fitting)
-    return math.ceil(len(names) / rows)
+    for columns in range(len(names), 1, -1):
+        if sum(max(column) for column in np.array_split(entries_pt, columns)) <= wide_pt:
+            # As many rows could do with fewer columns.
+            rows = math.ceil(len(names) / columns)
+            return math.ceil(len(names) / rows)
+    return 1
+
+
+def _settle_ticks(axes: Axes) -> None:
+    """Ticks are made when a figure is drawn, which may be after our style has gone: so they get it now."""
+    axes.tick_params(labelsize=STYLE["xtick.labelsize"], width=STYLE["axes.linewidth"], labelfontfamily="DejaVu Sans")
+    axes.tick_params(grid_color=STYLE["grid.color"], grid_linewidth=STYLE["grid.linewidth"])
 
 
 def _set_title(ax: Axes, title: str | None) -> None:

@@ -88,6 +88,7 @@ def _draw_line(axes: Axes, rows: pd.DataFrame, measure: Measure, look: Look, nam
 
 
 def from_zero(axes: Axes, values: pd.Series[float]) -> None:
-    """Begins the axis at zero where that costs less than half of it, so that heights can be compared."""
-    if values.min() >= 0 and values.min() < 0.5 * values.max():
+    """Begins the axis at zero where that takes less than a third of it, so that heights can be compared."""
+    low, high = axes.get_ylim()
+    if values.min() >= 0 and low < high / 3:
         axes.set_ylim(bottom=0)

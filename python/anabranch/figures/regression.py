@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,8 @@ def _draw_line(
 ) -> None:
     x = np.linspace(*span, 50)
     band = line.predict(x) * measure.factor
-    text = f"{scheme}: R² = {line.r_squared:.2f}, {p_value_text(line.p_value)}"
+    fit = f"R² = {line.r_squared:.2f}, {p_value_text(line.p_value)}"
+    text = f"{scheme}: {'the same everywhere' if math.isnan(line.r_squared) else fit}"
     axes.plot(x, band["mean"], label=text, **line_style(look, markers=False))
     axes.fill_between(x, band["low"], band["high"], color=look.color, alpha=0.15, linewidth=0)
 

@@ -21,13 +21,16 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 _DOTS_PER_INCH = 300
 
+# Without a salt of our own, identifiers in an SVG are random; letters as text look different everywhere.
+_SETTINGS: dict[Any, Any] = {"svg.hashsalt": "anabranch", "svg.fonttype": "path", "savefig.bbox": "standard"}
+
 
 def save(drawn: Axes | Figure, path: str | os.PathLike[str]) -> Path:
     """Writes the figure of `drawn` as SVG or PNG (300 dots per inch), by the name's ending.
 
-    The same figure gives the same bytes each time, with one version of matplotlib, which the file names. Folders are made as needed, and a
-    file is replaced as a whole or not at all. Raises `FigureError` for other endings, and `OSError` if it cannot be
-    written.
+    The same figure gives the same bytes each time, with one version of matplotlib, which the file names. Folders are
+    made as needed, and a file is replaced as a whole or not at all. Raises `FigureError` for other endings, and
+    `OSError` if it cannot be written.
     """
     from matplotlib import __version__, rc_context
 
@@ -36,8 +39,7 @@ def save(drawn: Axes | Figure, path: str | os.PathLike[str]) -> Path:
     figure = figure_of(drawn)
     metadata = {name: value and value.format(version=__version__) for name, value in _METADATA[kind].items()}
     buffer = io.BytesIO()
-    # Without a salt of our own, identifiers in an SVG are random.
-    with rc_context({"svg.hashsalt": "anabranch"}):
+    with rc_context(_SETTINGS):
         figure.savefig(buffer, format=kind[1:], metadata=metadata, dpi=_DOTS_PER_INCH)
     target.parent.mkdir(parents=True, exist_ok=True)
     _replace(target, buffer.getvalue())
