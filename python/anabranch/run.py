@@ -154,8 +154,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the metrics, then paths and flows."""
-        metrics = self.to_pandas().drop(columns=["jain_index", "failure"] if self.failure is None else ["jain_index"])
-        tables = (metrics, self.to_pandas("paths"), self.to_pandas("flows"))
+        tables = (self.to_pandas("runs"), self.to_pandas("paths"), self.to_pandas("flows"))
         return "\n".join(table.dropna(axis="columns").to_html(index=False) for table in tables)
 
 

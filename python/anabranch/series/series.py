@@ -143,7 +143,8 @@ class Series:
         """Intervals in which a window was open and data waited, but the peer's receive window was closed.
 
         Columns: `start_s`, `end_s`, `flow`, `direction`, `path`, which is that of the hole: on which the earliest chunk
-        that was not acknowledged had been sent last. It is missing if nothing was outstanding.
+        that was not acknowledged had been sent last. It is missing if nothing was outstanding. An interval that goes on
+        when the run ends ends with it; `rwnd_blocked_s` counts that one up to the last move of the sender only.
         """
         return derived.blocked(self._frame("decisions"), self.end_s)
 
