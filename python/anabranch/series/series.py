@@ -11,7 +11,7 @@ import pandas
 
 from anabranch.errors import TraceError
 from anabranch.series import derived, tables
-from anabranch.series.folder import RESULT_FILE, TraceFolder, open_folder
+from anabranch.series.folder import TraceFolder, open_folder
 
 Direction = Literal["forward", "reverse"]
 
@@ -61,10 +61,7 @@ class Series:
     @property
     def notes(self) -> list[str]:
         """Why the traces are not complete."""
-        if self.result is None:
-            return [f"the run did not end: there is no {RESULT_FILE}"]
-        cut = [file for file in self._trace.files() if not self._trace.is_whole(file)]
-        return [f"not as the run wrote it, being cut short or changed: {', '.join(cut)}"] if cut else []
+        return self._trace.notes()
 
     @property
     def end_s(self) -> float:
