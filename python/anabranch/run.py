@@ -201,8 +201,9 @@ def run(
     `pcap` are folders that get a folder of traces and a capture, each called after scheme and seed. `digest` asks for a
     hash over all packets.
 
-    >>> run("scenarios/two-path.toml", "cmt", seed=3).metrics["goodput_kbps"]  # doctest: +SKIP
-    2454.9
+    >>> made = run("scenarios/two-path.toml", "cmt", seed=3)
+    >>> made.metrics["duration_s"], [path.name for path in made.paths]
+    (60.0, ['path-1', 'path-2'])
 
     Raises `ScenarioError` and `SchemeError` if scenario or scheme are wrong, `RunError` if a file that a flow sends
     cannot be read, or a trace or capture cannot be written; and `KeyboardInterrupt` soon after Ctrl-C.

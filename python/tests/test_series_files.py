@@ -66,9 +66,7 @@ def test_traces_of_earlier_versions_are_recognized(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("found", "said"), [(1, "of format 1"), (3, "of format 3"), ("two", "of format two")])
 def test_traces_of_another_format_are_refused(tmp_path: Path, found: object, said: str) -> None:
     folder = trace(tmp_path / "run", format=found, version="9.9")
-    with pytest.raises(
-        TraceError, match=rf"run\.toml: traces {said}, written by version 9\.9; format 2 is"
-    ):
+    with pytest.raises(TraceError, match=rf"run\.toml: traces {said}, written by version 9\.9; format 2 is"):
         read_trace(folder)
 
 

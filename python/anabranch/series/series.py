@@ -24,8 +24,11 @@ class Series:
     follows from them, have a `direction` beside the columns of the file, which is `forward` for what the left host
     sends and `reverse` for what the right one does.
 
-    >>> series = read_trace("out/trace/cmt-seed1")  # doctest: +SKIP
-    >>> series.throughput(every_s=0.5).groupby("path", observed=True)["throughput_kbps"].mean()  # doctest: +SKIP
+    >>> from anabranch.run import run
+    >>> series = run("scenarios/two-path.toml", "cmt").series
+    >>> throughput = series.throughput(every_s=20.0)
+    >>> throughput.loc[throughput["path"] == "path-2", "time_s"].tolist()
+    [0.0, 20.0, 40.0]
 
     A run that was interrupted, or files that were cut off, are read as far as their last complete row: `complete` is
     false then, and `notes` says why. Raises `TraceError` if the folder is not a trace, or one of another version;
