@@ -3,12 +3,12 @@
 import sys
 from pathlib import Path
 
-import anabranch
+import anabranch as ab
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "outage.toml"
 
-run = anabranch.run(SCENARIO, "cmt-pf", seed=1)
-with anabranch.figures.own_axes("page") as ax:
+run = ab.run(SCENARIO, "cmt-pf", seed=1)
+with ab.figures.own_axes("page") as ax:
     ax.axvspan(30, 50, color="#ececec", linewidth=0, zorder=0, label="path-2 is down")
-    anabranch.plot_cwnd(run, ssthresh=True, ax=ax)
-    anabranch.figures.save(ax, sys.argv[1] if len(sys.argv) > 1 else "cwnd_around_an_outage.svg")
+    ab.plot_cwnd(run, ssthresh=True, ax=ax)
+    print(ab.figures.save(ax, sys.argv[1] if len(sys.argv) > 1 else "cwnd_around_an_outage.svg"))

@@ -3,16 +3,16 @@
 import sys
 from pathlib import Path
 
-import anabranch
+import anabranch as ab
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "shapes" / "db-cmt.toml"
 
-results = anabranch.sweep(
+results = ab.sweep(
     SCENARIO,
     over={"path.path-2.loss": [0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1], "scheme": ["sctp", "cmt", "cmt-pf", "db-cmt"]},
     seeds=10,
     set={"run.duration": "30 s"},
 )
-with anabranch.figures.own_axes() as ax:
-    anabranch.plot_metric(results, "goodput_kbps", ax=ax)
-    anabranch.figures.save(ax, sys.argv[1] if len(sys.argv) > 1 else "goodput_over_loss.svg")
+with ab.figures.own_axes() as ax:
+    ab.plot_metric(results, "goodput_kbps", ax=ax)
+    print(ab.figures.save(ax, sys.argv[1] if len(sys.argv) > 1 else "goodput_over_loss.svg"))

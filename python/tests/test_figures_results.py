@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
+from matplotlib.container import BarContainer
 from sample_results import LOSS, frame, losses, points, transfers, two_flows, without_chance
 
 from anabranch.errors import FigureError, StatisticsError
@@ -35,6 +36,11 @@ def ax():
 
 def line_of(axes, name):
     return next(line for line in axes.get_lines() if line.get_label().startswith(name))
+
+
+def bars_of(axes):
+    """The bars of each scheme."""
+    return [container for container in axes.containers if isinstance(container, BarContainer)]
 
 
 def note(axes):
@@ -195,12 +201,12 @@ def test_results_that_swept_nothing_have_no_axis(ax):
 def test_bars_stand_side_by_side_with_their_intervals(ax):
     assert plot_bars(losses(), ax=ax) is ax
     means = summary(losses())
-    for scheme, bars in zip(losses().schemes, ax.containers[::2], strict=True):
+    for scheme, bars in zip(losses().schemes, bars_of(ax), strict=True):
         rows = means[means["scheme"] == scheme]
         assert [bar.get_height() for bar in bars] == pytest.approx(rows["mean"].tolist())
         assert {to_hex(bar.get_facecolor()) for bar in bars} == {look_of(scheme).color}
         assert {bar.get_hatch() for bar in bars} == {look_of(scheme).hatch or None}
-    edges = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bars in ax.containers[::2] for bar in bars)
+    edges = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bars in bars_of(ax) for bar in bars)
     assert all(end < begin for (_, end), (begin, _) in pairwise(edges))
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "2", "5", "10"]
     assert note(ax) == "mean, whisker: 95 % t-interval, n = 5"
@@ -217,7 +223,7 @@ def test_bars_need_no_swept_key(ax):
 def test_gains_are_paired_differences_in_per_cent(ax):
     plot_bars(losses(), baseline="sctp", ax=ax)
     gains = paired_difference(losses(), "sctp", relative=True)
-    heights = [bar.get_height() for bar in ax.containers[0]]
+    heights = [bar.get_height() for bar in bars_of(ax)[0]]
     assert heights == pytest.approx((gains[gains["scheme"] == "cmt"]["mean"] * 100).tolist())
     assert names(ax) == ["cmt", "cmt-pf"]
     assert ax.get_ylabel() == "goodput over sctp (%)"
@@ -227,7 +233,7 @@ def test_gains_are_paired_differences_in_per_cent(ax):
 def test_differences_can_be_in_the_unit_of_the_metric(ax):
     plot_bars(losses(), baseline="cmt", relative=False, schemes="sctp", ax=ax)
     differences = paired_difference(losses(), "cmt")
-    heights = [bar.get_height() for bar in ax.containers[0]]
+    heights = [bar.get_height() for bar in bars_of(ax)[0]]
     assert heights == pytest.approx(differences[differences["scheme"] == "sctp"]["mean"].tolist())
     assert ax.get_ylabel() == "goodput - that of cmt (kbit/s)"
 
@@ -242,7 +248,7 @@ def test_one_of_several_flows_has_to_be_chosen(ax):
         plot_bars(two_flows(), table="flows", ax=ax)
     plot_bars(two_flows(), table="flows", at={"flow": "single-path"}, ax=ax)
     expected = two_flows().to_pandas("flows").query("flow == 'single-path'")["goodput_kbps"].mean()
-    assert ax.containers[0][0].get_height() == pytest.approx(expected)
+    assert bars_of(ax)[0][0].get_height() == pytest.approx(expected)
 
 
 def test_transfer_times_are_drawn_over_the_size_of_the_file(ax):

@@ -96,7 +96,10 @@ def _draw(axes: Axes, chosen: View, means: pd.DataFrame, key: str | None, measur
         )
         half = rows["half_width"].to_numpy() * measure.factor
         has = ~np.isnan(half)
-        axes.errorbar(center[has], height[has], half[has], fmt="none", ecolor="black", elinewidth=0.8, capsize=1.8)
+        # A whisker shows on a dark bar by its white rim.
+        for color, width_pt in (("white", 2.4), ("black", 0.8)):
+            caps = {"capsize": 1.8 + width_pt / 3, "capthick": width_pt, "elinewidth": width_pt}
+            axes.errorbar(center[has], height[has], half[has], fmt="none", ecolor=color, **caps)
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set_ylabel(measure.label)
     axes.grid(visible=False, axis="x")

@@ -99,8 +99,16 @@ def drawing(ax: Axes | None, width: Width = "column", title: str | None = None) 
         return
     from matplotlib import pyplot
 
+    # Outside our style: the first figure starts the backend, which sets what has to stay set.
+    figure = pyplot.figure(
+        figsize=SIZES[width],
+        dpi=STYLE["figure.dpi"],
+        facecolor="white",
+        layout="constrained",
+        FigureClass=GrowingFigure,
+    )
     with our_style():
-        figure, made = pyplot.subplots(figsize=SIZES[width], layout="constrained", FigureClass=GrowingFigure)
+        made = figure.subplots()
         _settle_ticks(made)
         try:
             yield made

@@ -26,8 +26,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regression:
-    """y = intercept + Σ slope · x by ordinary least squares, with what the regression table of the DB-CMT paper has
-    (section 5.2.3, equations 7 and 8, Table 10).
+    """y = intercept + Σ slope · x by ordinary least squares, as section 5.2.3 of the DB-CMT paper (equations 7, 8).
 
     `coefficients` has a row for the intercept and for each regressor; columns `estimate`, `standard_error`, `t`,
     `p_value`, `low` and `high`, the bounds at `confidence`. `n` counts points. `standard_error` is that of the
@@ -113,8 +112,8 @@ def linear_regression(x: Regressors, y: Sequence[float], confidence: float = 0.9
     """Fits y to one regressor (a sequence) or to several (a mapping or frame with a sequence for each name).
 
     By statsmodels' OLS. Raises `StatisticsError` for lengths that differ, for values that are NaN or infinite, for
-    fewer points than the coefficients and one more, for a regressor that is constant or follows from the others, and
-    for a constant y, which has no R².
+    fewer points than the coefficients and one more, and for a regressor that is constant or follows from the others.
+    A constant y gives a flat line, whose R² and p-value are NaN because there is nothing to explain.
     """
     columns = _columns(x, None)
     values = np.asarray(y, dtype=float)
@@ -211,7 +210,7 @@ def regressions(
 
 
 def regression_table(lines: Mapping[str, Regression]) -> pd.DataFrame:
-    """What `regressions` gave as one row per scheme, as Table 10 of the DB-CMT paper has it.
+    """What `regressions` gave, as one row per scheme.
 
     Columns: `scheme`, `n`, `intercept`, `slope KEY` for each regressor, `multiple_r`, `r_squared`,
     `adjusted_r_squared`, `standard_error`, `f`, `p_value`.
