@@ -91,7 +91,8 @@ def test_the_list_says_which_figures_fit_and_what_there_is(plot, results, trace)
     assert "cwnd" not in out
     assert f"not without more: size= has to say which key is the size of the file; swept are `{LOSS}`" in out
     assert "metrics: goodput_kbps, " in out
-    assert "transfer_s" in out
+    assert "share" in out
+    assert "jain_index" not in out
     assert "schemes: sctp, cmt, cmt-pf" in out
     assert f"swept: {LOSS} (0.0, 0.02, 0.05, 0.1)" in out
     status, out, _ = plot(trace, "--list")
