@@ -231,11 +231,11 @@ def test_gains_are_paired_differences_in_per_cent(ax):
 
 
 def test_differences_can_be_in_the_unit_of_the_metric(ax):
-    plot_bars(losses(), baseline="cmt", relative=False, schemes="sctp", ax=ax)
-    differences = paired_difference(losses(), "cmt")
+    plot_bars(losses(), "peak_reorder_bytes", baseline="cmt", relative=False, schemes="sctp", ax=ax)
+    differences = paired_difference(losses(), "cmt", "peak_reorder_bytes").query("scheme == 'sctp'")
     heights = [bar.get_height() for bar in bars_of(ax)[0]]
-    assert heights == pytest.approx(differences[differences["scheme"] == "sctp"]["mean"].tolist())
-    assert ax.get_ylabel() == "goodput - that of cmt (kbit/s)"
+    assert heights == pytest.approx((differences["mean"] / 1024).tolist())
+    assert ax.get_ylabel() == "most held by a receiver minus that of cmt (KiB)"
 
 
 def test_pairs_that_differ_by_the_same_are_said_to(ax):
@@ -296,6 +296,12 @@ def test_regressions_can_go_through_every_run(ax):
     assert note(ax).endswith("n = 20 runs")
     markers = next(line for line in ax.get_lines() if line.get_linestyle() == "None")
     assert len(markers.get_xdata()) == 20
+
+
+def test_regressions_can_go_through_every_run_of_keys_that_were_swept_side_by_side(ax):
+    runs = losses().to_pandas()
+    plot_regression(runs.assign(**{"path.path-1.loss": runs[LOSS] * 2}), x=LOSS, schemes="cmt", points="runs", ax=ax)
+    assert note(ax).endswith("n = 20 runs")
 
 
 def test_a_scheme_that_does_not_depend_on_the_key_has_a_flat_line(ax):

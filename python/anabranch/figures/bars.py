@@ -69,8 +69,9 @@ def plot_bars(
 
 
 def _gain(measure: Measure, baseline: str, relative: bool) -> Measure:
-    name = f"{measure.name} over {baseline}"
-    return Measure(name, "%", 100.0) if relative else Measure(f"{measure.name} - that of {baseline}", measure.unit)
+    if relative:
+        return Measure(f"{measure.name} over {baseline}", "%", 100.0)
+    return Measure(f"{measure.name} minus that of {baseline}", measure.unit, measure.factor)
 
 
 def _draw(axes: Axes, chosen: View, means: pd.DataFrame, key: str | None, measure: Measure) -> None:
@@ -96,14 +97,26 @@ def _draw(axes: Axes, chosen: View, means: pd.DataFrame, key: str | None, measur
         )
         half = rows["half_width"].to_numpy() * measure.factor
         has = ~np.isnan(half)
-        # A whisker shows on a dark bar by its white rim.
-        for color, width_pt in (("white", 2.4), ("black", 0.8)):
-            caps = {"capsize": 1.8 + width_pt / 3, "capthick": width_pt, "elinewidth": width_pt}
-            axes.errorbar(center[has], height[has], half[has], fmt="none", ecolor=color, **caps)
+        _draw_whiskers(axes, center[has], height[has], half[has])
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set_ylabel(measure.label)
     axes.grid(visible=False, axis="x")
     _name_groups(axes, key, groups)
+
+
+def _draw_whiskers(axes: Axes, center: np.ndarray, height: np.ndarray, half: np.ndarray) -> None:
+    """Black, with a white rim by which they show on dark bars."""
+    for color, width_pt in (("white", 2.4), ("black", 0.8)):
+        axes.errorbar(
+            center,
+            height,
+            half,
+            fmt="none",
+            ecolor=color,
+            elinewidth=width_pt,
+            capsize=1.8 + width_pt / 3,
+            capthick=width_pt,
+        )
 
 
 def _name_groups(axes: Axes, key: str | None, groups: list[Any]) -> None:

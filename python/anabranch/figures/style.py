@@ -36,8 +36,10 @@ LIGHTNESS_STEP = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one line, marker or bar is drawn: `marker` and `hatch` are matplotlib's; a marker that is not `filled` is
-    hollow."""
+    """How one line, marker or bar is drawn.
+
+    `color` is `#rrggbb`; `marker` and `hatch` are matplotlib's. A marker that is not `filled` is hollow.
+    """
 
     color: str
     dash: Dash

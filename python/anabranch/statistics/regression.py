@@ -203,8 +203,9 @@ def regressions(
         values = (
             values.groupby([*keys, "scheme"], sort=False, dropna=False, observed=True)["value"].mean().reset_index()
         )
+    scales = {key: _Scale.of(key, values[key]) for key in keys}
     return {
-        str(scheme): _of_scheme(str(scheme), group, keys, metric, confidence)
+        str(scheme): _of_scheme(str(scheme), group, scales, metric, confidence)
         for scheme, group in values.groupby("scheme", sort=False, observed=True)
     }
 
@@ -226,18 +227,31 @@ def regression_table(lines: Mapping[str, Regression]) -> pd.DataFrame:
     )
 
 
-def _of_scheme(scheme: str, group: pd.DataFrame, keys: list[str], metric: str, confidence: float) -> Regression:
-    columns, units = {}, {}
-    for key in keys:
-        numbers = numbers_of(key, group[key])
-        if numbers is None:
-            raise StatisticsError(f"the values of `{key}` are no numbers: {named(dict.fromkeys(group[key]))}")
-        columns[key], units[key] = list(numbers.values), numbers.unit
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """The values of a swept key as numbers in one unit, which is the same for all schemes."""
+
+    numbers: dict[Any, float]
+    unit: str
+
+    @classmethod
+    def of(cls, key: str, values: pd.Series[Any]) -> _Scale:
+        distinct = list(dict.fromkeys(values))
+        found = numbers_of(key, distinct)
+        if found is None:
+            raise StatisticsError(f"the values of `{key}` are no numbers: {named(distinct)}")
+        return cls(dict(zip(distinct, found.values, strict=True)), found.unit)
+
+
+def _of_scheme(
+    scheme: str, group: pd.DataFrame, scales: Mapping[str, _Scale], metric: str, confidence: float
+) -> Regression:
+    columns = {key: [scale.numbers[value] for value in group[key]] for key, scale in scales.items()}
     try:
         line = linear_regression(columns, group["value"], confidence)
     except StatisticsError as error:
         raise StatisticsError(f"`{metric}` of {scheme}: {error}") from error
-    return replace(line, y=metric, units=units)
+    return replace(line, y=metric, units={key: scale.unit for key, scale in scales.items()})
 
 
 def _columns(x: Regressors, names: list[str] | None) -> dict[str, np.ndarray]:
