@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 from sample_results import ROOT, losses, traced
+from written_traces import packet_row, path_row, write_trace
 
 from anabranch.errors import FigureError
 from anabranch.figures import own_axes, path_looks, plot_cwnd, plot_out_of_order, plot_throughput, plot_tsn
 from anabranch.run import run
 from anabranch.scenario import Scenario
+from anabranch.series import read_trace
 
 PLOTS = [plot_cwnd, plot_throughput, plot_tsn, plot_out_of_order]
 LOOKS = path_looks(["path-1", "path-2"])
@@ -108,6 +110,12 @@ def test_throughput_is_drawn_in_steps_with_the_sum_of_the_paths(ax):
     assert ax.get_ylabel() == "throughput (kbit/s)"
 
 
+@pytest.mark.parametrize("every_s", [0, -1, float("nan"), 1e-9])
+def test_steps_that_are_none_are_refused(ax, every_s):
+    with pytest.raises(FigureError, match="every_s is"):
+        plot_throughput(traced(), every_s=every_s, ax=ax)
+
+
 def test_the_sum_of_the_paths_can_be_left_out(ax):
     plot_throughput(traced(), total=False, ax=ax)
     assert names(ax) == ["path-1", "path-2"]
@@ -194,3 +202,22 @@ def test_paths_keep_their_looks_when_only_one_of_them_has_data(ax):
     plot_tsn(single, ax=ax)
     assert {to_hex(line.get_color()) for line in ax.get_lines()} == {LOOKS["path-1"].color}
     assert isinstance(single.series.tsn(), pd.DataFrame)
+
+
+def test_traces_of_real_sockets_are_drawn_without_a_seed(tmp_path, ax):
+    rows = [packet_row(0.1 * place, event, place) for place, event in enumerate(["sent", "sent", "sent"])]
+    folder = write_trace(tmp_path / "host", paths=[path_row(0.0)], packets=rows, vantage="host")
+    manifest = folder / "run.toml"
+    manifest.write_text(manifest.read_text().replace("seed = 1\n", ""))
+    plot_cwnd(read_trace(folder), ax=ax)
+    assert ax.get_legend().get_title().get_text() == "cmt"
+    with own_axes("page") as other:
+        plot_throughput(read_trace(folder), ax=other)
+        assert max(line_of(other, "path-1").get_ydata()) == 24.0
+
+
+def test_a_trace_without_data_has_no_figures(tmp_path, ax):
+    folder = write_trace(tmp_path / "silent", paths=[path_row(0.0)])
+    for plot in (plot_tsn, plot_out_of_order):
+        with pytest.raises(FigureError, match=r"no chunks.* nothing to draw"):
+            plot(read_trace(folder), ax=ax)

@@ -153,8 +153,10 @@ def marker_style(look: Look) -> dict[str, Any]:
 
 
 def legend(axes: Axes, note: str = "") -> None:
-    """A legend with a note above its entries: below the axes where the layout makes room for it, and inside them if
-    not."""
+    """A legend with a note above its entries.
+
+    It lies below the axes where the layout makes room for it, and inside them where not.
+    """
     handles, names = axes.get_legend_handles_labels()
     if not handles and not note:
         return

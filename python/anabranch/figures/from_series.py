@@ -65,9 +65,10 @@ def paths_of(series: Series, rows: pd.DataFrame) -> list[str]:
 
 
 def title_of(series: Series) -> str:
-    """Scheme and seed of a run."""
-    seed = series.manifest.get("seed")
-    return f"{series.manifest.get('scheme', '')}{'' if seed is None else f', seed {seed}'}"
+    """Scheme and seed of a run, as far as its manifest names them: real sockets have no seed."""
+    scheme, seed = series.manifest.get("scheme"), series.manifest.get("seed")
+    parts = [str(scheme)] if scheme is not None else []
+    return ", ".join([*parts, *([f"seed {seed}"] if seed is not None else [])])
 
 
 def _only(frame: pd.DataFrame, column: str, wanted: str | None, what: str) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from anabranch.errors import FigureError
 from anabranch.figures.canvas import drawing, legend, line_style
 from anabranch.figures.decimate import kept
 from anabranch.figures.from_series import Choice, paths_of, rows_of, series_of, title_of
@@ -32,11 +33,15 @@ def plot_throughput(
 ) -> Axes:
     """What arrives over each path in every `every_s` seconds, in kbit/s, and with `total` their sum.
 
-    Counted as `Series.throughput` does: bytes of DATA chunks with their headers, and each copy. Other arguments, and
-    what is raised, are as in `plot_cwnd`.
+    Counted as `Series.throughput` does: bytes of DATA chunks with their headers, and each copy; of what a host on real
+    sockets sends itself, what left. Other arguments, and what is raised, are as in `plot_cwnd`.
     """
     series = series_of(source)
-    rows = rows_of(series.throughput(every_s), Choice(flow, direction, between), "packets with data")
+    try:
+        bins = series.throughput(every_s)
+    except ValueError as error:
+        raise FigureError(str(error)) from error
+    rows = rows_of(bins, Choice(flow, direction, between), "packets with data")
     paths, end_s = paths_of(series, rows), series.end_s
     with drawing(ax, "page", title) as axes:
         for path, look in path_looks(paths).items():
