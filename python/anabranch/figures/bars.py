@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from anabranch.errors import FigureError
-from anabranch.figures.canvas import drawing, legend
+from anabranch.figures.canvas import drawing
 from anabranch.figures.from_results import View, axis_key, need_one_part, need_one_point, positions, view
 from anabranch.figures.labels import Measure, key_label, measure_of
+from anabranch.figures.legend import legend
 from anabranch.figures.notes import name_of, note_of
 from anabranch.figures.style import looks
 from anabranch.statistics import paired_difference, summary

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anabranch.figures.canvas import drawing, legend, line_style, marker_style
+from anabranch.figures.canvas import drawing, line_style, marker_style
 from anabranch.figures.from_results import axis_key, need_one_part, need_one_point, numeric_positions, view
 from anabranch.figures.labels import Measure, measure_of
+from anabranch.figures.legend import legend
 from anabranch.figures.metric import from_zero
 from anabranch.figures.style import Look, looks
 from anabranch.statistics import Regression, regressions, summary
-from anabranch.statistics.regression import PointsOf
+from anabranch.statistics.regressions import PointsOf
 from anabranch.statistics.samples import Source, Table
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from anabranch.errors import FigureError
-from anabranch.figures.canvas import drawing, legend, line_style
+from anabranch.figures.canvas import drawing, line_style
 from anabranch.figures.decimate import kept
 from anabranch.figures.from_series import Choice, paths_of, rows_of, series_of, title_of
+from anabranch.figures.legend import legend
 from anabranch.figures.style import path_looks
 
 if TYPE_CHECKING:
