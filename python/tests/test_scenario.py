@@ -89,7 +89,8 @@ def test_the_resolved_scenario_has_every_default() -> None:
 
 
 def test_a_written_scenario_looks_like_one_that_a_person_wrote() -> None:
-    scenario = two_paths().with_values({"path.0.event": [{"at": "1 s", "up": False}], "scheme.loss.is": "cmt"})
+    event = {"at": "1 s", "up": False, "loss": {"model": "trace", "lost": [3, 17]}}
+    scenario = two_paths().with_values({"path.0.event": [event], "scheme.loss.is": "cmt"})
     assert (
         scenario.to_toml()
         == """\
@@ -108,6 +109,7 @@ loss = 0.01
 [[path.event]]
 at = "1 s"
 up = false
+loss = { model = "trace", lost = [3, 17] }
 
 [[path]]
 rate = "2 Mbit/s"
@@ -318,6 +320,8 @@ def test_everything_that_is_wrong_is_reported_at_once() -> None:
         ({"schemes": Scheme(name="a", is_="cmt")}, "a list of definitions"),
         ({"schemes": [Scheme(name="a", is_="cmt"), Scheme(name="a", is_="sctp")]}, "two schemes are called `a`"),
         ({"schemes": [Scheme(name="cmt", is_="sctp")]}, "scheme `cmt`"),
+        ({"schemes": [Scheme(name='a "b"\n', is_="sctp")]}, "this is not the name of a scheme"),
+        ({"run": RunSettings(duration="5 s", seeds=[])}, "an empty list"),
         ({"flows": [Flow(kind="file")]}, "flow.flow-1.size"),
     ],
 )
@@ -430,6 +434,7 @@ OVERRIDES = [
     ("flow.3.count", "7"),
     ("flow.download.size", '"1 B"'),
     ("flow", '[{ kind = "file", size = "9 B" }]'),
+    ("flow", "[]"),
     ("nothing.at.all", "1"),
 ]
 
@@ -444,6 +449,14 @@ def test_values_mean_what_the_native_reader_makes_of_them(key: str, value: str) 
             Scenario.parse(text).with_values({key: python_value})
     else:
         assert Scenario.parse(text).with_values({key: python_value}).to_toml(resolved=True) == expected
+
+
+def test_no_flows_are_the_same_as_none_given() -> None:
+    scenario = Scenario.parse("flow = []\n" + SMALL)
+    assert scenario == Scenario.parse(SMALL)
+    assert scenario.to_toml(resolved=True) == Scenario.parse(SMALL).to_toml(resolved=True)
+    again = two_paths().with_values({"flow": [{"kind": "bulk"}]}).with_values({"flow": [], "flow.0.name": "only"})
+    assert again.flows == (Flow(name="only"),)
 
 
 def test_a_wrong_value_is_named_with_file_and_key(tmp_path: FilePath) -> None:
