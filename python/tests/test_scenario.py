@@ -207,6 +207,13 @@ def test_what_toml_has_had_since_1_1_is_read_as_the_native_reader_does() -> None
     assert Scenario.parse(scenario.to_toml()) == scenario
 
 
+def test_what_only_the_native_reader_takes_for_toml_is_an_error_with_its_place() -> None:
+    text = SMALL + 'loss = { model = "bernoulli", rate\n= 0.5 }\n'
+    assert "rate = 0.5" in _native.resolve(text, "file")
+    with pytest.raises(ScenarioError, match=r"mine\.toml: .*line 7, column 35.*not valid TOML"):
+        Scenario.parse(text, name="mine.toml")
+
+
 def test_a_byte_order_mark_and_other_line_ends_are_harmless(tmp_path: FilePath) -> None:
     file = tmp_path / "marked.toml"
     file.write_bytes(b"\xef\xbb\xbf" + SMALL.replace("\n", "\r\n").encode())
