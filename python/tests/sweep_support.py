@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,6 +55,24 @@ def rows(table: pa.Table, *columns: str) -> list[tuple[object, ...]]:
 def entries(cache: Path) -> list[Path]:
     """The entries of a cache."""
     return sorted(path for path in cache.rglob("*") if path.is_file())
+
+
+class AfterEntries(threading.Thread):
+    """Does something once a cache has so many entries; `found` is how many it had then."""
+
+    def __init__(self, cache: Path, count: int, action: Callable[[], object]) -> None:
+        super().__init__(daemon=True)
+        self._cache = cache
+        self._count = count
+        self._action = action
+        self.found = 0
+        self.start()
+
+    def run(self) -> None:
+        while (found := len(entries(self._cache))) < self._count:
+            time.sleep(0.005)
+        self.found = found
+        self._action()
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,17 @@ def test_the_plans_that_come_with_this_can_be_run(path: Path) -> None:
     plan = read_plan(path)
     grid = read_grid(plan.scenario, plan.over, plan.seeds, plan.settings, plan.until)
     assert len(grid) > 20
+
+
+BOOK = PACKAGE.parent / "docs" / "src" / "sweeps.md"
+
+
+@pytest.mark.parametrize("text", re.findall(r"```toml\n(.*?)```", BOOK.read_text(), re.DOTALL))
+def test_the_plans_in_the_book_can_be_run(tmp_path: Path, text: str) -> None:
+    shutil.copy(SCENARIOS / "two-path.toml", tmp_path)
+    (tmp_path / "plans").mkdir()
+    plan = read(tmp_path / "plans", text)
+    assert len(read_grid(plan.scenario, plan.over, plan.seeds, plan.settings, plan.until)) >= 10
 
 
 @pytest.mark.parametrize(

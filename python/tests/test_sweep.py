@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import multiprocessing
 import random
 import threading
 import warnings
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sweep_support import rows, same, write_scenario
+from sweep_support import AfterEntries, entries, rows, same, write_scenario
 
 from anabranch import _native
 from anabranch.errors import ExecutorError, RunError, ScenarioError, SweepError
@@ -322,6 +323,45 @@ def test_an_executor_that_was_shut_down_is_an_error_and_no_hang(two: Path) -> No
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
     with pytest.raises(ExecutorError, match=r"takes no work any more.*\n0 of 6 runs are finished; there is no cache"):
+        sweep(two, executor=executor, cache=None)
+
+
+def test_a_process_that_dies_ends_the_sweep_and_what_is_finished_is_kept(tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path, duration="10 s")
+    cache = tmp_path / "cache"
+    kill = AfterEntries(cache, 10, lambda: [child.kill() for child in multiprocessing.active_children()])
+    with pytest.raises(ExecutorError, match=r"a worker process has died.*\n\d+ of 400 runs are finished") as caught:
+        sweep(scenario, seeds=200, executor="processes:2", cache=cache)
+    kept = len(entries(cache))
+    assert 10 <= kill.found <= kept < 400
+    assert f"\n{kept} of 400 runs are finished and kept in {cache}" in str(caught.value)
+    assert caught.value.results.runs.num_rows == kept  # type: ignore[attr-defined]
+
+
+def test_a_worker_that_fails_in_a_way_nobody_thought_of_is_an_executor_error(two: Path) -> None:
+    class Odd(ThreadPoolExecutor):
+        def submit(self, *_, **__):  # type: ignore[no-untyped-def]
+            return super().submit(lambda: 1 / 0)
+
+    class Cancelling(ThreadPoolExecutor):
+        def submit(self, *_, **__):  # type: ignore[no-untyped-def]
+            future: Future[bytes] = Future()
+            future.cancel()
+            future.set_running_or_notify_cancel()
+            return future
+
+    class Without(ThreadPoolExecutor):
+        def submit(self, *_, **__):  # type: ignore[no-untyped-def]
+            return super().submit(__import__, "anabranch.sweep.none")
+
+    with Odd(1) as executor, pytest.raises(ExecutorError, match="a worker failed: ZeroDivisionError"):
+        sweep(two, executor=executor, cache=None)
+    with Cancelling(1) as executor, pytest.raises(ExecutorError, match="has cancelled work that it had taken"):
+        sweep(two, executor=executor, cache=None)
+    with (
+        Without(1) as executor,
+        pytest.raises(ExecutorError, match=r"cannot load this package .*install the same version"),
+    ):
         sweep(two, executor=executor, cache=None)
 
 

@@ -254,6 +254,18 @@ def test_ctrl_c_ends_with_130_and_keeps_what_is_finished(tmp_path: Path, executo
     assert not (tmp_path / "out").exists()
 
 
+def test_processes_end_with_the_sweep_that_began_them(tmp_path: Path) -> None:
+    psutil = pytest.importorskip("psutil")
+    process = subprocess.Popen(long_sweep(tmp_path, "--executor", "processes:2"), env=environment(), text=True)
+    wait_for_entries(tmp_path / "cache", 5, process)
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.wait()
+    _, alive = psutil.wait_procs(children, timeout=20)
+    assert len(children) >= 2
+    assert alive == []
+
+
 class Terminal:
     """Standard error of a process, as a terminal of 100 columns."""
 
