@@ -53,6 +53,7 @@ def test_extremes_are_among_the_points_drawn():
     drawn = y[apart(x, y, 50, 50)]
     assert (drawn.min(), drawn.max()) == (y.min(), y.max())
     assert len(drawn) <= 2502
+    assert apart(np.zeros(4), np.array([5.0, 0.0, 10.0, 5.0]), 1, 1).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
