@@ -85,6 +85,7 @@ _HOMES = {
     "sweep": "anabranch.sweep",
 }
 
+# Modules that are loaded when they are first used as well.
 _MODULES = ("errors", "figures", "statistics")
 
 
