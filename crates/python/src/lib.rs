@@ -5,6 +5,7 @@ mod batch;
 mod command;
 mod error;
 mod prepared;
+mod transfer;
 
 use pyo3::prelude::*;
 
@@ -19,4 +20,8 @@ mod _native {
     use crate::error::{AnabranchError, RunError, ScenarioError, SchemeError};
     #[pymodule_export]
     use crate::prepared::{Prepared, resolve, schemes_of};
+    #[pymodule_export]
+    use crate::transfer::{
+        Association, Bell, Events, Listener, Operation, connect, end_associations, forget_runtime, listen,
+    };
 }

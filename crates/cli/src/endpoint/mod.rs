@@ -27,7 +27,7 @@ pub(crate) use local::{Locals, is_usable};
 pub(crate) use name::with_port;
 pub use name::{Target, read_address};
 pub use pairing::Ends;
-pub use way::{Way, Words, host_for, not_connected};
+pub use way::{Way, Words, add_local, host_for, not_connected};
 
 /// What both ends can choose for an association.
 #[derive(Clone, Debug, Args)]

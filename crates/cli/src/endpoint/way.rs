@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch_net::interface::Watcher;
-use anabranch_net::{Binding, ConnectError, Host, HostBuilder, Route};
+use anabranch_net::{Binding, ConnectError, Host, HostBuilder, LocalError, Route};
 
 use super::local::{Locals, wants};
 use super::pairing::{Ends, pair};
@@ -72,6 +72,19 @@ pub fn host_for(routes: &[Route]) -> HostBuilder {
         ends.retain(|other| *other != local);
     }
     builder
+}
+
+/// Takes the local address of a further path into use, as [`host_for`] would have done.
+///
+/// # Errors
+/// What the host says.
+pub async fn add_local(host: &Host, route: Route) -> Result<SocketAddr, LocalError> {
+    let locals = Locals::read();
+    let address = SocketAddr::new(route.local, 0);
+    match locals.interface_of(route.local).filter(|_| !leads_to_this_machine(&[route], &locals)) {
+        Some(interface) => host.add_local_on(address, interface).await,
+        None => host.add_local(address).await,
+    }
 }
 
 /// What is sent to this machine's own addresses leaves through no interface, so no path may be bound to one.
