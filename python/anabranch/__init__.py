@@ -14,13 +14,17 @@ if TYPE_CHECKING:
     from anabranch import errors as errors
     from anabranch.engine import Engine as Engine
     from anabranch.engine import engine as engine
+    from anabranch.transfer import connect as connect
+    from anabranch.transfer import listen as listen
 
     __version__: str
 
 # Where each public name is defined. What type checkers see is above; a test holds the two together.
 _HOMES = {
     "Engine": "anabranch.engine",
+    "connect": "anabranch.transfer",
     "engine": "anabranch.engine",
+    "listen": "anabranch.transfer",
 }
 
 
