@@ -8,7 +8,7 @@ import random
 import socket
 
 import pytest
-from transfer_rig import fill, here, in_loop, listening, pair, until
+from transfer_rig import SMALL, fill, here, in_loop, leave, listening, pair, until
 
 import anabranch
 from anabranch.transfer import AssociationLostError
@@ -54,7 +54,7 @@ async def arrival(association, messages):
 @in_loop
 async def test_time_outs_at_random_moments_lose_and_double_nothing():
     rng = random.Random(7)
-    async with pair(paths=2, recv_buffer_bytes=64 << 10, send_buffer_bytes=64 << 10) as (ours, theirs):
+    async with pair(paths=2, **SMALL) as (ours, theirs):
         numbers = 400
 
         async def send():
@@ -79,8 +79,8 @@ async def test_time_outs_at_random_moments_lose_and_double_nothing():
 
 @in_loop
 async def test_a_send_that_is_cancelled_sends_nothing():
-    async with pair(send_buffer_bytes=64 << 10, recv_buffer_bytes=64 << 10) as (ours, theirs):
-        accepted = await fill(ours)
+    async with pair(**SMALL) as (ours, theirs):
+        accepted = await fill(ours, theirs)
         for _ in range(5):
             waiting = asyncio.ensure_future(ours.send(b"never"))
             await asyncio.sleep(0)
@@ -146,8 +146,8 @@ async def can_bind(address):
 
 @in_loop
 async def test_a_shutdown_goes_on_when_it_is_cancelled():
-    async with pair(send_buffer_bytes=64 << 10, recv_buffer_bytes=64 << 10) as (ours, theirs):
-        accepted = await fill(ours)
+    async with pair(**SMALL) as (ours, theirs):
+        accepted = await fill(ours, theirs)
         ending = asyncio.ensure_future(ours.shutdown())
         await asyncio.sleep(0.01)
         await cancelled(ending)
@@ -158,23 +158,17 @@ async def test_a_shutdown_goes_on_when_it_is_cancelled():
 
 @in_loop
 async def test_leaving_that_is_cancelled_aborts():
-    async with listening(recv_buffer_bytes=64 << 10) as listener:
-        entered = asyncio.Event()
-
-        async def use():
-            async with anabranch.connect(listener.addresses, local=here(1, 1), send_buffer_bytes=64 << 10) as ours:
-                await fill(ours)
-                entered.set()
-
-        using = asyncio.ensure_future(use())
-        async with await listener.accept() as theirs:
-            await entered.wait()
-            await asyncio.sleep(0.01)
-            assert theirs.is_open
-            await cancelled(using)
-            with pytest.raises(AssociationLostError) as lost:
-                await theirs.closed()
-            assert lost.value.reason == "aborted-by-peer"
+    async with listening(**SMALL) as listener:
+        ours = await anabranch.connect(listener.addresses, local=here(1, 1), **SMALL)
+        theirs = await listener.accept()
+        await fill(ours, theirs)
+        leaving = asyncio.ensure_future(leave(ours))
+        await asyncio.sleep(0.01)
+        assert theirs.is_open
+        await cancelled(leaving)
+        with pytest.raises(AssociationLostError) as lost:
+            await theirs.closed()
+        assert lost.value.reason == "aborted-by-peer"
 
 
 @in_loop

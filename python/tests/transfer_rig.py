@@ -59,18 +59,35 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
         await asyncio.sleep(0.002)
 
 
-async def fill(association: Association, payload: bytes = bytes(65536)) -> int:
-    """Sends until the association takes nothing more, and gives the bytes that it has accepted."""
+# Small buffers, so that little is needed to fill them.
+SMALL = {"send_buffer_bytes": 64 << 10, "recv_buffer_bytes": 64 << 10}
+
+
+async def fill(sender: Association, receiver: Association) -> int:
+    """Sends until all of these buffers are full, and gives the bytes that were accepted. Nobody reads meanwhile."""
+    payload = bytes(SMALL["send_buffer_bytes"])
     accepted = 0
     while True:
-        sending = asyncio.ensure_future(association.send(payload))
-        done, _ = await asyncio.wait({sending}, timeout=0.5)
-        if not done:
-            sending.cancel()
-            await asyncio.wait({sending})
+        timeouts = (await sender.statistics()).timeouts
+        sending = asyncio.ensure_future(sender.send(payload))
+        while not sending.done() and not await is_stuck(sender, receiver, timeouts):
+            await asyncio.sleep(0.002)
+        sending.cancel()
+        await asyncio.wait({sending})
+        if sending.cancelled():
             return accepted
-        sending.result()
         accepted += len(payload)
+
+
+async def is_stuck(sender: Association, receiver: Association, timeouts: int) -> bool:
+    """Whether the receiver's host is full, and takes nothing more of what the sender's has tried again since."""
+    tried_again = (await sender.statistics()).timeouts > timeouts
+    return tried_again and (await receiver.statistics()).recv_buffered_bytes > SMALL["recv_buffer_bytes"] - 6000
+
+
+async def leave(association: Association) -> None:
+    async with association:
+        pass
 
 
 def script(text: str, *arguments: str) -> list[str]:
