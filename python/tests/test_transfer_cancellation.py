@@ -8,7 +8,7 @@ import random
 import socket
 
 import pytest
-from transfer_rig import SMALL, fill, here, in_loop, leave, listening, pair, until
+from transfer_rig import SMALL, everything, fill, here, in_loop, leave, listening, pair, until
 
 import anabranch
 from anabranch.transfer import AssociationLostError
@@ -92,10 +92,6 @@ async def test_a_send_that_is_cancelled_sends_nothing():
         assert sum(map(len, messages[:-1])) == accepted
         assert messages[-1] == b"the end"
         assert b"never" not in messages
-
-
-async def everything(association):
-    return [message.payload async for message in association]
 
 
 @in_loop

@@ -97,7 +97,7 @@ async def test_a_setting_of_the_wrong_type_is_a_type_error():
 @in_loop
 async def test_a_scheme_that_does_not_exist_is_named_with_the_nearest():
     for opening in (anabranch.connect("127.0.0.1:7", scheme="cmtt"), anabranch.listen("127.0.0.1:0", scheme="cmtt")):
-        with pytest.raises(SchemeError, match='scheme "cmtt": .*did you mean `cmt`'):
+        with pytest.raises(SchemeError, match=r'scheme "cmtt": .*did you mean `cmt`'):
             await opening
 
 

@@ -9,7 +9,20 @@ import subprocess
 import sys
 
 import pytest
-from transfer_rig import SMALL, environment, fill, here, in_loop, leave, listening, pair, run_script, script, until
+from transfer_rig import (
+    SMALL,
+    environment,
+    everything,
+    fill,
+    here,
+    in_loop,
+    leave,
+    listening,
+    pair,
+    run_script,
+    script,
+    until,
+)
 
 import anabranch
 from anabranch.transfer import AssociationClosedError, AssociationLostError, ListenError
@@ -55,17 +68,34 @@ async def test_two_sides_that_leave_unread_messages_can_both_leave():
 
 @in_loop
 async def test_leaving_by_an_exception_aborts_and_lets_the_exception_through():
+    async def fail():
+        async with anabranch.connect(listener.addresses, local=here(1, 1)) as ours:
+            await ours.send(b"half of it")
+            raise ZeroDivisionError
+
     async with listening() as listener:
         with pytest.raises(ZeroDivisionError):
-            async with anabranch.connect(listener.addresses, local=here(1, 1)) as ours:
-                theirs = await listener.accept()
-                await ours.send(b"half of it")
-                assert (await theirs.recv()).payload == b"half of it"
-                raise ZeroDivisionError
+            await fail()
+        theirs = await listener.accept()
         with pytest.raises(AssociationLostError, match="aborted by the peer") as lost:
-            await theirs.recv()
+            await theirs.closed()
+        with pytest.raises(AssociationLostError):
+            await everything(theirs)
         assert lost.value.reason == "aborted-by-peer"
         assert str(lost.value).startswith("127.0.1.1:")
+
+
+@in_loop
+async def test_an_exception_is_not_hidden_by_a_loss():
+    async def fail():
+        async with anabranch.connect(listener.addresses, local=here(1, 1)) as ours:
+            (await listener.accept()).abort()
+            await until(lambda: closed(ours))
+            raise ZeroDivisionError
+
+    async with listening() as listener:
+        with pytest.raises(ZeroDivisionError):
+            await fail()
 
 
 @in_loop
@@ -88,10 +118,11 @@ async def test_leaving_by_cancellation_aborts():
 @in_loop
 async def test_a_loss_is_raised_on_leaving_unless_it_is_known():
     async with listening() as listener:
+        ours = await anabranch.connect(listener.addresses, local=here(1, 1))
+        (await listener.accept()).abort()
+        await until(lambda: closed(ours))
         with pytest.raises(AssociationLostError, match="aborted by the peer"):
-            async with anabranch.connect(listener.addresses, local=here(1, 1)) as ours:
-                (await listener.accept()).abort()
-                await until(lambda: closed(ours))
+            await leave(ours)
         async with anabranch.connect(listener.addresses, local=here(1, 1)) as ours:
             (await listener.accept()).abort()
             with pytest.raises(AssociationLostError):
@@ -131,17 +162,13 @@ async def test_what_was_left_refuses_everything_and_remembers_how_it_stood():
 @in_loop
 async def test_sockets_are_closed_when_an_association_was_left():
     async with listening() as listener:
-        async with anabranch.connect(listener.addresses, local=here(1, 1)):
-            theirs = await listener.accept()
-            source = port_of((await theirs.paths())[0].remote)
-            assert not can_bind(source)
-        assert can_bind(source)
-        with pytest.raises(ZeroDivisionError):
-            async with anabranch.connect(listener.addresses, local=here(1, 1)):
+        for error in (None, ZeroDivisionError()):
+            async with anabranch.connect(listener.addresses, local=here(1, 1)) as ours:
                 theirs = await listener.accept()
                 source = port_of((await theirs.paths())[0].remote)
-                raise ZeroDivisionError
-        assert can_bind(source)
+                assert not can_bind(source)
+                await ours.__aexit__(error and type(error), error, None)
+                assert can_bind(source)
 
 
 @in_loop

@@ -109,20 +109,19 @@ async def test_a_path_is_added_from_an_address_that_was_not_in_use():
 
 @in_loop
 async def test_an_added_path_leads_where_it_was_asked_to_and_nowhere_else():
-    async with listening(paths=2) as listener:
-        async with anabranch.connect([("127.0.1.1", listener.addresses[0])]) as ours:
-            await ours.add_path("127.0.1.2", listener.addresses[1])
-            await ours.add_path("127.0.1.3", listener.addresses[0])
-            await ours.add_path("127.0.1.3", listener.addresses[1])
-            await until(lambda: are_active(ours, 4))
-            assert sorted(await routes(ours)) == sorted(
-                [
-                    ("127.0.1.1", listener.addresses[0]),
-                    ("127.0.1.2", listener.addresses[1]),
-                    ("127.0.1.3", listener.addresses[0]),
-                    ("127.0.1.3", listener.addresses[1]),
-                ]
-            )
+    async with listening(paths=2) as listener, anabranch.connect([("127.0.1.1", listener.addresses[0])]) as ours:
+        await ours.add_path("127.0.1.2", listener.addresses[1])
+        await ours.add_path("127.0.1.3", listener.addresses[0])
+        await ours.add_path("127.0.1.3", listener.addresses[1])
+        await until(lambda: are_active(ours, 4))
+        assert sorted(await routes(ours)) == sorted(
+            [
+                ("127.0.1.1", listener.addresses[0]),
+                ("127.0.1.2", listener.addresses[1]),
+                ("127.0.1.3", listener.addresses[0]),
+                ("127.0.1.3", listener.addresses[1]),
+            ]
+        )
 
 
 @in_loop
@@ -153,14 +152,13 @@ async def test_paths_that_cannot_be_are_refused_with_the_reason():
 
 @in_loop
 async def test_the_end_is_the_last_event():
-    async with listening() as listener:
-        async with anabranch.connect(listener.addresses, local=here(1, 1)) as ours:
-            theirs = await listener.accept()
-            good, bad = ours.events(), theirs.events()
-            theirs.abort()
-            await asyncio.gather(ours.closed(), theirs.closed(), return_exceptions=True)
-            assert [(event.kind, event.reason) async for event in good] == [("aborted", "aborted by the peer")]
-            assert [(event.kind, event.reason) async for event in bad] == [("aborted", "aborted by this application")]
+    async with listening() as listener, anabranch.connect(listener.addresses, local=here(1, 1)) as ours:
+        theirs = await listener.accept()
+        good, bad = ours.events(), theirs.events()
+        theirs.abort()
+        await asyncio.gather(ours.closed(), theirs.closed(), return_exceptions=True)
+        assert [(event.kind, event.reason) async for event in good] == [("aborted", "aborted by the peer")]
+        assert [(event.kind, event.reason) async for event in bad] == [("aborted", "aborted by this application")]
     async with pair() as (ours, theirs):
         events = theirs.events()
         await ours.shutdown()

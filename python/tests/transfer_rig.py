@@ -85,6 +85,10 @@ async def is_stuck(sender: Association, receiver: Association, timeouts: int) ->
     return tried_again and (await receiver.statistics()).recv_buffered_bytes > SMALL["recv_buffer_bytes"] - 6000
 
 
+async def everything(association: Association) -> list[bytes]:
+    return [message.payload async for message in association]
+
+
 async def leave(association: Association) -> None:
     async with association:
         pass

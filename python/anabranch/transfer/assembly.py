@@ -35,8 +35,8 @@ class Assembly:
         self._bytes += len(payload)
         if self._bytes > self._largest_bytes:
             raise MessageSizeError(
-                f"a message on stream {stream} has more than {self._largest_bytes} B; the peer is to send smaller ones, "
-                "or this side to set largest_message_bytes"
+                f"a message on stream {stream} has more than {self._largest_bytes} B; "
+                "the peer is to send smaller ones, or this side to set largest_message_bytes"
             )
         if not ending:
             return None

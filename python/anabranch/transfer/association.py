@@ -54,7 +54,7 @@ class Association:
 
     @property
     def peer(self) -> str:
-        """The peer as `connect` was given it; or, if the peer opened the association, the address of its primary path."""
+        """The peer as `connect` was given it; if the peer opened the association, the address of its primary path."""
         return self._native.peer
 
     @property

@@ -44,8 +44,8 @@ class Listener:
     async def accept(self) -> Association:
         """The next association that a peer has opened.
 
-        A call that is cancelled has taken none. Raises `AssociationClosedError` once the listener was stopped and none is
-        left.
+        A call that is cancelled has taken none. Raises `AssociationClosedError` once the listener was stopped and none
+        is left.
         """
         native = await self._alarm.outcome(self._native.accept())
         if native is None:
@@ -105,12 +105,12 @@ def listen(
 
     `addresses` are `ADDRESS` or `ADDRESS:PORT` (`[ADDRESS]:PORT` for IPv6) with the UDP port, 9899 if left out; port 0
     takes a free one, the same for all if there is one. `0.0.0.0` and `[::]` stand for every usable address of their IP
-    version. Left out, it listens on every address that `anabranch paths` calls usable, on loopback if there is none, and
-    follows the interfaces as these come and go. `backlog` associations may wait to be accepted; further ones are aborted.
-    The rest is as `connect` says, and holds for all associations that are accepted.
+    version. Left out, it listens on every address that `anabranch paths` calls usable, on loopback if there is none,
+    and follows the interfaces as these come and go. `backlog` associations may wait to be accepted; further ones are
+    aborted. The rest is as `connect` says, and holds for all associations that are accepted.
 
-    Raises, when it is entered or awaited: `ListenError`, for example if another program has the port, `ArgumentError`, and
-    `anabranch.errors.SchemeError`.
+    Raises, when it is entered or awaited: `ListenError`, for example if another program has the port, `ArgumentError`,
+    and `anabranch.errors.SchemeError`.
 
         async with anabranch.listen(["192.0.2.1", "198.51.100.1"]) as listener:
             async for association in listener:

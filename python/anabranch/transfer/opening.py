@@ -62,20 +62,21 @@ def connect(
     """Opens an association with a peer over every path there is, or over those that are named.
 
     `remote` is the peer: `HOST` or `HOST:PORT`, where `HOST` is a name or an address (`[ADDRESS]:PORT` for IPv6) and
-    `PORT` its UDP port, 9899 if left out. Several of them are addresses of the same peer, or of relays that lead to it. A
-    single name stands for all of its addresses, each of several for its first one. Instead of names, `remote` may have
-    pairs `(local, remote)`, one for each path.
+    `PORT` its UDP port, 9899 if left out. Several of them are addresses of the same peer, or of relays that lead to it.
+    A single name stands for all of its addresses, each of several for its first one. Instead of names, `remote` may
+    have pairs `(local, remote)`, one for each path.
 
     `local` are IP addresses of this machine, or interfaces. Left out, paths begin at every address that `anabranch
     paths` calls usable and that has a way to the peer, and follow the interfaces as these come and go. Which local
-    address goes with which of the peer's is said in the book's chapter "Local paths"; the command line does the same. The
-    first path is the primary one.
+    address goes with which of the peer's is said in the book's chapter "Local paths"; the command line does the same.
+    The first path is the primary one.
 
     `scheme` is how the paths are used, as `anabranch schemes` lists them. `sctp_port` is the peer's, inside UDP. The
-    buffers are user bytes; left out, each begins with 2 MiB and grows up to 16 MiB as the paths carry more, and given, it
-    stays as it is. `largest_message_bytes` bounds what `recv` puts together of a message that is larger than the receive
-    buffer. The association is lost when nothing has come from the peer for `peer_silence_s` although something was to
-    come, and a path gets no new data when it has acknowledged nothing for `failover_ms` (left out, after its time-outs).
+    buffers are user bytes; left out, each begins with 2 MiB and grows up to 16 MiB as the paths carry more, and given,
+    it stays as it is. `largest_message_bytes` bounds what `recv` puts together of a message that is larger than the
+    receive buffer. The association is lost when nothing has come from the peer for `peer_silence_s` although something
+    was to come, and a path gets no new data when it has acknowledged nothing for `failover_ms` (left out, after its
+    time-outs).
 
     Raises, when it is entered or awaited: `ConnectTimeoutError` after `connect_timeout_s`, `ConnectRefusedError`,
     `ConnectError`, `ArgumentError`, and `anabranch.errors.SchemeError`.

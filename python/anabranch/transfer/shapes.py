@@ -73,8 +73,8 @@ class PathSnapshot:
 class Statistics:
     """The counters of an association, from its beginning.
 
-    `send_buffered_bytes` and `recv_buffered_bytes` are user bytes in the buffers now: accepted and not acknowledged, and
-    arrived and not read. `rwnd_blocked_s` is the time in which data waited although a congestion window was open,
+    `send_buffered_bytes` and `recv_buffered_bytes` are user bytes in the buffers now: accepted and not acknowledged,
+    and arrived and not read. `rwnd_blocked_s` is the time in which data waited although a congestion window was open,
     because the peer's receive window was closed. The names are those of the figures of a run where both have them.
     """
 
