@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from anabranch.sweep import CacheWarning as CacheWarning
     from anabranch.sweep import Precision as Precision
     from anabranch.sweep import sweep as sweep
+    from anabranch.transfer import connect as connect
+    from anabranch.transfer import listen as listen
 
     __version__: str
 
@@ -70,7 +72,9 @@ _HOMES = {
     "Scenario": "anabranch.scenario",
     "Scheme": "anabranch.scenario",
     "Series": "anabranch.series",
+    "connect": "anabranch.transfer",
     "engine": "anabranch.engine",
+    "listen": "anabranch.transfer",
     "plot_bars": "anabranch.figures.bars",
     "plot_cwnd": "anabranch.figures.cwnd",
     "plot_metric": "anabranch.figures.metric",

@@ -5,7 +5,9 @@ It takes and gives text and numbers; the package's own modules make objects of t
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import final
+from typing import Any, Generic, TypeVar, final
+
+from anabranch.transfer.settings import Settings
 
 __all__ = [
     "AnabranchError",
@@ -105,3 +107,83 @@ def command(arguments: Sequence[str]) -> int:
 
 def python_commands() -> list[str]:
     """The names of the commands that the Python package carries out itself."""
+
+# Associations over real sockets. `anabranch.transfer` makes objects of what these give.
+
+T = TypeVar("T")
+
+@final
+class Bell:
+    """A pipe that an event loop watches, and the numbers of the operations that are to be polled again."""
+
+    def __new__(cls) -> Bell: ...
+    def fileno(self) -> int: ...
+    def answer(self) -> list[int]:
+        """The numbers that were rung since the last call, some perhaps twice."""
+
+@final
+class Operation(Generic[T]):
+    """Something that takes time. It is to be polled in the thread of the event loop."""
+
+    def poll(self, bell: Bell, number: int) -> tuple[T] | None:
+        """What came of it; `None` if it has to be waited for: then `number` is rung when it is time to poll again."""
+
+    def cancel(self) -> None:
+        """Gives it up. What it would have taken stays where it is."""
+
+@final
+class Association:
+    """An association, which is aborted when this is dropped unless it has been shut down."""
+
+    @property
+    def peer(self) -> str: ...
+    @property
+    def streams(self) -> int: ...
+    @property
+    def is_open(self) -> bool: ...
+    def send(self, payload: bytes, stream: int, ordered: bool, ppid: int) -> Operation[None]: ...
+    def recv(self) -> Operation[tuple[bytes, int, bool, int, bool, bool] | None]:
+        """Payload, stream, whether it is ordered, PPID, whether the message begins with it, whether it ends with it."""
+
+    def shutdown(self) -> Operation[None]: ...
+    def closed(self) -> Operation[None]: ...
+    def abort(self) -> None: ...
+    def leave(self, in_good_order: bool) -> Operation[None]:
+        """Ends it and gives back all that it holds. What the peer sent meanwhile is thrown away."""
+
+    def paths(self) -> Operation[list[dict[str, Any]]]: ...
+    def statistics(self) -> Operation[dict[str, Any]]: ...
+    def events(self) -> Events: ...
+    def add_path(self, local: str, remote: str) -> Operation[int]: ...
+    def remove_path(self, path: int) -> Operation[None]: ...
+
+@final
+class Events:
+    """What happens to an association from the moment on when this was made."""
+
+    def next(self) -> Operation[dict[str, Any] | None]: ...
+
+@final
+class Listener:
+    """Accepts associations until it is closed or dropped."""
+
+    @property
+    def addresses(self) -> list[str]: ...
+    def accept(self) -> Operation[Association | None]: ...
+    def stop(self) -> None: ...
+    def close(self) -> Operation[None]: ...
+    def statistics(self) -> Operation[dict[str, int]]: ...
+
+def connect(
+    remote: Sequence[str], local: Sequence[str], settings: Settings, sctp_port: int, connect_timeout_s: float
+) -> Operation[Association]:
+    """Opens an association. The attempt begins at once."""
+
+def listen(addresses: Sequence[str], settings: Settings, sctp_port: int, backlog: int) -> Listener:
+    """Binds sockets to these addresses of this machine."""
+
+def end_associations() -> None:
+    """Aborts all associations, so that peers know, and waits a moment until they have been told."""
+
+def forget_runtime() -> None:
+    """Leaves the threads of all hosts to the process that this one is a fork of."""

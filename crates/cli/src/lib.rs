@@ -3,7 +3,7 @@
 mod bench;
 mod compare;
 mod crossval;
-mod endpoint;
+pub mod endpoint;
 mod exit;
 mod explain;
 mod further;

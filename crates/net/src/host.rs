@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use anabranch_core::{AbortReason, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::association::Association;
 use crate::clock::Clock;
@@ -175,8 +175,13 @@ impl HostBuilder {
             Arc::downgrade(&queue),
             self.watch,
         );
-        runtime.spawn(driver.run());
-        Ok(Host { inner: Arc::new(HostInner { commands, queue, locals, devices, sctp_port: port, accepts }) })
+        let (alive, gone) = watch::channel(());
+        runtime.spawn(async move {
+            driver.run().await;
+            drop(alive);
+        });
+        let inner = HostInner { commands, queue, locals, devices, sctp_port: port, accepts, gone };
+        Ok(Host { inner: Arc::new(inner) })
     }
 
     fn check(&self) -> Result<(), BindError> {
@@ -315,6 +320,7 @@ pub(crate) struct HostInner {
     devices: Vec<(SocketAddr, Device)>,
     sctp_port: u16,
     accepts: bool,
+    gone: watch::Receiver<()>,
 }
 
 impl Host {
@@ -393,7 +399,8 @@ impl Host {
 
     /// A way to look at the host that does not keep it running.
     pub fn monitor(&self) -> Monitor {
-        Monitor { commands: self.inner.commands.downgrade(), sctp_port: self.inner.sctp_port }
+        let HostInner { commands, sctp_port, gone, .. } = &*self.inner;
+        Monitor { commands: commands.downgrade(), sctp_port: *sctp_port, gone: gone.clone() }
     }
 
     /// What the host has done; zeros if its task is gone.
@@ -411,6 +418,7 @@ impl Host {
 pub struct Monitor {
     commands: mpsc::WeakUnboundedSender<Command>,
     sctp_port: u16,
+    gone: watch::Receiver<()>,
 }
 
 impl Monitor {
@@ -426,5 +434,12 @@ impl Monitor {
         let (reply, answer) = oneshot::channel();
         self.commands.upgrade()?.send(Command::Survey(reply)).ok()?;
         answer.await.ok()
+    }
+    /// Waits until the host's task has ended: from then on its ports are free for others.
+    ///
+    /// Cancel-safe.
+    pub async fn gone(&self) {
+        // Nothing is ever sent; the other end is dropped with the task.
+        let _ = self.gone.clone().changed().await;
     }
 }

@@ -6,6 +6,7 @@ mod command;
 mod engine;
 mod error;
 mod prepared;
+mod transfer;
 
 use pyo3::prelude::*;
 
@@ -22,4 +23,8 @@ mod _native {
     use crate::error::{AnabranchError, RunError, ScenarioError, SchemeError};
     #[pymodule_export]
     use crate::prepared::{Prepared, resolve, schemes_of};
+    #[pymodule_export]
+    use crate::transfer::{
+        Association, Bell, Events, Listener, Operation, connect, end_associations, forget_runtime, listen,
+    };
 }

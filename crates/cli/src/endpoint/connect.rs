@@ -3,15 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anabranch_net::interface::Watcher;
-use anabranch_net::{Association, AssociationConfig, Binding, ConnectError, Host, Peer, Route};
+use anabranch_net::{Association, AssociationConfig, ConnectError, Host, Peer, Route};
 use anabranch_observe::Role;
 use clap::Args;
 
 use super::AssociationOptions;
-use super::local::{Locals, wants};
 use super::name::{Target, read_destination};
-use super::pairing::{self, Ends};
+use super::pairing::Ends;
+use super::way::{Way, Words, host_for, not_connected};
 use crate::exit::Stopped;
 
 /// How long a peer may take to answer unless told otherwise: several tries over each path.
@@ -74,56 +73,40 @@ impl ConnectOptions {
     ) -> Result<(Host, Association), Stopped> {
         let mut config = self.association.config()?;
         configure(&mut config);
-        let ends = self.ends(target).await?;
-        let routes = self.routes_to(&ends)?;
+        let way = self.way(target).await?;
+        let routes = self.routes_of(&way)?;
         let host = self.bind(&routes, &config)?;
-        let to_interface = !leads_to_this_machine(&routes, &Locals::read());
-        if let Some(wants) = wants(&self.paths, &ends) {
-            host.follow(Watcher::new(wants), Binding { port: 0, to_interface });
-        }
+        way.follow(&host, &routes);
         let association = self.connect(&host, target, &routes, config).await?;
         Ok((host, association))
     }
 
     /// The paths to `HOST[:PORT]`, the first being the primary one.
     pub(crate) async fn routes(&self, target: &str) -> Result<Vec<Route>, Stopped> {
-        self.routes_to(&self.ends(target).await?)
+        self.routes_of(&self.way(target).await?)
     }
 
-    async fn ends(&self, target: &str) -> Result<Ends, Stopped> {
+    async fn way(&self, target: &str) -> Result<Way, Stopped> {
         let wanted = Target::read(target).map_err(Stopped::usage)?;
-        Ok(if self.to.is_empty() {
+        let ends = if self.to.is_empty() {
             let addresses = wanted.resolve().await.map_err(Stopped::failure)?;
             Ends::Resolved { host: target.to_owned(), addresses }
         } else {
             Ends::Asked(self.to.clone())
+        };
+        Ok(Way::new(self.paths.clone(), ends, Words::OPTIONS))
+    }
+
+    fn routes_of(&self, way: &Way) -> Result<Vec<Route>, Stopped> {
+        way.routes().map_err(|error| match self.paths.is_empty() && self.to.is_empty() {
+            true => Stopped::failure(error),
+            false => Stopped::usage(error),
         })
     }
 
-    fn routes_to(&self, ends: &Ends) -> Result<Vec<Route>, Stopped> {
-        let usage_if_asked = |error: String| match self.paths.is_empty() && self.to.is_empty() {
-            true => Stopped::failure(error),
-            false => Stopped::usage(error),
-        };
-        let starts = Locals::read().starts(&self.paths, ends).map_err(usage_if_asked)?;
-        pairing::pair(&starts, ends).map_err(usage_if_asked)
-    }
-
-    /// A host with a socket at each of the local addresses, bound to its interface too, so that a path leaves where it begins.
-    /// It is observed as the options say.
+    /// A host that these paths can begin at. It is observed as the options say.
     pub(crate) fn bind(&self, routes: &[Route], config: &AssociationConfig) -> Result<Host, Stopped> {
-        let locals = Locals::read();
-        let here = leads_to_this_machine(routes, &locals);
-        let mut ends: Vec<_> = routes.iter().map(|route| route.local).collect();
-        let mut builder = Host::builder();
-        while let Some(local) = ends.first().copied() {
-            let address = SocketAddr::new(local, 0);
-            builder = match locals.interface_of(local).filter(|_| !here) {
-                Some(interface) => builder.local_on(address, interface),
-                None => builder.local(address),
-            };
-            ends.retain(|other| *other != local);
-        }
+        let builder = host_for(routes);
         let builder = self.association.attach(builder, Role::Client, config)?;
         let host = builder.bind().map_err(anyhow::Error::new)?;
         self.association.observe.show(&host)?;
@@ -140,26 +123,10 @@ impl ConnectOptions {
     ) -> Result<Association, Stopped> {
         let within = self.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
         let peer = Peer::new(routes.iter().copied()).sctp_port(self.association.sctp_port());
-        let tried = || {
-            let one = |route: &Route| format!("{} to {}", route.local, route.remote);
-            routes.iter().map(one).collect::<Vec<_>>().join(", ")
-        };
-        let no_answer = || {
-            Stopped::failure(format!(
-                "{target}: nobody answered within {} s ({}); check that the peer is listening, its port, and firewalls",
-                within.as_secs_f64(),
-                tried()
-            ))
-        };
+        let not_connected = |error| Stopped::failure(not_connected(target, routes, &error, within));
         match tokio::time::timeout(within, host.connect(peer, config)).await {
-            Ok(Ok(association)) => Ok(association),
-            Err(_) | Ok(Err(ConnectError::NoAnswer)) => Err(no_answer()),
-            Ok(Err(error)) => Err(Stopped::failure(format!("{target}: {error} ({})", tried()))),
+            Ok(connected) => connected.map_err(not_connected),
+            Err(_) => Err(not_connected(ConnectError::NoAnswer)),
         }
     }
-}
-
-/// What is sent to this machine's own addresses leaves through no interface, so no path may be bound to one.
-fn leads_to_this_machine(routes: &[Route], locals: &Locals) -> bool {
-    routes.iter().any(|route| locals.has(route.remote.ip()))
 }

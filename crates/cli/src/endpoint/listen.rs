@@ -3,13 +3,14 @@
 use std::net::{IpAddr, SocketAddr};
 
 use anabranch_net::interface::{LocalAddress, Watcher};
-use anabranch_net::{AssociationConfig, BindError, Binding, DEFAULT_UDP_PORT, Host};
+use anabranch_net::{AssociationConfig, BindError, Binding, DEFAULT_UDP_PORT, Host, HostBuilder};
 use anabranch_observe::Role;
 use clap::Args;
 
 use super::AssociationOptions;
 use super::local::{Locals, is_usable};
 use super::name::read_address;
+use super::way::Words;
 use crate::exit::Stopped;
 
 /// Where peers are waited for.
@@ -42,8 +43,8 @@ impl ListenOptions {
     ) -> Result<Host, Stopped> {
         let mut config = self.association.config()?;
         configure(&mut config);
-        let locals = addresses(&self.listen, port, &Locals::read()).map_err(Stopped::failure)?;
-        let builder = locals.into_iter().fold(Host::builder(), |builder, local| builder.local(local));
+        let posts = Posts::new(self.listen.clone(), port, Words::OPTIONS);
+        let builder = posts.host().map_err(Stopped::failure)?;
         let builder = self.association.attach(builder, Role::Server, &config)?;
         let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
         let host = builder.bind().map_err(|error| match error {
@@ -51,18 +52,43 @@ impl ListenOptions {
             _ => Stopped::usage(format!("--listen: {error}")),
         })?;
         self.association.observe.show(&host)?;
-        self.follow(&host, port);
+        posts.follow(&host);
         Ok(host)
+    }
+}
+
+/// The addresses that a host listens on.
+#[derive(Clone, Debug)]
+pub struct Posts {
+    listen: Vec<SocketAddr>,
+    port: u16,
+    words: Words,
+}
+
+impl Posts {
+    /// These addresses, of which one that stands for all of its IP version means those that are usable; if none is given, all usable
+    /// ones with this UDP port.
+    pub fn new(listen: Vec<SocketAddr>, port: u16, words: Words) -> Self {
+        Posts { listen, port, words }
+    }
+
+    /// A host to be with a socket at each of them.
+    ///
+    /// # Errors
+    /// That no address is usable, and what to do about it.
+    pub fn host(&self) -> Result<HostBuilder, String> {
+        let locals = addresses(&self.listen, self.port, &Locals::read(), self.words)?;
+        Ok(locals.into_iter().fold(Host::builder(), |builder, local| builder.local(local)))
     }
 
     /// Addresses that come are listened on too, where all were asked for.
-    fn follow(&self, host: &Host, port: u16) {
+    pub fn follow(&self, host: &Host) {
         let all = self.listen.iter().filter(|address| address.ip().is_unspecified());
         let all: Vec<SocketAddr> = all.copied().collect();
         if !self.listen.is_empty() && all.is_empty() {
             return;
         }
-        let port = all.first().map_or(port, SocketAddr::port);
+        let port = all.first().map_or(self.port, SocketAddr::port);
         let wants = move |local: &LocalAddress| {
             let asked = all.is_empty() || all.iter().any(|all| all.is_ipv4() == local.address.is_ipv4());
             asked && is_usable(local, false)
@@ -72,10 +98,15 @@ impl ListenOptions {
 }
 
 /// What to bind. An address that stands for all of its IP version is replaced by those that are usable, and loopback if none is.
-fn addresses(listen: &[SocketAddr], port: u16, locals: &Locals) -> Result<Vec<SocketAddr>, String> {
+fn addresses(
+    listen: &[SocketAddr],
+    port: u16,
+    locals: &Locals,
+    words: Words,
+) -> Result<Vec<SocketAddr>, String> {
     if listen.is_empty() {
         let all = usable(locals, |_| true, port);
-        return if all.is_empty() { Err(none()) } else { Ok(all) };
+        return if all.is_empty() { Err(none(words)) } else { Ok(all) };
     }
     let mut addresses: Vec<SocketAddr> = Vec::new();
     for wanted in listen {
@@ -83,7 +114,7 @@ fn addresses(listen: &[SocketAddr], port: u16, locals: &Locals) -> Result<Vec<So
             let v4 = wanted.is_ipv4();
             let found = usable(locals, |address| address.is_ipv4() == v4, wanted.port());
             if found.is_empty() {
-                return Err(format!("--listen {wanted}: {}", none()));
+                return Err(format!("{} {wanted}: {}", words.listen, none(words)));
             }
             addresses.extend(found);
         } else {
@@ -93,8 +124,8 @@ fn addresses(listen: &[SocketAddr], port: u16, locals: &Locals) -> Result<Vec<So
     Ok(addresses)
 }
 
-fn none() -> String {
-    "no local address is usable; see `anabranch paths`, and name one with --listen ADDR".to_owned()
+fn none(words: Words) -> String {
+    format!("no local address is usable; see `anabranch paths`, and name one with {} ADDR", words.listen)
 }
 
 fn usable(locals: &Locals, fits: impl Fn(&IpAddr) -> bool, port: u16) -> Vec<SocketAddr> {
@@ -129,7 +160,7 @@ mod tests {
 
     fn bound(listen: &[&str], cards: &[&str]) -> Result<Vec<String>, String> {
         let listen: Vec<_> = listen.iter().map(|text| read_address(text).expect("an address")).collect();
-        addresses(&listen, DEFAULT_UDP_PORT, &locals(cards))
+        addresses(&listen, DEFAULT_UDP_PORT, &locals(cards), Words::OPTIONS)
             .map(|all| all.iter().map(SocketAddr::to_string).collect())
     }
 

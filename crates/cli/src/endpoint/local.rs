@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use anabranch_net::interface::{LinkKind, LocalAddress, Obstacle, check_route, local_addresses};
 
 use super::pairing::{Ends, Start, Starts};
+use super::way::Words;
 
 /// The addresses of this machine.
 pub(crate) struct Locals {
@@ -32,18 +33,23 @@ impl Locals {
     }
 
     /// Where paths to these addresses begin: at what was asked for, or else at the usable addresses that have a way to one.
-    pub(super) fn starts(&self, asked: &[String], ends: &Ends) -> Result<Starts, String> {
+    pub(super) fn starts(&self, asked: &[String], ends: &Ends, words: Words) -> Result<Starts, String> {
         if !asked.is_empty() {
-            return Ok(Starts::Asked(asked.iter().map(|text| self.start(text)).collect::<Result<_, _>>()?));
+            let starts = asked.iter().map(|text| self.start(text, words));
+            return Ok(Starts::Asked(starts.collect::<Result<_, _>>()?));
         }
         let to_this_machine = ends.addresses().iter().all(|end| end.ip().is_loopback());
         let leads = |local: &&LocalAddress| ends.addresses().iter().any(|end| leads_to(local, *end));
         let usable = self.all.iter().filter(|local| is_usable(local, to_this_machine));
         let found: Vec<IpAddr> = usable.filter(leads).map(|local| local.address).collect();
-        if found.is_empty() { Err(self.no_way(ends, to_this_machine)) } else { Ok(Starts::Found(found)) }
+        if found.is_empty() {
+            Err(self.no_way(ends, to_this_machine, words))
+        } else {
+            Ok(Starts::Found(found))
+        }
     }
 
-    fn no_way(&self, ends: &Ends, to_this_machine: bool) -> String {
+    fn no_way(&self, ends: &Ends, to_this_machine: bool, words: Words) -> String {
         let ends: Vec<String> = ends.addresses().iter().map(SocketAddr::to_string).collect();
         let mut text = format!("no local address has a way to {}:", ends.join(", "));
         for local in &self.all {
@@ -54,7 +60,7 @@ impl Locals {
             };
             text += &format!("\n  {} {}: {why}", local.interface, local.address);
         }
-        text + "\nconnect an interface, or name one of these with --path"
+        text + &format!("\nconnect an interface, or name one of these with {}", words.path)
     }
 
     /// The interface of an address, by which a path to another machine leaves.
@@ -69,37 +75,39 @@ impl Locals {
     }
 
     /// What a `--path` stands for.
-    fn start(&self, text: &str) -> Result<Start, String> {
+    fn start(&self, text: &str, words: Words) -> Result<Start, String> {
+        let path = words.path;
         if let Ok(address) = text.parse::<IpAddr>() {
             return can_bind(address)
                 .map(|()| Start { text: text.to_owned(), addresses: vec![address] })
                 .map_err(|error| {
-                    format!("--path {text}: no path can begin at this address ({error}); `anabranch paths` lists this machine's")
+                    format!("{path} {text}: no path can begin at this address ({error}); `anabranch paths` lists this machine's")
                 });
         }
         let of_it: Vec<&LocalAddress> = self.all.iter().filter(|local| local.interface == text).collect();
         let Some(first) = of_it.first() else {
-            return Err(self.no_such_interface(text));
+            return Err(self.no_such_interface(text, words));
         };
         if !first.up {
-            return Err(format!("--path {text}: the interface is down; switch it on, or leave it out"));
+            return Err(format!("{path} {text}: the interface is down; switch it on, or leave it out"));
         }
         let addresses: Vec<IpAddr> =
             of_it.iter().filter(|local| may_be_named(local)).map(|local| local.address).collect();
         match &first.obstacle {
             Some(obstacle) if addresses.is_empty() => Err(format!(
-                "--path {text}: none of its addresses can be used: {} ({obstacle}); give it another one, or leave it out",
+                "{path} {text}: none of its addresses can be used: {} ({obstacle}); give it another one, or leave it out",
                 first.address
             )),
             _ => Ok(Start { text: text.to_owned(), addresses }),
         }
     }
 
-    fn no_such_interface(&self, text: &str) -> String {
+    fn no_such_interface(&self, text: &str, words: Words) -> String {
         let mut names: Vec<&str> = self.all.iter().map(|local| local.interface.as_str()).collect();
         names.dedup();
         format!(
-            "--path {text}: neither an address nor an interface with one; there are {} (`anabranch paths` shows more)",
+            "{} {text}: neither an address nor an interface with one; there are {} (`anabranch paths` shows more)",
+            words.path,
             names.join(", ")
         )
     }
@@ -193,26 +201,30 @@ mod tests {
 
     #[test]
     fn a_virtual_interface_is_used_only_by_name() {
-        let starts = machine().starts(&["docker0".to_owned()], &resolved("192.0.2.1:7"));
+        let starts = machine().starts(&["docker0".to_owned()], &resolved("192.0.2.1:7"), Words::OPTIONS);
         let addresses = vec![IpAddr::from([172, 17, 0, 1])];
         assert_eq!(starts, Ok(Starts::Asked(vec![Start { text: "docker0".to_owned(), addresses }])));
     }
 
     #[test]
     fn loopback_goes_to_loopback_of_its_ip_version() {
-        let starts = machine().starts(&[], &resolved("127.0.0.9:7"));
+        let starts = machine().starts(&[], &resolved("127.0.0.9:7"), Words::OPTIONS);
         assert_eq!(starts, Ok(Starts::Found(vec![IpAddr::from([127, 0, 0, 1])])));
     }
 
     #[test]
     fn an_address_that_is_bindable_though_not_listed_may_be_named() {
-        assert!(machine().starts(&["127.0.0.77".to_owned()], &resolved("127.0.0.9:7")).is_ok());
+        assert!(
+            machine().starts(&["127.0.0.77".to_owned()], &resolved("127.0.0.9:7"), Words::OPTIONS).is_ok()
+        );
     }
 
     #[test]
     fn what_cannot_be_used_is_named_with_the_reason() {
         let of = |path: &str| {
-            machine().starts(&[path.to_owned()], &resolved("192.0.2.1:7")).expect_err("an error")
+            machine()
+                .starts(&[path.to_owned()], &resolved("192.0.2.1:7"), Words::OPTIONS)
+                .expect_err("an error")
         };
         assert!(of("card1").contains("--path card1: the interface is down"));
         assert!(of("bare").contains("fe80::4 (link-local)"));
@@ -220,7 +232,7 @@ mod tests {
         assert!(of("203.0.113.77").contains("--path 203.0.113.77: no path can begin"));
         assert!(of("0.0.0.0").contains("it stands for all"));
         // Nobody has the usable address of this made-up machine, so there is no way from it.
-        let none = machine().starts(&[], &resolved("192.0.2.1:7")).expect_err("no way");
+        let none = machine().starts(&[], &resolved("192.0.2.1:7"), Words::OPTIONS).expect_err("no way");
         assert!(none.starts_with("no local address has a way to 192.0.2.1:7:"), "{none}");
         assert!(none.contains("card1 198.51.100.4: the interface is down"), "{none}");
         assert!(none.contains("docker0 172.17.0.1: virtual interface (bridge)"), "{none}");

@@ -1,4 +1,5 @@
-//! Options that commands on real sockets have in common: where they listen, whom they connect to, and over which paths.
+//! Options that commands on real sockets have in common: where they listen, whom they connect to, and over which paths. What they
+//! make of addresses and interfaces is here for other programs too.
 
 mod connect;
 mod listen;
@@ -6,6 +7,7 @@ mod local;
 mod name;
 mod observe;
 mod pairing;
+mod way;
 
 use std::num::NonZeroU64;
 use std::sync::Once;
@@ -20,8 +22,12 @@ use crate::exit::Stopped;
 
 pub(crate) use connect::ConnectOptions;
 pub(crate) use listen::ListenOptions;
+pub use listen::Posts;
 pub(crate) use local::{Locals, is_usable};
-pub(crate) use name::{read_address, with_port};
+pub(crate) use name::with_port;
+pub use name::{Target, read_address};
+pub use pairing::Ends;
+pub use way::{Way, Words, add_local, host_for, not_connected};
 
 /// What both ends can choose for an association.
 #[derive(Clone, Debug, Args)]

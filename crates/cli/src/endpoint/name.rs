@@ -6,7 +6,7 @@ use anabranch_net::DEFAULT_UDP_PORT;
 
 /// A host name or an address, and a UDP port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub struct Target {
     /// Without brackets.
     pub(super) host: String,
     pub(super) port: u16,
@@ -14,7 +14,10 @@ pub(crate) struct Target {
 
 impl Target {
     /// Reads `HOST`, `HOST:PORT`, `ADDR`, `ADDR:PORT` and `[ADDR]:PORT`; an IPv6 address without a port needs no brackets.
-    pub(super) fn read(text: &str) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// What is wrong with it, and what to write.
+    pub fn read(text: &str) -> Result<Self, String> {
         if let Ok(address) = read_address(text) {
             return Target { host: address.ip().to_string(), port: address.port() }.checked(text);
         }
@@ -36,7 +39,10 @@ impl Target {
     }
 
     /// The addresses of the host in the resolver's order, each once.
-    pub(super) async fn resolve(&self) -> Result<Vec<SocketAddr>, String> {
+    ///
+    /// # Errors
+    /// Which name has none, and what to do about it.
+    pub async fn resolve(&self) -> Result<Vec<SocketAddr>, String> {
         let Target { host, port } = self;
         let found = tokio::net::lookup_host((host.as_str(), *port)).await.map_err(|error| {
             format!("{host}: no address is known for this name ({error}); check the spelling and the name server, or give an address")
@@ -61,7 +67,10 @@ fn bad_port(text: &str, port: &str) -> String {
 }
 
 /// Reads an address; without a port it is [`DEFAULT_UDP_PORT`].
-pub(crate) fn read_address(text: &str) -> Result<SocketAddr, String> {
+///
+/// # Errors
+/// What to write.
+pub fn read_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }

@@ -4,6 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use anabranch_net::Route;
 
+use super::way::Words;
+
 /// The most paths of an association.
 const MOST_PATHS: usize = 8;
 
@@ -12,11 +14,11 @@ const MOST_PATHS: usize = 8;
 pub(super) enum Starts {
     /// Nobody asked; those of the wrong IP version are passed over.
     Found(Vec<IpAddr>),
-    /// One for each `--path`, and each is to be used.
+    /// One for each that was asked for, and each is to be used.
     Asked(Vec<Start>),
 }
 
-/// What one `--path` stands for.
+/// What one that was asked for stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Start {
     /// As it was written.
@@ -27,10 +29,15 @@ pub(super) struct Start {
 
 /// Where paths lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ends {
+pub enum Ends {
     /// The addresses of a host's name.
-    Resolved { host: String, addresses: Vec<SocketAddr> },
-    /// One for each `--to`, and each is to be used.
+    Resolved {
+        /// The name as it was written.
+        host: String,
+        /// Its addresses.
+        addresses: Vec<SocketAddr>,
+    },
+    /// Each of them is to be used.
     Asked(Vec<SocketAddr>),
 }
 
@@ -46,19 +53,19 @@ impl Ends {
 ///
 /// # Errors
 /// Which option does not fit, and what to do about it.
-pub(super) fn pair(starts: &Starts, ends: &Ends) -> Result<Vec<Route>, String> {
+pub(super) fn pair(starts: &Starts, ends: &Ends, words: Words) -> Result<Vec<Route>, String> {
     let routes = match (starts, ends) {
-        (Starts::Asked(starts), Ends::Asked(ends)) if ends.len() > 1 => in_order(starts, ends)?,
+        (Starts::Asked(starts), Ends::Asked(ends)) if ends.len() > 1 => in_order(starts, ends, words)?,
         (Starts::Asked(starts), _) => {
             let addresses: Vec<IpAddr> = starts.iter().flat_map(|start| start.addresses.clone()).collect();
             let routes = by_family(&addresses, ends.addresses());
             let unused = |start: &&Start| !routes.iter().any(|route| start.addresses.contains(&route.local));
             match starts.iter().find(unused) {
-                Some(start) => return Err(other_family(start, ends)),
+                Some(start) => return Err(other_family(start, ends, words)),
                 None => routes,
             }
         }
-        (Starts::Found(found), Ends::Asked(ends)) => every_end(found, ends)?,
+        (Starts::Found(found), Ends::Asked(ends)) => every_end(found, ends, words)?,
         (Starts::Found(found), Ends::Resolved { addresses, .. }) => by_family(found, addresses),
     };
     let mut once: Vec<Route> = Vec::new();
@@ -71,30 +78,33 @@ pub(super) fn pair(starts: &Starts, ends: &Ends) -> Result<Vec<Route>, String> {
         (0..=MOST_PATHS, _) => Ok(once),
         (_, Starts::Found(_)) => Ok(once[..MOST_PATHS].to_vec()),
         (paths, Starts::Asked(_)) => Err(format!(
-            "--path: {paths} paths are more than the {MOST_PATHS} of an association; leave some out"
+            "{}: {paths} paths are more than the {MOST_PATHS} of an association; leave some out",
+            words.path
         )),
     }
 }
 
-fn in_order(starts: &[Start], ends: &[SocketAddr]) -> Result<Vec<Route>, String> {
+fn in_order(starts: &[Start], ends: &[SocketAddr], words: Words) -> Result<Vec<Route>, String> {
     if starts.len() != ends.len() {
         return Err(format!(
-            "{} times --to for {} times --path: give one for all, or one for each in their order",
+            "{} times {} for {} times {}: give one for all, or one for each in their order",
             ends.len(),
-            starts.len()
+            words.to,
+            starts.len(),
+            words.path
         ));
     }
     let route = |(start, remote): (&Start, &SocketAddr)| {
         let local = start.addresses.iter().find(|local| same_family(**local, *remote));
         local
             .map(|local| Route { local: *local, remote: *remote })
-            .ok_or_else(|| other_family(start, &Ends::Asked(vec![*remote])))
+            .ok_or_else(|| other_family(start, &Ends::Asked(vec![*remote]), words))
     };
     starts.iter().zip(ends).map(route).collect()
 }
 
 /// Those that were asked for begin at the addresses that there are, in turn; what addresses remain lead to the first.
-fn every_end(found: &[IpAddr], ends: &[SocketAddr]) -> Result<Vec<Route>, String> {
+fn every_end(found: &[IpAddr], ends: &[SocketAddr], words: Words) -> Result<Vec<Route>, String> {
     let mut routes = Vec::new();
     for (index, remote) in ends.iter().enumerate() {
         let fitting: Vec<IpAddr> =
@@ -103,7 +113,8 @@ fn every_end(found: &[IpAddr], ends: &[SocketAddr]) -> Result<Vec<Route>, String
         let Some(local) = fitting.get(before % fitting.len().max(1)) else {
             let family = family(*remote);
             return Err(format!(
-                "--to {remote}: no usable {family} address leads there; see `anabranch paths`, or name one with --path"
+                "{} {remote}: no usable {family} address leads there; see `anabranch paths`, or name one with {}",
+                words.to, words.path
             ));
         };
         routes.push(Route { local: *local, remote: *remote });
@@ -138,9 +149,9 @@ fn family(remote: SocketAddr) -> &'static str {
     if remote.is_ipv4() { "IPv4" } else { "IPv6" }
 }
 
-fn other_family(start: &Start, ends: &Ends) -> String {
+fn other_family(start: &Start, ends: &Ends, words: Words) -> String {
     let (whose, remote) = match ends {
-        Ends::Asked(addresses) => ("--to".to_owned(), addresses.first()),
+        Ends::Asked(addresses) => (words.to.to_owned(), addresses.first()),
         Ends::Resolved { host, addresses } => (host.clone(), addresses.first()),
     };
     let wanted = remote.map_or("other", |remote| family(*remote));
@@ -150,8 +161,8 @@ fn other_family(start: &Start, ends: &Ends) -> String {
         None => "no address",
     };
     format!(
-        "--path {}: it has {given} only and {whose} has {wanted} only; both ends of a path need the same, leave it out or name another",
-        start.text
+        "{} {}: it has {given} only and {whose} has {wanted} only; both ends of a path need the same, leave it out or name another",
+        words.path, start.text
     )
 }
 
@@ -188,7 +199,7 @@ mod tests {
     /// The pairs as text.
     #[track_caller]
     fn paired(starts: &Starts, ends: &Ends) -> Vec<String> {
-        let routes = pair(starts, ends).expect("paths");
+        let routes = pair(starts, ends, Words::OPTIONS).expect("paths");
         routes.iter().map(|route| format!("{}>{}", route.local, route.remote.ip())).collect()
     }
 
@@ -231,7 +242,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_paired_is_said() {
-        let of = |starts: &Starts, ends: &Ends| pair(starts, ends).expect_err("no paths");
+        let of = |starts: &Starts, ends: &Ends| pair(starts, ends, Words::OPTIONS).expect_err("no paths");
         let counts = of(&asked(&[&["10.0.0.1"]]), &to(&["10.9.0.1", "10.9.0.2"]));
         assert!(counts.contains("2 times --to for 1 times --path"), "{counts}");
         let family = of(&asked(&[&["10.0.0.1"], &["fd00::1"]]), &host(&["10.9.0.1"]));
@@ -248,7 +259,8 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(paired(&found(&many), &to(&["10.9.0.1"])).len(), 8);
         let each: Vec<&[&str]> = many.iter().map(std::slice::from_ref).collect();
-        assert!(pair(&asked(&each), &to(&["10.9.0.1"])).is_err_and(|error| error.contains("9 paths")));
+        let error = pair(&asked(&each), &to(&["10.9.0.1"]), Words::OPTIONS).expect_err("too many");
+        assert!(error.starts_with("--path: 9 paths"), "{error}");
     }
 
     #[test]

@@ -239,3 +239,18 @@ async fn addresses_whose_port_is_open_get_the_same_one() {
     let ports: Vec<u16> = host.local_addresses().iter().map(|address| address.port()).collect();
     assert!(ports[0] != 0 && ports.iter().all(|port| *port == ports[0]), "{ports:?}");
 }
+
+#[tokio::test]
+async fn ports_are_free_once_a_host_is_gone_and_it_is_gone_with_its_last_handle() {
+    let Duo { ours, theirs, client, server } = Duo::connected(1, quick()).await;
+    let address = server.local_addresses()[0];
+    let monitor = server.monitor();
+    drop(server);
+    // The association is a handle too.
+    assert!(tokio::time::timeout(Duration::from_millis(50), monitor.gone()).await.is_err());
+    within(ours.shutdown()).await.expect("a good end");
+    drop(theirs);
+    within(monitor.gone()).await;
+    Host::builder().local(address).bind().expect("a free port");
+    drop(client);
+}

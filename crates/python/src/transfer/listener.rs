@@ -1,0 +1,192 @@
+//! A host that peers open associations with.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anabranch_cli::endpoint::{Posts, read_address};
+use anabranch_net::{BindError, DEFAULT_UDP_PORT, Host, HostStatistics};
+use pyo3::prelude::*;
+use tokio::sync::{Mutex as Queue, mpsc};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::association::{Association, Keeper};
+use super::failure::Failure;
+use super::opening::KEYWORDS;
+use super::operation::Operation;
+use super::runtime::{Background, background};
+use super::settings::{Settings, within};
+use super::shapes::HostShape;
+
+/// The most associations that may wait to be accepted.
+const MOST_WAITING: i64 = 65_536;
+
+/// Accepts associations until it is closed or dropped.
+#[pyclass(frozen, module = "anabranch._native")]
+pub(crate) struct Listener {
+    /// None once it is closed.
+    open: Mutex<Option<Open>>,
+    addresses: Vec<String>,
+}
+
+struct Open {
+    host: Host,
+    accepted: Arc<Queue<mpsc::Receiver<Association>>>,
+    /// Nobody wants what has not been accepted.
+    closed: CancellationToken,
+    /// A token for each association that uses the host.
+    seats: TaskTracker,
+    accepting: JoinHandle<()>,
+}
+
+/// Binds sockets to these addresses of this machine.
+#[pyfunction]
+pub(crate) fn listen(
+    addresses: Vec<String>,
+    settings: Settings,
+    sctp_port: i64,
+    backlog: i64,
+) -> PyResult<Listener> {
+    let config = settings.config()?;
+    let sctp_port = within("sctp_port", sctp_port, 1..=i64::from(u16::MAX))? as u16;
+    let backlog = within("backlog", backlog, 1..=MOST_WAITING)? as usize;
+    let listen = addresses.iter().map(|text| {
+        read_address(text).map_err(|error| Failure::Argument(format!("addresses {text:?}: {error}")))
+    });
+    let posts = Posts::new(listen.collect::<Result<_, _>>()?, DEFAULT_UDP_PORT, KEYWORDS);
+    let background = background()?;
+    let _inside = background.runtime.enter();
+    let builder = posts.host().map_err(Failure::Listen)?;
+    let builder = builder.sctp_port(sctp_port).backlog(backlog).accept(config);
+    let host = builder.bind().map_err(|error| match error {
+        BindError::Twice(_) | BindError::Unspecified(_) => Failure::Argument(format!("addresses: {error}")),
+        error => Failure::Listen(error.to_string()),
+    })?;
+    posts.follow(&host);
+    let addresses = host.local_addresses().iter().map(ToString::to_string).collect();
+    // What waits further waits in the host's own queue, whose length is the backlog.
+    let (sender, receiver) = mpsc::channel(1);
+    let (closed, seats) = (CancellationToken::new(), TaskTracker::new());
+    let acceptor = Acceptor {
+        background: Arc::clone(&background),
+        host: host.clone(),
+        closed: closed.clone(),
+        seats: seats.clone(),
+    };
+    let accepting = background.tasks.spawn_on(acceptor.run(sender), background.runtime.handle());
+    let accepted = Arc::new(Queue::new(receiver));
+    let open = Open { host, accepted, closed, seats, accepting };
+    Ok(Listener { open: Mutex::new(Some(open)), addresses })
+}
+
+/// Takes associations from the host's queue and finds out who is there.
+struct Acceptor {
+    background: Arc<Background>,
+    host: Host,
+    closed: CancellationToken,
+    seats: TaskTracker,
+}
+
+impl Acceptor {
+    /// Until there will be no more, or nobody wants them.
+    async fn run(self, sender: mpsc::Sender<Association>) {
+        let Acceptor { background, host, closed, .. } = &self;
+        loop {
+            let next = async {
+                let association = host.accept().await.ok()?;
+                let paths = association.paths().await;
+                let peer =
+                    paths.first().map_or_else(|| "the peer".to_owned(), |path| path.remote.to_string());
+                sender.send(self.seat(association, &peer)).await.ok()
+            };
+            tokio::select! {
+                next = next => if next.is_none() { return },
+                () = closed.cancelled() => break,
+                () = background.leaving.cancelled() => break,
+            }
+        }
+        host.stop_accepting();
+        while let Ok(association) = host.accept().await {
+            // This aborts it.
+            drop(self.seat(association, ""));
+        }
+    }
+
+    fn seat(&self, association: anabranch_net::Association, peer: &str) -> Association {
+        let keeper = Keeper::Listener { _seat: self.seats.token() };
+        Association::new(&self.background, association, keeper, peer)
+    }
+}
+
+impl Listener {
+    /// Does something with it, unless it is closed.
+    fn with<T>(&self, act: impl FnOnce(&Open) -> T) -> Option<T> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(act)
+    }
+
+    fn take(&self) -> Option<Open> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        open.host.stop_accepting();
+        open.closed.cancel();
+        Some(open)
+    }
+}
+
+#[pymethods]
+impl Listener {
+    /// Where it listens, as `ADDRESS:PORT`.
+    #[getter]
+    fn addresses(&self) -> Vec<String> {
+        self.addresses.clone()
+    }
+
+    /// The next association, or `None` if there will be no more.
+    fn accept(&self) -> Operation {
+        let open = self.with(|open| (Arc::clone(&open.accepted), open.closed.clone()));
+        Operation::new(async move {
+            let Some((accepted, closed)) = open else { return Ok(None) };
+            tokio::select! {
+                association = async { accepted.lock().await.recv().await } => Ok(association),
+                () = closed.cancelled() => Ok(None),
+            }
+        })
+    }
+
+    /// Refuses associations that peers want to open from now on. Those that wait can still be accepted.
+    fn stop(&self) {
+        self.with(|open| open.host.stop_accepting());
+    }
+
+    /// The same, aborts those that wait, and closes the sockets unless there are associations that use them.
+    fn close(&self) -> Operation {
+        let open = self.take();
+        Operation::new(async move {
+            let Some(Open { host, accepted, seats, accepting, .. }) = open else { return Ok(()) };
+            let monitor = host.monitor();
+            drop((host, accepted));
+            accepting.await.map_err(|fault| Failure::Other(format!("accepting broke off: {fault}")))?;
+            if seats.is_empty() {
+                monitor.gone().await;
+            }
+            Ok(())
+        })
+    }
+
+    /// What the host has done, as a dictionary.
+    fn statistics(&self) -> Operation {
+        let host = self.with(|open| open.host.clone());
+        Operation::new(async move {
+            let counted = match host {
+                Some(host) => host.statistics().await,
+                None => HostStatistics::default(),
+            };
+            Ok(HostShape::from(counted))
+        })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.take();
+    }
+}

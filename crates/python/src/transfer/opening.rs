@@ -1,0 +1,88 @@
+//! Opening an association.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anabranch_cli::endpoint::{Ends, Target, Way, Words, host_for, not_connected};
+use anabranch_net::{AssociationConfig, ConnectError, Peer, Route};
+use pyo3::prelude::*;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::association::{Association, Keeper};
+use super::failure::Failure;
+use super::operation::Operation;
+use super::runtime::{Background, background};
+use super::settings::{Settings, seconds, span, within};
+
+/// The keywords of `anabranch.connect` and `anabranch.listen`.
+pub(super) const KEYWORDS: Words = Words { path: "local", to: "remote", listen: "addresses" };
+
+/// Opens an association with a peer that has these addresses, from these of this machine.
+#[pyfunction]
+pub(crate) fn connect(
+    remote: Vec<String>,
+    local: Vec<String>,
+    settings: Settings,
+    sctp_port: i64,
+    connect_timeout_s: f64,
+) -> PyResult<Operation> {
+    let mut config = settings.config()?;
+    let timeout = seconds("connect_timeout_s", connect_timeout_s)?;
+    config.connect_timeout = Some(span(timeout));
+    let sctp_port = within("sctp_port", sctp_port, 1..=i64::from(u16::MAX))? as u16;
+    let background = background()?;
+    let attempt = Attempt { remote, local, sctp_port, config, timeout };
+    // The survey of the machine's interfaces takes a while, which is not the event loop's.
+    let opened = background.runtime.spawn(attempt.open(Arc::clone(&background)));
+    let opened = AbortOnDropHandle::new(opened);
+    Ok(Operation::new(async move {
+        opened.await.unwrap_or_else(|fault| Err(Failure::Other(format!("the attempt broke off: {fault}"))))
+    }))
+}
+
+struct Attempt {
+    remote: Vec<String>,
+    local: Vec<String>,
+    sctp_port: u16,
+    config: AssociationConfig,
+    timeout: Duration,
+}
+
+impl Attempt {
+    async fn open(self, background: Arc<Background>) -> Result<Association, Failure> {
+        let name = self.remote.join(", ");
+        let way = Way::new(self.local, ends(&self.remote).await?, KEYWORDS);
+        let routes = way.routes().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
+        let host = host_for(&routes).bind().map_err(|error| Failure::Connect(format!("{name}: {error}")))?;
+        way.follow(&host, &routes);
+        let peer = Peer::new(routes.iter().copied()).sctp_port(self.sctp_port);
+        let association = host.connect(peer, self.config).await;
+        let association = association.map_err(|error| refused(&name, &routes, &error, self.timeout))?;
+        Ok(Association::new(&background, association, Keeper::Own(host), &name))
+    }
+}
+
+/// One name stands for all of its addresses, and each of several for its first one.
+async fn ends(remote: &[String]) -> Result<Ends, Failure> {
+    let mut asked = Vec::new();
+    for text in remote {
+        let target = Target::read(text).map_err(|error| Failure::Argument(format!("remote {error}")))?;
+        let addresses =
+            target.resolve().await.map_err(|error| Failure::Connect(format!("remote {error}")))?;
+        if remote.len() == 1 {
+            return Ok(Ends::Resolved { host: text.clone(), addresses });
+        }
+        asked.extend(addresses.first());
+    }
+    Ok(Ends::Asked(asked))
+}
+
+fn refused(name: &str, routes: &[Route], error: &ConnectError, timeout: Duration) -> Failure {
+    let message = not_connected(name, routes, error, timeout);
+    match error {
+        ConnectError::NoAnswer => Failure::Timeout(message),
+        ConnectError::RefusedByPeer => Failure::Refused(message),
+        ConnectError::Route(_) | ConnectError::Refused(_) => Failure::Argument(message),
+        _ => Failure::Connect(message),
+    }
+}

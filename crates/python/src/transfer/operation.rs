@@ -1,0 +1,64 @@
+//! A future that Python polls.
+
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+
+use super::bell::Bell;
+use super::failure::Failure;
+
+/// Makes the Python object of an outcome, in a thread that is attached to the interpreter.
+type Found = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+/// Something that takes time. It makes progress of its own, or when it is polled; dropping it gives it up.
+#[pyclass(frozen, module = "anabranch._native")]
+pub(crate) struct Operation {
+    work: Mutex<Work>,
+}
+
+struct Work {
+    /// None once it is done or given up.
+    future: Option<Pin<Box<dyn Future<Output = Found> + Send>>>,
+    /// What wakes it, from the first poll on.
+    waker: Option<Waker>,
+}
+
+impl Operation {
+    pub(super) fn new<T>(future: impl Future<Output = Result<T, Failure>> + Send + 'static) -> Self
+    where
+        T: for<'py> IntoPyObject<'py> + Send + 'static,
+    {
+        let found = async move {
+            let outcome = future.await;
+            Box::new(move |py: Python<'_>| outcome?.into_py_any(py)) as Found
+        };
+        Operation { work: Mutex::new(Work { future: Some(Box::pin(found)), waker: None }) }
+    }
+}
+
+#[pymethods]
+impl Operation {
+    /// The outcome in a tuple, or `None` if it has to be waited for: then `number` is rung when it is time to poll again.
+    fn poll(&self, py: Python<'_>, bell: &Bell, number: u64) -> PyResult<Option<(Py<PyAny>,)>> {
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let Work { future, waker } = &mut *work;
+        let Some(pending) = future else {
+            return Err(pyo3::exceptions::PyRuntimeError::new_err("the operation is over"));
+        };
+        let waker = waker.get_or_insert_with(|| bell.waker(number));
+        let Poll::Ready(found) = pending.as_mut().poll(&mut Context::from_waker(waker)) else {
+            return Ok(None);
+        };
+        *future = None;
+        drop(work);
+        Ok(Some((found(py)?,)))
+    }
+
+    /// Gives it up. What it would have taken stays where it is.
+    fn cancel(&self) {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner).future = None;
+    }
+}

@@ -1,0 +1,50 @@
+//! Paths that Python adds.
+
+use std::net::IpAddr;
+
+use anabranch_cli::endpoint::{add_local, read_address};
+use anabranch_net::{Association, PathId, Route};
+
+use super::association::{Handle, Keeper};
+use super::failure::Failure;
+
+/// What Python writes as a pair of addresses.
+pub(super) fn route(local: &str, remote: &str) -> Result<Route, Failure> {
+    let local: IpAddr = local.parse().map_err(|_| {
+        Failure::Argument(format!("local {local:?}: expected an address of this machine, such as 192.0.2.1"))
+    })?;
+    let remote =
+        read_address(remote).map_err(|error| Failure::Argument(format!("remote {remote:?}: {error}")))?;
+    Ok(Route { local, remote })
+}
+
+/// Adds a path, and gives its id. Its local address is taken into use first where that is needed and possible.
+pub(super) async fn add_path(handle: &Handle, peer: &str, route: Route) -> Result<usize, Failure> {
+    let Handle { association, keeper } = handle;
+    let unbound = match keeper {
+        Keeper::Own(host) if !host.locals().await.iter().any(|bound| bound.ip() == route.local) => host,
+        _ => return Ok(add(association, peer, route).await?.index()),
+    };
+    add_local(unbound, route).await.map_err(|error| Failure::Argument(format!("{peer}: {error}")))?;
+    // The association has got a path from there already, perhaps to another of the peer's addresses.
+    let mut offered = association.paths().await;
+    offered.retain(|path| path.local == route.local);
+    if let Some(path) = offered.iter().find(|path| path.remote == route.remote) {
+        return Ok(path.id.index());
+    }
+    let added = add(association, peer, route).await;
+    // What fails here is gone already.
+    match added {
+        Ok(_) => {
+            for path in offered {
+                let _ = association.remove_path(path.id).await;
+            }
+        }
+        Err(_) => drop(unbound.remove_local(route.local).await),
+    }
+    Ok(added?.index())
+}
+
+async fn add(association: &Association, peer: &str, route: Route) -> Result<PathId, Failure> {
+    association.add_path(route).await.map_err(|error| Failure::no_path(peer, &error))
+}

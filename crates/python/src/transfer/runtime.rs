@@ -1,0 +1,80 @@
+//! The runtime that drives all hosts of this process, and the end of their associations with it.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::association::Handle;
+
+/// How long the end of the process may be put off, so that peers learn of it.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+static BACKGROUND: Mutex<Option<Arc<Background>>> = Mutex::new(None);
+
+/// What goes on beside the interpreter.
+pub(super) struct Background {
+    pub(super) runtime: Runtime,
+    /// The process is about to end.
+    pub(super) leaving: CancellationToken,
+    /// A task for each association that is not over, and for each host that listens.
+    pub(super) tasks: TaskTracker,
+}
+
+/// The one of this process, started on first use.
+pub(super) fn background() -> PyResult<Arc<Background>> {
+    let mut background = BACKGROUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(running) = &*background {
+        return Ok(Arc::clone(running));
+    }
+    let runtime = Builder::new_multi_thread().enable_all().thread_name("anabranch-net").build()?;
+    let started =
+        Arc::new(Background { runtime, leaving: CancellationToken::new(), tasks: TaskTracker::new() });
+    *background = Some(Arc::clone(&started));
+    Ok(started)
+}
+
+impl Background {
+    /// Aborts the association when the process ends, and knows until when it goes on.
+    pub(super) fn look_after(&self, handle: &Arc<Handle>) {
+        let mut events = handle.association.events();
+        let handle = Arc::downgrade(handle);
+        let leaving = self.leaving.clone();
+        let over = async move {
+            loop {
+                tokio::select! {
+                    event = events.next() => if event.is_none() { return },
+                    () = leaving.cancelled() => break,
+                }
+            }
+            // Without the handle it is ending already.
+            if let Some(handle) = Weak::upgrade(&handle) {
+                handle.association.abort();
+            }
+            while events.next().await.is_some() {}
+        };
+        self.tasks.spawn_on(over, self.runtime.handle());
+    }
+}
+
+/// Aborts all associations, so that peers know, and waits a moment until they have been told. For the end of the process.
+#[pyfunction]
+pub(crate) fn end_associations(py: Python<'_>) {
+    let Some(background) = BACKGROUND.lock().unwrap_or_else(PoisonError::into_inner).clone() else { return };
+    background.leaving.cancel();
+    background.tasks.close();
+    py.detach(|| {
+        background.runtime.block_on(async {
+            let _ = tokio::time::timeout(FAREWELL, background.tasks.wait()).await;
+        });
+    });
+}
+
+/// Leaves the runtime to the process that this one is a fork of: it has no threads here.
+#[pyfunction]
+pub(crate) fn forget_runtime() {
+    std::mem::forget(BACKGROUND.lock().unwrap_or_else(PoisonError::into_inner).take());
+}

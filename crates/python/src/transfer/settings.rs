@@ -1,0 +1,83 @@
+//! What Python says about associations.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use anabranch_core::time::Span;
+use anabranch_net::{AssociationConfig, BufferGrowth};
+use pyo3::prelude::*;
+
+use super::failure::Failure;
+
+/// Buffers of the endpoint.
+const BUFFER_BYTES: RangeInclusive<i64> = 4096..=1 << 32;
+const LONGEST_S: f64 = 86_400.0;
+
+/// The fields of `anabranch.transfer.settings.Settings`.
+#[derive(Debug, FromPyObject)]
+pub(crate) struct Settings {
+    scheme: String,
+    streams: Option<i64>,
+    send_buffer_bytes: Option<i64>,
+    recv_buffer_bytes: Option<i64>,
+    peer_silence_s: Option<f64>,
+    failover_ms: Option<f64>,
+}
+
+impl Settings {
+    pub(super) fn config(&self) -> Result<AssociationConfig, Failure> {
+        let mut config = anabranch_net::config(&self.scheme)
+            .map_err(|error| Failure::Scheme(format!("scheme {:?}: {error}", self.scheme)))?;
+        if let Some(streams) = self.streams {
+            config.streams = within("streams", streams, 1..=i64::from(u16::MAX))? as u16;
+        }
+        // A size that was asked for stays.
+        if let Some(bytes) = self.send_buffer_bytes {
+            let bytes = within("send_buffer_bytes", bytes, BUFFER_BYTES)? as u64;
+            config.send_buffer_bytes = Some(bytes);
+            growth(&mut config).largest_send_bytes = bytes;
+        }
+        if let Some(bytes) = self.recv_buffer_bytes {
+            let bytes = within("recv_buffer_bytes", bytes, BUFFER_BYTES)? as u64;
+            config.recv_buffer_bytes = bytes;
+            growth(&mut config).largest_recv_bytes = bytes;
+        }
+        if let Some(silence_s) = self.peer_silence_s {
+            config.peer_silence_limit = Some(span(seconds("peer_silence_s", silence_s)?));
+        }
+        if let Some(failover_ms) = self.failover_ms {
+            config.path_silence_limit = Some(span(seconds("failover_ms", failover_ms / 1e3)?));
+        }
+        Ok(config)
+    }
+}
+
+fn growth(config: &mut AssociationConfig) -> &mut BufferGrowth {
+    config.buffer_growth.get_or_insert(BufferGrowth {
+        largest_recv_bytes: anabranch_net::DEFAULT_LARGEST_BUFFER,
+        largest_send_bytes: anabranch_net::DEFAULT_LARGEST_BUFFER,
+    })
+}
+
+/// The number, if it is in the range.
+pub(super) fn within(name: &str, number: i64, range: RangeInclusive<i64>) -> Result<i64, Failure> {
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    let (least, most) = range.into_inner();
+    Err(Failure::Argument(format!("{name} is {number}; give a number from {least} to {most}")))
+}
+
+/// A time that is none of these would never pass, or has passed.
+pub(super) fn seconds(name: &str, seconds: f64) -> Result<Duration, Failure> {
+    if seconds > 0.0 && seconds <= LONGEST_S {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err(Failure::Argument(format!(
+        "{name} is out of range; give a time that is more than 0 and at most a day"
+    )))
+}
+
+pub(super) fn span(duration: Duration) -> Span {
+    Span::from_nanos(duration.as_nanos() as u64)
+}

@@ -1,0 +1,65 @@
+"""Associations over real UDP sockets, for asyncio.
+
+`connect` opens an association with a peer, `listen` waits for peers:
+
+    async with anabranch.listen(["127.0.0.1:9899", "127.0.0.2:9899"]) as listener:
+        async with anabranch.connect(listener.addresses, local=["127.0.0.3", "127.0.0.4"]) as association:
+            await association.send(b"over two paths")
+
+Content is neither encrypted nor authenticated.
+"""
+
+from __future__ import annotations
+
+from anabranch.transfer.association import Association
+from anabranch.transfer.errors import (
+    ArgumentError,
+    AssociationClosedError,
+    AssociationLostError,
+    AssociationRestartedError,
+    ConnectError,
+    ConnectRefusedError,
+    ConnectTimeoutError,
+    ListenError,
+    LostReason,
+    MessageSizeError,
+    TransferError,
+)
+from anabranch.transfer.listening import Listener, listen
+from anabranch.transfer.opening import DEFAULT_PORT, Opening, connect
+from anabranch.transfer.shapes import (
+    Event,
+    EventKind,
+    HostStatistics,
+    Message,
+    PathSnapshot,
+    PathState,
+    Statistics,
+)
+
+__all__ = [
+    "DEFAULT_PORT",
+    "ArgumentError",
+    "Association",
+    "AssociationClosedError",
+    "AssociationLostError",
+    "AssociationRestartedError",
+    "ConnectError",
+    "ConnectRefusedError",
+    "ConnectTimeoutError",
+    "Event",
+    "EventKind",
+    "HostStatistics",
+    "ListenError",
+    "Listener",
+    "LostReason",
+    "Message",
+    "MessageSizeError",
+    "Opening",
+    "PathSnapshot",
+    "PathState",
+    "Statistics",
+    "TransferError",
+    "connect",
+    "listen",
+]

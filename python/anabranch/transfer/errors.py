@@ -1,0 +1,83 @@
+"""What can go wrong with associations over real sockets.
+
+All of it descends from `anabranch.errors.TransferError`. Messages name the peer and say what to do.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from anabranch.errors import TransferError
+
+__all__ = [
+    "ArgumentError",
+    "AssociationClosedError",
+    "AssociationLostError",
+    "AssociationRestartedError",
+    "ConnectError",
+    "ConnectRefusedError",
+    "ConnectTimeoutError",
+    "ListenError",
+    "LostReason",
+    "MessageSizeError",
+    "TransferError",
+]
+
+LostReason: TypeAlias = Literal[
+    "aborted-by-peer", "peer-unreachable", "protocol", "undelivered", "restarted", "host-gone"
+]
+"""How an association was lost.
+
+- `aborted-by-peer`: the peer ended it at once, or its program crashed or was closed.
+- `peer-unreachable`: the peer stopped answering on every path.
+- `protocol`: the peer broke the protocol.
+- `undelivered`: the peer shut down first, and accepted messages came too late for it.
+- `restarted`: the peer restarted while this side was shutting down.
+- `host-gone`: the sockets are gone.
+"""
+
+
+class ArgumentError(TransferError, ValueError):
+    """Something that was asked for cannot be: an address, a port, a path, the size of a buffer, an empty message."""
+
+
+class ListenError(TransferError):
+    """The addresses cannot be listened on, for example because another program has the port."""
+
+
+class ConnectError(TransferError):
+    """An association could not be opened."""
+
+
+class ConnectTimeoutError(ConnectError):
+    """Nobody answered on any path within `connect_timeout_s`."""
+
+
+class ConnectRefusedError(ConnectError):
+    """The peer answered with a refusal."""
+
+
+class AssociationClosedError(TransferError):
+    """This side has ended the association, or the peer is shutting it down: it takes no more messages."""
+
+
+class AssociationLostError(TransferError):
+    """The association ended otherwise than in good order. What was not acknowledged by then may be lost."""
+
+    def __init__(self, message: str, reason: LostReason) -> None:
+        super().__init__(message, reason)
+        self.reason: LostReason = reason
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class AssociationRestartedError(TransferError):
+    """The peer has restarted: what was queued or unread is lost, and the association is up again.
+
+    Raised once, between the last message of the peer's former life and the first one of its new life.
+    """
+
+
+class MessageSizeError(TransferError):
+    """The peer sent a message of more than `largest_message_bytes`. The association is aborted."""

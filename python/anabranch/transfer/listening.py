@@ -1,0 +1,126 @@
+"""Waiting for peers that open associations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from anabranch import _native
+from anabranch.transfer.alarm import Alarm
+from anabranch.transfer.association import Association
+from anabranch.transfer.errors import AssociationClosedError
+from anabranch.transfer.opening import DEFAULT_PORT, LARGEST_MESSAGE_BYTES, Opening
+from anabranch.transfer.settings import Settings
+from anabranch.transfer.shapes import HostStatistics
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Listener:
+    """Accepts associations that peers open. `listen` makes one.
+
+    Leaving `async with` closes it: peers are refused from then on, and associations that wait are aborted. Those that
+    were accepted go on.
+    """
+
+    __slots__ = ("__weakref__", "_alarm", "_largest_message_bytes", "_native")
+
+    def __init__(self, native: _native.Listener, alarm: Alarm, largest_message_bytes: int) -> None:
+        """Use `listen` instead."""
+        self._native = native
+        self._alarm = alarm
+        self._largest_message_bytes = largest_message_bytes
+
+    def __repr__(self) -> str:
+        return f"<anabranch.transfer.Listener on {', '.join(self.addresses)}>"
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where it listens, as `ADDRESS:PORT`, with the ports that port 0 has become."""
+        return self._native.addresses
+
+    async def accept(self) -> Association:
+        """The next association that a peer has opened.
+
+        A call that is cancelled has taken none. Raises `AssociationClosedError` once the listener was stopped and none
+        is left.
+        """
+        native = await self._alarm.outcome(self._native.accept())
+        if native is None:
+            raise AssociationClosedError(
+                f"{', '.join(self.addresses)}: the listener was stopped and accepts no more; listen again"
+            )
+        return Association(native, self._alarm, self._largest_message_bytes)
+
+    def __aiter__(self) -> AsyncIterator[Association]:
+        """The associations until the listener is stopped."""
+        return self
+
+    async def __anext__(self) -> Association:
+        native = await self._alarm.outcome(self._native.accept())
+        if native is None:
+            raise StopAsyncIteration
+        return Association(native, self._alarm, self._largest_message_bytes)
+
+    def stop(self) -> None:
+        """Refuses peers from now on. Associations that wait can still be accepted; iteration ends after them."""
+        self._native.stop()
+
+    async def close(self) -> None:
+        """Refuses peers from now on, and aborts associations that wait.
+
+        The sockets are closed when this returns, or else with the last of the accepted associations.
+        """
+        await self._alarm.outcome(self._native.close())
+
+    async def statistics(self) -> HostStatistics:
+        """The counters of the sockets, with those of all accepted associations; zeros once the listener is closed."""
+        return HostStatistics(**await self._alarm.outcome(self._native.statistics()))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def listen(
+    addresses: str | Iterable[str] | None = None,
+    *,
+    scheme: str = "bonded",
+    sctp_port: int = DEFAULT_PORT,
+    backlog: int = 128,
+    streams: int = 16,
+    send_buffer_bytes: int | None = None,
+    recv_buffer_bytes: int | None = None,
+    largest_message_bytes: int = LARGEST_MESSAGE_BYTES,
+    peer_silence_s: float = 60.0,
+    failover_ms: float | None = None,
+) -> Opening[Listener]:
+    """Listens on addresses of this machine for peers that open associations.
+
+    `addresses` are `ADDRESS` or `ADDRESS:PORT` (`[ADDRESS]:PORT` for IPv6) with the UDP port, 9899 if left out; port 0
+    takes a free one, the same for all if there is one. `0.0.0.0` and `[::]` stand for every usable address of their IP
+    version. Left out, it listens on every address that `anabranch paths` calls usable, on loopback if there is none,
+    and follows the interfaces as these come and go. `backlog` associations may wait to be accepted; further ones are
+    aborted. The rest is as `connect` says, and holds for all associations that are accepted.
+
+    Raises, when it is entered or awaited: `ListenError`, for example if another program has the port, `ArgumentError`,
+    and `anabranch.errors.SchemeError`.
+
+        async with anabranch.listen(["192.0.2.1", "198.51.100.1"]) as listener:
+            async for association in listener:
+                asyncio.create_task(serve(association))
+    """
+
+    async def open_it() -> Listener:
+        wanted = [addresses] if isinstance(addresses, str) else list(addresses or [])
+        settings = Settings(scheme, streams, send_buffer_bytes, recv_buffer_bytes, peer_silence_s, failover_ms)
+        alarm = Alarm.of_running_loop()
+        return Listener(_native.listen(wanted, settings, sctp_port, backlog), alarm, largest_message_bytes)
+
+    return Opening(open_it)

@@ -1,0 +1,116 @@
+"""Opening associations."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from anabranch import _native
+from anabranch.transfer.alarm import Alarm
+from anabranch.transfer.association import Association
+from anabranch.transfer.errors import ArgumentError
+from anabranch.transfer.settings import Settings
+
+T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
+
+DEFAULT_PORT = 9899
+"""The UDP port of SCTP over UDP (RFC 6951 section 4), and the SCTP port inside, unless another one is given."""
+
+LARGEST_MESSAGE_BYTES = 64 << 20
+
+
+class Opening(Generic[T]):
+    """Something to be opened: `async with` opens and closes it, `await` opens it only."""
+
+    __slots__ = ("_open", "_opened")
+
+    def __init__(self, open_it: Callable[[], Awaitable[T]]) -> None:
+        self._open = open_it
+        self._opened: T | None = None
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> T:
+        self._opened = await self._open()
+        await self._opened.__aenter__()
+        return self._opened
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        assert self._opened is not None
+        return await self._opened.__aexit__(kind, error, trace)
+
+
+def connect(
+    remote: str | Iterable[str | tuple[str, str]],
+    *,
+    local: str | Iterable[str] | None = None,
+    scheme: str = "bonded",
+    sctp_port: int = DEFAULT_PORT,
+    connect_timeout_s: float = 15.0,
+    streams: int = 16,
+    send_buffer_bytes: int | None = None,
+    recv_buffer_bytes: int | None = None,
+    largest_message_bytes: int = LARGEST_MESSAGE_BYTES,
+    peer_silence_s: float = 60.0,
+    failover_ms: float | None = None,
+) -> Opening[Association]:
+    """Opens an association with a peer over every path there is, or over those that are named.
+
+    `remote` is the peer: `HOST` or `HOST:PORT`, where `HOST` is a name or an address (`[ADDRESS]:PORT` for IPv6) and
+    `PORT` its UDP port, 9899 if left out. Several of them are addresses of the same peer, or of relays that lead to it.
+    A single name stands for all of its addresses, each of several for its first one. Instead of names, `remote` may
+    have pairs `(local, remote)`, one for each path.
+
+    `local` are IP addresses of this machine, or interfaces. Left out, paths begin at every address that `anabranch
+    paths` calls usable and that has a way to the peer, and follow the interfaces as these come and go. Which local
+    address goes with which of the peer's is said in the book's chapter "Local paths"; the command line does the same.
+    The first path is the primary one.
+
+    `scheme` is how the paths are used, as `anabranch schemes` lists them. `sctp_port` is the peer's, inside UDP. The
+    buffers are user bytes; left out, each begins with 2 MiB and grows up to 16 MiB as the paths carry more, and given,
+    it stays as it is. `largest_message_bytes` bounds what `recv` puts together of a message that is larger than the
+    receive buffer. The association is lost when nothing has come from the peer for `peer_silence_s` although something
+    was to come, and a path gets no new data when it has acknowledged nothing for `failover_ms` (left out, after its
+    time-outs).
+
+    Raises, when it is entered or awaited: `ConnectTimeoutError` after `connect_timeout_s`, `ConnectRefusedError`,
+    `ConnectError`, `ArgumentError`, and `anabranch.errors.SchemeError`.
+
+        async with anabranch.connect("server.example", scheme="cmt") as association:
+            await association.send(b"over every path")
+            reply = await association.recv()
+
+        association = await anabranch.connect(["192.0.2.1:9899", "198.51.100.1:9899"], local=["wlan0", "eth0"])
+    """
+
+    async def open_it() -> Association:
+        remotes, locals_ = _ends(remote, local)
+        settings = Settings(scheme, streams, send_buffer_bytes, recv_buffer_bytes, peer_silence_s, failover_ms)
+        alarm = Alarm.of_running_loop()
+        operation = _native.connect(remotes, locals_, settings, sctp_port, connect_timeout_s)
+        return Association(await alarm.outcome(operation), alarm, largest_message_bytes)
+
+    return Opening(open_it)
+
+
+def _ends(
+    remote: str | Iterable[str | tuple[str, str]], local: str | Iterable[str] | None
+) -> tuple[list[str], list[str]]:
+    """The peer's addresses, and those of this machine."""
+    given = [remote] if isinstance(remote, str) else list(remote)
+    names = [end for end in given if isinstance(end, str)]
+    pairs = [end for end in given if not isinstance(end, str)]
+    if not given:
+        raise ArgumentError("remote: name at least one address of the peer, such as 192.0.2.1:9899")
+    if not pairs:
+        return names, [local] if isinstance(local, str) else list(local or [])
+    if names or local is not None:
+        raise ArgumentError("remote: give (local, remote) pairs for all paths and no local addresses, or none")
+    if any(len(pair) != 2 for pair in pairs):
+        raise ArgumentError("remote: a path is a pair of a local and a remote address")
+    return [end for _, end in pairs], [start for start, _ in pairs]

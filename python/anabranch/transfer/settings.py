@@ -1,0 +1,17 @@
+"""How associations are to behave, as the native module reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `connect` and `listen` have in common. The native module checks the values."""
+
+    scheme: str
+    streams: int
+    send_buffer_bytes: int | None
+    recv_buffer_bytes: int | None
+    peer_silence_s: float
+    failover_ms: float | None

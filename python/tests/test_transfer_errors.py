@@ -1,0 +1,177 @@
+"""What is said when something is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import pickle
+import socket
+
+import pytest
+from transfer_rig import here, in_loop, listening
+
+import anabranch
+from anabranch.errors import AnabranchError, SchemeError
+from anabranch.transfer import (
+    ArgumentError,
+    AssociationLostError,
+    ConnectError,
+    ConnectRefusedError,
+    ConnectTimeoutError,
+    ListenError,
+    TransferError,
+)
+
+
+@in_loop
+@pytest.mark.parametrize(
+    ("remote", "local", "says"),
+    [
+        ([], None, "remote: name at least one address of the peer"),
+        ("", None, "remote `` is no host"),
+        ("127.0.0.1:0", None, "remote `127.0.0.1:0`: `0` is no port that can be sent to; take one from 1 to 65535"),
+        ("127.0.0.1:65536", None, "`65536` is no port"),
+        ("127.0.0.1:http", None, "`http` is no port"),
+        ("sctp://host", None, "is no port"),
+        (
+            ["127.0.0.1:7", "127.0.0.2:7"],
+            ["127.0.1.1"],
+            "2 times remote for 1 times local: give one for all, or one for",
+        ),
+        (
+            "127.0.0.1:7",
+            "no-such-card",
+            "local no-such-card: neither an address nor an interface with one; there are lo",
+        ),
+        ("127.0.0.1:7", "192.0.2.1", "local 192.0.2.1: no path can begin at this address"),
+        ("127.0.0.1:7", "::1", "local ::1: it has IPv6 only and 127.0.0.1:7 has IPv4 only"),
+        ("127.0.0.1:7", [f"127.0.1.{last}" for last in range(1, 10)], "local: 9 paths are more than the 8"),
+        ([("127.0.1.1", "127.0.0.1:7"), "127.0.0.2:7"], None, "give (local, remote) pairs for all paths"),
+        ([("127.0.1.1", "127.0.0.1:7")], "127.0.1.1", "give (local, remote) pairs for all paths"),
+        ([("127.0.1.1", "127.0.0.1:7", "x")], None, "a path is a pair of a local and a remote address"),
+    ],
+)
+async def test_addresses_that_cannot_be_used_are_named(remote, local, says):
+    with pytest.raises(ArgumentError) as wrong:
+        await anabranch.connect(remote, local=local)
+    assert says in str(wrong.value)
+
+
+@in_loop
+async def test_a_host_that_nobody_knows_is_named():
+    name = "x" * 300
+    with pytest.raises(ConnectError, match=f"remote {name}: no address is known for this name"):
+        await anabranch.connect(name)
+
+
+@in_loop
+@pytest.mark.parametrize(
+    ("setting", "value", "says"),
+    [
+        ("streams", 0, "streams is 0; give a number from 1 to 65535"),
+        ("streams", 65536, "streams is 65536"),
+        ("recv_buffer_bytes", 100, "recv_buffer_bytes is 100; give a number from 4096 to 4294967296"),
+        ("send_buffer_bytes", -1, "send_buffer_bytes is -1"),
+        ("peer_silence_s", 0.0, "peer_silence_s is out of range"),
+        ("peer_silence_s", math.nan, "peer_silence_s is out of range"),
+        ("failover_ms", -5, "failover_ms is out of range"),
+        ("connect_timeout_s", math.inf, "connect_timeout_s is out of range; give a time that is more than 0"),
+        ("sctp_port", 0, "sctp_port is 0; give a number from 1 to 65535"),
+    ],
+)
+async def test_settings_that_cannot_be_are_named(setting, value, says):
+    with pytest.raises(ArgumentError) as wrong:
+        await anabranch.connect("127.0.0.1:7", **{setting: value})
+    assert says in str(wrong.value)
+    if setting != "connect_timeout_s":
+        with pytest.raises(ArgumentError, match=setting):
+            await anabranch.listen("127.0.0.1:0", **{setting: value})
+
+
+@in_loop
+async def test_a_setting_of_the_wrong_type_is_a_type_error():
+    with pytest.raises(TypeError, match="streams"):
+        await anabranch.connect("127.0.0.1:7", streams="many")
+
+
+@in_loop
+async def test_a_scheme_that_does_not_exist_is_named_with_the_nearest():
+    for opening in (anabranch.connect("127.0.0.1:7", scheme="cmtt"), anabranch.listen("127.0.0.1:0", scheme="cmtt")):
+        with pytest.raises(SchemeError, match=r'scheme "cmtt": .*did you mean `cmt`'):
+            await opening
+
+
+@in_loop
+async def test_silence_is_named_with_the_peer_and_what_was_tried():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        target = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ConnectTimeoutError) as silence:
+            await anabranch.connect(target, local=here(2, 1), connect_timeout_s=0.2)
+    assert str(silence.value) == (
+        f"{target}: nobody answered within 0.2 s (127.0.1.1 to {target}, 127.0.1.2 to {target}); "
+        "check that the peer is listening, its port, and firewalls"
+    )
+
+
+@in_loop
+async def test_a_refusal_is_named_with_the_peer():
+    async with listening() as listener:
+        target = listener.addresses[0]
+        listener.stop()
+        with pytest.raises(ConnectRefusedError, match=f"^{target}: the peer refuses associations; check its SCTP port"):
+            await anabranch.connect(target)
+
+
+@in_loop
+async def test_a_second_listener_at_an_sctp_port_of_its_own_can_be_reached():
+    async with listening(sctp_port=7) as listener, anabranch.connect(listener.addresses, sctp_port=7) as ours:
+        assert ours.is_open
+
+
+@in_loop
+@pytest.mark.parametrize(
+    ("addresses", "error", "says"),
+    [
+        ("localhost:0", ArgumentError, 'addresses "localhost:0": expected an address with or without a port'),
+        (["127.0.0.1:0", "127.0.0.1:0"], ArgumentError, "addresses: 127.0.0.1 was given twice"),
+        ("192.0.2.1:0", ListenError, "cannot bind 192.0.2.1:0: "),
+    ],
+)
+async def test_addresses_that_cannot_be_listened_on_are_named(addresses, error, says):
+    with pytest.raises(error) as wrong:
+        await anabranch.listen(addresses)
+    assert says in str(wrong.value)
+
+
+@in_loop
+async def test_a_backlog_that_cannot_be_is_named():
+    with pytest.raises(ArgumentError, match="backlog is 0; give a number from 1 to 65536"):
+        await anabranch.listen("127.0.0.1:0", backlog=0)
+
+
+def test_all_errors_are_the_packages_and_survive_a_pickle():
+    for error in (ArgumentError("a"), ConnectTimeoutError("b"), AssociationLostError("c", "undelivered")):
+        again = pickle.loads(pickle.dumps(error))
+        assert isinstance(again, TransferError)
+        assert isinstance(again, AnabranchError)
+        assert str(again) == str(error)
+    assert isinstance(ArgumentError("a"), ValueError)
+    assert pickle.loads(pickle.dumps(AssociationLostError("c", "undelivered"))).reason == "undelivered"
+
+
+def test_an_event_loop_that_cannot_watch_a_pipe_is_said():
+    class Loop(asyncio.SelectorEventLoop):
+        def add_reader(self, fd, callback, *args):
+            raise NotImplementedError
+
+    loop = Loop()
+    try:
+        with pytest.raises(TransferError, match="Loop cannot watch a pipe; use an event loop that can"):
+            loop.run_until_complete(opened(anabranch.connect("127.0.0.1:7")))
+    finally:
+        loop.close()
+
+
+async def opened(opening):
+    return await opening
