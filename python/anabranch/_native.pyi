@@ -11,13 +11,22 @@ from anabranch.transfer.settings import Settings
 
 __all__ = [
     "AnabranchError",
+    "Association",
+    "Bell",
+    "Events",
+    "Listener",
+    "Operation",
     "Prepared",
     "RunError",
     "ScenarioError",
     "SchemeError",
     "cards",
     "command",
+    "connect",
+    "end_associations",
     "engine",
+    "forget_runtime",
+    "listen",
     "python_commands",
     "resolve",
     "run_batch",
@@ -110,7 +119,7 @@ def python_commands() -> list[str]:
 
 # Associations over real sockets. `anabranch.transfer` makes objects of what these give.
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 @final
 class Bell:
@@ -122,10 +131,10 @@ class Bell:
         """The numbers that were rung since the last call, some perhaps twice."""
 
 @final
-class Operation(Generic[T]):
+class Operation(Generic[_T]):
     """Something that takes time. It is to be polled in the thread of the event loop."""
 
-    def poll(self, bell: Bell, number: int) -> tuple[T] | None:
+    def poll(self, bell: Bell, number: int) -> tuple[_T] | None:
         """What came of it; `None` if it has to be waited for: then `number` is rung when it is time to poll again."""
 
     def cancel(self) -> None:

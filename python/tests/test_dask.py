@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,6 @@ def test_a_scheduler_that_dies_ends_the_sweep_with_a_word(
         sweep(two, OVER, SEEDS, executor=cluster.address, cache=cache)
     kill.join(10)
     assert 20 <= kill.found < RUNS
-    monkeypatch.setattr("anabranch.sweep.dask._ANSWER_S", 0.5)
+    monkeypatch.setattr(import_module("anabranch.sweep.dask"), "_ANSWER_S", 0.5)
     with pytest.raises(ExecutorError, match=rf"{cluster.address}: no Dask scheduler answers there"):
         sweep(two, OVER, SEEDS, executor=cluster.address, cache=cache)

@@ -30,7 +30,11 @@ from anabranch.scenario import (
     Scheme,
 )
 
-FILES = [*sorted((ROOT / "scenarios").rglob("*.toml")), EVERY_KEY]
+# Plans of sweeps stand beside scenarios, and are none.
+FILES = [
+    *sorted(file for file in (ROOT / "scenarios").rglob("*.toml") if file.parent.name != "sweeps"),
+    EVERY_KEY,
+]
 
 
 # Both ways

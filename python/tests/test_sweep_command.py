@@ -12,6 +12,7 @@ import struct
 import subprocess
 import termios
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -128,7 +129,7 @@ def test_mistakes_are_told_and_have_their_status(
     status: int,
     expected: str,
 ) -> None:
-    monkeypatch.setattr("anabranch.sweep.dask._ANSWER_S", 0.2)
+    monkeypatch.setattr(import_module("anabranch.sweep.dask"), "_ANSWER_S", 0.2)
     assert run(plan, "--out", tmp_path / "out", *options) == status
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
