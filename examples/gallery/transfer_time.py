@@ -9,7 +9,7 @@ SCENARIO = Path(__file__).parents[2] / "scenarios" / "file.toml"
 
 results = ab.sweep(
     SCENARIO,
-    over={"flow.flow-1.size": ["1 MB", "2 MB", "4 MB", "8 MB"], "scheme": ["sctp", "cmt", "bonded"]},
+    over={"flow.flow-1.size": ["500 kB", "1 MB", "2 MB", "4 MB"], "scheme": ["sctp", "cmt", "bonded"]},
     seeds=10,
 )
 with ab.figures.own_axes() as ax:

@@ -102,6 +102,7 @@ def test_throughput_is_drawn_in_steps_with_the_sum_of_the_paths(ax):
     assert names(ax) == ["path-1", "path-2", "all paths"]
     first = rows[rows["path"] == "path-1"]["throughput_kbps"].tolist()
     line = line_of(ax, "path-1")
+    assert line.get_drawstyle() == "steps-post"
     assert line.get_ydata().tolist() == [*first, first[-1]]
     assert line.get_xdata()[-1] == 5.0
     together = rows.groupby("time_s")["throughput_kbps"].sum().tolist()

@@ -79,5 +79,5 @@ def test_what_it_writes_can_be_read(executed: nbformat.NotebookNode, folder: Pat
     assert executed.cells
     results = Results.read(folder / "first-sweep")
     assert results.schemes == ["sctp", "cmt", "db-cmt"]
-    assert results.runs.num_rows == 5 * 3 * 10
+    assert results.runs.num_rows == 4 * 3 * 10
     assert (folder / "first-sweep" / "goodput.svg").stat().st_size > 10_000

@@ -27,12 +27,12 @@ class Numbers:
 
 
 def numbers_of(key: str, values: Iterable[object]) -> Numbers | None:
-    """The values as numbers in the unit of the first of them; None if they are words, or quantities of different kinds.
+    """The values as numbers in the unit of the largest of them; None if they are words, or of different kinds.
 
     A probability of loss is in per cent, as the papers have it.
 
     >>> numbers_of("path.path-2.delay", ["500 ms", "1 s"])
-    Numbers(values=(500.0, 1000.0), unit='ms')
+    Numbers(values=(0.5, 1.0), unit='s')
     >>> numbers_of("path.path-2.loss", [0.0, 0.05])
     Numbers(values=(0.0, 5.0), unit='%')
     """
@@ -42,10 +42,14 @@ def numbers_of(key: str, values: Iterable[object]) -> Numbers | None:
     known = [each for each in parsed if each is not None]
     if not items or len(known) < len(items):
         return None
-    unit = known[0][1]
-    scaled = [_in_unit(number, of, unit) for number, of in known]
-    numbers = [number for number in scaled if number is not None]
-    return Numbers(tuple(numbers), unit) if len(numbers) == len(items) else None
+    family = _family(known[0][1])
+    if any(_family(unit) is not family for _, unit in known):
+        return None
+    if family is None:
+        return Numbers(tuple(number for number, _ in known), "")
+    sizes = [number * family[unit] for number, unit in known]
+    unit = known[sizes.index(max(sizes))][1]
+    return Numbers(tuple(number * family[of] / family[unit] for number, of in known), unit)
 
 
 def _parsed(value: object, is_loss: bool) -> tuple[float, str] | None:
@@ -69,15 +73,6 @@ def _plain(text: str) -> object:
         return float(text)
     except ValueError:
         return None
-
-
-def _in_unit(number: float, of: str, unit: str) -> float | None:
-    if of == unit:
-        return number
-    family = _family(of)
-    if family is None or unit not in family:
-        return None
-    return number * family[of] / family[unit]
 
 
 def _family(unit: str) -> dict[str, float] | None:
