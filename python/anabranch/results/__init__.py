@@ -122,7 +122,7 @@ class Results:
     def read(folder: str | os.PathLike[str]) -> Results:
         """Reads what `write` has written.
 
-        Raises `ResultsError`, which names the file and what to do, if anything is missing, damaged or of another format.
+        Raises `ResultsError`, which names the file and a remedy, if anything is missing, damaged or of another format.
         """
         from anabranch.results.files import read
 

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 
 from anabranch.errors import ResultsError
 from anabranch.results import Results
+from anabranch.results.manifest import FORMAT
 from anabranch.results.schema import TABLES, Table, schema
 
-FORMAT = "anabranch results 1"
 MANIFEST = "manifest.json"
 AGAIN = "run the sweep again with the same --out, which takes finished runs from the cache"
 _KEYS = {
