@@ -12,11 +12,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from anabranch import errors as errors
+    from anabranch import figures as figures
+    from anabranch import statistics as statistics
     from anabranch.catalogue import Card as Card
     from anabranch.catalogue import Catalogue as Catalogue
     from anabranch.catalogue import schemes as schemes
     from anabranch.engine import Engine as Engine
     from anabranch.engine import engine as engine
+    from anabranch.figures.bars import plot_bars as plot_bars
+    from anabranch.figures.cwnd import plot_cwnd as plot_cwnd
+    from anabranch.figures.metric import plot_metric as plot_metric
+    from anabranch.figures.out_of_order import plot_out_of_order as plot_out_of_order
+    from anabranch.figures.regression import plot_regression as plot_regression
+    from anabranch.figures.throughput import plot_throughput as plot_throughput
+    from anabranch.figures.transfer_time import plot_transfer_time as plot_transfer_time
+    from anabranch.figures.tsn import plot_tsn as plot_tsn
     from anabranch.run import Run as Run
     from anabranch.run import run as run
     from anabranch.scenario import Association as Association
@@ -54,17 +64,27 @@ _HOMES = {
     "Scheme": "anabranch.scenario",
     "Series": "anabranch.series",
     "engine": "anabranch.engine",
+    "plot_bars": "anabranch.figures.bars",
+    "plot_cwnd": "anabranch.figures.cwnd",
+    "plot_metric": "anabranch.figures.metric",
+    "plot_out_of_order": "anabranch.figures.out_of_order",
+    "plot_regression": "anabranch.figures.regression",
+    "plot_throughput": "anabranch.figures.throughput",
+    "plot_transfer_time": "anabranch.figures.transfer_time",
+    "plot_tsn": "anabranch.figures.tsn",
     "read_trace": "anabranch.series",
     "run": "anabranch.run",
     "schemes": "anabranch.catalogue",
 }
 
+_MODULES = ("errors", "figures", "statistics")
+
 
 if not TYPE_CHECKING:  # With it in sight, a type checker would take any name for one of the package's.
 
     def __getattr__(name: str) -> object:
-        if name == "errors":
-            value = importlib.import_module("anabranch.errors")
+        if name in _MODULES:
+            value = importlib.import_module(f"anabranch.{name}")
         elif name == "__version__":
             value = importlib.import_module("anabranch.engine").engine().version
         elif name in _HOMES:
@@ -76,7 +96,7 @@ if not TYPE_CHECKING:  # With it in sight, a type checker would take any name fo
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOMES, "__version__", "errors"])
+    return sorted([*_HOMES, "__version__", *_MODULES])
 
 
 class _Package(ModuleType):

@@ -40,8 +40,8 @@ def plot_bars(
     """The mean of `metric` as bars with confidence intervals: a bar for each scheme, or one in each group of `x`.
 
     With `baseline`, bars are paired differences to that scheme under the same seeds (`anabranch.statistics.
-    paired_difference`), in per cent of its value or, without `relative`, in the metric's unit. Whiskers are intervals; a bar
-    without one stands for identical runs or a single one, as the legend says.
+    paired_difference`), in per cent of its value or, without `relative`, in the metric's unit. Whiskers are
+    intervals; a bar without one stands for identical runs or a single one, as the legend says.
 
     `x` may be left out if one key is swept or none. Other arguments, and what is raised, are as in `plot_metric`.
     """
@@ -53,18 +53,18 @@ def plot_bars(
     need_one_point(chosen, along)
     need_one_part(chosen, metric, table)
     by = [*along, "scheme"]
-    measure, what = measure_of(metric), "mean"
+    measure, note = measure_of(metric), ("mean", "run")
     if baseline is None:
         means = summary(chosen, metric, by, interval, confidence, table=table)
     else:
         means = paired_difference(chosen, baseline, metric, relative, by=by, confidence=confidence, table=table)
-        measure, what = _gain(measure, baseline, relative), "mean of pairs"
+        measure, note = _gain(measure, baseline, relative), ("mean of pairs", "pair")
     means = means.dropna(subset="mean")
     if means.empty:
         raise FigureError(f"no run has a value of `{metric}`")
     with drawing(ax, title=title) as axes:
         _draw(axes, chosen, means, key, measure)
-        legend(axes, note_of(means, "whisker", what))
+        legend(axes, note_of(means, "whisker", *note))
     return axes
 
 

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from matplotlib import rc_context
+from matplotlib import rcParams, style
+from matplotlib.transforms import ScaledTranslation
 
 from anabranch.errors import FigureError
 from anabranch.figures.style import DASH_PATTERNS, Look
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Width = Literal["column", "page"]
 
 # Inches: a column and the text width of the usual two-column page, so that letters keep their size in print.
-SIZES: dict[Width, tuple[float, float]] = {"column": (3.5, 2.6), "page": (7.16, 2.8)}
+SIZES: dict[Width, tuple[float, float]] = {"column": (3.5, 2.9), "page": (7.16, 3.0)}
 
-# More entries than these go below the axes, where they hide nothing.
-_INSIDE = 5
-
-STYLE: dict[str, Any] = {
+STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 8,
@@ -54,10 +51,12 @@ STYLE: dict[str, Any] = {
     "legend.columnspacing": 1.2,
     "hatch.linewidth": 0.6,
     "figure.dpi": 150,
-    # What people have set for themselves would make the same figure another one.
-    "svg.fonttype": "path",
-    "path.simplify": True,
 }
+
+
+def our_style() -> AbstractContextManager[None]:
+    """In which figures are the same whatever people have set for themselves."""
+    return style.context(["default", STYLE])
 
 
 def new_figure(width: Width = "column", height_in: float | None = None) -> Figure:
@@ -67,7 +66,7 @@ def new_figure(width: Width = "column", height_in: float | None = None) -> Figur
     if width not in SIZES:
         raise FigureError(f"width={width!r}: expected one of {', '.join(map(repr, SIZES))}")
     wide, high = SIZES[width]
-    with rc_context(STYLE):
+    with our_style():
         return Figure(figsize=(wide, height_in or high), layout="constrained")
 
 
@@ -87,7 +86,7 @@ def drawing(ax: Axes | None, width: Width = "column", title: str | None = None) 
         return
     from matplotlib import pyplot
 
-    with rc_context(STYLE):
+    with our_style():
         figure, made = pyplot.subplots(figsize=SIZES[width], layout="constrained")
         try:
             yield made
@@ -101,7 +100,7 @@ def drawing(ax: Axes | None, width: Width = "column", title: str | None = None) 
 def own_axes(width: Width = "column", height_in: float | None = None) -> Iterator[Axes]:
     """Axes of a figure of our own in our style, for what writes files: pyplot does not hear of it."""
     figure = new_figure(width, height_in)
-    with rc_context(STYLE):
+    with our_style():
         yield figure.subplots()
 
 
@@ -129,19 +128,40 @@ def marker_style(look: Look) -> dict[str, Any]:
     }
 
 
-def legend(ax: Axes, note: str = "", handles: Sequence[Artist] | None = None) -> None:
-    """A legend with a note above its entries, inside the axes if it is small and below them if not."""
-    from matplotlib.legend import Legend
-
-    entries = list(handles) if handles is not None else ax.get_legend_handles_labels()[0]
-    if not entries and not note:
+def legend(axes: Axes, note: str = "") -> None:
+    """A legend with a note above its entries: below the axes where the layout makes room for it, and inside them if
+    not."""
+    handles, names = axes.get_legend_handles_labels()
+    if not handles and not note:
         return
-    few = len(entries) <= _INSIDE
     place: dict[str, Any] = {"loc": "best"}
-    if not few:
-        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 3}
-    made: Legend = ax.legend(handles=entries, title=note or None, alignment="left", **place)
+    if axes.figure.figure.get_layout_engine() is not None:
+        drop = ScaledTranslation(0, -_below_axes_pt(axes) / 72, axes.figure.dpi_scale_trans)
+        place = {
+            "loc": "upper center",
+            "bbox_to_anchor": (0.5, 0.0),
+            "bbox_transform": axes.transAxes + drop,
+            "borderaxespad": 0.0,
+            "ncols": _columns(axes, names),
+        }
+    made = axes.legend(handles, names, title=note or None, alignment="left", **place)
     made.set_zorder(5)
+
+
+def _below_axes_pt(axes: Axes) -> float:
+    """Where a legend below the axes begins, in points under them: after the names of ticks and axis."""
+    size = float(rcParams["font.size"])
+    has_ticks, has_label = bool(len(axes.get_xticks())), bool(axes.get_xlabel())
+    return 0.6 * size + 1.6 * size * has_ticks + 1.6 * size * has_label
+
+
+def _columns(axes: Axes, names: Sequence[str]) -> int:
+    """As many columns as the figure is wide enough for."""
+    wide_pt = axes.get_position().width * axes.figure.bbox.width * 72 / axes.figure.dpi
+    size = float(rcParams["font.size"])
+    # The handle, the gaps around it, and letters of half the size.
+    entry_pt = 3.8 * size + 0.52 * size * max(len(name) for name in names)
+    return max(1, min(len(names), int(wide_pt / entry_pt)))
 
 
 def _set_title(ax: Axes, title: str | None) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 
 def kept(values: np.ndarray, limit: int = 2000) -> np.ndarray:
     """Places in a line of `values` that are enough to draw it, in order: at most `limit`, and no fewer than four.
 
-    Of each of `limit` / 4 stretches, the first, the least, the greatest and the last. So peaks of any width stay, and so do
-    the ends. NaN counts as neither least nor greatest.
+    Of each of `limit` / 4 stretches, the first, the least, the greatest and the last. So peaks of any width stay, and
+    so do the ends. NaN counts as neither least nor greatest.
     """
     n = len(values)
     if n <= max(limit, 4):
@@ -19,12 +21,12 @@ def kept(values: np.ndarray, limit: int = 2000) -> np.ndarray:
     least, greatest = np.where(np.isnan(values), np.inf, values), np.where(np.isnan(values), -np.inf, values)
     found = [
         (start, start + least[start:end].argmin(), start + greatest[start:end].argmax(), end - 1)
-        for start, end in zip(edges[:-1], edges[1:], strict=True)
+        for start, end in pairwise(edges)
     ]
     return np.unique(np.array(found))
 
 
-def apart(x: np.ndarray, y: np.ndarray, columns: int = 700, rows: int = 500) -> np.ndarray:
+def apart(x: np.ndarray, y: np.ndarray, columns: int = 450, rows: int = 180) -> np.ndarray:
     """Places of points that do not cover each other, in order: one for each cell of a grid that has any.
 
     The least and the greatest y are among them.
@@ -41,4 +43,5 @@ def _cell(values: np.ndarray, count: int) -> np.ndarray:
     low, high = values.min(), values.max()
     if low == high:
         return np.zeros(len(values), dtype=int)
-    return np.minimum(((values - low) / (high - low) * count).astype(int), count - 1)
+    scaled = (values - low) / (high - low) * count
+    return np.asarray(np.minimum(scaled, count - 1), dtype=int)

@@ -46,9 +46,7 @@ class View:
         return [key for key in self.over if self.rows[key].nunique(dropna=False) > 1]
 
 
-def view(
-    results: Source, schemes: str | Sequence[str] | None = None, at: Mapping[str, object] | None = None
-) -> View:
+def view(results: Source, schemes: str | Sequence[str] | None = None, at: Mapping[str, object] | None = None) -> View:
     """The rows of these schemes (all), where swept keys, flow or path have the values of `at`.
 
     Raises `FigureError` for results without rows, and for schemes, keys and values that they do not have.
@@ -90,9 +88,7 @@ def _of_schemes(frames: dict[Table, pd.DataFrame], schemes: list[str]) -> dict[T
     }
 
 
-def _at(
-    frames: dict[Table, pd.DataFrame], over: Sequence[str], key: str, value: object
-) -> dict[Table, pd.DataFrame]:
+def _at(frames: dict[Table, pd.DataFrame], over: Sequence[str], key: str, value: object) -> dict[Table, pd.DataFrame]:
     having = [frame for frame in frames.values() if key in frame.columns]
     if key not in over and not (key in _PARTS and having):
         raise FigureError(f"`{key}` was not swept; swept are {named(over)}, and there are {named(_PARTS)}")
@@ -103,9 +99,7 @@ def _at(
         chosen = next((each for each in known if _same_number(each, value)), None)
     if chosen is None:
         raise FigureError(f"there is no `{key}` of {value}; there are {named(known)}")
-    return {
-        table: frame[frame[key] == chosen] if key in frame.columns else frame for table, frame in frames.items()
-    }
+    return {table: frame[frame[key] == chosen] if key in frame.columns else frame for table, frame in frames.items()}
 
 
 def _same_number(one: Any, other: Any) -> bool:

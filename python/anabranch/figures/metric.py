@@ -42,9 +42,9 @@ def plot_metric(
     only, have no band, and the legend says so; it also says n and the level of confidence. `interval`, `confidence` and
     `table` are as in `anabranch.statistics.summary`. Metrics in bytes are drawn in KiB, losses in per cent.
 
-    `results` are `Results` or a pandas frame of their runs. Without `ax`, a new pyplot figure is made. Raises `FigureError`
-    for schemes and keys that the results do not have and for values of `x` that are no numbers, and `StatisticsError` for
-    metrics.
+    `results` are `Results` or a pandas frame of their runs. Without `ax`, a new pyplot figure is made. Raises
+    `FigureError` for schemes and keys that the results do not have and for values of `x` that are no numbers, and
+    `StatisticsError` for metrics.
 
         ax = plot_metric(results, "goodput_kbps", x="path.path-2.loss")
         anabranch.figures.save(ax, "goodput.svg")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 
-def note_of(table: pd.DataFrame, shown_as: str = "band", what: str = "mean") -> str:
-    """What the rows of `summary` or `paired_difference` are: confidence level, n, and where there is no interval and why."""
+def note_of(table: pd.DataFrame, shown_as: str = "band", what: str = "mean", each: str = "run") -> str:
+    """What the rows of `summary` or `paired_difference` are: confidence level, n, and where there is no interval and
+    why."""
     lines = []
     with_interval = table[table["kind"] == "interval"]
     if not with_interval.empty:
@@ -15,9 +16,9 @@ def note_of(table: pd.DataFrame, shown_as: str = "band", what: str = "mean") -> 
         lines.append(f"{what}, {shown_as}: {100 * first['confidence']:g} % {name}, {_n(with_interval['n'])}")
     same = table[table["kind"] == "deterministic"]
     if not same.empty:
-        lines.append(f"no {shown_as}: all runs the same, {_n(same['n'])}")
+        lines.append(f"no {shown_as}: all {each}s the same, {_n(same['n'])}")
     if (table["kind"] == "single").any():
-        lines.append(f"no {shown_as}: a single run, n = 1")
+        lines.append(f"no {shown_as}: a single {each}, n = 1")
     if left_out := int(table.get("left_out", pd.Series(dtype=int)).sum()):
         lines.append(f"{left_out} {'run' if left_out == 1 else 'runs'} without a value left out")
     return "\n".join(lines)

@@ -36,10 +36,10 @@ def plot_regression(
 ) -> Axes:
     """`metric` over the swept key `x` with the regression line of each scheme, as Figure 20 of the DB-CMT paper.
 
-    Drawn are the points that the line goes through (`points` as in `anabranch.statistics.regressions`: means over seeds, or
-    runs), the line, and the band in which the mean lies with this confidence if it is linear in x. The legend has R² and
-    the p-value of the slope. Other arguments, and what is raised, are as in `plot_metric`; `StatisticsError` also for fewer
-    than three points.
+    Drawn are the points that the line goes through (`points` as in `anabranch.statistics.regressions`: means over
+    seeds, or runs), the line, and the band in which the mean lies with this confidence if it is linear in x. The
+    legend has R² and the p-value of the slope. Other arguments, and what is raised, are as in `plot_metric`;
+    `StatisticsError` also for fewer than three points.
     """
     chosen = view(results, schemes, at)
     key = axis_key(chosen, x)
@@ -69,9 +69,7 @@ def chosen_values(values: Mapping[str, pd.DataFrame]) -> pd.Series[float]:
     return pd.concat([frame["value"] for frame in values.values()])
 
 
-def _values(
-    chosen: Source, metric: str, key: str, points: PointsOf, table: Table | None
-) -> dict[str, pd.DataFrame]:
+def _values(chosen: Source, metric: str, key: str, points: PointsOf, table: Table | None) -> dict[str, pd.DataFrame]:
     """What the lines go through, by scheme."""
     by = [key, "scheme"] if points == "points" else [key, "scheme", "seed"]
     means = summary(chosen, metric, by, table=table).rename(columns={"mean": "value"})

@@ -1,8 +1,9 @@
 """How schemes and paths look: the same in every figure, to every eye, and in greyscale.
 
-Plain data without matplotlib, so that reports can share it. Colours are chosen so that any two schemes stay apart under
-protanopia, deuteranopia and tritanopia (Machado, Oliveira, Fernandes 2009), and so that any two differ in their dashes or
-by ten in lightness (CIE L*), and in their markers. None is lighter than 72, since it has to be seen on white paper.
+Plain data without matplotlib, so that reports can share it. Colours are chosen so that any two schemes stay apart
+under protanopia, deuteranopia and tritanopia (Machado, Oliveira, Fernandes 2009), and so that any two differ in their
+dashes or by ten in lightness (CIE L*), and in their markers. None is lighter than 72, since it has to be seen on
+white paper.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ LIGHTNESS_STEP = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one line, marker or bar is drawn: `marker` and `hatch` are matplotlib's; a marker that is not `filled` is hollow."""
+    """How one line, marker or bar is drawn: `marker` and `hatch` are matplotlib's; a marker that is not `filled` is
+    hollow."""
 
     color: str
     dash: Dash
@@ -103,9 +105,10 @@ def look_of(scheme: str) -> Look:
 def looks(schemes: Iterable[str]) -> dict[str, Look]:
     """How each of these schemes is drawn when they are compared.
 
-    A scheme of the registry always looks the same. An expression such as `cmt(trigger=4)` or `cmt+rack` has the colour of
-    the scheme it begins with, and dashes and marker that follow from its text. Any other name has a look that follows from
-    the name. Only where two of these would be hard to tell apart does one of them take its next choice.
+    A scheme of the registry always looks the same. An expression such as `cmt(trigger=4)` or `cmt+rack` has the
+    colour of the scheme it begins with, and dashes and marker that follow from its text. Any other name has a look
+    that follows from the name. Only where two of these would be hard to tell apart does one of them take its next
+    choice.
     """
     names = list(dict.fromkeys(schemes))
     chosen = {name: _REGISTRY[name] for name in names if name in _REGISTRY}

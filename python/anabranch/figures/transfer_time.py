@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from anabranch.errors import FigureError
-from anabranch.figures.from_results import view
+from anabranch.figures.from_results import View, view
 from anabranch.figures.metric import plot_metric
 from anabranch.statistics.estimate import Interval
 from anabranch.statistics.samples import Source, named
@@ -33,16 +33,10 @@ def plot_transfer_time(
     of the fast ones. `results` may be a pandas frame of the flows. Other arguments, and what is raised, are as in
     `plot_metric`.
     """
-    chosen = view(results, schemes, at)
-    if size is None:
-        sizes = [key for key in chosen.over if key.endswith(".size")]
-        if len(sizes) != 1:
-            raise FigureError(f"size= has to say which key is the size of the file; swept are {named(chosen.over)}")
-        size = sizes[0]
     return plot_metric(
         results,
         "transfer_s",
-        size,
+        size_key(view(results)) if size is None else size,
         schemes=schemes,
         at=at,
         interval=interval,
@@ -51,3 +45,11 @@ def plot_transfer_time(
         title=title,
         ax=ax,
     )
+
+
+def size_key(of: View) -> str:
+    """The swept key that is the size of a file. Raises `FigureError` unless there is one."""
+    sizes = [key for key in of.over if key.endswith(".size")]
+    if len(sizes) != 1:
+        raise FigureError(f"size= has to say which key is the size of the file; swept are {named(of.over)}")
+    return sizes[0]

@@ -20,6 +20,9 @@ PointsOf = Literal["points", "runs"]
 
 _INTERCEPT = "intercept"
 
+# Residuals below this part of the largest y are what rounding left.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regression:
@@ -122,33 +125,48 @@ def linear_regression(x: Regressors, y: Sequence[float], confidence: float = 0.9
     if np.linalg.matrix_rank(design) < design.shape[1]:
         raise StatisticsError(f"of {named(columns)} one follows from the others; leave it out")
     fit = sm.OLS(values, design).fit()
-    perfect = bool(np.abs(fit.resid).max() <= 1e-12 * np.abs(values).max())
+    perfect = bool(np.abs(fit.resid).max() <= _ROUNDING * np.abs(values).max())
+    figures = _of_perfect_fit(values) if perfect else _of_fit(fit)
     return Regression(
         y="y",
-        coefficients=_coefficients(fit, [_INTERCEPT, *columns], perfect, confidence),
+        coefficients=_coefficients(fit, [_INTERCEPT, *columns], figures if perfect else None, confidence),
         n=int(fit.nobs),
-        # Rounding can take R² of next to nothing below zero.
-        r_squared=1.0 if perfect else max(float(fit.rsquared), 0.0),
-        adjusted_r_squared=1.0 if perfect else float(fit.rsquared_adj),
-        standard_error=0.0 if perfect else float(np.sqrt(fit.mse_resid)),
-        f=math.inf if perfect else float(fit.fvalue),
-        p_value=0.0 if perfect else float(fit.f_pvalue),
         confidence=confidence,
         units=dict.fromkeys(columns, ""),
         _fit=fit,
+        **figures,
     )
 
 
-def _coefficients(fit: Any, names: list[str], perfect: bool, confidence: float) -> pd.DataFrame:
+def _of_fit(fit: Any) -> dict[str, float]:
+    return {
+        # Rounding can take R² of next to nothing below zero.
+        "r_squared": max(float(fit.rsquared), 0.0),
+        "adjusted_r_squared": float(fit.rsquared_adj),
+        "standard_error": float(np.sqrt(fit.mse_resid)),
+        "f": float(fit.fvalue),
+        "p_value": float(fit.f_pvalue),
+    }
+
+
+def _of_perfect_fit(y: np.ndarray) -> dict[str, float]:
+    """What rounding would make something else of. There is nothing to explain in a constant y, so it has no R²."""
+    if np.ptp(y) <= _ROUNDING * np.abs(y).max():
+        return dict.fromkeys(("r_squared", "adjusted_r_squared", "f", "p_value"), math.nan) | {"standard_error": 0.0}
+    ones = dict.fromkeys(("r_squared", "adjusted_r_squared"), 1.0)
+    return ones | {"standard_error": 0.0, "f": math.inf, "p_value": 0.0}
+
+
+def _coefficients(fit: Any, names: list[str], perfect: dict[str, float] | None, confidence: float) -> pd.DataFrame:
     """Estimates with their errors; those of a perfect fit are zero, not what rounding makes of them."""
-    columns = {"estimate": fit.params}
-    if perfect:
-        columns |= {"standard_error": 0.0, "t": math.inf, "p_value": 0.0, "low": fit.params, "high": fit.params}
-    else:
+    if perfect is None:
         bounds = fit.conf_int(alpha=1 - confidence)
-        columns |= {"standard_error": fit.bse, "t": fit.tvalues, "p_value": fit.pvalues}
-        columns |= {"low": bounds[:, 0], "high": bounds[:, 1]}
-    return pd.DataFrame(columns, index=names)
+        columns = {"estimate": fit.params, "standard_error": fit.bse, "t": fit.tvalues, "p_value": fit.pvalues}
+        return pd.DataFrame({**columns, "low": bounds[:, 0], "high": bounds[:, 1]}, index=names)
+    is_constant = math.isnan(perfect["f"])
+    estimates = np.array([fit.model.endog[0], *[0.0] * (len(names) - 1)]) if is_constant else fit.params
+    errors = {"standard_error": 0.0, "t": perfect["f"], "p_value": perfect["p_value"]}
+    return pd.DataFrame({"estimate": estimates, **errors, "low": estimates, "high": estimates}, index=names)
 
 
 def regressions(
@@ -258,8 +276,6 @@ def _check(columns: dict[str, np.ndarray], y: np.ndarray, confidence: float) -> 
     for name, x in columns.items():
         if (x == x[0]).all():
             raise StatisticsError(f"`{name}` is {x[0]:g} at all points, so there is no slope")
-    if (y == y[0]).all():
-        raise StatisticsError(f"y is {y[0]:g} at all points: there is nothing to explain, and R² is not defined")
 
 
 def _number(value: float) -> str:

@@ -6,7 +6,7 @@ import io
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import FigureError
 
@@ -25,8 +25,9 @@ _DOTS_PER_INCH = 300
 def save(drawn: Axes | Figure, path: str | os.PathLike[str]) -> Path:
     """Writes the figure of `drawn` as SVG or PNG (300 dots per inch), by the name's ending.
 
-    The same figure gives the same bytes each time, with one version of matplotlib. Folders are made as needed, and a file
-    is replaced as a whole or not at all. Raises `FigureError` for other endings, and `OSError` if it cannot be written.
+    The same figure gives the same bytes each time, with one version of matplotlib. Folders are made as needed, and a
+    file is replaced as a whole or not at all. Raises `FigureError` for other endings, and `OSError` if it cannot be
+    written.
     """
     from matplotlib import rc_context
 
@@ -58,7 +59,7 @@ def figure_of(drawn: Axes | Figure) -> Figure:
     if not isinstance(drawn, (Axes, FigureBase)):
         raise FigureError(f"expected Axes or a Figure, not {type(drawn).__name__}")
     # Axes may be in a part of a figure, and the part knows the whole.
-    return cast("Figure", drawn.figure.figure)
+    return drawn.figure.figure
 
 
 def _replace(target: Path, content: bytes) -> None:

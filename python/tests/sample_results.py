@@ -1,0 +1,70 @@
+"""Results of small sweeps for tests, made and frames of figures that a test chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from anabranch.results import Results
+from anabranch.sweep import sweep
+
+ROOT = Path(__file__).resolve().parents[2]
+LOSS = "path.path-2.loss"
+
+
+def frame(values: Mapping[str, Sequence[float]], metric: str = "goodput_kbps", **columns: object) -> pd.DataFrame:
+    """Runs of these schemes with seeds from 1."""
+    rows = [
+        {**columns, "scheme": scheme, "seed": seed, metric: value}
+        for scheme, of_scheme in values.items()
+        for seed, value in enumerate(of_scheme, 1)
+    ]
+    return pd.DataFrame(rows)
+
+
+def points(values: Mapping[float, Mapping[str, Sequence[float]]], key: str = LOSS) -> pd.DataFrame:
+    """Runs at several values of a swept key."""
+    return pd.concat([frame(of_point, **{key: value}) for value, of_point in values.items()], ignore_index=True)
+
+
+def made(
+    scenario: str, over: Mapping[str, Sequence[Any]], schemes: Sequence[str], seeds: int, **settings: str
+) -> Results:
+    """The results of a grid over a scenario's file; `settings` have `__` for dots, as in `run__duration`."""
+    given = {key.replace("__", "."): value for key, value in settings.items()}
+    grid = {**over, **({"scheme": list(schemes)} if schemes else {})}
+    return sweep(ROOT / "scenarios" / scenario, grid, seeds, set=given, cache=None)
+
+
+@cache
+def losses() -> Results:
+    """Three schemes at four losses with five seeds each."""
+    return made(
+        "two-path.toml",
+        {LOSS: [0.0, 0.02, 0.05, 0.1]},
+        ("sctp", "cmt", "cmt-pf"),
+        seeds=5,
+        run__duration="4 s",
+    )
+
+
+@cache
+def transfers() -> Results:
+    """Two schemes and three sizes of file."""
+    return made("file.toml", {"flow.flow-1.size": ["100 kB", "400 kB", "1 MB"]}, ("sctp", "cmt"), 4)
+
+
+@cache
+def two_flows() -> Results:
+    """Two flows that share a bottleneck."""
+    return made("shared-bottleneck.toml", {}, (), 4, run__duration="3 s", run__warmup="0 s")
+
+
+@cache
+def without_chance() -> Results:
+    """Where nothing is left to chance, every seed gives the same."""
+    return made("outage.toml", {}, ("cmt", "cmt-pf"), 3, run__duration="3 s")
