@@ -154,8 +154,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the metrics, then paths and flows."""
-        metrics = self.to_pandas().drop(columns=["jain_index", "failure"] if self.failure is None else ["jain_index"])
-        tables = (metrics, self.to_pandas("paths"), self.to_pandas("flows"))
+        tables = (self.to_pandas("runs"), self.to_pandas("paths"), self.to_pandas("flows"))
         return "\n".join(table.dropna(axis="columns").to_html(index=False) for table in tables)
 
 
@@ -202,8 +201,9 @@ def run(
     `pcap` are folders that get a folder of traces and a capture, each called after scheme and seed. `digest` asks for a
     hash over all packets.
 
-    >>> run("scenarios/two-path.toml", "cmt", seed=3).metrics["goodput_kbps"]  # doctest: +SKIP
-    2454.9
+    >>> made = run("scenarios/two-path.toml", "cmt", seed=3)
+    >>> made.metrics["duration_s"], [path.name for path in made.paths]
+    (60.0, ['path-1', 'path-2'])
 
     Raises `ScenarioError` and `SchemeError` if scenario or scheme are wrong, `RunError` if a file that a flow sends
     cannot be read, or a trace or capture cannot be written; and `KeyboardInterrupt` soon after Ctrl-C.

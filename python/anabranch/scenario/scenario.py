@@ -15,10 +15,11 @@ import tomli_w
 from anabranch import _native
 from anabranch._native import ScenarioError
 from anabranch.scenario.flow import Flow
+from anabranch.scenario.layout import document, literal
 from anabranch.scenario.link import Link, Path
 from anabranch.scenario.settings import Association, RunSettings, Scheme
 from anabranch.scenario.table import Table, plain, written
-from anabranch.scenario.values import literal, put
+from anabranch.scenario.values import put
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -146,7 +147,7 @@ class Scenario(Table):
 
         The resolved text is canonical: scenarios that mean the same have the same one.
         """
-        return self._resolved if resolved else tomli_w.dumps(self.to_table())
+        return self._resolved if resolved else document(self.to_table())
 
     def resolved(self) -> Scenario:
         """The scenario with every default in it."""

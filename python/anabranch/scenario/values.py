@@ -6,19 +6,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-import tomli_w
-
 NAMED = ("path", "flow", "link")
 """Lists whose elements have names."""
-
-
-def literal(value: Any) -> str:
-    """A value as TOML in one line."""
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{literal(key)} = {literal(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(literal(item) for item in value) + "]"
-    return tomli_w.dumps({"v": value}).removeprefix("v = ").removesuffix("\n")
 
 
 def put(table: dict[str, Any], key: str, value: Any) -> None:

@@ -68,6 +68,15 @@ class TraceFolder:
         own = [file for sender in self.senders for file in (sender.path_file, sender.decision_file)]
         return [*own, PACKET_FILE, *([] if self.is_host else [QUEUE_FILE])]
 
+    def notes(self) -> list[str]:
+        """Why the traces are not all that the run would have written; empty if they are."""
+        missing = [file for file in self.files() if not (self.path / file).is_file()]
+        notes = [f"missing: {', '.join(missing)}"] if missing else []
+        if self.result is None:
+            return [f"the run did not end: there is no {RESULT_FILE}", *notes]
+        cut = [file for file in self.files() if file not in missing and not self.is_whole(file)]
+        return [*notes, f"not as the run wrote it, being cut short or changed: {', '.join(cut)}"] if cut else notes
+
     def is_whole(self, file: str) -> bool:
         """Whether a file is as long as the run wrote it. Raises `TraceError` if it is not there."""
         written = (self.result or {}).get("file_bytes", {}).get(file)

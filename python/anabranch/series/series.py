@@ -11,7 +11,7 @@ import pandas
 
 from anabranch.errors import TraceError
 from anabranch.series import derived, tables
-from anabranch.series.folder import RESULT_FILE, TraceFolder, open_folder
+from anabranch.series.folder import TraceFolder, open_folder
 
 Direction = Literal["forward", "reverse"]
 
@@ -24,8 +24,11 @@ class Series:
     follows from them, have a `direction` beside the columns of the file, which is `forward` for what the left host
     sends and `reverse` for what the right one does.
 
-    >>> series = read_trace("out/trace/cmt-seed1")  # doctest: +SKIP
-    >>> series.throughput(every_s=0.5).groupby("path", observed=True)["throughput_kbps"].mean()  # doctest: +SKIP
+    >>> from anabranch.run import run
+    >>> series = run("scenarios/two-path.toml", "cmt").series
+    >>> throughput = series.throughput(every_s=20.0)
+    >>> throughput.loc[throughput["path"] == "path-2", "time_s"].tolist()
+    [0.0, 20.0, 40.0]
 
     A run that was interrupted, or files that were cut off, are read as far as their last complete row: `complete` is
     false then, and `notes` says why. Raises `TraceError` if the folder is not a trace, or one of another version;
@@ -61,10 +64,7 @@ class Series:
     @property
     def notes(self) -> list[str]:
         """Why the traces are not complete."""
-        if self.result is None:
-            return [f"the run did not end: there is no {RESULT_FILE}"]
-        cut = [file for file in self._trace.files() if not self._trace.is_whole(file)]
-        return [f"not as the run wrote it, being cut short or changed: {', '.join(cut)}"] if cut else []
+        return self._trace.notes()
 
     @property
     def end_s(self) -> float:
@@ -143,7 +143,8 @@ class Series:
         """Intervals in which a window was open and data waited, but the peer's receive window was closed.
 
         Columns: `start_s`, `end_s`, `flow`, `direction`, `path`, which is that of the hole: on which the earliest chunk
-        that was not acknowledged had been sent last. It is missing if nothing was outstanding.
+        that was not acknowledged had been sent last. It is missing if nothing was outstanding. An interval that goes on
+        when the run ends ends with it; `rwnd_blocked_s` counts that one up to the last move of the sender only.
         """
         return derived.blocked(self._frame("decisions"), self.end_s)
 

@@ -12,7 +12,7 @@ import pyarrow
 from pyarrow import csv
 
 from anabranch.errors import TraceError
-from anabranch.series.folder import PACKET_FILE, QUEUE_FILE, TraceFolder
+from anabranch.series.folder import PACKET_FILE, QUEUE_FILE, TraceFolder, attempt
 
 NUMBER = pyarrow.float64()
 COUNT = pyarrow.int64()
@@ -137,7 +137,7 @@ def read(folder: TraceFolder, file: str, layout: Layout) -> pyarrow.Table:
     limit = folder.readable_bytes(file)
     if limit == 0:
         return pyarrow.schema(list(layout.columns.items())).empty_table()
-    with pyarrow.memory_map(str(path)) as mapped:
+    with attempt(path, lambda: pyarrow.memory_map(str(path))) as mapped:
         rows = mapped.read_buffer(limit)
         check_header(folder, file, rows[:LONGEST_HEADER].to_pybytes().split(b"\n")[0], layout)
         # An empty field is no word, but a path may well be called "null" or "NA".
