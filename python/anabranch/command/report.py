@@ -22,22 +22,19 @@ _WRONG_INPUT = 2
 def main(arguments: list[str]) -> int:
     """Writes a report, and gives the exit status."""
     options = _parser().parse_args(arguments)
-    from anabranch.report import write
+    from anabranch.report.document import write_report
+    from anabranch.report.progress import Progress
 
+    progress = Progress(quiet=options.quiet)
     try:
-        path = write(
-            options.folder,
-            options.out,
-            timeline=options.timeline,
-            seed=options.seed,
-            title=options.title,
-            quiet=options.quiet,
-        )
+        written = write_report(options.folder, options.out, options.timeline, options.seed, options.title, progress)
     except ChoiceError as error:
         print(f"anabranch report: {error}", file=sys.stderr)
         return _WRONG_INPUT
+    for warning in written.warnings:
+        print(f"anabranch report: warning: {warning}", file=sys.stderr)
     if not options.quiet:
-        print(path)
+        print(written.path)
     return 0
 
 

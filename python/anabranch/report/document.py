@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +21,18 @@ if TYPE_CHECKING:
     from anabranch.results import Results
 
 REPORT_FILE = "report.html"
+
+
+class ReportWarning(UserWarning):
+    """Something in a report is not as it should be; the report says so at its top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A report that was written, and what is to be said of it beside that: the warnings at its top."""
+
+    path: Path
+    warnings: tuple[str, ...]
 
 
 def write(
@@ -39,14 +54,31 @@ def write(
     The same source gives the same bytes. The file is replaced as a whole or not at all.
 
     Raises `ReportError` if there is nothing to report or the file cannot be written, `ChoiceError` (a `ReportError`)
-    for runs that are not there, `ResultsError` and `TraceError` for files that are missing or damaged.
+    for runs that are not there, `ResultsError` and `TraceError` for files that are missing or damaged. Warns with
+    `ReportWarning` of what the report warns of, such as runs of the timeline that are not the same when made again.
 
         anabranch.report.write("out/losses", timeline=["cmt-pf@path.path-2.loss=0.02"])
     """
+    written = write_report(source, out, timeline, seed, title, Progress(quiet=quiet))
+    for warning in written.warnings:
+        warnings.warn(warning, ReportWarning, stacklevel=2)
+    return written.path
+
+
+def write_report(
+    source: Results | str | os.PathLike[str],
+    out: str | os.PathLike[str] | None,
+    timeline: Sequence[str],
+    seed: int | None,
+    title: str | None,
+    progress: Progress,
+) -> Written:
+    """As `write`, and gives the warnings."""
     choices = [parse(text) for text in timeline]
     target = _target(source, out)
-    _write(target, _render(_page(source, choices, seed, title, Progress(quiet=quiet))))
-    return target
+    page = _page(source, choices, seed, title, progress)
+    _write(target, _render(page))
+    return Written(target, page.warnings)
 
 
 def _page(
@@ -97,4 +129,5 @@ def _write(target: Path, text: str) -> None:
     except OSError as error:
         raise ReportError(f"{target}: cannot be written: {error.strerror or error}") from error
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()

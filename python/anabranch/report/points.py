@@ -51,7 +51,7 @@ def chosen_point(choice: Choice, points: Sequence[Point]) -> Point:
             raise ChoiceError(f"`{key}` was not swept; swept were: {swept}")
         matching = [point for point in candidates if _same(key, point[key], text)]
         if not matching:
-            values = listed(dict.fromkeys(point[key] for point in candidates))
+            values = listed(dict.fromkeys(value_text(point[key]) for point in candidates))
             raise ChoiceError(f"there is no `{key}` of {text}; there are: {values}")
         candidates = matching
     return candidates[0]

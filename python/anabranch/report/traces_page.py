@@ -34,7 +34,7 @@ def page_of_traces(
     """Raises `TraceError` for traces that cannot be read, and `ChoiceError` for runs that are not there."""
     from anabranch.series import Series
 
-    runs = [Series(each) for each in trace_folders(folder)]
+    runs = sorted(map(Series, trace_folders(folder)), key=_place)
     chosen = _chosen(runs, choices, seed)
     labels = _labels(runs)
     # Opened once more, so that what was read of one run goes before the next one comes.
@@ -56,6 +56,11 @@ def page_of_traces(
 def is_host(run: Series) -> bool:
     """Whether a run was seen from one end of real sockets."""
     return run.manifest.get("vantage") == "host"
+
+
+def _place(run: Series) -> tuple[str, int, str]:
+    """Where a run stands among others: by scheme, seed and folder."""
+    return _scheme(run), run.manifest.get("seed", 0), run.folder.name
 
 
 def _name(folder: Path) -> str:

@@ -22,17 +22,15 @@ def links_of(scenario: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def marks_of(scenario: Mapping[str, Any]) -> list[Mark]:
-    """What a resolved scenario changes while the run lasts, in order of time; once if both directions change alike."""
-    marks = {
-        Mark(_seconds(event["at"]), f"{link['name']}: {_changes(event)}")
-        for link in [*scenario.get("link", []), *scenario["path"]]
-        for event in link.get("event", [])
-    }
-    return sorted(marks, key=lambda mark: (mark.time_s, mark.text))
-
-
-def _changes(event: Mapping[str, Any]) -> str:
-    return ", ".join(_change(key, value) for key, value in event.items() if key not in ("at", "direction"))
+    """What a resolved scenario changes while the run lasts, in order of time; one mark for both ways of a link."""
+    changes: dict[tuple[float, str], dict[str, None]] = {}
+    for link in [*scenario.get("link", []), *scenario["path"]]:
+        for event in link.get("event", []):
+            of_link = changes.setdefault((_seconds(event["at"]), link["name"]), {})
+            of_link.update(
+                {_change(key, value): None for key, value in event.items() if key not in ("at", "direction")}
+            )
+    return [Mark(time_s, f"{link}: {', '.join(found)}") for (time_s, link), found in sorted(changes.items())]
 
 
 def _change(key: str, value: object) -> str:
