@@ -514,19 +514,23 @@ def test_a_report_of_results_opens_as_quietly(browser: Browser, tmp_path: Path) 
         assert len(found.drawn()) == len(PANELS)
 
 
-def test_text_that_looks_like_a_script_stays_text(browser: Browser, traces: Path, tmp_path: Path) -> None:
+def test_a_recording_of_one_end_has_no_panel_of_queues_and_its_text_stays_text(browser: Browser, traces: Path, tmp_path: Path) -> None:
     import tomli
     import tomli_w
 
     nasty = '</script><img src=x onerror=alert(1)><b onmouseover="alert(2)">cmt'
     folder = tmp_path / "traces"
-    shutil.copytree(traces / "cmt-seed1", folder)
+    shutil.copytree(traces / "cmt-seed1", folder, ignore=shutil.ignore_patterns("queues.csv", "scenario.toml"))
     manifest = tomli.loads((folder / "run.toml").read_text(encoding="utf-8"))
     manifest["scheme"] = manifest["sender"][0]["scheme"] = nasty
+    manifest |= {"vantage": "host", "epoch_s": 1.0}
     (folder / "run.toml").write_text(tomli_w.dumps(manifest), encoding="utf-8")
     with opened(browser, write(folder, title=nasty)) as found:
         assert found.page.title() == nasty
+        assert len(found.drawn()) == len(PANELS) - 1
+        assert found.box("panels", "Queue").count() == 0
         assert found.page.locator("img").count() == 0
         assert found.page.locator('[data-group="tracks"] label').inner_text() == nasty
-        found.point_at("decisions", 0.3)
+        found.page.mouse.move(*found.place("blocked", 0.3))
+        found.settle()
         assert found.page.locator("[onerror], [onmouseover]").count() == 0

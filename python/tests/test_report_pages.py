@@ -16,7 +16,7 @@ from report_samples import LOSSES, OUTAGE, swept, write_traces
 import anabranch.report.timeline.payload as payload_module
 from anabranch.engine import engine
 from anabranch.errors import ReportError, ResultsError, TraceError
-from anabranch.report import ChoiceError, ReportWarning, charts, results_page, write
+from anabranch.report import ChoiceError, ReportWarning, charts, results_page, tables, write
 from anabranch.report.charts import Charts, charts_of
 from anabranch.report.tables import failure_tables, result_tables
 from anabranch.results import Results
@@ -69,6 +69,10 @@ class Reading(HTMLParser):
     def timeline(self) -> dict[str, Any]:
         content = next(text for text in self.texts["script"] if text.startswith("{"))
         return json.loads(content)  # type: ignore[no-any-return]
+
+    @property
+    def labels(self) -> list[str]:
+        return [": ".join(track["names"]) for track in self.timeline["tracks"]]
 
     @property
     def words(self) -> str:
@@ -281,6 +285,17 @@ def test_failures_are_listed(tmp_path: Path) -> None:
     assert table.rows[0][2].startswith("flow `flow-1`: not finished at the end of the run")
 
 
+def test_points_that_tables_have_no_room_for_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = swept(tmp_path, over={"path.path-2.loss": [0, 0.01, 0.02], "scheme": ["cmt", "sctp"]}, seeds=2)
+    everything = {table.title: table.rows for table in result_tables(results, "cmt")}
+    monkeypatch.setattr(tables, "MOST_ROWS", 5)
+    for table in result_tables(results, "cmt"):
+        if not table.title.startswith("Goodput over"):
+            kept = len(everything[table.title]) * 2 // 3
+            assert table.rows == everything[table.title][:kept]
+            assert table.notes[-1] == "The first 2 of 3 points. results.to_pandas() has all of them."
+
+
 def test_results_without_failures_list_none(results: Results) -> None:
     assert failure_tables(results) == ()
 
@@ -340,14 +355,14 @@ def test_a_run_that_is_not_the_same_again_is_a_visible_warning(results: Results,
 
 
 def test_a_timeline_shows_the_first_seed_of_all_schemes_at_the_first_point(of_results: Reading) -> None:
-    assert [track["label"] for track in of_results.timeline["tracks"]] == ["cmt", "cmt-pf", "sctp"]
+    assert of_results.labels == ["cmt", "cmt-pf", "sctp"]
     assert "seed 1 and path.path-2.loss = 0." in of_results.words
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_runs_of_the_timeline_can_be_chosen(results: Results, tmp_path: Path) -> None:
     page = read(results, tmp_path, timeline=["cmt@path.path-2.loss=5 %", "all@path.path-2.loss=0"], seed=2)
-    labels = [track["label"] for track in page.timeline["tracks"]]
+    labels = page.labels
     assert labels == ["cmt @ 0.05", "cmt @ 0", "cmt-pf @ 0", "sctp @ 0"]
     again = run(_scenario(results, 0.05), "cmt", 2)
     sent = sum(path.data_packets for path in again.paths) * 1468
@@ -452,7 +467,7 @@ def test_text_from_traces_is_text_on_the_page_and_in_its_data(traces: Path, tmp_
     manifest["scheme"] = manifest["sender"][0]["scheme"] = NASTY
     (folder / "run.toml").write_text(tomli_w.dumps(manifest), encoding="utf-8")
     page = read(folder, tmp_path)
-    assert page.timeline["tracks"][0]["label"] == NASTY
+    assert page.labels == [NASTY]
     assert page.row(NASTY)
     assert [tag for tag, _ in page.elements if tag == "script"] == ["script"] * 3
     assert "img" not in [tag for tag, _ in page.elements]
@@ -469,12 +484,40 @@ def test_a_report_of_ten_runs_fits_its_size_by_its_budgets(traces: Path, tmp_pat
     assert with_data - data < 5.2 * MEGABYTE
 
 
+def test_what_one_end_of_real_sockets_saw_has_no_queues(traces: Path, tmp_path: Path) -> None:
+    import tomli
+    import tomli_w
+
+    folder = tmp_path / "host"
+    folder.mkdir()
+    for file in (traces / "cmt-seed1").iterdir():
+        if file.name not in ("queues.csv", "scenario.toml"):
+            (folder / file.name).write_bytes(file.read_bytes())
+    manifest = tomli.loads((folder / "run.toml").read_text(encoding="utf-8"))
+    del manifest["seed"]
+    manifest |= {"vantage": "host", "epoch_s": 1.0}
+    manifest["sender"][0]["addresses"] = ["10.0.0.1 to 10.0.0.2:9", "10.1.0.1 to 10.1.0.2:9"]
+    (folder / "run.toml").write_text(tomli_w.dumps(manifest), encoding="utf-8")
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    result["result"] = {"retransmissions": 7, "timeouts": 1, "rwnd_blocked_s": 0.25, "records_dropped": 3}
+    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    page = read(folder, tmp_path)
+    assert {line["channel"] for line in page.timeline["lines"]} == {
+        *("throughput", "cwnd", "ssthresh", "outstanding", "srtt")
+    }
+    assert "what it sends is counted as it leaves" in page.words
+    assert "host, flow-1, path-2" in page.texts["dt"]
+    assert "10.1.0.1 to 10.1.0.2:9" in page.texts["dd"]
+    assert page.rows[1] == ["cmt", "\N{EN DASH}", "8.0", "7", "1", "0.25", "3"]
+    assert "1 recording of real sockets, seen from one end" in page.texts["header"][0]
+
+
 def test_traces_are_shown_in_a_table_as_the_runs_counted_them(of_traces: Reading, traces: Path) -> None:
     result = json.loads((traces / "cmt-pf-seed1" / "result.json").read_text())["result"]
     row = of_traces.row("cmt-pf", "1")
     assert row[3] == f"{result['goodput_kbps']:.0f}"
     assert row[4] == str(result["retransmissions"])
-    assert [track["label"] for track in of_traces.timeline["tracks"]] == ["cmt", "cmt-pf"]
+    assert of_traces.labels == ["cmt", "cmt-pf"]
     assert "at 2 s path-2: down; at 5 s path-2: up again." in of_traces.words
 
 
@@ -489,7 +532,7 @@ def test_the_scenario_in_a_report_of_traces_makes_the_same_run(of_traces: Readin
 
 def test_one_run_is_a_report_too(traces: Path, tmp_path: Path) -> None:
     page = read(traces / "cmt-seed1", tmp_path)
-    assert [track["label"] for track in page.timeline["tracks"]] == ["cmt"]
+    assert page.labels == ["cmt"]
 
 
 def test_traces_of_several_seeds_are_told_apart(tmp_path: Path) -> None:
@@ -497,10 +540,10 @@ def test_traces_of_several_seeds_are_told_apart(tmp_path: Path) -> None:
     write_traces(tmp_path / "t", ["cmt"], text, seed=1)
     write_traces(tmp_path / "t", ["cmt", "sctp"], text, seed=2)
     page = read(tmp_path / "t", tmp_path)
-    labels = [track["label"] for track in page.timeline["tracks"]]
+    labels = page.labels
     assert labels == ["cmt, seed 1", "cmt, seed 2", "sctp, seed 2"]
     chosen = read(tmp_path / "t", tmp_path, timeline=["sctp", "cmt"], seed=2)
-    assert [track["label"] for track in chosen.timeline["tracks"]] == ["sctp, seed 2", "cmt, seed 2"]
+    assert chosen.labels == ["sctp, seed 2", "cmt, seed 2"]
 
 
 @pytest.mark.parametrize(

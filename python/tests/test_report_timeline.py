@@ -197,6 +197,15 @@ scheme = "cmt-pf"
     assert cwnd[(2,)] > cwnd[(0,)]
 
 
+def test_the_only_run_does_not_name_itself_before_its_senders(timeline: Timeline) -> None:
+    sender = Track("run", "talk", "cmt", "talk", "forward", ("path-1",), 1.0)
+    other = Track("run", "bulk", "cmt", "bulk", "forward", ("path-1",), 1.0)
+    alone = payload(Timeline([sender, other]))
+    assert [track["names"] for track in alone["tracks"]] == [["talk"], ["bulk"]]
+    beside = payload(Timeline([sender, *timeline.tracks]))
+    assert [track["names"] for track in beside["tracks"]] == [["run", "talk"], ["cmt-pf"]]
+
+
 def test_marks_are_what_the_scenario_changes() -> None:
     text = """
 [run]
@@ -305,7 +314,7 @@ def test_times_are_ticks_at_which_the_value_holds(series: Series, timeline: Time
 
 
 def test_runs_of_more_than_an_hour_have_coarser_ticks() -> None:
-    track = Track("long", "cmt", "flow-1", "forward", ("path-1",), 500_000.0)
+    track = Track("long", None, "cmt", "flow-1", "forward", ("path-1",), 500_000.0)
     times = np.array([0.0, 499_999.9994])
     line = Line("cwnd", (0,), ("path-1",), times, np.zeros(2, dtype=np.float32), 2)
     content = payload(Timeline([track], [line]))
@@ -330,7 +339,7 @@ def test_what_does_not_fit_is_left_out_and_said(timeline: Timeline, monkeypatch:
 
 
 def test_of_spans_the_longest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    track = Track("run", "cmt", "flow-1", "forward", ("path-1",), 10.0)
+    track = Track("run", None, "cmt", "flow-1", "forward", ("path-1",), 10.0)
     starts = np.array([0.0, 2.0, 4.0, 6.0])
     ends = starts + np.array([0.1, 1.0, 0.2, 1.5])
     spans = Spans("blocked", 0, "path-1", starts, ends, 4, float((ends - starts).sum()))
@@ -343,7 +352,7 @@ def test_of_spans_the_longest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_runs_of_one_scheme_have_colours_of_their_own() -> None:
-    tracks = [Track(f"cmt @ {place}", "cmt", "flow-1", "forward", ("path-1",), 1.0) for place in range(10)]
+    tracks = [Track(f"cmt @ {place}", None, "cmt", "flow-1", "forward", ("path-1",), 1.0) for place in range(10)]
     colours = [track["colour"] for track in payload(Timeline(tracks))["tracks"]]
     assert len(set(colours)) == 10
 

@@ -8,6 +8,15 @@ NOTHING = "\N{EN DASH}"
 """What stands where there is no value."""
 
 
+def counted(count: int, what: str) -> str:
+    """How many there are.
+
+    >>> counted(1, "run"), counted(2, "run")
+    ('1 run', '2 runs')
+    """
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def number(value: float | None, digits: int = 0) -> str:
     """With so many decimals, or a dash if there is no value.
 

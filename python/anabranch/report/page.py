@@ -13,7 +13,10 @@ from anabranch.engine import engine
 from anabranch.report.content import Page
 
 # In the order in which they need each other.
-SCRIPTS = ("data.js", "view.js", "look.js", "panels.js", "chart.js", "readout.js", "controls.js", "main.js")
+SCRIPTS = (
+    *("data.js", "view.js", "look.js", "panels.js", "events.js", "rows.js"),
+    *("chart.js", "readout.js", "controls.js", "main.js"),
+)
 
 
 def render(page: Page) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from anabranch.report.choice import Choice, ChoiceError, listed
@@ -37,6 +38,17 @@ def at_point(frame: pd.DataFrame, point: Point) -> pd.DataFrame:
     for key, value in point.items():
         frame = frame[frame[key] == value]
     return frame
+
+
+def up_to_point(results: Results, point: Point) -> Results:
+    """The results of the points before this one."""
+    import pyarrow.compute as pc
+
+    keys = results.runs.select(list(point)).to_pylist()
+    runs = results.runs.slice(0, keys.index(point))
+    ours = {"value_set": runs["run"].combine_chunks()}
+    paths, flows = (table.filter(pc.is_in(table["run"], **ours)) for table in (results.paths, results.flows))
+    return replace(results, runs=runs, paths=paths, flows=flows)
 
 
 def chosen_point(choice: Choice, points: Sequence[Point]) -> Point:

@@ -10,6 +10,7 @@ from anabranch.errors import ReportError, RunError, ScenarioError, SchemeError
 from anabranch.report.charts import charts_of
 from anabranch.report.choice import MOST_RUNS, Choice, ChoiceError, listed, schemes_of
 from anabranch.report.content import Page, TimelineSection
+from anabranch.report.numbers import counted
 from anabranch.report.points import Point, at_point, chosen_point, point_text, points_of, value_text, varied_keys
 from anabranch.report.progress import Progress
 from anabranch.report.recipes import documents_of, recipes_of
@@ -165,12 +166,11 @@ def _about(results: Results, wanted: Sequence[Wanted], *, same: bool) -> tuple[s
 
 
 def _lead(results: Results) -> str:
-    points, schemes, seeds = len(points_of(results)), len(_schemes(results)), len(_seeds(results))
-
-    def counted(number: int, what: str) -> str:
-        return f"{number} {what}{'' if number == 1 else 's'}"
-
-    parts = [counted(points, "point"), counted(schemes, "scheme"), counted(seeds, "seed")]
+    parts = [
+        counted(len(points_of(results)), "point"),
+        counted(len(_schemes(results)), "scheme"),
+        counted(len(_seeds(results)), "seed"),
+    ]
     return f"{counted(results.runs.num_rows, 'run')}: {', '.join(parts)}"
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import StatisticsError
 from anabranch.figures.labels import measure_of
 from anabranch.report.content import Column, Table
 from anabranch.report.numbers import NOTHING
-from anabranch.report.points import point_text, points_of, value_text, varied_keys
+from anabranch.report.points import point_text, points_of, up_to_point, value_text, varied_keys
 from anabranch.statistics import paired_difference, summary
 from anabranch.statistics.estimate import text_of
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from anabranch.results import Results
 
 MOST_ROWS = 400
-"""Rows of a table at the most."""
+"""Rows of a table, one for each point and scheme, at the most; at least one point is shown."""
 
 MOST_POINTS_ASIDE = 16
 """Points side by side in the table of goodput at the most."""
@@ -40,16 +41,36 @@ _INTERVAL = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The results that tables have room for: those of the first points. `keys` are those that vary over all points."""
+
+    results: Results
+    keys: list[str]
+    notes: tuple[str, ...]
+
+
 def result_tables(results: Results, baseline: str | None) -> tuple[Table, ...]:
     """The tables that these results have something for."""
+    shown = _shown(results)
     made = (
-        _goodput_table(results),
-        _summary_table(results),
-        _paired_table(results, baseline) if baseline is not None else None,
-        _share_table(results),
-        _flow_table(results),
+        _goodput_table(shown),
+        _summary_table(shown),
+        _paired_table(shown, baseline) if baseline is not None else None,
+        _share_table(shown),
+        _flow_table(shown),
     )
     return tuple(table for table in made if table is not None)
+
+
+def _shown(results: Results) -> _Shown:
+    points = points_of(results)
+    keys = varied_keys(points)
+    most = max(MOST_ROWS // len(set(results.runs["scheme"].to_pylist())), 1)
+    if len(points) <= most:
+        return _Shown(results, keys, ())
+    note = f"The first {most} of {len(points)} points. results.to_pandas() has all of them."
+    return _Shown(up_to_point(results, points[most]), keys, (note,))
 
 
 def failure_tables(results: Results) -> tuple[Table, ...]:
@@ -73,15 +94,15 @@ def failure_tables(results: Results) -> tuple[Table, ...]:
             about=(
                 f"{len(failed)} of {len(runs)} runs failed. In tables and figures they count with what they measured.",
             ),
-            notes=_left_out(len(failed), len(rows)),
+            notes=(f"The first {len(rows)} of them.",) if len(rows) < len(failed) else (),
         ),
     )
 
 
-def _goodput_table(results: Results) -> Table | None:
+def _goodput_table(shown: _Shown) -> Table | None:
     """Goodput as `anabranch run --sweep` shows it: schemes by points."""
+    results, keys = shown.results, shown.keys
     points = points_of(results)
-    keys = varied_keys(points)
     if not 1 < len(points) <= MOST_POINTS_ASIDE:
         return None
     means = summary(results, "goodput_kbps", table="runs")
@@ -97,14 +118,14 @@ def _goodput_table(results: Results) -> Table | None:
     )
 
 
-def _summary_table(results: Results) -> Table:
+def _summary_table(shown: _Shown) -> Table:
     """All figures of runs, a row for each point and scheme."""
-    keys = varied_keys(points_of(results))
+    results, keys = shown.results, shown.keys
     runs = results.to_pandas("runs")
     metrics = [metric for metric in _METRICS if runs[metric].fillna(0).ne(0).any() or metric == "goodput_kbps"]
     means = {metric: summary(results, metric, table="runs").to_dict("records") for metric in metrics}
     rows = []
-    for place, row in enumerate(means["goodput_kbps"][:MOST_ROWS]):
+    for place, row in enumerate(means["goodput_kbps"]):
         cells = [_text(means[metric][place], measure_of(metric).factor, row["n"]) for metric in metrics]
         rows.append((*(value_text(row[key]) for key in keys), row["scheme"], str(row["n"]), *cells))
     measures = [measure_of(metric) for metric in metrics]
@@ -115,13 +136,13 @@ def _summary_table(results: Results) -> Table:
     )
     zero = [measure_of(metric).name for metric in _METRICS if metric not in metrics and metric != "jain_index"]
     nothing = (f"Zero in every run: {', '.join(zero)}.",) if zero else ()
-    notes = (_INTERVAL, *nothing, *_left_out(len(means["goodput_kbps"]), len(rows)))
+    notes = (_INTERVAL, *nothing, *shown.notes)
     return Table("Figures of the runs", columns, tuple(rows), notes=notes)
 
 
-def _paired_table(results: Results, baseline: str) -> Table | None:
+def _paired_table(shown: _Shown, baseline: str) -> Table | None:
     """Goodput compared with a scheme under the same seeds."""
-    keys = varied_keys(points_of(results))
+    results, keys = shown.results, shown.keys
     try:
         differences = paired_difference(results, baseline, "goodput_kbps", table="runs").to_dict("records")
         gains = paired_difference(results, baseline, "goodput_kbps", relative=True, table="runs").to_dict("records")
@@ -136,7 +157,7 @@ def _paired_table(results: Results, baseline: str) -> Table | None:
             _text(gain, 100.0, row["n"]),
             _p_value(row["p_value"]),
         )
-        for row, gain in zip(differences[:MOST_ROWS], gains[:MOST_ROWS], strict=True)
+        for row, gain in zip(differences, gains, strict=True)
     ]
     columns = (
         *_words([*keys, "scheme"]),
@@ -151,43 +172,43 @@ def _paired_table(results: Results, baseline: str) -> Table | None:
     )
     notes = (
         "± as above, over pairs. p is that of the paired t-test that there is no difference.",
-        *_left_out(len(differences), len(rows)),
+        *shown.notes,
     )
     return Table(f"Goodput compared with {baseline}", columns, tuple(rows), about, notes)
 
 
-def _share_table(results: Results) -> Table | None:
+def _share_table(shown: _Shown) -> Table | None:
     """How the packets with data that arrived divide over the paths."""
-    keys = varied_keys(points_of(results))
+    results, keys = shown.results, shown.keys
     means = summary(results, "share", table="paths")
     paths = list(dict.fromkeys(means["path"]))
     if len(paths) < 2:
         return None
     groups = list(means.groupby([*results.over, "scheme"], sort=False, dropna=False, observed=True))
     rows = []
-    for _, group in groups[:MOST_ROWS]:
+    for _, group in groups:
         by_path = {row["path"]: row for row in group.to_dict("records")}
         first = next(iter(by_path.values()))
         cells = [_text(by_path[path], 100.0, first["n"]) if path in by_path else NOTHING for path in paths]
         rows.append((*(value_text(first[key]) for key in keys), first["scheme"], str(first["n"]), *cells))
     columns = (*_words([*keys, "scheme"]), Column("n"), *(Column(path, "%") for path in paths))
     about = ("The part of each path in the packets with data that arrived, retransmissions and copies included.",)
-    return Table("Shares of the paths", columns, tuple(rows), about, _left_out(len(groups), len(rows)))
+    return Table("Shares of the paths", columns, tuple(rows), about, shown.notes)
 
 
-def _flow_table(results: Results) -> Table | None:
+def _flow_table(shown: _Shown) -> Table | None:
     """The flows, if there are several or any that ends."""
+    results, keys = shown.results, shown.keys
     flows = results.to_pandas("flows")
     has_transfers = flows["transfer_s"].notna().any()
     if not has_transfers and flows["flow"].nunique() < 2:
         return None
-    keys = varied_keys(points_of(results))
     goodput = summary(results, "goodput_kbps", table="flows").to_dict("records")
     times = summary(results, "transfer_s", table="flows").to_dict("records") if has_transfers else goodput
     keys_of_flows = flows[[*results.over, "scheme", "flow"]].itertuples(index=False, name=None)
     schemes = dict(zip(keys_of_flows, flows["flow_scheme"], strict=True))
     rows = []
-    for row, time in zip(goodput[:MOST_ROWS], times[:MOST_ROWS], strict=True):
+    for row, time in zip(goodput, times, strict=True):
         scheme = schemes[tuple(row[key] for key in (*results.over, "scheme", "flow"))]
         cells = [_text(row, 1.0, row["n"])]
         if has_transfers:
@@ -201,7 +222,7 @@ def _flow_table(results: Results) -> Table | None:
         Column("goodput", "kbit/s"),
         *((Column("transfer time", "s"),) if has_transfers else ()),
     )
-    return Table("Flows", columns, tuple(rows), notes=_left_out(len(goodput), len(rows)))
+    return Table("Flows", columns, tuple(rows), notes=shown.notes)
 
 
 def _schemes(results: Results) -> list[str]:
@@ -223,11 +244,3 @@ def _p_value(value: float) -> str:
 
 def _words(names: Sequence[str]) -> tuple[Column, ...]:
     return tuple(Column(name, is_number=False) for name in names)
-
-
-def _left_out(there: int, shown: int) -> tuple[str, ...]:
-    if shown >= there:
-        return ()
-    return (
-        f"The first {shown} of {there} rows: the tables of the results, as results.to_pandas() gives them, have all.",
-    )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import ReportError
 from anabranch.report.choice import MOST_RUNS, Choice, ChoiceError, listed, schemes_of
 from anabranch.report.content import Column, Document, Page, Recipe, Table
-from anabranch.report.numbers import NOTHING, number
+from anabranch.report.numbers import NOTHING, counted, number
 from anabranch.report.progress import Progress
 from anabranch.report.section import timeline_section
 from anabranch.report.timeline.trace import joined, timeline_of
@@ -43,7 +43,7 @@ def page_of_traces(
         raise ReportError(f"{folder}: in none of its runs data was sent, so there is nothing to show")
     about = [_what(chosen, runs)]
     return Page(
-        title=title or f"Traces {_name(folder)}",
+        title=title or f"Traces in {_name(folder)}",
         lead=_lead(runs),
         tables=(_table(runs, labels),),
         timeline=timeline_section(timeline, tuple(about), is_host=any(map(is_host, chosen))),
@@ -101,8 +101,12 @@ def _labels(runs: Sequence[Series]) -> dict[Path, str]:
 
 
 def _lead(runs: Sequence[Series]) -> str:
-    what = "association recordings from one host" if all(map(is_host, runs)) else "simulated runs"
-    return f"{len(runs)} {what}" if len(runs) > 1 else what.removesuffix("s").replace("recordings", "recording")
+    recorded = sum(map(is_host, runs))
+    simulations = counted(len(runs) - recorded, "simulated run")
+    recordings = f"{counted(recorded, 'recording')} of real sockets, seen from one end"
+    if recorded == 0:
+        return simulations
+    return recordings if recorded == len(runs) else f"{simulations}, {recordings}"
 
 
 def _what(chosen: Sequence[Series], runs: Sequence[Series]) -> str:
@@ -166,9 +170,18 @@ def _facts(runs: Sequence[Series]) -> tuple[tuple[str, str], ...]:
         ("Schemes", of("scheme")),
         ("Seeds", of("seed")),
         ("Profile", of("profile")),
-        ("Written by", of("version")),
+        ("Written by", f"version {of('version')}"),
+        *_addresses(runs),
     )
     return tuple((name, text) for name, text in facts if text)
+
+
+def _addresses(runs: Sequence[Series]) -> Iterator[tuple[str, str]]:
+    """The ends of the paths of real sockets."""
+    for run in runs:
+        for sender in run.manifest.get("sender", []):
+            for path, address in zip(sender["paths"], sender.get("addresses", []), strict=False):
+                yield f"{_name(run.folder)}, {sender['name']}, {path}", address
 
 
 def _scenarios(runs: Sequence[Series], labels: dict[Path, str]) -> tuple[Document, ...]:

@@ -4,6 +4,9 @@ const LINE_HEIGHT = 118;
 const ROW_HEIGHT = 44;
 const TITLE_HEIGHT = 26;
 const BOTTOM = 44;
+// The height and the width of a letter of the labels above the chart.
+const MARK_HEIGHT = 20;
+const LETTER_WIDTH = 6.2;
 // Points that are drawn at once, of all lines together: above, browsers begin to stutter.
 const MOST_DRAWN = 60000;
 const CONFIG = {
@@ -18,7 +21,11 @@ class Chart {
   constructor(element, timeline) {
     this.element = element;
     this.timeline = timeline;
-    this.shown = { tracks: new Set([firstShown(timeline)]), paths: new Set(timeline.paths), panels: new Set(PANELS.map(({ key }) => key)) };
+    this.shown = {
+      tracks: new Set([firstShown(timeline)]),
+      paths: new Set(timeline.paths),
+      panels: new Set(panelsOf(timeline).map(({ key }) => key)),
+    };
     this.from = 0;
     this.to = timeline.end_s;
     this.cursor = timeline.end_s / 2;
@@ -105,7 +112,8 @@ class Chart {
   async draw() {
     const look = currentLook(this.timeline);
     const narrow = this.element.clientWidth < 640;
-    this.margin = { l: narrow ? 58 : 100, r: narrow ? 8 : 16, t: 6, b: BOTTOM };
+    const top = this.timeline.marks.length > 0 ? MARK_HEIGHT : 6;
+    this.margin = { l: narrow ? 58 : 100, r: narrow ? 8 : 16, t: top, b: BOTTOM };
     const view = this.view();
     const panels = PANELS.filter(({ key }) => this.shown.panels.has(key)).map((panel) => ({
       ...panel,
@@ -120,7 +128,7 @@ class Chart {
   }
 
   layout(panels, look, narrow) {
-    const heights = panels.map((panel) => TITLE_HEIGHT + (panel.rows ? Math.max(panel.rows.length, 1) * ROW_HEIGHT : LINE_HEIGHT));
+    const heights = panels.map(heightOf);
     const total = heights.reduce((sum, height) => sum + height, 0) || 1;
     const layout = {
       height: total + this.margin.t + this.margin.b,
@@ -141,12 +149,14 @@ class Chart {
         line: { color: look.loud, width: 1, dash: "dot" },
       })),
     };
+    layout.annotations.push(...markLabels(this.timeline.marks, this, look));
     let top = 1;
     panels.forEach((panel, index) => {
       const upper = top - TITLE_HEIGHT / total;
       top -= heights[index] / total;
       layout[axisName("yaxis", index)] = valueAxis(panel, [Math.max(top, 0), upper], look, narrow);
-      layout.annotations.push(panelTitle(panel, upper, narrow));
+      const keys = narrow ? [] : panelKey(panel, this.timeline, this.shown, look);
+      layout.annotations.push(panelTitle(panel, upper, keys, narrow));
     });
     return layout;
   }
@@ -169,8 +179,7 @@ class Chart {
 // The first run in which more than one path got new data, since that is what a timeline of paths is for.
 function firstShown(timeline) {
   const found = timeline.shares.find(({ ways, counts }) => {
-    const bins = counts.length / ways.length;
-    const used = ways.filter((way, index) => way !== WAIT && counts.subarray(index * bins, (index + 1) * bins).some((count) => count > 0));
+    const used = ways.filter((name, way) => name !== WAIT && counts[way].some((count) => count > 0));
     return used.length > 1;
   });
   return found ? found.track : 0;
@@ -178,9 +187,33 @@ function firstShown(timeline) {
 
 const axisName = (letter, index) => (index === 0 ? letter : `${letter}${index + 1}`);
 
-function panelTitle(panel, upper, narrow) {
+// Labels of what the scenario changes, as far as they do not cover each other. The text below the chart has them all.
+function markLabels(marks, chart, look) {
+  const width = chart.element.clientWidth - chart.margin.l - chart.margin.r;
+  const labels = [];
+  let free = -Infinity;
+  for (const { time_s, text } of marks) {
+    const at = ((time_s - chart.from) / (chart.to - chart.from)) * width;
+    const half = (text.length * LETTER_WIDTH) / 2;
+    if (at < 0 || at > width || at - half < free) continue;
+    free = at + half;
+    labels.push({
+      ...{ text: escapeText(text), x: time_s, xref: "x", y: 1, yref: "paper", yanchor: "bottom", showarrow: false },
+      font: { size: 11, color: look.loud },
+    });
+  }
+  return labels;
+}
+
+// Of a panel with its title, in pixels.
+function heightOf({ rows }) {
+  return TITLE_HEIGHT + (rows ? Math.max(rows.length, 1) * ROW_HEIGHT : LINE_HEIGHT);
+}
+
+function panelTitle(panel, upper, keys, narrow) {
+  const unit = panel.unit ? `, ${panel.unit}` : "";
   return {
-    text: `<b>${narrow ? panel.name : panel.title}</b>${panel.unit ? `, ${panel.unit}` : ""}`,
+    text: `<b>${narrow ? panel.name : panel.title}</b>${unit}${keys.length > 0 ? `:  ${keys.join("   ")}` : ""}`,
     ...{ xref: "paper", yref: "paper", x: 0, y: upper, xanchor: "left", yanchor: "bottom", xshift: -2 },
     ...{ showarrow: false, font: { size: 12 } },
   };

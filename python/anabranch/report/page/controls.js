@@ -8,7 +8,7 @@ class Controls {
     const { timeline, shown } = chart;
     this.group("tracks", timeline.tracks.map(({ label }, track) => [track, label]), shown.tracks);
     this.group("paths", timeline.paths.map((path) => [path, path]), shown.paths);
-    this.group("panels", PANELS.map(({ key, name }) => [key, name]), shown.panels);
+    this.group("panels", panelsOf(timeline).map(({ key, name }) => [key, name]), shown.panels);
     this.buttons();
     chart.element.addEventListener("keydown", (event) => this.key(event));
     chart.drawnListeners.push((look) => this.refresh(look));
@@ -110,7 +110,9 @@ class Controls {
     for (const { name, value, sample, box, chosen } of this.samples) {
       box.checked = chosen.has(value);
       const several = shown.tracks.size > 1;
-      if (name === "tracks") sample.replaceChildren(...(several ? [lineSample(look.trackColours[value], "solid")] : []));
+      if (name === "tracks") {
+        sample.replaceChildren(...(several ? [lineSample(look.trackColours[value], "solid")] : []));
+      }
       if (name === "paths") {
         const path = timeline.paths.indexOf(value);
         const colour = several ? look.ink : look.pathColours[path];

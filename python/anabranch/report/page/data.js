@@ -16,6 +16,7 @@ function decodeTimeline(content) {
   const times = (base64) => decodeTimes(base64, content.tick_s);
   return {
     ...content,
+    tracks: content.tracks.map((track) => ({ ...track, label: track.names.join(": ") })),
     lines: content.lines.map((line) => ({
       ...line,
       times: times(line.times),
@@ -29,6 +30,15 @@ function decodeTimeline(content) {
       details: new Uint8Array(decodeBytes(events.details)),
     })),
     spans: content.spans.map((spans) => ({ ...spans, starts: times(spans.starts), ends: times(spans.ends) })),
-    shares: content.shares.map((shares) => ({ ...shares, counts: decodeCounts(shares.counts) })),
+    shares: content.shares.map(decodeShares),
   };
+}
+
+// Decisions of a sender in bins: `counts` has an array for each way that they went, `totals` all ways together.
+function decodeShares(shares) {
+  const all = decodeCounts(shares.counts);
+  const bins = all.length / shares.ways.length;
+  const counts = shares.ways.map((_, way) => all.subarray(way * bins, (way + 1) * bins));
+  const totals = Array.from({ length: bins }, (_, bin) => counts.reduce((sum, of) => sum + of[bin], 0));
+  return { ...shares, counts, totals };
 }

@@ -1,7 +1,10 @@
-// Colours, dashes and patterns. All of them differ in lightness or shape as well, so that a page printed in grey can be read.
+// Colours, dashes and patterns: paths differ in dash and pattern too, so that a page printed in grey can be read.
 
-// Widths of drawn and blank pieces for the first paths, solid for the first of all; a scenario has eight paths at the most.
-const DASHES = ["solid", "7px,3px", "2px,2px", "9px,3px,2px,3px", "14px,4px", "9px,3px,2px,3px,2px,3px", "4px,6px", "1px,4px"];
+// Lengths of drawn and blank pieces by the place of a path, of which a scenario has eight at the most.
+const DASHES = [
+  ...["solid", "7px,3px", "2px,2px", "9px,3px,2px,3px"],
+  ...["14px,4px", "9px,3px,2px,3px,2px,3px", "4px,6px", "1px,4px"],
+];
 const PATTERNS = ["", "/", ".", "x", "\\", "-", "|", "+"];
 const dashOf = (path) => DASHES[path % DASHES.length];
 const patternOf = (path) => PATTERNS[path % PATTERNS.length];
@@ -54,6 +57,11 @@ function currentLook(timeline) {
     font: variable("--font"),
     pathColours: timeline.path_colours.map((colour) => readable(colour, paper, ink)),
     trackColours: timeline.tracks.map(({ colour }) => readable(colour, paper, ink)),
-    kindColours: { dropped: variable("--faint"), lost: variable("--lost"), retransmission: variable("--again"), timeout: variable("--loud") },
+    kindColours: {
+      dropped: variable("--faint"),
+      lost: variable("--lost"),
+      retransmission: variable("--again"),
+      timeout: variable("--loud"),
+    },
   };
 }

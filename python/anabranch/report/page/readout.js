@@ -1,6 +1,7 @@
 // The values of everything that is shown at the moment of the cursor, as a table, which is the legend too.
 
-const readoutNumber = (value, digits) => value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+const readoutNumber = (value, digits) =>
+  value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
 // What a line says at a moment; null before its first value and after the end of its run.
 function valueAt(line, time) {
@@ -62,7 +63,8 @@ class Readout {
     });
     const of = (kind) => timeline.spans.filter((spans) => spans.kind === kind && spans.track === track);
     const row = {
-      ...{ element, track, path, values, states: of("state").filter((spans) => spans.path === path), blocked: of("blocked") },
+      ...{ element, track, path, values, blocked: of("blocked") },
+      states: of("state").filter((spans) => spans.path === path),
       ...{ state: cell("td", ""), share: cell("td", ""), window: cell("td", "") },
     };
     element.append(name, ...values.map((value) => value.element), row.state, row.share, row.window);
@@ -75,7 +77,7 @@ class Readout {
     for (const row of this.rows) {
       for (const value of row.values) {
         const known = value.lines.map((line) => valueAt(line, time)).filter((each) => each !== null);
-        value.element.textContent = known.length > 0 ? known.map((each) => readoutNumber(each, value.digits)).join(" + ") : "–";
+        value.element.textContent = known.map((each) => readoutNumber(each, value.digits)).join(" + ") || "–";
       }
       const state = row.states.find((spans) => spanAt(spans, time));
       row.state.textContent = state ? state.state : "Active";
@@ -87,11 +89,9 @@ class Readout {
 
   share(row, time) {
     const shares = this.chart.timeline.shares.find((item) => item.track === row.track);
-    const bins = shares.counts.length / shares.ways.length;
-    const bin = Math.min(Math.floor(time / shares.bin_s), bins - 1);
-    const count = (way) => shares.counts[way * bins + bin];
-    const total = shares.ways.reduce((sum, _way, way) => sum + count(way), 0);
-    return total > 0 ? readoutNumber((count(shares.ways.indexOf(row.path)) / total) * 100, 0) : "–";
+    const bin = Math.min(Math.floor(time / shares.bin_s), shares.totals.length - 1);
+    const total = shares.totals[bin];
+    return total > 0 ? readoutNumber((shares.counts[shares.ways.indexOf(row.path)][bin] / total) * 100, 0) : "–";
   }
 }
 
@@ -112,7 +112,8 @@ function unitCell(title, unit) {
 function lineSample(colour, dash) {
   const namespace = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(namespace, "svg");
-  for (const [name, value] of Object.entries({ class: "sample", width: 30, height: 10, "aria-hidden": "true" })) svg.setAttribute(name, value);
+  const size = { class: "sample", width: 30, height: 10, "aria-hidden": "true" };
+  for (const [name, value] of Object.entries(size)) svg.setAttribute(name, value);
   const line = document.createElementNS(namespace, "line");
   const attributes = { x1: 0, x2: 30, y1: 5, y2: 5, stroke: colour, "stroke-width": 2.4 };
   if (dash !== "solid") attributes["stroke-dasharray"] = dash.replaceAll("px", "");

@@ -12,8 +12,9 @@ function lastAt(times, time) {
   return low - 1;
 }
 
-// A line that holds each value until the next, as points of steps. Each of `bins` begins with the value that holds there, and has the
-// least and the greatest value within it where they happen: no peak is lost, and what a point says is what was so at its time.
+// A line that holds each value until the next, as points of steps. Each of `bins` begins with the value that holds
+// there, and has the least and the greatest value within it where they happen: no peak is lost, and what a point says
+// was so at its time.
 function stepView(line, from, to, bins) {
   const { times, values } = line;
   const x = [];

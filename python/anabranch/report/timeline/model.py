@@ -18,14 +18,23 @@ Values = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One end that sends data in one run: what a line on the timeline belongs to besides its path."""
+    """One end that sends data in one run: what a line on the timeline belongs to besides its path.
 
-    label: str
+    `run` tells the run from others, `sender` the end from others of the run; `None` if it is the only one.
+    """
+
+    run: str
+    sender: str | None
     scheme: str
     flow: str
     direction: str
     paths: tuple[str, ...]
     end_s: float
+
+    @property
+    def label(self) -> str:
+        """What it is called on one line."""
+        return self.run if self.sender is None else f"{self.run}: {self.sender}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

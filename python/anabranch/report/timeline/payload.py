@@ -54,7 +54,7 @@ def payload(timeline: Timeline) -> dict[str, Any]:
         "paths": timeline.paths,
         "path_colours": path_colours(timeline.paths),
         "tracks": [
-            {**_track(track), "colour": colour}
+            {**_track(track, timeline), "colour": colour}
             for track, colour in zip(timeline.tracks, track_colours(timeline.tracks), strict=True)
         ],
         "lines": _lines(timeline.lines, clock),
@@ -67,9 +67,11 @@ def payload(timeline: Timeline) -> dict[str, Any]:
     }
 
 
-def _track(track: Track) -> dict[str, Any]:
+def _track(track: Track, timeline: Timeline) -> dict[str, Any]:
+    several_runs = any(other.run != track.run for other in timeline.tracks)
+    names = [track.run, track.sender] if several_runs or track.sender is None else [track.sender]
     return {
-        "label": track.label,
+        "names": [name for name in names if name is not None],
         "scheme": track.scheme,
         "paths": track.paths,
         "end_s": track.end_s,

@@ -64,7 +64,8 @@ def joined(timelines: Iterable[Timeline]) -> Timeline:
 def _track(series: Series, sender: Mapping[str, Any], label: str) -> Track:
     alone = len(series.manifest["sender"]) == 1
     return Track(
-        label=label if alone else f"{label}: {sender['name']}",
+        run=label,
+        sender=None if alone else sender["name"],
         scheme=str(sender.get("scheme", series.manifest.get("scheme", ""))),
         flow=sender["flow"],
         direction=sender["direction"],
