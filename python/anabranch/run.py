@@ -121,13 +121,7 @@ class Run:
         if (again.metrics, again.paths, again.flows) != (self.metrics, self.paths, self.flows):
             name = self.scenario.name
             raise RunError(f"{name}: the run was not the same again: has a file that a flow sends changed?")
-        return again._series_in(folder)
-
-    def _series_in(self, folder: object) -> Series:
-        from anabranch.series import Series
-
-        assert self.trace is not None
-        return Series(self.trace, keep=folder)
+        return Series(folder.path, keep=folder)
 
     def to_pandas(self, table: Literal["runs", "paths", "flows"] = "runs") -> pandas.DataFrame:
         """A tidy table: `runs` with one row that has all metrics, `paths` or `flows` with a row for each."""
@@ -172,14 +166,14 @@ def failure_of(flows: tuple[FlowResult, ...]) -> str | None:
 def run_of(scenario: Scenario, result: Mapping[str, Any]) -> Run:
     """The run of a result as the native module gives it: the object that `anabranch run --json` prints."""
     arrived = sum(path["data_packets"] for path in result["paths"])
-    is_metric = {name: type(value) in (int, float) and name != "seed" for name, value in result.items()}
+    numbers = {name: value for name, value in result.items() if type(value) in (int, float)}
     return Run(
         scenario=scenario,
         scheme=result["scheme"],
         seed=result["seed"],
         profile=result["profile"],
         goodput_counts=result["goodput_counts"],
-        metrics={name: value for name, value in result.items() if is_metric[name]},
+        metrics={name: value for name, value in numbers.items() if name != "seed"},
         paths=tuple(PathResult(**path, share=path["data_packets"] / max(arrived, 1)) for path in result["paths"]),
         flows=tuple(FlowResult(**flow) for flow in result["flows"]),
         digest=result.get("digest"),

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import os
 import pickle
-import re
-import sys
 from pathlib import Path as FilePath
 
 import numpy
@@ -15,10 +12,10 @@ import pytest
 import tomli
 import tomli_w
 from random_scenarios import random_scenario
+from scenario_support import EVERY_KEY, ROOT, SMALL, two_paths
 
-import anabranch as ab
 from anabranch import _native
-from anabranch.errors import AnabranchError, ScenarioError
+from anabranch.errors import ScenarioError
 from anabranch.scenario import (
     Association,
     Background,
@@ -31,21 +28,9 @@ from anabranch.scenario import (
     RunSettings,
     Scenario,
     Scheme,
-    load,
 )
-from anabranch.scenario.table import Table
 
-ROOT = FilePath(__file__).parents[2]
-EVERY_KEY = ROOT / "crates/lab/tests/scenario/every-key.toml"
 FILES = [*sorted((ROOT / "scenarios").rglob("*.toml")), EVERY_KEY]
-SMALL = '[run]\nduration = "5 s"\n\n[[path]]\nrate = "1 Mbit/s"\ndelay = "10 ms"\n'
-
-
-def two_paths() -> Scenario:
-    return Scenario(
-        run=RunSettings(duration="5 s", schemes=["cmt"]),
-        paths=[Path(rate="10 Mbit/s", delay="45 ms", loss=0.01), Path(rate="2 Mbit/s", delay="90 ms")],
-    )
 
 
 # Both ways
@@ -89,7 +74,8 @@ def test_the_resolved_scenario_has_every_default() -> None:
 
 
 def test_a_written_scenario_looks_like_one_that_a_person_wrote() -> None:
-    scenario = two_paths().with_values({"path.0.event": [{"at": "1 s", "up": False}], "scheme.loss.is": "cmt"})
+    event = {"at": "1 s", "up": False, "loss": {"model": "trace", "lost": [3, 17]}}
+    scenario = two_paths().with_values({"path.0.event": [event], "scheme.loss.is": "cmt"})
     assert (
         scenario.to_toml()
         == """\
@@ -108,6 +94,7 @@ loss = 0.01
 [[path.event]]
 at = "1 s"
 up = false
+loss = { model = "trace", lost = [3, 17] }
 
 [[path]]
 rate = "2 Mbit/s"
@@ -205,6 +192,13 @@ def test_what_toml_has_had_since_1_1_is_read_as_the_native_reader_does() -> None
     assert Scenario.parse(scenario.to_toml()) == scenario
 
 
+def test_what_only_the_native_reader_takes_for_toml_is_an_error_with_its_place() -> None:
+    text = SMALL + 'loss = { model = "bernoulli", rate\n= 0.5 }\n'
+    assert "rate = 0.5" in _native.resolve(text, "file")
+    with pytest.raises(ScenarioError, match=r"mine\.toml: .*line 7, column 35.*not valid TOML"):
+        Scenario.parse(text, name="mine.toml")
+
+
 def test_a_byte_order_mark_and_other_line_ends_are_harmless(tmp_path: FilePath) -> None:
     file = tmp_path / "marked.toml"
     file.write_bytes(b"\xef\xbb\xbf" + SMALL.replace("\n", "\r\n").encode())
@@ -266,282 +260,3 @@ def test_its_representation_shows_what_was_given_and_evaluates_to_it() -> None:
     text = repr(scenario.paths)
     assert text == "(Path(rate='10 Mbit/s', delay='45 ms', loss=0.01), Path(rate='2 Mbit/s', delay='90 ms'))"
     assert eval(text) == scenario.paths
-
-
-# Mistakes
-
-
-def test_a_misspelled_key_in_a_file_is_named_with_its_place_and_the_nearest_word(tmp_path: FilePath) -> None:
-    file = tmp_path / "bad.toml"
-    file.write_text(SMALL.replace("delay", "dealy"))
-    with pytest.raises(ScenarioError, match=r"unknown key `path\.path-1\.dealy`") as caught:
-        Scenario.read(file)
-    assert str(caught.value).startswith(f"{file}:")
-    assert "did you mean `delay`?" in str(caught.value)
-    assert isinstance(caught.value, AnabranchError)
-
-
-def test_a_misspelled_key_in_a_dictionary_is_named_with_the_nearest_word() -> None:
-    table = {"run": {"duration": "5 s"}, "path": [{"rate": "1 Mbit/s", "dealy": "1 ms"}]}
-    with pytest.raises(ScenarioError, match=r"(?s)tiny .as TOML.*unknown key `path.path-1.dealy`.*mean `delay`"):
-        Scenario.from_dict(table, name="tiny")
-    with pytest.raises(ScenarioError, match=r"unknown key `dealy` of Path: .*did you mean `delay`\?"):
-        Scenario(run=RunSettings(duration="5 s"), paths=table["path"])  # type: ignore[arg-type]
-
-
-def test_a_misspelled_field_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="dealy"):
-        Path(rate="1 Mbit/s", dealy="1 ms")  # type: ignore[call-arg]
-
-
-def test_everything_that_is_wrong_is_reported_at_once() -> None:
-    with pytest.raises(ScenarioError) as caught:
-        Scenario(
-            run=RunSettings(duration="5", profile="ns3"),  # type: ignore[arg-type]
-            paths=[Path(rate="10 Mbit", delay="45 ms", loss=2)],
-            flows=[Flow(paths=["path-9"])],
-        )
-    for part in ("run.duration", "path.path-1.rate", "path.path-1.loss", 'there is no path named "path-9"'):
-        assert part in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"paths": []}, "at least one"),
-        ({"paths": Path(rate="1 Mbit/s", delay="1 ms")}, "expected a list of tables"),
-        ({"run": 5}, "expected a table, found the number 5"),
-        ({"run": RunSettings()}, "run.duration"),
-        ({"run": RunSettings(duration=float("nan"))}, "NaN"),
-        ({"run": RunSettings(duration=10**40)}, "without a unit"),
-        ({"schemes": ["cmt"]}, r"go to RunSettings\(schemes="),
-        ({"schemes": Scheme(name="a", is_="cmt")}, "a list of definitions"),
-        ({"schemes": [Scheme(name="a", is_="cmt"), Scheme(name="a", is_="sctp")]}, "two schemes are called `a`"),
-        ({"schemes": [Scheme(name="cmt", is_="sctp")]}, "scheme `cmt`"),
-        ({"flows": [Flow(kind="file")]}, "flow.flow-1.size"),
-    ],
-)
-def test_what_no_scenario_can_be_is_refused_when_it_is_made(given: dict[str, object], message: str) -> None:
-    good = {"run": RunSettings(duration="5 s"), "paths": [Path(rate="1 Mbit/s", delay="1 ms")]}
-    assert Scenario(**good)  # type: ignore[arg-type]
-    with pytest.raises(ScenarioError, match=message):
-        Scenario(**{**good, **given})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("value", [None, {1, 2}, b"1 ms", object(), "\udcff"])
-def test_a_value_that_no_file_can_hold_is_refused_with_its_key(value: object) -> None:
-    with pytest.raises(ScenarioError, match=r"path\.0\.delay"):
-        Scenario.from_dict({"run": {"duration": "5 s"}, "path": [{"rate": "1 Mbit/s", "delay": value}]})
-
-
-def test_replacing_a_part_checks_the_whole() -> None:
-    scenario = two_paths()
-    assert dataclasses.replace(scenario, links=()).paths == scenario.paths
-    with pytest.raises(ScenarioError, match="no path goes through the link `idle`"):
-        dataclasses.replace(scenario, links=[Link(name="idle", rate="1 Mbit/s", delay="1 ms")])
-
-
-def test_files_that_cannot_be_read_are_named(tmp_path: FilePath) -> None:
-    for file in (tmp_path / "missing.toml", tmp_path, "a\0b"):
-        with pytest.raises(ScenarioError, match="cannot be read"):
-            Scenario.read(file)
-    latin = tmp_path / "latin.toml"
-    latin.write_bytes(SMALL.encode() + b"\n# a comment\n#  caf\xe9\n")
-    with pytest.raises(ScenarioError, match=rf"{latin}:9:7: this is not text in UTF-8"):
-        Scenario.read(latin)
-
-
-@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems refuse names that are no text")
-def test_a_file_whose_name_is_no_text_is_read(tmp_path: FilePath) -> None:
-    file = tmp_path / os.fsdecode(b"caf\xe9.toml")
-    file.write_text(SMALL)
-    assert Scenario.read(file).name.endswith("caf\ufffd.toml")
-
-
-def test_load_takes_paths_and_scenarios_and_says_what_to_do_with_the_rest(tmp_path: FilePath) -> None:
-    file = tmp_path / "small.toml"
-    file.write_text(SMALL)
-    scenario = Scenario.parse(SMALL)
-    assert load(scenario) is scenario
-    assert load(str(file)) == load(file) == scenario
-    with pytest.raises(ScenarioError, match=r"use Scenario\.parse"):
-        load(SMALL)
-    with pytest.raises(ScenarioError, match=r"found a dict: see also Scenario\.from_dict"):
-        load({"run": {}})  # type: ignore[arg-type]
-
-
-# Values put in by key
-
-
-def test_values_are_put_in_by_dotted_key() -> None:
-    scenario = two_paths().with_values(
-        {
-            "path.*.loss": 0.02,
-            "path.path-2.loss": Loss(model="trace", lost=[5]),
-            "path.0.queue": "9 packets",
-            "association.recv_buffer": "1 MiB",
-            "flow.flow-1.reader": "5 Mbit/s",
-        }
-    )
-    assert [path.loss for path in scenario.paths] == [0.02, Loss(model="trace", lost=[5])]
-    assert scenario.paths[0].queue == "9 packets"
-    assert scenario.flows == (Flow(reader="5 Mbit/s"),)
-    assert scenario.association == Association(recv_buffer="1 MiB")
-
-
-def test_what_follows_from_a_value_follows_from_the_new_one() -> None:
-    scenario = two_paths().with_values({"run.seeds": 3}).with_values({"path.path-1.rate": "5 Mbit/s"})
-    assert scenario.resolved().paths[0].reverse.rate == "5 Mbit/s"  # type: ignore[union-attr]
-
-
-def test_a_table_put_in_several_places_is_not_shared() -> None:
-    values = {"path.*.reverse": {"queue": "5 packets"}, "path.path-1.reverse.queue": "9 packets"}
-    assert [path.reverse for path in two_paths().with_values(values).paths] == [
-        Reverse(queue="9 packets"),
-        Reverse(queue="5 packets"),
-    ]
-
-
-OVERRIDES = [
-    ("run.seeds", "3"),
-    ("run.seeds", "[1, 5]"),
-    ("run.schemes", '["cmt", "sctp(trigger=4)"]'),
-    ("association", "{ streams = 3 }"),
-    ("association", "{}"),
-    ("association.ordered", "false"),
-    ("scheme.new.is", '"cmt"'),
-    ("scheme.mine.about", r'"\U0001F980 \"quoted\"\n\u007F"'),
-    ("link.shared.delay", '"1 ms"'),
-    ("link.*.loss", "0.5"),
-    ("link.*.loss", "[]"),
-    ("link.*.loss", '[{ model = "trace", lost = [1] }]'),
-    ("link.link-2.event", '[{ at = "1 s", up = false }]'),
-    ("path.path-1.loss.1.p", "0.25"),
-    ("path.path-1.loss.rate", "0.5"),
-    ("path.path-1.background.0.rate", '"2 Mbit/s"'),
-    ("path.path-1.background.*.count", "2"),
-    ("path.path-1.background.1", '{ kind = "cbr", rate = "1 kbit/s", packet = "1 B" }'),
-    ("path.0.reverse.loss", "0.125"),
-    ("path.path-1.reverse", '{ delay = "1 s" }'),
-    ("path.path-1.event.1.loss.p", '"3 %"'),
-    ("path.*.name", '"path-1"'),
-    ("path.path-9.loss", "0.5"),
-    ("flow.*.scheme", '"mine"'),
-    ("flow.3.count", "7"),
-    ("flow.download.size", '"1 B"'),
-    ("flow", '[{ kind = "file", size = "9 B" }]'),
-    ("nothing.at.all", "1"),
-]
-
-
-@pytest.mark.parametrize(("key", "value"), OVERRIDES)
-def test_values_mean_what_the_native_reader_makes_of_them(key: str, value: str) -> None:
-    text, python_value = EVERY_KEY.read_text(), tomli.loads(f"v = {value}")["v"]
-    try:
-        expected = _native.resolve(text, "file", [(key, value)])
-    except ScenarioError:
-        with pytest.raises(ScenarioError):
-            Scenario.parse(text).with_values({key: python_value})
-    else:
-        assert Scenario.parse(text).with_values({key: python_value}).to_toml(resolved=True) == expected
-
-
-def test_a_wrong_value_is_named_with_file_and_key(tmp_path: FilePath) -> None:
-    file = tmp_path / "small.toml"
-    file.write_text(SMALL)
-    scenario = Scenario.read(file)
-    for values, message in (
-        ({"path.path-1.dealy": "1 ms"}, "unknown key `path.path-1.dealy`"),
-        ({"path.path-7.delay": "1 ms"}, "there is no path named `path-7`"),
-        ({"path.path-1.loss": "2"}, "invalid value for `path.path-1.loss`"),
-        ({"run..seeds": 1}, "is not the key of a value"),
-        ({"": 1}, "is not the key of a value"),
-    ):
-        with pytest.raises(ScenarioError, match=re.escape(message)) as caught:
-            scenario.with_values(values)
-        assert str(caught.value).startswith(f"{file}: ")
-
-
-def test_a_conflict_with_a_put_in_value_names_the_line_of_the_authors_file(tmp_path: FilePath) -> None:
-    file = tmp_path / "small.toml"
-    file.write_text("# A comment that would not be written again.\n\n" + SMALL + '[[flow]]\nstart = "3 s"\n')
-    with pytest.raises(ScenarioError, match=rf"{file}:10:9: this flow never starts"):
-        Scenario.read(file).with_values({"run.duration": "2 s"})
-
-
-# Held against the reader in Rust
-
-
-def keys_that_the_reader_expects(text: str) -> set[str]:
-    """The keys that the native reader names when `no-such-key` stands in one of its tables."""
-    with pytest.raises(ScenarioError) as caught:
-        _native.resolve(text, "file")
-    (listed,) = re.findall(r"`[^`]*no-such-key`\n.*\n.*expected one of: ([^;\n]*)", str(caught.value))
-    return set(listed.split(", "))
-
-
-TABLES: list[tuple[type[Table], list[str]]] = [
-    (RunSettings, ["[run]\nno-such-key = 1"]),
-    (Association, ["[association]\nno-such-key = 1"]),
-    (Link, ["[[link]]\nno-such-key = 1"]),
-    (Path, ["[[path]]\nno-such-key = 1"]),
-    (Reverse, ['[[path]]\nrate = "1 Mbit/s"\n[path.reverse]\nno-such-key = 1']),
-    (
-        Background,
-        [
-            f'[[path]]\nrate = "1 Mbit/s"\n[[path.background]]\nkind = "{kind}"\nno-such-key = 1'
-            for kind in ("cbr", "poisson", "pareto")
-        ],
-    ),
-    (Event, ['[[path]]\nrate = "1 Mbit/s"\n[[path.event]]\nno-such-key = 1']),
-    (
-        Loss,
-        [
-            f'[[path]]\nrate = "1 Mbit/s"\n[path.loss]\nmodel = "{model}"\nno-such-key = 1'
-            for model in ("bernoulli", "gilbert-elliott", "trace")
-        ],
-    ),
-    (Flow, [f'[[flow]]\nkind = "{kind}"\nno-such-key = 1' for kind in ("bulk", "file", "messages")]),
-]
-
-
-@pytest.mark.parametrize(("table", "texts"), TABLES, ids=lambda value: getattr(value, "__name__", ""))
-def test_each_dataclass_has_the_keys_of_the_reader_and_no_others(table: type[Table], texts: list[str]) -> None:
-    expected = set().union(*map(keys_that_the_reader_expects, texts))
-    assert set(table.fields_by_key()) == expected
-
-
-def test_definitions_and_the_whole_file_have_the_keys_of_the_reader() -> None:
-    assert set(Scheme.fields_by_key()) == {"name", *keys_that_the_reader_expects("[scheme.mine]\nno-such-key = 1")}
-    assert set(Scenario.fields_by_key()) == keys_that_the_reader_expects("no-such-key = 1")
-
-
-def test_the_book_lists_the_fields_of_each_dataclass() -> None:
-    book = (ROOT / "docs/src/scenarios.md").read_text()
-    sections = dict(re.findall(r"^##+ (.*?)$(.*?)(?=^##+ |\Z)", book, flags=re.M | re.S))
-    named = {
-        "`[run]`": RunSettings,
-        "`[association]`": Association,
-        "`[scheme.NAME]`": Scheme,
-        "Loss": Loss,
-        "`[[path.background]]`, `[[link.background]]`": Background,
-        "`[[path.event]]`, `[[link.event]]`": Event,
-        "`[[flow]]`": Flow,
-    }
-    for title, table in named.items():
-        first_cells = re.findall(r"^\| (`[^|]*`) \|", sections[title], flags=re.M)
-        keys = {key for cell in first_cells for key in re.findall(r"`([^`]+)`", cell)}
-        assert keys == set(table.fields_by_key()) - ({"name"} if table is Scheme else set()), title
-
-
-def test_a_key_that_only_the_reader_knows_is_an_error_and_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_native, "resolve", lambda *_: "")
-    with pytest.raises(ScenarioError, match="unknown key `colour` of Path"):
-        Scenario.parse(SMALL + 'colour = "red"\n')
-    with pytest.raises(ScenarioError, match="unknown key `planet` of Scenario"):
-        Scenario.parse('planet = "earth"\n' + SMALL)
-
-
-def test_the_package_offers_scenarios_by_their_short_names() -> None:
-    assert ab.Scenario is Scenario
-    assert (ab.Path, ab.Flow, ab.Scheme, ab.RunSettings) == (Path, Flow, Scheme, RunSettings)

@@ -375,9 +375,19 @@ def test_a_run_in_which_nothing_happened_has_empty_frames(tmp_path: FilePath) ->
     assert list(series.blocked().columns) == ["start_s", "end_s", *KEYS]
 
 
+def test_two_senders_that_wrote_the_same_file_are_an_error() -> None:
+    flows = [Flow(name="a", direction="both"), Flow(name="a-reverse")]
+    paths = [Path(rate="1 Mbit/s", delay="5 ms")]
+    series = run(Scenario(run=RunSettings(duration="1 s"), paths=paths, flows=flows)).series
+    with pytest.raises(TraceError, match=r"a-reverse-paths\.csv: two senders wrote this file: rename a flow"):
+        series.paths()
+    assert len(series.packets()) > 0
+
+
 def test_a_run_without_senders_says_so(tmp_path: FilePath) -> None:
     series = read_trace(write_trace(tmp_path / "run", sender=[]))
     assert len(series.packets()) == 0
     assert len(series.throughput()) == 0
+    assert list(series.throughput().columns) == ["time_s", *KEYS, "throughput_kbps", "counted"]
     with pytest.raises(TraceError, match="no flow that sends data"):
         series.paths()

@@ -139,6 +139,12 @@ def test_a_file_that_is_cut_off_before_its_first_row_is_empty(tmp_path: Path, le
     assert series.end_s == 0.25
 
 
+def test_a_run_that_ended_before_it_began_has_no_length(tmp_path: Path) -> None:
+    series = read_trace(write_trace(tmp_path / "run", ended_s=None))
+    assert series.end_s == 0.0
+    assert len(series.throughput()) == len(series.sampled()) == 0
+
+
 def test_what_a_crash_leaves_after_the_last_row_is_not_read(tmp_path: Path) -> None:
     folder = trace(tmp_path / "run")
     change(folder / "packets.csv", lambda data: data + b"\0" * 4096)

@@ -96,8 +96,7 @@ class Scenario(Table):
         Raises `ScenarioError` with all that is wrong in the text.
         """
         _native.resolve(text, name)
-        # The native reader skips a byte order mark; this one does not.
-        scenario = cls._of(tomli.loads(text.removeprefix("\ufeff")), name, folder)
+        scenario = cls._of(as_table(text, name), name, folder)
         object.__setattr__(scenario, "_text", text)
         object.__setattr__(scenario, "_text_name", name)
         return scenario
@@ -175,6 +174,16 @@ class Scenario(Table):
         for key, value in given.items():
             put(table, key, value)
         return Scenario._of(table, self.name, self.folder)
+
+
+def as_table(text: str, name: str) -> dict[str, Any]:
+    """The table of a file that the native reader has accepted."""
+    try:
+        # The native reader skips a byte order mark; this one does not.
+        return tomli.loads(text.removeprefix("\ufeff"))
+    except tomli.TOMLDecodeError as error:
+        # The native reader lets lines of an inline table end before or after `=`, for one.
+        raise ScenarioError(f"{name}: {error}: the native reader lets it pass, but it is not valid TOML") from error
 
 
 def decoded(data: bytes, name: str) -> str:

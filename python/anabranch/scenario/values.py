@@ -14,7 +14,7 @@ def put(table: dict[str, Any], key: str, value: Any) -> None:
     """Puts a value in, in all places that a key matches. The native reader has accepted both: nothing can be wrong."""
     parts = key.split(".")
     if parts[0] == "flow" and len(parts) > 1:
-        table.setdefault("flow", [{}])
+        table["flow"] = table.get("flow") or [{}]
     put_in_table(table, parts, value)
 
 

@@ -64,13 +64,12 @@ def throughput(
     lines = list(dict.fromkeys([*known, *totals]))
     starts = numpy.arange(count, dtype=numpy.int64) * step
     width_ms = numpy.minimum(step, end - starts) / 1e6
-    nothing = numpy.zeros(count)
-    frame = on_grid(lines, starts, packets)
-    if lines:
-        frame["throughput_kbps"] = numpy.concatenate([totals.get(line, nothing) * 8 / width_ms for line in lines])
-        counts = ["sent" if is_host and line[1] == "forward" else "received" for line in lines]
-        frame["counted"] = pandas.Categorical(counts, categories=["sent", "received"]).repeat(count)
-    return frame
+    rates = [totals.get(line, numpy.zeros(count)) * 8 / width_ms for line in lines]
+    counts = ["sent" if is_host and line[1] == "forward" else "received" for line in lines]
+    return on_grid(lines, starts, packets).assign(
+        throughput_kbps=numpy.concatenate([numpy.zeros(0), *rates]),
+        counted=pandas.Categorical(counts, categories=["sent", "received"]).repeat(count),
+    )
 
 
 def counted(packets: pandas.DataFrame, is_host: bool) -> pandas.DataFrame:

@@ -115,7 +115,10 @@ def read_queues(folder: TraceFolder) -> pandas.DataFrame:
 
 def of_senders(folder: TraceFolder, layout: Layout, files: list[str]) -> pandas.DataFrame:
     """The files of all senders in one table, which says the direction too."""
-    tables = []
+    tables: list[pyarrow.Table] = []
+    shared = next((file for index, file in enumerate(files) if file in files[:index]), None)
+    if shared is not None:
+        raise TraceError(f"{folder.path / shared}: two senders wrote this file: rename a flow and trace the run again")
     for sender, file in zip(folder.senders, files, strict=True):
         table = read(folder, file, layout)
         code = numpy.zeros(len(table), dtype=numpy.int32)

@@ -124,9 +124,7 @@ impl Scenario {
                 report.add(&Origin::Override(index), &set.key, fault);
             }
         }
-        if root.get("flow").is_none() {
-            root.set("flow", overrides::assumed_flow());
-        }
+        overrides::assume_flow(&mut root);
         let scenario = read(&root, &report);
         report.finish(scenario)
     }

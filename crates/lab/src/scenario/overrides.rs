@@ -63,8 +63,8 @@ impl Override {
             return Err(Fault::because(ProblemKind::UnknownKey, message, help));
         }
         let node = self.node(&origin)?;
-        if parts[0] == "flow" && root.get("flow").is_none() {
-            root.set("flow", assumed_flow());
+        if parts[0] == "flow" && parts.len() > 1 {
+            assume_flow(root);
         }
         let mut place = Placement { node: &node, origin: &origin, set: 0 };
         place.in_table(root, &parts, "")?;
@@ -90,10 +90,16 @@ impl Override {
     }
 }
 
-/// The flow of a scenario that gives none.
-pub(super) fn assumed_flow() -> Node {
-    let flow = Node { value: Value::Table(Table::default()), origin: Origin::Assumed };
-    Node { value: Value::List(vec![flow]), origin: Origin::Assumed }
+/// Gives a scenario without flows the one that is assumed then.
+pub(super) fn assume_flow(root: &mut Table) {
+    let given = match root.get("flow").map(|node| &node.value) {
+        Some(Value::List(flows)) => !flows.is_empty(),
+        other => other.is_some(),
+    };
+    if !given {
+        let flow = Node { value: Value::Table(Table::default()), origin: Origin::Assumed };
+        root.set("flow", Node { value: Value::List(vec![flow]), origin: Origin::Assumed });
+    }
 }
 
 /// Puts a value in all places that a key matches.

@@ -94,6 +94,15 @@ fn a_loss_of_zero_is_no_loss() {
 }
 
 #[test]
+fn an_empty_list_of_flows_is_none_given() {
+    let scenario = good(SMALL, &["flow=[]"]);
+    assert_eq!(scenario, good(SMALL, &[]));
+    assert_eq!(good(&scenario.to_toml(), &[]), scenario);
+    let renamed = good(SMALL, &["flow=[]", "flow.flow-1.name=other"]);
+    assert_eq!(renamed.flows[0].name, "other");
+}
+
+#[test]
 fn overrides_reach_every_kind_of_place() {
     let set = [
         "run.seeds=3",

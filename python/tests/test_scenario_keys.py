@@ -1,0 +1,101 @@
+"""The dataclasses of scenarios, held against the reader in Rust and against the book."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from scenario_support import ROOT, SMALL
+
+import anabranch as ab
+from anabranch import _native
+from anabranch.errors import ScenarioError
+from anabranch.scenario import (
+    Association,
+    Background,
+    Event,
+    Flow,
+    Link,
+    Loss,
+    Path,
+    Reverse,
+    RunSettings,
+    Scenario,
+    Scheme,
+)
+from anabranch.scenario.table import Table
+
+
+def keys_that_the_reader_expects(text: str) -> set[str]:
+    """The keys that the native reader names when `no-such-key` stands in one of its tables."""
+    with pytest.raises(ScenarioError) as caught:
+        _native.resolve(text, "file")
+    (listed,) = re.findall(r"`[^`]*no-such-key`\n.*\n.*expected one of: ([^;\n]*)", str(caught.value))
+    return set(listed.split(", "))
+
+
+TABLES: list[tuple[type[Table], list[str]]] = [
+    (RunSettings, ["[run]\nno-such-key = 1"]),
+    (Association, ["[association]\nno-such-key = 1"]),
+    (Link, ["[[link]]\nno-such-key = 1"]),
+    (Path, ["[[path]]\nno-such-key = 1"]),
+    (Reverse, ['[[path]]\nrate = "1 Mbit/s"\n[path.reverse]\nno-such-key = 1']),
+    (
+        Background,
+        [
+            f'[[path]]\nrate = "1 Mbit/s"\n[[path.background]]\nkind = "{kind}"\nno-such-key = 1'
+            for kind in ("cbr", "poisson", "pareto")
+        ],
+    ),
+    (Event, ['[[path]]\nrate = "1 Mbit/s"\n[[path.event]]\nno-such-key = 1']),
+    (
+        Loss,
+        [
+            f'[[path]]\nrate = "1 Mbit/s"\n[path.loss]\nmodel = "{model}"\nno-such-key = 1'
+            for model in ("bernoulli", "gilbert-elliott", "trace")
+        ],
+    ),
+    (Flow, [f'[[flow]]\nkind = "{kind}"\nno-such-key = 1' for kind in ("bulk", "file", "messages")]),
+]
+
+
+@pytest.mark.parametrize(("table", "texts"), TABLES, ids=lambda value: getattr(value, "__name__", ""))
+def test_each_dataclass_has_the_keys_of_the_reader_and_no_others(table: type[Table], texts: list[str]) -> None:
+    expected = set().union(*map(keys_that_the_reader_expects, texts))
+    assert set(table.fields_by_key()) == expected
+
+
+def test_definitions_and_the_whole_file_have_the_keys_of_the_reader() -> None:
+    assert set(Scheme.fields_by_key()) == {"name", *keys_that_the_reader_expects("[scheme.mine]\nno-such-key = 1")}
+    assert set(Scenario.fields_by_key()) == keys_that_the_reader_expects("no-such-key = 1")
+
+
+def test_the_book_lists_the_fields_of_each_dataclass() -> None:
+    book = (ROOT / "docs/src/scenarios.md").read_text()
+    sections = dict(re.findall(r"^##+ (.*?)$(.*?)(?=^##+ |\Z)", book, flags=re.M | re.S))
+    named = {
+        "`[run]`": RunSettings,
+        "`[association]`": Association,
+        "`[scheme.NAME]`": Scheme,
+        "Loss": Loss,
+        "`[[path.background]]`, `[[link.background]]`": Background,
+        "`[[path.event]]`, `[[link.event]]`": Event,
+        "`[[flow]]`": Flow,
+    }
+    for title, table in named.items():
+        first_cells = re.findall(r"^\| (`[^|]*`) \|", sections[title], flags=re.M)
+        keys = {key for cell in first_cells for key in re.findall(r"`([^`]+)`", cell)}
+        assert keys == set(table.fields_by_key()) - ({"name"} if table is Scheme else set()), title
+
+
+def test_a_key_that_only_the_reader_knows_is_an_error_and_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native, "resolve", lambda *_: "")
+    with pytest.raises(ScenarioError, match="unknown key `colour` of Path"):
+        Scenario.parse(SMALL + 'colour = "red"\n')
+    with pytest.raises(ScenarioError, match="unknown key `planet` of Scenario"):
+        Scenario.parse('planet = "earth"\n' + SMALL)
+
+
+def test_the_package_offers_scenarios_by_their_short_names() -> None:
+    assert ab.Scenario is Scenario
+    assert (ab.Path, ab.Flow, ab.Scheme, ab.RunSettings) == (Path, Flow, Scheme, RunSettings)
