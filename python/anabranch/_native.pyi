@@ -7,6 +7,21 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import final
 
+__all__ = [
+    "AnabranchError",
+    "Prepared",
+    "RunError",
+    "ScenarioError",
+    "SchemeError",
+    "cards",
+    "command",
+    "engine",
+    "python_commands",
+    "resolve",
+    "run_batch",
+    "schemes_of",
+]
+
 class AnabranchError(Exception):
     """Anything that this package raises of its own accord."""
 
@@ -25,7 +40,7 @@ class RunError(AnabranchError):
 def engine() -> dict[str, str]:
     """What computes runs here: `version`, `commit` and `fingerprint`. See `anabranch.engine.Engine`."""
 
-def resolve(text: str, file: str, set: Sequence[tuple[str, str]] = ()) -> str:
+def resolve(text: str, file: str, set: Sequence[tuple[str, str]] = ...) -> str:
     """The scenario in `text` with every default in it, as canonical TOML.
 
     `set` puts values in first: pairs of a key such as `path.path-1.loss` and a value as a TOML literal; what is not
@@ -33,7 +48,7 @@ def resolve(text: str, file: str, set: Sequence[tuple[str, str]] = ()) -> str:
     """
 
 def schemes_of(text: str, file: str, list: str) -> list[str]:
-    """The schemes that a list such as `sctp,cmt(trigger=4)` or `all` stands for in a scenario, each written in full.
+    """The schemes that a list such as `sctp,cmt(trigger=4)` or `all` stands for in a scenario, each in full and once.
 
     Raises `ScenarioError` and `SchemeError`.
     """
@@ -43,13 +58,16 @@ def cards() -> str:
 
 @final
 class Prepared:
-    """A scenario with a scheme, read and checked once for runs with any seed."""
+    """A scenario with a scheme, read and checked once for runs with any seed.
 
-    def __new__(cls, text: str, scheme: str, folder: str | PathLike[str] = "", file: str = "scenario") -> Prepared:
+    It cannot be pickled: what goes to another process is the text it was made from.
+    """
+
+    def __new__(cls, text: str, scheme: str, folder: str | PathLike[str] = ..., file: str = "scenario") -> Prepared:
         """Reads the scenario in `text` with the scheme of flows that have none of their own.
 
-        Files that flows send are looked for in `folder`; `file` names the scenario in messages. Raises `ScenarioError`,
-        `SchemeError`, and `RunError` if such a file cannot be read.
+        Files that flows send are looked for in `folder`, by default the working folder; `file` names the scenario in
+        messages. Raises `ScenarioError`, `SchemeError`, and `RunError` if such a file cannot be read.
         """
 
     @property
@@ -66,11 +84,17 @@ def run_batch(
 ) -> None:
     """Makes runs, each given as what was prepared and a seed (0 to 2**64 - 1), on native threads.
 
-    There are `threads` of them, or one per processor if that is `None`; the interpreter is free meanwhile.
+    There are `threads` of them, or one per processor if that is `None`; the interpreter is free meanwhile. `trace` and
+    `pcap` are folders that get a folder of traces or a capture for each run; `digest` adds a SHA-256 over everything
+    that happened, at about the cost of the run itself. Neither runs nor results are kept.
+
     `done` is called in this thread as each run finishes, in whatever order, with the index of its job and one JSON
-    object, as `anabranch run --json` prints it. `trace` and `pcap` are folders that get a folder of traces or a capture
-    for each run. Raises `RunError`, `ScenarioError` and `SchemeError` for runs that cannot be made, whatever `done`
-    raises, and `KeyboardInterrupt` soon after Ctrl-C; what was finished before has been handed to `done`.
+    object, as `anabranch run --json` prints it. Runs wait where it falls behind.
+
+    Raises `KeyboardInterrupt` within a fraction of a second of Ctrl-C if this is the main thread: runs under way are
+    given up, and finished ones are handed to `done` first. If Ctrl-C comes while `done` is at work, that call is made
+    again. Whatever else `done` raises ends the batch at once. Raises `RunError`, `ScenarioError` and `SchemeError` for
+    a run that cannot be made: it keeps others from starting, and those under way are handed over first.
     """
 
 def command(arguments: Sequence[str]) -> int:

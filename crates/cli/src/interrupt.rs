@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
+use std::thread;
 
 use indicatif::ProgressBar;
 
@@ -13,7 +14,7 @@ static PRESSED: AtomicBool = AtomicBool::new(false);
 static BAR: Mutex<(&str, Option<ProgressBar>)> = Mutex::new(("", None));
 static INSTALLED: Once = Once::new();
 
-/// Watches for Ctrl-C from here on. What is returned becomes true once no further run shall start.
+/// Watches for Ctrl-C from here on. What is returned becomes true once runs shall end.
 pub(crate) fn watch(bar: &ProgressBar) -> &'static AtomicBool {
     watch_saying(bar, "stopping, and giving up the runs under way; press Ctrl-C again to stop without a word")
 }
@@ -39,9 +40,13 @@ fn pressed() {
     if PRESSED.swap(true, Ordering::SeqCst) {
         std::process::exit(i32::from(Status::Interrupted.code()));
     }
-    STOP.store(true, Ordering::SeqCst);
-    match &*BAR.lock().unwrap_or_else(PoisonError::into_inner) {
-        (notice, Some(bar)) => bar.suspend(|| eprintln!("{notice}")),
-        (notice, None) => eprintln!("{notice}"),
-    }
+    // Whoever holds the bar may be waiting for a reader that does not read, and the next Ctrl-C has to come through.
+    thread::spawn(|| {
+        let (notice, bar) = BAR.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match bar {
+            Some(bar) => bar.suspend(|| eprintln!("{notice}")),
+            None => eprintln!("{notice}"),
+        }
+        STOP.store(true, Ordering::SeqCst);
+    });
 }

@@ -102,7 +102,7 @@ impl Plan {
     fn check(&self, arguments: &RunArguments) -> Result<(), Stopped> {
         let Some(job) = self.jobs.first() else { return Ok(()) };
         job.check().map_err(|error| match error {
-            RunError::File { .. } => Stopped::from(anyhow::Error::new(error)),
+            RunError::File { .. } | RunError::Panicked { .. } => Stopped::from(anyhow::Error::new(error)),
             RunError::Scheme { .. } | RunError::Network(_) => {
                 let place = arguments.scenario.display().to_string();
                 let value = self.value.as_ref().map(|value| format!(" with {value}")).unwrap_or_default();

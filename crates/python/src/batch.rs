@@ -1,17 +1,19 @@
 //! Many runs at once, while the interpreter does other things.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use anabranch_lab::run::Batch;
+use anabranch_lab::run::run_each;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
 use crate::error::RunError;
-use crate::prepared::{Prepared, refused};
+use crate::prepared::{Output, Prepared, refused};
 
 /// How often signals are looked for.
 const POLL: Duration = Duration::from_millis(50);
@@ -19,49 +21,51 @@ const POLL: Duration = Duration::from_millis(50);
 const WAITING: usize = 256;
 
 /// A finished run: the index of its job, and its figures as JSON.
-type Finished = (usize, String);
+type Finished = (usize, serde_json::Result<String>);
 
-/// Makes runs, given as pairs of what was prepared and a seed, with so many threads (one for each processor if `None`).
+/// Makes runs, given as pairs of what was prepared and a seed (any 64-bit number), on so many native threads (one for each processor
+/// if `None`). Neither runs nor results are kept, however many there are.
 ///
 /// `done` is called in this thread with the index of the job and its figures as JSON, as soon as a run is finished, in whatever order.
-/// Whatever it raises, and whatever a signal raises, ends the batch within a fraction of a second: runs under way are given up, and
-/// those finished are handed to `done` first if it was a signal.
+/// Runs wait where it falls behind.
+///
+/// Ctrl-C, and any other signal whose handler raises something, ends the batch within a fraction of a second if this is the main
+/// thread: runs under way are given up, those finished are handed to `done`, and then the exception is raised. If Ctrl-C comes while
+/// `done` is at work, that call is made again. Whatever else `done` raises ends the batch at once. A run that cannot be made keeps
+/// others from starting; those under way are finished and handed over before its error is raised.
 #[pyfunction]
 #[pyo3(signature = (jobs, done, threads=None, trace=None, pcap=None, digest=false))]
 pub(crate) fn run_batch(
     py: Python<'_>,
     jobs: Vec<(Py<Prepared>, u64)>,
     done: &Bound<'_, PyAny>,
-    threads: Option<usize>,
+    threads: Option<NonZeroUsize>,
     trace: Option<PathBuf>,
     pcap: Option<PathBuf>,
     digest: bool,
 ) -> PyResult<()> {
-    let jobs = jobs
-        .iter()
-        .map(|(prepared, seed)| prepared.get().job(*seed, trace.clone(), pcap.clone(), digest))
-        .collect();
-    let batch = Batch { jobs, threads };
+    let output = Output { trace, pcap, digest };
     let stop = AtomicBool::new(false);
     let (sender, receiver) = sync_channel::<Finished>(WAITING);
-    let (ended, outcome) = thread::scope(|scope| {
-        let stop = &stop;
+    let (delivered, made) = thread::scope(|scope| {
+        let (jobs, output, stop) = (&jobs, &output, &stop);
         let worker = scope.spawn(move || {
-            batch.run_indexed(stop, |index, result| {
-                let text = serde_json::to_string(result).unwrap_or_default();
+            let jobs = jobs.iter().map(|(prepared, seed)| prepared.get().job(*seed, output));
+            run_each(jobs, threads.map(NonZeroUsize::get), stop, |index, result| {
                 // Nobody receives any more once `done` has raised something.
-                let _ = sender.send((index, text));
+                let _ = sender.send((index, serde_json::to_string(&result)));
             })
         });
-        let ended = deliver(py, receiver, done, stop);
-        (ended, py.detach(|| worker.join()))
+        let delivered = deliver(py, receiver, done, stop);
+        stop.store(true, Ordering::Relaxed);
+        (delivered, py.detach(|| worker.join()))
     });
-    ended?;
-    match outcome {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(refused("scenario", &error)),
+    delivered?;
+    match made {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(failed)) => Err(refused(jobs[failed.index].0.get().file(), &failed.error)),
         Err(_) => {
-            Err(RunError::new_err("a run panicked; this is a fault of the simulator, please report it"))
+            Err(RunError::new_err("the runs panicked, which is a fault of this module and worth a report"))
         }
     }
 }
@@ -73,25 +77,28 @@ fn deliver(
     done: &Bound<'_, PyAny>,
     stop: &AtomicBool,
 ) -> PyResult<()> {
-    let mut signal = Ok(());
+    let mut ended = Ok(());
     loop {
         // A receiver may be used by one thread at a time: an exclusive reference says so.
         let waiting = &mut receiver;
         match py.detach(move || waiting.recv_timeout(POLL)) {
             Ok((index, text)) => {
-                if let Err(error) = done.call1((index, text)) {
-                    stop.store(true, Ordering::Relaxed);
-                    return Err(error);
+                let text = text.map_err(|error| RunError::new_err(error.to_string()))?;
+                match done.call1((index, &text)) {
+                    Err(error) if ended.is_ok() && error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+                        stop.store(true, Ordering::Relaxed);
+                        ended = Err(error);
+                        done.call1((index, &text))?;
+                    }
+                    called => drop(called?),
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => return signal,
+            Err(RecvTimeoutError::Disconnected) => return ended,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if signal.is_ok() {
-            signal = py.check_signals();
-            if signal.is_err() {
-                stop.store(true, Ordering::Relaxed);
-            }
+        if ended.is_ok() {
+            ended = py.check_signals();
+            stop.store(ended.is_err(), Ordering::Relaxed);
         }
     }
 }

@@ -1,13 +1,14 @@
 """Where the `anabranch` command begins: native commands go to the native main, the others to a module each.
 
-A Python command NAME is `anabranch.command.NAME.main(arguments) -> int`. Its module is imported when it is asked for, so that no
-other command waits for the libraries it needs.
+A Python command NAME is `anabranch.command.NAME.main(arguments) -> int`. Its module is imported when it is asked for,
+so that no other command waits for the libraries it needs.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import select
 import signal
 import sys
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carries out the command in `arguments` (those of the process if `None`) and gives its exit status.
 
-    0 is for success, 1 for a failure, 2 for a wrong command line, scenario, scheme or plan, and 130 for Ctrl-C. It is the last thing
-    a process does: native commands leave SIGINT as they want it.
+    0 is for success, 1 for a failure, 2 for a wrong command line, scenario, scheme or plan, and 130 for Ctrl-C. It is
+    the last thing a process does: native commands leave SIGINT as they want it.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["help"] and len(words) == 2:
@@ -58,6 +59,8 @@ def _guarded(name: str, arguments: list[str]) -> int:
     except BrokenPipeError:
         if not _reader_has_gone():
             raise
+        # The interpreter flushes once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         print(_message(error), file=sys.stderr)
@@ -74,14 +77,12 @@ def _run_python(name: str, arguments: list[str]) -> int:
 
 
 def _reader_has_gone() -> bool:
-    """Whether standard output leads nowhere any more, as once `head` has seen enough; a broken pipe may be another one too."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The interpreter flushes once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
-    return False
+    """Whether it is standard output that leads nowhere any more, as once `head` has seen enough."""
+    if sys.platform == "win32":  # which has no such error
+        return False
+    output = select.poll()
+    output.register(sys.stdout, 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in output.poll(0))
 
 
 def _message(error: OSError) -> str:

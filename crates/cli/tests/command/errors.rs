@@ -52,6 +52,19 @@ fn mistakes_on_the_command_line_name_their_option() {
 }
 
 #[test]
+fn commands_of_the_python_package_say_where_they_are_to_be_had() {
+    for arguments in [&["sweep", "plan.toml"][..], &["report"], &["plot", "--help"], &["help", "sweep"]] {
+        let ended = anabranch(arguments).with_status(2);
+        assert!(ended.err.contains("comes with the Python package"), "{arguments:?}: {}", ended.err);
+        assert!(ended.err.contains("pip install ."), "{}", ended.err);
+        assert_eq!(ended.out, "");
+    }
+    let ended = anabranch(&["swept"]).with_status(2);
+    assert!(ended.err.contains("unrecognized subcommand 'swept'"), "{}", ended.err);
+    assert!(!anabranch(&["--help"]).with_status(0).out.contains("sweep  "));
+}
+
+#[test]
 fn schemes_and_profiles_in_a_file_are_blamed_on_the_file() {
     let cases = [
         ("schemes = [\"cmt\", \"scpt\"]", "", "`run.schemes`: unknown scheme `scpt`, did you mean `sctp`?"),

@@ -1,12 +1,15 @@
 //! Ctrl-C and readers that go away.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::command;
+use crate::support::{anabranch, command};
 
 /// Starts more runs than anybody would wait for.
 fn start(more: &[&str]) -> Child {
@@ -21,17 +24,25 @@ fn interrupt(child: &Child) {
     assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
 }
 
-/// Waits until a folder holds so many files.
-/// Captures: before any of them the command tries the folder with a file that it removes again.
-fn wait_for_files(folder: &Path, count: usize) {
+/// The captures in a folder: those that are whole, and those whose runs have begun.
+fn captures(folder: &Path) -> [usize; 2] {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names: Vec<PathBuf> = files.map(|file| file.path()).collect();
+    ["pcapng", "part"].map(|kind| {
+        names.iter().filter(|name| name.extension().is_some_and(|extension| extension == kind)).count()
+    })
+}
+
+/// Waits until so many runs have written their captures.
+fn wait_for_runs(folder: &Path, count: usize) {
+    wait_until(|| captures(folder)[0] >= count);
+}
+
+fn wait_until(mut happened: impl FnMut() -> bool) {
     let since = Instant::now();
-    let captures = || {
-        let files = fs::read_dir(folder).into_iter().flatten().flatten();
-        files.filter(|file| file.path().extension().is_some_and(|extension| extension == "pcapng")).count()
-    };
-    while captures() < count {
+    while !happened() {
         assert!(since.elapsed() < Duration::from_secs(60), "nothing happens");
-        std::thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -40,7 +51,7 @@ fn ctrl_c_prints_what_is_finished() {
     let folder = tempfile::tempdir().expect("a folder");
     let pcap = folder.path().to_str().expect("a path");
     let child = start(&["--set", "run.duration='2 s'", "--threads", "1", "--pcap", pcap]);
-    wait_for_files(folder.path(), 3);
+    wait_for_runs(folder.path(), 3);
     interrupt(&child);
     let output = child.wait_with_output().expect("it ends");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -48,6 +59,26 @@ fn ctrl_c_prints_what_is_finished() {
     assert!(out.starts_with("interrupted: ") && out.contains(" of 60000 runs\n"), "{out}");
     assert!(out.contains("\nsctp"), "{out}");
     assert!(err.contains("press Ctrl-C again"), "{err}");
+}
+
+#[test]
+fn a_run_that_is_given_up_leaves_nothing_that_passes_for_a_whole_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [pcap, trace] = ["pcap", "trace"].map(|name| folder.path().join(name));
+    let [pcap, trace] = [pcap.to_str().expect("a path"), trace.to_str().expect("a path")];
+    let child =
+        start(&["--set", "run.duration='100000 s'", "--threads", "1", "--pcap", pcap, "--trace", trace]);
+    wait_until(|| captures(Path::new(pcap))[1] > 0);
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(130), "{out}{err}");
+    assert!(err.contains("giving up the runs under way"), "{err}");
+    assert!(out.starts_with("interrupted: 0 of 60000 runs\n"), "{out}");
+    assert_eq!(captures(Path::new(pcap)), [0, 1]);
+    assert!(!Path::new(trace).join("sctp-seed1/result.json").exists());
+    let explained = anabranch(&["explain", trace]).with_status(0);
+    assert!(explained.out.contains("did not end"), "{}", explained.out);
 }
 
 #[test]
@@ -59,25 +90,35 @@ fn json_that_is_interrupted_ends_with_a_whole_line() {
     interrupt(&child);
     lines.read_to_string(&mut text).expect("text");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    for (line, seed) in text.lines().zip(1..) {
-        let run: serde_json::Value = serde_json::from_str(line).expect("a whole object");
-        assert_eq!(run["seed"], seed);
-    }
+    let whole = |line| serde_json::from_str::<serde_json::Value>(line).expect("a whole object");
+    let seeds: Vec<u64> = text.lines().map(|line| whole(line)["seed"].as_u64().expect("a seed")).collect();
+    // One may be missing before the last ones: it was given up while others were finished.
+    assert!(seeds[0] == 1 && seeds.is_sorted(), "{seeds:?}");
     assert!(text.ends_with("}\n"));
 }
 
 #[test]
-fn a_second_ctrl_c_does_not_wait() {
+fn a_second_ctrl_c_does_not_wait_for_a_reader_that_does_not_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let pcap = folder.path().to_str().expect("a path");
-    let mut child = start(&["--set", "run.duration='100000 s'", "--pcap", pcap]);
-    wait_for_files(folder.path(), 1);
+    // Nothing more fits into what the program takes for its output.
+    let (reader, mut full) = UnixStream::pair().expect("a pair of sockets");
+    full.set_nonblocking(true).expect("a socket");
+    while full.write(&[0]).is_ok() {}
+    full.set_nonblocking(false).expect("a socket");
+    let mut command =
+        command(&["run", "scenarios/two-path.toml", "--seeds", "20000", "--json", "--pcap", pcap]);
+    command.stdout(OwnedFd::from(full)).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program starts");
+    wait_for_runs(folder.path(), 1);
     interrupt(&child);
-    let mut notice = String::new();
-    BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut notice).expect("a line");
-    assert!(notice.contains("press Ctrl-C again"), "{notice}");
-    interrupt(&child);
+    wait_until(|| {
+        interrupt(&child);
+        thread::sleep(Duration::from_millis(50));
+        child.try_wait().expect("a child").is_some()
+    });
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    drop(reader);
 }
 
 #[test]
@@ -97,7 +138,7 @@ fn a_sweep_that_is_interrupted_prints_what_is_finished() {
     let sweep = ["--sweep", "path.path-2.loss=0,0.1", "--schemes", "cmt"];
     let more = ["--set", "run.duration='2 s'", "--threads", "1", "--pcap", pcap];
     let child = start(&[&sweep[..], &more].concat());
-    wait_for_files(&folder.path().join("path.path-2.loss=0"), 3);
+    wait_for_runs(&folder.path().join("path.path-2.loss=0"), 3);
     interrupt(&child);
     let output = child.wait_with_output().expect("it ends");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

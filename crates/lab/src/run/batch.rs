@@ -1,6 +1,9 @@
-//! Schemes times seeds, in parallel over runs and never inside one; results come in the order of the jobs.
+//! Schemes times seeds, in parallel over runs and never inside one.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -45,30 +48,77 @@ impl Batch {
         stop: &AtomicBool,
         done: impl Fn(usize, &RunResult) + Sync,
     ) -> Result<Outcome, RunError> {
-        let failed = AtomicBool::new(false);
-        let one = |(index, job): (usize, &Job)| -> Option<(usize, Result<RunResult, RunError>)> {
-            if stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
-                return None;
-            }
-            let result = job.run_unless(stop).transpose()?;
-            match &result {
-                Ok(result) => done(index, result),
-                Err(_) => failed.store(true, Ordering::Relaxed),
-            }
-            Some((index, result))
-        };
-        // A bridge hands out one job after the other, where an indexed iterator would split the list in halves.
-        let all = || self.jobs.iter().enumerate().par_bridge().filter_map(one).collect::<Vec<_>>();
-        let mut outcomes =
-            match rayon::ThreadPoolBuilder::new().num_threads(self.threads.unwrap_or(0)).build() {
-                Ok(pool) => pool.install(all),
-                // Without threads of its own the batch uses the process's.
-                Err(_) => all(),
-            };
-        outcomes.sort_by_key(|(index, _)| *index);
-        let skipped = self.jobs.len() - outcomes.len();
-        let jobs = outcomes.iter().map(|(index, _)| *index).collect();
-        let results = outcomes.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;
+        let finished = Mutex::new(Vec::new());
+        let jobs = self.jobs.iter().cloned();
+        run_each(jobs, self.threads, stop, |index, result| {
+            done(index, &result);
+            finished.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+        })
+        .map_err(|failed| failed.error)?;
+        let mut finished = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
+        finished.sort_by_key(|(index, _)| *index);
+        let skipped = self.jobs.len() - finished.len();
+        let (jobs, results) = finished.into_iter().unzip();
         Ok(Outcome { results, jobs, skipped })
     }
+}
+
+/// A run that could not be made.
+#[derive(Debug)]
+pub struct Failed {
+    /// The index of its job.
+    pub index: usize,
+    /// Why.
+    pub error: RunError,
+}
+
+/// Runs jobs and keeps neither them nor their results, however many there are: each is handed to `done` with its index as soon as
+/// it is there, from any thread.
+///
+/// Jobs are begun in their order. Setting `stop` keeps further ones from starting and those under way from going on. A run that
+/// could not be made keeps further ones from starting only.
+///
+/// # Errors
+/// The first run that [`Failed`], in the order of the jobs. A panic inside a run is one.
+pub fn run_each(
+    jobs: impl Iterator<Item = Job> + Send,
+    threads: Option<usize>,
+    stop: &AtomicBool,
+    done: impl Fn(usize, RunResult) + Sync,
+) -> Result<(), Failed> {
+    let failed: Mutex<Option<Failed>> = Mutex::new(None);
+    let has_failed = AtomicBool::new(false);
+    let one = |(index, job): (usize, Job)| match run_caught(&job, stop) {
+        Ok(Some(result)) => done(index, result),
+        Ok(None) => {}
+        Err(error) => {
+            has_failed.store(true, Ordering::Relaxed);
+            let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+            if failed.as_ref().is_none_or(|later| index < later.index) {
+                *failed = Some(Failed { index, error });
+            }
+        }
+    };
+    // Asked when a job is handed out: one that was is begun, so that no error after it comes first.
+    let goes_on = |_: &(usize, Job)| !stop.load(Ordering::Relaxed) && !has_failed.load(Ordering::Relaxed);
+    // A bridge hands out one job after the other, where an indexed iterator would split the list in halves.
+    let all = || jobs.enumerate().take_while(goes_on).par_bridge().for_each(one);
+    match rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build() {
+        Ok(pool) => pool.install(all),
+        // Without threads of its own the batch uses the process's.
+        Err(_) => all(),
+    }
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// A run whose panic ends it and no other one: everything that it could have left half done is its own.
+fn run_caught(job: &Job, stop: &AtomicBool) -> Result<Option<RunResult>, RunError> {
+    catch_unwind(AssertUnwindSafe(|| job.run_unless(stop)))
+        .unwrap_or_else(|panic| Err(RunError::Panicked { run: job.label(), message: message(&*panic) }))
+}
+
+/// What was given to `panic!`.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
 }

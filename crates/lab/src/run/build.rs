@@ -1,18 +1,16 @@
 //! A scenario becomes a world, and a finished world becomes metrics.
 
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{Association, AssociationConfig, Endpoint, EndpointConfig};
-use anabranch_sim::pcapng::PcapngTap;
 use anabranch_sim::{HostId, SctpHost, World};
 use bytes::Bytes;
 
 use crate::run::application::{Connect, End, Expected, Source, Status};
+use crate::run::capture::Capture;
 use crate::run::manifest;
 use crate::run::network::{Network, lay};
 use crate::run::observer::{DirectionCount, Observer, address};
@@ -91,30 +89,13 @@ fn observer(job: &Job) -> Result<Observer, RunError> {
             .map(|_| [DirectionCount::new(paths), DirectionCount::new(paths)])
             .collect(),
         counted_from: counted_from(job),
-        capture: capture(job)?,
+        capture: Capture::create(job)?,
         packets,
     })
 }
 
 pub(crate) fn counted_from(job: &Job) -> Time {
     Time::ZERO + job.scenario.run.start + job.scenario.run.warmup
-}
-
-fn capture(job: &Job) -> Result<Option<PcapngTap<BufWriter<File>>>, RunError> {
-    let Some(folder) = &job.pcap else { return Ok(None) };
-    let path = folder.join(format!("{}.pcapng", job.label()));
-    let wrong = |error| RunError::File { path: path.display().to_string(), error };
-    std::fs::create_dir_all(folder).map_err(wrong)?;
-    let file = File::create(&path).map_err(wrong)?;
-    let mut tap = PcapngTap::new(BufWriter::new(file));
-    for (flow, _) in job.scenario.flows.iter().enumerate() {
-        for (index, path) in job.scenario.paths.iter().enumerate() {
-            for (side, end) in ["left", "right"].into_iter().enumerate() {
-                tap.name_interface(address(flow, index, side), format!("{end} {}", path.name));
-            }
-        }
-    }
-    Ok(Some(tap))
 }
 
 fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Result<BuiltFlow, RunError> {
@@ -290,7 +271,7 @@ impl Built {
         let Some(mut observer) = observer else {
             unreachable!("the observer was set when the world was built")
         };
-        self.close_observer(job, &mut observer)?;
+        Self::close_observer(&mut observer)?;
         let result = self.result(job, &observer);
         if let (Some(manifest), Some(folder)) = (&self.manifest, trace_folder(job)) {
             manifest::close(manifest, &folder, self.world.now().as_secs_f64(), &result)?;
@@ -310,15 +291,11 @@ impl Built {
         }
     }
 
-    fn close_observer(&self, job: &Job, observer: &mut Observer) -> Result<(), RunError> {
-        let wrong = |error| RunError::File { path: job.label(), error };
+    fn close_observer(observer: &mut Observer) -> Result<(), RunError> {
         if let Some(packets) = &mut observer.packets {
             packets.finish()?;
         }
-        match observer.capture.take() {
-            Some(capture) => capture.finish().map(drop).map_err(wrong),
-            None => Ok(()),
-        }
+        observer.capture.take().map_or(Ok(()), Capture::finish)
     }
 
     fn result(&self, job: &Job, observer: &Observer) -> RunResult {

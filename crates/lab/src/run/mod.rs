@@ -3,6 +3,7 @@
 mod application;
 mod batch;
 mod build;
+mod capture;
 mod details;
 mod lane;
 mod manifest;
@@ -14,7 +15,7 @@ mod plan;
 mod recorder;
 mod scheme;
 
-pub use batch::{Batch, Outcome};
+pub use batch::{Batch, Failed, Outcome, run_each};
 pub use details::{Details, SenderDetails, SenderPath};
 pub use lane::{LaneConfig, NotOneLink, PathLanes, path_lanes};
 pub use metrics::{FlowResult, PathResult, RunResult};
@@ -85,6 +86,16 @@ pub enum RunError {
     /// The simulator refuses the scenario.
     #[error("the network cannot be built: {0}")]
     Network(#[from] anabranch_sim::ConfigError),
+    /// The simulator, or a policy in it, is at fault.
+    #[error(
+        "{run}: the run panicked, which is a fault of the simulator and worth a report with the scenario: {message}"
+    )]
+    Panicked {
+        /// The run's label.
+        run: String,
+        /// What the panic said.
+        message: String,
+    },
 }
 
 impl From<TraceError> for RunError {
@@ -104,7 +115,8 @@ impl Job {
         built.finish(self)
     }
 
-    /// Runs to the end, or gives up and has no result soon after `stop` is set, from whatever thread.
+    /// Runs to the end, or gives up and has no result soon after `stop` is set, from whatever thread. What a run that was given up
+    /// has written says so: its trace has no `result.json`, and its capture is still called `.part`.
     ///
     /// # Errors
     /// [`RunError`].

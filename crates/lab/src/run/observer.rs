@@ -1,13 +1,10 @@
 //! Counting packets as they pass: what both ends together know and neither alone does.
 
-use std::fs::File;
-use std::io::BufWriter;
-
 use anabranch_core::time::Time;
-use anabranch_sim::pcapng::PcapngTap;
 use anabranch_sim::{Address, PacketEvent, PacketView, Place, Tap};
 use anabranch_wire::{Chunk, PacketView as SctpPacket, Tsn};
 
+use crate::run::capture::Capture;
 use crate::run::recorder::{PacketRecorder, Sighting};
 
 /// What is counted of one path in one direction.
@@ -82,7 +79,7 @@ pub(crate) struct Observer {
     /// By flow, forward and reverse.
     pub(crate) flows: Vec<[DirectionCount; 2]>,
     pub(crate) counted_from: Time,
-    pub(crate) capture: Option<PcapngTap<BufWriter<File>>>,
+    pub(crate) capture: Option<Capture>,
     pub(crate) packets: Option<PacketRecorder>,
 }
 
@@ -156,7 +153,7 @@ impl Tap for Observer {
             self.count(now, event, &packet);
         }
         if let Some(capture) = &mut self.capture {
-            capture.packet(now, place, event, packet);
+            capture.tap().packet(now, place, event, packet);
         }
     }
 }

@@ -74,9 +74,9 @@ pub enum Place {
     },
     /// Nowhere in particular: something is missing from the file.
     WholeFile,
-    /// In an override given on the command line: `key=value`.
+    /// In an override: `key=value`.
     Override {
-        /// The option: `--set`, or `--sweep` for one of its values.
+        /// The option: `--set`, or `--sweep` for one of its values. Without one, messages name the file instead.
         option: &'static str,
         /// The override as it was written.
         text: String,
@@ -116,6 +116,7 @@ impl fmt::Display for Problem {
                 write!(f, "      | {}{} {advice}", " ".repeat(before), "^".repeat((*width).clamp(1, room)))
             }
             Place::WholeFile => write!(f, "{file}: {message}\n      | {advice}"),
+            Place::Override { option: "", text } => write!(f, "{file}: {text}: {message}\n      | {advice}"),
             Place::Override { option, text } => write!(f, "{option} {text}: {message}\n      | {advice}"),
         }
     }

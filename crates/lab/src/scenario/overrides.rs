@@ -24,7 +24,7 @@ pub struct Override {
     pub key: String,
     /// The value as it was written.
     pub value: String,
-    /// The option it was given with, for messages.
+    /// The option it was given with, for messages; empty if there was none.
     pub option: &'static str,
 }
 
