@@ -7,13 +7,12 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path
 
-from anabranch.results import Results
+from anabranch.results import TABLES, Results
 from anabranch.results.files import MANIFEST, file_name
-from anabranch.results.schema import TABLES
 from anabranch.sweep.cache import Cache
 from anabranch.sweep.summary import as_table, summarise
 
-# Of a long table, so many rows are printed.
+# Of a long table or list, so much is printed.
 _ROWS_SHOWN = 60
 
 
@@ -64,7 +63,9 @@ def _notes(results: Results, cache: Cache | None) -> list[str]:
             notes.append(f"{effort.unkept} runs could not be written to the cache")
         if effort.overhead is not None:
             notes.append(f"{effort.units} units of work, with an overhead of {effort.overhead:.1%}")
-        notes += [f"not as exact as asked for with the most seeds: {cell}" for cell in effort.capped]
+        notes += [f"not as exact as asked for with the most seeds: {cell}" for cell in effort.capped[:_ROWS_SHOWN]]
+        if len(effort.capped) > _ROWS_SHOWN:
+            notes.append(f"and {len(effort.capped) - _ROWS_SHOWN} more")
     if failed := failures(results):
         notes.append(f"{len(failed)} runs failed, the first: {failed[0]}")
     return notes

@@ -39,10 +39,22 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended.set()
-        self._thread.join()
+        interrupt = self._join()
         if self._error is not None:
             # What ended the block is only how the main thread was told.
             raise self._error from None
+        if interrupt is not None:
+            raise interrupt
+
+    def _join(self) -> KeyboardInterrupt | None:
+        """Waits for the thread, and gives back a Ctrl-C that came meanwhile: what waits is recorded first."""
+        interrupt: KeyboardInterrupt | None = None
+        while self._thread.is_alive():
+            try:
+                self._thread.join()
+            except KeyboardInterrupt as error:
+                interrupt = error
+        return interrupt
 
     def wait_for_room(self) -> None:
         """Waits while too much waits to be recorded."""
@@ -56,7 +68,7 @@ class Recorder:
             self._drain()
         except BaseException as error:
             self._error = error
-            if self._in_main_thread:
+            if self._in_main_thread and not self._ended.is_set():
                 _thread.interrupt_main()
 
     def _drain(self) -> None:

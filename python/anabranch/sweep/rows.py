@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from anabranch.results.schema import FIGURES, TABLES, Table, schema
+from anabranch.results import TABLES, Table
+from anabranch.results.schema import FIGURES, schema
 from anabranch.sweep.grid import Grid
 from anabranch.sweep.values import in_column, kind
 
@@ -56,41 +58,42 @@ class Rows:
                 rows.clear()
 
     def tables(self) -> dict[Table, pa.Table]:
-        """The three tables of what is there."""
+        """The three tables of what is there. What was collected is handed over: this can be asked for once."""
         self._settle()
-        return {table: self._table(table) for table in TABLES}
+        identity = _Identity(self._grid, self._columns["runs"])
+        return {table: self._table(table, identity) for table in TABLES}
 
-    def _table(self, table: Table) -> pa.Table:
-        fields = pa.schema([_POSITION, *FIGURES[table]])
-        figures = pa.Table.from_batches(self._columns[table], fields).combine_chunks()
+    def _table(self, table: Table, identity: _Identity) -> pa.Table:
+        figures = pa.Table.from_batches(self._columns.pop(table), pa.schema([_POSITION, *FIGURES[table]]))
+        positions = figures["position"].to_numpy()
         # Within a run the order is that of the run's own paths and flows: stable sorting keeps it.
-        figures = figures.take(pc.sort_indices(figures["position"]))
-        positions = figures["position"].to_pylist()
-        return pa.table([*self._identity(positions), *figures.columns[1:]], schema=schema(table, self._grid.over))
+        order = np.argsort(positions, kind="stable")
+        names = identity.of(positions[order])
+        figures = figures.drop_columns("position").take(pa.array(order))
+        return pa.table([*names, *figures.columns], schema=schema(table, self._grid.over))
 
-    def _identity(self, positions: list[int]) -> list[pa.Array]:
-        """The columns that say which run a row belongs to."""
-        grid, seeds = self._grid, len(self._grid.seeds)
-        distinct = sorted(set(positions))
-        run_of = pa.array(_places(positions), pa.int64())
-        cell_of = pa.array([position // seeds for position in distinct], pa.int64())
-        identity = [pa.array([grid.key_of(position) for position in distinct], pa.string())]
+
+class _Identity:
+    """The columns that say which run a row belongs to, once for each run."""
+
+    def __init__(self, grid: Grid, batches: list[pa.RecordBatch]) -> None:
+        positions = [batch["position"].to_numpy() for batch in batches]
+        self._runs = np.sort(np.concatenate([np.empty(0, np.int64), *positions]))
+        cell_of = pa.array(self._runs // len(grid.seeds))
+        seed_of = pa.array(self._runs % len(grid.seeds))
+        keys = pa.array((grid.key_of(int(position)) for position in self._runs), pa.string(), size=len(self._runs))
+        self._columns: list[pa.Array] = [keys]
         for at, values in enumerate(grid.over.values()):
             of = kind(values)
-            column = pa.array([in_column(grid.points[cell.point].values[at], of) for cell in grid.cells])
-            identity.append(column.take(cell_of))
-        identity.append(pa.array([cell.label for cell in grid.cells], pa.string()).take(cell_of))
-        identity.append(pa.array([grid.seed_of(position) for position in distinct], pa.int64()))
-        return [column.take(run_of) for column in identity]
+            of_cells = pa.array([in_column(grid.points[cell.point].values[at], of) for cell in grid.cells])
+            self._columns.append(of_cells.take(cell_of))
+        self._columns.append(pa.array([cell.label for cell in grid.cells], pa.string()).take(cell_of))
+        self._columns.append(pa.array(grid.seeds, pa.int64()).take(seed_of))
 
-
-def _places(sorted_positions: list[int]) -> list[int]:
-    """For each position the number of different ones before it."""
-    places: list[int] = []
-    for at, position in enumerate(sorted_positions):
-        same = at > 0 and position == sorted_positions[at - 1]
-        places.append(places[-1] if same else (places[-1] + 1 if places else 0))
-    return places
+    def of(self, positions: npt.NDArray[np.int64]) -> list[pa.Array]:
+        """The columns for rows that belong to the runs at these positions."""
+        rows = pa.array(np.searchsorted(self._runs, positions))
+        return [column.take(rows) for column in self._columns]
 
 
 def _run_row(figures: dict[str, Any]) -> dict[str, Any]:

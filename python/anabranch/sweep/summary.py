@@ -29,7 +29,7 @@ class Row:
     def in_words(self) -> str:
         """`1603 ± 132`, or why there is no interval."""
         if self.half_width is not None:
-            places = max(0, 1 - math.floor(math.log10(self.half_width)))
+            places = min(max(0, 1 - math.floor(math.log10(self.half_width))), 6)
             return f"{self.mean:.{places}f} ± {self.half_width:.{places}f}"
         return f"{self.mean:.1f} ({'n = 1' if self.n == 1 else 'deterministic'})"
 
