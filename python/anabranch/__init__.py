@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from anabranch.figures.throughput import plot_throughput as plot_throughput
     from anabranch.figures.transfer_time import plot_transfer_time as plot_transfer_time
     from anabranch.figures.tsn import plot_tsn as plot_tsn
+    from anabranch.results import Results as Results
     from anabranch.run import Run as Run
     from anabranch.run import run as run
     from anabranch.scenario import Association as Association
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from anabranch.scenario import Scheme as Scheme
     from anabranch.series import Series as Series
     from anabranch.series import read_trace as read_trace
+    from anabranch.sweep import CacheWarning as CacheWarning
+    from anabranch.sweep import Precision as Precision
+    from anabranch.sweep import sweep as sweep
 
     __version__: str
 
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Association": "anabranch.scenario",
     "Background": "anabranch.scenario",
+    "CacheWarning": "anabranch.sweep",
     "Card": "anabranch.catalogue",
     "Catalogue": "anabranch.catalogue",
     "Engine": "anabranch.engine",
@@ -58,6 +63,8 @@ _HOMES = {
     "Link": "anabranch.scenario",
     "Loss": "anabranch.scenario",
     "Path": "anabranch.scenario",
+    "Precision": "anabranch.sweep",
+    "Results": "anabranch.results",
     "Reverse": "anabranch.scenario",
     "Run": "anabranch.run",
     "RunSettings": "anabranch.scenario",
@@ -76,8 +83,10 @@ _HOMES = {
     "read_trace": "anabranch.series",
     "run": "anabranch.run",
     "schemes": "anabranch.catalogue",
+    "sweep": "anabranch.sweep",
 }
 
+# Modules that are loaded when they are first used as well.
 _MODULES = ("errors", "figures", "report", "statistics")
 
 

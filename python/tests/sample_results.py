@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 
 from anabranch.results import Results
+from anabranch.run import Run, run
+from anabranch.scenario import Scenario
 from anabranch.sweep import sweep
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,3 +70,12 @@ def two_flows() -> Results:
 def without_chance() -> Results:
     """Where nothing is left to chance, every seed gives the same."""
     return made("outage.toml", {}, ("cmt", "cmt-pf"), 3, run__duration="3 s")
+
+
+@cache
+def traced() -> Run:
+    """A run over two paths of which one fails after two seconds, with its traces."""
+    scenario = Scenario.read(ROOT / "scenarios" / "outage.toml").with_values(
+        {"run.duration": "5 s", "path.path-2.event.0.at": "2 s", "path.path-2.event.1.at": "4 s"}
+    )
+    return run(scenario, "cmt-pf", 1)

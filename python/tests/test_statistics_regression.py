@@ -189,6 +189,18 @@ def test_quantities_count_in_their_unit():
     assert line.units == {"flow.flow-1.size": "kB"}
 
 
+def test_every_scheme_has_the_same_unit_even_if_it_lacks_a_point():
+    runs = points(
+        {
+            size: {"cmt": [time], "sctp": [2 * time]}
+            for size, time in (("500 kB", 1), ("1 MB", 2), ("2 MB", 5), ("4 MB", 9))
+        },
+        "flow.flow-1.size",
+    )
+    lines = regressions(runs[(runs["scheme"] == "cmt") | (runs["flow.flow-1.size"] != "500 kB")])
+    assert lines["sctp"].units == lines["cmt"].units == {"flow.flow-1.size": "kB"}
+
+
 def test_several_keys_can_be_regressors():
     random = np.random.default_rng(5)
     runs = pd.concat(

@@ -72,6 +72,7 @@ def test_identical_samples_are_deterministic_and_a_single_one_is_single():
         ([0.0, 0.0], "0.00 (deterministic)"),
         ([-0.001, 0.001], "0.00 ± 0.01 (n = 2)"),
         ([-1500.4], "-1500 (n = 1)"),
+        ([-0.0], "0.00 (n = 1)"),
     ],
 )
 def test_estimates_are_printed_with_the_digits_they_can_bear(values, text):
@@ -150,6 +151,8 @@ def test_rows_come_point_by_point_and_scheme_by_scheme_as_in_the_results():
     assert table["scheme"].tolist() == ["sctp", "cmt", "cmt-pf"] * 4
     assert set(table["n"]) == {5}
     assert set(table["metric"]) == {"goodput_kbps"}
+    assert summary(losses(), by="scheme")["scheme"].tolist() == ["sctp", "cmt", "cmt-pf"]
+    assert summary(losses(), by="scheme", samples="points")["scheme"].tolist() == ["sctp", "cmt", "cmt-pf"]
 
 
 def test_metrics_of_flows_and_paths_are_found_in_their_tables():

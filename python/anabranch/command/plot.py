@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DONE = 0
 WRONG_INPUT = 2
 
-_EXAMPLES = """examples:
+_EXAMPLES = """Examples:
   See which figures fit a folder:
     anabranch plot out/losses --list
   Goodput over the loss that was swept, for a paper and for slides:
@@ -191,10 +191,11 @@ def _contents(source: Results | Series) -> dict[str, list[str]]:
     from anabranch.statistics.samples import metrics_of
 
     if isinstance(source, Results):
-        metrics = [metrics_of(source.to_pandas(table)) for table in ("runs", "flows", "paths")]
+        # What no run has a value of, as Jain's index where there is one flow, is nothing to draw.
+        frames = [source.to_pandas(table).dropna(axis="columns", how="all") for table in ("runs", "flows", "paths")]
         swept = [f"{key} ({', '.join(map(str, values))})" for key, values in source.manifest["over"].items()]
         return {
-            "metrics": list(dict.fromkeys(name for names in metrics for name in names)),
+            "metrics": list(dict.fromkeys(name for frame in frames for name in metrics_of(frame))),
             "schemes": source.schemes,
             "swept": swept,
         }

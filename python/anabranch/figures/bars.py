@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from anabranch.errors import FigureError
-from anabranch.figures.canvas import drawing, legend
+from anabranch.figures.canvas import drawing
 from anabranch.figures.from_results import View, axis_key, need_one_part, need_one_point, positions, view
 from anabranch.figures.labels import Measure, key_label, measure_of
+from anabranch.figures.legend import legend
 from anabranch.figures.notes import name_of, note_of
 from anabranch.figures.style import looks
 from anabranch.statistics import paired_difference, summary
@@ -69,8 +70,9 @@ def plot_bars(
 
 
 def _gain(measure: Measure, baseline: str, relative: bool) -> Measure:
-    name = f"{measure.name} over {baseline}"
-    return Measure(name, "%", 100.0) if relative else Measure(f"{measure.name} - that of {baseline}", measure.unit)
+    if relative:
+        return Measure(f"{measure.name} over {baseline}", "%", 100.0)
+    return Measure(f"{measure.name} minus that of {baseline}", measure.unit, measure.factor)
 
 
 def _draw(axes: Axes, chosen: View, means: pd.DataFrame, key: str | None, measure: Measure) -> None:
@@ -96,11 +98,26 @@ def _draw(axes: Axes, chosen: View, means: pd.DataFrame, key: str | None, measur
         )
         half = rows["half_width"].to_numpy() * measure.factor
         has = ~np.isnan(half)
-        axes.errorbar(center[has], height[has], half[has], fmt="none", ecolor="black", elinewidth=0.8, capsize=1.8)
+        _draw_whiskers(axes, center[has], height[has], half[has])
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set_ylabel(measure.label)
     axes.grid(visible=False, axis="x")
     _name_groups(axes, key, groups)
+
+
+def _draw_whiskers(axes: Axes, center: np.ndarray, height: np.ndarray, half: np.ndarray) -> None:
+    """Black, with a white rim by which they show on dark bars."""
+    for color, width_pt in (("white", 2.4), ("black", 0.8)):
+        axes.errorbar(
+            center,
+            height,
+            half,
+            fmt="none",
+            ecolor=color,
+            elinewidth=width_pt,
+            capsize=1.8 + width_pt / 3,
+            capthick=width_pt,
+        )
 
 
 def _name_groups(axes: Axes, key: str | None, groups: list[Any]) -> None:

@@ -1,20 +1,19 @@
-"""Axes to draw on, and what all figures have in common: sizes, legend, note."""
+"""Axes to draw on, and the style and sizes that all figures have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from matplotlib import rcParams, style
-from matplotlib.transforms import ScaledTranslation
+from matplotlib import style
+from matplotlib.figure import Figure
 
 from anabranch.errors import FigureError
 from anabranch.figures.style import DASH_PATTERNS, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Width = Literal["column", "page"]
 
@@ -59,15 +58,23 @@ def our_style() -> AbstractContextManager[None]:
     return style.context(["default", STYLE])
 
 
+class GrowingFigure(Figure):
+    """A figure that makes room for a legend below its axes, rather than take it from them."""
+
+    def grow(self, by_in: float) -> None:
+        """Makes it so many inches higher than it was made."""
+        if not hasattr(self, "_made_in"):
+            self._made_in = self.get_figheight()
+        self.set_figheight(self._made_in + by_in)
+
+
 def new_figure(width: Width = "column", height_in: float | None = None) -> Figure:
     """An empty figure in the style of this package, which no pyplot knows of. `height_in` is in inches."""
-    from matplotlib.figure import Figure
-
     if width not in SIZES:
         raise FigureError(f"width={width!r}: expected one of {', '.join(map(repr, SIZES))}")
     wide, high = SIZES[width]
     with our_style():
-        return Figure(figsize=(wide, height_in or high), layout="constrained")
+        return GrowingFigure(figsize=(wide, height_in or high), layout="constrained")
 
 
 @contextmanager
@@ -86,8 +93,17 @@ def drawing(ax: Axes | None, width: Width = "column", title: str | None = None) 
         return
     from matplotlib import pyplot
 
+    # Outside our style: the first figure starts the backend, which sets what has to stay set.
+    figure = pyplot.figure(
+        figsize=SIZES[width],
+        dpi=STYLE["figure.dpi"],
+        facecolor="white",
+        layout="constrained",
+        FigureClass=GrowingFigure,
+    )
     with our_style():
-        figure, made = pyplot.subplots(figsize=SIZES[width], layout="constrained")
+        made = figure.subplots()
+        _settle_ticks(made)
         try:
             yield made
         except BaseException:
@@ -101,7 +117,9 @@ def own_axes(width: Width = "column", height_in: float | None = None) -> Iterato
     """Axes of a figure of our own in our style, for what writes files: pyplot does not hear of it."""
     figure = new_figure(width, height_in)
     with our_style():
-        yield figure.subplots()
+        axes = figure.subplots()
+        _settle_ticks(axes)
+        yield axes
 
 
 def line_style(look: Look, markers: bool = True) -> dict[str, Any]:
@@ -128,40 +146,10 @@ def marker_style(look: Look) -> dict[str, Any]:
     }
 
 
-def legend(axes: Axes, note: str = "") -> None:
-    """A legend with a note above its entries: below the axes where the layout makes room for it, and inside them if
-    not."""
-    handles, names = axes.get_legend_handles_labels()
-    if not handles and not note:
-        return
-    place: dict[str, Any] = {"loc": "best"}
-    if axes.figure.figure.get_layout_engine() is not None:
-        drop = ScaledTranslation(0, -_below_axes_pt(axes) / 72, axes.figure.dpi_scale_trans)
-        place = {
-            "loc": "upper center",
-            "bbox_to_anchor": (0.5, 0.0),
-            "bbox_transform": axes.transAxes + drop,
-            "borderaxespad": 0.0,
-            "ncols": _columns(axes, names),
-        }
-    made = axes.legend(handles, names, title=note or None, alignment="left", **place)
-    made.set_zorder(5)
-
-
-def _below_axes_pt(axes: Axes) -> float:
-    """Where a legend below the axes begins, in points under them: after the names of ticks and axis."""
-    size = float(rcParams["font.size"])
-    has_ticks, has_label = bool(len(axes.get_xticks())), bool(axes.get_xlabel())
-    return 0.6 * size + 1.6 * size * has_ticks + 1.6 * size * has_label
-
-
-def _columns(axes: Axes, names: Sequence[str]) -> int:
-    """As many columns as the figure is wide enough for."""
-    wide_pt = axes.get_position().width * axes.figure.bbox.width * 72 / axes.figure.dpi
-    size = float(rcParams["font.size"])
-    # The handle, the gaps around it, and letters of half the size.
-    entry_pt = 3.8 * size + 0.52 * size * max(len(name) for name in names)
-    return max(1, min(len(names), int(wide_pt / entry_pt)))
+def _settle_ticks(axes: Axes) -> None:
+    """Ticks are made when a figure is drawn, which may be after our style has gone: so they get it now."""
+    axes.tick_params(labelsize=STYLE["xtick.labelsize"], width=STYLE["axes.linewidth"], labelfontfamily="DejaVu Sans")
+    axes.tick_params(grid_color=STYLE["grid.color"], grid_linewidth=STYLE["grid.linewidth"])
 
 
 def _set_title(ax: Axes, title: str | None) -> None:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from anabranch.figures.canvas import drawing, legend, line_style
+from anabranch.errors import FigureError
+from anabranch.figures.canvas import drawing, line_style
 from anabranch.figures.decimate import kept
-from anabranch.figures.from_series import Choice, paths_of, rows_of, series_of, title_of
+from anabranch.figures.from_series import Choice, checked, paths_of, rows_of, series_of, title_of
+from anabranch.figures.legend import legend
 from anabranch.figures.style import Look, path_looks
 
 if TYPE_CHECKING:
@@ -40,21 +42,36 @@ def plot_cwnd(
     `FigureError` if there is nothing to draw.
     """
     series = series_of(source)
-    rows = rows_of(series.paths(), Choice(flow, direction, between), "states of paths")
+    rows = rows_of(series.paths(), Choice(flow, direction), "states of paths")
+    start, end = checked(between) if between else (0.0, series.end_s)
+    if start >= series.end_s:
+        raise FigureError(f"there are no windows between {start:g} and {end:g} s: the trace ends at {series.end_s:g} s")
+    end = min(end, series.end_s)
     styles = path_looks(paths_of(series, rows))
+    lines = {path: _held(rows[rows["path"] == path], start, end) for path in styles}
+    if all(line.empty for line in lines.values()):
+        raise FigureError(f"no path has a window before {end:g} s")
     with drawing(ax, "page", title) as axes:
-        for path, look in styles.items():
-            of_path = rows[rows["path"] == path]
-            if of_path.empty:
+        for path, line in lines.items():
+            if line.empty:
                 continue
-            _draw_steps(axes, of_path, "cwnd_bytes", look, path)
+            _draw_steps(axes, line, "cwnd_bytes", styles[path], path)
             if ssthresh:
-                _draw_steps(axes, of_path, "ssthresh_bytes", look, f"{path}, ssthresh")
-        axes.set_ylim(0, 1.08 * max(float(rows["cwnd_bytes"].max()), 1.0) / _KIB)
+                _draw_steps(axes, line, "ssthresh_bytes", styles[path], f"{path}, ssthresh")
+        largest = max(float(line["cwnd_bytes"].max()) for line in lines.values() if not line.empty)
+        axes.set_ylim(0, 1.08 * max(largest, 1.0) / _KIB)
         axes.set_xlabel("time (s)")
         axes.set_ylabel("cwnd (KiB)")
         legend(axes, title_of(series))
     return axes
+
+
+def _held(rows: pd.DataFrame, start: float, end: float) -> pd.DataFrame:
+    """How a path stood from start to end: a path stays as a row says until the next one."""
+    before = rows[rows["time_s"] < start].tail(1).assign(time_s=start)
+    inside = rows[(rows["time_s"] >= start) & (rows["time_s"] <= end)]
+    held = pd.concat([before, inside])
+    return pd.concat([held, held.tail(1).assign(time_s=end)])
 
 
 def _draw_steps(axes: Axes, rows: pd.DataFrame, column: str, look: Look, name: str) -> None:

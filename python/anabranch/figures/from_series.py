@@ -48,6 +48,14 @@ def rows_of(frame: pd.DataFrame, choice: Choice, what: str) -> pd.DataFrame:
     return frame
 
 
+def checked(between: tuple[float, float]) -> tuple[float, float]:
+    """Two times of which the first is before the second. Raises `FigureError` for others."""
+    start, end = between
+    if not start < end:
+        raise FigureError(f"between=({start:g}, {end:g}): the first time has to be before the second")
+    return start, end
+
+
 def paths_of(series: Series, rows: pd.DataFrame) -> list[str]:
     """The paths that have rows, in the order of the scenario, so that each keeps its look."""
     senders: Sequence[dict[str, Any]] = series.manifest.get("sender", [])
@@ -57,15 +65,16 @@ def paths_of(series: Series, rows: pd.DataFrame) -> list[str]:
 
 
 def title_of(series: Series) -> str:
-    """Scheme and seed of a run."""
-    seed = series.manifest.get("seed")
-    return f"{series.manifest.get('scheme', '')}{'' if seed is None else f', seed {seed}'}"
+    """Scheme and seed of a run, as far as its manifest names them: real sockets have no seed."""
+    scheme, seed = series.manifest.get("scheme"), series.manifest.get("seed")
+    parts = [str(scheme)] if scheme is not None else []
+    return ", ".join([*parts, *([f"seed {seed}"] if seed is not None else [])])
 
 
 def _only(frame: pd.DataFrame, column: str, wanted: str | None, what: str) -> pd.DataFrame:
     if frame.empty:
         raise FigureError(f"the trace has no {what}, so there is nothing to draw")
-    present = [str(value) for value in frame[column].dropna().unique()]
+    present = sorted(str(value) for value in frame[column].dropna().unique())
     if wanted is None:
         if len(present) > 1:
             raise FigureError(
@@ -78,9 +87,7 @@ def _only(frame: pd.DataFrame, column: str, wanted: str | None, what: str) -> pd
 
 
 def _between(frame: pd.DataFrame, between: tuple[float, float], what: str) -> pd.DataFrame:
-    start, end = between
-    if not start < end:
-        raise FigureError(f"between=({start:g}, {end:g}): the first time has to be before the second")
+    start, end = checked(between)
     chosen = frame[(frame["time_s"] >= start) & (frame["time_s"] <= end)]
     if chosen.empty:
         first, last = frame["time_s"].min(), frame["time_s"].max()

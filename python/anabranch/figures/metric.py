@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from anabranch.errors import FigureError
-from anabranch.figures.canvas import drawing, legend, line_style
+from anabranch.figures.canvas import drawing, line_style
 from anabranch.figures.from_results import axis_key, need_one_part, need_one_point, numeric_positions, view
 from anabranch.figures.labels import Measure, measure_of
+from anabranch.figures.legend import legend
 from anabranch.figures.notes import name_of, note_of
 from anabranch.figures.style import Look, looks
 from anabranch.statistics import summary
@@ -88,6 +89,7 @@ def _draw_line(axes: Axes, rows: pd.DataFrame, measure: Measure, look: Look, nam
 
 
 def from_zero(axes: Axes, values: pd.Series[float]) -> None:
-    """Begins the axis at zero where that costs less than half of it, so that heights can be compared."""
-    if values.min() >= 0 and values.min() < 0.5 * values.max():
+    """Begins the axis at zero where that takes less than a third of it, so that heights can be compared."""
+    low, high = axes.get_ylim()
+    if values.min() >= 0 and low < high / 3:
         axes.set_ylim(bottom=0)

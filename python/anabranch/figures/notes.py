@@ -6,8 +6,7 @@ import pandas as pd
 
 
 def note_of(table: pd.DataFrame, shown_as: str = "band", what: str = "mean", each: str = "run") -> str:
-    """What the rows of `summary` or `paired_difference` are: confidence level, n, and where there is no interval and
-    why."""
+    """What the rows of `summary` or `paired_difference` are: confidence, n, and why some have no interval."""
     lines = []
     with_interval = table[table["kind"] == "interval"]
     if not with_interval.empty:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anabranch.figures.canvas import drawing, legend
+from anabranch.figures.canvas import drawing
 from anabranch.figures.decimate import apart
 from anabranch.figures.from_series import Choice, paths_of, rows_of, series_of, title_of
+from anabranch.figures.legend import legend
 from anabranch.figures.style import path_looks
 
 if TYPE_CHECKING:

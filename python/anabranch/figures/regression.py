@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anabranch.figures.canvas import drawing, legend, line_style, marker_style
+from anabranch.figures.canvas import drawing, line_style, marker_style
 from anabranch.figures.from_results import axis_key, need_one_part, need_one_point, numeric_positions, view
 from anabranch.figures.labels import Measure, measure_of
+from anabranch.figures.legend import legend
 from anabranch.figures.metric import from_zero
 from anabranch.figures.style import Look, looks
 from anabranch.statistics import Regression, regressions, summary
-from anabranch.statistics.regression import PointsOf
+from anabranch.statistics.regressions import PointsOf
 from anabranch.statistics.samples import Source, Table
 
 if TYPE_CHECKING:
@@ -81,7 +83,8 @@ def _draw_line(
 ) -> None:
     x = np.linspace(*span, 50)
     band = line.predict(x) * measure.factor
-    text = f"{scheme}: R² = {line.r_squared:.2f}, {p_value_text(line.p_value)}"
+    fit = f"R² = {line.r_squared:.2f}, {p_value_text(line.p_value)}"
+    text = f"{scheme}: {'the same everywhere' if math.isnan(line.r_squared) else fit}"
     axes.plot(x, band["mean"], label=text, **line_style(look, markers=False))
     axes.fill_between(x, band["low"], band["high"], color=look.color, alpha=0.15, linewidth=0)
 

@@ -14,30 +14,33 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# What would differ from one time to the next is left out: the date, and the version that matplotlib names as creator.
+# What would differ from one time to the next is left out, which is the date.
 _METADATA: dict[str, dict[str, Any]] = {
-    ".svg": {"Date": None, "Creator": "anabranch"},
-    ".png": {"Software": "anabranch"},
+    ".svg": {"Date": None, "Creator": "anabranch, matplotlib {version}"},
+    ".png": {"Software": "anabranch, matplotlib {version}"},
 }
 _DOTS_PER_INCH = 300
+
+# Without a salt of our own, identifiers in an SVG are random; letters as text look different everywhere.
+_SETTINGS: dict[Any, Any] = {"svg.hashsalt": "anabranch", "svg.fonttype": "path", "savefig.bbox": "standard"}
 
 
 def save(drawn: Axes | Figure, path: str | os.PathLike[str]) -> Path:
     """Writes the figure of `drawn` as SVG or PNG (300 dots per inch), by the name's ending.
 
-    The same figure gives the same bytes each time, with one version of matplotlib. Folders are made as needed, and a
-    file is replaced as a whole or not at all. Raises `FigureError` for other endings, and `OSError` if it cannot be
-    written.
+    The same figure gives the same bytes each time, with one version of matplotlib, which the file names. Folders are
+    made as needed, and a file is replaced as a whole or not at all. Raises `FigureError` for other endings, and
+    `OSError` if it cannot be written.
     """
-    from matplotlib import rc_context
+    from matplotlib import __version__, rc_context
 
     target = Path(path)
     kind = check_ending(target)
     figure = figure_of(drawn)
+    metadata = {name: value and value.format(version=__version__) for name, value in _METADATA[kind].items()}
     buffer = io.BytesIO()
-    # Without a salt of our own, identifiers in an SVG are random.
-    with rc_context({"svg.hashsalt": "anabranch"}):
-        figure.savefig(buffer, format=kind[1:], metadata=_METADATA[kind], dpi=_DOTS_PER_INCH)
+    with rc_context(_SETTINGS):
+        figure.savefig(buffer, format=kind[1:], metadata=metadata, dpi=_DOTS_PER_INCH)
     target.parent.mkdir(parents=True, exist_ok=True)
     _replace(target, buffer.getvalue())
     return target

@@ -36,8 +36,10 @@ LIGHTNESS_STEP = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one line, marker or bar is drawn: `marker` and `hatch` are matplotlib's; a marker that is not `filled` is
-    hollow."""
+    """How one line, marker or bar is drawn.
+
+    `color` is `#rrggbb`; `marker` and `hatch` are matplotlib's. A marker that is not `filled` is hollow.
+    """
 
     color: str
     dash: Dash
@@ -66,7 +68,7 @@ _REGISTRY: dict[str, Look] = {
     "cmt-dfr": Look("#86b0ef", "longdash", "P", hatch="|||"),
     "cmt-qa": Look("#51a35f", "dashdot", "s", filled=False, hatch="+++"),
     "mptcp-lia": Look("#03716c", "solid", "<", hatch="//"),
-    "mptcp-olia": Look("#6b81cc", "dash", ">", hatch="\\\\"),
+    "mptcp-olia": Look("#6b81cc", "longdash", ">", hatch="\\\\"),
     "mptcp-balia": Look("#4c6637", "dot", "d", hatch="xx"),
     "mptcp-ns2": Look("#05c1c9", "solid", "*", hatch="ooo"),
     "cmt-rpv1": Look("#9a499a", "longdashdot", "o", filled=False, hatch="--"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from anabranch.figures.canvas import drawing, legend, line_style
+from anabranch.errors import FigureError
+from anabranch.figures.canvas import drawing, line_style
 from anabranch.figures.decimate import kept
 from anabranch.figures.from_series import Choice, paths_of, rows_of, series_of, title_of
+from anabranch.figures.legend import legend
 from anabranch.figures.style import path_looks
 
 if TYPE_CHECKING:
@@ -31,21 +34,25 @@ def plot_throughput(
 ) -> Axes:
     """What arrives over each path in every `every_s` seconds, in kbit/s, and with `total` their sum.
 
-    Counted as `Series.throughput` does: bytes of DATA chunks with their headers, and each copy. Other arguments, and
-    what is raised, are as in `plot_cwnd`.
+    Counted as `Series.throughput` does: bytes of DATA chunks with their headers, and each copy; of what a host on real
+    sockets sends itself, what left. Other arguments, and what is raised, are as in `plot_cwnd`.
     """
     series = series_of(source)
-    rows = rows_of(series.throughput(every_s), Choice(flow, direction, between), "packets with data")
-    paths = paths_of(series, rows)
+    try:
+        bins = series.throughput(every_s)
+    except ValueError as error:
+        raise FigureError(str(error)) from error
+    rows = rows_of(bins, Choice(flow, direction, between), "packets with data")
+    paths, end_s = paths_of(series, rows), series.end_s
     with drawing(ax, "page", title) as axes:
         for path, look in path_looks(paths).items():
             of_path = rows[rows["path"] == path]
             if not of_path.empty:
-                _draw_bins(axes, of_path["time_s"], of_path["throughput_kbps"], every_s, path, line_style(look, False))
+                _draw_bins(axes, of_path, min(end_s, of_path["time_s"].max() + every_s), path, line_style(look, False))
         if total and rows["path"].nunique() > 1:
             together = rows.groupby("time_s", observed=True)["throughput_kbps"].sum().reset_index()
             style = {"color": "#888888", "linewidth": 0.9, "zorder": 1.5}
-            _draw_bins(axes, together["time_s"], together["throughput_kbps"], every_s, "all paths", style)
+            _draw_bins(axes, together, min(end_s, together["time_s"].max() + every_s), "all paths", style)
         axes.set_ylim(bottom=0)
         axes.set_xlabel("time (s)")
         axes.set_ylabel("throughput (kbit/s)")
@@ -53,15 +60,9 @@ def plot_throughput(
     return axes
 
 
-def _draw_bins(axes: Axes, starts: object, values: object, every_s: float, name: str, style: dict[str, object]) -> None:
+def _draw_bins(axes: Axes, bins: pd.DataFrame, end_s: float, name: str, style: dict[str, Any]) -> None:
     """A step for each bin, to the end of the last one."""
-    times, heights = np.asarray(starts, dtype=float), np.asarray(values, dtype=float)
+    heights = bins["throughput_kbps"].to_numpy()
     places = kept(heights)
-    ends = np.append(times[places], times[-1] + every_s)
-    axes.plot(
-        ends,
-        np.append(heights[places], heights[-1]),
-        drawstyle="steps-post",
-        label=name,
-        **style,  # type: ignore[arg-type]
-    )
+    times = np.append(bins["time_s"].to_numpy()[places], end_s)
+    axes.plot(times, np.append(heights[places], heights[-1]), drawstyle="steps-post", label=name, **style)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from anabranch.errors import FigureError
-from anabranch.figures.canvas import drawing, legend
+from anabranch.figures.canvas import drawing
 from anabranch.figures.decimate import apart
 from anabranch.figures.from_series import Choice, paths_of, rows_of, series_of, title_of
+from anabranch.figures.legend import legend
 from anabranch.figures.style import Look, path_looks
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from anabranch.errors import StatisticsError
 from anabranch.statistics.estimate import Estimate, mean_interval
 from anabranch.statistics.jain import jain_index, jain_indices
 from anabranch.statistics.paired import paired_difference
-from anabranch.statistics.regression import Regression, linear_regression, regression_table, regressions
+from anabranch.statistics.regression import Regression, linear_regression
+from anabranch.statistics.regressions import regression_table, regressions
 from anabranch.statistics.summary import as_text, summary
 
 __all__ = [

@@ -57,10 +57,9 @@ def mean_interval(values: Iterable[float], interval: Interval = "t", confidence:
     """The mean of `values` and its confidence interval. NaN is left out.
 
     `interval="t"` is Student's: t((1 + confidence) / 2, n - 1) · s / √n, as `anabranch run` prints it.
-    `interval="normal"` has the quantile of the normal distribution in its place, rounded to three decimals as the
-    tables of the papers have it (1.96 for 95 %): equation 6 and Table 5 of the DB-CMT paper, equation 6 and Table 1
-    of the CMT-QA paper. In both, s is the sample's standard deviation, with n - 1. Below some thirty values the
-    normal interval is too narrow.
+    `interval="normal"` has the quantile of the normal distribution in its place, as equation 6 of the DB-CMT paper
+    and equation 6 of the CMT-QA paper, rounded to three decimals as in Table 1 of the latter (1.96 for 95 %). In
+    both, s is the sample's standard deviation, with n - 1. Below some thirty values the normal interval is too narrow.
 
     Raises `StatisticsError` for an infinite value and for a confidence that is not between 0 and 1.
     """

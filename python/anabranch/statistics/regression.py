@@ -1,22 +1,20 @@
-"""Least-squares lines through results."""
+"""Least-squares lines."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from anabranch.errors import StatisticsError
 from anabranch.statistics.estimate import check_interval
-from anabranch.statistics.quantity import numbers_of
-from anabranch.statistics.samples import Source, Table, collapsed, named, samples_of
+from anabranch.statistics.samples import named
 
 Regressors: TypeAlias = "Sequence[float] | np.ndarray | Mapping[str, Sequence[float]] | pd.DataFrame"
-PointsOf = Literal["points", "runs"]
 
 _INTERCEPT = "intercept"
 
@@ -26,8 +24,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regression:
-    """y = intercept + Σ slope · x by ordinary least squares, with what the regression table of the DB-CMT paper has
-    (section 5.2.3, equations 7 and 8, Table 10).
+    """y = intercept + Σ slope · x by ordinary least squares, as section 5.2.3 of the DB-CMT paper (equations 7, 8).
 
     `coefficients` has a row for the intercept and for each regressor; columns `estimate`, `standard_error`, `t`,
     `p_value`, `low` and `high`, the bounds at `confidence`. `n` counts points. `standard_error` is that of the
@@ -113,8 +110,8 @@ def linear_regression(x: Regressors, y: Sequence[float], confidence: float = 0.9
     """Fits y to one regressor (a sequence) or to several (a mapping or frame with a sequence for each name).
 
     By statsmodels' OLS. Raises `StatisticsError` for lengths that differ, for values that are NaN or infinite, for
-    fewer points than the coefficients and one more, for a regressor that is constant or follows from the others, and
-    for a constant y, which has no R².
+    fewer points than the coefficients and one more, and for a regressor that is constant or follows from the others.
+    A constant y gives a flat line, whose R² and p-value are NaN because there is nothing to explain.
     """
     columns = _columns(x, None)
     values = np.asarray(y, dtype=float)
@@ -167,78 +164,6 @@ def _coefficients(fit: Any, names: list[str], perfect: dict[str, float] | None, 
     estimates = np.array([fit.model.endog[0], *[0.0] * (len(names) - 1)]) if is_constant else fit.params
     errors = {"standard_error": 0.0, "t": perfect["f"], "p_value": perfect["p_value"]}
     return pd.DataFrame({"estimate": estimates, **errors, "low": estimates, "high": estimates}, index=names)
-
-
-def regressions(
-    results: Source,
-    on: str | Sequence[str] | None = None,
-    metric: str = "goodput_kbps",
-    *,
-    points: PointsOf = "points",
-    confidence: float = 0.95,
-    table: Table | None = None,
-) -> dict[str, Regression]:
-    """A regression of `metric` on one or several swept keys, for each scheme.
-
-    `on` may be left out if one key is swept. With `points="points"` y are the means over seeds at each point, as in
-    the DB-CMT paper, whose lines go through eleven means; with `points="runs"` every run is a point. Quantities such
-    as "45 ms" count in their unit, and losses in per cent, so a slope is per millisecond or per cent of loss; the
-    unit of each regressor is in `units`. Raises `StatisticsError` as `linear_regression` does, and for values that
-    are no numbers.
-    """
-    if points not in ("points", "runs"):
-        raise StatisticsError(f"points={points!r}: expected 'points' or 'runs'")
-    samples = samples_of(results, metric, table)
-    keys = [on] if isinstance(on, str) else list(on or [])
-    if not keys:
-        if len(samples.over) != 1:
-            raise StatisticsError(f"on= has to say what to regress on: swept are {named(samples.over)}")
-        keys = list(samples.over)
-    for key in keys:
-        if key not in samples.over:
-            raise StatisticsError(f"on={key!r} is no swept key; swept are {named(samples.over)}")
-    values = collapsed(samples, [*keys, "scheme", *samples.parts], "seeds")
-    if samples.parts and values[list(samples.parts)].drop_duplicates().shape[0] > 1:
-        raise StatisticsError(f"`{metric}` has a value for each {samples.parts[0]}; give a frame with one of them only")
-    if points == "points":
-        values = (
-            values.groupby([*keys, "scheme"], sort=False, dropna=False, observed=True)["value"].mean().reset_index()
-        )
-    return {
-        str(scheme): _of_scheme(str(scheme), group, keys, metric, confidence)
-        for scheme, group in values.groupby("scheme", sort=False, observed=True)
-    }
-
-
-def regression_table(lines: Mapping[str, Regression]) -> pd.DataFrame:
-    """What `regressions` gave as one row per scheme, as Table 10 of the DB-CMT paper has it.
-
-    Columns: `scheme`, `n`, `intercept`, `slope KEY` for each regressor, `multiple_r`, `r_squared`,
-    `adjusted_r_squared`, `standard_error`, `f`, `p_value`.
-    """
-    names = ("multiple_r", "r_squared", "adjusted_r_squared", "standard_error", "f", "p_value")
-    return pd.DataFrame(
-        [
-            {"scheme": scheme, "n": line.n, "intercept": line.intercept}
-            | {f"slope {name}": line.coefficients.loc[name, "estimate"] for name in line.regressors}
-            | {name: getattr(line, name) for name in names}
-            for scheme, line in lines.items()
-        ]
-    )
-
-
-def _of_scheme(scheme: str, group: pd.DataFrame, keys: list[str], metric: str, confidence: float) -> Regression:
-    columns, units = {}, {}
-    for key in keys:
-        numbers = numbers_of(key, group[key])
-        if numbers is None:
-            raise StatisticsError(f"the values of `{key}` are no numbers: {named(dict.fromkeys(group[key]))}")
-        columns[key], units[key] = list(numbers.values), numbers.unit
-    try:
-        line = linear_regression(columns, group["value"], confidence)
-    except StatisticsError as error:
-        raise StatisticsError(f"`{metric}` of {scheme}: {error}") from error
-    return replace(line, y=metric, units=units)
 
 
 def _columns(x: Regressors, names: list[str] | None) -> dict[str, np.ndarray]:

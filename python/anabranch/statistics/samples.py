@@ -27,8 +27,8 @@ _VALUE = "value"
 class Samples:
     """One metric of one table.
 
-    `frame` has the columns `point`, scheme, seed, those of `parts`, and `value`; one row per run and part. `over` are
-    the swept keys in their order.
+    `frame` has a row per run and part; columns: the swept keys, which are `over`, then `scheme`, `seed`, `parts`, those
+    of `by`, and `value`.
     """
 
     frame: pd.DataFrame
@@ -93,7 +93,7 @@ def collapsed(samples: Samples, by: Sequence[str], of: SampleOf) -> pd.DataFrame
         return means.assign(left_out=means[_VALUE].isna())
     points = frame.groupby(list(by), sort=False, dropna=False, observed=True)
     expected = points[list(rest)].apply(lambda part: len(part.drop_duplicates())).rename("expected")
-    unit = [*by, "seed"]
+    unit = list(dict.fromkeys([*by, "seed"]))
     found = frame.groupby(unit, sort=False, dropna=False, observed=True)[_VALUE].agg(["mean", "count"]).reset_index()
     found = found.merge(expected.reset_index(), on=list(by), how="left")
     complete = found["count"] == found["expected"]

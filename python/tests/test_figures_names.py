@@ -1,0 +1,53 @@
+"""What `anabranch.figures` offers, and what it loads for that."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import anabranch
+from anabranch import figures
+from anabranch.figures.catalogue import FIGURES
+
+
+def test_every_name_that_is_listed_is_there() -> None:
+    for name in dir(figures):
+        assert callable(getattr(figures, name))
+    with pytest.raises(AttributeError, match="plot_pie"):
+        _ = figures.plot_pie
+
+
+def test_every_plot_is_at_the_top_of_the_package_too() -> None:
+    plots = {name for name in dir(figures) if name.startswith("plot_")}
+    assert len(plots) == 8
+    assert {name for name in dir(anabranch) if name.startswith("plot_")} == plots
+    for name in plots:
+        assert getattr(anabranch, name) is getattr(figures, name)
+
+
+def test_every_plot_takes_axes_and_a_title_and_says_what_it_does() -> None:
+    for entry in FIGURES.values():
+        parameters = inspect.signature(entry.draw).parameters
+        assert {"ax", "title"} | entry.takes <= set(parameters)
+        assert parameters["ax"].default is None
+        assert parameters["title"].default is None
+        assert inspect.getdoc(entry.draw)
+
+
+def test_naming_figures_and_statistics_loads_neither_pyplot_nor_statsmodels() -> None:
+    code = (
+        "import sys, anabranch; anabranch.figures; heavy = {'matplotlib', 'pandas', 'scipy', 'statsmodels'}\n"
+        "print(heavy & set(sys.modules)); anabranch.plot_bars; anabranch.statistics.summary\n"
+        "print({'matplotlib.pyplot', 'scipy.stats', 'statsmodels'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "set()\nset()\n"
