@@ -514,7 +514,9 @@ def test_a_report_of_results_opens_as_quietly(browser: Browser, tmp_path: Path) 
         assert len(found.drawn()) == len(PANELS)
 
 
-def test_a_recording_of_one_end_has_no_panel_of_queues_and_its_text_stays_text(browser: Browser, traces: Path, tmp_path: Path) -> None:
+def test_a_recording_of_one_end_has_no_queues_and_text_like_a_script_stays_text(
+    browser: Browser, traces: Path, tmp_path: Path
+) -> None:
     import tomli
     import tomli_w
 
