@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from anabranch import errors as errors
     from anabranch import figures as figures
+    from anabranch import report as report
     from anabranch import statistics as statistics
     from anabranch.catalogue import Card as Card
     from anabranch.catalogue import Catalogue as Catalogue
@@ -90,7 +91,7 @@ _HOMES = {
 }
 
 # Modules that are loaded when they are first used as well.
-_MODULES = ("errors", "figures", "statistics")
+_MODULES = ("errors", "figures", "report", "statistics")
 
 
 if not TYPE_CHECKING:  # With it in sight, a type checker would take any name for one of the package's.

@@ -1,0 +1,64 @@
+"""`anabranch report`: results or traces as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from anabranch.report.choice import ChoiceError
+
+_EXAMPLES = """\
+examples:
+  anabranch report out/losses
+  anabranch report out/losses --timeline cmt@path.path-2.loss=0.05 --timeline cmt-pf@path.path-2.loss=0.05
+  anabranch report out/losses --timeline all@path.path-2.loss=0.05 --seed 3 --out losses.html
+  anabranch run scenarios/outage.toml --seeds 1, --trace out/trace && anabranch report out/trace
+
+exit status: 0 written, 1 the folder cannot be read or the file not written, 2 wrong command line, 130 Ctrl-C
+"""
+_WRONG_INPUT = 2
+
+
+def main(arguments: list[str]) -> int:
+    """Writes a report, and gives the exit status."""
+    options = _parser().parse_args(arguments)
+    from anabranch.report.document import write_report
+    from anabranch.report.progress import Progress
+
+    progress = Progress(quiet=options.quiet)
+    try:
+        written = write_report(options.folder, options.out, options.timeline, options.seed, options.title, progress)
+    except ChoiceError as error:
+        print(f"anabranch report: {error}", file=sys.stderr)
+        return _WRONG_INPUT
+    for warning in written.warnings:
+        print(f"anabranch report: warning: {warning}", file=sys.stderr)
+    if not options.quiet:
+        print(written.path)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="anabranch report",
+        description="Writes the results of a sweep, or the traces of runs, as one HTML file: tables, figures and an "
+        "interactive timeline of runs. The file loads nothing when it is opened.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "folder", metavar="DIR", help="what `anabranch sweep --out DIR` or `--trace DIR` of other commands wrote"
+    )
+    parser.add_argument("--out", metavar="FILE.html", help="the file to write (default: DIR/report.html)")
+    parser.add_argument(
+        "--timeline",
+        metavar="SCHEME[@KEY=VALUE,...]",
+        action="append",
+        default=[],
+        help="a run for the timeline, `all` for every scheme; keys that are left out have their first value; can be "
+        "repeated (default: all schemes at the first point, or all traces, up to ten)",
+    )
+    parser.add_argument("--seed", metavar="N", type=int, help="the seed of the timeline's runs (default: the first)")
+    parser.add_argument("--title", metavar="TEXT", help="the title of the report")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, and no line that names the file")
+    return parser

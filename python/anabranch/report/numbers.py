@@ -1,0 +1,29 @@
+"""Numbers as tables show them."""
+
+from __future__ import annotations
+
+import math
+
+NOTHING = "\N{EN DASH}"
+"""What stands where there is no value."""
+
+
+def counted(count: int, what: str) -> str:
+    """How many there are.
+
+    >>> counted(1, "run"), counted(2, "run")
+    ('1 run', '2 runs')
+    """
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """With so many decimals, or a dash if there is no value.
+
+    >>> number(2454.93, 1), number(0.0, 2)
+    ('2454.9', '0')
+    """
+    if value is None or math.isnan(value):
+        return NOTHING
+    text = f"{value:.{digits}f}"
+    return "0" if float(text) == 0 else text

@@ -1,0 +1,68 @@
+"""A report as one HTML file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from anabranch.engine import engine
+from anabranch.report.content import Page
+
+# In the order in which they need each other.
+SCRIPTS = (
+    *("data.js", "view.js", "look.js", "panels.js", "events.js", "rows.js"),
+    *("chart.js", "readout.js", "controls.js", "main.js"),
+)
+
+
+def render(page: Page) -> str:
+    """The page as HTML, with all it needs inside.
+
+    Its Content-Security-Policy lets nothing be loaded, and only the page's own scripts run, which are named by their
+    hashes: text that came from a scenario cannot become one even if it were not escaped.
+    """
+    scripts = _scripts() if page.timeline is not None else []
+    environment = Environment(
+        loader=PackageLoader("anabranch.report", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("page.html").render(
+        page=page,
+        policy=_policy(scripts),
+        style=Markup(_file("page.css")),
+        scripts=[Markup(script) for script in scripts],
+        version=engine().version,
+    )
+
+
+def _scripts() -> list[str]:
+    """Plotly, and the page's own script, whose files share one scope that nothing else sees."""
+    from plotly.offline import get_plotlyjs
+
+    own = "\n".join(_file(name) for name in SCRIPTS)
+    return [get_plotlyjs(), f'(() => {{\n"use strict";\n{own}}})();\n']
+
+
+def _file(name: str) -> str:
+    return resources.files("anabranch.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _policy(scripts: list[str]) -> str:
+    hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
+    # Plotly and the figures set styles on elements; data: and blob: are for saving the chart as a picture.
+    return (
+        f"default-src 'none'; script-src {hashes or chr(39) + 'none' + chr(39)}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")

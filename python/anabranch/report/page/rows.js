@@ -1,0 +1,84 @@
+// The panels with a row for each sender, which is filled in parts: blocking, and where new data went.
+
+const WAIT = "wait";
+// The part of a row's height that is filled when something holds all of the time.
+const ROW_FILL = 0.84;
+
+function rowPanel(timeline, shown, tracesOfRow) {
+  const rows = [...shown.tracks].map((track) => ({ track, labels: timeline.tracks[track].names }));
+  return { traces: rows.flatMap(tracesOfRow), rows, range: [rows.length - 0.5, -0.5] };
+}
+
+// How much of the time the peer's window was closed, by the path of the hole.
+function blockedPanel(timeline, shown, view, look) {
+  const width = (view.end - view.start) / view.bins;
+  const x = Array.from({ length: view.bins }, (_, bin) => view.start + bin * width);
+  return rowPanel(timeline, shown, ({ track }, row) => {
+    const own = timeline.spans.filter((spans) => spans.kind === "blocked" && spans.track === track);
+    const parts = own.filter((spans) => isShown(spans, shown)).map((spans) => {
+      const heights = coverage(spans, view.start, view.end, view.bins);
+      const by = spans.path ?? "nothing outstanding";
+      const texts = Array.from(heights, (height) => (height > 0 ? `${percent(height)} by ${escapeText(by)}` : ""));
+      return { path: spans.path, name: by, heights, texts };
+    });
+    return stacked("blocked", track, row, x, parts, timeline, look);
+  });
+}
+
+// How decisions about new data divided over the paths, and waiting.
+function decisionPanel(timeline, shown, view, look) {
+  return rowPanel(timeline, shown, ({ track }, row) => {
+    const shares = timeline.shares.find((item) => item.track === track);
+    const x = [...shares.totals.map((_, bin) => bin * shares.bin_s), timeline.tracks[track].end_s];
+    const ways = shares.ways.map((name, way) => ({ name, way }));
+    const parts = ways.filter(({ name }) => name === WAIT || shown.paths.has(name)).map(({ name, way }) => {
+      const heights = shares.totals.map((total, bin) => (total > 0 ? shares.counts[way][bin] / total : 0));
+      const texts = heights.map((height, bin) => (height > 0 ? shareText(shares, way, bin, height) : ""));
+      // The last bin lasts until the end.
+      return { path: name, name, heights: [...heights, heights.at(-1)], texts: [...texts, texts.at(-1)] };
+    });
+    return stacked("decisions", track, row, x, parts, timeline, look);
+  });
+}
+
+const percent = (part) => `${(part * 100).toFixed(0)} %`;
+
+function shareText(shares, way, bin, part) {
+  const spell = (pairs) => {
+    const words = [];
+    for (let i = 0; i < pairs.length; i += 2) words.push(`${shares.words[pairs[i]]} ×${pairs[i + 1]}`);
+    return words.join(", ");
+  };
+  const refused = spell(shares.refused[way][bin]);
+  const why = `${shares.counts[way][bin]} decisions: ${spell(shares.reasons[way][bin])}`;
+  return escapeText(`${percent(part)}, ${why}${refused ? `; not taken: ${refused}` : ""}`);
+}
+
+// Parts of a row on top of each other, from its lower edge up.
+function stacked(panel, track, row, x, parts, timeline, look) {
+  const edge = new Float64Array(x.length).fill(row + ROW_FILL / 2);
+  const common = { x, type: "scatter", mode: "lines", line: { width: 0, shape: "hv" } };
+  const base = { ...common, y: Array.from(edge), hoverinfo: "skip", meta: { panel: "base" } };
+  const traces = parts.map(({ path, name, heights, texts }) => {
+    for (let i = 0; i < edge.length; i += 1) edge[i] -= heights[i] * ROW_FILL;
+    return {
+      ...common,
+      ...fillOf(timeline.paths.indexOf(path), look),
+      y: Array.from(edge),
+      name: escapeText(name),
+      meta: { panel, tracks: [track], paths: [path] },
+      fill: "tonexty",
+      text: texts,
+      hovertemplate: "%{text}",
+    };
+  });
+  return [base, ...traces];
+}
+
+// Colour and pattern of a path's part; grey for what is no path's.
+function fillOf(path, look) {
+  if (path < 0) return { fillcolor: withAlpha(look.faint, 0.2) };
+  const color = withAlpha(look.pathColours[path], 0.7);
+  const pattern = { shape: patternOf(path), bgcolor: color, fgcolor: look.paper, size: 6, solidity: 0.2 };
+  return { fillcolor: color, fillpattern: pattern };
+}

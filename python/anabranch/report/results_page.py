@@ -1,0 +1,205 @@
+"""The report of the results of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from anabranch.engine import engine
+from anabranch.errors import ReportError, RunError, ScenarioError, SchemeError
+from anabranch.report.charts import charts_of
+from anabranch.report.choice import MOST_RUNS, Choice, ChoiceError, listed, schemes_of
+from anabranch.report.content import Page, TimelineSection
+from anabranch.report.numbers import counted
+from anabranch.report.points import Point, at_point, chosen_point, point_text, points_of, value_text, varied_keys
+from anabranch.report.progress import Progress
+from anabranch.report.recipes import documents_of, recipes_of
+from anabranch.report.rerun import Wanted, make_again
+from anabranch.report.section import timeline_section
+from anabranch.report.tables import failure_tables, result_tables
+from anabranch.report.timeline.model import Timeline
+from anabranch.report.timeline.trace import joined, timeline_of
+
+if TYPE_CHECKING:
+    from anabranch.results import Results
+    from anabranch.series import Series
+
+_MOST_WARNED = 5
+
+
+def page_of_results(
+    results: Results, choices: Sequence[Choice], seed: int | None, title: str | None, progress: Progress
+) -> Page:
+    """Raises `ReportError` for results without runs, and `ChoiceError` for runs that are not there."""
+    if results.runs.num_rows == 0:
+        raise ReportError("the results have no runs, so there is nothing to report: run the sweep again")
+    wanted = _wanted(results, choices, seed)
+    warnings = _missing(results)
+    timeline, differing = _timeline(results, wanted, progress)
+    warnings.extend(differing)
+    baseline = _baseline(results)
+    charts = charts_of(results, baseline)
+    name = results.manifest["scenario_name"]
+    return Page(
+        title=title or f"Sweep of {name}",
+        lead=_lead(results),
+        warnings=tuple(warnings),
+        failures=failure_tables(results),
+        tables=result_tables(results, baseline),
+        figures=charts.figures,
+        figure_notes=charts.notes,
+        timeline=timeline,
+        facts=_facts(results),
+        documents=documents_of(results),
+        recipes=recipes_of(results, wanted, charts.code),
+    )
+
+
+def _schemes(results: Results) -> list[str]:
+    """The schemes that have runs, as results name them."""
+    return list(dict.fromkeys(results.runs["scheme"].to_pylist()))
+
+
+def _seeds(results: Results) -> list[int]:
+    return sorted(set(results.runs["seed"].to_pylist()))
+
+
+def _baseline(results: Results) -> str | None:
+    """The scheme that others are compared with: `cmt`, or the first one if it was not run."""
+    schemes = _schemes(results)
+    if len(schemes) < 2:
+        return None
+    return "cmt" if "cmt" in schemes else schemes[0]
+
+
+def _missing(results: Results) -> list[str]:
+    missing = results.manifest.get("missing", 0)
+    if not missing:
+        return []
+    return [f"{missing} runs that were asked for are missing: the sweep was stopped. Running it again fills the holes."]
+
+
+def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> list[Wanted]:
+    """The runs of the timeline; of the first point and seed unless others are asked for, and no more than ten then."""
+    points, seeds = points_of(results), _seeds(results)
+    if seed is not None and seed not in seeds:
+        raise ChoiceError(f"there is no run with seed {seed}; there are: {listed(seeds)}")
+    if not choices:
+        return _runs_at(results, points[0], _schemes(results), seed)[:MOST_RUNS]
+    runs = []
+    for choice in choices:
+        schemes, point = schemes_of(choice, _schemes(results)), chosen_point(choice, points)
+        found = _runs_at(results, point, schemes, seed)
+        if not found:
+            raise ChoiceError(
+                f"there is no run of `{choice.scheme}` with seed {seed} at this point; it has not been made"
+            )
+        runs.extend(found)
+    return list(dict.fromkeys(runs))
+
+
+def _runs_at(results: Results, point: Point, schemes: Sequence[str], seed: int | None) -> list[Wanted]:
+    """A run of each scheme at a point, with this seed or the first one that it has."""
+    rows = at_point(results.to_pandas("runs"), point)
+    if seed is not None:
+        rows = rows[rows["seed"] == seed]
+    first = rows.groupby("scheme", sort=False)["seed"].first()
+    return [Wanted(tuple(point.items()), scheme, int(first[scheme])) for scheme in schemes if scheme in first]
+
+
+def _timeline(
+    results: Results, wanted: Sequence[Wanted], progress: Progress
+) -> tuple[TimelineSection | None, list[str]]:
+    """The timeline of these runs, made again, and warnings about those that are not the same as they were."""
+    labels = _labels(wanted)
+    parts: dict[Wanted, Timeline] = {}
+    with progress.bar(len(wanted), "run") as step:
+
+        def use(run: Wanted, series: Series) -> None:
+            parts[run] = timeline_of(series, labels[run])
+            step()
+
+        try:
+            differences = make_again(results, wanted, use)
+        except (RunError, ScenarioError, SchemeError) as error:
+            return None, [f"There is no timeline, as a run could not be made again: {error}"]
+    # Runs end in any order.
+    timeline = joined(parts[run] for run in wanted)
+    warnings = [f"{run}: {'; '.join(found)}" for run, found in differences.items() if found]
+    if warnings:
+        left = len(warnings) - _MOST_WARNED
+        warnings = [
+            f"{len(warnings)} of {len(wanted)} runs of the timeline, made again, are not the same as in the results: "
+            "timeline and tables do not belong together. "
+            f"The results are of {_engine_of(results)}, the timeline is of {_engine_here()}.",
+            *warnings[:_MOST_WARNED],
+            *([f"and {left} more"] if left > 0 else []),
+        ]
+    if not timeline.tracks:
+        return None, [*warnings, "There is no timeline, as no data was sent."]
+    return timeline_section(timeline, _about(results, wanted, same=not warnings)), warnings
+
+
+def _labels(wanted: Sequence[Wanted]) -> dict[Wanted, str]:
+    """What tells a run from the others: its scheme, the values of keys that differ, and the seed if it does."""
+    keys = varied_keys([dict(run.point) for run in wanted])
+    several_seeds = len({run.seed for run in wanted}) > 1
+    labels = {}
+    for run in wanted:
+        at = f" @ {point_text(dict(run.point), keys)}" if keys else ""
+        labels[run] = f"{run.scheme}{at}{f', seed {run.seed}' if several_seeds else ''}"
+    return labels
+
+
+def _about(results: Results, wanted: Sequence[Wanted], *, same: bool) -> tuple[str, ...]:
+    points = [dict(run.point) for run in wanted]
+    keys = varied_keys(points)
+    where = "; ".join(f"{key} = {value_text(value)}" for key, value in points[0].items() if key not in keys)
+    seeds = ", ".join(str(seed) for seed in dict.fromkeys(run.seed for run in wanted))
+    lines = [f"{len(wanted)} of {results.runs.num_rows} runs, with seed {seeds}{f' and {where}' if where else ''}."]
+    if keys:
+        lines.append(f"Behind the @ of a run is its value of {', '.join(keys)}.")
+    if same:
+        lines.append("They were made again for this report, and all their figures are those of the results.")
+    lines.append("The boxes choose what is shown; --timeline SCHEME@KEY=VALUE and --seed N put other runs here.")
+    return (" ".join(lines),)
+
+
+def _lead(results: Results) -> str:
+    parts = [
+        counted(len(points_of(results)), "point"),
+        counted(len(_schemes(results)), "scheme"),
+        counted(len(_seeds(results)), "seed"),
+    ]
+    return f"{counted(results.runs.num_rows, 'run')}: {', '.join(parts)}"
+
+
+def _facts(results: Results) -> tuple[tuple[str, str], ...]:
+    manifest = results.manifest
+    keys = [(key, ", ".join(map(value_text, values))) for key, values in manifest["over"].items()]
+    given = [(key, str(value)) for key, value in manifest.get("set", [])]
+    seeds = _seeds(results)
+    of_seeds = f"{len(seeds)}: {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
+    precision = manifest.get("precision")
+    facts = [
+        ("Scenario", str(manifest["scenario_name"])),
+        *((f"{key}, swept", text) for key, text in keys),
+        *((f"{key}, set to", text) for key, text in given),
+        ("Schemes", ", ".join(_schemes(results))),
+        ("Seeds", of_seeds),
+        *([("Stopping rule", str(precision))] if precision else []),
+        ("Profile", ", ".join(dict.fromkeys(results.runs["profile"].to_pylist()))),
+        ("Engine", _engine_of(results)),
+        ("Fingerprint", manifest["fingerprint"]),
+    ]
+    return tuple(facts)
+
+
+def _engine_of(results: Results) -> str:
+    manifest = results.manifest
+    return f"version {manifest['version']}, commit {manifest['commit']}, fingerprint {manifest['fingerprint'][:12]}…"
+
+
+def _engine_here() -> str:
+    here = engine()
+    return f"version {here.version}, commit {here.commit}, fingerprint {here.fingerprint[:12]}…"

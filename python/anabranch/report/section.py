@@ -1,0 +1,35 @@
+"""What the page says of a timeline, beside its data."""
+
+from __future__ import annotations
+
+import json
+
+from markupsafe import Markup
+
+from anabranch.report.content import TimelineSection
+from anabranch.report.timeline.model import Timeline
+from anabranch.report.timeline.payload import payload
+
+_ARRIVED = "It is counted where it arrives."
+_SENT = "One host cannot know what arrived at the other: what it sends is counted as it leaves."
+
+
+def timeline_section(timeline: Timeline, about: tuple[str, ...], *, is_host: bool = False) -> TimelineSection:
+    """The section of a timeline that has tracks. `is_host` says that it was seen from one end of real sockets."""
+    data = payload(timeline)
+    # Within a script element, `<` could end it; JSON may write it so as well.
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return TimelineSection(
+        data=Markup(text),
+        about=about,
+        counted=_SENT if is_host else _ARRIVED,
+        bin=_bins(timeline),
+        marks=tuple(f"at {mark.time_s:g} s {mark.text}" for mark in timeline.marks),
+        notes=tuple(data["notes"]),
+    )
+
+
+def _bins(timeline: Timeline) -> str:
+    """The width of bins, which is longer in longer runs."""
+    widths_s = sorted({shares.bin_s for shares in timeline.shares})
+    return " or ".join(f"{width_s:g} s" for width_s in widths_s)

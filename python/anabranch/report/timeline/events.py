@@ -1,0 +1,41 @@
+"""What happens to chunks at single moments: dropped by the network, declared lost, sent again, timed out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anabranch.report.timeline.model import EventKind, Events
+from anabranch.report.timeline.thin import evenly
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_EVENTS = 10_000
+"""Events of one kind that a path keeps at the most, before all of a report share what there is room for."""
+
+_TSNS = 2**32
+
+
+def path_events(kind: EventKind, track: int, rows: pd.DataFrame) -> Iterator[Events]:
+    """The events of one kind and sender, path by path. Rows have `time_s`, `path` and perhaps `tsn` and `cause`.
+
+    A time-out that made no chunk lost names no path.
+    """
+    for path, own in rows.groupby("path", sort=True, observed=True, dropna=False):
+        kept = evenly(len(own), MOST_EVENTS)
+        causes = own["cause"].astype(str) if "cause" in own else [""] * len(own)
+        words, details = np.unique(np.asarray(causes, dtype=str), return_inverse=True)
+        tsns = own["tsn"].to_numpy(dtype=np.int64) % _TSNS if "tsn" in own else np.zeros(len(own))
+        yield Events(
+            kind,
+            track,
+            path if isinstance(path, str) else None,
+            own["time_s"].to_numpy(dtype=np.float64)[kept],
+            tsns.astype(np.uint32)[kept],
+            details.astype(np.uint8)[kept],
+            tuple(str(word) for word in words),
+            len(own),
+        )

@@ -1,0 +1,80 @@
+"""Values over time: what a sender knows of its paths, what arrives, and what waits in front of links."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anabranch.report.timeline.model import Channel, Line, Seconds, Track, Values
+from anabranch.report.timeline.thin import changes, envelope
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_POINTS = 40_000
+"""Points that a line keeps at the most, before all lines of a report share what there is room for."""
+
+BYTES_PER_KIB = 1024
+# What a path's row says, with the divisor that gives the unit shown: KiB and ms.
+_COLUMNS: tuple[tuple[Channel, str, int], ...] = (
+    ("cwnd", "cwnd_bytes", BYTES_PER_KIB),
+    ("ssthresh", "ssthresh_bytes", BYTES_PER_KIB),
+    ("outstanding", "outstanding_bytes", BYTES_PER_KIB),
+    ("srtt", "srtt_ms", 1),
+)
+_MOST_BINS = 300
+_SHORTEST_BIN_S = 0.1
+
+
+def bin_width_s(end_s: float) -> float:
+    """A round width, 0.1 s or more, that divides a run into at most 300 bins."""
+    wanted_s = max(end_s / _MOST_BINS, _SHORTEST_BIN_S)
+    power = 10.0 ** math.floor(math.log10(wanted_s))
+    # The tolerance keeps a width that is wanted exactly.
+    return next(round(power * step, 9) for step in (1, 2, 5, 10) if power * step >= wanted_s * (1 - 1e-9))
+
+
+def path_lines(paths: pd.DataFrame, track: int) -> Iterator[Line]:
+    """cwnd, ssthresh and outstanding in KiB and srtt in ms, of each path of one sender, from the rows of its paths."""
+    for path, rows in paths.groupby("path", sort=False, observed=True):
+        times_s = rows["time_s"].to_numpy(dtype=np.float64)
+        for channel, column, divisor in _COLUMNS:
+            values = (rows[column].to_numpy(dtype=np.float64) / divisor).astype(np.float32)
+            known = ~np.isnan(values)
+            if known.any():
+                yield _line(channel, (track,), (str(path),), times_s[known], values[known])
+
+
+def throughput_lines(throughput: pd.DataFrame, track: int) -> Iterator[Line]:
+    """kbit/s of one sender over each path, in bins."""
+    for path, rows in throughput.groupby("path", sort=False, observed=True):
+        values = rows["throughput_kbps"].to_numpy(dtype=np.float32)
+        yield _line("throughput", (track,), (str(path),), rows["time_s"].to_numpy(dtype=np.float64), values)
+
+
+def queue_lines(queues: pd.DataFrame, links: Mapping[str, tuple[str, ...]], tracks: Sequence[Track]) -> Iterator[Line]:
+    """Packets that wait in front of each link that data passes, where `links` says which paths lead over a link."""
+    for direction in ("forward", "reverse"):
+        owners = tuple(index for index, track in enumerate(tracks) if track.direction == direction)
+        for link, paths in links.items():
+            rows = queues[queues["link"] == f"{link}/{direction}"]
+            if owners and len(rows):
+                times_s = rows["time_s"].to_numpy(dtype=np.float64)
+                yield _line("queue", owners, paths, times_s, rows["queue_packets"].to_numpy(dtype=np.float32), link)
+
+
+def _line(
+    channel: Channel,
+    tracks: tuple[int, ...],
+    paths: tuple[str, ...],
+    times_s: Seconds,
+    values: Values,
+    link: str | None = None,
+) -> Line:
+    changed = changes(values)
+    times_s, values = times_s[changed], values[changed]
+    kept = envelope(times_s, values, MOST_POINTS)
+    return Line(channel, tracks, paths, times_s[kept], values[kept], len(times_s), link)

@@ -1,0 +1,181 @@
+"""A timeline as the page's script reads it: plain values with arrays in Base64, as much as a report has room for."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anabranch.report.timeline.colours import path_colours, track_colours
+from anabranch.report.timeline.model import Events, Line, Seconds, Shares, Spans, Timeline, Track
+from anabranch.report.timeline.spans import longest
+from anabranch.report.timeline.thin import allot, envelope, evenly
+
+FORMAT = 1
+
+# What all lines, events and spans of a report may take: about 2.1, 0.6 and 0.4 MB as Base64.
+MOST_POINTS = 200_000
+MOST_EVENTS = 60_000
+MOST_SPANS = 40_000
+
+_MOST_TICKS = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """Times as whole numbers of ticks, of a microsecond unless the run is too long for it."""
+
+    tick_s: float
+
+    @classmethod
+    def up_to(cls, end_s: float) -> _Clock:
+        return cls(1e-6 if end_s <= _MOST_TICKS * 1e-6 else 1e-3)
+
+    def encode(self, times_s: Seconds) -> str:
+        # Rounded up, so that what a line shows at a tick holds then. Half a nanosecond is what floats make of one.
+        return _base64(np.ceil((times_s - 0.5e-9) / self.tick_s).clip(0, _MOST_TICKS).astype(np.uint32))
+
+
+def payload(timeline: Timeline) -> dict[str, Any]:
+    """A timeline as what JSON can hold, of at most about 4 MB.
+
+    Lines are thinned out so that all extremes stay, events evenly, and of spans the shortest are left out; `notes` says
+    where and how many. All numbers in arrays are little-endian: times are `uint32` ticks of `tick_s`, values `float32`.
+    """
+    clock = _Clock.up_to(timeline.end_s)
+    notes = list(timeline.notes)
+    return {
+        "format": FORMAT,
+        "tick_s": clock.tick_s,
+        "end_s": timeline.end_s,
+        "paths": timeline.paths,
+        "path_colours": path_colours(timeline.paths),
+        "tracks": [
+            {**_track(track, timeline), "colour": colour}
+            for track, colour in zip(timeline.tracks, track_colours(timeline.tracks), strict=True)
+        ],
+        "lines": _lines(timeline.lines, clock),
+        # These add to the notes.
+        "events": _events(timeline, clock, notes),
+        "spans": _spans(timeline, clock, notes),
+        "shares": [_shares(shares) for shares in timeline.shares],
+        "marks": [{"time_s": mark.time_s, "text": mark.text} for mark in timeline.marks],
+        "notes": notes,
+    }
+
+
+def _track(track: Track, timeline: Timeline) -> dict[str, Any]:
+    several_runs = any(other.run != track.run for other in timeline.tracks)
+    names = [track.run, track.sender] if several_runs or track.sender is None else [track.sender]
+    return {
+        "names": [name for name in names if name is not None],
+        "scheme": track.scheme,
+        "paths": track.paths,
+        "end_s": track.end_s,
+    }
+
+
+def _lines(lines: list[Line], clock: _Clock) -> list[dict[str, Any]]:
+    encoded = []
+    for line, most in zip(lines, allot([len(line.times_s) for line in lines], MOST_POINTS), strict=True):
+        kept = envelope(line.times_s, line.values, most)
+        encoded.append(
+            {
+                "channel": line.channel,
+                "tracks": line.tracks,
+                "paths": line.paths,
+                "link": line.link,
+                "times": clock.encode(line.times_s[kept]),
+                "values": _base64(line.values[kept].astype(np.float32)),
+                "total": line.total,
+            }
+        )
+    return encoded
+
+
+def _events(timeline: Timeline, clock: _Clock, notes: list[str]) -> list[dict[str, Any]]:
+    encoded = []
+    allotted = allot([len(events.times_s) for events in timeline.events], MOST_EVENTS)
+    for events, most in zip(timeline.events, allotted, strict=True):
+        kept = evenly(len(events.times_s), most)
+        if len(kept) < events.total:
+            notes.append(f"{_where(timeline, events)}: {len(kept)} of {events.total} {_NAMES[events.kind]} are shown")
+        encoded.append(
+            {
+                "kind": events.kind,
+                "track": events.track,
+                "path": events.path,
+                "times": clock.encode(events.times_s[kept]),
+                "tsns": _base64(events.tsns[kept]),
+                "details": _base64(events.details[kept]),
+                "words": events.words,
+            }
+        )
+    return encoded
+
+
+def _spans(timeline: Timeline, clock: _Clock, notes: list[str]) -> list[dict[str, Any]]:
+    encoded = []
+    allotted = allot([len(spans.starts_s) for spans in timeline.spans], MOST_SPANS)
+    for spans, most in zip(timeline.spans, allotted, strict=True):
+        kept = longest(spans, most)
+        if len(kept.starts_s) < spans.total:
+            missing_s = spans.total_s - float((kept.ends_s - kept.starts_s).sum())
+            notes.append(
+                f"{_where(timeline, spans)}: the {len(kept.starts_s)} longest of {spans.total} {_NAMES[spans.kind]} are"
+                f" shown; the others last {missing_s:.3g} s of {spans.total_s:.3g} s"
+            )
+        encoded.append(
+            {
+                "kind": spans.kind,
+                "track": spans.track,
+                "path": spans.path,
+                "state": spans.state,
+                "starts": clock.encode(kept.starts_s),
+                "ends": clock.encode(kept.ends_s),
+            }
+        )
+    return encoded
+
+
+_NAMES = {
+    "dropped": "drops",
+    "lost": "chunks declared lost",
+    "retransmission": "retransmissions",
+    "timeout": "time-outs",
+    "blocked": "times of a closed window",
+    "state": "times out of service",
+}
+
+
+def _where(timeline: Timeline, item: Events | Spans) -> str:
+    label = timeline.tracks[item.track].label
+    return label if item.path is None else f"{label}, {item.path}"
+
+
+def _shares(shares: Shares) -> dict[str, Any]:
+    """Reasons and refusals are lists of position in `words` and number, one after the other, for each way and bin."""
+    words: dict[str, int] = {}
+
+    def flat(table: list[list[list[tuple[str, int]]]]) -> list[list[list[int]]]:
+        return [
+            [[number for word, count in bin_ for number in (words.setdefault(word, len(words)), count)] for bin_ in way]
+            for way in table
+        ]
+
+    return {
+        "track": shares.track,
+        "bin_s": shares.bin_s,
+        "ways": shares.ways,
+        "counts": _base64(shares.counts.astype(np.uint32).ravel()),
+        "reasons": flat(shares.reasons),
+        "refused": flat(shares.refused),
+        "words": list(words),
+    }
+
+
+def _base64(array: npt.NDArray[Any]) -> str:
+    return base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode("ascii")

@@ -1,0 +1,104 @@
+"""The timeline of one traced run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import tomli
+
+from anabranch.errors import ReportError
+from anabranch.report.timeline.events import path_events
+from anabranch.report.timeline.lines import bin_width_s, path_lines, queue_lines, throughput_lines
+from anabranch.report.timeline.model import Timeline, Track
+from anabranch.report.timeline.network import links_of, marks_of
+from anabranch.report.timeline.shares import decided_shares
+from anabranch.report.timeline.spans import blocked_spans, state_spans
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anabranch.series import Series
+
+
+def timeline_of(series: Series, label: str) -> Timeline:
+    """The timeline of one traced run, which `label` names among others.
+
+    Raises `TraceError` if a file of the trace is missing or has what no run writes, and `ReportError` if its scenario
+    cannot be read.
+    """
+    senders = series.manifest.get("sender", [])
+    tracks = [_track(series, sender, label) for sender in senders]
+    timeline = Timeline(tracks, notes=[f"{label}: {note}" for note in series.notes])
+    if not tracks:
+        timeline.notes.append(f"{label}: no data was sent")
+        return timeline
+    every_s = bin_width_s(series.end_s)
+    throughput = series.throughput(every_s)
+    for index, track in enumerate(tracks):
+        _add_track(timeline, series, index, track, throughput, every_s)
+    scenario = _scenario(series)
+    if scenario is not None:
+        timeline.lines.extend(queue_lines(series.queues(), links_of(scenario), tracks))
+        timeline.marks.extend(marks_of(scenario))
+    return timeline
+
+
+def joined(timelines: Iterable[Timeline]) -> Timeline:
+    """Timelines as one, with their tracks one after the other."""
+    whole = Timeline()
+    for part in timelines:
+        first = len(whole.tracks)
+        whole.tracks.extend(part.tracks)
+        whole.lines.extend(replace(line, tracks=tuple(first + track for track in line.tracks)) for line in part.lines)
+        whole.events.extend(replace(events, track=first + events.track) for events in part.events)
+        whole.spans.extend(replace(spans, track=first + spans.track) for spans in part.spans)
+        whole.shares.extend(replace(shares, track=first + shares.track) for shares in part.shares)
+        whole.notes.extend(part.notes)
+        whole.marks.extend(mark for mark in part.marks if mark not in whole.marks)
+    whole.marks.sort(key=lambda mark: (mark.time_s, mark.text))
+    return whole
+
+
+def _track(series: Series, sender: Mapping[str, Any], label: str) -> Track:
+    alone = len(series.manifest["sender"]) == 1
+    return Track(
+        run=label,
+        sender=None if alone else sender["name"],
+        scheme=str(sender.get("scheme", series.manifest.get("scheme", ""))),
+        flow=sender["flow"],
+        direction=sender["direction"],
+        paths=tuple(sender["paths"]),
+        end_s=min(float(sender.get("end_s", series.end_s)), series.end_s),
+    )
+
+
+def _add_track(
+    timeline: Timeline, series: Series, index: int, track: Track, throughput: pd.DataFrame, every_s: float
+) -> None:
+    def own(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame[(frame["flow"] == track.flow) & (frame["direction"] == track.direction)]
+
+    paths = own(series.paths())
+    timeline.lines.extend(throughput_lines(own(throughput), index))
+    timeline.lines.extend(path_lines(paths, index))
+    timeline.events.extend(path_events("dropped", index, own(series.drops())))
+    timeline.events.extend(path_events("lost", index, own(series.losses())))
+    timeline.events.extend(path_events("retransmission", index, own(series.retransmissions())))
+    timeline.events.extend(path_events("timeout", index, own(series.timeouts())))
+    timeline.spans.extend(blocked_spans(own(series.blocked()), index))
+    timeline.spans.extend(state_spans(paths, index, track.end_s))
+    timeline.shares.append(decided_shares(own(series.decisions()), index, track, every_s))
+
+
+def _scenario(series: Series) -> dict[str, Any] | None:
+    """The scenario of a simulation; a trace of real sockets has none."""
+    if series.manifest.get("vantage") == "host":
+        return None
+    file = series.folder / "scenario.toml"
+    try:
+        return tomli.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ReportError(f"{file}: {reason}; a trace is whole with all of its files: trace the run again") from error

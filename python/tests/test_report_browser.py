@@ -1,0 +1,538 @@
+"""Reports opened in headless Chromium, from a file and with no network: what is drawn, and what the controls do."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from report_samples import swept, write_traces
+
+from anabranch.report import write
+from anabranch.series import Series
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+LINE_PANELS = ("throughput", "cwnd", "outstanding", "srtt", "queue")
+PANELS = (*LINE_PANELS, "events", "blocked", "decisions")
+# Of Plotly's own record of what it draws: for each trace what it stands for, and its points.
+TRACES = """element => element.data.map(trace => ({
+  ...trace.meta, color: trace.line && trace.line.color, dash: trace.line && trace.line.dash, yaxis: trace.yaxis,
+  x: Array.from(trace.x), y: Array.from(trace.y),
+}))"""
+# Paths and marks that are really in the document, by the subplot they are in.
+DRAWN = """element => Object.fromEntries([...element.querySelectorAll('.overplot > g')].map(plot => [
+  plot.getAttribute('class'),
+  [...plot.querySelectorAll('.scatterlayer path')].filter(path => (path.getAttribute('d') || '').length > 4).length,
+]))"""
+# Each subplot as it is drawn.
+SHAPES = """element => [...element.querySelectorAll('.overplot > g')].map(
+  plot => plot.querySelector('.scatterlayer').innerHTML
+)"""
+
+
+@dataclass
+class Opened:
+    """A page, and what went on in it that should not."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def chart(self) -> Any:
+        return self.page.locator("#timeline")
+
+    def traces(self, panel: str) -> list[dict[str, Any]]:
+        return [trace for trace in self.chart.evaluate(TRACES) if trace.get("panel") == panel]
+
+    def drawn(self) -> dict[str, int]:
+        """Paths and marks in each subplot, from top to bottom."""
+        counts: dict[str, int] = self.chart.evaluate(DRAWN)
+        return counts
+
+    def range(self) -> tuple[float, float]:
+        start, end = self.chart.evaluate("element => element.layout.xaxis.range")
+        return start, end
+
+    def box(self, group: str, name: str) -> Any:
+        return self.page.locator(f'[data-group="{group}"] label', has_text=re.compile(f"^{re.escape(name)}$"))
+
+    def values(self) -> dict[str, dict[str, str]]:
+        """The table of values: by path, by column."""
+        rows = self.page.locator("#timeline-values tr").all()
+        cells = [[cell.strip() for cell in row.locator("th, td").all_inner_texts()] for row in rows]
+        names = [re.split(r"\s", cell)[0] for cell in cells[0]]
+        return {row[0]: dict(zip(names, row, strict=True)) for row in cells[1:]}
+
+    def settle(self) -> None:
+        """Waits until the browser has drawn what it was told to."""
+        self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def point_at(self, panel: str, part: float) -> float:
+        """Moves the mouse over a panel, at this part of its width, and gives the time there."""
+        x, y = self.place(panel, part)
+        self.page.mouse.move(x - 3, y)
+        self.page.mouse.move(x, y)
+        self.settle()
+        return float(self.page.locator("#timeline-values output").inner_text().removesuffix(" s"))
+
+    def place(self, panel: str, part: float) -> tuple[float, float]:
+        """Where in the window a place of a panel is, once the panel is in sight."""
+        index = PANELS.index(panel)
+        name = "xy" if index == 0 else f"xy{index + 1}"
+        layer = self.page.locator(f"#timeline .draglayer .{name} .nsewdrag")
+        # The table of values stays at the top of the window.
+        layer.evaluate("element => window.scrollBy(0, element.getBoundingClientRect().top - 400)")
+        box = layer.bounding_box()
+        assert box is not None
+        return box["x"] + part * box["width"], box["y"] + box["height"] / 2
+
+    def drag(self, panel: str, start: float, end: float) -> None:
+        (x, y), (to, _) = self.place(panel, start), self.place(panel, end)
+        self.page.mouse.move(x, y)
+        self.page.mouse.down()
+        self.page.mouse.move((x + to) / 2, y)
+        self.page.mouse.move(to, y)
+        self.page.mouse.up()
+        self.wait_for(lambda: self.range() != (0, 8))
+
+    def wait_for(self, holds: Callable[[], bool]) -> None:
+        """Waits until something holds: drawing ends when it ends."""
+        for _ in range(400):
+            if holds():
+                return
+            self.page.wait_for_timeout(25)
+        raise AssertionError("waited in vain")
+
+    def restore(self) -> None:
+        """Shows the first run as it was when the page was opened."""
+        self.page.locator('[data-do="all"]').click()
+        self.page.mouse.move(1, 1)
+        self.page.locator('[name="drag"][value="zoom"]').check()
+        for group, count in (("tracks", 1), ("paths", 9), ("panels", 9)):
+            boxes = self.page.locator(f'[data-group="{group}"] input').all()
+            for box in boxes[:count]:
+                box.check()
+            for box in boxes[count:]:
+                box.uncheck()
+        self.settle()
+
+
+def chromium() -> str:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    pytest.skip("no Chromium here to open reports in: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")
+    with api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium(), headless=True, args=list(FLAGS))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_traces(tmp_path_factory.mktemp("traces"))
+
+
+@pytest.fixture(scope="module")
+def report(traces: Path) -> Path:
+    return write(traces)
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Browser, report: Path) -> Iterator[Opened]:
+    with opened(browser, report) as page:
+        yield page
+
+
+@pytest.fixture
+def shown(shared: Opened) -> Opened:
+    shared.restore()
+    return shared
+
+
+@contextmanager
+def opened(browser: Browser, file: Path, **settings: Any) -> Iterator[Opened]:
+    """A report in a profile of its own, offline. Whatever it asks for is refused and fails the test."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 1000}, "offline": True, **settings})
+    page = context.new_page()
+    found = Opened(page)
+
+    def answer(route: Any) -> None:
+        if route.request.url == file.as_uri():
+            route.continue_()
+        else:
+            found.requests.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", answer)
+    page.on("console", lambda message: found.complaints.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: found.complaints.append(f"error: {error}"))
+    page.goto(file.as_uri())
+    if page.locator("#timeline").count():
+        page.wait_for_selector("html[data-timeline=drawn]", timeout=60_000)
+    yield found
+    assert found.requests == []
+    assert found.complaints == []
+    context.close()
+
+
+def series(traces: Path, scheme: str = "cmt") -> Series:
+    return Series(traces / f"{scheme}-seed1")
+
+
+def row_at(traces: Path, path: str, time_s: float, scheme: str = "cmt") -> Any:
+    """The row of a path that holds at a time, which may be rounded to a tenth of a millisecond."""
+    rows = series(traces, scheme).paths()
+    return rows[(rows["path"] == path) & (rows["time_s"] <= time_s)].iloc[-1]
+
+
+def test_every_panel_is_drawn_with_data(shown: Opened) -> None:
+    for panel in LINE_PANELS:
+        lines = shown.traces(panel)
+        assert {path for line in lines for path in line["paths"]} == {"path-1", "path-2"}
+        assert all(len(line["x"]) > 50 for line in lines)
+    for panel in PANELS[len(LINE_PANELS) :]:
+        assert sum(len(trace["x"]) for trace in shown.traces(panel)) > 5
+    drawn = shown.drawn()
+    assert len(drawn) == len(PANELS)
+    assert min(drawn.values()) >= 2
+    assert drawn["xy6"] > 10
+
+
+def test_axes_of_all_panels_begin_and_end_at_the_same_places(shown: Opened) -> None:
+    boxes = shown.page.locator("#timeline .draglayer .nsewdrag").all()
+    edges = {(box.bounding_box()["x"], box.bounding_box()["width"]) for box in boxes}
+    assert len(boxes) == len(PANELS)
+    assert len(edges) == 1
+
+
+def test_a_path_goes_and_comes_back(shown: Opened) -> None:
+    before = shown.drawn()
+    shown.box("paths", "path-2").click()
+    shown.settle()
+    after = shown.drawn()
+    for panel in LINE_PANELS:
+        assert {path for line in shown.traces(panel) for path in line["paths"]} == {"path-1"}
+    assert all(after[name] < before[name] for name in ("xy", "xy2", "xy3", "xy4", "xy5", "xy6"))
+    assert list(shown.values()) == ["path-1"]
+    shown.box("paths", "path-2").click()
+    shown.settle()
+    assert shown.drawn() == before
+    assert list(shown.values()) == ["path-1", "path-2"]
+
+
+def test_a_run_comes_and_goes(shown: Opened) -> None:
+    alone = shown.traces("cwnd")
+    shown.box("tracks", "cmt-pf").click()
+    shown.settle()
+    both = shown.traces("cwnd")
+    assert {tuple(line["tracks"]) for line in both} == {(0,), (1,)}
+    assert len(both) == 2 * len(alone)
+    assert list(shown.values()) == ["cmt path-1", "cmt path-2", "cmt-pf path-1", "cmt-pf path-2"]
+    assert "Colour is the run, dash the path." in shown.page.locator(".colours").inner_text()
+    shown.box("tracks", "cmt").click()
+    shown.settle()
+    assert {tuple(line["tracks"]) for line in shown.traces("cwnd")} == {(1,)}
+    assert list(shown.values()) == ["path-1", "path-2"]
+
+
+def test_paths_differ_in_dash_and_runs_in_colour(shown: Opened) -> None:
+    shown.box("tracks", "cmt-pf").click()
+    shown.settle()
+    lines = [line for line in shown.traces("cwnd") if line["channel"] == "cwnd"]
+    assert len({(line["color"], line["dash"]) for line in lines}) == 4
+    dashes = {path: {line["dash"] for line in lines if line["paths"] == [path]} for path in ("path-1", "path-2")}
+    assert all(len(found) == 1 for found in dashes.values())
+    assert dashes["path-1"] != dashes["path-2"]
+    colours = {track: {line["color"] for line in lines if line["tracks"] == [track]} for track in (0, 1)}
+    assert all(len(found) == 1 for found in colours.values())
+    assert colours[0] != colours[1]
+
+
+def test_a_panel_goes_and_comes_back(shown: Opened) -> None:
+    height = shown.chart.bounding_box()["height"]
+    shown.box("panels", "Queue").click()
+    shown.settle()
+    assert shown.traces("queue") == []
+    assert len(shown.drawn()) == len(PANELS) - 1
+    assert shown.chart.bounding_box()["height"] < height
+    shown.box("panels", "Queue").click()
+    shown.settle()
+    assert shown.traces("queue")
+    assert shown.chart.bounding_box()["height"] == height
+
+
+def test_without_any_panel_or_run_nothing_breaks(shown: Opened) -> None:
+    for group in ("panels", "tracks"):
+        for box in shown.page.locator(f'[data-group="{group}"] input').all():
+            box.uncheck()
+        shown.settle()
+    assert shown.values() == {}
+    assert shown.chart.evaluate("element => element.data.length") == 0
+
+
+def test_zooming_in_one_panel_zooms_all_of_them(shown: Opened) -> None:
+    before = shown.chart.evaluate(SHAPES)
+    shown.drag("srtt", 0.25, 0.5)
+    start, end = shown.range()
+    assert (start, end) == pytest.approx((2, 4), abs=0.05)
+    after = shown.chart.evaluate(SHAPES)
+    assert len(before) == len(PANELS)
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    ticks = [float(text) for text in shown.page.locator("#timeline .xtick text").all_text_contents()]
+    assert start <= min(ticks)
+    assert max(ticks) <= end
+    fields = [shown.page.locator(f'[name="{name}"]').input_value() for name in ("from", "to")]
+    assert [float(text) for text in fields] == pytest.approx([start, end], abs=0.01)
+
+
+def test_zooming_in_shows_changes_that_were_too_close_together(shown: Opened, traces: Path) -> None:
+    shown.page.locator('[name="from"]').fill("1")
+    shown.page.locator('[name="to"]').fill("1.2")
+    shown.page.locator('[name="to"]').press("Enter")
+    shown.wait_for(lambda: shown.range() == (1, 1.2))
+    rows = series(traces).paths()
+    rows = rows[(rows["path"] == "path-1") & rows["time_s"].between(1.001, 1.199)]
+    changed = rows[rows["outstanding_bytes"] != rows["outstanding_bytes"].shift()].iloc[1:]
+    (line,) = [line for line in shown.traces("outstanding") if line["paths"] == ["path-1"]]
+    assert len(changed) > 10
+    for time_s, value in zip(changed["time_s"], changed["outstanding_bytes"] / 1024, strict=True):
+        nearest = int(np.argmin(np.abs(np.array(line["x"]) - time_s)))
+        assert line["x"][nearest] == pytest.approx(time_s, abs=2e-6)
+        assert line["y"][nearest] == pytest.approx(value, rel=1e-6)
+
+
+def test_a_double_click_and_a_button_show_the_whole_run_again(shown: Opened) -> None:
+    shown.drag("cwnd", 0.3, 0.6)
+    shown.page.mouse.dblclick(*shown.place("queue", 0.5))
+    shown.wait_for(lambda: shown.range() == (0, 8))
+    shown.drag("cwnd", 0.3, 0.6)
+    shown.page.locator('[data-do="all"]').click()
+    shown.wait_for(lambda: shown.range() == (0, 8))
+
+
+def test_dragging_can_move_the_view(shown: Opened) -> None:
+    shown.page.locator('[data-do="in"]').click()
+    shown.wait_for(lambda: shown.range() == (2, 6))
+    shown.page.locator('[name="drag"][value="pan"]').check()
+    shown.settle()
+    (x, y), (to, _) = shown.place("srtt", 0.5), shown.place("srtt", 0.25)
+    shown.page.mouse.move(x, y)
+    shown.page.mouse.down()
+    shown.page.mouse.move(to, y, steps=4)
+    shown.page.mouse.up()
+    shown.wait_for(lambda: shown.range() == pytest.approx((3, 7), abs=0.05))
+
+
+def test_the_view_stays_within_the_run(shown: Opened) -> None:
+    shown.page.locator('[data-do="in"]').click()
+    for name in ("later", "later", "later", "later"):
+        shown.page.locator(f'[data-do="{name}"]').click()
+    shown.wait_for(lambda: shown.range() == (4, 8))
+    shown.page.locator('[data-do="out"]').click()
+    shown.wait_for(lambda: shown.range() == (0, 8))
+
+
+@pytest.mark.parametrize("part", [0.12, 0.4, 0.81])
+def test_pointing_shows_what_the_trace_has_at_that_time(shown: Opened, traces: Path, part: float) -> None:
+    time_s = shown.point_at("cwnd", part)
+    assert time_s == pytest.approx(8 * part, abs=0.05)
+    for path, values in shown.values().items():
+        # The page says the time to a tenth of a millisecond: what holds just before or just after is right too.
+        rows = [row_at(traces, path, time_s + off) for off in (-6e-5, 0, 6e-5)]
+        for name, column, divisor in (
+            ("cwnd", "cwnd_bytes", 1024),
+            ("ssthresh", "ssthresh_bytes", 1024),
+            ("outstanding", "outstanding_bytes", 1024),
+            ("srtt", "srtt_ms", 1),
+        ):
+            expected = [row[column] / divisor for row in rows]
+            shown_value = float(values[name].replace(",", ""))
+            assert any(shown_value == pytest.approx(value, abs=0.051) for value in expected), (path, name)
+        assert values["state"] in {row["state"] for row in rows}
+
+
+def test_the_label_at_the_pointer_says_time_and_value_with_units(shown: Opened, traces: Path) -> None:
+    shown.point_at("cwnd", 0.4)
+    shown.page.wait_for_selector("#timeline .hoverlayer .legendtext")
+    texts = shown.page.locator("#timeline .hoverlayer text").all_text_contents()
+    time_s = next(float(text.removesuffix(" s")) for text in texts if re.fullmatch(r"[\d.]+ s", text))
+    (label,) = [text for text in texts if re.match(r"path-1 : ", text)]
+    value, unit = label.removeprefix("path-1 : ").split()
+    assert unit == "KiB"
+    near = [row_at(traces, "path-1", time_s + off)["cwnd_bytes"] / 1024 for off in (-6e-5, 0, 6e-5)]
+    assert any(float(value) == pytest.approx(each, abs=0.051) for each in near)
+
+
+def test_pointing_at_a_decision_shows_its_rules(shown: Opened) -> None:
+    shown.point_at("decisions", 0.2)
+    shown.page.wait_for_selector("#timeline .hoverlayer .legendtext")
+    texts = " ".join(shown.page.locator("#timeline .hoverlayer text").all_text_contents())
+    assert re.search(
+        "path-1 : \\d+ %, \\d+ decisions: fills the window of the path in turn \N{MULTIPLICATION SIGN}\\d+", texts
+    )
+
+
+def test_pointing_at_a_failed_path_shows_its_state(shown: Opened) -> None:
+    shown.box("tracks", "cmt-pf").click()
+    shown.box("tracks", "cmt").click()
+    shown.settle()
+    shown.point_at("events", 0.6)
+    assert shown.values()["path-2"]["state"] == "PotentiallyFailed"
+    assert "PotentiallyFailed" in " ".join(shown.page.locator("#timeline .hoverlayer text").all_text_contents())
+
+
+def test_blocking_is_shown_for_as_long_as_it_lasted(shown: Opened, traces: Path) -> None:
+    blocked = series(traces).blocked()
+    for path, spans in blocked.groupby("path", observed=True):
+        (trace,) = [each for each in shown.traces("blocked") if each["paths"] == [path]]
+        below = _below(shown, trace)
+        covered = np.clip((below - np.array(trace["y"])) / 0.84, 0, 1)
+        width = (trace["x"][1] - trace["x"][0]) * len(covered)
+        total_s = (spans["end_s"] - spans["start_s"]).sum()
+        assert covered.mean() * width == pytest.approx(total_s, rel=0.01, abs=0.01)
+
+
+def _below(shown: Opened, trace: dict[str, Any]) -> Any:
+    """What a part of a row stands on."""
+    everything = shown.chart.evaluate(TRACES)
+    place = next(index for index, each in enumerate(everything) if each == trace)
+    return np.array(everything[place - 1]["y"])
+
+
+def test_keys_move_the_cursor_and_zoom(shown: Opened) -> None:
+    shown.chart.focus()
+    read = shown.page.locator("#timeline-values output")
+    shown.page.keyboard.press("Home")
+    assert read.inner_text() == "0.0000 s"
+    shown.page.keyboard.press("ArrowRight")
+    assert read.inner_text() == "0.0800 s"
+    shown.page.keyboard.press("Shift+ArrowRight")
+    assert read.inner_text() == "0.8800 s"
+    shown.page.keyboard.press("ArrowLeft")
+    assert read.inner_text() == "0.8000 s"
+    shown.page.keyboard.press("+")
+    shown.wait_for(lambda: shown.range()[1] - shown.range()[0] == pytest.approx(4))
+    shown.page.keyboard.press("End")
+    shown.wait_for(lambda: shown.range() == (4, 8))
+    shown.page.keyboard.press("0")
+    shown.wait_for(lambda: shown.range() == (0, 8))
+
+
+def test_controls_are_reached_and_used_by_keyboard(shown: Opened) -> None:
+    shown.page.locator('[data-group="paths"] input').first.focus()
+    shown.page.keyboard.press("Space")
+    shown.settle()
+    assert list(shown.values()) == ["path-2"]
+    shown.page.locator('[data-do="in"]').focus()
+    shown.page.keyboard.press("Enter")
+    shown.wait_for(lambda: shown.range() == (2, 6))
+    reached = shown.page.locator("button, input, summary, #timeline").evaluate_all(
+        "elements => elements.map(element => element.tabIndex)"
+    )
+    assert len(reached) > 20
+    assert min(reached) >= 0
+
+
+def relative_luminance(colour: str) -> float:
+    rgb = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in rgb]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((relative_luminance(one), relative_luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_and_lines_stand_out_from_the_paper(shown: Opened, scheme: Any) -> None:
+    shown.page.emulate_media(color_scheme=scheme)
+    shown.settle()
+    try:
+        paper = shown.page.locator("body").evaluate("element => getComputedStyle(element).backgroundColor")
+        assert (relative_luminance(paper) < 0.05) == (scheme == "dark")
+        for place in ("body", ".lead", ".note", "a", "td"):
+            ink = shown.page.locator(place).first.evaluate("element => getComputedStyle(element).color")
+            assert contrast(ink, paper) >= 4.5, place
+        plot = shown.page.locator("#timeline .main-svg").first.evaluate("element => element.style.background")
+        assert relative_luminance(plot) == pytest.approx(relative_luminance(paper))
+        strokes = shown.page.locator("#timeline .scatterlayer .js-line").evaluate_all(
+            "lines => lines.map(getComputedStyle).filter(each => each.strokeWidth !== '0px').map(each => each.stroke)"
+        )
+        assert len(strokes) >= 12
+        assert all(contrast(stroke, paper) >= 3 for stroke in strokes)
+    finally:
+        shown.page.emulate_media(color_scheme="light")
+
+
+def test_a_phone_shows_the_chart_in_its_width(browser: Browser, report: Path) -> None:
+    phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+    with opened(browser, report, **phone) as found:
+        assert found.page.evaluate("document.documentElement.scrollWidth") == 390
+        assert found.chart.bounding_box()["width"] > 340
+        assert len(found.drawn()) == len(PANELS)
+        x, y = found.place("cwnd", 0.5)
+        found.page.touchscreen.tap(x, y)
+        found.settle()
+        time_s = float(found.page.locator("#timeline-values output").inner_text().removesuffix(" s"))
+        assert time_s == pytest.approx(4, abs=0.1)
+
+
+def test_a_report_of_results_opens_as_quietly(browser: Browser, tmp_path: Path) -> None:
+    file = write(swept(tmp_path, seeds=2), tmp_path / "report.html")
+    with opened(browser, file) as found:
+        for figure in found.page.locator("figure svg").all():
+            box = figure.bounding_box()
+            assert box is not None
+            assert box["width"] > 300
+            assert 200 < box["height"] < 600
+        assert found.page.locator("figure svg").count() >= 3
+        assert len(found.drawn()) == len(PANELS)
+
+
+def test_a_recording_of_one_end_has_no_queues_and_text_like_a_script_stays_text(
+    browser: Browser, traces: Path, tmp_path: Path
+) -> None:
+    import tomli
+    import tomli_w
+
+    nasty = '</script><img src=x onerror=alert(1)><b onmouseover="alert(2)">cmt'
+    folder = tmp_path / "traces"
+    shutil.copytree(traces / "cmt-seed1", folder, ignore=shutil.ignore_patterns("queues.csv", "scenario.toml"))
+    manifest = tomli.loads((folder / "run.toml").read_text(encoding="utf-8"))
+    manifest["scheme"] = manifest["sender"][0]["scheme"] = nasty
+    manifest |= {"vantage": "host", "epoch_s": 1.0}
+    (folder / "run.toml").write_text(tomli_w.dumps(manifest), encoding="utf-8")
+    with opened(browser, write(folder, title=nasty)) as found:
+        assert found.page.title() == nasty
+        assert len(found.drawn()) == len(PANELS) - 1
+        assert found.box("panels", "Queue").count() == 0
+        assert found.page.locator("img").count() == 0
+        assert found.page.locator('[data-group="tracks"] label').inner_text() == nasty
+        found.page.mouse.move(*found.place("blocked", 0.3))
+        found.settle()
+        assert found.page.locator("[onerror], [onmouseover]").count() == 0
