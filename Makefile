@@ -13,6 +13,9 @@ RELAYCHECK_PAIRS ?= 3
 SHAPES_SEEDS ?= 20
 
 DEMO := $(OUT)/demo
+# The Python package with all of its extras, built in the release profile beside the command.
+VENV := .venv
+PACKAGE := $(VENV)/bin/python
 ANABRANCH := $(CARGO) run --quiet --release --locked -p anabranch-cli --
 
 # What `make shapes` compares: all schemes, and some with one rule changed or taken away.
@@ -21,7 +24,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes bench cards book clean
+.PHONY: help demo test python venv wheel lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes bench cards book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -70,6 +73,30 @@ test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector
 		$(CARGO) test --workspace --locked --lib -- --ignored wireshark::; \
 	fi
 
+# Made anew when something that the package is made of has changed. `pip install .` is what users do as well.
+$(VENV)/installed: $(shell git ls-files -- Cargo.toml Cargo.lock pyproject.toml README.md rust-toolchain.toml crates python 2> /dev/null)
+	@set -eu; \
+	[ -x '$(PACKAGE)' ] || $(PYTHON) -m venv '$(VENV)'; \
+	echo 'Installing the Python package into $(VENV)'; \
+	'$(PACKAGE)' -m pip install --quiet --disable-pip-version-check '.[dask,notebook,polars,test]'; \
+	touch '$@'
+
+venv: $(VENV)/installed ## Install the Python package into .venv, with the anabranch command and what its tests need.
+
+python: $(VENV)/installed ## Test the Python package as it is installed; its reports in headless Chromium.
+	@set -eu; \
+	if ! command -v chromium > /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		echo 'Installing Chromium'; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -qq < /dev/null && apt-get install -y -qq --no-install-recommends chromium < /dev/null > /dev/null \
+			|| echo 'Chromium could not be installed: reports are not opened'; \
+	fi; \
+	'$(PACKAGE)' -m pytest -q
+
+wheel: ## Build a wheel of the Python package into out/wheel.
+	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir '$(OUT)/wheel' .
+	@ls '$(OUT)/wheel'
+
 # Other stacks run in network namespaces of the tests' own. What is missing is installed where that needs no question.
 INTEROP := $(CARGO) test --locked -p anabranch-interop --test interop --
 INTEROP_READY = skip() { echo "interop: skipped: $$1"; exit 0; }; \
@@ -102,7 +129,7 @@ interop-speed: ## Measure one path beside usrsctp's tsctp, in the release profil
 	$(CARGO) test --release --locked -p anabranch-interop --test interop -- --ignored --nocapture --test-threads=1 speed::
 
 # Every check runs, whatever those before it found.
-lint: ## Check formatting, lints, rustdoc, the sources' conventions and every link in the documents.
+lint: $(VENV)/installed ## Check formatting, lints, types, rustdoc, the sources' conventions and every link in the documents.
 	@set -u; status=0; \
 	check() { echo "== $$*"; "$$@" || status=1; }; \
 	check $(CARGO) fmt --all --check -- -l; \
@@ -111,6 +138,9 @@ lint: ## Check formatting, lints, rustdoc, the sources' conventions and every li
 	check $(CARGO) fmt --manifest-path examples/own-scheme/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy --manifest-path examples/own-scheme/Cargo.toml --target-dir target/examples --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
+	check '$(PACKAGE)' -m ruff check python examples; \
+	check '$(PACKAGE)' -m ruff format --check python examples; \
+	check '$(PACKAGE)' -m mypy; \
 	check $(PYTHON) .ci/check_sources.py; \
 	check $(PYTHON) docs/check_links.py; \
 	exit $$status
@@ -176,5 +206,5 @@ book: ## Build the book into out/book.
 	echo 'The book is in $(OUT)/book/index.html'
 
 clean: ## Remove everything that was built.
-	rm -rf '$(OUT)' fuzz/target
+	rm -rf '$(OUT)' '$(VENV)' fuzz/target
 	$(CARGO) clean

@@ -14,17 +14,19 @@ ROOT = Path(__file__).resolve().parent.parent
 DETERMINISTIC = ["wire", "core", "schemes", "sim"]
 # Lines of a source file above its first test module.
 LONGEST_FILE = 800
+LONGEST_PYTHON_FILE = 500
 # What a crate must not depend on: the arrows of the workspace point one way.
 LAYERS = {
-    "wire": {"core", "schemes", "sim", "lab", "net", "relay", "transfer", "observe", "cli"},
-    "core": {"schemes", "sim", "lab", "net", "relay", "transfer", "observe", "cli"},
-    "schemes": {"sim", "lab", "net", "relay", "transfer", "observe", "cli"},
-    "sim": {"lab", "net", "relay", "transfer", "observe", "cli"},
-    "lab": {"net", "relay", "transfer", "observe", "cli"},
-    "net": {"sim", "lab", "relay", "transfer", "observe", "cli"},
-    "relay": {"wire", "schemes", "lab", "net", "transfer", "observe", "cli"},
-    "transfer": {"wire", "core", "schemes", "sim", "lab", "relay", "observe", "cli"},
-    "observe": {"relay", "transfer", "cli"},
+    "wire": {"core", "schemes", "sim", "lab", "net", "relay", "transfer", "observe", "cli", "python"},
+    "core": {"schemes", "sim", "lab", "net", "relay", "transfer", "observe", "cli", "python"},
+    "schemes": {"sim", "lab", "net", "relay", "transfer", "observe", "cli", "python"},
+    "sim": {"lab", "net", "relay", "transfer", "observe", "cli", "python"},
+    "lab": {"net", "relay", "transfer", "observe", "cli", "python"},
+    "net": {"sim", "lab", "relay", "transfer", "observe", "cli", "python"},
+    "relay": {"wire", "schemes", "lab", "net", "transfer", "observe", "cli", "python"},
+    "transfer": {"wire", "core", "schemes", "sim", "lab", "relay", "observe", "cli", "python"},
+    "observe": {"relay", "transfer", "cli", "python"},
+    "cli": {"python"},
 }
 # Wall clocks, sockets and the system's randomness come in here and nowhere below.
 REAL_WORLD = {"net", "relay", "transfer", "observe", "cli"}
@@ -53,6 +55,18 @@ def long_files():
         length = ends[0] if ends else len(lines)
         if length > LONGEST_FILE:
             yield f"{name}: {length} lines without tests, more than {LONGEST_FILE}: divide it"
+
+
+def long_python_files():
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "python/anabranch/*.py"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )
+    for name in listed.stdout.splitlines():
+        file = ROOT / name
+        length = len(file.read_text(encoding="utf-8").splitlines()) if file.exists() else 0
+        if length > LONGEST_PYTHON_FILE:
+            yield f"{name}: {length} lines, more than {LONGEST_PYTHON_FILE}: divide it"
 
 
 def dependencies():
@@ -106,7 +120,7 @@ def book():
 
 
 def main():
-    problems = [*clippy_files(), *long_files(), *dependencies(), *book()]
+    problems = [*clippy_files(), *long_files(), *long_python_files(), *dependencies(), *book()]
     for problem in problems:
         print(problem)
     print(f"sources: {len(problems)} problems" if problems else "sources: nothing wrong")
