@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import socket
 import subprocess
 import sys
@@ -169,6 +170,26 @@ async def test_sockets_are_closed_when_an_association_was_left():
                 assert not can_bind(source)
                 await ours.__aexit__(error and type(error), error, None)
                 assert can_bind(source)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts file descriptors as Linux shows them")
+@in_loop
+async def test_nothing_stays_open_of_associations_that_were_left():
+    async def open_files():
+        return len(os.listdir("/proc/self/fd"))
+
+    async with listening() as listener:
+        for turn in range(12):
+            # Without local addresses the machine's interfaces are watched as well.
+            async with anabranch.connect(listener.addresses), await listener.accept():
+                pass
+            if turn == 1:
+                before = await open_files()
+        await until(lambda: at_most(open_files, before))
+
+
+async def at_most(count, limit):
+    return await count() <= limit
 
 
 @in_loop

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anabranch_net::{Host, PathId, RecvError, SendOptions, Snapshot};
+use anabranch_net::{Host, RecvError, SendOptions, Snapshot};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -13,6 +13,7 @@ use super::failure::Failure;
 use super::operation::Operation;
 use super::paths::{add_path, route};
 use super::runtime::Background;
+use super::settings::within;
 use super::shapes::{EventShape, PathShape, Piece, StatisticsShape};
 
 /// An association, which is aborted when this is dropped unless it has been shut down.
@@ -115,13 +116,18 @@ impl Association {
     }
 
     /// Hands a message over, and waits while the send buffer is full. The payload is not copied.
-    fn send(&self, payload: PyBackedBytes, stream: u16, ordered: bool, ppid: u32) -> Operation {
-        let options = SendOptions { stream, ppid, unordered: !ordered, ..SendOptions::default() };
+    fn send(&self, payload: PyBackedBytes, stream: i64, ordered: bool, ppid: i64) -> PyResult<Operation> {
+        let options = SendOptions {
+            stream: within("stream", stream, 0..=i64::from(self.streams) - 1)? as u16,
+            ppid: within("ppid", ppid, 0..=i64::from(u32::MAX))? as u32,
+            unordered: !ordered,
+            ..SendOptions::default()
+        };
         let payload = Bytes::from_owner(payload);
-        self.operate(move |handle, peer| async move {
+        Ok(self.operate(move |handle, peer| async move {
             let sent = handle.association.send(payload, options).await;
             sent.map_err(|error| Failure::not_sent(&peer, error))
-        })
+        }))
     }
 
     /// The next message or piece of one as a tuple, or `None` after an end in good order.
@@ -195,15 +201,15 @@ impl Association {
     }
 
     /// Takes the path with this id out of service.
-    fn remove_path(&self, path: usize) -> Operation {
+    fn remove_path(&self, path: i64) -> Operation {
         self.operate(move |handle, peer| async move {
             let paths = handle.association.paths().await;
-            if !paths.iter().any(|known| known.id.index() == path) {
+            let Some(known) = paths.iter().find(|known| known.id.index() as i64 == path) else {
                 let ids: Vec<String> = paths.iter().map(|known| known.id.index().to_string()).collect();
                 let ids = ids.join(", ");
                 return Err(Failure::Argument(format!("{peer}: there is no path {path}; there are {ids}")));
-            }
-            let removed = handle.association.remove_path(PathId::new(path)).await;
+            };
+            let removed = handle.association.remove_path(known.id).await;
             removed.map_err(|error| Failure::no_path(&peer, &error))
         })
     }
