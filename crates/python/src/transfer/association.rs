@@ -1,11 +1,13 @@
 //! The handle of an association.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anabranch_net::{Host, RecvError, SendOptions, Snapshot};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use tokio::runtime::Handle as Runtime;
 use tokio::sync::Mutex as Turn;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -15,6 +17,10 @@ use super::paths::{add_path, route};
 use super::runtime::Background;
 use super::settings::within;
 use super::shapes::{EventShape, PathShape, Piece, StatisticsShape};
+
+/// How long a peer may ask again whose SHUTDOWN ACK goes unanswered because the answer was lost: twice, if it has only received and
+/// so has a time-out of 1 s, which doubles.
+const LINGER: Duration = Duration::from_secs(5);
 
 /// An association, which is aborted when this is dropped unless it has been shut down.
 #[pyclass(frozen, module = "anabranch._native")]
@@ -35,8 +41,8 @@ pub(super) struct Handle {
 
 /// Whose sockets an association uses.
 pub(super) enum Keeper {
-    /// The association's own host, on which no other one is.
-    Own(Host),
+    /// The association's own host, on which no other one is, and where it runs.
+    Own(Host, Runtime),
     /// A listener, which knows how many use its host.
     Listener { _seat: TaskTrackerToken },
 }
@@ -173,7 +179,7 @@ impl Association {
             }
             let (ended, ()) = tokio::join!(association.shutdown(), drain(association));
             *last.lock().unwrap_or_else(PoisonError::into_inner) = association.snapshot().await;
-            release(leaving).await;
+            release(leaving, ended.is_ok()).await;
             ended.map_err(|ended| Failure::ended(&peer, ended))
         })
     }
@@ -220,16 +226,23 @@ async fn drain(association: &anabranch_net::Association) {
     while !matches!(association.recv().await, Ok(None) | Err(RecvError::Ended(_))) {}
 }
 
-/// Drops an association that is over, and waits until its own host has closed its sockets.
-async fn release(leaving: Leaving) {
-    let monitor = match &leaving.0.keeper {
-        Keeper::Own(host) => Some(host.monitor()),
-        Keeper::Listener { .. } => None,
+/// Drops an association that is over. Its own host goes with it; after an end in good order it stays for a while.
+async fn release(leaving: Leaving, in_good_order: bool) {
+    let (host, runtime) = match &leaving.0.keeper {
+        Keeper::Own(host, runtime) => (host.clone(), runtime.clone()),
+        Keeper::Listener { .. } => return,
     };
     drop(leaving);
-    if let Some(monitor) = monitor {
-        monitor.gone().await;
+    if in_good_order {
+        runtime.spawn(async move {
+            tokio::time::sleep(LINGER).await;
+            drop(host);
+        });
+        return;
     }
+    let monitor = host.monitor();
+    drop(host);
+    monitor.gone().await;
 }
 
 /// What happens to an association.
