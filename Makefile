@@ -13,10 +13,17 @@ RELAYCHECK_PAIRS ?= 3
 SHAPES_SEEDS ?= 20
 
 DEMO := $(OUT)/demo
-# The Python package with all of its extras, built in the release profile beside the command.
+# Cargo gives a library the features that the packages asked for want of it together. Asking for one of them would build
+# much of it once more, so nothing below does.
+ANABRANCH_BUILD := $(CARGO) build --release --locked --bin anabranch
+ANABRANCH := $(CARGO) run --quiet --release --locked --bin anabranch --
+# Where cargo puts what it builds, asked of it by the shell that needs to know.
+TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
+	| $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+# A workspace of its own, which shares that folder: the libraries in it are built already.
+OWN_SCHEME := --manifest-path examples/own-scheme/Cargo.toml --target-dir "$(TARGET)"
+
 VENV := .venv
-PACKAGE := $(VENV)/bin/python
-ANABRANCH := $(CARGO) run --quiet --release --locked -p anabranch-cli --
 
 # What `make shapes` compares: all schemes, and some with one rule changed or taken away.
 SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
@@ -24,7 +31,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test python venv wheel lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes bench cards book clean
+.PHONY: help demo test venv python wheel lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes bench cards book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -33,7 +40,7 @@ demo: ## Compare three schemes over two paths, send a file of 8 MB through the s
 	@set -eu; \
 	mkdir -p '$(DEMO)'; \
 	echo '== Building the release'; \
-	$(CARGO) build --release --locked -p anabranch-cli; \
+	$(ANABRANCH_BUILD); \
 	echo; echo '== Three schemes over two paths: scenarios/two-path.toml'; \
 	$(ANABRANCH) run scenarios/two-path.toml --schemes sctp,cmt,cmt-pf; \
 	echo; echo '== The same with one seed, captured and traced'; \
@@ -51,8 +58,7 @@ demo: ## Compare three schemes over two paths, send a file of 8 MB through the s
 	echo 'Traces as CSV:          $(DEMO)/trace/*/'; \
 	echo 'Where the time went:    cargo run --release -p anabranch-cli -- explain $(DEMO)/trace'; \
 	echo; echo '== The same endpoint on real sockets: a file over two links, which are relays (examples/two-links/transfer.sh)'; \
-	examples/two-links/transfer.sh "$$($(CARGO) metadata --locked --no-deps --format-version 1 \
-		| $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/anabranch" '$(DEMO)/two-links'
+	examples/two-links/transfer.sh "$(TARGET)/release/anabranch" '$(DEMO)/two-links'
 
 # tshark is a second opinion on captures and chunks. It is installed where that needs no question, and skipped elsewhere.
 test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector.
@@ -68,37 +74,48 @@ test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector
 		export ANABRANCH_SKIP_TSHARK=1; \
 	fi; \
 	$(CARGO) test --workspace --locked --no-fail-fast; \
-	$(CARGO) test --manifest-path examples/own-scheme/Cargo.toml --target-dir target/examples --locked; \
+	$(CARGO) test $(OWN_SCHEME) --locked; \
 	if [ -z "$${ANABRANCH_SKIP_TSHARK:-}" ]; then \
-		$(CARGO) test --workspace --locked --lib -- --ignored wireshark::; \
+		$(CARGO) test --workspace --locked --tests -- --ignored wireshark::; \
 	fi
 
-# Made anew when something that the package is made of has changed. `pip install .` is what users do as well.
-$(VENV)/installed: $(shell git ls-files -- Cargo.toml Cargo.lock pyproject.toml README.md rust-toolchain.toml crates python 2> /dev/null)
+# Everything that Python needs here: the package with all that it can be asked for, its tests and its linters. It is made anew when
+# pyproject.toml changes; what is in it of the package itself may be older than the sources.
+EXTRAS := dask,notebook,polars,test
+venv: $(VENV)/made
+
+$(VENV)/made: pyproject.toml
 	@set -eu; \
-	[ -x '$(PACKAGE)' ] || $(PYTHON) -m venv '$(VENV)'; \
-	echo 'Installing the Python package into $(VENV)'; \
-	'$(PACKAGE)' -m pip install --quiet --disable-pip-version-check '.[dask,notebook,polars,test]'; \
+	if ! $(PYTHON) -c 'import ensurepip, venv' 2> /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		echo 'Installing python3-venv'; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -qq < /dev/null && apt-get install -y -qq python3-venv < /dev/null > /dev/null; \
+	fi; \
+	echo 'Making $(VENV), which takes some minutes'; \
+	$(PYTHON) -m venv '$(VENV)'; \
+	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --quiet --disable-pip-version-check '.[$(EXTRAS)]'; \
 	touch '$@'
 
-venv: $(VENV)/installed ## Install the Python package into .venv, with the anabranch command and what its tests need.
-
-python: $(VENV)/installed ## Test the Python package as it is installed; its reports in headless Chromium.
+# The package is built as a user would build it. What `cargo build --release` has built is taken as it is.
+# Chromium opens a report. It is installed where that needs no question, and its test is skipped elsewhere.
+python: venv ## Install the package into .venv and run its tests.
 	@set -eu; \
-	if ! command -v chromium > /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --quiet --disable-pip-version-check --no-deps --force-reinstall .; \
+	chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }; \
+	if ! chromium > /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 		echo 'Installing Chromium'; \
 		export DEBIAN_FRONTEND=noninteractive; \
 		apt-get update -qq < /dev/null && apt-get install -y -qq --no-install-recommends chromium < /dev/null > /dev/null \
-			|| echo 'Chromium could not be installed: reports are not opened'; \
+			|| echo 'Chromium could not be installed'; \
 	fi; \
-	'$(PACKAGE)' -m pytest -q
+	chromium > /dev/null || echo 'Chromium is missing: the test that opens a report is skipped. Install chromium to run it.'; \
+	'$(VENV)/bin/python' -m pytest
 
-wheel: ## Build a wheel of the Python package into out/wheel.
-	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir '$(OUT)/wheel' .
-	@ls '$(OUT)/wheel'
+wheel: venv ## Build a wheel of the Python package for machines without Rust into out/wheel.
+	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' wheel --disable-pip-version-check --no-deps --wheel-dir '$(OUT)/wheel' .
 
 # Other stacks run in network namespaces of the tests' own. What is missing is installed where that needs no question.
-INTEROP := $(CARGO) test --locked -p anabranch-interop --test interop --
+INTEROP := $(CARGO) test --locked --workspace --test interop --
 INTEROP_READY = skip() { echo "interop: skipped: $$1"; exit 0; }; \
 	[ "$$(uname)" = Linux ] || skip 'network namespaces are a thing of Linux'; \
 	if { [ ! -e /usr/include/usrsctp.h ] || [ ! -x /usr/lib/usrsctp/tsctp ] || ! command -v ip > /dev/null; } \
@@ -129,58 +146,58 @@ interop-speed: ## Measure one path beside usrsctp's tsctp, in the release profil
 	$(CARGO) test --release --locked -p anabranch-interop --test interop -- --ignored --nocapture --test-threads=1 speed::
 
 # Every check runs, whatever those before it found.
-lint: $(VENV)/installed ## Check formatting, lints, types, rustdoc, the sources' conventions and every link in the documents.
+lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions and every link in the documents.
 	@set -u; status=0; \
 	check() { echo "== $$*"; "$$@" || status=1; }; \
 	check $(CARGO) fmt --all --check -- -l; \
 	check $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	check $(CARGO) fmt --manifest-path examples/own-scheme/Cargo.toml --check -- -l; \
-	check $(CARGO) clippy --manifest-path examples/own-scheme/Cargo.toml --target-dir target/examples --all-targets --locked -- -D warnings; \
+	check $(CARGO) clippy $(OWN_SCHEME) --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
-	check '$(PACKAGE)' -m ruff check python examples; \
-	check '$(PACKAGE)' -m ruff format --check python examples; \
-	check '$(PACKAGE)' -m mypy; \
+	check '$(VENV)/bin/ruff' check python; \
+	check '$(VENV)/bin/ruff' format --check python; \
+	check '$(VENV)/bin/mypy'; \
 	check $(PYTHON) .ci/check_sources.py; \
 	check $(PYTHON) docs/check_links.py; \
 	exit $$status
 
 # Inputs that reach new code go to a scratch folder; the corpus in the tree stays as it is.
+# As many at a time as there are processors: each keeps one busy.
 fuzz: ## Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
 	@set -eu; \
 	$(CARGO) fuzz --version > /dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked; \
 	cd fuzz; \
-	for target in $$($(CARGO) fuzz list); do \
-		mkdir -p "target/scratch/$$target" "corpus/$$target"; \
-		echo "== $$target for $(FUZZ_SECONDS) s"; \
-		log="target/scratch/$$target.log"; \
-		$(CARGO) fuzz run -s none "$$target" "target/scratch/$$target" "corpus/$$target" -- \
+	$(CARGO) fuzz build -s none; \
+	$(CARGO) fuzz list | xargs -n 1 -P "$$(getconf _NPROCESSORS_ONLN)" sh -eu -c '\
+		mkdir -p "target/scratch/$$1" "corpus/$$1"; \
+		log="target/scratch/$$1.log"; \
+		$(CARGO) fuzz run -s none "$$1" "target/scratch/$$1" "corpus/$$1" -- \
 			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 > "$$log" 2>&1 || { cat "$$log"; exit 1; }; \
-		grep '^stat::' "$$log"; \
-	done
+		printf "%s\n" "== $$1 for $(FUZZ_SECONDS) s" "$$(grep "^stat::" "$$log")"' fuzz
 
 crossval: ## Run ns-2's points under profile ns2 and print both side by side; CROSSVAL=--quick for few seeds.
 	$(ANABRANCH) crossval $(CROSSVAL)
 
 # In the release profile: 300 runs of 120 s take minutes in the other one.
 fairness: ## Compare what every scheme takes of a shared bottleneck with what its card says.
-	$(CARGO) test --release --locked -p anabranch-lab --test fairness -- --ignored --nocapture
+	$(CARGO) test --release --locked --test fairness -- --ignored --nocapture
 
 # One after the other: each of them keeps the machine busy.
 wire: ## Send 64 MiB over relayed paths on real sockets that fail, change and are flooded; hashes are compared.
-	$(CARGO) test --release --locked -p anabranch-net --test wire -- --ignored --test-threads=1 faults:: garbage::
+	$(CARGO) test --release --locked --test wire -- --ignored --test-threads=1 faults:: garbage::
 
 soak: ## The same with 1 GiB, which takes about ten minutes.
-	ANABRANCH_WIRE_MIB=1024 $(CARGO) test --release --locked -p anabranch-net --test wire -- --ignored --test-threads=1 faults::
+	ANABRANCH_WIRE_MIB=1024 $(CARGO) test --release --locked --test wire -- --ignored --test-threads=1 faults::
 
 relaycheck: ## Hold transfers over relays against what they should be, RELAYCHECK_PAIRS (3) pairs of runs each; gates nothing.
-	$(CARGO) build --release --locked -p anabranch-cli
+	$(ANABRANCH_BUILD)
 	$(PYTHON) .ci/relaycheck.py --pairs $(RELAYCHECK_PAIRS) -- $(ANABRANCH)
 
 shapes: ## Run the settings of three papers with all schemes, SHAPES_SEEDS (20) seeds each; tables in out/shapes.
 	@set -eu; \
 	mkdir -p '$(OUT)/shapes'; \
-	$(CARGO) build --release --locked -p anabranch-cli; \
+	$(ANABRANCH_BUILD); \
 	shape() { \
 		echo "== $$1: $$2"; \
 		$(SHAPES) "scenarios/shapes/$$1.toml" --sweep "$$2" > '$(OUT)'"/shapes/$$1.txt"; \
@@ -190,10 +207,13 @@ shapes: ## Run the settings of three papers with all schemes, SHAPES_SEEDS (20) 
 	shape delay-frp path.path-2.loss=0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10; \
 	shape cmt-qa 'path.*.loss=0,0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10'
 
-bench: ## Measure the simulator, what each scheme's decisions cost beside cmt's, and what observing real sockets costs.
+bench: venv ## Measure the simulator, what schemes' decisions and observing real sockets cost, and what Python adds to a run.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links
 	$(CARGO) bench --locked -p anabranch-lab --bench run_cost
 	$(CARGO) bench --locked -p anabranch-observe --bench observed
+	$(ANABRANCH_BUILD)
+	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --quiet --disable-pip-version-check --no-deps --force-reinstall .
+	'$(VENV)/bin/python' python/benches/overhead.py --native "$(TARGET)/release/anabranch"
 
 cards: ## Make the book's pages about schemes and components anew, from their cards.
 	$(ANABRANCH) schemes --markdown docs/src

@@ -77,12 +77,16 @@ async def send(association: Association, content: bytes) -> None:
 async def transfer(content: bytes, scheme: str) -> None:
     async with anabranch.listen(["127.0.0.1:0", "127.0.0.2:0"]) as listener:
         serving = asyncio.create_task(serve(listener))
-        async with (
-            relays(listener.addresses) as addresses,
-            anabranch.connect(addresses, local=["127.0.1.1", "127.0.1.2"], scheme=scheme) as association,
-        ):
-            await send(association, content)
-        if await serving != hashlib.sha256(content).hexdigest():
+        try:
+            async with (
+                relays(listener.addresses) as addresses,
+                anabranch.connect(addresses, local=["127.0.1.1", "127.0.1.2"], scheme=scheme) as association,
+            ):
+                await send(association, content)
+                received = await serving
+        finally:
+            serving.cancel()
+        if received != hashlib.sha256(content).hexdigest():
             sys.exit("The file arrived changed.")
     print(f"{len(content) / 1e6:.2f} MB arrived unchanged with {scheme}.")
 

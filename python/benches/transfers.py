@@ -4,7 +4,7 @@ Both take turns, so that whatever else the machine does meets both. Each is two 
 sends. Time is from the first message until the receiver has everything. Processor time is that of both processes
 without what a transfer of one message takes, and hardly depends on what else the machine does.
 
-    python python/benches/transfers.py --rounds 5 --mib 512 --lengths 65536 4096
+    python python/benches/transfers.py --rounds 7 --mib 256 --lengths 65536 4096 512
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def native_rate(total_bytes: int, length_bytes: int) -> float:
     """MB/s of `anabranch bench`."""
     bench = [sys.executable, "-m", "anabranch", "bench"]
     listen = [word for address in LISTEN for word in ("--listen", f"{address}:0")]
-    with subprocess.Popen([*bench, "-s", "-1", "--json-stream", *listen], stdout=subprocess.PIPE, text=True) as server:
+    serve = [*bench, "-s", "-1", "--json-stream", *listen]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
         listening = server.stdout.readline()
         paths = [word for local in LOCAL for word in ("--path", local)]

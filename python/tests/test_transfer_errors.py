@@ -75,6 +75,7 @@ async def test_a_host_that_nobody_knows_is_named():
         ("peer_silence_s", 0.0, "peer_silence_s is out of range"),
         ("peer_silence_s", math.nan, "peer_silence_s is out of range"),
         ("failover_ms", -5, "failover_ms is out of range"),
+        ("largest_message_bytes", 0, "largest_message_bytes is 0; give a number from 1"),
         ("connect_timeout_s", math.inf, "connect_timeout_s is out of range; give a time that is more than 0"),
         ("sctp_port", 0, "sctp_port is 0; give a number from 1 to 65535"),
     ],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import os
 import socket
 import subprocess
 import sys
@@ -160,15 +162,91 @@ async def test_what_was_left_refuses_everything_and_remembers_how_it_stood():
 
 
 @in_loop
-async def test_sockets_are_closed_when_an_association_was_left():
+async def test_sockets_are_closed_when_an_association_was_left_by_an_exception():
     async with listening() as listener:
-        for error in (None, ZeroDivisionError()):
-            async with anabranch.connect(listener.addresses, local=here(1, 1)) as ours:
-                theirs = await listener.accept()
-                source = port_of((await theirs.paths())[0].remote)
-                assert not can_bind(source)
-                await ours.__aexit__(error and type(error), error, None)
-                assert can_bind(source)
+        ours = await anabranch.connect(listener.addresses, local=here(1, 1))
+        theirs = await listener.accept()
+        source = port_of((await theirs.paths())[0].remote)
+        assert not can_bind(source)
+        with pytest.raises(ZeroDivisionError):
+            await fail_in(ours)
+        assert can_bind(source)
+
+
+async def fail_in(association):
+    async with association:
+        raise ZeroDivisionError
+
+
+@in_loop
+async def test_a_peer_that_missed_the_last_packet_is_answered_after_the_end():
+    async with anabranch.listen("127.0.0.1:0") as listener:
+        lossy = await Lossy.before(listener.addresses[0])
+        with contextlib.closing(lossy):
+            ours = await anabranch.connect(lossy.address, local="127.0.1.1")
+            theirs = await listener.accept()
+            await ours.send(b"the last one")
+            assert (await theirs.recv()).payload == b"the last one"
+            lossy.loses_ends = 1
+            await leave(ours)
+            assert await theirs.recv() is None
+            assert lossy.loses_ends == 0
+
+
+class Lossy(asyncio.DatagramProtocol):
+    """Passes datagrams on between a client and a server, and can lose those that say that the shutdown is complete."""
+
+    SHUTDOWN_COMPLETE = 14
+
+    def __init__(self, target):
+        self._target = port_of(target)
+        self._client = None
+        self.loses_ends = 0
+
+    @classmethod
+    async def before(cls, target):
+        loop = asyncio.get_running_loop()
+        _, lossy = await loop.create_datagram_endpoint(lambda: cls(target), local_addr=("127.0.2.1", 0))
+        return lossy
+
+    def connection_made(self, transport):
+        self._transport = transport
+        host, port = transport.get_extra_info("sockname")
+        self.address = f"{host}:{port}"
+
+    def datagram_received(self, data, source):
+        if source == self._target:
+            self._transport.sendto(data, self._client)
+            return
+        self._client = source
+        # The first chunk is behind the common header of 12 bytes.
+        if self.loses_ends and data[12] == self.SHUTDOWN_COMPLETE:
+            self.loses_ends -= 1
+        else:
+            self._transport.sendto(data, self._target)
+
+    def close(self):
+        self._transport.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts file descriptors as Linux shows them")
+@in_loop
+async def test_nothing_stays_open_of_associations_that_were_left():
+    async def open_files():
+        return len(os.listdir("/proc/self/fd"))
+
+    async with listening() as listener:
+        for turn in range(12):
+            # Without local addresses the machine's interfaces are watched as well.
+            async with anabranch.connect(listener.addresses), await listener.accept():
+                pass
+            if turn == 1:
+                before = await open_files()
+        await until(lambda: at_most(open_files, before))
+
+
+async def at_most(count, limit):
+    return await count() <= limit
 
 
 @in_loop
@@ -276,7 +354,7 @@ def test_an_association_serves_one_event_loop_after_another():
     loop.run_until_complete(listener.close())
     loop.close()
     for _ in range(3):
-        in_loop(test_sockets_are_closed_when_an_association_was_left.__wrapped__)()
+        in_loop(test_sockets_are_closed_when_an_association_was_left_by_an_exception.__wrapped__)()
 
 
 OPEN_ENDED = """

@@ -138,8 +138,9 @@ async def test_paths_that_cannot_be_are_refused_with_the_reason():
         ]:
             with pytest.raises(ArgumentError, match=reason):
                 await ours.add_path(local, remote)
-        with pytest.raises(ArgumentError, match=f"^{ours.peer}: there is no path 7; there are 0$"):
-            await ours.remove_path(7)
+        for unknown in (1, 7, 300, -1):
+            with pytest.raises(ArgumentError, match=f"^{ours.peer}: there is no path {unknown}; there are 0$"):
+                await ours.remove_path(unknown)
         with pytest.raises(ArgumentError, match="the only path cannot be removed"):
             await ours.remove_path(0)
         back = (await theirs.paths())[0].remote

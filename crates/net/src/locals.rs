@@ -47,9 +47,14 @@ impl Host {
     /// Adds and removes local addresses as the watcher tells, for as long as there is a handle of the host.
     pub fn follow(&self, mut watcher: Watcher, binding: Binding) {
         let host = Arc::downgrade(&self.inner);
+        let monitor = self.monitor();
         tokio::spawn(async move {
             loop {
-                let change = watcher.next().await;
+                let change = tokio::select! {
+                    change = watcher.next() => change,
+                    // No change may ever come, and the watcher holds a socket.
+                    () = monitor.gone() => return,
+                };
                 let Some(inner) = host.upgrade() else { return };
                 follow_one(&Host { inner }, change, binding).await;
             }

@@ -28,9 +28,9 @@ class Association:
     """Messages to and from a peer. `connect` opens one, and `Listener.accept` gives those that peers open.
 
     `async with association:` ends it in good order when it is left: everything accepted is delivered, and what the peer
-    still sent is thrown away. Left by an exception, cancellation included, it is aborted, and the peer is told. Its
-    sockets are closed then. One that is dropped without either is aborted. If it was lost, leaving raises
-    `AssociationLostError` unless another call has done so before.
+    still sent is thrown away. Left by an exception, cancellation included, it is aborted, and the peer is told. One
+    that is dropped without either is aborted. If it was lost, leaving raises `AssociationLostError` unless another call
+    has done so before.
 
     Every method may be cancelled at any time, as `asyncio.wait_for` and `asyncio.timeout` do. A message is either taken
     by the call that returns it or is still there; a message is sent if and only if `send` returned. One task may send

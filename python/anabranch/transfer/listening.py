@@ -119,7 +119,15 @@ def listen(
 
     async def open_it() -> Listener:
         wanted = [addresses] if isinstance(addresses, str) else list(addresses or [])
-        settings = Settings(scheme, streams, send_buffer_bytes, recv_buffer_bytes, peer_silence_s, failover_ms)
+        settings = Settings(
+            scheme=scheme,
+            streams=streams,
+            send_buffer_bytes=send_buffer_bytes,
+            recv_buffer_bytes=recv_buffer_bytes,
+            peer_silence_s=peer_silence_s,
+            failover_ms=failover_ms,
+            largest_message_bytes=largest_message_bytes,
+        )
         alarm = Alarm.of_running_loop()
         return Listener(_native.listen(wanted, settings, sctp_port, backlog), alarm, largest_message_bytes)
 

@@ -90,7 +90,15 @@ def connect(
 
     async def open_it() -> Association:
         remotes, locals_ = _ends(remote, local)
-        settings = Settings(scheme, streams, send_buffer_bytes, recv_buffer_bytes, peer_silence_s, failover_ms)
+        settings = Settings(
+            scheme=scheme,
+            streams=streams,
+            send_buffer_bytes=send_buffer_bytes,
+            recv_buffer_bytes=recv_buffer_bytes,
+            peer_silence_s=peer_silence_s,
+            failover_ms=failover_ms,
+            largest_message_bytes=largest_message_bytes,
+        )
         alarm = Alarm.of_running_loop()
         operation = _native.connect(remotes, locals_, settings, sctp_port, connect_timeout_s)
         return Association(await alarm.outcome(operation), alarm, largest_message_bytes)

@@ -15,3 +15,4 @@ class Settings:
     recv_buffer_bytes: int | None
     peer_silence_s: float
     failover_ms: float | None
+    largest_message_bytes: int

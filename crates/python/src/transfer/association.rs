@@ -1,11 +1,13 @@
 //! The handle of an association.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use anabranch_net::{Host, PathId, RecvError, SendOptions, Snapshot};
+use anabranch_net::{Host, RecvError, SendOptions, Snapshot};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use tokio::runtime::Handle as Runtime;
 use tokio::sync::Mutex as Turn;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -13,7 +15,12 @@ use super::failure::Failure;
 use super::operation::Operation;
 use super::paths::{add_path, route};
 use super::runtime::Background;
+use super::settings::within;
 use super::shapes::{EventShape, PathShape, Piece, StatisticsShape};
+
+/// How long a peer may ask again whose SHUTDOWN ACK goes unanswered because the answer was lost: twice, if it has only received and
+/// so has a time-out of 1 s, which doubles.
+const LINGER: Duration = Duration::from_secs(5);
 
 /// An association, which is aborted when this is dropped unless it has been shut down.
 #[pyclass(frozen, module = "anabranch._native")]
@@ -34,8 +41,8 @@ pub(super) struct Handle {
 
 /// Whose sockets an association uses.
 pub(super) enum Keeper {
-    /// The association's own host, on which no other one is.
-    Own(Host),
+    /// The association's own host, on which no other one is, and where it runs.
+    Own(Host, Runtime),
     /// A listener, which knows how many use its host.
     Listener { _seat: TaskTrackerToken },
 }
@@ -115,13 +122,18 @@ impl Association {
     }
 
     /// Hands a message over, and waits while the send buffer is full. The payload is not copied.
-    fn send(&self, payload: PyBackedBytes, stream: u16, ordered: bool, ppid: u32) -> Operation {
-        let options = SendOptions { stream, ppid, unordered: !ordered, ..SendOptions::default() };
+    fn send(&self, payload: PyBackedBytes, stream: i64, ordered: bool, ppid: i64) -> PyResult<Operation> {
+        let options = SendOptions {
+            stream: within("stream", stream, 0..=i64::from(self.streams) - 1)? as u16,
+            ppid: within("ppid", ppid, 0..=i64::from(u32::MAX))? as u32,
+            unordered: !ordered,
+            ..SendOptions::default()
+        };
         let payload = Bytes::from_owner(payload);
-        self.operate(move |handle, peer| async move {
+        Ok(self.operate(move |handle, peer| async move {
             let sent = handle.association.send(payload, options).await;
             sent.map_err(|error| Failure::not_sent(&peer, error))
-        })
+        }))
     }
 
     /// The next message or piece of one as a tuple, or `None` after an end in good order.
@@ -167,7 +179,7 @@ impl Association {
             }
             let (ended, ()) = tokio::join!(association.shutdown(), drain(association));
             *last.lock().unwrap_or_else(PoisonError::into_inner) = association.snapshot().await;
-            release(leaving).await;
+            release(leaving, ended.is_ok()).await;
             ended.map_err(|ended| Failure::ended(&peer, ended))
         })
     }
@@ -195,15 +207,15 @@ impl Association {
     }
 
     /// Takes the path with this id out of service.
-    fn remove_path(&self, path: usize) -> Operation {
+    fn remove_path(&self, path: i64) -> Operation {
         self.operate(move |handle, peer| async move {
             let paths = handle.association.paths().await;
-            if !paths.iter().any(|known| known.id.index() == path) {
+            let Some(known) = paths.iter().find(|known| known.id.index() as i64 == path) else {
                 let ids: Vec<String> = paths.iter().map(|known| known.id.index().to_string()).collect();
                 let ids = ids.join(", ");
                 return Err(Failure::Argument(format!("{peer}: there is no path {path}; there are {ids}")));
-            }
-            let removed = handle.association.remove_path(PathId::new(path)).await;
+            };
+            let removed = handle.association.remove_path(known.id).await;
             removed.map_err(|error| Failure::no_path(&peer, &error))
         })
     }
@@ -214,16 +226,23 @@ async fn drain(association: &anabranch_net::Association) {
     while !matches!(association.recv().await, Ok(None) | Err(RecvError::Ended(_))) {}
 }
 
-/// Drops an association that is over, and waits until its own host has closed its sockets.
-async fn release(leaving: Leaving) {
-    let monitor = match &leaving.0.keeper {
-        Keeper::Own(host) => Some(host.monitor()),
-        Keeper::Listener { .. } => None,
+/// Drops an association that is over. Its own host goes with it; after an end in good order it stays for a while.
+async fn release(leaving: Leaving, in_good_order: bool) {
+    let (host, runtime) = match &leaving.0.keeper {
+        Keeper::Own(host, runtime) => (host.clone(), runtime.clone()),
+        Keeper::Listener { .. } => return,
     };
     drop(leaving);
-    if let Some(monitor) = monitor {
-        monitor.gone().await;
+    if in_good_order {
+        runtime.spawn(async move {
+            tokio::time::sleep(LINGER).await;
+            drop(host);
+        });
+        return;
     }
+    let monitor = host.monitor();
+    drop(host);
+    monitor.gone().await;
 }
 
 /// What happens to an association.

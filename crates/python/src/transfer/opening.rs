@@ -58,7 +58,8 @@ impl Attempt {
         let peer = Peer::new(routes.iter().copied()).sctp_port(self.sctp_port);
         let association = host.connect(peer, self.config).await;
         let association = association.map_err(|error| refused(&name, &routes, &error, self.timeout))?;
-        Ok(Association::new(&background, association, Keeper::Own(host), &name))
+        let keeper = Keeper::Own(host, background.runtime.handle().clone());
+        Ok(Association::new(&background, association, keeper, &name))
     }
 }
 

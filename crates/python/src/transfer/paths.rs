@@ -22,7 +22,7 @@ pub(super) fn route(local: &str, remote: &str) -> Result<Route, Failure> {
 pub(super) async fn add_path(handle: &Handle, peer: &str, route: Route) -> Result<usize, Failure> {
     let Handle { association, keeper } = handle;
     let unbound = match keeper {
-        Keeper::Own(host) if !host.locals().await.iter().any(|bound| bound.ip() == route.local) => host,
+        Keeper::Own(host, _) if !host.locals().await.iter().any(|bound| bound.ip() == route.local) => host,
         _ => return Ok(add(association, peer, route).await?.index()),
     };
     add_local(unbound, route).await.map_err(|error| Failure::Argument(format!("{peer}: {error}")))?;

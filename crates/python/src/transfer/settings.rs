@@ -17,20 +17,22 @@ const LONGEST_S: f64 = 86_400.0;
 #[derive(Debug, FromPyObject)]
 pub(crate) struct Settings {
     scheme: String,
-    streams: Option<i64>,
+    streams: i64,
     send_buffer_bytes: Option<i64>,
     recv_buffer_bytes: Option<i64>,
-    peer_silence_s: Option<f64>,
+    peer_silence_s: f64,
     failover_ms: Option<f64>,
+    largest_message_bytes: i64,
 }
 
 impl Settings {
     pub(super) fn config(&self) -> Result<AssociationConfig, Failure> {
         let mut config = anabranch_net::config(&self.scheme)
             .map_err(|error| Failure::Scheme(format!("scheme {:?}: {error}", self.scheme)))?;
-        if let Some(streams) = self.streams {
-            config.streams = within("streams", streams, 1..=i64::from(u16::MAX))? as u16;
-        }
+        config.streams = within("streams", self.streams, 1..=i64::from(u16::MAX))? as u16;
+        config.peer_silence_limit = Some(span(seconds("peer_silence_s", self.peer_silence_s)?));
+        // What comes in pieces is put together in Python.
+        within("largest_message_bytes", self.largest_message_bytes, 1..=i64::MAX)?;
         // A size that was asked for stays.
         if let Some(bytes) = self.send_buffer_bytes {
             let bytes = within("send_buffer_bytes", bytes, BUFFER_BYTES)? as u64;
@@ -41,9 +43,6 @@ impl Settings {
             let bytes = within("recv_buffer_bytes", bytes, BUFFER_BYTES)? as u64;
             config.recv_buffer_bytes = bytes;
             growth(&mut config).largest_recv_bytes = bytes;
-        }
-        if let Some(silence_s) = self.peer_silence_s {
-            config.peer_silence_limit = Some(span(seconds("peer_silence_s", silence_s)?));
         }
         if let Some(failover_ms) = self.failover_ms {
             config.path_silence_limit = Some(span(seconds("failover_ms", failover_ms / 1e3)?));
