@@ -190,6 +190,11 @@ def test_a_seed_that_lacks_a_point_is_left_out_of_the_mean_over_points():
     assert (row["n"], row["mean"], row["left_out"]) == (1, 12.0, 1)
 
 
+def test_seeds_can_be_told_apart():
+    runs = points({0.0: {"cmt": [10.0, 20.0]}, 0.1: {"cmt": [2.0, 4.0]}})
+    assert summary(runs, by=["scheme", "seed"])["mean"].tolist() == [6.0, 12.0]
+
+
 def test_points_as_samples_need_points():
     with pytest.raises(StatisticsError, match="leaves out none"):
         summary(losses(), samples="points")
