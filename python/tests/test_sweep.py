@@ -338,6 +338,33 @@ def test_a_process_that_dies_ends_the_sweep_and_what_is_finished_is_kept(tmp_pat
     assert caught.value.results.runs.num_rows == kept  # type: ignore[attr-defined]
 
 
+def test_units_that_were_finished_beside_one_that_failed_are_kept(two: Path, tmp_path: Path) -> None:
+    class Failing(ThreadPoolExecutor):
+        """Computes at once, all but the second unit, which fails, and the third, which it never begins."""
+
+        units = 0
+        runs = 0
+        waiting: Future[bytes]
+
+        def submit(self, call, unit):  # type: ignore[no-untyped-def]
+            future: Future[bytes] = Future()
+            self.units += 1
+            if self.units == 2:
+                future.set_exception(OSError("out of luck"))
+            elif self.units == 3:
+                self.waiting = future
+            else:
+                future.set_result(call(unit))
+                self.runs += len(json.loads(unit)["runs"])
+            return future
+
+    with Failing(1) as executor, pytest.raises(ExecutorError, match="a worker failed: OSError: out of luck"):
+        sweep(two, seeds=20, executor=executor, workers=8, cache=tmp_path / "cache")
+    assert executor.runs >= 10
+    assert executor.waiting.cancelled()
+    assert len(entries(tmp_path / "cache")) == executor.runs
+
+
 def test_a_worker_that_fails_in_a_way_nobody_thought_of_is_an_executor_error(two: Path) -> None:
     class Odd(ThreadPoolExecutor):
         def submit(self, *_, **__):  # type: ignore[no-untyped-def]
