@@ -132,7 +132,7 @@ def test_mistakes_are_told_and_have_their_status(
     monkeypatch.setattr("anabranch.sweep.dask._ANSWER_S", 0.2)
     assert run(plan, "--out", tmp_path / "out", *options) == status
     assert expected in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob("out/*"))
 
 
 def test_a_missing_plan_and_a_wrong_one_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,6 +170,14 @@ def test_a_folder_with_other_things_is_refused_before_the_first_run(
     assert "holds other things" in capsys.readouterr().err
     assert not entries(tmp_path / "cache")
     assert run(plan, "--out", tmp_path / "out", "--force") == 0
+
+
+def test_a_place_that_cannot_be_written_to_is_told_before_the_first_run(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(plan, "--out", tmp_path / "plan.toml" / "out") == 1
+    assert f"{tmp_path}/plan.toml/out: results cannot be written here: Not a directory" in capsys.readouterr().err
+    assert not entries(tmp_path / "cache")
 
 
 def test_failed_runs_are_counted_and_make_the_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,7 +225,7 @@ def test_a_sweep_that_was_killed_fills_only_the_holes(tmp_path: Path) -> None:
     process.kill()
     process.wait()
     kept = len(entries(cache))
-    assert not (tmp_path / "out").exists()
+    assert not list((tmp_path / "out").iterdir())
 
     again = subprocess.run(
         long_sweep(tmp_path, "--json"), env=environment(), capture_output=True, text=True, check=True
@@ -247,7 +255,7 @@ def test_ctrl_c_ends_with_130_and_keeps_what_is_finished(tmp_path: Path, executo
     assert complaint == (
         f"interrupted: {kept} of 200 runs are finished and kept in {cache}: the same sweep goes on from there\n"
     )
-    assert not (tmp_path / "out").exists()
+    assert not list((tmp_path / "out").iterdir())
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
@@ -258,7 +266,7 @@ def test_ctrl_c_does_not_wait_for_runs_that_take_long(tmp_path: Path, executor: 
     sweeping = psutil.Process(process.pid)
     computing_s = 0.0
     # Long enough for everything to be loaded, and runs to be under way.
-    while computing_s < 2.5:
+    while computing_s < 2:
         assert process.poll() is None
         time.sleep(0.05)
         family = [sweeping, *sweeping.children(recursive=True)]

@@ -115,7 +115,7 @@ def test_a_cell_that_was_not_measured_counts_as_a_long_one() -> None:
 
 
 def outcome(slot: str, *seconds: float) -> Outcome:
-    return Outcome([""] * len(seconds), list(seconds), slot, sum(seconds))
+    return Outcome([""] * len(seconds), list(seconds), slot)
 
 
 def test_overhead_is_what_a_worker_does_not_compute_between_its_units() -> None:
