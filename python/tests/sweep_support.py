@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -78,6 +81,15 @@ class AfterEntries(threading.Thread):
 def environment(**more: str) -> dict[str, str]:
     """For a process that imports this package from where it stands."""
     return {**os.environ, "PYTHONPATH": str(PACKAGE), **more}
+
+
+def start(command: list[str], **options: Any) -> subprocess.Popen[Any]:
+    """Starts a process that Ctrl-C ends, even where the tests run in the background, which makes shells ignore it."""
+    return subprocess.Popen(command, env=environment(), preexec_fn=_listen_to_ctrl_c, **options)
+
+
+def _listen_to_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def sweep_command(*arguments: object) -> list[str]:

@@ -21,6 +21,8 @@ from anabranch.sweep import sweep
 
 distributed = pytest.importorskip("distributed")
 
+from anabranch.sweep.dask import DaskWorkers  # noqa: E402 - it needs what may not be there
+
 OVER = {"path.path-2.loss": [0, 0.01, 0.02]}
 SEEDS = 40
 RUNS = 3 * 2 * SEEDS
@@ -114,6 +116,34 @@ def test_a_worker_with_another_engine_is_refused_with_both_versions(
     message = str(caught.value)
     assert f"has anabranch {theirs['version']} with engine {theirs['fingerprint'][:12]}" in message
     assert "started by 9.9.9 with engine 0123456789ab: install the same version on all machines" in message
+
+
+class Client:
+    """What is looked at of a client, with one worker or none."""
+
+    def __init__(self, workers: int) -> None:
+        self.scheduler = self
+        self.address = "tcp://head:8786"
+        self._workers = workers
+
+    def get_executor(self, **_: object) -> None:
+        return None
+
+    def ncores(self) -> None:
+        return None
+
+    def sync(self, *_: object, **__: object) -> dict[str, int]:
+        return {f"worker-{number}": 3 for number in range(self._workers)}
+
+
+def test_workers_that_are_busy_for_long_are_not_taken_for_none() -> None:
+    busy = DaskWorkers(Client(2), timeout_s=0.0)
+    assert busy.count() == 6
+    busy.check(idle=True)
+    none = DaskWorkers(Client(0), timeout_s=0.0)
+    none.check(idle=False)
+    with pytest.raises(ExecutorError, match="has had no workers for 0 s"):
+        none.check(idle=True)
 
 
 def test_a_worker_killed_in_the_middle_changes_nothing(

@@ -8,6 +8,7 @@ import math
 import multiprocessing
 import random
 import threading
+import time
 import warnings
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -43,6 +44,19 @@ def test_every_run_is_the_one_that_the_engine_makes_alone(two: Path) -> None:
         alone = figures_of(two, row["scheme"], row["seed"], ("path.path-1.rate", row["path.path-1.rate"]))
         for name in ("goodput_kbps", "duration_s", "retransmissions", "timeouts", "peak_reorder_bytes", "profile"):
             assert row[name] == alone[name]
+
+
+def test_a_scenario_is_given_as_a_path_or_as_what_writes_itself_down(two: Path, tmp_path: Path) -> None:
+    class Own:
+        name = "own"
+        folder = tmp_path
+
+        def to_toml(self) -> str:
+            return two.read_text()
+
+    results = sweep(Own(), cache=None)
+    assert results.manifest["scenario_name"] == "own"
+    assert results.runs.equals(sweep(str(two), cache=None).runs)
 
 
 def test_what_follows_a_swept_value_by_default_follows_it(two: Path) -> None:
@@ -223,6 +237,10 @@ def test_keys_that_contradict_each_other_are_found_at_their_point(two: Path) -> 
 def test_a_scenario_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"none.toml: the scenario cannot be read: No such file"):
         sweep(tmp_path / "none.toml", cache=None)
+    with pytest.raises(ScenarioError, match=r"the path of a scenario file, found .\[run\]"):
+        sweep("[run]\nduration = '5 s'\n", cache=None)
+    with pytest.raises(ScenarioError, match="expected a Scenario or the path of a scenario file, found 5"):
+        sweep(5, cache=None)  # type: ignore[arg-type]
     (tmp_path / "bad.toml").write_text("[run]\nduration = 5\n")
     with pytest.raises(SweepError, match=r"bad.toml:2:\d+"):
         sweep(tmp_path / "bad.toml", cache=None)
@@ -319,6 +337,11 @@ def test_what_is_no_executor_is_refused(two: Path, executor: object) -> None:
         sweep(two, executor=executor, cache=None)
 
 
+def test_a_number_of_workers_that_has_no_effect_is_refused(two: Path) -> None:
+    with pytest.raises(ExecutorError, match="`workers`: has no effect, since `threads:2` says who makes the runs"):
+        sweep(two, executor="threads:2", workers=3, cache=None)
+
+
 def test_an_executor_that_was_shut_down_is_an_error_and_no_hang(two: Path) -> None:
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
@@ -336,6 +359,33 @@ def test_a_process_that_dies_ends_the_sweep_and_what_is_finished_is_kept(tmp_pat
     assert 10 <= kill.found <= kept < 400
     assert f"\n{kept} of 400 runs are finished and kept in {cache}" in str(caught.value)
     assert caught.value.results.runs.num_rows == kept  # type: ignore[attr-defined]
+
+
+def test_units_that_were_finished_beside_one_that_failed_are_kept(two: Path, tmp_path: Path) -> None:
+    class Failing(ThreadPoolExecutor):
+        """Computes at once, all but the second unit, which fails, and the third, which it never begins."""
+
+        units = 0
+        runs = 0
+        waiting: Future[bytes]
+
+        def submit(self, call, unit):  # type: ignore[no-untyped-def]
+            future: Future[bytes] = Future()
+            self.units += 1
+            if self.units == 2:
+                future.set_exception(OSError("out of luck"))
+            elif self.units == 3:
+                self.waiting = future
+            else:
+                future.set_result(call(unit))
+                self.runs += len(json.loads(unit)["runs"])
+            return future
+
+    with Failing(1) as executor, pytest.raises(ExecutorError, match="a worker failed: OSError: out of luck"):
+        sweep(two, seeds=20, executor=executor, workers=8, cache=tmp_path / "cache")
+    assert executor.runs >= 10
+    assert executor.waiting.cancelled()
+    assert len(entries(tmp_path / "cache")) == executor.runs
 
 
 def test_a_worker_that_fails_in_a_way_nobody_thought_of_is_an_executor_error(two: Path) -> None:
@@ -408,18 +458,35 @@ def test_a_worker_refuses_a_file_that_differs_from_the_one_the_sweep_was_started
         assert same(sweep(scenario, executor=executor, cache=None), sweep(scenario, cache=None))
 
 
-def test_a_run_that_cannot_be_made_keeps_those_that_could(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("change", "expected"), [("vanish", "No such file"), ("grow", "has changed while the sweep")])
+def test_a_file_that_changes_in_the_middle_ends_the_sweep_and_spoils_no_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, expected: str
+) -> None:
     scenario = with_file(tmp_path, b"a" * 5000)
+    cache = tmp_path / "cache"
+    payload = tmp_path / "payload.bin"
     made = _native.run_batch
 
-    def vanishing(jobs, done, **keywords):  # type: ignore[no-untyped-def]
+    def changing(jobs, done, **keywords):  # type: ignore[no-untyped-def]
         made(jobs[:2], done, **keywords)
-        (tmp_path / "payload.bin").unlink()
+        while len(entries(cache)) < 2:
+            time.sleep(0.001)
+        if change == "vanish":
+            payload.unlink()
+        else:
+            payload.write_bytes(b"a" * 6000)
         made(jobs[2:], done, **keywords)
 
-    monkeypatch.setattr(_native, "run_batch", vanishing)
-    with pytest.raises(RunError, match=r"payload.bin: No such file.*\n2 of 6 runs are finished and kept in"):
-        sweep(scenario, cache=tmp_path / "cache")
+    monkeypatch.setattr(_native, "run_batch", changing)
+    with pytest.raises(RunError, match=rf"{payload}: {expected}.*\n2 of 6 runs are finished and kept in"):
+        sweep(scenario, cache=cache)
+    assert len(entries(cache)) == 2
+    monkeypatch.undo()
+    payload.write_bytes(b"a" * 5000)
+    again = sweep(scenario, cache=cache)
+    assert again.effort is not None
+    assert again.effort.cached == 2
+    assert set(again.flows["delivered_bytes"].to_pylist()) == {5000}
 
 
 def test_progress_is_shown_when_asked_for_and_nowhere_else(two: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -16,10 +16,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from sweep_support import entries, environment, same, sweep_command, write_scenario
+from sweep_support import entries, environment, same, start, sweep_command, write_scenario
 
 from anabranch.command.sweep import main
 from anabranch.results import Results
+from anabranch.sweep import sweep
 
 
 @pytest.fixture(autouse=True)
@@ -132,7 +133,7 @@ def test_mistakes_are_told_and_have_their_status(
     monkeypatch.setattr(import_module("anabranch.sweep.dask"), "_ANSWER_S", 0.2)
     assert run(plan, "--out", tmp_path / "out", *options) == status
     assert expected in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob("out/*"))
 
 
 def test_a_missing_plan_and_a_wrong_one_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,6 +173,14 @@ def test_a_folder_with_other_things_is_refused_before_the_first_run(
     assert run(plan, "--out", tmp_path / "out", "--force") == 0
 
 
+def test_a_place_that_cannot_be_written_to_is_told_before_the_first_run(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(plan, "--out", tmp_path / "plan.toml" / "out") == 1
+    assert f"{tmp_path}/plan.toml/out: results cannot be written here: Not a directory" in capsys.readouterr().err
+    assert not entries(tmp_path / "cache")
+
+
 def test_failed_runs_are_counted_and_make_the_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = write_scenario(tmp_path)
     scenario.write_text(scenario.read_text() + '[[flow]]\nkind = "file"\nsize = "20 MB"\n')
@@ -199,7 +208,7 @@ def test_a_damaged_entry_is_a_warning_on_standard_error(
 
 def long_sweep(folder: Path, *options: object) -> list[str]:
     """A sweep of 200 runs that take a second or two together."""
-    scenario = write_scenario(folder, duration="12 s", name="long.toml")
+    scenario = write_scenario(folder, duration="8 s", name="long.toml")
     over = "path.path-2.loss=0,0.01,0.02,0.05,0.1"
     return sweep_command(scenario, "--out", folder / "out", "--over", over, "--seeds", 20, *options)
 
@@ -217,7 +226,7 @@ def test_a_sweep_that_was_killed_fills_only_the_holes(tmp_path: Path) -> None:
     process.kill()
     process.wait()
     kept = len(entries(cache))
-    assert not (tmp_path / "out").exists()
+    assert not list((tmp_path / "out").iterdir())
 
     again = subprocess.run(
         long_sweep(tmp_path, "--json"), env=environment(), capture_output=True, text=True, check=True
@@ -229,20 +238,15 @@ def test_a_sweep_that_was_killed_fills_only_the_holes(tmp_path: Path) -> None:
     assert report["cached"] >= 19
     resumed = Results.read(tmp_path / "out")
 
-    subprocess.run(
-        long_sweep(tmp_path, "--no-cache", "--executor", "threads:1"),
-        env=environment(),
-        check=True,
-        capture_output=True,
-    )
-    assert same(Results.read(tmp_path / "out"), resumed)
+    whole = sweep(tmp_path / "long.toml", {"path.path-2.loss": [0, 0.01, 0.02, 0.05, 0.1]}, 20, workers=1, cache=None)
+    assert same(resumed, whole)
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
 def test_ctrl_c_ends_with_130_and_keeps_what_is_finished(tmp_path: Path, executor: str) -> None:
     cache = tmp_path / "cache"
     command = long_sweep(tmp_path, "--executor", executor)
-    process = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
+    process = start(command, stderr=subprocess.PIPE, text=True)
     wait_for_entries(cache, 5, process)
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=30)
@@ -252,7 +256,26 @@ def test_ctrl_c_ends_with_130_and_keeps_what_is_finished(tmp_path: Path, executo
     assert complaint == (
         f"interrupted: {kept} of 200 runs are finished and kept in {cache}: the same sweep goes on from there\n"
     )
-    assert not (tmp_path / "out").exists()
+    assert not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
+def test_ctrl_c_does_not_wait_for_runs_that_take_long(tmp_path: Path, executor: str) -> None:
+    psutil = pytest.importorskip("psutil")
+    scenario = write_scenario(tmp_path, duration="1000000 s")
+    process = start(sweep_command(scenario, "--out", tmp_path / "out", "--executor", executor), stderr=subprocess.PIPE)
+    sweeping = psutil.Process(process.pid)
+    computing_s = 0.0
+    # Long enough for everything to be loaded, and runs to be under way.
+    while computing_s < 2:
+        assert process.poll() is None
+        time.sleep(0.05)
+        family = [sweeping, *sweeping.children(recursive=True)]
+        computing_s = sum(member.cpu_times().user for member in family)
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert b"interrupted: 0 of 6 runs are finished" in complaint
 
 
 def test_processes_end_with_the_sweep_that_began_them(tmp_path: Path) -> None:
@@ -273,7 +296,7 @@ class Terminal:
     def __init__(self, command: list[str]) -> None:
         self._master, terminal = pty.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-        self.process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=terminal)
+        self.process = start(command, stdout=subprocess.DEVNULL, stderr=terminal)
         os.close(terminal)
         self.shown = ""
 

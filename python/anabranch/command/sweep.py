@@ -127,7 +127,7 @@ def _executor(text: str) -> str:
 def _sweep(options: argparse.Namespace) -> int:
     plan = _plan(options)
     # All of this is loaded no sooner, so that `--help` and mistakes are quick.
-    from anabranch.results.files import check_folder
+    from anabranch.results.files import check_folder, make_folder
     from anabranch.sweep.printed import as_json, as_text, failures
     from anabranch.sweep.runner import Interrupted, StoppedError
     from anabranch.sweep.steps import fill, open_cache, read_grid
@@ -135,6 +135,7 @@ def _sweep(options: argparse.Namespace) -> int:
     check_folder(options.out, overwrite=options.force)
     grid = read_grid(plan.scenario, plan.over, plan.seeds, plan.settings, plan.until)
     cache = open_cache(False if options.no_cache else options.cache or True, _say)
+    make_folder(options.out)
     try:
         results = fill(
             grid,
@@ -147,7 +148,7 @@ def _sweep(options: argparse.Namespace) -> int:
             notify=_say,
         )
     except (Interrupted, StoppedError) as error:
-        return _incomplete(error, options, kept=cache is not None)
+        return _incomplete(error, options, kept=cache is not None and not cache.unkept)
     results.write(options.out, overwrite=options.force)
     print(as_json(results, options.out) if options.json else as_text(results, options.out, cache))
     return 1 if failures(results) else 0

@@ -56,6 +56,17 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
     )
 
 
+def make_folder(folder: Path) -> None:
+    """Makes the folder, and sees that files can be written there. Raises `ResultsError` before they are computed."""
+    probe = folder / f".{MANIFEST}.{secrets.token_hex(4)}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ResultsError(f"{folder}: results cannot be written here: {error.strerror}") from error
+
+
 def file_name(table: Table) -> str:
     return f"{table}.parquet"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 
@@ -21,7 +22,7 @@ def connect(address: str, timeout_s: float) -> DaskWorkers:
     place = address.removeprefix("dask://")
     try:
         client = distributed.Client(f"tcp://{place}", timeout=_ANSWER_S, set_as_default=False, name="anabranch-sweep")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, asyncio.TimeoutError) as error:
         raise ExecutorError(
             f"{address}: no Dask scheduler answers there ({error}): start one with `dask scheduler`, or name another"
         ) from error
@@ -61,7 +62,7 @@ class DaskWorkers(Workers):
             raise ExecutorError(self.cancelled())
         try:
             threads = self._client.sync(scheduler.ncores, workers=None, callback_timeout=_ANSWER_S)
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, asyncio.TimeoutError) as error:
             raise ExecutorError(self.cancelled()) from error
         now = time.monotonic()
         self._threads, self._asked = sum(threads.values()), now
@@ -75,5 +76,5 @@ class DaskWorkers(Workers):
 
     def close(self, *, at_once: bool) -> None:
         if self._owned:
-            with contextlib.suppress(OSError, RuntimeError):
+            with contextlib.suppress(OSError, RuntimeError, asyncio.TimeoutError):
                 self._client.close(timeout=2)

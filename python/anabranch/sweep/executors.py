@@ -75,6 +75,8 @@ def native_threads(executor: ExecutorLike, workers: int | None) -> tuple[bool, i
     """Whether native threads of this process make the runs, and how many (one for each processor if `None`)."""
     if executor is None:
         return True, workers
+    if isinstance(executor, str) and workers is not None:
+        raise ExecutorError(f"`workers`: has no effect, since `{executor}` says who makes the runs: leave it out")
     if isinstance(executor, str) and (chosen := re.fullmatch(r"threads:([1-9]\d{0,3})", executor)):
         return True, int(chosen[1])
     return False, None

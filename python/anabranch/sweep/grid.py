@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from anabranch import _native
@@ -15,6 +13,7 @@ from anabranch.engine import Engine
 from anabranch.errors import AnabranchError, ScenarioError, SchemeError
 from anabranch.sweep.axis import Axis, in_words
 from anabranch.sweep.faults import Faults
+from anabranch.sweep.files import Files
 from anabranch.sweep.key import CellKey
 from anabranch.sweep.source import Source
 from anabranch.sweep.values import Value, literal
@@ -60,6 +59,7 @@ class Grid:
     points: tuple[Point, ...]
     cells: tuple[Cell, ...]
     seeds: tuple[int, ...]
+    files: Files
 
     @property
     def keys(self) -> list[str]:
@@ -112,7 +112,8 @@ def make_grid(
 
     Raises `SweepError` with everything that is wrong in the grid.
     """
-    points = _Points(source, axes, settings).checked()
+    maker = _Points(source, axes, settings)
+    points = maker.checked()
     run = _run_table(source, axes, settings)
     cells = _Cells(source, points, [key for axis in axes for key in axis.keys], engine.fingerprint)
     return Grid(
@@ -122,6 +123,7 @@ def make_grid(
         points=points,
         cells=cells.checked(schemes, run["schemes"]),
         seeds=tuple(seeds if seeds is not None else _seeds_of(run["seeds"])),
+        files=maker.files,
     )
 
 
@@ -154,7 +156,7 @@ class _Points:
         self._axes = axes
         self._settings = settings
         self._faults = Faults(source.file)
-        self._digests: dict[Path, str] = {}
+        self.files = Files(source.folder)
 
     def checked(self) -> tuple[Point, ...]:
         # Each value for itself first: a grid of a thousand points has the same few faults a thousand times.
@@ -191,15 +193,11 @@ class _Points:
         return {path: self._digest(path, flow) for path, flow in paths.items()}
 
     def _digest(self, path: str, flow: str) -> str:
-        full = self._source.folder / path
-        if full not in self._digests:
-            try:
-                with full.open("rb") as file:
-                    self._digests[full] = file_digest(file)
-            except OSError as error:
-                self._faults.add(f"`flow.{flow}.path`: {full}: {error.strerror}")
-                return ""
-        return self._digests[full]
+        try:
+            return self.files.digest(path)
+        except OSError as error:
+            self._faults.add(f"`flow.{flow}.path`: {self._source.folder / path}: {error.strerror}")
+            return ""
 
     def _check_twins(self, points: Sequence[Point]) -> None:
         keys = [key for axis in self._axes for key in axis.keys]
@@ -209,14 +207,6 @@ class _Points:
             if twin is not point:
                 these = f"{in_words(keys, twin.values)} and {in_words(keys, point.values)}"
                 self._faults.add(f"{these}: are the same scenario: leave one of them out")
-
-
-def file_digest(file: Any) -> str:
-    """SHA-256 of an open file's content."""
-    digest = hashlib.sha256()
-    while block := file.read(1 << 20):
-        digest.update(block)
-    return digest.hexdigest()
 
 
 class _Cells:

@@ -28,7 +28,8 @@ class Recorder:
         self._recorded = bytearray(len(positions))
         self._ended = threading.Event()
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="anabranch-recorder")
+        # Not one that the process waits for: a Ctrl-C that keeps the block from being left in good order must not.
+        self._thread = threading.Thread(target=self._run, name="anabranch-recorder", daemon=True)
         self._in_main_thread = threading.current_thread() is threading.main_thread()
 
     def __enter__(self) -> Recorder:
@@ -49,12 +50,12 @@ class Recorder:
     def _join(self) -> KeyboardInterrupt | None:
         """Waits for the thread, and gives back a Ctrl-C that came meanwhile: what waits is recorded first."""
         interrupt: KeyboardInterrupt | None = None
-        while self._thread.is_alive():
+        while True:
             try:
                 self._thread.join()
+                return interrupt
             except KeyboardInterrupt as error:
                 interrupt = error
-        return interrupt
 
     def wait_for_room(self) -> None:
         """Waits while too much waits to be recorded."""

@@ -126,6 +126,7 @@ class Runner:
 
     def _record(self, position: int, text: str) -> None:
         """Takes a run that was made."""
+        self._grid.files.check_unchanged()
         if (
             self._cache is not None
             and not self._cache.put(self._grid.key_of(position), text)

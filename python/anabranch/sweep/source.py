@@ -43,6 +43,8 @@ def read_source(scenario: ScenarioLike) -> Source:
         folder = scenario.folder or Path()
         name = getattr(scenario, "name", None) or "scenario"
         return Source(scenario.to_toml(), name, Path(name).stem, folder.absolute())
+    if not isinstance(scenario, (str, os.PathLike)) or "\n" in str(scenario):
+        raise ScenarioError(f"expected a Scenario or the path of a scenario file, found {_shortened(repr(scenario))}")
     path = Path(scenario)
     try:
         text = path.read_text(encoding="utf-8")
@@ -50,3 +52,7 @@ def read_source(scenario: ScenarioLike) -> Source:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ScenarioError(f"{path}: the scenario cannot be read: {reason}") from error
     return Source(text, str(path), path.stem, path.parent.absolute())
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from anabranch.engine import Engine
@@ -20,33 +20,36 @@ from anabranch.sweep.grid import Grid
 class Outcome:
     """What came back: the figures of the unit's runs, in their order.
 
-    `seconds` has what each run took. `slot` names the thread that made them, and `busy_s` says how long it worked on
-    the unit in all.
+    `seconds` has what each run took, and `slot` names the thread that made them.
     """
 
     texts: list[str]
     seconds: list[float]
     slot: str
-    busy_s: float
 
 
 def pack(grid: Grid, positions: Sequence[int], engine: Engine) -> str:
     """The runs at these positions as text: scenarios, schemes, seeds, and where files are with their hashes."""
-    cells = list(dict.fromkeys(position // len(grid.seeds) for position in positions))
-    points = list(dict.fromkeys(grid.cells[cell].point for cell in cells))
+    cells = _numbered(position // len(grid.seeds) for position in positions)
+    points = _numbered(grid.cells[cell].point for cell in cells)
     files = {path: digest for point in points for path, digest in grid.points[point].files.items()}
     return json.dumps(
         {
             "version": engine.version,
             "fingerprint": engine.fingerprint,
             "scenarios": [grid.points[point].scenario for point in points],
-            "cells": [[points.index(grid.cells[cell].point), grid.cells[cell].scheme] for cell in cells],
-            "runs": [[cells.index(position // len(grid.seeds)), grid.seed_of(position)] for position in positions],
+            "cells": [[points[grid.cells[cell].point], grid.cells[cell].scheme] for cell in cells],
+            "runs": [[cells[position // len(grid.seeds)], grid.seed_of(position)] for position in positions],
             "file": grid.source.file,
             "folder": str(grid.source.folder),
             "files": files,
         }
     )
+
+
+def _numbered(values: Iterable[int]) -> dict[int, int]:
+    """Each different value, with its place among them."""
+    return {value: place for place, value in enumerate(dict.fromkeys(values))}
 
 
 def unpack(packed: bytes) -> Outcome:
@@ -55,4 +58,4 @@ def unpack(packed: bytes) -> Outcome:
     report = json.loads(head)
     if "error" in report:
         raise ExecutorError(report["error"])
-    return Outcome(texts, report["seconds"], report["slot"], report["busy_s"])
+    return Outcome(texts, report["seconds"], report["slot"])

@@ -73,8 +73,8 @@ def kind(values: Iterable[Value]) -> Kind:
 
 def in_column(value: Value, of: Kind) -> bool | int | float | str:
     """The value as a column of this type holds it; what is not text is written as TOML in a column of text."""
-    if of == "string":
-        return value if isinstance(value, str) else literal(value)
-    if isinstance(value, (str, list, dict)):
+    if of == "string" and not isinstance(value, str):
+        return literal(value)
+    if isinstance(value, (list, dict)):
         raise TypeError(f"{value!r} does not fit a column of {of}")
-    return float(value) if of == "float64" else value
+    return value

@@ -16,7 +16,7 @@ from typing import Any
 from anabranch import _native
 from anabranch.engine import engine
 from anabranch.errors import AnabranchError
-from anabranch.sweep.grid import file_digest
+from anabranch.sweep.files import digest_of
 
 # Names this process among all workers.
 _PROCESS = uuid.uuid4().hex
@@ -27,13 +27,11 @@ def compute(unit: str) -> bytes:
 
     What goes wrong is given back as text: exceptions of one version cannot always be read by another.
     """
-    began = time.perf_counter()
     try:
         texts, seconds = _make(json.loads(unit))
     except AnabranchError as error:
         return _packed({"error": f"{socket.gethostname()}: {error}"}, [])
-    busy_s = time.perf_counter() - began
-    return _packed({"slot": f"{_PROCESS}-{threading.get_ident()}", "seconds": seconds, "busy_s": busy_s}, texts)
+    return _packed({"slot": f"{_PROCESS}-{threading.get_ident()}", "seconds": seconds}, texts)
 
 
 def _packed(report: dict[str, Any], texts: list[str]) -> bytes:
@@ -59,6 +57,8 @@ def _make(unit: dict[str, Any]) -> tuple[list[str], list[float]]:
 
     # An executor has as many workers as it wants to keep busy.
     _native.run_batch(jobs, done, threads=1)
+    # Runs may have sent what has taken the place of a file meanwhile.
+    _check_files(unit)
     return texts, seconds
 
 
@@ -93,5 +93,4 @@ _SHARED = "files that flows send have to be on every worker under the same path,
 
 @functools.lru_cache(maxsize=64)
 def _digest(path: str, _modified_ns: int, _size: int) -> str:
-    with open(path, "rb") as file:
-        return file_digest(file)
+    return digest_of(Path(path))
