@@ -36,7 +36,7 @@ SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
-demo: ## Compare three schemes over two paths, send a file of 8 MB through the simulated network, then one over real sockets.
+demo: venv ## Compare three schemes over two paths, send a file of 8 MB through the simulated network and one over real sockets, and report on a sweep.
 	@set -eu; \
 	mkdir -p '$(DEMO)'; \
 	echo '== Building the release'; \
@@ -58,7 +58,11 @@ demo: ## Compare three schemes over two paths, send a file of 8 MB through the s
 	echo 'Traces as CSV:          $(DEMO)/trace/*/'; \
 	echo 'Where the time went:    cargo run --release -p anabranch-cli -- explain $(DEMO)/trace'; \
 	echo; echo '== The same endpoint on real sockets: a file over two links, which are relays (examples/two-links/transfer.sh)'; \
-	examples/two-links/transfer.sh "$(TARGET)/release/anabranch" '$(DEMO)/two-links'
+	examples/two-links/transfer.sh "$(TARGET)/release/anabranch" '$(DEMO)/two-links'; \
+	echo; echo '== A sweep over the losses of a path, and a report on it: scenarios/sweeps/second-path.toml'; \
+	'$(VENV)/bin/anabranch' sweep scenarios/sweeps/second-path.toml --seeds 10 --out '$(DEMO)/sweep' --cache '$(DEMO)/cache'; \
+	'$(VENV)/bin/anabranch' report '$(DEMO)/sweep' --out '$(DEMO)/report.html'; \
+	echo 'Tables, figures and a timeline to look into: $(DEMO)/report.html'
 
 # tshark is a second opinion on captures and chunks. It is installed where that needs no question, and skipped elsewhere.
 test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector.
