@@ -6,12 +6,13 @@ import inspect
 import re
 import subprocess
 import sys
+from pathlib import Path
 
-from transfer_rig import HANGS_AFTER_S, PACKAGE, environment, run_script
+from transfer_rig import HANGS_AFTER_S, environment, run_script
 
 import anabranch
 
-ROOT = PACKAGE.parent
+ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = (ROOT / "docs/src/python-transfers.md").read_text(encoding="utf-8")
 
 
