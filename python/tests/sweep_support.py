@@ -14,10 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
+import anabranch
 from anabranch.results import Results
 
 TESTS = Path(__file__).resolve().parent
-PACKAGE = TESTS.parent
+PACKAGE = Path(anabranch.__file__).parents[1]
 
 SCENARIO = """\
 [run]
