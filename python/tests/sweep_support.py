@@ -17,7 +17,6 @@ import pyarrow as pa
 import anabranch
 from anabranch.results import Results
 
-TESTS = Path(__file__).resolve().parent
 PACKAGE = Path(anabranch.__file__).parents[1]
 
 SCENARIO = """\

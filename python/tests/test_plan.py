@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from sweep_support import PACKAGE, write_scenario
+from sweep_support import write_scenario
 
 from anabranch.errors import PlanError, SweepError
 from anabranch.sweep import Precision
@@ -17,7 +17,8 @@ from anabranch.sweep.settings import parse_over, parse_setting
 from anabranch.sweep.steps import read_grid
 from anabranch.sweep.values import literal
 
-SCENARIOS = PACKAGE.parent / "scenarios"
+ROOT = Path(__file__).resolve().parents[2]
+SCENARIOS = ROOT / "scenarios"
 
 
 def read(folder: Path, text: str) -> Plan:
@@ -120,7 +121,7 @@ def test_the_plans_that_come_with_this_can_be_run(path: Path) -> None:
     assert len(grid) > 20
 
 
-BOOK = PACKAGE.parent / "docs" / "src" / "sweeps.md"
+BOOK = ROOT / "docs" / "src" / "sweeps.md"
 
 
 @pytest.mark.parametrize("text", re.findall(r"```toml\n(.*?)```", BOOK.read_text(), re.DOTALL))
