@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,22 @@ def test_a_report_goes_beside_the_results_and_is_named(results: Path, capsys: py
     assert said.out == f"{results / 'report.html'}\n"
     assert said.err == ""
     assert (results / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_what_it_says_to_type_begins_with_commands_that_there_are(results: Path, tmp_path: Path, traced: bool) -> None:
+    folder = results
+    if traced:
+        write_traces(tmp_path / "traces")
+        folder = tmp_path / "traces"
+    out = tmp_path / "report.html"
+    assert main(["report", str(folder), "--out", str(out)]) == 0
+    blocks = re.findall(r"<pre[^>]*>(.*?)</pre>", out.read_text(encoding="utf-8"), re.DOTALL)
+    lines = [line for block in blocks for line in re.sub("<[^>]*>", "", block).splitlines()]
+    typed = [line for line in lines if line.startswith("anabranch")]
+    assert len(typed) >= 2
+    for line in typed:
+        assert re.match(r"anabranch (sweep|run|explain|report) \w|anabranch\.plot_\w+\(", line), line
 
 
 def test_quiet_says_nothing(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

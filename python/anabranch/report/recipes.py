@@ -82,7 +82,7 @@ def _run(results: Results, wanted: Wanted) -> Recipe:
     for key, value in settings:
         words += ["--set", f"{key}={value_text(value)}"]
     command = shlex.join([*words, "--trace", "traces"])
-    return Recipe("A run of the timeline", (), f"{command}\nanabranch explain traces\nanabranch.report.traces_page\n")
+    return Recipe("A run of the timeline", (), f"{command}\nanabranch explain traces\nanabranch report traces\n")
 
 
 def _report(wanted: Sequence[Wanted]) -> Recipe:

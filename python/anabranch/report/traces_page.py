@@ -202,7 +202,7 @@ def _recipes(runs: Sequence[Series]) -> tuple[Recipe, ...]:
     report = Recipe(
         "This report",
         ("Where traces is the folder that this report was written from:",),
-        "anabranch.report.traces_page\n",
+        "anabranch report traces\n",
     )
     if not simulated:
         return (report,)
