@@ -24,8 +24,13 @@ __all__ = [
     "ScenarioError",
     "SchemeError",
     "SweepError",
+    "TraceError",
     "TransferError",
 ]
+
+
+class TraceError(AnabranchError):
+    """A folder of traces cannot be read, or is not what a run wrote."""
 
 
 class SweepError(AnabranchError):
