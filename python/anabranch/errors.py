@@ -17,12 +17,14 @@ __all__ = [
     "AnabranchError",
     "CacheError",
     "ExecutorError",
+    "FigureError",
     "PlanError",
     "ReportError",
     "ResultsError",
     "RunError",
     "ScenarioError",
     "SchemeError",
+    "StatisticsError",
     "SweepError",
     "TraceError",
     "TransferError",
@@ -53,8 +55,16 @@ class ResultsError(AnabranchError):
     """A folder of results cannot be read or written, or lacks what was asked of it."""
 
 
+class StatisticsError(AnabranchError):
+    """What was asked for cannot be computed from these values."""
+
+
+class FigureError(AnabranchError):
+    """A figure cannot be drawn from what was given."""
+
+
 class ReportError(AnabranchError):
-    """A report or a figure cannot be made from what is there."""
+    """A report cannot be made from what is there."""
 
 
 class TransferError(AnabranchError):
