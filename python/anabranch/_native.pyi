@@ -74,4 +74,10 @@ def run_batch(
     """
 
 def command(arguments: Sequence[str]) -> int:
-    """Runs the native command with these arguments, of which the first names the program, and gives its exit status."""
+    """Runs the native command with these arguments, of which the first names the program, and gives its exit status.
+
+    It takes Ctrl-C over as the native program does: Python does not see it from then on.
+    """
+
+def python_commands() -> list[str]:
+    """The names of the commands that the Python package carries out itself."""
