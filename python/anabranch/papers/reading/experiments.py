@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from anabranch.papers.error import PaperError
 from anabranch.papers.measures import MEASURES
 from anabranch.papers.model import (
+    TRACED_FIGURES,
     Axis,
     Change,
     Experiment,
@@ -24,6 +26,8 @@ from anabranch.papers.reading.axes import read_axis
 from anabranch.papers.reading.fields import Fields, each, hint, read_toml, unique
 from anabranch.papers.reading.quantities import check_measure, read_at, read_measure
 from anabranch.papers.resolving import Names, check_scheme, names_in, resolved
+
+T = TypeVar("T")
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 _NEEDS_X = ("lines", "bars", "transfer-time", "regression", "table")
@@ -129,7 +133,7 @@ def _axes(fields: Fields) -> list[Axis]:
     return axes
 
 
-def _read_inner(fields: Fields, key: str, table: dict[str, Any], read: Any) -> Any:
+def _read_inner(fields: Fields, key: str, table: dict[str, Any], read: Callable[[Fields], T]) -> T:
     inner = Fields(table, fields.file, f"{fields.where}, {key} {table.get('name', table.get('id', ''))}".rstrip())
     found = read(inner)
     inner.done()
@@ -143,7 +147,7 @@ def _figures(
     found = []
     for number, table in enumerate(tables, start=1):
         default = "figure" if number == 1 else f"figure-{number}"
-        read = lambda inner, name=default: _figure(inner, name, axes, measure, schemes, names)  # noqa: E731
+        read = partial(_figure, name=default, axes=axes, default=measure, schemes=schemes, names=names)
         found.append(_read_inner(fields, "figure", table, read))
     unique([figure.name for figure in found], fields.file, f"the figures of {fields.where}")
     return tuple(found)
@@ -158,7 +162,8 @@ def _figure(
     names: Names,
 ) -> Figure:
     kind: Any = fields.choice("kind", get_args(FigureKind))
-    measure = read_measure(fields, default)
+    over_time = kind in TRACED_FIGURES
+    measure = default if over_time else read_measure(fields, default)
     if measure != default:
         check_measure(fields, measure, names.paths, names.flows)
     known = {axis.name: axis for axis in axes}
@@ -185,13 +190,13 @@ def _figure(
         x=x,
         panels=places["panels"],
         x_label=fields.get("x_label", str, known[x].label if x else ""),
-        y_label=fields.get("y_label", str, _y_label(measure)),
+        y_label=fields.get("y_label", str, "" if over_time else _y_label(measure)),
         title=fields.get("title", str, ""),
         schemes=chosen or tuple(schemes),
         paths=paths or names.paths,
         at=read_at(fields, "at", axes),
         seed=fields.get("seed", int, 1),
-        window_s=None if measure.window_s else fields.pair("window_s"),
+        window_s=fields.pair("window_s") if over_time else None,
         bin_s=fields.get("bin_s", float, 1.0),
     )
 
@@ -221,7 +226,7 @@ def _reduction(fields: Fields, axes: tuple[Axis, ...], settings: Settings | None
 def _changes(
     fields: Fields, kind: Any, axes: tuple[Axis, ...], schemes: Mapping[str, str]
 ) -> tuple[Change, ...]:
-    read = lambda inner: _change(inner, kind, axes, schemes)  # noqa: E731
+    read = partial(_change, kind=kind, axes=axes, schemes=schemes)
     return tuple(_read_inner(fields, kind, table, read) for table in fields.tables(kind))
 
 
