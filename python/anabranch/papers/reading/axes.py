@@ -47,6 +47,8 @@ def _settings(fields: Fields, values: tuple[Value, ...]) -> tuple[Settings, ...]
         return tuple({key: value for key in keys} for value in values)
     if len(sets) != len(values):
         raise fields.error("sets", f"has {len(sets)} tables for {len(values)} values")
+    if any(list(each) != list(sets[0]) for each in sets):
+        raise fields.error("sets", "has tables with different keys: each has to have the same, in the same order")
     return tuple(sets)
 
 
