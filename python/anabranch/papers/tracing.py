@@ -31,7 +31,7 @@ from anabranch.sweep.key import CellKey
 if TYPE_CHECKING:
     from anabranch.series import Series
 
-CURVES_VERSION = 1
+CURVES_VERSION = 2
 """Of what is taken from traces for figures."""
 
 Columns: TypeAlias = "dict[str, list[Any]]"
@@ -82,9 +82,13 @@ def _value(series: Series, measure: Measure) -> float:
 
 
 def _cwnd(series: Series, curve: Curve) -> Columns:
-    """Each change of a window."""
-    rows = series.paths()
-    rows = rows[rows.groupby("path", observed=True)["cwnd_bytes"].transform(lambda each: each.ne(each.shift()))]
+    """Each change of a window, and how it stood at the end."""
+    import pandas
+
+    paths = series.paths()
+    of_path = paths.groupby("path", observed=True)
+    changed = of_path["cwnd_bytes"].transform(lambda each: each.ne(each.shift()))
+    rows = pandas.concat([paths[changed], of_path.tail(1).assign(time_s=series.end_s)])
     return _columns(rows, curve, {"time_s": float, "path": str, "cwnd_bytes": int})
 
 
