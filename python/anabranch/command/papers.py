@@ -53,6 +53,10 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("name", metavar="KEY[/EXPERIMENT]", help="as `papers list` names them")
     show.set_defaults(run=_show)
     _add_reproduce(commands)
+    book = commands.add_parser("book", help="write the pages of the book that a full reproduction makes")
+    book.add_argument("folder", type=Path, metavar="DIR", help="what `papers reproduce all --out DIR` has written")
+    book.add_argument("book", type=Path, metavar="BOOK", help="the folder with the sources of the book: docs/src")
+    book.set_defaults(run=_book)
     return parser
 
 
@@ -132,4 +136,12 @@ def _reproduce(options: argparse.Namespace) -> int:
     print(counts_text(outcome))
     print(f"\nPages, figures and data: {options.out / 'index.html'}, {options.out / 'summary.md'}")
     print(spent)
+    return 0
+
+
+def _book(options: argparse.Namespace) -> int:
+    from anabranch.papers.pages.book import write_book
+
+    for path in write_book(options.folder, options.book):
+        print(path)
     return 0

@@ -21,7 +21,7 @@ from anabranch.papers.collecting import Cost, Means
 from anabranch.papers.drawing.files import write_figure
 from anabranch.papers.error import PaperError
 from anabranch.papers.pages.document import markdown, page
-from anabranch.papers.pages.experiment import experiment_blocks
+from anabranch.papers.pages.experiment import experiment_blocks, pictures_of
 from anabranch.papers.pages.summary import index_blocks, summary_blocks
 from anabranch.papers.plan import Scope
 from anabranch.papers.reproduce import Job, Measured, Samples, jobs_of, judge_paper, measure
@@ -146,7 +146,7 @@ def _written(selection: Selection, measured: Measured, figures: _Figures, folder
     drawn = {experiment: [future.result() for future in futures] for experiment, futures in figures.items()}
     outcome = judge_paper(selection, measured, drawn)
     for each in outcome["experiments"]:
-        blocks = list(experiment_blocks(outcome, each, 1, ""))
+        blocks = list(experiment_blocks(outcome, each, 1, pictures_of(each)))
         _write(folder / paper.key / each["id"] / "claims.md", markdown(blocks))
     if paper.notes:
         _write(folder / paper.key / "notes.md", paper.notes)
