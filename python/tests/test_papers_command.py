@@ -202,3 +202,10 @@ def test_every_measure_that_the_papers_need_is_there() -> None:
         "utilisation_percent",
     }
     assert needed <= set(MEASURES)
+
+
+def test_the_book_lists_every_measure_with_its_definition() -> None:
+    chapter = (PLANTED.parents[3] / "docs" / "src" / "papers.md").read_text(encoding="utf-8")
+    for measure in MEASURES.values():
+        assert f"| `{measure.name}`" in chapter
+        assert f"| {measure.unit} | {measure.about} | {measure.source} |" in chapter

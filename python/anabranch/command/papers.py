@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 from anabranch.papers.catalogue import ALL, DATA, keys, read_key, select
 from anabranch.papers.error import PaperError
 
-FAILED = 1
 WRONG_INPUT = 2
 INTERRUPTED = 130
 
@@ -121,22 +121,35 @@ def _reproduce(options: argparse.Namespace) -> int:
     from anabranch.papers.pages.summary import counts_text
     from anabranch.papers.plan import Scope
     from anabranch.papers.running import reproduce
+    from anabranch.sweep import CacheWarning
     from anabranch.sweep.cache import default_folder
 
     if options.no_cache and options.cache:
         raise PaperError("--cache and --no-cache: leave one of them out")
     cache = None if options.no_cache else (options.cache or default_folder())
-    outcome, spent = reproduce(
-        select(options.name, options.data),
-        options.out,
-        Scope(options.quick, options.seeds, options.variants, options.ablations),
-        Means(cache, options.executor, options.workers, progress=False),
-        None if cache is None else cache / "papers",
-    )
+    selections = select(options.name, options.data)
+    scope = Scope(options.quick, options.seeds, options.variants, options.ablations)
+    means = Means(cache, options.executor, options.workers)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", CacheWarning)
+            warnings.showwarning = _say
+            outcome, spent = reproduce(
+                selections, options.out, scope, means, None if cache is None else cache / "papers"
+            )
+    except KeyboardInterrupt:
+        kept = "nothing is kept" if cache is None else f"finished runs are kept in {cache}: the same command goes on"
+        print(f"stopped by Ctrl-C; {kept}", file=sys.stderr)
+        return INTERRUPTED
     print(counts_text(outcome))
     print(f"\nPages, figures and data: {options.out / 'index.html'}, {options.out / 'summary.md'}")
     print(spent)
     return 0
+
+
+def _say(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning in one line, without the place in the code that it comes from."""
+    print(message, file=sys.stderr)
 
 
 def _book(options: argparse.Namespace) -> int:
