@@ -83,7 +83,7 @@ def reproduce(
                     samples = measure(job, means, tracer, cost, bar.done)
                     measured.samples[job.paper.key, job.setting.experiment.id, job.setting.id] = samples
                     if job.setting.change is None and job.setting.experiment in selection.experiments:
-                        figures |= _draw(job, samples, folder, workers)
+                        figures |= _draw(job, samples, folder, _ENDINGS[scope.quick], workers)
             papers.append(_written(selection, measured, figures, folder))
     outcome: out.Outcome = {"format": out.FORMAT, "scope": asdict(scope), "papers": papers}
     seconds = time.monotonic() - started
@@ -96,11 +96,16 @@ _Figures: TypeAlias = "dict[str, list[Future[out.FigureOutcome]]]"
 """Figures of experiments, by id, that are being drawn."""
 
 
-def _draw(job: Job, samples: Samples, folder: Path, workers: Workers) -> _Figures:
+_ENDINGS = {False: ("svg", "png"), True: ("svg",)}
+"""Of pictures; a quick reproduction has no time for those of many dots."""
+
+
+def _draw(job: Job, samples: Samples, folder: Path, endings: Sequence[str], workers: Workers) -> _Figures:
     """Has the figures of an experiment drawn."""
     experiment = job.setting.experiment
     place = folder / job.paper.key / experiment.id
-    return {experiment.id: [workers.submit(write_figure, figure, samples, place) for figure in experiment.figures]}
+    drawn = [workers.submit(write_figure, figure, samples, place, endings) for figure in experiment.figures]
+    return {experiment.id: drawn}
 
 
 class _Bar:
