@@ -12,7 +12,7 @@ pub struct Further {
 }
 
 /// The commands of the Python package.
-pub const PYTHON: [Further; 3] = [
+pub const PYTHON: [Further; 4] = [
     Further {
         name: "sweep",
         about: "Make the runs of a plan, on one machine or many, and keep each of them",
@@ -22,6 +22,10 @@ pub const PYTHON: [Further; 3] = [
         about: "Write one HTML file with the tables, figures and timelines of a sweep",
     },
     Further { name: "plot", about: "Draw a figure of a sweep or a trace" },
+    Further {
+        name: "papers",
+        about: "List, show and reproduce the experiments and claims of five papers",
+    },
 ];
 
 /// What to say where a command of the Python package was asked for and is not there.

@@ -1,0 +1,160 @@
+"""`anabranch papers`: lists, shows and reproduces the experiments and claims of the papers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from anabranch.papers.catalogue import ALL, DATA, keys, read_key, select
+from anabranch.papers.error import PaperError
+
+WRONG_INPUT = 2
+INTERRUPTED = 130
+
+_EXAMPLES = """\
+examples:
+  anabranch papers list
+  anabranch papers show db-cmt/fig6
+  anabranch papers reproduce all --quick --out out/quick
+  anabranch papers reproduce db-cmt --out out/papers
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Carries out the command and gives its exit status: 0, 1 if it failed, 2 for wrong input, 130 for Ctrl-C.
+
+    What the verdicts are has no influence on it.
+    """
+    options = _parser().parse_args(list(arguments))
+    try:
+        return int(options.run(options))
+    except PaperError as error:
+        print(error, file=sys.stderr)
+        return WRONG_INPUT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="anabranch papers",
+        description="Five papers about concurrent multipath transfer: what they measured, what they claim, and what "
+        "becomes of it here.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder with the papers (those of the package)")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    listing = commands.add_parser("list", help="list all papers with their experiments")
+    listing.set_defaults(run=_list)
+    show = commands.add_parser("show", help="show a paper, or the setting, unknowns and claims of an experiment")
+    show.add_argument("name", metavar="KEY[/EXPERIMENT]", help="as `papers list` names them")
+    show.set_defaults(run=_show)
+    _add_reproduce(commands)
+    book = commands.add_parser("book", help="write the pages of the book that a full reproduction makes")
+    book.add_argument("folder", type=Path, metavar="DIR", help="what `papers reproduce all --out DIR` has written")
+    book.add_argument("book", type=Path, metavar="BOOK", help="the folder with the sources of the book: docs/src")
+    book.set_defaults(run=_book)
+    return parser
+
+
+def _add_reproduce(commands: Any) -> None:
+    parser = commands.add_parser(
+        "reproduce",
+        help="run experiments, judge their claims, and write figures, data and pages",
+        description="Runs experiments and says of every claim what becomes of it. Finished runs are kept: what was "
+        "stopped goes on where it was. The exit status is 0 whatever the verdicts are.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", metavar="all|KEY[/EXPERIMENT]", help="what to reproduce")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write to")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer seeds and values, no variants, no ablations: everything in a minute"
+    )
+    parser.add_argument("--seeds", type=_positive, metavar="N", help="so many seeds everywhere")
+    parser.add_argument("--no-variants", dest="variants", action="store_false", help="only the values chosen")
+    parser.add_argument("--no-ablations", dest="ablations", action="store_false", help="leave ablations out")
+    parser.add_argument(
+        "--executor",
+        metavar="WHERE",
+        help="where sweeps run: processes:N or dask://HOST:PORT (threads of this machine); runs that need a trace are "
+        "made here in any case",
+    )
+    parser.add_argument("--workers", type=_positive, metavar="N", help="threads or processes (one for each processor)")
+    parser.add_argument("--cache", type=Path, metavar="DIR", help="where finished runs are kept")
+    parser.add_argument("--no-cache", action="store_true", help="keep no finished runs")
+    parser.set_defaults(run=_reproduce)
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return number
+
+
+def _list(options: argparse.Namespace) -> int:
+    from anabranch.papers.pages.listing import list_papers
+
+    print(list_papers(read_key(key, options.data) for key in keys(options.data)))
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from anabranch.papers.pages.listing import show_experiment, show_paper
+
+    if options.name == ALL:
+        return _list(options)
+    selection = select(options.name, options.data)[0]
+    if "/" in options.name:
+        print(show_experiment(selection.paper, selection.experiments[0]))
+    else:
+        print(show_paper(selection.paper))
+    return 0
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from anabranch.papers.collecting import Means
+    from anabranch.papers.pages.summary import counts_text
+    from anabranch.papers.plan import Scope
+    from anabranch.papers.running import reproduce
+    from anabranch.sweep import CacheWarning
+    from anabranch.sweep.cache import default_folder
+
+    if options.no_cache and options.cache:
+        raise PaperError("--cache and --no-cache: leave one of them out")
+    cache = None if options.no_cache else (options.cache or default_folder())
+    selections = select(options.name, options.data)
+    scope = Scope(options.quick, options.seeds, options.variants, options.ablations)
+    means = Means(cache, options.executor, options.workers)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", CacheWarning)
+            warnings.showwarning = _say
+            outcome, spent = reproduce(
+                selections, options.out, scope, means, None if cache is None else cache / "papers"
+            )
+    except KeyboardInterrupt:
+        kept = "nothing is kept" if cache is None else f"finished runs are kept in {cache}: the same command goes on"
+        print(f"stopped by Ctrl-C; {kept}", file=sys.stderr)
+        return INTERRUPTED
+    print(counts_text(outcome))
+    print(f"\nPages, figures and data: {options.out / 'index.html'}, {options.out / 'summary.md'}")
+    print(spent)
+    return 0
+
+
+def _say(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning in one line, without the place in the code that it comes from."""
+    print(message, file=sys.stderr)
+
+
+def _book(options: argparse.Namespace) -> int:
+    from anabranch.papers.pages.book import write_book
+
+    for path in write_book(options.folder, options.book):
+        print(path)
+    return 0

@@ -1,0 +1,217 @@
+"""The page of an experiment: its figures, and what became of each claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from anabranch.papers import outcome as out
+from anabranch.papers.pages.document import Block, Heading, Image, Items, Paragraph, Table
+
+_CLAIMS_HEADER = ("claim", "rank", "the paper says", "paper", "ours", "n", "verdict")
+
+
+def experiment_blocks(
+    paper: out.PaperOutcome, experiment: out.ExperimentOutcome, level: int, pictures: Mapping[str, str]
+) -> Iterator[Block]:
+    """The page of an experiment, with a heading of this level. `pictures` are files, by the names of figures."""
+    yield Heading(level, f"{paper['key']}/{experiment['id']}: {experiment['title']}")
+    yield Paragraph(_about(experiment))
+    if experiment["note"]:
+        yield Paragraph(experiment["note"])
+    for figure in experiment["figures"]:
+        if figure["name"] in pictures:
+            yield Image(pictures[figure["name"]], figure["title"] or f"{experiment['id']}, {figure['name']}")
+        if figure["table"]:
+            yield table_of(figure["table"])
+    if experiment["claims"]:
+        yield claims_table(experiment["claims"])
+        notes = [note for claim in experiment["claims"] for note in _notes(claim)]
+        if notes:
+            yield Items(notes)
+    yield from _sensitivity(experiment)
+    yield from _changes(experiment, "ablation", "What parts do")
+    yield from _changes(experiment, "variant", "What other values do")
+    yield from _causes(paper, experiment)
+
+
+def _about(experiment: out.ExperimentOutcome) -> str:
+    if experiment["deferred"]:
+        return f"{experiment['source']}. Open: {experiment['deferred']}."
+    seeds = "seed" if experiment["seeds"] == 1 else "seeds"
+    text = f"{experiment['source']}. {experiment['runs']} runs, {experiment['seeds']} {seeds} for each cell."
+    if experiment["failed"]:
+        text += f" {experiment['failed']} of the runs failed; they count with what they measured."
+    if experiment["unknowns"]:
+        text += f" Not known from the paper: {'; '.join(experiment['unknowns'])}."
+    return text
+
+
+def pictures_of(experiment: out.ExperimentOutcome, folder: str = "") -> dict[str, str]:
+    """The pictures of an experiment's figures where they were drawn."""
+    return {
+        figure["name"]: f"{folder}{file}"
+        for figure in experiment["figures"]
+        for file in figure["files"]
+        if file.endswith(".svg")
+    }
+
+
+def table_of(table: list[list[str]]) -> Table:
+    """A table of a figure, without its first column if that is empty."""
+    header, *rows = table
+    if not any(row[0] for row in rows):
+        header, rows = header[1:], [row[1:] for row in rows]
+    return Table(header, rows, frozenset(range(header.index("scheme") + 1, len(header))))
+
+
+def claims_table(claims: Sequence[out.ClaimOutcome]) -> Table:
+    """What the paper has beside what came out here."""
+    rows = []
+    for claim in claims:
+        rows.append(
+            (
+                f"`{claim['id']}`",
+                claim["rank"],
+                claim["says"],
+                claim["paper"],
+                ours(claim["parts"], claim["detail"]),
+                samples(claim["parts"]),
+                verdict(claim),
+            )
+        )
+    return Table(_CLAIMS_HEADER, rows, frozenset({5}))
+
+
+def ours(parts: Sequence[out.PartOutcome], detail: str = "") -> str:
+    """Our figures, one for each part."""
+    return "; ".join(_part(part) for part in parts) or detail or "-"
+
+
+def _part(part: out.PartOutcome) -> str:
+    label = f"{part['label']}: " if part["label"] else ""
+    detail = f" ({part['detail']})" if part["detail"] else ""
+    return f"{label}{value(part['ours'], part['unit'])}{detail}"
+
+
+def value(number: out.Number, unit: str) -> str:
+    """A mean with its interval and unit; percentages and points with a sign."""
+    mean, half_width = number["mean"], number["half_width"]
+    if mean is None:
+        return "no value"
+    signed = unit in ("%", "points")
+    shown = f"{mean:+.1f}" if signed else f"{mean:.5g}"
+    if half_width is not None:
+        shown += f" ± {half_width:.1f}" if signed else f" ± {half_width:.2g}"
+    return f"{shown} {unit}".rstrip()
+
+
+def samples(parts: Sequence[out.PartOutcome]) -> str:
+    """The number of seeds behind the figures."""
+    counts = sorted({part["ours"]["n"] for part in parts})
+    if not counts:
+        return ""
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def verdict(claim: out.ClaimOutcome) -> str:
+    """The verdict with the marks that belong to it."""
+    marks = []
+    if claim["status"] != "ok":
+        marks.append(claim["status"] + (f" {claim['contradiction']}" if claim["contradiction"] else ""))
+    if claim["depends_on"]:
+        marks.append(f"depends on {', '.join(claim['depends_on'])}")
+    return f"**{claim['verdict']}**" + (f" ({'; '.join(marks)})" if marks else "")
+
+
+def _notes(claim: out.ClaimOutcome) -> Iterator[str]:
+    if claim["note"]:
+        yield f"`{claim['id']}`: {claim['note']}"
+
+
+def _sensitivity(experiment: out.ExperimentOutcome) -> Iterator[Block]:
+    """What each claim comes to under each change: in full for claims that depend on one, and in short for all."""
+    decisive = [claim for claim in experiment["claims"] if claim["depends_on"]]
+    if decisive:
+        yield Paragraph("**What cannot be told.** These claims hold with one plausible value and not with another.")
+        yield Table(["claim", "paper", "with", "ours", "verdict"], [row for each in decisive for row in _decided(each)])
+    for kind, title in (("variant", "Claims under other values"), ("ablation", "Claims under ablations")):
+        table = _under(experiment, kind)
+        if table is not None:
+            yield Paragraph(f"**{title}.** Where a verdict is not said, it is that without the change.")
+            yield table
+
+
+def _decided(claim: out.ClaimOutcome) -> Iterator[list[str]]:
+    name = f"`{claim['id']}`"
+    yield [name, claim["paper"], "as reproduced", ours(claim["parts"]), claim["default"]]
+    for each in claim["sensitivity"]:
+        if each["decides"]:
+            yield [name, claim["paper"], f"`{each['change']}`", ours(each["parts"]), each["verdict"]]
+
+
+def _under(experiment: out.ExperimentOutcome, kind: str) -> Table | None:
+    """A row for each claim and a column for each change of a kind, or `None` if nothing was changed."""
+    changes = [change["id"] for change in experiment["changes"] if change["kind"] == kind]
+    rows = []
+    for claim in experiment["claims"]:
+        found = {each["change"]: each for each in claim["sensitivity"] if each["kind"] == kind}
+        if found:
+            cells = [_short(found[change], claim["default"]) if change in found else "" for change in changes]
+            rows.append([f"`{claim['id']}`", claim["paper"], _figures(claim["parts"]), *cells])
+    if not changes or not rows:
+        return None
+    return Table(["claim", "paper", "as reproduced", *changes], rows)
+
+
+def _short(sensitivity: out.Sensitivity, default: str) -> str:
+    figures = _figures(sensitivity["parts"])
+    if sensitivity["verdict"] == default:
+        return figures
+    return f"{figures}: **{sensitivity['verdict']}**" if figures else f"**{sensitivity['verdict']}**"
+
+
+def _figures(parts: Sequence[out.PartOutcome]) -> str:
+    return ", ".join(value({**part["ours"], "half_width": None}, part["unit"]) for part in parts)
+
+
+def _changes(experiment: out.ExperimentOutcome, kind: str, title: str) -> Iterator[Block]:
+    """What each change makes of each scheme."""
+    changes = [change for change in experiment["changes"] if change["kind"] == kind]
+    if not changes:
+        return
+    yield Paragraph(f"**{title}.** Means of `{experiment['measure']}`, differences paired by seed.")
+    yield Items([_what(change) for change in changes])
+    rows = [
+        [
+            f"`{change['id']}`",
+            scheme["scheme"],
+            value(scheme["default"], ""),
+            value(scheme["changed"], ""),
+            value(scheme["difference"], "%"),
+        ]
+        for change in changes
+        for scheme in change["schemes"]
+    ]
+    if rows:
+        yield Table(["change", "scheme", "as reproduced", "changed", "difference"], rows, frozenset({2, 3, 4}))
+
+
+def _what(change: out.ChangeOutcome) -> str:
+    unknown = f" ({change['unknown']})" if change["unknown"] else ""
+    return f"`{change['id']}`{unknown}: {change['about']} `{change['what']}`"
+
+
+def _causes(paper: out.PaperOutcome, experiment: out.ExperimentOutcome) -> Iterator[Block]:
+    numbers = sorted({number for claim in experiment["claims"] for number in claim["causes"]})
+    if not numbers:
+        return
+    yield Paragraph("**Causes.**")
+    for number in numbers:
+        cause = paper["causes"][number]
+        claims = ", ".join(f"`{claim}`" for claim in cause["claims"])
+        evidence = f" Evidence: {', '.join(f'`{each}`' for each in cause['evidence'])}." if cause["evidence"] else ""
+        for at, text in enumerate(cause["text"].split("\n\n")):
+            joined = " ".join(text.split())
+            yield Paragraph(f"{claims}: {joined}" if at == 0 else joined)
+        if evidence:
+            yield Paragraph(evidence.strip())
