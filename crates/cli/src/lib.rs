@@ -6,6 +6,7 @@ mod crossval;
 mod endpoint;
 mod exit;
 mod explain;
+mod further;
 mod interrupt;
 mod matrix;
 mod output;
@@ -24,10 +25,11 @@ mod transfer;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use exit::Status;
 use exit::Stopped;
+pub use further::{Further, PYTHON};
 
 /// Multipath SCTP: in a simulated network, the same result for the same seed, and over real UDP sockets.
 #[derive(Debug, Parser)]
@@ -85,13 +87,19 @@ where
     I: IntoIterator<Item = A>,
     A: Into<OsString> + Clone,
 {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    status_of_with(arguments, &[])
+}
+
+/// Like [`status_of`], for callers that have further commands: the help lists them beside the native ones. The caller carries them
+/// out and hands everything else over.
+pub fn status_of_with<I, A>(arguments: I, further: &[Further]) -> Status
+where
+    I: IntoIterator<Item = A>,
+    A: Into<OsString> + Clone,
+{
+    let arguments = match parse(arguments, further) {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Nobody is left to be told if this cannot be printed. Help and version come here too, and succeed.
-            drop(error.print());
-            return if error.use_stderr() { Status::Usage } else { Status::Success };
-        }
+        Err(error) => return report(&error),
     };
     let ended = match arguments.command {
         Command::Run(run) => run::run(&run),
@@ -107,4 +115,25 @@ where
         Command::Bench(bench) => bench::bench(&bench),
     };
     ended.unwrap_or_else(|stopped: Stopped| stopped.report())
+}
+
+fn parse<I, A>(arguments: I, further: &[Further]) -> Result<Arguments, clap::Error>
+where
+    I: IntoIterator<Item = A>,
+    A: Into<OsString> + Clone,
+{
+    let further = further.iter().map(|other| clap::Command::new(other.name).about(other.about));
+    let mut command = Arguments::command().subcommands(further);
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Prints what the arguments came to: what is wrong with them, or help and version, which succeed.
+fn report(error: &clap::Error) -> Status {
+    match further::hint(error) {
+        Some(hint) => eprintln!("{hint}"),
+        // Nobody is left to be told if this cannot be printed.
+        None => drop(error.print()),
+    }
+    if error.use_stderr() { Status::Usage } else { Status::Success }
 }

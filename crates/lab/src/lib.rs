@@ -2,6 +2,7 @@
 
 pub mod conventions;
 pub mod crossval;
+pub mod engine;
 pub mod explain;
 pub mod run;
 pub mod scenario;

@@ -1,11 +1,23 @@
 //! The `anabranch` command inside a Python process, and what else the command line crate knows.
 
+use std::ffi::OsString;
+
+use anabranch_cli::PYTHON;
 use pyo3::prelude::*;
 
-/// Runs the native command with these arguments, of which the first is the name of the program, and gives its exit status.
+/// Runs the native command with these arguments, of which the first is the name of the program, and gives its exit status: see
+/// `anabranch --help`. The help lists the commands of [`python_commands`] too.
+///
+/// It takes Ctrl-C over as the native program does. Python does not see it from then on.
 #[pyfunction]
-pub(crate) fn command(py: Python<'_>, arguments: Vec<String>) -> u8 {
-    py.detach(|| anabranch_cli::status_of(arguments).code())
+pub(crate) fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| anabranch_cli::status_of_with(arguments, &PYTHON).code())
+}
+
+/// The names of the commands that the Python package carries out itself.
+#[pyfunction]
+pub(crate) fn python_commands() -> Vec<&'static str> {
+    PYTHON.iter().map(|command| command.name).collect()
 }
 
 /// Every scheme and component as JSON.

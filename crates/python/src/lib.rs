@@ -3,6 +3,7 @@
 
 mod batch;
 mod command;
+mod engine;
 mod error;
 mod prepared;
 
@@ -14,7 +15,9 @@ mod _native {
     #[pymodule_export]
     use crate::batch::run_batch;
     #[pymodule_export]
-    use crate::command::{cards, command};
+    use crate::command::{cards, command, python_commands};
+    #[pymodule_export]
+    use crate::engine::engine;
     #[pymodule_export]
     use crate::error::{AnabranchError, RunError, ScenarioError, SchemeError};
     #[pymodule_export]

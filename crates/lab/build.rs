@@ -1,0 +1,21 @@
+//! Takes the engine's fingerprint, so that whoever keeps results knows which engine they came from.
+
+#[path = "build/fingerprint.rs"]
+mod fingerprint;
+#[path = "build/lock.rs"]
+mod lock;
+#[path = "build/sources.rs"]
+mod sources;
+
+fn main() {
+    let workspace = sources::workspace();
+    for path in sources::engine_paths() {
+        let path = workspace.join(path);
+        // Cargo builds again and again what waits for a file that does not exist.
+        if path.exists() {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    let fingerprint = fingerprint::of(&workspace).expect("the engine's sources can be read");
+    println!("cargo::rustc-env=ANABRANCH_FINGERPRINT={fingerprint}");
+}

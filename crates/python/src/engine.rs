@@ -1,0 +1,18 @@
+//! Which engine is inside this module.
+
+use anabranch_lab::engine::{FINGERPRINT, VERSION};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// The commit that this was built from; see `build.rs`.
+const COMMIT: &str = env!("ANABRANCH_COMMIT");
+
+/// What computes runs here: `version`, `commit` and `fingerprint`.
+#[pyfunction]
+pub(crate) fn engine(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let engine = PyDict::new(py);
+    engine.set_item("version", VERSION)?;
+    engine.set_item("commit", COMMIT)?;
+    engine.set_item("fingerprint", FINGERPRINT)?;
+    Ok(engine)
+}

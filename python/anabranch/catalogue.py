@@ -1,0 +1,201 @@
+"""The schemes and the components that can be added to them, with what is to be known of each."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from anabranch import _native
+from anabranch._native import SchemeError
+
+if TYPE_CHECKING:
+    import pandas
+
+ParameterKind = Literal["switch", "count", "choice", "milliseconds", "decimal", "length", "weights"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """What can be set about a scheme or a component, as `trigger` in `cmt(trigger=4)`."""
+
+    name: str
+    about: str
+    kind: ParameterKind
+    default: bool | int | float | str
+    source: str
+    """Who says so."""
+    unit: str
+    """Empty if it has none, or if values name theirs."""
+    min: int | float | None = None
+    max: int | float | None = None
+    choices: tuple[str, ...] = ()
+    """The values of a `choice`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equation:
+    """A rule that is implemented, and where."""
+
+    name: str
+    rule: str
+    place: str
+    """The file, from the root of the repository."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A point at which the publication is silent or contradicts itself, and what was done about it."""
+
+    question: str
+    answer: str
+    parameters: tuple[str, ...]
+    """Those that choose otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """What is to be known of a scheme or a component."""
+
+    name: str
+    kind: Literal["scheme", "component"]
+    about: str
+    """One line."""
+    source: str
+    """The publication, the standard or the program that it is taken from."""
+    summary: tuple[str, ...]
+    """What it does, in lines."""
+    parameters: tuple[Parameter, ...]
+    equations: tuple[Equation, ...]
+    choices: tuple[Choice, ...]
+    example: str
+    """An expression that uses it."""
+    multipath: bool | None = None
+    """Of a scheme: whether it sends new data on several paths."""
+    coupled: bool | None = None
+    """Of a scheme: whether the windows of its paths grow together."""
+    unfair_because: str | None = None
+    """Of a scheme: why it takes more than its share of a shared bottleneck, if it does."""
+    components: tuple[str, ...] = ()
+    """Of a scheme: what can be added to it."""
+    role: str | None = None
+    """Of a component: which part of a scheme it takes over."""
+    needs_multipath: bool | None = None
+    """Of a component: whether it can be added to schemes that use several paths only."""
+    schemes: tuple[str, ...] = ()
+    """Of a component: what it can be added to."""
+
+    def parameter(self, name: str) -> Parameter:
+        """The parameter of that name. Raises `SchemeError` if there is none."""
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        raise unknown(f"{self.name} has no parameter", name, [parameter.name for parameter in self.parameters])
+
+
+class Catalogue(Sequence[Card]):
+    """Cards in their order, by number or by name: `schemes()["cmt"]`. Schemes come first, then components."""
+
+    def __init__(self, cards: Sequence[Card]) -> None:
+        self._cards = tuple(cards)
+
+    @property
+    def names(self) -> list[str]:
+        """What the cards are about."""
+        return [card.name for card in self._cards]
+
+    @property
+    def schemes(self) -> Catalogue:
+        """Those that can be run by themselves."""
+        return Catalogue([card for card in self._cards if card.kind == "scheme"])
+
+    @property
+    def components(self) -> Catalogue:
+        """Those that are added to a scheme with `+`."""
+        return Catalogue([card for card in self._cards if card.kind == "component"])
+
+    @overload
+    def __getitem__(self, key: str | int) -> Card: ...
+    @overload
+    def __getitem__(self, key: slice) -> Catalogue: ...
+    def __getitem__(self, key: str | int | slice) -> Card | Catalogue:
+        if isinstance(key, slice):
+            return Catalogue(self._cards[key])
+        if isinstance(key, int):
+            return self._cards[key]
+        if key not in self.names:
+            raise unknown("there is no scheme and no component", key, self.names)
+        return self._cards[self.names.index(key)]
+
+    def __len__(self) -> int:
+        return len(self._cards)
+
+    def __iter__(self) -> Iterator[Card]:
+        return iter(self._cards)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._cards or key in self.names
+
+    def __repr__(self) -> str:
+        return f"<Catalogue {', '.join(self.names)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row for each."""
+        shown = self.to_pandas()[["name", "kind", "role", "about", "source"]]
+        return str(shown.fillna("").to_html(index=False))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each card.
+
+        Columns: `name`, `kind`, `role`, `about`, `source`, `multipath`, `coupled`, `needs_multipath`, `parameters`
+        (their names, divided by blanks), `example`.
+        """
+        import pandas
+
+        columns = ("name", "kind", "role", "about", "source", "multipath", "coupled", "needs_multipath")
+        rows = [
+            {
+                **{column: getattr(card, column) for column in columns},
+                "parameters": " ".join(parameter.name for parameter in card.parameters),
+                "example": card.example,
+            }
+            for card in self._cards
+        ]
+        return pandas.DataFrame(rows)
+
+
+def unknown(what: str, name: str, known: list[str]) -> SchemeError:
+    """The error for a name that means nothing."""
+    close = difflib.get_close_matches(name, known, 1)
+    hint = f"; did you mean `{close[0]}`?" if close else ""
+    return SchemeError(f"{what} `{name}`; known: {', '.join(known) or 'none'}{hint}")
+
+
+@cache
+def schemes() -> Catalogue:
+    """Every scheme and component, as `anabranch schemes` lists them.
+
+    >>> schemes()["cmt"].parameter("trigger").default
+    3
+    >>> [card.name for card in schemes().components if card.role == "acknowledgement"]
+    ['nr-sack']
+    """
+    return Catalogue([card_of(card) for card in json.loads(_native.cards())])
+
+
+def card_of(card: Mapping[str, Any]) -> Card:
+    """The card of an object as the native module gives it."""
+    inner = {
+        "parameters": tuple(Parameter(**in_tuples(parameter)) for parameter in card["parameters"]),
+        "equations": tuple(Equation(**equation) for equation in card["equations"]),
+        "choices": tuple(Choice(**in_tuples(choice)) for choice in card["choices"]),
+    }
+    return Card(**{**in_tuples(card), **inner})
+
+
+def in_tuples(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table whose lists are tuples, so that nobody changes what all share."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}

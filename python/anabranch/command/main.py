@@ -1,0 +1,90 @@
+"""Where the `anabranch` command begins: native commands go to the native main, the others to a module each.
+
+A Python command NAME is `anabranch.command.NAME.main(arguments) -> int`. Its module is imported when it is asked for, so that no
+other command waits for the libraries it needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import cast
+
+from anabranch import _native
+from anabranch.errors import AnabranchError, PlanError, ScenarioError, SchemeError
+
+FAILED = 1
+WRONG_INPUT = 2
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carries out the command in `arguments` (those of the process if `None`) and gives its exit status.
+
+    0 is for success, 1 for a failure, 2 for a wrong command line, scenario, scheme or plan, and 130 for Ctrl-C. It is the last thing
+    a process does: native commands leave SIGINT as they want it.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["help"] and len(words) == 2:
+        words = [words[1], "--help"]
+    if words and words[0] in _native.python_commands():
+        return _guarded(words[0], words[1:])
+    return _run_native(words)
+
+
+def _run_native(words: list[str]) -> int:
+    # Python's handler would keep Ctrl-C for after the command. One that was ignored from the start stays ignored.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return _native.command(["anabranch", *words])
+
+
+def _guarded(name: str, arguments: list[str]) -> int:
+    """Runs a Python command, and makes of whatever it raises what the shell and the user should see."""
+    try:
+        return _run_python(name, arguments)
+    except KeyboardInterrupt:
+        print("stopped by Ctrl-C", file=sys.stderr)
+        return INTERRUPTED
+    except (ScenarioError, SchemeError, PlanError) as error:
+        print(error, file=sys.stderr)
+        return WRONG_INPUT
+    except AnabranchError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except BrokenPipeError:
+        if not _reader_has_gone():
+            raise
+        return 0
+    except OSError as error:
+        print(_message(error), file=sys.stderr)
+        return FAILED
+
+
+def _run_python(name: str, arguments: list[str]) -> int:
+    command = importlib.import_module(f"anabranch.command.{name}")
+    try:
+        return cast(int, command.main(arguments))
+    finally:
+        # Here, where it can still be told what happened to the reader, and not while the interpreter ends.
+        sys.stdout.flush()
+
+
+def _reader_has_gone() -> bool:
+    """Whether standard output leads nowhere any more, as once `head` has seen enough; a broken pipe may be another one too."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter flushes once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
+
+
+def _message(error: OSError) -> str:
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{os.fsdecode(error.filename)}: {error.strerror}"

@@ -1,0 +1,43 @@
+"""What a measure is: its unit, its definition, and how it is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from anabranch.papers.model import Measure
+
+if TYPE_CHECKING:
+    import pandas
+
+    from anabranch.papers.measures.runs import Runs
+    from anabranch.series import Series
+
+Parameter = Literal["path", "flow", "window_s", "time_s"]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A measure. Exactly one of `of_runs` and `of_trace` is there. `label` is what an axis says in front of the unit.
+
+    `of_runs` takes the tables of a sweep and gives a value for each run, under the run's key. `of_trace` takes one
+    traced run and gives its value. NaN stands for a run that has none. A traced measure that is computed otherwise than
+    before gets another `version`, so that no value from a cache is taken for it.
+    """
+
+    name: str
+    label: str
+    unit: str
+    about: str
+    source: str
+    needs: frozenset[Parameter] = frozenset()
+    allows: frozenset[Parameter] = frozenset()
+    of_runs: Callable[[Runs, Measure], pandas.Series] | None = None
+    of_trace: Callable[[Series, Measure], float] | None = None
+    version: int = 1
+
+    @property
+    def traced(self) -> bool:
+        """Whether it takes a trace of every run."""
+        return self.of_trace is not None

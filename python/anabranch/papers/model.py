@@ -1,0 +1,212 @@
+"""What a paper did: its experiments, what they vary, and what is changed in them to see what matters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from anabranch.papers.claim import Claim
+
+Value: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value]"
+"""A value of a scenario, as TOML has it."""
+
+Settings: TypeAlias = Mapping[str, Value]
+"""Values put into a scenario by dotted key, as `--set` does."""
+
+FigureKind = Literal[
+    "lines",
+    "bars",
+    "cwnd",
+    "throughput-time",
+    "transfer-time",
+    "tsn",
+    "out-of-order",
+    "regression",
+    "table",
+]
+
+TRACED_FIGURES: frozenset[str] = frozenset({"cwnd", "throughput-time", "tsn", "out-of-order"})
+"""Figures over time, which need traces of runs."""
+
+DEFAULT = "default"
+"""The id of the setting that has neither a variant nor an ablation in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What an experiment varies.
+
+    `values` are as the data has them; `settings[i]` is what value `i` puts into the scenario, `positions[i]` where it
+    stands on the figure's axis, and `labels[i]` what is written there.
+    """
+
+    name: str
+    label: str
+    values: tuple[Value, ...]
+    settings: tuple[Settings, ...]
+    positions: tuple[float, ...]
+    labels: tuple[str, ...]
+
+    def index(self, value: Value) -> int | None:
+        """Where a value stands, or `None`. Numbers may differ by what their decimal notation rounds off."""
+        for index, own in enumerate(self.values):
+            if same_value(own, value):
+                return index
+        return None
+
+    def only(self, values: tuple[Value, ...]) -> Axis:
+        """The axis with these of its values, in its own order."""
+        kept = [i for i, own in enumerate(self.values) if any(same_value(own, value) for value in values)]
+        return Axis(
+            name=self.name,
+            label=self.label,
+            values=tuple(self.values[i] for i in kept),
+            settings=tuple(self.settings[i] for i in kept),
+            positions=tuple(self.positions[i] for i in kept),
+            labels=tuple(self.labels[i] for i in kept),
+        )
+
+
+def same_value(one: Value, other: Value) -> bool:
+    """Whether two values of an axis are the same."""
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
+    return one == other
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measure by name, with what it is asked of: see `anabranch.papers.measures`."""
+
+    name: str
+    path: str | None = None
+    flow: str | None = None
+    window_s: tuple[float, float] | None = None
+    time_s: float | None = None
+
+    def __str__(self) -> str:
+        """As tables name it: `cwnd_mean_bytes(path-1)`."""
+        given = [text for text in (self.path, self.flow) if text]
+        if self.window_s:
+            given.append(f"{self.window_s[0]:g} to {self.window_s[1]:g} s")
+        if self.time_s is not None:
+            given.append(f"{self.time_s:g} s")
+        return f"{self.name}({', '.join(given)})" if given else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of an experiment, in the axes of the paper. `name` is that of its files."""
+
+    name: str
+    kind: FigureKind
+    measure: Measure
+    x: str | None = None
+    panels: str | None = None
+    x_label: str = ""
+    y_label: str = ""
+    title: str = ""
+    schemes: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    at: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    seed: int = 1
+    window_s: tuple[float, float] | None = None
+    bin_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Less of an experiment: fewer seeds, fewer values, other settings. `None` and what is missing stay as they are."""
+
+    seeds: int | None = None
+    values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    set: Settings = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something else in place of what an experiment has.
+
+    A *variant* has another plausible value of something the paper leaves open or contradicts itself on; it can decide
+    the claims in `claims` (all of the experiment's if empty). An *ablation* shows what a part does; nothing depends on
+    it. `schemes` are expressions in place of those that the paper's names stand for.
+    """
+
+    id: str
+    kind: Literal["variant", "ablation"]
+    about: str
+    unknown: str = ""
+    schemes: Mapping[str, str] = field(default_factory=dict)
+    less: Reduction = field(default_factory=Reduction)
+    claims: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One experiment of a paper, usually a figure or a table."""
+
+    id: str
+    title: str
+    source: str
+    scenario: Path
+    schemes: Mapping[str, str]
+    seeds: int
+    measure: Measure
+    set: Settings = field(default_factory=dict)
+    draw: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    axes: tuple[Axis, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    quick: Reduction = field(default_factory=Reduction)
+    variants: tuple[Change, ...] = ()
+    ablations: tuple[Change, ...] = ()
+    unknowns: tuple[str, ...] = ()
+    note: str = ""
+    deferred: str = ""
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Variants, then ablations."""
+        return self.variants + self.ablations
+
+    def axis(self, name: str) -> Axis:
+        """The axis of this name, which there is."""
+        return next(axis for axis in self.axes if axis.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why claims do not come out as the paper has them, and the ablations and variants that this rests on."""
+
+    claims: tuple[str, ...]
+    text: str
+    evidence: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper with its experiments, its claims as data, and what was found about those that do not come out."""
+
+    key: str
+    title: str
+    authors: tuple[str, ...]
+    venue: str
+    year: int
+    doi: str
+    folder: Path
+    schemes: Mapping[str, str]
+    conventions: Mapping[str, str]
+    experiments: tuple[Experiment, ...]
+    claims: tuple[Claim, ...]
+    causes: tuple[Cause, ...]
+    notes: str
+
+    def experiment(self, identity: str) -> Experiment:
+        """The experiment with this id, which there is."""
+        return next(experiment for experiment in self.experiments if experiment.id == identity)
+
+    def claims_of(self, experiment: str) -> tuple[Claim, ...]:
+        """The claims of one experiment, in the order of the file."""
+        return tuple(claim for claim in self.claims if claim.experiment == experiment)

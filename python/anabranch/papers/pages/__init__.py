@@ -1,0 +1,1 @@
+"""What is written about papers and their reproduction."""

@@ -1,0 +1,1 @@
+"""Reading papers from their folders."""

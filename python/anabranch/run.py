@@ -1,0 +1,252 @@
+"""One run of a scenario, and what it gives."""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+import string
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, Literal
+
+from anabranch import _native
+from anabranch._native import RunError, SchemeError
+from anabranch.scenario import Scenario, load
+
+if TYPE_CHECKING:
+    import pandas
+
+    from anabranch.series import Series
+
+LARGEST_SEED = 2**63 - 1
+"""The largest seed that a scenario file can hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathResult:
+    """One path of a run, over all flows, in the direction of the data."""
+
+    name: str
+    data_packets: int
+    """Packets with DATA that arrived."""
+    bytes: int
+    """Their wire bytes."""
+    drops: int
+    """Packets with DATA that were dropped on the way."""
+    sent_packets: int
+    """Packets with DATA that left."""
+    share: float
+    """The path's share in the packets with DATA that arrived, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowResult:
+    """One flow of a run."""
+
+    name: str
+    scheme: str
+    goodput_kbps: float
+    delivered_bytes: int
+    """User bytes delivered."""
+    transfer_s: float | None
+    """For a transfer: seconds from its start to its last byte, in whichever direction that is."""
+    intact: bool | None
+    """For a transfer: whether what arrived has the hash of what was sent."""
+    sha256: str | None
+    """For a transfer: SHA-256 of what arrived."""
+    failure: str | None
+    """How its association ended, if not in good order."""
+
+    def fault(self) -> str | None:
+        """What went wrong with the flow, in words; `None` if nothing did."""
+        if self.failure is not None:
+            return self.failure
+        if self.intact is not False:
+            return None
+        if self.transfer_s is not None:
+            return "what arrived differs from what was sent"
+        return f"not finished at the end of the run, {self.delivered_bytes} B delivered"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Run:
+    """One run and its figures. Two runs are equal if scenario, scheme, seed and all figures are.
+
+    `metrics` holds numbers by name, with units in the names: `goodput_kbps`, `duration_s`, `retransmissions`,
+    `timeouts`, `heartbeat_timeouts`, `fast_retransmits`, `spurious_retransmissions`, `peak_reorder_bytes`,
+    `rwnd_blocked_s`, and `jain_index` where there are several flows. The book's chapter "What the figures mean" defines
+    each.
+    """
+
+    scenario: Scenario
+    scheme: str
+    """As results name it."""
+    seed: int
+    profile: str
+    goodput_counts: Literal["delivered", "chunk-arrivals"]
+    """What goodput counts: user bytes delivered, or as in ns-2 every new chunk that arrived."""
+    metrics: dict[str, float]
+    paths: tuple[PathResult, ...]
+    flows: tuple[FlowResult, ...]
+    digest: str | None = None
+    """SHA-256 over every packet that was delivered, when and where, if it was asked for."""
+    trace: FilePath | None = field(default=None, compare=False)
+    """The folder of its traces, if they were asked for."""
+    pcap: FilePath | None = field(default=None, compare=False)
+    """Its capture, if one was asked for."""
+
+    @property
+    def failure(self) -> str | None:
+        """The first thing that went wrong with a flow; `None` if nothing did."""
+        return failure_of(self.flows)
+
+    @cached_property
+    def series(self) -> Series:
+        """What happened in the course of the run.
+
+        Without `trace` the run is made once more, into a temporary folder that stays as long as the run or its series.
+
+        Raises `RunError` if it is not the same once more, as when a file that a flow sends has changed.
+        """
+        from anabranch.series import Series, TemporaryFolder
+
+        if self.trace is not None:
+            return Series(self.trace)
+        folder = TemporaryFolder()
+        scheme = None if has_all_schemes(self.scenario) else self.scheme
+        again = run(self.scenario, scheme, self.seed, trace=folder.path)
+        if (again.metrics, again.paths, again.flows) != (self.metrics, self.paths, self.flows):
+            name = self.scenario.name
+            raise RunError(f"{name}: the run was not the same again: has a file that a flow sends changed?")
+        return again._series_in(folder)
+
+    def _series_in(self, folder: object) -> Series:
+        from anabranch.series import Series
+
+        assert self.trace is not None
+        return Series(self.trace, keep=folder)
+
+    def to_pandas(self, table: Literal["runs", "paths", "flows"] = "runs") -> pandas.DataFrame:
+        """A tidy table: `runs` with one row that has all metrics, `paths` or `flows` with a row for each."""
+        import pandas
+
+        about = {"scheme": self.scheme, "seed": self.seed}
+        rows: list[dict[str, Any]]
+        if table == "runs":
+            metrics = {**self.metrics, "jain_index": self.metrics.get("jain_index"), "failure": self.failure}
+            rows = [{**about, "profile": self.profile, **metrics}]
+        elif table == "paths":
+            rows = [{**about, "path": path.name, **without_name(path)} for path in self.paths]
+        elif table == "flows":
+            rows = [
+                {**about, "flow": flow.name, "flow_scheme": flow.scheme, **without_name(flow)} for flow in self.flows
+            ]
+        else:
+            raise ValueError(f"a run has the tables runs, paths and flows, not {table!r}")
+        return pandas.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        shown = {"scheme": self.scheme, "seed": self.seed, **self.metrics, "failure": self.failure}
+        return f"Run({', '.join(f'{name}={value!r}' for name, value in shown.items() if value is not None)})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the metrics, then paths and flows."""
+        metrics = self.to_pandas().drop(columns=["jain_index", "failure"] if self.failure is None else ["jain_index"])
+        tables = (metrics, self.to_pandas("paths"), self.to_pandas("flows"))
+        return "\n".join(table.dropna(axis="columns").to_html(index=False) for table in tables)
+
+
+def without_name(result: PathResult | FlowResult) -> dict[str, Any]:
+    """The figures of a path or a flow."""
+    return {name: value for name, value in asdict(result).items() if name not in ("name", "scheme")}
+
+
+def failure_of(flows: tuple[FlowResult, ...]) -> str | None:
+    """The first thing that went wrong with one of the flows of a run; `None` if nothing did."""
+    faults = ((flow.name, flow.fault()) for flow in flows)
+    return next((f"flow `{name}`: {fault}" for name, fault in faults if fault is not None), None)
+
+
+def run_of(scenario: Scenario, result: Mapping[str, Any]) -> Run:
+    """The run of a result as the native module gives it: the object that `anabranch run --json` prints."""
+    arrived = sum(path["data_packets"] for path in result["paths"])
+    is_metric = {name: type(value) in (int, float) and name != "seed" for name, value in result.items()}
+    return Run(
+        scenario=scenario,
+        scheme=result["scheme"],
+        seed=result["seed"],
+        profile=result["profile"],
+        goodput_counts=result["goodput_counts"],
+        metrics={name: value for name, value in result.items() if is_metric[name]},
+        paths=tuple(PathResult(**path, share=path["data_packets"] / max(arrived, 1)) for path in result["paths"]),
+        flows=tuple(FlowResult(**flow) for flow in result["flows"]),
+        digest=result.get("digest"),
+    )
+
+
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    scheme: str | None = None,
+    seed: int = 1,
+    *,
+    trace: str | os.PathLike[str] | None = None,
+    pcap: str | os.PathLike[str] | None = None,
+    digest: bool = False,
+) -> Run:
+    """Makes one run of a scenario, which is the same each time.
+
+    `scheme` is a name or an expression such as `"cmt(trigger=4)"`; the scenario's own if it has one only. `trace` and
+    `pcap` are folders that get a folder of traces and a capture, each called after scheme and seed. `digest` asks for a
+    hash over all packets.
+
+    >>> run("scenarios/two-path.toml", "cmt", seed=3).metrics["goodput_kbps"]  # doctest: +SKIP
+    2454.9
+
+    Raises `ScenarioError` and `SchemeError` if scenario or scheme are wrong, `RunError` if a file that a flow sends
+    cannot be read, or a trace or capture cannot be written; and `KeyboardInterrupt` soon after Ctrl-C.
+    """
+    scenario = load(scenario)
+    seed = checked_seed(seed)
+    scheme = only_scheme(scenario) if scheme is None else scheme
+    prepared = _native.Prepared(scenario.to_toml(resolved=True), scheme, scenario.folder, scenario.name)
+    results: list[str] = []
+    _native.run_batch([(prepared, seed)], lambda _, text: results.append(text), trace=trace, pcap=pcap, digest=digest)
+    made = run_of(scenario, json.loads(results[0]))
+    name = label(made.scheme, seed)
+    trace_folder = None if trace is None else FilePath(trace).absolute() / name
+    capture = None if pcap is None else FilePath(pcap).absolute() / f"{name}.pcapng"
+    return replace(made, trace=trace_folder, pcap=capture)
+
+
+def checked_seed(seed: int) -> int:
+    """A seed, which may be an integer of NumPy. Raises `RunError` if it is out of range."""
+    seed = operator.index(seed)
+    if not 0 <= seed <= LARGEST_SEED:
+        raise RunError(f"there is no seed {seed}: a seed is a whole number from 0 to {LARGEST_SEED}")
+    return seed
+
+
+def only_scheme(scenario: Scenario) -> str:
+    """The scheme of a scenario that names one only; any if all of its flows have schemes of their own."""
+    names = scenario.run.schemes or ("cmt",)
+    schemes = _native.schemes_of(scenario.to_toml(), scenario.name, ",".join(names))
+    if len(schemes) == 1 or has_all_schemes(scenario):
+        return schemes[0]
+    raise SchemeError(
+        f"{scenario.name} has {len(schemes)} schemes, and a run has one: "
+        f"choose with scheme=, one of: {', '.join(schemes)}"
+    )
+
+
+def has_all_schemes(scenario: Scenario) -> bool:
+    """Whether each flow has a scheme of its own, so that there is nothing to choose."""
+    return bool(scenario.flows) and all(flow.scheme is not None for flow in scenario.flows)
+
+
+def label(scheme: str, seed: int) -> str:
+    """What the traces and the capture of a run are called."""
+    plain = string.ascii_letters + string.digits + "-._=+"
+    return f"{''.join(c if c in plain else '_' for c in scheme)}-seed{seed}"

@@ -1,0 +1,48 @@
+"""`[[flow]]`: who sends what to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from anabranch.scenario.link import Directions
+from anabranch.scenario.table import Table
+
+FlowKind = Literal["bulk", "file", "messages"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Flow(Table):
+    """One association and what is sent over it, `[[flow]]`.
+
+    >>> Flow(kind="file", size="8 MB").kind
+    'file'
+    """
+
+    name: str | None = None
+    """`flow-1` and so on if not given."""
+    kind: FlowKind | None = None
+    """As much as goes through (if not given), a file once, or messages at regular times."""
+    start: str | None = None
+    """When the left host opens the association; `run.start` if not given."""
+    paths: Sequence[str] | None = None
+    """Names of paths, the primary one first; all if not given."""
+    scheme: str | None = None
+    """A scheme of its own; each of `run.schemes` in turn if not given."""
+    direction: Directions | None = None
+    """Who sends: the left host (if not given), the right host, or each of them the same."""
+    reader: str | None = None
+    """The rate at which the receiving application reads at most; everything at once if not given."""
+    path: str | None = None
+    """`file`: the file to send, relative to the scenario's folder."""
+    size: str | None = None
+    """`file`: made-up bytes to send. `messages`: user data of a message."""
+    interval: str | None = None
+    """`messages`: between the starts of two messages."""
+    count: int | None = None
+    """`messages`: how many; they go on to the end of the run if not given."""
+    ordered: bool | None = None
+    """`messages`: as in `Association`, if it differs."""
+    streams: int | None = None
+    """`messages`: as in `Association`, if it differs."""

@@ -1,0 +1,127 @@
+"""Dataclasses that stand for the tables of a scenario file."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+from anabranch._native import ScenarioError
+
+AnyTable = TypeVar("AnyTable", bound="Table")
+
+
+class Table:
+    """A table of a scenario file. Fields are the keys that it can have; those that are not given are `None` or `()`."""
+
+    __slots__ = ()
+
+    KEYS: ClassVar[Mapping[str, str]] = {}
+    """Fields that are called otherwise in a file."""
+
+    INNER: ClassVar[Mapping[str, type[Table]]] = {}
+    """Fields that hold tables, and what these are read as."""
+
+    def __post_init__(self) -> None:
+        for field in self.file_fields():
+            value = plain(getattr(self, field.name), field.name)
+            object.__setattr__(self, field.name, read_inner(self.INNER.get(field.name), value))
+
+    def __repr__(self) -> str:
+        shown = [field for field in dataclasses.fields(self) if field.repr]  # type: ignore[arg-type]
+        given = [(field.name, getattr(self, field.name)) for field in shown]
+        pairs = [f"{name}={value!r}" for name, value in given if value is not None and value != ()]
+        return f"{type(self).__name__}({', '.join(pairs)})"
+
+    def to_table(self) -> dict[str, Any]:
+        """The keys that were given, as `tomli_w` takes them."""
+        table = {}
+        for field in self.file_fields():
+            value = getattr(self, field.name)
+            if value is not None and not (value == () and field.default == ()):
+                table[self.KEYS.get(field.name, field.name)] = written(value)
+        return table
+
+    @classmethod
+    def from_table(cls: type[AnyTable], table: Mapping[str, Any]) -> AnyTable:
+        """What a table of a file says.
+
+        Raises `ScenarioError` if it has a key that means nothing here.
+        """
+        names = cls.fields_by_key()
+        for key in table:
+            if key not in names:
+                raise unknown_key(key, cls.__name__, list(names))
+        return cls(**{names[key]: value for key, value in table.items()})
+
+    @classmethod
+    def fields_by_key(cls) -> dict[str, str]:
+        """The keys of a file with the fields that hold their values."""
+        return {cls.KEYS.get(field.name, field.name): field.name for field in cls.file_fields()}
+
+    @classmethod
+    def file_fields(cls) -> list[dataclasses.Field[Any]]:
+        """The fields that a file has; those that do not count when objects are compared are not among them."""
+        return [field for field in dataclasses.fields(cls) if field.compare]  # type: ignore[arg-type]
+
+
+def unknown_key(key: object, where: str, known: list[str]) -> ScenarioError:
+    """The error for a key that means nothing."""
+    close = difflib.get_close_matches(str(key), known, 1)
+    hint = f"; did you mean `{close[0]}`?" if close else ""
+    return ScenarioError(f"unknown key `{key}` of {where}: expected one of: {', '.join(known)}{hint}")
+
+
+def read_inner(of: type[Table] | None, value: Any) -> Any:
+    """A value in which mappings have become tables of this class."""
+    if of is None:
+        return value
+    if isinstance(value, Mapping):
+        return of.from_table(value)
+    if isinstance(value, tuple):
+        return tuple(read_inner(of, item) for item in value)
+    return value
+
+
+def written(value: Any) -> Any:
+    """A value as a TOML writer takes it."""
+    if isinstance(value, Table):
+        return value.to_table()
+    if isinstance(value, tuple):
+        return [written(item) for item in value]
+    return value
+
+
+def plain(value: Any, key: str) -> Any:
+    """A value made of Python's own types, which cannot be changed from outside: lists and arrays become tuples.
+
+    Raises `ScenarioError` if no file could hold it.
+    """
+    if value is None or isinstance(value, (bool, Table)):
+        return value
+    if isinstance(value, str):
+        return text(value, key)
+    if hasattr(value, "tolist"):  # an array or a number of NumPy
+        value = value.tolist()
+    if isinstance(value, (int, float)):
+        return value
+    if isinstance(value, (list, tuple, range)):
+        return tuple(plain(item, key) for item in value)
+    if isinstance(value, Mapping):
+        return {text(str(inner), key): plain(item, f"{key}.{inner}") for inner, item in value.items()}
+    if isinstance(value, os.PathLike):
+        return text(os.fsdecode(value), key)
+    raise ScenarioError(
+        f"`{key}` is a {type(value).__name__}, which no scenario file can hold: expected text or a number"
+    )
+
+
+def text(value: str, key: str) -> str:
+    """Text that can be written to a file."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ScenarioError(f"`{key}` is {value!r}, which is not valid Unicode and cannot be written") from error
+    return value

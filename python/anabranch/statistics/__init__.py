@@ -1,0 +1,33 @@
+"""Means with their intervals, paired differences, Jain's index and linear regressions of results.
+
+Every function takes a `Results` or a pandas frame of its `runs`. The samples of an interval are always seeds, unless
+the call says otherwise: values of one seed at several points of a sweep are averaged first. A value that is missing
+(NaN) is left out and counted in `left_out`. A row that is there twice is an error, because a run repeated with its
+seed is the same run and no other sample. Runs that failed count with what they measured.
+
+The mathematics is that of SciPy and statsmodels.
+"""
+
+from __future__ import annotations
+
+from anabranch.errors import StatisticsError
+from anabranch.statistics.estimate import Estimate, mean_interval
+from anabranch.statistics.jain import jain_index, jain_indices
+from anabranch.statistics.paired import paired_difference
+from anabranch.statistics.regression import Regression, linear_regression, regression_table, regressions
+from anabranch.statistics.summary import as_text, summary
+
+__all__ = [
+    "Estimate",
+    "Regression",
+    "StatisticsError",
+    "as_text",
+    "jain_index",
+    "jain_indices",
+    "linear_regression",
+    "mean_interval",
+    "paired_difference",
+    "regression_table",
+    "regressions",
+    "summary",
+]

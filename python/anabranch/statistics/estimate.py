@@ -1,0 +1,139 @@
+"""A mean and what is known about its error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from anabranch.errors import StatisticsError
+
+Interval = Literal["t", "normal"]
+Kind = Literal["interval", "deterministic", "single", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The mean of a sample.
+
+    `kind` says what `half_width` is: that of the confidence interval ("interval"), or NaN because all values are the
+    same ("deterministic"), because there is one only ("single") or none at all ("none"). `std` is the sample's
+    standard deviation, with n - 1; NaN below two values. All are in the unit of the values.
+
+    >>> print(mean_interval([1180.0, 1234.0, 1288.0]))
+    1234 ± 134 (n = 3)
+    >>> print(mean_interval([1234.0, 1234.0]))
+    1234 (deterministic)
+    >>> print(mean_interval([1234.0]))
+    1234 (n = 1)
+    """
+
+    n: int
+    mean: float
+    half_width: float
+    std: float
+    kind: Kind
+    interval: Interval = "t"
+    confidence: float = 0.95
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval, NaN without one."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval, NaN without one."""
+        return self.mean + self.half_width
+
+    def __str__(self) -> str:
+        return text_of(self.mean, self.half_width, self.n, self.kind)
+
+
+def mean_interval(values: Iterable[float], interval: Interval = "t", confidence: float = 0.95) -> Estimate:
+    """The mean of `values` and its confidence interval. NaN is left out.
+
+    `interval="t"` is Student's: t((1 + confidence) / 2, n - 1) · s / √n, as `anabranch run` prints it.
+    `interval="normal"` has the quantile of the normal distribution in its place, rounded to three decimals as the
+    tables of the papers have it (1.96 for 95 %): equation 6 and Table 5 of the DB-CMT paper, equation 6 and Table 1
+    of the CMT-QA paper. In both, s is the sample's standard deviation, with n - 1. Below some thirty values the
+    normal interval is too narrow.
+
+    Raises `StatisticsError` for an infinite value and for a confidence that is not between 0 and 1.
+    """
+    check_interval(interval, confidence)
+    sample = np.asarray(list(values), dtype=float)
+    sample = sample[~np.isnan(sample)]
+    if not np.isfinite(sample).all():
+        raise StatisticsError("a sample with an infinite value has no mean")
+    n = len(sample)
+    if n == 0:
+        return Estimate(0, math.nan, math.nan, math.nan, "none", interval, confidence)
+    if n == 1:
+        return Estimate(1, float(sample[0]), math.nan, math.nan, "single", interval, confidence)
+    if (sample == sample[0]).all():
+        return Estimate(n, float(sample[0]), math.nan, 0.0, "deterministic", interval, confidence)
+    half_width = quantile(interval, confidence, n) * _standard_error(sample)
+    return Estimate(
+        n, float(sample.mean()), float(half_width), float(sample.std(ddof=1)), "interval", interval, confidence
+    )
+
+
+def check_interval(interval: str, confidence: float) -> None:
+    """Raises `StatisticsError` unless both mean something."""
+    if interval not in get_args(Interval):
+        raise StatisticsError(f"interval={interval!r}: expected one of {', '.join(map(repr, get_args(Interval)))}")
+    if not 0 < confidence < 1:
+        raise StatisticsError(f"confidence={confidence!r}: expected a number between 0 and 1, such as 0.95")
+
+
+def quantile(interval: Interval, confidence: float, n: int) -> float:
+    """What the standard error is multiplied with."""
+    from scipy import stats
+
+    upper = 0.5 + confidence / 2
+    if interval == "t":
+        return float(stats.t.ppf(upper, n - 1))
+    return round(float(stats.norm.ppf(upper)), 3)
+
+
+def _standard_error(sample: np.ndarray) -> float:
+    from scipy import stats
+
+    return float(stats.sem(sample))
+
+
+def text_of(mean: float, half_width: float, n: int, kind: str) -> str:
+    """`1234 ± 56 (n = 20)`, `1234 (deterministic)`, `1234 (n = 1)` or `no value`, with the digits of `anabranch
+    run`."""
+    digits = decimals(mean)
+    match kind:
+        case "interval":
+            return f"{rounded(mean, digits)} ± {rounded(half_width, digits)} (n = {n})"
+        case "deterministic":
+            return f"{rounded(mean, digits)} (deterministic)"
+        case "single":
+            return f"{rounded(mean, digits)} (n = 1)"
+        case _:
+            return "no value"
+
+
+def decimals(value: float) -> int:
+    """Four digits are enough for any mean that has an interval; of what is below 0.1, three that are not zero."""
+    size = abs(value)
+    if size >= 1000:
+        return 0
+    if size >= 100:
+        return 1
+    if size >= 0.1 or size == 0 or math.isnan(size):
+        return 2
+    return min(2 - math.floor(math.log10(size)), 12)
+
+
+def rounded(value: float, digits: int) -> str:
+    """With so many decimals, and no sign on what they make zero."""
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text

@@ -1,0 +1,84 @@
+"""Swept values as numbers with a unit: `"45 ms"`, `"5 %"`, a loss of 0.05."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[A-Za-z][A-Za-z/]*)\s*")
+
+# The units of scenario files, by what can be turned into each other, with their size in the first of them.
+_UNITS: tuple[dict[str, float], ...] = (
+    {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9},
+    {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
+    {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30},
+    {"packets": 1},
+    {"%": 1},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Values of one swept key as numbers in `unit`, which is empty if they have none."""
+
+    values: tuple[float, ...]
+    unit: str
+
+
+def numbers_of(key: str, values: Iterable[object]) -> Numbers | None:
+    """The values as numbers in the unit of the first of them; None if they are words, or quantities of different kinds.
+
+    A probability of loss is in per cent, as the papers have it.
+
+    >>> numbers_of("path.path-2.delay", ["500 ms", "1 s"])
+    Numbers(values=(500.0, 1000.0), unit='ms')
+    >>> numbers_of("path.path-2.loss", [0.0, 0.05])
+    Numbers(values=(0.0, 5.0), unit='%')
+    """
+    items = list(values)
+    is_loss = key.rsplit(".", 1)[-1] == "loss"
+    parsed = [_parsed(item, is_loss) for item in items]
+    known = [each for each in parsed if each is not None]
+    if not items or len(known) < len(items):
+        return None
+    unit = known[0][1]
+    scaled = [_in_unit(number, of, unit) for number, of in known]
+    numbers = [number for number in scaled if number is not None]
+    return Numbers(tuple(numbers), unit) if len(numbers) == len(items) else None
+
+
+def _parsed(value: object, is_loss: bool) -> tuple[float, str] | None:
+    """A number and its unit."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        if match := _QUANTITY.fullmatch(value):
+            return (float(match[1]), match[2]) if _family(match[2]) else None
+        value = _plain(value)
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    # 0.07 * 100 is 7.000000000000001.
+    return (round(number * 100, 10), "%") if is_loss and 0 <= number <= 1 else (number, "")
+
+
+def _plain(text: str) -> object:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _in_unit(number: float, of: str, unit: str) -> float | None:
+    if of == unit:
+        return number
+    family = _family(of)
+    if family is None or unit not in family:
+        return None
+    return number * family[of] / family[unit]
+
+
+def _family(unit: str) -> dict[str, float] | None:
+    return next((family for family in _UNITS if unit in family), None)

@@ -1,0 +1,188 @@
+"""From results to samples: which values belong together, and which of them are independent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from anabranch.errors import StatisticsError
+
+if TYPE_CHECKING:
+    from anabranch.results import Results
+
+Table = Literal["runs", "paths", "flows"]
+SampleOf = Literal["seeds", "points"]
+Source: TypeAlias = "Results | pd.DataFrame"
+
+# What a table has besides its run: one row for each of these.
+_PARTS: dict[Table, tuple[str, ...]] = {"runs": (), "paths": ("path",), "flows": ("flow",)}
+_VALUE = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """One metric of one table.
+
+    `frame` has the columns `point`, scheme, seed, those of `parts`, and `value`; one row per run and part. `over` are
+    the swept keys in their order.
+    """
+
+    frame: pd.DataFrame
+    metric: str
+    over: tuple[str, ...]
+    parts: tuple[str, ...]
+
+    @property
+    def groups(self) -> list[str]:
+        """What rows are grouped by where nothing else is asked for: point, scheme, and path or flow."""
+        return [*self.over, "scheme", *self.parts]
+
+
+def samples_of(results: Source, metric: str, table: Table | None = None, by: Sequence[str] | None = None) -> Samples:
+    """The rows of `metric`, each of which is there once.
+
+    Without `table` it is taken from the first of runs, flows and paths that has it. `by` may name further columns
+    that tell rows apart. Raises `StatisticsError` for a metric that no table has, one that is not a number, and rows
+    that are there twice.
+    """
+    chosen, data = _find(results, metric, table)
+    over = tuple(str(key) for key in swept_keys(results, data))
+    parts = tuple(part for part in _PARTS[chosen] if part in data.columns)
+    keys = list(dict.fromkeys([*over, "scheme", "seed", *parts, *(by or [])]))
+    _need(data, keys)
+    frame = data[keys].copy()
+    frame[_VALUE] = _numbers(data[metric], metric)
+    _refuse_twice(frame, keys)
+    return Samples(frame, metric, over, parts)
+
+
+def swept_keys(results: Source, data: pd.DataFrame) -> Iterable[str]:
+    """The swept keys of results, in order; of a bare frame, its columns whose names are dotted, as all keys are."""
+    if isinstance(results, pd.DataFrame):
+        return [column for column in data.columns if "." in str(column)]
+    return tuple(results.over)
+
+
+def as_list(by: str | Sequence[str] | None, default: Sequence[str]) -> list[str]:
+    """`by` as a list of columns."""
+    if by is None:
+        return list(default)
+    return [by] if isinstance(by, str) else list(by)
+
+
+def collapsed(samples: Samples, by: Sequence[str], of: SampleOf) -> pd.DataFrame:
+    """The values that are independent of each other within each group of `by`.
+
+    Columns: those of `by`, `seed` where the samples are seeds, `value`, and `left_out`: true for a row that stands for
+    values that could not be used, its `value` being NaN.
+
+    `of="seeds"`: where `by` leaves out swept keys, the mean over their points for each seed that has a value at every
+    one of them. `of="points"`: for each point, the mean over its seeds.
+    """
+    rest = _left_out_keys(samples, by, of)
+    frame = samples.frame
+    if not rest:
+        return frame.assign(left_out=frame[_VALUE].isna())
+    if of == "points":
+        unit = [*by, *rest]
+        means = frame.groupby(unit, sort=False, dropna=False, observed=True)[_VALUE].mean().reset_index()
+        return means.assign(left_out=means[_VALUE].isna())
+    points = frame.groupby(list(by), sort=False, dropna=False, observed=True)
+    expected = points[list(rest)].apply(lambda part: len(part.drop_duplicates())).rename("expected")
+    unit = [*by, "seed"]
+    found = frame.groupby(unit, sort=False, dropna=False, observed=True)[_VALUE].agg(["mean", "count"]).reset_index()
+    found = found.merge(expected.reset_index(), on=list(by), how="left")
+    complete = found["count"] == found["expected"]
+    found[_VALUE] = found["mean"].where(complete)
+    return found[[*unit, _VALUE]].assign(left_out=~complete)
+
+
+def _left_out_keys(samples: Samples, by: Sequence[str], of: SampleOf) -> list[str]:
+    _need(samples.frame, by)
+    for key in ("scheme", *samples.parts):
+        if key not in by and samples.frame[key].nunique(dropna=False) > 1:
+            raise StatisticsError(
+                f"by={list(by)!r} leaves out `{key}`, of which there are several: a mean over them means nothing"
+            )
+    rest = [key for key in samples.over if key not in by]
+    if of not in ("seeds", "points"):
+        raise StatisticsError(f"samples={of!r}: expected 'seeds' or 'points'")
+    if of == "points" and not rest:
+        raise StatisticsError(
+            f"samples='points' takes the points of the swept keys that `by` leaves out, and by={list(by)!r} leaves out "
+            f"none of {named(samples.over)}"
+        )
+    return rest
+
+
+def _find(results: Source, metric: str, table: Table | None) -> tuple[Table, pd.DataFrame]:
+    """The table that has the metric."""
+    if isinstance(results, pd.DataFrame):
+        frame_table: Table = table or _table_of_frame(results)
+        if metric not in results.columns:
+            raise StatisticsError(unknown_metric(metric, results))
+        return frame_table, results
+    if not hasattr(results, "to_pandas") or not hasattr(results, "over"):
+        raise StatisticsError(f"expected Results or a pandas frame of their runs, not {type(results).__name__}")
+    if table is not None and table not in _PARTS:
+        raise StatisticsError(f"table={table!r}: expected one of {named(_PARTS)}")
+    candidates: list[Table] = [table] if table else ["runs", "flows", "paths"]
+    for candidate in candidates:
+        data = results.to_pandas(candidate)
+        if metric in data.columns:
+            return candidate, data
+    frames = [results.to_pandas(candidate) for candidate in candidates]
+    raise StatisticsError(unknown_metric(metric, *frames))
+
+
+def _table_of_frame(frame: pd.DataFrame) -> Table:
+    """What a bare frame holds, by the columns that only one table has."""
+    if "flow" in frame.columns:
+        return "flows"
+    return "paths" if "path" in frame.columns else "runs"
+
+
+def unknown_metric(metric: str, *frames: pd.DataFrame) -> str:
+    """What to say about a metric that none of the tables has."""
+    known = dict.fromkeys(name for frame in frames for name in metrics_of(frame))
+    return f"there is no metric `{metric}`; there are {named(known)}"
+
+
+def metrics_of(frame: pd.DataFrame) -> list[str]:
+    """The columns that hold figures: numbers, and neither seeds nor swept keys."""
+    numeric = frame.select_dtypes(include="number").columns
+    return [str(name) for name in numeric if name != "seed" and "." not in str(name)]
+
+
+def _need(frame: pd.DataFrame, columns: Iterable[str]) -> None:
+    for column in columns:
+        if column not in frame.columns:
+            raise StatisticsError(f"there is no column `{column}`; there are {named(frame.columns)}")
+
+
+def _numbers(column: pd.Series[Any], metric: str) -> pd.Series[Any]:
+    if pd.api.types.is_bool_dtype(column) or not (pd.api.types.is_numeric_dtype(column) or column.isna().all()):
+        raise StatisticsError(f"`{metric}` does not hold numbers but {column.dtype} values, which have no mean")
+    numbers = pd.to_numeric(column).astype(float)
+    if np.isinf(numbers).any():
+        raise StatisticsError(f"`{metric}` has an infinite value, which has no mean")
+    return numbers
+
+
+def _refuse_twice(frame: pd.DataFrame, keys: Sequence[str]) -> None:
+    twice = frame[frame.duplicated(list(keys))]
+    if not twice.empty:
+        where = ", ".join(f"{key} {twice.iloc[0][key]}" for key in keys)
+        raise StatisticsError(
+            f"there is more than one row for {where}: a run repeated with the same seed is the same run, not another "
+            "sample; leave the copies out, or name the column that tells them apart in `by`"
+        )
+
+
+def named(names: Iterable[object]) -> str:
+    """Names in backticks, separated by commas."""
+    return ", ".join(f"`{name}`" for name in names) or "none"
