@@ -167,8 +167,6 @@ def _points(setting: Setting, keys: NDArray[Any], seeds: Sequence[int], first: i
     chosen = keys[..., first : first + len(seeds)]
     cells = list(setting.cells())
     numbers: Mapping[str, int] = {
-        key: base + number
-        for number, cell in enumerate(cells)
-        for key in chosen[(slice(None), *cell)].ravel()
+        key: base + number for number, cell in enumerate(cells) for key in chosen[(slice(None), *cell)].ravel()
     }
     return pd.Series(numbers, dtype=int)

@@ -150,9 +150,7 @@ def _compare(statement: Compare, schemes: tuple[str, str], at: At, family: int, 
     )
 
 
-def _in_cells(
-    grid: Grid, at: At, axes: tuple[str, ...], share: float, check: Callable[[At, int], Finding]
-) -> Finding:
+def _in_cells(grid: Grid, at: At, axes: tuple[str, ...], share: float, check: Callable[[At, int], Finding]) -> Finding:
     """What `check` finds on average, or, if the claim is made at each value of some axes, in their cells together."""
     average = check({}, 1)
     if not axes:
@@ -166,9 +164,7 @@ def _in_cells(
 
 def _number(statement: Number, scheme: str, samples: _Samples) -> Finding:
     sample = samples.grid(statement.a).sample(scheme, statement.a.at)
-    return rules.number(
-        sample, statement.low, statement.high, statement.unit, statement.ci95, statement.within_percent
-    )
+    return rules.number(sample, statement.low, statement.high, statement.unit, statement.ci95, statement.within_percent)
 
 
 def _trend(statement: Trend, scheme: str, samples: _Samples) -> Finding:

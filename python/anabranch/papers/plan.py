@@ -140,7 +140,8 @@ Cell = tuple[str, tuple[int, ...], int]
 def wanted(setting: Setting, claims: Iterable[Claim]) -> Wanted:
     """What claims, of whichever experiment, and figures need of this setting; figures of the default one only."""
     experiment = setting.experiment
-    tables: set[Measure] = set()
+    own = experiment.measure
+    tables: set[Measure] = set() if MEASURES[own.name].traced else {own}
     traced: dict[Measure, set[Cell]] = {}
     for claim in claims:
         for identity, quantity in claim.quantities():
@@ -187,7 +188,11 @@ def figure_cells(setting: Setting, figure: Figure) -> frozenset[Cell]:
 
 def _cells(setting: Setting, schemes: Iterable[str], at: Mapping[str, tuple[Value, ...]]) -> Iterator[Cell]:
     kept = [
-        [i for i, value in enumerate(axis.values) if axis.name not in at or axis.only(at[axis.name]).index(value) is not None]
+        [
+            i
+            for i, value in enumerate(axis.values)
+            if axis.name not in at or axis.only(at[axis.name]).index(value) is not None
+        ]
         for axis in setting.axes
     ]
     for scheme, cell, seed in product(schemes, product(*kept), setting.seeds):

@@ -210,9 +210,7 @@ class Tracer:
                 curves[curve][cell] = columns
         return Task(task.scenario, task.folder, task.scheme, task.seed, tuple(measures), tuple(missing_curves))
 
-    def _answers(
-        self, tasks: Sequence[tuple[Cell, str, Task]]
-    ) -> Iterator[tuple[Cell, str, Task, Answer]]:
+    def _answers(self, tasks: Sequence[tuple[Cell, str, Task]]) -> Iterator[tuple[Cell, str, Task, Answer]]:
         """What tasks give, in whatever order they end; few are handed out at a time, so that an end comes soon."""
         waiting = list(reversed(tasks))
         running: dict[Future[Answer], tuple[Cell, str, Task]] = {}

@@ -82,8 +82,8 @@ def _path_throughput(runs: Runs, measure: Measure) -> pandas.Series:
 
 def _utilisation(runs: Runs, measure: Measure) -> pandas.Series:
     total = runs.paths.groupby(level=0)["bytes"].sum() * 8 / runs.runs["duration_s"]
-    return 100 * total / runs.of_scenario(
-        lambda scenario: sum(bits_per_second(path["rate"]) for path in scenario["path"])
+    return (
+        100 * total / runs.of_scenario(lambda scenario: sum(bits_per_second(path["rate"]) for path in scenario["path"]))
     )
 
 

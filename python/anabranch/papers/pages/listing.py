@@ -33,9 +33,11 @@ def _experiment_line(paper: Paper, experiment: Experiment, width: int) -> str:
 
 
 def _authors(paper: Paper) -> str:
-    return paper.authors[0] + (" et al." if len(paper.authors) > 2 else f" and {paper.authors[1]}") if len(
-        paper.authors
-    ) > 1 else "".join(paper.authors)
+    return (
+        paper.authors[0] + (" et al." if len(paper.authors) > 2 else f" and {paper.authors[1]}")
+        if len(paper.authors) > 1
+        else "".join(paper.authors)
+    )
 
 
 def _ranks(claims: Counter[str]) -> str:

@@ -52,9 +52,7 @@ def _settings(fields: Fields, values: tuple[Value, ...]) -> tuple[Settings, ...]
     return tuple(sets)
 
 
-def _positions(
-    fields: Fields, values: tuple[Value, ...], scale: float
-) -> tuple[tuple[float, ...], tuple[str, ...]]:
+def _positions(fields: Fields, values: tuple[Value, ...], scale: float) -> tuple[tuple[float, ...], tuple[str, ...]]:
     """Where values stand on the axis, and what is written there.
 
     Labels that are numbers are positions as well. Numbers are scaled, quantities of one unit stand at their number, and

@@ -223,9 +223,7 @@ def _reduction(fields: Fields, axes: tuple[Axis, ...], settings: Settings | None
     )
 
 
-def _changes(
-    fields: Fields, kind: Any, axes: tuple[Axis, ...], schemes: Mapping[str, str]
-) -> tuple[Change, ...]:
+def _changes(fields: Fields, kind: Any, axes: tuple[Axis, ...], schemes: Mapping[str, str]) -> tuple[Change, ...]:
     read = partial(_change, kind=kind, axes=axes, schemes=schemes)
     return tuple(_read_inner(fields, kind, table, read) for table in fields.tables(kind))
 

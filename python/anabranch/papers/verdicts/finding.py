@@ -28,7 +28,6 @@ class Direction(enum.Enum):
     UNCLEAR = "unclear"
 
 
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What the samples say about one comparison, number or trend.

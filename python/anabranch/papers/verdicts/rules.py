@@ -49,7 +49,7 @@ def compare(
     if a.shape[-1] == 0:
         return _nothing("%")
     both = np.stack([a, b])
-    relative = estimate(lambda each: _percent(each, convention), both)
+    relative = estimate(lambda each: percent_above(each, convention), both)
     detail = f"{_short(a)} against {_short(b)}"
     if relation in ("higher", "lower"):
         difference = lambda each: float((each[0] - each[1]).mean())  # noqa: E731
@@ -97,7 +97,7 @@ def gain_trend(
     a, b = complete(a, b)
 
     def gains(each: Sample) -> Sample:
-        return np.array([_percent(np.stack([each[0, i], each[1, i]]), convention) for i in range(len(positions))])
+        return np.array([percent_above(np.stack([each[0, i], each[1, i]]), convention) for i in range(len(positions))])
 
     found = shape(np.stack([a, b]), positions, direction, gains, relative=False)
     if a.shape[-1] == 0:
@@ -287,7 +287,7 @@ def _band(low: float, high: float, within_percent: float) -> tuple[float, float]
     return low - abs(low) * part, high + abs(high) * part
 
 
-def _percent(pair: Sample, convention: Convention) -> float:
+def percent_above(pair: Sample, convention: Convention = "of_b") -> float:
     """How far the first is above the second, in percent of what the convention says: below zero if it is below."""
     a, b = float(pair[0].mean()), float(pair[1].mean())
     return _divided(100 * (a - b), a if convention == "of_a" else b)
