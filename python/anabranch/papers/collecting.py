@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,8 +58,8 @@ class Cost:
 class Collected:
     """The runs of a setting.
 
-    `keys` has the keys of the runs in the shape (schemes, values of the first axis, ..., seeds); `points` numbers the
-    scenarios that they were made with, which `scenarios` has as tables.
+    `keys` has the keys of the runs in the shape (schemes, values of the first axis, ..., seeds). `points` has for each
+    run the index of its place in `places`: a cell, and the first of the seeds that share a scenario.
     """
 
     setting: Setting
@@ -68,16 +68,20 @@ class Collected:
     paths: pd.DataFrame
     flows: pd.DataFrame
     points: pd.Series
-    scenarios: list[dict[str, Any]] = field(default_factory=list)
+    places: list[tuple[tuple[int, ...], int]]
 
     def grid(self, measure: Measure) -> Grid:
         """A measure of all runs."""
         definition = MEASURES[measure.name]
         if definition.of_runs is None:
             raise ValueError(f"{measure} takes traces")
-        by_run = definition.of_runs(Runs(self.runs, self.paths, self.flows, self.points, self.scenarios), measure)
+        by_run = definition.of_runs(Runs(self.runs, self.paths, self.flows, self.points, self._scenario), measure)
         values = by_run.reindex(self.keys.ravel()).to_numpy(dtype=float).reshape(self.keys.shape)
         return Grid(tuple(self.setting.schemes), self.setting.axes, self.setting.seeds, values)
+
+    def _scenario(self, point: int) -> dict[str, Any]:
+        cell, seed = self.places[point]
+        return table_of(resolved(self.setting.experiment.scenario, self.setting.settings_at(cell, seed)))
 
     @property
     def failures(self) -> pd.Series:
@@ -93,7 +97,7 @@ def collect(setting: Setting, means: Means, cost: Cost) -> Collected:
     keys = np.empty((len(setting.schemes), *(len(axis.values) for axis in setting.axes), len(setting.seeds)), object)
     tables: list[tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]] = []
     points: list[pd.Series] = []
-    scenarios: list[dict[str, Any]] = []
+    places: list[tuple[tuple[int, ...], int]] = []
     for seeds in _seed_groups(setting):
         results = _sweep(setting, seeds, means)
         cost.add(results)
@@ -101,15 +105,10 @@ def collect(setting: Setting, means: Means, cost: Cost) -> Collected:
         tables.append((runs, paths, flows))
         first = setting.seeds.index(seeds[0])
         keys[..., first : first + len(seeds)] = _keys(setting, runs, seeds)
-        points.append(_points(setting, keys, seeds, first, len(scenarios)))
-        scenarios += [
-            table_of(resolved(setting.experiment.scenario, setting.settings_at(cell, seeds[0])))
-            for cell in setting.cells()
-        ]
-    joined = [pd.concat(parts) for parts in zip(*tables, strict=True)]
-    # Where two schemes are the same, or two values make the same scenario, their runs are the same.
-    unique = pd.concat(points)
-    return Collected(setting, keys, *joined, unique[~unique.index.duplicated()], scenarios)
+        points.append(_points(setting, keys, seeds, first, len(places)))
+        places += [(cell, seeds[0]) for cell in setting.cells()]
+    runs, paths, flows = (pd.concat(parts) for parts in zip(*tables, strict=True))
+    return Collected(setting, keys, runs, paths, flows, pd.concat(points), places)
 
 
 def _seed_groups(setting: Setting) -> Iterator[tuple[int, ...]]:
@@ -165,8 +164,10 @@ def _keys(setting: Setting, runs: pd.DataFrame, seeds: Sequence[int]) -> NDArray
 def _points(setting: Setting, keys: NDArray[Any], seeds: Sequence[int], first: int, base: int) -> pd.Series:
     """For each run the number of its scenario."""
     chosen = keys[..., first : first + len(seeds)]
-    cells = list(setting.cells())
     numbers: Mapping[str, int] = {
-        key: base + number for number, cell in enumerate(cells) for key in chosen[(slice(None), *cell)].ravel()
+        key: base + number
+        for number, cell in enumerate(setting.cells())
+        for of_scheme in chosen
+        for key in of_scheme[cell]
     }
     return pd.Series(numbers, dtype=int)

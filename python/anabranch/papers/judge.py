@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -136,12 +137,12 @@ def _compared(statement: Compare, samples: _Samples) -> Iterator[Part]:
             a.at,
             statement.at_each,
             statement.share,
-            lambda at, family, pair=(first, second): _compare(statement, pair, at, family, samples),
+            partial(_compare, statement, samples, (first, second)),
         )
         yield Part(label if len(pairs) > 1 else "", finding)
 
 
-def _compare(statement: Compare, schemes: tuple[str, str], at: At, family: int, samples: _Samples) -> Finding:
+def _compare(statement: Compare, samples: _Samples, schemes: tuple[str, str], at: At, family: int) -> Finding:
     a, b = samples.pair(statement.a, statement.b, schemes, at)
     # Where it is made in several cells, its size is that of their average.
     percent = statement.percent if family == 1 else None

@@ -195,5 +195,4 @@ def _cells(setting: Setting, schemes: Iterable[str], at: Mapping[str, tuple[Valu
         ]
         for axis in setting.axes
     ]
-    for scheme, cell, seed in product(schemes, product(*kept), setting.seeds):
-        yield scheme, cell, seed
+    yield from product(schemes, product(*kept), setting.seeds)

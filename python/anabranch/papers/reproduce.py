@@ -115,7 +115,9 @@ def _traced_grid(setting: Setting, values: Mapping[tuple[str, tuple[int, ...], i
     return Grid(tuple(schemes), setting.axes, setting.seeds, found)
 
 
-def judge_paper(selection: Selection, measured: Measured, figures: Mapping[str, list[out.FigureOutcome]]) -> out.PaperOutcome:
+def judge_paper(
+    selection: Selection, measured: Measured, figures: Mapping[str, list[out.FigureOutcome]]
+) -> out.PaperOutcome:
     """The verdicts on the claims of the experiments selected."""
     paper = selection.paper
     experiments = [
@@ -213,9 +215,7 @@ def _judged(paper: Paper, claim: Claim, measured: Measured, setting: str) -> Jud
     return judge(claim, grids)
 
 
-def _changes(
-    paper: Paper, experiment: Experiment, measured: Measured, default: Samples
-) -> list[out.ChangeOutcome]:
+def _changes(paper: Paper, experiment: Experiment, measured: Measured, default: Samples) -> list[out.ChangeOutcome]:
     found: list[out.ChangeOutcome] = []
     for change in experiment.changes:
         samples = measured.samples.get((paper.key, experiment.id, change.id))

@@ -56,7 +56,7 @@ class Grid:
     def _narrowed(self, scheme: str, at: Mapping[str, tuple[Value, ...]]) -> NDArray[np.float64]:
         if scheme not in self.schemes:
             raise LeftOutError(f"{scheme} was left out")
-        narrowed = self.values[self.schemes.index(scheme)]
+        narrowed: NDArray[np.float64] = self.values[self.schemes.index(scheme)]
         for dimension, axis in enumerate(self.axes):
             if axis.name not in at:
                 continue

@@ -1,7 +1,7 @@
 """Measures and curves that take traces: runs are made once more with a trace, by processes of their own.
 
-A trace of a run takes tens of megabytes. It is written to a temporary folder, what is asked for is taken from it, and it
-is removed before the next run begins: as many traces are on disk at one time as there are processes. What was taken is
+A trace of a run takes megabytes. It is written to a temporary folder, what is asked for is taken from it, and it is
+removed before the next run begins: as many traces are on disk at one time as there are processes. What was taken is
 kept in the cache, under the key of the run with the measure and its version.
 """
 
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from anabranch import _native
 from anabranch.engine import engine
 from anabranch.papers.measures import MEASURES
-from anabranch.papers.model import Measure
+from anabranch.papers.model import Measure, Value
 from anabranch.papers.plan import Cell, Curve, Setting, Wanted
 from anabranch.papers.resolving import resolved, schemes_named
 from anabranch.sweep.cache import Cache
@@ -135,6 +135,7 @@ class Tracer:
         self._workers = workers or os.cpu_count() or 1
         self._pool: ProcessPoolExecutor | None = None
         self.computed = 0
+        self.cached = 0
         self.packets = 0
 
     def __enter__(self) -> Tracer:
@@ -146,7 +147,7 @@ class Tracer:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def trace(self, setting: Setting, wanted: Wanted, done: Callable[[], None]) -> Traced:
-        """Everything that is wanted of a setting. `done` is called for each run that is finished, or was in the cache."""
+        """Everything that is wanted of a setting. `done` is called for each run once it is finished or found."""
         values: dict[Measure, dict[Cell, float]] = {measure: {} for measure in wanted.traced}
         curves: dict[Curve, dict[Cell, Columns]] = {curve: {} for curve in wanted.curves}
         tasks: list[tuple[Cell, str, Task]] = []
@@ -156,6 +157,7 @@ class Tracer:
             if missing.measures or missing.curves:
                 tasks.append((cell, key, missing))
             else:
+                self.cached += 1
                 done()
         for cell, key, task, answer in self._answers(tasks):
             for measure, value in zip(task.measures, answer.values, strict=True):
@@ -172,7 +174,7 @@ class Tracer:
     def _task(self, setting: Setting, wanted: Wanted, cell: Cell) -> tuple[str, Task]:
         """The task of a cell with the key of its run."""
         scheme, place, seed = cell
-        settings = {**setting.settings_at(place, seed), "run.schemes": ["cmt"], "run.seeds": 1}
+        settings: dict[str, Value] = {**setting.settings_at(place, seed), "run.schemes": ["cmt"], "run.seeds": 1}
         scenario = resolved(setting.experiment.scenario, settings)
         label = schemes_named(scenario, setting.schemes[scheme])
         key = CellKey(fingerprint=engine().fingerprint, scenario=scenario, scheme=label, files={}).of(seed)

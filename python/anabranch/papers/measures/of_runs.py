@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from anabranch.papers.measures.definition import Definition
+from anabranch.papers.measures.definition import Definition, Parameter
 from anabranch.papers.model import Measure
 from anabranch.papers.quantity import bits_per_second, size_bytes
 
@@ -22,18 +22,18 @@ HEADERS_BYTES = 48
 class Runs:
     """The runs of a setting: three frames indexed by the key of the run, and the scenario of each as tables.
 
-    `points` has for each run the index of its scenario in `scenarios`.
+    `points` has for each run the number of its scenario, which `scenario` gives as tables.
     """
 
     runs: pandas.DataFrame
     paths: pandas.DataFrame
     flows: pandas.DataFrame
     points: pandas.Series
-    scenarios: list[dict[str, Any]]
+    scenario: Callable[[int], dict[str, Any]]
 
     def of_scenario(self, figure: Callable[[dict[str, Any]], float]) -> pandas.Series:
         """A figure of the scenario of each run."""
-        return self.points.map(dict(enumerate(figure(scenario) for scenario in self.scenarios)))
+        return self.points.map({point: figure(self.scenario(point)) for point in self.points.unique()})
 
 
 def _column(name: str, runs: Runs, measure: Measure) -> pandas.Series:
@@ -99,8 +99,8 @@ def _share(runs: Runs, measure: Measure) -> pandas.Series:
     return 100 * _path_column("share", runs, measure)
 
 
-_FLOW = frozenset({"flow"})
-_PATH = frozenset({"path"})
+_FLOW: frozenset[Parameter] = frozenset({"flow"})
+_PATH: frozenset[Parameter] = frozenset({"path"})
 
 DEFINITIONS = (
     Definition(
@@ -143,10 +143,10 @@ DEFINITIONS = (
         "utilisation_percent",
         "Aggregated bandwidth utilisation",
         "%",
-        "Wire bytes of packets with DATA that arrived over all paths, over the time of the run, as a part of the sum of "
-        "the paths' nominal rates.",
-        "smt-afr equations 2 to 5; the paper's capacity is the largest momentary throughput, for which the nominal rate "
-        "stands here",
+        "Wire bytes of packets with DATA that arrived over all paths, over the time of the run, as a part of the sum "
+        "of the paths' nominal rates.",
+        "smt-afr equations 2 to 5; the paper's capacity is the largest momentary throughput, for which the nominal "
+        "rate stands here",
         of_runs=_utilisation,
     ),
     Definition(

@@ -1,8 +1,8 @@
 """Figures of samples with their intervals.
 
 A sample is an array whose last axis are the seeds. A statistic takes such an array and gives one number, usually by
-averaging over seeds first. Its interval is that of the jackknife over seeds (Quenouille, Tukey): for a statistic that is
-linear in the samples, such as a paired difference of means, it is Student's interval.
+averaging over seeds first. Its interval is that of the jackknife over seeds (Quenouille, Tukey): for a statistic that
+is linear in the samples, such as a paired difference of means, it is Student's interval.
 """
 
 from __future__ import annotations

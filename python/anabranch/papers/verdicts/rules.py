@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -39,10 +40,11 @@ def compare(
 ) -> Finding:
     """a is higher or lower than b, or about the same, seed by seed.
 
-    `a` and `b` have a value for each seed. The direction is that of the mean paired difference: it holds if its interval
-    is on the claimed side of zero, and does not if it is on the other side, or if both are the same in every run. The
-    size is that of the means, as the paper divides them; it fits within 10 points or a factor of two. About the same is
-    what lies within `within_percent` of b with its whole interval; not lower, what lies above the lower end of that.
+    `a` and `b` have a value for each seed. The direction is that of the mean paired difference: it holds if its
+    interval is on the claimed side of zero, and does not if it is on the other side, or if both are the same in every
+    run. The size is that of the means, as the paper divides them; it fits within 10 points or a factor of two. About
+    the same is what lies within `within_percent` of b with its whole interval; not lower, what lies above the lower end
+    of that.
     `family` is how many such comparisons stand for the claim.
     """
     a, b = complete(a, b)
@@ -52,8 +54,7 @@ def compare(
     relative = estimate(lambda each: percent_above(each, convention), both)
     detail = f"{_short(a)} against {_short(b)}"
     if relation in ("higher", "lower"):
-        difference = lambda each: float((each[0] - each[1]).mean())  # noqa: E731
-        direction = _claimed_sign(difference, both, _SIGNS[relation], family)
+        direction = _claimed_sign(_difference, both, _SIGNS[relation], family)
         size_fits = percent is None or _size_fits(_SIGNS[relation] * relative.mean, percent)
         return Finding(direction, relative, "%", size_fits, detail)
     low = -math.inf if relation == "not-higher" else -within_percent
@@ -116,9 +117,9 @@ def shape(
 ) -> Finding:
     """What `points` makes of a sample, one value for each position, rises or falls.
 
-    It does if both the difference of the ends and the slope of the least-squares line have the claimed sign; it does not
-    if one of them has the other one, or is zero in every run. A step between neighbours that goes significantly the
-    other way leaves the direction only; noise does not.
+    It does if both the difference of the ends and the slope of the least-squares line have the claimed sign; it does
+    not if one of them has the other one, or is zero in every run. A step between neighbours that goes significantly
+    the other way leaves the direction only; noise does not.
     """
     unit = "%" if relative else "points"
     if sample.shape[-1] == 0:
@@ -138,12 +139,14 @@ def _contrary_steps(sample: Sample, points: Callable[[Sample], Sample], wanted: 
     confidence = _family_confidence(steps)
     found = []
     for step in range(steps):
-        taken = estimate(
-            lambda each, at=step: wanted * float(points(each)[at + 1] - points(each)[at]), sample, confidence
-        )
-        if sign(taken) == -1:
+        if sign(estimate(partial(_step, points, wanted, step), sample, confidence)) == -1:
             found.append(step)
     return found
+
+
+def _step(points: Callable[[Sample], Sample], wanted: int, step: int, sample: Sample) -> float:
+    values = points(sample)
+    return wanted * float(values[step + 1] - values[step])
 
 
 def _change(sample: Sample, points: Callable[[Sample], Sample], relative: bool) -> Estimate:
@@ -234,8 +237,8 @@ def flat(curve: Sample, within_percent: float) -> Finding:
 def order(pairs: Sequence[Finding], ends: Finding) -> Finding:
     """An order of which `pairs` are the neighbours and `ends` the first and the last.
 
-    It holds if it does for all neighbours. If some neighbours are the other way round, but not the ends, it holds in its
-    direction only.
+    It holds if it does for all neighbours. If some neighbours are the other way round, but not the ends, it holds in
+    its direction only.
     """
     directions = [finding.direction for finding in pairs]
     if all(direction is Direction.HOLDS for direction in directions):
@@ -246,6 +249,10 @@ def order(pairs: Sequence[Finding], ends: Finding) -> Finding:
             return Finding(Direction.HOLDS, ends.ours, ends.unit, False, ends.detail)
         return Finding(Direction.AGAINST, ends.ours, ends.unit, True, ends.detail)
     return Finding(Direction.UNCLEAR, ends.ours, ends.unit, True, ends.detail)
+
+
+def _difference(pair: Sample) -> float:
+    return float((pair[0] - pair[1]).mean())
 
 
 def _claimed_sign(statistic: Callable[[Sample], float], sample: Sample, wanted: int, family: int) -> Direction:
