@@ -11,6 +11,8 @@ DEMO_SEED ?= 1
 RELAYCHECK_PAIRS ?= 3
 # Seeds of the papers' settings.
 SHAPES_SEEDS ?= 20
+# What `make papers` reproduces.
+PAPERS ?= all
 
 DEMO := $(OUT)/demo
 ANABRANCH := $(CARGO) run --quiet --release --locked -p anabranch-cli --
@@ -21,7 +23,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes bench cards book clean
+.PHONY: help demo test lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes papers papers-check papers-slice bench cards book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -159,6 +161,16 @@ shapes: ## Run the settings of three papers with all schemes, SHAPES_SEEDS (20) 
 	shape db-cmt path.path-2.loss=0,0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10; \
 	shape delay-frp path.path-2.loss=0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10; \
 	shape cmt-qa 'path.*.loss=0,0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10'
+
+# PYTHON has to have the package: pip install '.[test]'.
+papers: ## Reproduce the five papers in full, in out/papers; PAPERS=KEY or KEY/EXPERIMENT for one of them.
+	$(PYTHON) -m anabranch papers reproduce '$(PAPERS)' --out '$(OUT)/papers'
+
+papers-check: ## Hold CMT against ns-2 on two papers' settings, and a slice of the papers against stored numbers.
+	$(PYTHON) -m pytest -m slow python/tests/test_papers_slow.py
+
+papers-slice: ## Store the numbers of the slice anew, where what is simulated has changed.
+	ANABRANCH_STORE_SLICE=1 $(PYTHON) -m pytest -m slow -k slice python/tests/test_papers_slow.py
 
 bench: ## Measure the simulator, what each scheme's decisions cost beside cmt's, and what observing real sockets costs.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links

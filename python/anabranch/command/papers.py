@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 from anabranch.papers.catalogue import ALL, DATA, keys, read_key, select
 from anabranch.papers.error import PaperError
 
-FAILED = 1
 WRONG_INPUT = 2
 INTERRUPTED = 130
 
@@ -53,6 +53,10 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("name", metavar="KEY[/EXPERIMENT]", help="as `papers list` names them")
     show.set_defaults(run=_show)
     _add_reproduce(commands)
+    book = commands.add_parser("book", help="write the pages of the book that a full reproduction makes")
+    book.add_argument("folder", type=Path, metavar="DIR", help="what `papers reproduce all --out DIR` has written")
+    book.add_argument("book", type=Path, metavar="BOOK", help="the folder with the sources of the book: docs/src")
+    book.set_defaults(run=_book)
     return parser
 
 
@@ -117,19 +121,40 @@ def _reproduce(options: argparse.Namespace) -> int:
     from anabranch.papers.pages.summary import counts_text
     from anabranch.papers.plan import Scope
     from anabranch.papers.running import reproduce
+    from anabranch.sweep import CacheWarning
     from anabranch.sweep.cache import default_folder
 
     if options.no_cache and options.cache:
         raise PaperError("--cache and --no-cache: leave one of them out")
     cache = None if options.no_cache else (options.cache or default_folder())
-    outcome, spent = reproduce(
-        select(options.name, options.data),
-        options.out,
-        Scope(options.quick, options.seeds, options.variants, options.ablations),
-        Means(cache, options.executor, options.workers, progress=False),
-        None if cache is None else cache / "papers",
-    )
+    selections = select(options.name, options.data)
+    scope = Scope(options.quick, options.seeds, options.variants, options.ablations)
+    means = Means(cache, options.executor, options.workers)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", CacheWarning)
+            warnings.showwarning = _say
+            outcome, spent = reproduce(
+                selections, options.out, scope, means, None if cache is None else cache / "papers"
+            )
+    except KeyboardInterrupt:
+        kept = "nothing is kept" if cache is None else f"finished runs are kept in {cache}: the same command goes on"
+        print(f"stopped by Ctrl-C; {kept}", file=sys.stderr)
+        return INTERRUPTED
     print(counts_text(outcome))
     print(f"\nPages, figures and data: {options.out / 'index.html'}, {options.out / 'summary.md'}")
     print(spent)
+    return 0
+
+
+def _say(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning in one line, without the place in the code that it comes from."""
+    print(message, file=sys.stderr)
+
+
+def _book(options: argparse.Namespace) -> int:
+    from anabranch.papers.pages.book import write_book
+
+    for path in write_book(options.folder, options.book):
+        print(path)
     return 0

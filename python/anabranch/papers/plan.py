@@ -140,11 +140,14 @@ class Wanted:
 Cell = tuple[str, tuple[int, ...], int]
 
 
-def wanted(setting: Setting, claims: Iterable[Claim]) -> Wanted:
-    """What claims, of whichever experiment, and figures need of this setting; figures of the default one only."""
+def wanted(setting: Setting, claims: Iterable[Claim], changed: bool = False) -> Wanted:
+    """What claims, of whichever experiment, and figures need of this setting; figures of the default one only.
+
+    If settings are `changed` as well, they are compared by the experiment's own measure, if that takes no traces.
+    """
     experiment = setting.experiment
     own = experiment.measure
-    tables: set[Measure] = set() if MEASURES[own.name].traced else {own}
+    tables: set[Measure] = {own} if changed and not MEASURES[own.name].traced else set()
     traced: dict[Measure, set[Cell]] = {}
     for claim in claims:
         for identity, quantity in claim.quantities():

@@ -77,14 +77,15 @@ def jobs_of(selections: Iterable[Selection], scope: Scope) -> list[Job]:
                 settings = settings_of(experiment, scope)[:1]
             else:
                 continue
-            jobs += [Job(paper, setting, _wanted(setting, claims)) for setting in settings]
+            changed = len(settings) > 1
+            jobs += [Job(paper, setting, _wanted(setting, claims, changed)) for setting in settings]
     return jobs
 
 
-def _wanted(setting: Setting, claims: Iterable[Claim]) -> Wanted:
+def _wanted(setting: Setting, claims: Iterable[Claim], changed: bool) -> Wanted:
     """What claims and figures want; of a variant, only the claims that it may decide."""
     only = setting.change.claims if setting.change else ()
-    return wanted(setting, [claim for claim in claims if not only or claim.id in only])
+    return wanted(setting, [claim for claim in claims if not only or claim.id in only], changed)
 
 
 def measure(job: Job, means: Means, tracer: Tracer, cost: Cost, done: Callable[[int], None]) -> Samples:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,7 +21,7 @@ from anabranch.papers.collecting import Cost, Means
 from anabranch.papers.drawing.files import write_figure
 from anabranch.papers.error import PaperError
 from anabranch.papers.pages.document import markdown, page
-from anabranch.papers.pages.experiment import experiment_blocks
+from anabranch.papers.pages.experiment import experiment_blocks, pictures_of
 from anabranch.papers.pages.summary import index_blocks, summary_blocks
 from anabranch.papers.plan import Scope
 from anabranch.papers.reproduce import Job, Measured, Samples, jobs_of, judge_paper, measure
@@ -58,19 +59,21 @@ def reproduce(
     means: Means,
     traces: Path | None,
     progress: bool | None = None,
+    processes: Workers | None = None,
 ) -> tuple[out.Outcome, Spent]:
     """Runs everything that is selected, judges the claims and writes pages, figures and data into a folder.
 
-    `traces` is the folder of the cache for what is taken from traces. What is finished when Ctrl-C comes stays in the
-    caches; pages are written for papers that are complete. Raises `PaperError` if the folder cannot be written to, and
-    what `anabranch.sweep` raises.
+    `traces` is the folder of the cache for what is taken from traces. `processes` trace and draw; some are started, and
+    ended again, if there are none. What is finished when Ctrl-C comes stays in the caches; pages are written for papers
+    that are complete. Raises `PaperError` if the folder cannot be written to, and what `anabranch.sweep` raises.
     """
     jobs = jobs_of(selections, scope)
     measured, cost = Measured(), Cost()
     papers: list[out.PaperOutcome] = []
     started = time.monotonic()
     _check_folder(folder)
-    with Workers(means.workers) as workers, _Bar(jobs, progress) as bar:
+    own = Workers(means.workers) if processes is None else nullcontext(processes)
+    with own as workers, _Bar(jobs, progress) as bar:
         tracer = Tracer(open_cache(traces), workers)
         for selection in selections:
             figures: _Figures = {}
@@ -80,7 +83,7 @@ def reproduce(
                     samples = measure(job, means, tracer, cost, bar.done)
                     measured.samples[job.paper.key, job.setting.experiment.id, job.setting.id] = samples
                     if job.setting.change is None and job.setting.experiment in selection.experiments:
-                        figures |= _draw(job, samples, folder, workers)
+                        figures |= _draw(job, samples, folder, _ENDINGS[scope.quick], workers)
             papers.append(_written(selection, measured, figures, folder))
     outcome: out.Outcome = {"format": out.FORMAT, "scope": asdict(scope), "papers": papers}
     seconds = time.monotonic() - started
@@ -93,11 +96,16 @@ _Figures: TypeAlias = "dict[str, list[Future[out.FigureOutcome]]]"
 """Figures of experiments, by id, that are being drawn."""
 
 
-def _draw(job: Job, samples: Samples, folder: Path, workers: Workers) -> _Figures:
+_ENDINGS = {False: ("svg", "png"), True: ("svg",)}
+"""Of pictures; a quick reproduction has no time for those of many dots."""
+
+
+def _draw(job: Job, samples: Samples, folder: Path, endings: Sequence[str], workers: Workers) -> _Figures:
     """Has the figures of an experiment drawn."""
     experiment = job.setting.experiment
     place = folder / job.paper.key / experiment.id
-    return {experiment.id: [workers.submit(write_figure, figure, samples, place) for figure in experiment.figures]}
+    drawn = [workers.submit(write_figure, figure, samples, place, endings) for figure in experiment.figures]
+    return {experiment.id: drawn}
 
 
 class _Bar:
@@ -143,7 +151,7 @@ def _written(selection: Selection, measured: Measured, figures: _Figures, folder
     drawn = {experiment: [future.result() for future in futures] for experiment, futures in figures.items()}
     outcome = judge_paper(selection, measured, drawn)
     for each in outcome["experiments"]:
-        blocks = list(experiment_blocks(outcome, each, 1, ""))
+        blocks = list(experiment_blocks(outcome, each, 1, pictures_of(each)))
         _write(folder / paper.key / each["id"] / "claims.md", markdown(blocks))
     if paper.notes:
         _write(folder / paper.key / "notes.md", paper.notes)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
 PANEL_HEIGHT_IN = 2.4
-KIB = 1024
 
 Draw = Callable[["Axes", pd.DataFrame, Figure, Setting], str]
 """Draws the rows of one panel, and gives the note above the legend."""
@@ -35,7 +34,7 @@ def draw(frame: pd.DataFrame, figure: Figure, setting: Setting) -> Drawn | None:
     wide = len(groups) > 1 or figure.kind not in _NARROW
     drawn = new_figure("page" if wide else "column", PANEL_HEIGHT_IN * len(groups) + 0.6 if wide else None)
     with our_style():
-        places = drawn.subplots(len(groups), 1, squeeze=False, sharex=True)[:, 0]
+        places = drawn.subplots(len(groups), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
         for axes, (key, rows) in zip(places, groups, strict=True):
             note = drawer(axes, rows, figure, setting)
             names = [str(part) for part in key if part]
@@ -95,8 +94,10 @@ def _regression(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting
     fits = lines(rows)
     for scheme, look in scheme_looks(figure, setting).items():
         own = rows[rows["scheme"] == scheme].dropna(subset=["mean"])
-        axes.plot(own["x"], own["mean"], linestyle="none", **marker_style(look))
-        for fit in fits[fits["scheme"] == scheme].itertuples():
+        found = fits[fits["scheme"] == scheme]
+        name = None if len(found) else f"{scheme}: too few points for a line"
+        axes.plot(own["x"], own["mean"], linestyle="none", label=name, **marker_style(look))
+        for fit in found.itertuples():
             ends = np.array([own["x"].min(), own["x"].max()])
             text = f"{scheme}: {fit.slope:.4g}x {'-' if fit.intercept < 0 else '+'} {abs(fit.intercept):.5g}, "
             text += f"R² = {fit.r2:.2f}"
@@ -108,11 +109,11 @@ def _regression(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting
 def _cwnd(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> str:
     for path, look in path_looks(figure.paths).items():
         own = rows[rows["path"] == path]
-        values = own["cwnd_bytes"].to_numpy(dtype=float) / KIB
+        values = own["cwnd_bytes"].to_numpy(dtype=float)
         places = kept(values)
         style = line_style(look, markers=False)
         axes.plot(own["time_s"].to_numpy()[places], values[places], drawstyle="steps-post", label=path, **style)
-    _name_time(axes, figure, "cwnd (KiB)")
+    _name_time(axes, figure, "cwnd (bytes)")
     axes.set_ylim(bottom=0)
     return _seed(rows)
 
@@ -199,5 +200,5 @@ _KINDS: Mapping[str, tuple[Draw, list[str]]] = {
 }
 """How each kind is drawn, and what its panels are. A table is not drawn."""
 
-_NARROW = ("lines", "transfer-time", "bars", "regression")
+_NARROW = ("lines", "transfer-time", "bars")
 """Kinds that fit a column if there is one panel."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -17,8 +18,8 @@ from anabranch.papers.pages.wording import estimate_text
 from anabranch.papers.reproduce import Samples
 
 
-def write_figure(figure: Figure, samples: Samples, folder: Path) -> out.FigureOutcome:
-    """Draws a figure into a folder. Raises `OSError` if that cannot be written to."""
+def write_figure(figure: Figure, samples: Samples, folder: Path, endings: Sequence[str]) -> out.FigureOutcome:
+    """Draws a figure into a folder, as files with these endings. Raises `OSError` if that cannot be written to."""
     folder.mkdir(parents=True, exist_ok=True)
     frame = figure_data(figure, samples)
     # The first figure's data goes by a name that is the same in all folders.
@@ -28,7 +29,7 @@ def write_figure(figure: Figure, samples: Samples, folder: Path) -> out.FigureOu
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), folder / files[1], compression="zstd")
     drawn = draw(frame, figure, samples.setting)
     if drawn is not None:
-        for ending in ("svg", "png"):
+        for ending in endings:
             save(drawn, folder / f"{figure.name}.{ending}")
             files.append(f"{figure.name}.{ending}")
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from anabranch.papers import outcome as out
 from anabranch.papers.pages.document import Block, Heading, Image, Items, Paragraph, Table
@@ -11,15 +11,18 @@ _CLAIMS_HEADER = ("claim", "rank", "the paper says", "paper", "ours", "n", "verd
 
 
 def experiment_blocks(
-    paper: out.PaperOutcome, experiment: out.ExperimentOutcome, level: int, folder: str, images: bool = True
+    paper: out.PaperOutcome, experiment: out.ExperimentOutcome, level: int, pictures: Mapping[str, str]
 ) -> Iterator[Block]:
-    """The page of an experiment, with headings from `level` on and pictures in `folder`."""
+    """The page of an experiment, with a heading of this level. `pictures` are files, by the names of figures."""
     yield Heading(level, f"{paper['key']}/{experiment['id']}: {experiment['title']}")
     yield Paragraph(_about(experiment))
     if experiment["note"]:
         yield Paragraph(experiment["note"])
     for figure in experiment["figures"]:
-        yield from _figure(figure, folder, images)
+        if figure["name"] in pictures:
+            yield Image(pictures[figure["name"]], figure["title"] or f"{experiment['id']}, {figure['name']}")
+        if figure["table"]:
+            yield table_of(figure["table"])
     if experiment["claims"]:
         yield claims_table(experiment["claims"])
         notes = [note for claim in experiment["claims"] for note in _notes(claim)]
@@ -43,12 +46,14 @@ def _about(experiment: out.ExperimentOutcome) -> str:
     return text
 
 
-def _figure(figure: out.FigureOutcome, folder: str, images: bool) -> Iterator[Block]:
-    pictures = [file for file in figure["files"] if file.endswith(".svg")]
-    if images and pictures:
-        yield Image(f"{folder}{pictures[0]}", figure["title"] or figure["name"])
-    if figure["table"]:
-        yield table_of(figure["table"])
+def pictures_of(experiment: out.ExperimentOutcome, folder: str = "") -> dict[str, str]:
+    """The pictures of an experiment's figures where they were drawn."""
+    return {
+        figure["name"]: f"{folder}{file}"
+        for figure in experiment["figures"]
+        for file in figure["files"]
+        if file.endswith(".svg")
+    }
 
 
 def table_of(table: list[list[str]]) -> Table:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from anabranch.papers import outcome as out
 from anabranch.papers.pages.document import Block, Heading, Link, Paragraph, Table
-from anabranch.papers.pages.experiment import claims_table, experiment_blocks
+from anabranch.papers.pages.experiment import claims_table, experiment_blocks, pictures_of
 from anabranch.papers.pages.wording import RANKS
 from anabranch.papers.verdicts.finding import Verdict
 
@@ -107,4 +107,5 @@ def index_blocks(outcome: out.Outcome) -> Iterator[Block]:
         yield Paragraph(reference(paper))
         yield counts_table(claims_of([paper]))
         for experiment in paper["experiments"]:
-            yield from experiment_blocks(paper, experiment, 3, f"{paper['key']}/{experiment['id']}/")
+            pictures = pictures_of(experiment, f"{paper['key']}/{experiment['id']}/")
+            yield from experiment_blocks(paper, experiment, 3, pictures)

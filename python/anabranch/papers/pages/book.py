@@ -1,0 +1,176 @@
+"""The pages of the book that a full reproduction makes: a summary, and a chapter for each paper."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypedDict
+
+from anabranch.papers import outcome as out
+from anabranch.papers.error import PaperError
+from anabranch.papers.pages.document import Block, Heading, Items, Link, Paragraph, Table, markdown
+from anabranch.papers.pages.experiment import experiment_blocks, ours, verdict
+from anabranch.papers.pages.summary import claims_of, counts_table, reference, scope_text
+from anabranch.papers.verdicts.finding import Verdict
+
+TITLE = "The papers, reproduced"
+PAGE = "reproduction.md"
+FOLDER = "reproduction"
+VERDICTS = "verdicts.json"
+
+LARGEST_PICTURE_BYTES = 200_000
+"""Of pictures that go into the book; larger ones are only where the reproduction was written."""
+
+BEGIN, END = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
+"""Between them are the chapters in the book's summary."""
+
+
+class About(TypedDict):
+    """`run.json`: when and by what a reproduction was made."""
+
+    version: str
+    commit: str
+    fingerprint: str
+    date: str
+    seconds: float
+    runs_computed: int
+    runs_cached: int
+    packets: int
+
+
+def write_book(folder: Path, book: Path) -> list[Path]:
+    """Writes the pages of the reproduction in a folder into the sources of the book, and gives what was written.
+
+    Raises `PaperError` if the folder holds no complete reproduction of everything, or the book has no place for it.
+    """
+    outcome: out.Outcome = _read(folder, "verdicts.json")
+    about: About = _read(folder, "run.json")
+    if outcome["format"] != out.FORMAT:
+        raise PaperError(f"{folder / 'verdicts.json'}: is of format `{outcome['format']}`; reproduce it again")
+    if said := scope_text(outcome):
+        raise PaperError(f"{folder}: is not a full reproduction, as the book has to have it. {said}")
+    _list_chapters(outcome, book / "SUMMARY.md")
+    place = book / FOLDER
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    written = [_write(book / PAGE, markdown(list(page_blocks(outcome, about))))]
+    for paper in outcome["papers"]:
+        pictures = _copy_pictures(paper, folder, place)
+        written += pictures
+        blocks = list(chapter_blocks(paper, {picture.name for picture in pictures}))
+        written.append(_write(place / f"{paper['key']}.md", markdown(blocks)))
+    verdicts = {claim["id"]: claim["verdict"] for claim in claims_of(outcome["papers"])}
+    written.append(_write(place / VERDICTS, json.dumps(verdicts, indent=1) + "\n"))
+    return written
+
+
+def _read(folder: Path, name: str) -> Any:
+    try:
+        return json.loads((folder / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PaperError(
+            f"{folder / name}: cannot be read ({error}): name the folder that `anabranch papers reproduce all` wrote"
+        ) from error
+
+
+def _list_chapters(outcome: out.Outcome, summary: Path) -> None:
+    """Puts the chapters between their marks in the book's summary."""
+    try:
+        text = summary.read_text(encoding="utf-8")
+    except OSError as error:
+        raise PaperError(
+            f"{summary}: cannot be read: {error.strerror}: name the folder with the book's sources"
+        ) from error
+    marked = re.compile(rf"( *){re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    if not marked.search(text):
+        raise PaperError(f"{summary}: has no {BEGIN} and {END}, between which the chapters are listed")
+    lines = [f"- [{TITLE}]({PAGE})"]
+    lines += [f"  - [{paper['key']}]({FOLDER}/{paper['key']}.md)" for paper in outcome["papers"]]
+    listed = marked.sub(lambda found: "\n".join(found.group(1) + line for line in (BEGIN, *lines, END)), text)
+    _write(summary, listed)
+
+
+def _copy_pictures(paper: out.PaperOutcome, folder: Path, place: Path) -> list[Path]:
+    copied = []
+    for experiment in paper["experiments"]:
+        for figure in experiment["figures"]:
+            source = folder / paper["key"] / experiment["id"] / f"{figure['name']}.svg"
+            if source.is_file() and source.stat().st_size <= LARGEST_PICTURE_BYTES:
+                target = place / _picture(paper, experiment, figure)
+                shutil.copyfile(source, target)
+                copied.append(target)
+    return copied
+
+
+def _picture(paper: out.PaperOutcome, experiment: out.ExperimentOutcome, figure: out.FigureOutcome) -> str:
+    return f"{paper['key']}-{experiment['id']}-{figure['name']}.svg"
+
+
+def page_blocks(outcome: out.Outcome, about: About) -> Iterator[Block]:
+    """The summary: by what it was made, counts, and the headline claims that did not come out."""
+    yield Heading(1, TITLE)
+    yield Paragraph(_made(about))
+    yield Paragraph(
+        "[The papers](papers.md) says how verdicts are made, and what each measure is. No verdict here was written by "
+        "hand."
+    )
+    yield counts_table(claims_of(outcome["papers"]))
+    yield Table(
+        ["paper", "claims", "reproduced", "direction only", "differs"],
+        [_counts(paper) for paper in outcome["papers"]],
+        frozenset({1, 2, 3, 4}),
+    )
+    yield Heading(2, "Headline claims")
+    for paper in outcome["papers"]:
+        yield Paragraph(f"**{paper['key']}**: {paper['title']}. {reference(paper)}")
+        yield Table(
+            ["claim", "paper", "ours", "verdict"],
+            [
+                (claim["says"], claim["paper"], ours(claim["parts"], claim["detail"]), verdict(claim))
+                for claim in claims_of([paper])
+                if claim["rank"] == "H"
+            ],
+        )
+
+
+def _made(about: About) -> str:
+    commit = f"commit `{about['commit'][:12]}`" if about["commit"] != "unknown" else "an unknown commit"
+    runs = about["runs_computed"] + about["runs_cached"]
+    return (
+        f"Made by `anabranch papers reproduce all` on {about['date']} with version {about['version']}, {commit}: "
+        f"{runs:,} runs. The same version gives the same figures again."
+    )
+
+
+def _counts(paper: out.PaperOutcome) -> list[str | Link]:
+    claims = claims_of([paper])
+    counted = [
+        sum(claim["verdict"] == verdict.value for claim in claims)
+        for verdict in (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.DIFFERS)
+    ]
+    return [Link(paper["key"], f"{FOLDER}/{paper['key']}.md"), str(len(claims)), *map(str, counted)]
+
+
+def chapter_blocks(paper: out.PaperOutcome, pictures: set[str]) -> Iterator[Block]:
+    """The chapter of a paper: every experiment with those pictures that there are."""
+    yield Heading(1, paper["key"])
+    yield Paragraph(f"{paper['title']}. {reference(paper)}")
+    yield counts_table(claims_of([paper]))
+    yield Items(
+        [f"`{experiment['id']}`: {experiment['title']} ({experiment['source']})" for experiment in paper["experiments"]]
+    )
+    for experiment in paper["experiments"]:
+        names = {
+            figure["name"]: name
+            for figure in experiment["figures"]
+            if (name := _picture(paper, experiment, figure)) in pictures
+        }
+        yield from experiment_blocks(paper, experiment, 2, names)
+
+
+def _write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -1,0 +1,101 @@
+"""The book's pages of a full reproduction."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from papers_planted import PLANTED
+
+from anabranch.command.papers import main
+
+DATA = str(PLANTED.parent)
+SUMMARY = """# Summary
+
+- [Before](before.md)
+<!-- reproduction: begin -->
+<!-- reproduction: end -->
+- [After](after.md)
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    arguments = ["--data", DATA, "reproduce", "all", "--out", str(folder), "--no-cache"]
+    assert main(arguments) == 0
+    return folder
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    folder = tmp_path / "src"
+    folder.mkdir()
+    (folder / "SUMMARY.md").write_text(SUMMARY)
+    return folder
+
+
+def test_the_page_says_by_what_and_when_it_was_made(made: Path, book: Path) -> None:
+    assert main(["book", str(made), str(book)]) == 0
+    about = json.loads((made / "run.json").read_text())
+    page = (book / "reproduction.md").read_text()
+    assert f"on {about['date']} with version {about['version']}" in page
+    assert "CMT is above SCTP on average | +60 % |" in page
+    assert "| [planted-paper](reproduction/planted-paper.md) | 13 |" in page
+
+
+def test_chapters_are_listed_in_the_summary_each_time_anew(made: Path, book: Path) -> None:
+    for _ in range(2):
+        assert main(["book", str(made), str(book)]) == 0
+    assert (book / "SUMMARY.md").read_text() == SUMMARY.replace(
+        "begin -->\n",
+        "begin -->\n- [The papers, reproduced](reproduction.md)\n  - [planted-paper](reproduction/planted-paper.md)\n",
+    )
+
+
+def test_a_chapter_has_the_pictures_that_go_into_the_book(made: Path, book: Path) -> None:
+    assert main(["book", str(made), str(book)]) == 0
+    chapter = (book / "reproduction" / "planted-paper.md").read_text()
+    assert "![loss, figure](planted-paper-loss-figure.svg)" in chapter
+    assert (book / "reproduction" / "planted-paper-loss-figure.svg").is_file()
+    assert "| `loss-lower` | S |" in chapter
+    assert "Two paths carry more than one." in chapter
+
+
+def test_verdicts_are_stored_for_the_tests(made: Path, book: Path) -> None:
+    assert main(["book", str(made), str(book)]) == 0
+    stored = json.loads((book / "reproduction" / "verdicts.json").read_text())
+    assert len(stored) == 13
+    assert stored["loss-lower"] == "differs"
+
+
+def test_what_was_left_of_an_earlier_book_goes(made: Path, book: Path) -> None:
+    (book / "reproduction").mkdir()
+    (book / "reproduction" / "gone.svg").write_text("")
+    assert main(["book", str(made), str(book)]) == 0
+    assert not (book / "reproduction" / "gone.svg").exists()
+
+
+def test_only_a_full_reproduction_goes_into_the_book(
+    made: Path, book: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick = tmp_path / "quick"
+    shutil.copytree(made, quick)
+    outcome = json.loads((quick / "verdicts.json").read_text())
+    outcome["scope"]["quick"] = True
+    (quick / "verdicts.json").write_text(json.dumps(outcome))
+    assert main(["book", str(quick), str(book)]) == 2
+    assert "is not a full reproduction" in capsys.readouterr().err
+    assert not (book / "reproduction.md").exists()
+
+
+def test_a_folder_or_book_that_is_none_is_named(
+    made: Path, book: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["book", str(tmp_path / "none"), str(book)]) == 2
+    assert "none/verdicts.json: cannot be read" in capsys.readouterr().err
+    (book / "SUMMARY.md").write_text("# Summary\n")
+    assert main(["book", str(made), str(book)]) == 2
+    assert "has no <!-- reproduction: begin -->" in capsys.readouterr().err

@@ -1,0 +1,108 @@
+"""The papers that the package brings: every claim is accounted for, and whatever does not come out has a cause."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+
+import pytest
+
+from anabranch.papers.catalogue import DATA, keys, read_key
+from anabranch.papers.claim import Deferred
+from anabranch.papers.model import Paper
+from anabranch.papers.verdicts.finding import Verdict
+
+TESTS = Path(__file__).resolve().parent
+VERDICTS = TESTS.parent.parent / "docs" / "src" / "reproduction" / "verdicts.json"
+PAPERS = ("cmt-dfr", "cmt-mptcp-analysis", "cmt-qa", "db-cmt", "smt-afr")
+
+WITHOUT_CAUSE = {Verdict.REPRODUCED.value, Verdict.CONTRADICTORY.value, Verdict.OPEN.value}
+
+
+@functools.cache
+def paper(key: str) -> Paper:
+    return read_key(key)
+
+
+def all_papers() -> list[Paper]:
+    if tuple(keys()) != PAPERS:
+        pytest.skip(f"{DATA} does not hold all five papers")
+    return [paper(key) for key in PAPERS]
+
+
+def ids_of_reference() -> list[str]:
+    lines = (TESTS / "data" / "claim-ids.txt").read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("key", keys())
+def test_a_paper_can_be_read_and_has_what_a_reader_needs(key: str) -> None:
+    read = paper(key)
+    assert read.notes
+    assert read.conventions
+    for experiment in read.experiments:
+        assert experiment.figures or experiment.deferred, experiment.id
+
+
+@pytest.mark.parametrize("key", keys())
+def test_every_unknown_that_a_variant_varies_is_named_as_one(key: str) -> None:
+    for experiment in paper(key).experiments:
+        if experiment.variants:
+            assert experiment.unknowns, experiment.id
+
+
+@pytest.mark.parametrize("key", keys())
+def test_claims_of_deferred_experiments_are_open(key: str) -> None:
+    read = paper(key)
+    for experiment in read.experiments:
+        for claim in read.claims_of(experiment.id):
+            assert isinstance(claim.statement, Deferred) or not experiment.deferred, claim.id
+
+
+def test_every_claim_of_the_five_papers_is_accounted_for() -> None:
+    found = [claim.id for read in all_papers() for claim in read.claims]
+    assert len(ids_of_reference()) == 248
+    assert sorted(found) == sorted(ids_of_reference())
+
+
+def test_no_two_papers_have_a_claim_of_the_same_name() -> None:
+    found = [claim.id for key in keys() for claim in paper(key).claims]
+    assert len(found) == len(set(found))
+
+
+def stored_verdicts() -> dict[str, str]:
+    """Of the full run whose page the book has."""
+    if not VERDICTS.is_file():
+        pytest.skip(f"{VERDICTS} is not there: no full run has been put into the book")
+    stored: dict[str, str] = json.loads(VERDICTS.read_text())
+    return stored
+
+
+def test_the_book_has_a_verdict_on_every_claim() -> None:
+    verdicts = stored_verdicts()
+    assert sorted(verdicts) == sorted(claim.id for read in all_papers() for claim in read.claims)
+    assert set(verdicts.values()) <= {verdict.value for verdict in Verdict}
+
+
+def test_every_headline_or_secondary_claim_that_is_not_reproduced_has_a_cause() -> None:
+    verdicts = stored_verdicts()
+    without = []
+    for read in all_papers():
+        explained = {claim for cause in read.causes for claim in cause.claims}
+        for claim in read.claims:
+            if claim.rank in ("H", "S") and verdicts[claim.id] not in WITHOUT_CAUSE and claim.id not in explained:
+                without.append(f"{read.key}: {claim.id} ({verdicts[claim.id]})")
+    assert not without
+
+
+def test_no_cause_explains_a_claim_that_is_reproduced() -> None:
+    verdicts = stored_verdicts()
+    needless = [
+        f"{read.key}: {claim}"
+        for read in all_papers()
+        for cause in read.causes
+        for claim in cause.claims
+        if verdicts[claim] == Verdict.REPRODUCED.value
+    ]
+    assert not needless

@@ -1,0 +1,175 @@
+"""What takes longer than tests should: agreement with ns-2, a slice of the papers, and `--quick` beside a full run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anabranch.papers import outcome as out
+from anabranch.papers.catalogue import keys, read_key, select
+from anabranch.papers.collecting import Cost, Means, collect
+from anabranch.papers.model import Measure
+from anabranch.papers.plan import Scope, Setting, settings_of
+from anabranch.papers.running import reproduce
+from anabranch.papers.verdicts.finding import Verdict
+from anabranch.statistics import Estimate, mean_interval
+
+pytestmark = pytest.mark.slow
+
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent.parent
+NS2 = ROOT / "crates" / "lab" / "data" / "ns2"
+SLICE = TESTS / "data" / "papers-slice"
+VERDICTS = ROOT / "docs" / "src" / "reproduction" / "verdicts.json"
+
+LOSSES = (0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def default(key: str, experiment: str, schemes: tuple[str, ...], seeds: int, values: dict[str, Any]) -> Setting:
+    """An experiment as the paper has it, with some of its schemes and other settings beside its own."""
+    if key not in keys():
+        pytest.skip(f"there is no paper {key}")
+    own = settings_of(read_key(key).experiment(experiment), Scope(seeds=seeds))[0]
+    return Setting(
+        own.experiment,
+        None,
+        own.axes,
+        {scheme: own.schemes[scheme] for scheme in schemes},
+        own.seeds,
+        {**own.set, **values},
+        own.draw,
+        False,
+    )
+
+
+def goodput(setting: Setting, cache: Path) -> dict[tuple[str, float], np.ndarray]:
+    """Samples by scheme and loss."""
+    grid = collect(setting, Means(cache, progress=False), Cost()).grid(Measure("goodput_kbps"))
+    (axis,) = grid.axes
+    return {
+        (scheme, float(loss)): grid.sample(scheme, {axis.name: (loss,)})
+        for scheme in grid.schemes
+        for loss in axis.values
+        if isinstance(loss, (int, float))
+    }
+
+
+def agrees(ours: Estimate, mean: float, half_width: float) -> bool:
+    """Within 3 %, or within the joint interval and 8 %, as `anabranch crossval` has it."""
+    difference = abs(ours.mean - mean)
+    joint = math.hypot(ours.half_width, half_width)
+    return difference <= 0.03 * mean or (difference <= joint and difference <= 0.08 * mean)
+
+
+def rows(name: str) -> Iterator[dict[str, str]]:
+    with (NS2 / name).open(newline="") as file:
+        yield from csv.DictReader(file)
+
+
+@pytest.fixture(scope="module")
+def fig6(cache: Path) -> dict[tuple[str, float], np.ndarray]:
+    return goodput(default("db-cmt", "fig6", ("CMT",), 30, {}), cache)
+
+
+def test_cmt_on_the_setting_of_db_cmt_agrees_with_ns2(fig6: dict[tuple[str, float], np.ndarray]) -> None:
+    points = {row["id"]: row for row in rows("two-path.csv")}
+    off = []
+    for number, loss in enumerate(LOSSES):
+        point = points[f"loss10-{number}"]
+        ours = mean_interval(fig6["CMT", loss])
+        if not agrees(ours, float(point["goodput_kbps"]), float(point["ci95"])):
+            off.append(f"{loss}: {ours} against {point['goodput_kbps']} ± {point['ci95']}")
+    assert not off
+
+
+def test_cmt_on_the_setting_of_db_cmt_agrees_with_the_paper(fig6: dict[tuple[str, float], np.ndarray]) -> None:
+    means = {loss: float(fig6["CMT", loss].mean()) for loss in LOSSES}
+    assert means[0] == pytest.approx(1773, rel=0.08)
+    assert means[0.1] == pytest.approx(455, rel=0.08)
+    assert float(np.mean(list(means.values()))) == pytest.approx(888, rel=0.05)
+
+
+def as_in_the_script_for_ns2() -> dict[str, Any]:
+    """What ns-2's script has otherwise than the paper's text: all sources at the same rate, each of them a fifth of
+    the link's eighth while it is on, in pieces of at most 1000 B, and the second path as the primary one."""
+    settings: dict[str, Any] = {"flow.flow-1.paths": ["B", "A", "C"]}
+    for path, rate in (("A", 387e3), ("B", 10e6), ("C", 2e6)):
+        settings[f"path.{path}.background.*.rate"] = f"{round(0.2 * rate / 8)} bit/s"
+        settings[f"path.{path}.background.2.fragment"] = "1000 B"
+    return settings
+
+
+@pytest.fixture(scope="module")
+def three_paths(cache: Path) -> dict[tuple[str, float], np.ndarray]:
+    return goodput(default("cmt-qa", "fig9", ("CMT", "CMT-PF"), 30, as_in_the_script_for_ns2()), cache)
+
+
+def test_cmt_and_cmt_pf_on_three_paths_agree_with_ns2(three_paths: dict[tuple[str, float], np.ndarray]) -> None:
+    names = {"cmt": "CMT", "cmt-pf": "CMT-PF"}
+    off, judged = [], 0
+    for row in rows("three-path.csv"):
+        if row["delays_ms"] != "45-45-90" or int(row["hung"]):
+            continue
+        ours = mean_interval(three_paths[names[row["scheme"]], float(row["plr"])])
+        judged += 1
+        if not agrees(ours, float(row["goodput_kbps"]), float(row["ci95"])):
+            off.append(f"{row['scheme']} at {row['plr']}: {ours} against {row['goodput_kbps']} ± {row['ci95']}")
+    assert judged == 9
+    assert not off
+
+
+@pytest.mark.parametrize("name", ["db-cmt/fig6", "cmt-qa/fig9"])
+def test_a_slice_of_the_papers_gives_the_numbers_that_are_stored(name: str, cache: Path, tmp_path: Path) -> None:
+    """Runs are deterministic, so a difference is a change of what is simulated: `make papers-slice` stores it anew."""
+    if name.partition("/")[0] not in keys():
+        pytest.skip(f"there is no paper for {name}")
+    reproduce(select(name), tmp_path, Scope(quick=True), Means(cache, progress=False), None, progress=False)
+    found = (tmp_path / name / "data.csv").read_text()
+    stored = SLICE / f"{name.replace('/', '-')}.csv"
+    if os.environ.get("ANABRANCH_STORE_SLICE"):
+        SLICE.mkdir(exist_ok=True)
+        stored.write_text(found)
+    if not stored.is_file():
+        pytest.skip(f"{stored} is not there: make papers-slice")
+    assert found == stored.read_text()
+
+
+AGAINST = {Verdict.DIFFERS.value}
+FOR = {Verdict.REPRODUCED.value, Verdict.DIRECTION_ONLY.value}
+
+
+def test_a_quick_reproduction_agrees_with_a_full_one_about_the_direction_of_headline_claims(
+    cache: Path, tmp_path: Path
+) -> None:
+    """Where the full one tells the direction, the quick one does not tell the other one."""
+    if not VERDICTS.is_file():
+        pytest.skip(f"{VERDICTS} is not there: no full run has been put into the book")
+    full = json.loads(VERDICTS.read_text())
+    outcome, _ = reproduce(
+        select("all"), tmp_path, Scope(quick=True), Means(cache, progress=False), cache / "papers", progress=False
+    )
+    contrary = [
+        f"{claim['id']}: {claim['verdict']} quickly, {full[claim['id']]} in full"
+        for claim in headline_claims(outcome)
+        if (claim["verdict"] in FOR and full[claim["id"]] in AGAINST)
+        or (claim["verdict"] in AGAINST and full[claim["id"]] in FOR)
+    ]
+    assert not contrary
+
+
+def headline_claims(outcome: out.Outcome) -> list[out.ClaimOutcome]:
+    experiments = [each for paper in outcome["papers"] for each in paper["experiments"]]
+    return [claim for each in experiments for claim in each["claims"] if claim["rank"] == "H"]
