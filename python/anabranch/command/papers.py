@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from anabranch.papers.catalogue import ALL, DATA, keys, read_key, select
 from anabranch.papers.error import PaperError
@@ -51,7 +52,44 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="show a paper, or the setting, unknowns and claims of an experiment")
     show.add_argument("name", metavar="KEY[/EXPERIMENT]", help="as `papers list` names them")
     show.set_defaults(run=_show)
+    _add_reproduce(commands)
     return parser
+
+
+def _add_reproduce(commands: Any) -> None:
+    parser = commands.add_parser(
+        "reproduce",
+        help="run experiments, judge their claims, and write figures, data and pages",
+        description="Runs experiments and says of every claim what becomes of it. Finished runs are kept: what was "
+        "stopped goes on where it was. The exit status is 0 whatever the verdicts are.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", metavar="all|KEY[/EXPERIMENT]", help="what to reproduce")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write to")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer seeds and values, no variants, no ablations: everything in a minute"
+    )
+    parser.add_argument("--seeds", type=_positive, metavar="N", help="so many seeds everywhere")
+    parser.add_argument("--no-variants", dest="variants", action="store_false", help="only the values chosen")
+    parser.add_argument("--no-ablations", dest="ablations", action="store_false", help="leave ablations out")
+    parser.add_argument(
+        "--executor",
+        metavar="WHERE",
+        help="where sweeps run: processes:N or dask://HOST:PORT (threads of this machine); runs that need a trace are "
+        "made here in any case",
+    )
+    parser.add_argument("--workers", type=_positive, metavar="N", help="threads or processes (one for each processor)")
+    parser.add_argument("--cache", type=Path, metavar="DIR", help="where finished runs are kept")
+    parser.add_argument("--no-cache", action="store_true", help="keep no finished runs")
+    parser.set_defaults(run=_reproduce)
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return number
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -71,4 +109,27 @@ def _show(options: argparse.Namespace) -> int:
         print(show_experiment(selection.paper, selection.experiments[0]))
     else:
         print(show_paper(selection.paper))
+    return 0
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from anabranch.papers.collecting import Means
+    from anabranch.papers.pages.summary import counts_text
+    from anabranch.papers.plan import Scope
+    from anabranch.papers.running import reproduce
+    from anabranch.sweep.cache import default_folder
+
+    if options.no_cache and options.cache:
+        raise PaperError("--cache and --no-cache: leave one of them out")
+    cache = None if options.no_cache else (options.cache or default_folder())
+    outcome, spent = reproduce(
+        select(options.name, options.data),
+        options.out,
+        Scope(options.quick, options.seeds, options.variants, options.ablations),
+        Means(cache, options.executor, options.workers, progress=False),
+        None if cache is None else cache / "papers",
+    )
+    print(counts_text(outcome))
+    print(f"\nPages, figures and data: {options.out / 'index.html'}, {options.out / 'summary.md'}")
+    print(spent)
     return 0

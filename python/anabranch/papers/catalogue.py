@@ -26,7 +26,9 @@ class Selection:
 
 def keys(data: Path = DATA) -> list[str]:
     """The keys of all papers, sorted."""
-    return sorted(folder.name for folder in data.iterdir() if (folder / "paper.toml").is_file()) if data.is_dir() else []
+    return (
+        sorted(folder.name for folder in data.iterdir() if (folder / "paper.toml").is_file()) if data.is_dir() else []
+    )
 
 
 def read_key(key: str, data: Path = DATA) -> Paper:

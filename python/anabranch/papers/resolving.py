@@ -59,14 +59,18 @@ def table_of(scenario: str) -> dict[str, Any]:
     return tomllib.loads(scenario)
 
 
-def check_scheme(scenario: str, name: str, expression: str) -> None:
-    """Raises `PaperError` unless the expression stands for one scheme."""
+def schemes_named(scenario: str, expression: str) -> str:
+    """The scheme that an expression stands for, written in full.
+
+    Raises `PaperError` unless there is exactly one.
+    """
     try:
         found = _native.schemes_of(scenario, "scenario", expression)
     except SchemeError as error:
-        raise PaperError(f"scheme `{name}`: {error}") from error
+        raise PaperError(str(error)) from error
     if len(found) != 1:
-        raise PaperError(f"scheme `{name}` is `{expression}`, which stands for {len(found)} schemes: name one")
+        raise PaperError(f"`{expression}` stands for {len(found)} schemes: name one")
+    return found[0]
 
 
 def literal(value: Any) -> str:

@@ -66,56 +66,58 @@ class Scenario(Table):
     folder: FilePath = field(default=FilePath(), compare=False)
     """Where files that its flows send are looked for; an absolute path."""
     _resolved: str = field(init=False, repr=False, compare=False)
+    # The text that it was read from and what messages call that, so that they name places in the author's own file.
+    _text: str = field(init=False, repr=False, compare=False)
+    _text_name: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         Table.__post_init__(self)
-        object.__setattr__(self, "folder", FilePath(os.path.abspath(self.folder)))
-        object.__setattr__(self, "_resolved", _native.resolve(self.to_toml(), self.name))
+        text, name = self.to_toml(), f"{self.name} (as TOML)"
+        hidden = {"_text": text, "_text_name": name, "_resolved": _native.resolve(text, name)}
+        for key, value in {**hidden, "folder": FilePath(os.path.abspath(self.folder))}.items():
+            object.__setattr__(self, key, value)
 
     @classmethod
     def read(cls, file: str | os.PathLike[str]) -> Scenario:
         """Reads a scenario file. Raises `ScenarioError` if it cannot be read, or with all that is wrong in it."""
-        name = os.fspath(file)
+        path = FilePath(file)
+        name = printable(path)
         try:
-            data = FilePath(file).read_bytes()
+            data = path.read_bytes()
         except (OSError, ValueError) as error:
             raise ScenarioError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-        try:
-            text = data.decode()
-        except UnicodeDecodeError as error:
-            before = data[: error.start]
-            line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
-            raise ScenarioError(f"{name}:{line}:{column}: this is not text in UTF-8: save the file as UTF-8") from error
-        return cls.parse(text, name=name, folder=FilePath(file).parent)
+        return cls.parse(decoded(data, name), name=name, folder=path.parent)
 
     @classmethod
     def parse(cls, text: str, name: str = "scenario", folder: str | os.PathLike[str] = "") -> Scenario:
-        """Reads the text of a scenario; `name` stands for the file in messages.
+        """Reads the text of a scenario; `name` stands for the file in messages, and `folder` for the one it is in.
 
         Raises `ScenarioError` with all that is wrong in the text.
         """
         _native.resolve(text, name)
         # The native reader skips a byte order mark; this one does not.
-        table = tomli.loads(text.removeprefix("\ufeff"))
-        return cls._of(table, name, folder)
+        scenario = cls._of(tomli.loads(text.removeprefix("\ufeff")), name, folder)
+        object.__setattr__(scenario, "_text", text)
+        object.__setattr__(scenario, "_text_name", name)
+        return scenario
 
     @classmethod
     def from_dict(
         cls, table: Mapping[str, Any], name: str = "scenario", folder: str | os.PathLike[str] = ""
     ) -> Scenario:
-        """The scenario of a dictionary that has the keys of a scenario file: `{"run": {...}, "path": [{...}], ...}`.
+        """The scenario of a dictionary with the keys of a scenario file: `{"run": {...}, "path": [{...}], ...}`.
 
         Raises `ScenarioError` with all that is wrong, as if it were a file.
         """
-        return cls.parse(tomli_w.dumps(written(plain(table, name))), name, folder)
+        text = tomli_w.dumps(written(plain(table, name)))
+        _native.resolve(text, f"{name} (as TOML)")
+        return cls._of(tomli.loads(text), name, folder)
 
     @classmethod
     def _of(cls, table: Mapping[str, Any], name: str, folder: str | os.PathLike[str]) -> Scenario:
-        """What a table says that the native reader has accepted."""
+        """What a file says that the native reader has accepted."""
         named = [{"name": scheme, **inner} for scheme, inner in table.get("scheme", {}).items()]
-        names = cls.fields_by_key()
-        fields = {names[key]: value for key, value in {**table, "scheme": named}.items()}
-        return cls(**fields, name=name, folder=FilePath(folder))
+        return cls(**cls.arguments({**table, "scheme": named}), name=name, folder=FilePath(folder))
 
     def to_table(self) -> dict[str, Any]:
         """The keys that were given, as a dictionary of plain values."""
@@ -124,14 +126,19 @@ class Scenario(Table):
             table["scheme"] = self._by_name(table["scheme"])
         return table
 
-    def _by_name(self, schemes: list[dict[str, Any]]) -> dict[str, Any]:
+    def _by_name(self, schemes: Any) -> dict[str, Any]:
         """Definitions as a file has them, where the name is part of the header."""
-        tables = {}
+        tables: dict[str, Any] = {}
+        if not isinstance(schemes, list) or not all(isinstance(scheme, dict) for scheme in schemes):
+            raise ScenarioError(
+                f"{self.name}: `schemes` of a scenario is a list of definitions such as "
+                'Scheme(name="eager", is_="cmt(trigger=2)"); those to run go to RunSettings(schemes=[...])'
+            )
         for scheme in schemes:
-            name = scheme.pop("name")
+            name = scheme["name"]
             if name in tables:
                 raise ScenarioError(f"{self.name}: two schemes are called `{name}`: give each a name of its own")
-            tables[name] = scheme
+            tables[name] = {key: value for key, value in scheme.items() if key != "name"}
         return tables
 
     def to_toml(self, *, resolved: bool = False) -> str:
@@ -159,7 +166,7 @@ class Scenario(Table):
         """
         given = {key: written(plain(value, key)) for key, value in values.items()}
         try:
-            _native.resolve(self.to_toml(), self.name, [(key, literal(value)) for key, value in given.items()])
+            _native.resolve(self._text, self._text_name, [(key, literal(value)) for key, value in given.items()])
         except ScenarioError as error:
             # A value that was put in has no place in a file, so that the message does not name it.
             raise ScenarioError(re.sub(r"(?m)^ (?=\S)", f"{self.name}: ", str(error))) from None
@@ -167,6 +174,22 @@ class Scenario(Table):
         for key, value in given.items():
             put(table, key, value)
         return Scenario._of(table, self.name, self.folder)
+
+
+def decoded(data: bytes, name: str) -> str:
+    """The text of a file."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise ScenarioError(f"{name}:{line}:{column}: this is not text in UTF-8: save the file as UTF-8") from error
+
+
+def printable(path: FilePath) -> str:
+    """A path for messages. Names of files may have bytes that are no text, and characters that break a line."""
+    text = os.fsencode(path).decode(errors="replace")
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def load(scenario: Scenario | str | os.PathLike[str]) -> Scenario:

@@ -26,8 +26,10 @@ class Table:
 
     def __post_init__(self) -> None:
         for field in self.file_fields():
-            value = plain(getattr(self, field.name), field.name)
-            object.__setattr__(self, field.name, read_inner(self.INNER.get(field.name), value))
+            value = getattr(self, field.name)
+            if value is not None:
+                value = read_inner(self.INNER.get(field.name), plain(value, self.key_of(field)))
+                object.__setattr__(self, field.name, value)
 
     def __repr__(self) -> str:
         shown = [field for field in dataclasses.fields(self) if field.repr]  # type: ignore[arg-type]
@@ -41,7 +43,7 @@ class Table:
         for field in self.file_fields():
             value = getattr(self, field.name)
             if value is not None and not (value == () and field.default == ()):
-                table[self.KEYS.get(field.name, field.name)] = written(value)
+                table[self.key_of(field)] = written(value)
         return table
 
     @classmethod
@@ -50,21 +52,31 @@ class Table:
 
         Raises `ScenarioError` if it has a key that means nothing here.
         """
+        return cls(**cls.arguments(table))
+
+    @classmethod
+    def arguments(cls, table: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of a table of a file by the fields that hold them."""
         names = cls.fields_by_key()
         for key in table:
             if key not in names:
                 raise unknown_key(key, cls.__name__, list(names))
-        return cls(**{names[key]: value for key, value in table.items()})
+        return {names[key]: value for key, value in table.items()}
 
     @classmethod
     def fields_by_key(cls) -> dict[str, str]:
         """The keys of a file with the fields that hold their values."""
-        return {cls.KEYS.get(field.name, field.name): field.name for field in cls.file_fields()}
+        return {cls.key_of(field): field.name for field in cls.file_fields()}
 
     @classmethod
     def file_fields(cls) -> list[dataclasses.Field[Any]]:
         """The fields that a file has; those that do not count when objects are compared are not among them."""
         return [field for field in dataclasses.fields(cls) if field.compare]  # type: ignore[arg-type]
+
+    @classmethod
+    def key_of(cls, field: dataclasses.Field[Any]) -> str:
+        """What a file calls a field."""
+        return cls.KEYS.get(field.name, field.name)
 
 
 def unknown_key(key: object, where: str, known: list[str]) -> ScenarioError:
@@ -91,6 +103,8 @@ def written(value: Any) -> Any:
         return value.to_table()
     if isinstance(value, tuple):
         return [written(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: written(item) for key, item in value.items()}
     return value
 
 
@@ -99,23 +113,22 @@ def plain(value: Any, key: str) -> Any:
 
     Raises `ScenarioError` if no file could hold it.
     """
-    if value is None or isinstance(value, (bool, Table)):
+    if isinstance(value, (bool, Table)):
         return value
     if isinstance(value, str):
         return text(value, key)
     if hasattr(value, "tolist"):  # an array or a number of NumPy
-        value = value.tolist()
+        return plain(value.tolist(), key)
     if isinstance(value, (int, float)):
         return value
     if isinstance(value, (list, tuple, range)):
-        return tuple(plain(item, key) for item in value)
+        return tuple(plain(item, f"{key}.{index}") for index, item in enumerate(value))
     if isinstance(value, Mapping):
         return {text(str(inner), key): plain(item, f"{key}.{inner}") for inner, item in value.items()}
     if isinstance(value, os.PathLike):
         return text(os.fsdecode(value), key)
-    raise ScenarioError(
-        f"`{key}` is a {type(value).__name__}, which no scenario file can hold: expected text or a number"
-    )
+    found = "None" if value is None else f"a {type(value).__name__}"
+    raise ScenarioError(f"`{key}` is {found}, which no scenario file can hold: give text or a number, or leave it out")
 
 
 def text(value: str, key: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 import tomli_w
@@ -31,7 +32,8 @@ def put(table: dict[str, Any], key: str, value: Any) -> None:
 def put_in_table(table: dict[str, Any], parts: list[str], value: Any) -> None:
     first, *rest = parts
     if not rest:
-        table[first] = value
+        # A table that is put in several places must not be shared: a later key may change one of them.
+        table[first] = deepcopy(value)
         return
     found = table.setdefault(first, {})
     if isinstance(found, list):
@@ -46,7 +48,7 @@ def put_in_list(items: list[Any], key: str, parts: list[str], value: Any) -> Non
         if rest:
             put_in_table(items[index], rest, value)
         else:
-            items[index] = value
+            items[index] = deepcopy(value)
 
 
 def chosen(items: list[Any], key: str, wanted: str) -> list[int]:

@@ -122,7 +122,7 @@ def _left_out_keys(samples: Samples, by: Sequence[str], of: SampleOf) -> list[st
 def _find(results: Source, metric: str, table: Table | None) -> tuple[Table, pd.DataFrame]:
     """The table that has the metric."""
     if isinstance(results, pd.DataFrame):
-        frame_table: Table = table or _table_of_frame(results)
+        frame_table: Table = table or table_of_frame(results)
         if metric not in results.columns:
             raise StatisticsError(unknown_metric(metric, results))
         return frame_table, results
@@ -139,7 +139,7 @@ def _find(results: Source, metric: str, table: Table | None) -> tuple[Table, pd.
     raise StatisticsError(unknown_metric(metric, *frames))
 
 
-def _table_of_frame(frame: pd.DataFrame) -> Table:
+def table_of_frame(frame: pd.DataFrame) -> Table:
     """What a bare frame holds, by the columns that only one table has."""
     if "flow" in frame.columns:
         return "flows"

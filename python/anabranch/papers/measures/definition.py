@@ -11,7 +11,7 @@ from anabranch.papers.model import Measure
 if TYPE_CHECKING:
     import pandas
 
-    from anabranch.papers.measures.runs import Runs
+    from anabranch.papers.measures.of_runs import Runs
     from anabranch.series import Series
 
 Parameter = Literal["path", "flow", "window_s", "time_s"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from anabranch.papers.measures.definition import Definition
+from anabranch.papers.measures.definition import Definition, Parameter
 from anabranch.papers.model import Measure
 from anabranch.papers.quantity import bits_per_second, size_bytes
 
@@ -19,12 +20,20 @@ HEADERS_BYTES = 48
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Some runs of one scenario: three frames indexed by the key of the run, and the scenario as tables."""
+    """The runs of a setting: three frames indexed by the key of the run, and the scenario of each as tables.
+
+    `points` has for each run the number of its scenario, which `scenario` gives as tables.
+    """
 
     runs: pandas.DataFrame
     paths: pandas.DataFrame
     flows: pandas.DataFrame
-    scenario: dict[str, Any]
+    points: pandas.Series
+    scenario: Callable[[int], dict[str, Any]]
+
+    def of_scenario(self, figure: Callable[[dict[str, Any]], float]) -> pandas.Series:
+        """A figure of the scenario of each run."""
+        return self.points.map({point: figure(self.scenario(point)) for point in self.points.unique()})
 
 
 def _column(name: str, runs: Runs, measure: Measure) -> pandas.Series:
@@ -32,7 +41,7 @@ def _column(name: str, runs: Runs, measure: Measure) -> pandas.Series:
 
 
 def _per_path(name: str, runs: Runs, measure: Measure) -> pandas.Series:
-    return runs.runs[name] / len(runs.scenario["path"])
+    return runs.runs[name] / runs.of_scenario(lambda scenario: len(scenario["path"]))
 
 
 def _flows(runs: Runs, measure: Measure) -> pandas.DataFrame:
@@ -53,8 +62,8 @@ def _transfer(runs: Runs, measure: Measure) -> pandas.Series:
 
 
 def _per_chunk(name: str, runs: Runs, measure: Measure) -> pandas.Series:
-    mtu_bytes = size_bytes(runs.scenario["association"]["mtu"])
-    chunks = _delivered_bytes(runs, measure) / (mtu_bytes - HEADERS_BYTES)
+    full_bytes = runs.of_scenario(lambda scenario: size_bytes(scenario["association"]["mtu"]) - HEADERS_BYTES)
+    chunks = _delivered_bytes(runs, measure) / full_bytes
     return (runs.runs[name] / chunks).where(chunks > 0)
 
 
@@ -73,22 +82,25 @@ def _path_throughput(runs: Runs, measure: Measure) -> pandas.Series:
 
 def _utilisation(runs: Runs, measure: Measure) -> pandas.Series:
     total = runs.paths.groupby(level=0)["bytes"].sum() * 8 / runs.runs["duration_s"]
-    capacity = sum(bits_per_second(path["rate"]) for path in runs.scenario["path"])
-    return 100 * total / capacity
+    return (
+        100 * total / runs.of_scenario(lambda scenario: sum(bits_per_second(path["rate"]) for path in scenario["path"]))
+    )
 
 
 def _receive_buffer(runs: Runs, measure: Measure) -> pandas.Series:
-    association = runs.scenario["association"]
-    packets = size_bytes(association["recv_buffer"]) / size_bytes(association["mtu"])
-    return runs.runs["goodput_kbps"] * 0.0 + packets
+    def packets(scenario: dict[str, Any]) -> float:
+        association = scenario["association"]
+        return size_bytes(association["recv_buffer"]) / size_bytes(association["mtu"])
+
+    return runs.of_scenario(packets)
 
 
 def _share(runs: Runs, measure: Measure) -> pandas.Series:
     return 100 * _path_column("share", runs, measure)
 
 
-_FLOW = frozenset({"flow"})
-_PATH = frozenset({"path"})
+_FLOW: frozenset[Parameter] = frozenset({"flow"})
+_PATH: frozenset[Parameter] = frozenset({"path"})
 
 DEFINITIONS = (
     Definition(
@@ -131,10 +143,10 @@ DEFINITIONS = (
         "utilisation_percent",
         "Aggregated bandwidth utilisation",
         "%",
-        "Wire bytes of packets with DATA that arrived over all paths, over the time of the run, as a part of the sum of "
-        "the paths' nominal rates.",
-        "smt-afr equations 2 to 5; the paper's capacity is the largest momentary throughput, for which the nominal rate "
-        "stands here",
+        "Wire bytes of packets with DATA that arrived over all paths, over the time of the run, as a part of the sum "
+        "of the paths' nominal rates.",
+        "smt-afr equations 2 to 5; the paper's capacity is the largest momentary throughput, for which the nominal "
+        "rate stands here",
         of_runs=_utilisation,
     ),
     Definition(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from anabranch.papers.measures.definition import Definition
+from anabranch.papers.measures.definition import Definition, Parameter
 from anabranch.papers.model import Measure
 
 if TYPE_CHECKING:
@@ -102,9 +102,10 @@ def _throughput(series: Series, measure: Measure) -> float:
     return float(_between(arrived, window_s)["chunk_bytes"].sum()) * 8 / 1000 / (until_s - window_s[0])
 
 
-_PATH = frozenset({"path"})
-_WINDOW = frozenset({"window_s"})
-_FLOW = frozenset({"flow"})
+_PATH: frozenset[Parameter] = frozenset({"path"})
+_WINDOW: frozenset[Parameter] = frozenset({"window_s"})
+_FLOW: frozenset[Parameter] = frozenset({"flow"})
+_TIME: frozenset[Parameter] = frozenset({"time_s"})
 
 DEFINITIONS = (
     Definition(
@@ -153,14 +154,15 @@ DEFINITIONS = (
         "TSN",
         "The highest TSN that had arrived by `time_s`, the first one being 0 as in ns-2's traces.",
         "cmt-qa Fig. 6",
-        needs=frozenset({"time_s"}),
+        needs=_TIME,
         of_trace=_highest_received,
     ),
     Definition(
         "path_tsn_slope",
         "Slope of TSNs over time",
         "TSN/s",
-        "The slope of the TSNs that arrive over a path against their times of arrival, by least squares, in `window_s`.",
+        "The slope of the TSNs that arrive over a path against their times of arrival, by least squares, in "
+        "`window_s`.",
         "cmt-qa Fig. 6",
         needs=_PATH,
         allows=_WINDOW,
@@ -170,8 +172,8 @@ DEFINITIONS = (
         "throughput_kbps",
         "Throughput",
         "kbps",
-        "Bytes of DATA chunks that arrived, each chunk once, by time in `window_s`: what a figure over time shows, as a "
-        "mean over a part of it.",
+        "Bytes of DATA chunks that arrived, each chunk once, by time in `window_s`: what a figure over time shows, as "
+        "a mean over a part of it.",
         "db-cmt Figs. 9, 15 and 16, cmt-dfr Fig. 8, cmt-qa Fig. 10",
         allows=_WINDOW | _PATH,
         of_trace=_throughput,

@@ -18,7 +18,7 @@ def list_papers(papers: Iterable[Paper]) -> str:
 
 
 def _paper_lines(paper: Paper) -> str:
-    claims = Counter(claim.rank for claim in paper.claims)
+    claims: Counter[str] = Counter(claim.rank for claim in paper.claims)
     head = f"{paper.key}  {paper.title}"
     about = f"{_authors(paper)}, {paper.venue}, {paper.year}; {_count(len(paper.claims), 'claim')}: {_ranks(claims)}"
     width = max((len(experiment.id) for experiment in paper.experiments), default=0)
@@ -33,9 +33,11 @@ def _experiment_line(paper: Paper, experiment: Experiment, width: int) -> str:
 
 
 def _authors(paper: Paper) -> str:
-    return paper.authors[0] + (" et al." if len(paper.authors) > 2 else f" and {paper.authors[1]}") if len(
-        paper.authors
-    ) > 1 else "".join(paper.authors)
+    return (
+        paper.authors[0] + (" et al." if len(paper.authors) > 2 else f" and {paper.authors[1]}")
+        if len(paper.authors) > 1
+        else "".join(paper.authors)
+    )
 
 
 def _ranks(claims: Counter[str]) -> str:
@@ -132,7 +134,7 @@ def _change(change: Change) -> list[str]:
 
 
 def _claim(claim: Claim, experiment: Experiment) -> list[str]:
-    marks = [claim.rank]
+    marks: list[str] = [claim.rank]
     if claim.status != "ok":
         marks.append(claim.status + (f" {claim.contradiction}" if claim.contradiction else ""))
     lines = [f"  {claim.id} ({', '.join(marks)})", *_wrapped(claim.says, "      ")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from anabranch.papers.claim import (
@@ -137,3 +138,12 @@ def _listed(labels: list[str]) -> str:
 def settings(values: Mapping[str, object]) -> str:
     """Values put into a scenario: `path.*.delay = 30 ms`."""
     return ", ".join(f"{key} = {value}" for key, value in values.items())
+
+
+def estimate_text(mean: float, half_width: float, normal: float) -> str:
+    """A mean with Student's interval and, in parentheses, the one that the papers print."""
+    if math.isnan(mean):
+        return "no value"
+    if math.isnan(half_width):
+        return f"{mean:.5g}"
+    return f"{mean:.5g} ± {half_width:.3g} (± {normal:.3g})"

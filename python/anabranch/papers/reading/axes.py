@@ -44,15 +44,15 @@ def _settings(fields: Fields, values: tuple[Value, ...]) -> tuple[Settings, ...]
     if bool(keys) == bool(sets):
         raise fields.error("key", "or `sets` has to be there, and not both: what a value puts into the scenario")
     if keys:
-        return tuple({key: value for key in keys} for value in values)
+        return tuple(dict.fromkeys(keys, value) for value in values)
     if len(sets) != len(values):
         raise fields.error("sets", f"has {len(sets)} tables for {len(values)} values")
+    if any(list(each) != list(sets[0]) for each in sets):
+        raise fields.error("sets", "has tables with different keys: each has to have the same, in the same order")
     return tuple(sets)
 
 
-def _positions(
-    fields: Fields, values: tuple[Value, ...], scale: float
-) -> tuple[tuple[float, ...], tuple[str, ...]]:
+def _positions(fields: Fields, values: tuple[Value, ...], scale: float) -> tuple[tuple[float, ...], tuple[str, ...]]:
     """Where values stand on the axis, and what is written there.
 
     Labels that are numbers are positions as well. Numbers are scaled, quantities of one unit stand at their number, and

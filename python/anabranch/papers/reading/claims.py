@@ -108,7 +108,7 @@ def _quantity(fields: Fields, key: str, context: _Context, schemes: tuple[str, .
     """The quantity in the table `key`; `schemes` are those of a claim that is made for each of them."""
     inner = fields.inner(key)
     if inner is None:
-        raise fields.error(key, "is missing; it has to be a table such as { scheme = \"CMT\" }")
+        raise fields.error(key, 'is missing; it has to be a table such as { scheme = "CMT" }')
     other = inner.maybe("experiment", str)
     if other is not None and other not in context.experiments:
         raise inner.error("experiment", f"is `{other}`; {hint(other, context.experiments)}")

@@ -25,7 +25,7 @@ from anabranch.papers.model import (
 from anabranch.papers.reading.axes import read_axis
 from anabranch.papers.reading.fields import Fields, each, hint, read_toml, unique
 from anabranch.papers.reading.quantities import check_measure, read_at, read_measure
-from anabranch.papers.resolving import Names, check_scheme, names_in, resolved
+from anabranch.papers.resolving import Names, names_in, resolved, schemes_named
 
 T = TypeVar("T")
 
@@ -223,9 +223,7 @@ def _reduction(fields: Fields, axes: tuple[Axis, ...], settings: Settings | None
     )
 
 
-def _changes(
-    fields: Fields, kind: Any, axes: tuple[Axis, ...], schemes: Mapping[str, str]
-) -> tuple[Change, ...]:
+def _changes(fields: Fields, kind: Any, axes: tuple[Axis, ...], schemes: Mapping[str, str]) -> tuple[Change, ...]:
     read = partial(_change, kind=kind, axes=axes, schemes=schemes)
     return tuple(_read_inner(fields, kind, table, read) for table in fields.tables(kind))
 
@@ -285,6 +283,6 @@ def _tried(fields: Fields, prefix: str, scenario: Path, settings: Settings) -> s
 
 def _checked_scheme(fields: Fields, prefix: str, text: str, name: str, expression: str) -> None:
     try:
-        check_scheme(text, name, expression)
+        schemes_named(text, expression)
     except PaperError as error:
-        raise PaperError(f"{fields.file}: {fields.where}: {prefix}{error}") from error
+        raise PaperError(f"{fields.file}: {fields.where}: {prefix}scheme `{name}`: {error}") from error

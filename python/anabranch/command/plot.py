@@ -1,0 +1,235 @@
+"""`anabranch plot`: a figure of results or of a traced run."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anabranch.errors import AnabranchError, FigureError, StatisticsError
+
+if TYPE_CHECKING:
+    from anabranch.figures.catalogue import Entry
+    from anabranch.results import Results
+    from anabranch.series import Series
+
+OK, FAILED, USAGE = 0, 1, 2
+
+_EXAMPLES = """examples:
+  See which figures fit a folder:
+    anabranch plot out/losses --list
+  Goodput over the loss that was swept, for a paper and for slides:
+    anabranch plot out/losses --figure metric --out goodput.svg goodput.png
+  What two schemes gain over cmt, seed by seed:
+    anabranch plot out/losses --figure bars --baseline cmt --schemes cmt-pf,db-cmt
+  Time-outs where a second parameter was swept:
+    anabranch plot out/grid --figure metric --metric timeouts --x path.path-2.loss \\
+        --at path.path-2.delay='100 ms'
+  One second of TSNs of a traced run:
+    anabranch plot out/trace/cmt-seed1 --figure tsn --between 10,11
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Draws what the arguments ask for, and returns the exit status."""
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as stop:
+        return int(stop.code or OK)
+    try:
+        return _list(options.folder) if options.list else _plot(options)
+    except (FigureError, StatisticsError) as error:
+        print(f"anabranch plot: {options.folder}: {error}", file=sys.stderr)
+        return USAGE
+    except AnabranchError as error:
+        # What is wrong with a folder names the folder itself.
+        print(f"anabranch plot: {error}", file=sys.stderr)
+        return FAILED
+    except OSError as error:
+        print(f"anabranch plot: {error.filename}: {error.strerror}", file=sys.stderr)
+        return FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="anabranch plot",
+        description="Draw a figure of the results of a sweep, or of a traced run.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folder", metavar="DIR", type=Path, help="results of `anabranch sweep`, or traces of one run")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--figure", metavar="NAME", help="which figure")
+    what.add_argument("--list", action="store_true", help="say which figures fit DIR, and what there is to draw")
+    parser.add_argument(
+        "--out", metavar="FILE", type=Path, nargs="+", help="files to write, .svg or .png (default: NAME.svg, here)"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="a title above the axes")
+    _add_result_options(parser.add_argument_group("figures of results"))
+    _add_trace_options(parser.add_argument_group("figures of a traced run"))
+    return parser
+
+
+def _add_result_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--metric", metavar="M", help="column of the results (default: goodput_kbps)")
+    group.add_argument("--x", metavar="KEY", help="swept key along the axis (default: the only one)")
+    group.add_argument("--schemes", metavar="LIST", type=_split, help="these schemes only, in this order: a,b(c=1,d=2)")
+    group.add_argument(
+        "--at",
+        metavar="KEY=VALUE",
+        type=_pair,
+        action="append",
+        help="only where another swept key, or flow or path, has this value; can be repeated",
+    )
+    group.add_argument("--baseline", metavar="SCHEME", help="bars: gains over this scheme under the same seeds")
+    group.add_argument("--interval", choices=("t", "normal"), help="Student's t (default), or as the papers print it")
+    group.add_argument("--confidence", metavar="C", type=float, help="level of confidence (default: 0.95)")
+
+
+def _add_trace_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--flow", metavar="NAME", help="this flow, if there are several")
+    group.add_argument("--direction", choices=("forward", "reverse"), help="this direction, if data goes both ways")
+    group.add_argument("--between", metavar="A,B", type=_times, help="from A to B seconds")
+    group.add_argument("--every", metavar="S", type=float, dest="every_s", help="throughput: seconds of each step (1)")
+    group.add_argument("--ssthresh", action="store_true", default=None, help="cwnd: draw slow-start thresholds as well")
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from anabranch.figures.canvas import own_axes
+    from anabranch.figures.saving import check_ending, save
+
+    entry, source = _chosen(options.folder, options.figure)
+    given = _given(entry, options)
+    files = options.out or [Path(f"{entry.name}.svg")]
+    for file in files:
+        check_ending(file)
+    for note in _notes(source):
+        print(f"anabranch plot: {options.folder}: {note}", file=sys.stderr)
+    with own_axes(entry.width) as axes:
+        entry.draw(source, **given, title=options.title, ax=axes)
+        for file in files:
+            print(save(axes, file))
+    return OK
+
+
+def _chosen(folder: Path, name: str) -> tuple[Entry, Results | Series]:
+    """The figure, and what it is drawn from."""
+    from anabranch.figures.catalogue import FIGURES
+
+    if name not in FIGURES:
+        raise FigureError(f"there is no figure `{name}`; there are {', '.join(FIGURES)}")
+    entry, source = FIGURES[name], _read(folder)
+    kind = _kind(source)
+    if entry.source != kind:
+        fitting = ", ".join(other.name for other in FIGURES.values() if other.source == kind)
+        needs = {"results": "results of a sweep", "trace": "traces of a run"}
+        raise FigureError(f"`{name}` is drawn from {needs[entry.source]}, and these are {needs[kind]}: {fitting}")
+    return entry, source
+
+
+def _read(folder: Path) -> Results | Series:
+    """What is in the folder."""
+    from anabranch.results import Results
+    from anabranch.series import read_trace
+
+    if any((folder / name).exists() for name in ("manifest.json", "runs.parquet")):
+        return Results.read(folder)
+    if (folder / "run.toml").exists() or any(folder.glob("*/run.toml")):
+        return read_trace(folder)
+    if not folder.is_dir():
+        raise AnabranchError(f"{folder}: there is no such folder")
+    raise AnabranchError(
+        f"{folder}: neither results nor traces: `anabranch sweep PLAN.toml --out DIR` writes results, "
+        "`anabranch run SCENARIO.toml --trace DIR` a folder of traces for each run"
+    )
+
+
+def _kind(source: Results | Series) -> str:
+    from anabranch.results import Results
+
+    return "results" if isinstance(source, Results) else "trace"
+
+
+def _given(entry: Entry, options: argparse.Namespace) -> dict[str, Any]:
+    """The options that were given. Raises `FigureError` for those that the figure does not take."""
+    from anabranch.figures.catalogue import FIGURES
+
+    known = sorted(frozenset().union(*(other.takes for other in FIGURES.values())))
+    given = {name: value for name in known if (value := getattr(options, name)) is not None}
+    for name in given:
+        if name not in entry.takes:
+            takers = ", ".join(other.name for other in FIGURES.values() if name in other.takes)
+            raise FigureError(f"--{name.removesuffix('_s')} is not for `{entry.name}` but for {takers}")
+    if "at" in given:
+        given["at"] = dict(given["at"])
+    return given
+
+
+def _notes(source: Results | Series) -> list[str]:
+    """What is not complete."""
+    from anabranch.results import Results
+
+    if not isinstance(source, Results):
+        return source.notes
+    missing = source.manifest.get("missing", 0)
+    return [f"{missing} runs of the sweep are missing, because it was stopped"] if missing else []
+
+
+def _list(folder: Path) -> int:
+    from anabranch.figures.catalogue import FIGURES
+
+    source = _read(folder)
+    kind = _kind(source)
+    for entry in FIGURES.values():
+        if entry.source == kind:
+            misfit = entry.misfit(source)
+            print(f"{entry.name:14} {entry.about}")
+            if misfit:
+                print(f"{'':14} not without more: {misfit}")
+    for name, values in _contents(source).items():
+        print(f"{name}: {', '.join(values) or 'none'}")
+    return OK
+
+
+def _contents(source: Results | Series) -> dict[str, list[str]]:
+    """What there is to choose from."""
+    from anabranch.results import Results
+    from anabranch.statistics.samples import metrics_of
+
+    if isinstance(source, Results):
+        metrics = [metrics_of(source.to_pandas(table)) for table in ("runs", "flows", "paths")]
+        swept = [f"{key} ({', '.join(map(str, values))})" for key, values in source.manifest["over"].items()]
+        return {
+            "metrics": list(dict.fromkeys(name for names in metrics for name in names)),
+            "schemes": source.schemes,
+            "swept": swept,
+        }
+    senders = source.manifest.get("sender", [])
+    return {
+        "flows": list(dict.fromkeys(f"{sender['flow']} ({sender['direction']})" for sender in senders)),
+        "paths": list(dict.fromkeys(path for sender in senders for path in sender["paths"])),
+        "seconds": [f"0 to {source.end_s:g}"],
+    }
+
+
+def _split(text: str) -> list[str]:
+    """A list of schemes, in which commas inside parentheses do not divide."""
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, not {text!r}")
+    return key, value
+
+
+def _times(text: str) -> tuple[float, float]:
+    try:
+        start, end = (float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected two numbers of seconds such as 10,11, not {text!r}") from None
+    return start, end

@@ -1,0 +1,210 @@
+"""`anabranch sweep`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anabranch.errors import AnabranchError, PlanError, ScenarioError, SchemeError, SweepError
+
+if TYPE_CHECKING:
+    from anabranch.sweep.plan import Plan
+    from anabranch.sweep.runner import Interrupted, StoppedError
+
+_EXAMPLES = """\
+Examples:
+  Run a plan, and write its tables:
+    anabranch sweep scenarios/sweeps/second-path.toml --out out/second-path
+  The same without a plan file:
+    anabranch sweep scenarios/two-path.toml --over path.path-2.loss=0,0.01,0.05 --schemes cmt,cmt-pf --seeds 20 \\
+        --out out/losses
+  On a cluster whose Dask scheduler runs on another machine:
+    anabranch sweep scenarios/sweeps/second-path.toml --out out/second-path --executor dask://head:8786
+
+Finished runs are kept in the cache. A sweep that was interrupted, by Ctrl-C or in any other way, goes on where it was
+when the same command is given again. The results do not depend on the executor, or on the number of workers.
+
+Status: 0 all went well, 1 a run failed or something could not be read or written, 2 the command line, the plan or the
+scenario is wrong, 130 Ctrl-C."""
+
+_EXECUTOR = re.compile(r"(threads|processes):[1-9]\d{0,3}|dask://\S+:\d+")
+_WRONG_INPUT = (PlanError, SweepError, ScenarioError, SchemeError)
+
+
+def main(arguments: list[str]) -> int:
+    """Carries out `anabranch sweep` with what stands after it, and gives its exit status."""
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else 2
+    try:
+        return _sweep(options)
+    except AnabranchError as error:
+        print(f"anabranch sweep: {error}", file=sys.stderr)
+        return 2 if isinstance(error, _WRONG_INPUT) else 1
+    except KeyboardInterrupt:
+        print("anabranch sweep: interrupted before the first run", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="anabranch sweep",
+        description="Run a scenario at every point of a grid, with every scheme and seed, and write tables.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("plan", metavar="PLAN.toml", type=Path, help="a plan, or a scenario file")
+    add(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        required=True,
+        help="folder for runs.parquet, paths.parquet, flows.parquet and manifest.json",
+    )
+    add(
+        "--over",
+        metavar="KEY=V1,V2",
+        action="append",
+        default=[],
+        help="a key of the scenario and its values, beside those of the plan; can be repeated",
+    )
+    add(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="another value in the scenario, for all runs; can be repeated",
+    )
+    add(
+        "--schemes",
+        metavar="LIST",
+        help="schemes in place of those of the plan: a list such as sctp,cmt(trigger=4), or all",
+    )
+    add(
+        "--seeds",
+        metavar="N|LIST",
+        help="seeds in place of those of the plan: 20 stands for 1 to 20; 3,7,10-12 is a list, and so is 7,",
+    )
+    add(
+        "--executor",
+        metavar="WHICH",
+        type=_executor,
+        help="threads:N (one per processor if nothing is said), processes:N or dask://HOST:PORT",
+    )
+    add(
+        "--worker-timeout",
+        metavar="S",
+        type=float,
+        default=60.0,
+        help="seconds that a Dask cluster may be without workers [default: 60]",
+    )
+    cache = parser.add_mutually_exclusive_group()
+    cache.add_argument(
+        "--cache",
+        metavar="DIR",
+        type=Path,
+        help="where finished runs are kept and looked for [default: $ANABRANCH_CACHE, or in the user's caches]",
+    )
+    cache.add_argument("--no-cache", action="store_true", help="keep no finished runs, and look for none")
+    add("--force", action="store_true", help="write into a folder that holds other things")
+    add("--json", action="store_true", help="print one JSON object in place of the table")
+    add("-q", "--quiet", action="store_true", help="show no progress bar")
+    return parser
+
+
+def _executor(text: str) -> str:
+    if not _EXECUTOR.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"expected threads:N, processes:N or dask://HOST:PORT, found {text!r}")
+    return text
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    # All of this is loaded here, so that `--help` and mistakes are quick.
+    from anabranch.results.files import check_folder
+    from anabranch.sweep.printed import as_json, as_text, failures
+    from anabranch.sweep.runner import Interrupted, StoppedError
+    from anabranch.sweep.steps import fill, open_cache, read_grid
+
+    plan = _plan(options)
+    check_folder(options.out, overwrite=options.force)
+    grid = read_grid(plan.scenario, plan.over, plan.seeds, plan.settings, plan.until)
+    cache = open_cache(False if options.no_cache else options.cache or True, _say)
+    try:
+        results = fill(
+            grid,
+            until=plan.until,
+            executor=options.executor,
+            workers=None,
+            worker_timeout_s=options.worker_timeout,
+            cache=cache,
+            progress=False if options.quiet else None,
+            notify=_say,
+        )
+    except (Interrupted, StoppedError) as error:
+        return _incomplete(error, options, kept=cache is not None)
+    results.write(options.out, overwrite=options.force)
+    _print(as_json(results, options.out) if options.json else as_text(results, options.out, cache))
+    return 1 if failures(results) else 0
+
+
+def _say(text: str) -> None:
+    from tqdm import tqdm
+
+    tqdm.write(f"anabranch sweep: {text}", file=sys.stderr)
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    """The plan with what the command line changes in it."""
+    from anabranch.sweep.plan import read_plan
+    from anabranch.sweep.seeds import parse_seeds
+    from anabranch.sweep.settings import parse_over, parse_setting
+
+    plan = read_plan(options.plan)
+    for key, values in _parsed("--over", options.over, parse_over).items():
+        plan.over[key] = values
+    plan.settings |= _parsed("--set", options.set, parse_setting)
+    if options.schemes is not None:
+        plan.over["scheme"] = [options.schemes]
+    if options.seeds is not None:
+        try:
+            plan.seeds = parse_seeds(options.seeds)
+        except SweepError as error:
+            raise PlanError(f"--seeds: {error}") from error
+    return plan
+
+
+def _parsed(option: str, texts: Sequence[str], parse: Callable[[str], tuple[str, Any]]) -> dict[str, Any]:
+    parsed: dict[str, Any] = {}
+    for text in texts:
+        try:
+            key, value = parse(text)
+        except PlanError as error:
+            raise PlanError(f"{option}: {error}") from error
+        if key in parsed:
+            raise PlanError(f"{option}: `{key}` is given twice")
+        parsed[key] = value
+    return parsed
+
+
+def _incomplete(error: Interrupted | StoppedError, options: argparse.Namespace, *, kept: bool) -> int:
+    """Says how to go on. What no cache has kept is written out."""
+    print(f"anabranch sweep: {error}", file=sys.stderr)
+    if not kept and error.results.runs.num_rows:
+        error.results.write(options.out, overwrite=options.force)
+        print(f"anabranch sweep: the finished runs are in {options.out}", file=sys.stderr)
+    return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _print(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # Whoever read this has seen enough; Python would complain again when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,171 @@
+"""What figures take from results: the rows of some points and schemes, and the key along the axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from anabranch.errors import FigureError
+from anabranch.figures.labels import key_label
+from anabranch.statistics.quantity import numbers_of
+from anabranch.statistics.samples import Source, Table, named, swept_keys, table_of_frame
+
+TABLES: tuple[Table, ...] = ("runs", "flows", "paths")
+
+# What runs have several of.
+_PARTS = ("flow", "path")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Those rows of results that a figure is about. The functions of `anabranch.statistics` take it as `Results`."""
+
+    frames: Mapping[Table, pd.DataFrame]
+    over: tuple[str, ...]
+
+    def to_pandas(self, table: Table = "runs") -> pd.DataFrame:
+        return self.frames.get(table, pd.DataFrame())
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """The runs, or of a bare frame whatever it holds."""
+        return next(iter(self.frames.values()))
+
+    @property
+    def schemes(self) -> list[str]:
+        """In the order of the results, or that asked for."""
+        return [str(scheme) for scheme in dict.fromkeys(self.rows["scheme"])]
+
+    @property
+    def varied(self) -> list[str]:
+        """The swept keys that have several values here."""
+        return [key for key in self.over if self.rows[key].nunique(dropna=False) > 1]
+
+
+def view(results: Source, schemes: str | Sequence[str] | None = None, at: Mapping[str, object] | None = None) -> View:
+    """The rows of these schemes (all), where swept keys, flow or path have the values of `at`.
+
+    Raises `FigureError` for results without rows, and for schemes, keys and values that they do not have.
+    """
+    frames: dict[Table, pd.DataFrame]
+    if isinstance(results, pd.DataFrame):
+        _need_columns(results)
+        frames = {table_of_frame(results): results}
+    elif hasattr(results, "to_pandas") and hasattr(results, "over"):
+        frames = {table: results.to_pandas(table) for table in TABLES}
+    else:
+        raise FigureError(f"expected Results or a pandas frame of their runs, not {type(results).__name__}")
+    rows = next(iter(frames.values()))
+    over = tuple(swept_keys(results, rows))
+    if rows.empty:
+        raise FigureError("the results have no runs, so there is nothing to draw")
+    if schemes is not None:
+        frames = _of_schemes(frames, [schemes] if isinstance(schemes, str) else list(schemes))
+    for key, value in (at or {}).items():
+        frames = _at(frames, over, key, value)
+    return View(frames, over)
+
+
+def _need_columns(frame: pd.DataFrame) -> None:
+    for column in ("scheme", "seed"):
+        if column not in frame.columns:
+            raise FigureError(f"the frame has no column `{column}`; it has {named(frame.columns)}")
+
+
+def _of_schemes(frames: dict[Table, pd.DataFrame], schemes: list[str]) -> dict[Table, pd.DataFrame]:
+    known = list(dict.fromkeys(next(iter(frames.values()))["scheme"]))
+    for scheme in schemes:
+        if scheme not in known:
+            raise FigureError(f"there are no runs of `{scheme}`; there are {named(known)}")
+    # In the order asked for, which is that of legends.
+    return {
+        table: pd.concat([frame[frame["scheme"] == scheme] for scheme in dict.fromkeys(schemes)])
+        for table, frame in frames.items()
+    }
+
+
+def _at(frames: dict[Table, pd.DataFrame], over: Sequence[str], key: str, value: object) -> dict[Table, pd.DataFrame]:
+    having = [frame for frame in frames.values() if key in frame.columns]
+    if key not in over and not (key in _PARTS and having):
+        raise FigureError(f"`{key}` was not swept; swept are {named(over)}, and there are {named(_PARTS)}")
+    known = list(dict.fromkeys(having[0][key]))
+    chosen = next((each for each in known if each == value), None)
+    if chosen is None:
+        # From a command line, numbers come as text.
+        chosen = next((each for each in known if _same_number(each, value)), None)
+    if chosen is None:
+        raise FigureError(f"there is no `{key}` of {value}; there are {named(known)}")
+    return {table: frame[frame[key] == chosen] if key in frame.columns else frame for table, frame in frames.items()}
+
+
+def _same_number(one: Any, other: Any) -> bool:
+    try:
+        return float(one) == float(other)
+    except (TypeError, ValueError):
+        return False
+
+
+def axis_key(of: View, x: str | None) -> str:
+    """The swept key along the axis: `x`, or the only one that has several values."""
+    if x is not None:
+        if x not in of.over:
+            raise FigureError(f"`{x}` was not swept; swept are {named(of.over)}")
+        return x
+    candidates = of.varied or list(of.over)
+    if not candidates:
+        raise FigureError("nothing was swept, so there is no axis to draw along; `bars` compares schemes without one")
+    if len(candidates) > 1:
+        raise FigureError(f"x= has to say which swept key goes along the axis: {named(candidates)}")
+    return candidates[0]
+
+
+def need_one_point(of: View, along: Sequence[str]) -> None:
+    """Raises `FigureError` if other swept keys than these vary within one place of the axis."""
+    others = [key for key in of.varied if key not in along]
+    if not others:
+        return
+    places = of.rows.groupby(list(along), dropna=False, observed=True) if along else [((), of.rows)]
+    for _, place in places:
+        for key in others:
+            values = list(dict.fromkeys(place[key]))
+            if len(values) > 1:
+                raise FigureError(f"`{key}` has several values ({named(values)}); choose one with at={{{key!r}: ...}}")
+
+
+def need_one_part(of: View, metric: str, table: Table | None) -> None:
+    """Raises `FigureError` if the metric has a value for each of several flows or paths."""
+    for name in (table,) if table else TABLES:
+        frame = of.to_pandas(name)
+        if metric in frame.columns:
+            for part in _PARTS:
+                parts = list(dict.fromkeys(frame[part])) if part in frame.columns else []
+                if len(parts) > 1:
+                    raise FigureError(
+                        f"`{metric}` has a value for each {part} ({named(parts)}); choose one with at={{{part!r}: ...}}"
+                    )
+            return
+
+
+def positions(key: str, values: Iterable[object]) -> tuple[dict[Any, float], str] | None:
+    """Where each value goes on a numeric axis, and what the axis is called; None if the values are words."""
+    distinct = list(dict.fromkeys(values))
+    numbers = numbers_of(key, distinct)
+    if numbers is None or not np.isfinite(numbers.values).all():
+        return None
+    return dict(zip(distinct, numbers.values, strict=True)), key_label(key, numbers.unit)
+
+
+def numeric_positions(key: str, values: Iterable[object]) -> tuple[dict[Any, float], str]:
+    """As `positions`, and `FigureError` if the values are words."""
+    distinct = list(dict.fromkeys(values))
+    found = positions(key, distinct)
+    if found is None:
+        raise FigureError(
+            f"the values of `{key}` are no numbers ({named(distinct)}), so there is no axis for them; "
+            "`bars` draws them side by side"
+        )
+    return found

@@ -1,0 +1,88 @@
+"""What figures take from the traces of a run: the rows of one flow in one direction, between two times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from anabranch.errors import FigureError
+from anabranch.statistics.samples import named
+
+if TYPE_CHECKING:
+    from anabranch.run import Run
+    from anabranch.series import Series
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What of a run is drawn: one flow in one direction, between two times in seconds."""
+
+    flow: str | None = None
+    direction: str | None = None
+    between: tuple[float, float] | None = None
+
+
+def series_of(source: Series | Run) -> Series:
+    """The traces of a run. Raises `FigureError` for what has none."""
+    from anabranch.run import Run
+    from anabranch.series import Series
+
+    series = source.series if isinstance(source, Run) else source
+    if not isinstance(series, Series):
+        raise FigureError(f"expected a Run or what read_trace(DIR) gives, not {type(source).__name__}")
+    return series
+
+
+def rows_of(frame: pd.DataFrame, choice: Choice, what: str) -> pd.DataFrame:
+    """The rows of `choice`. A flow or direction that is not named has to be the only one.
+
+    Raises `FigureError` if there are none, or several to choose from.
+    """
+    for column, wanted in (("flow", choice.flow), ("direction", choice.direction)):
+        frame = _only(frame, column, wanted, what)
+    if choice.between is not None:
+        frame = _between(frame, choice.between, what)
+    return frame
+
+
+def paths_of(series: Series, rows: pd.DataFrame) -> list[str]:
+    """The paths that have rows, in the order of the scenario, so that each keeps its look."""
+    senders: Sequence[dict[str, Any]] = series.manifest.get("sender", [])
+    known = [str(path) for sender in senders for path in sender.get("paths", [])]
+    present = [str(path) for path in rows["path"].dropna().unique()]
+    return list(dict.fromkeys([*known, *sorted(present)]))
+
+
+def title_of(series: Series) -> str:
+    """Scheme and seed of a run."""
+    seed = series.manifest.get("seed")
+    return f"{series.manifest.get('scheme', '')}{'' if seed is None else f', seed {seed}'}"
+
+
+def _only(frame: pd.DataFrame, column: str, wanted: str | None, what: str) -> pd.DataFrame:
+    if frame.empty:
+        raise FigureError(f"the trace has no {what}, so there is nothing to draw")
+    present = [str(value) for value in frame[column].dropna().unique()]
+    if wanted is None:
+        if len(present) > 1:
+            raise FigureError(
+                f"the trace has {what} of several {column}s ({named(present)}): choose one with {column}="
+            )
+        return frame
+    if wanted not in present:
+        raise FigureError(f"the trace has no {what} of {column} `{wanted}`; it has {named(present)}")
+    return frame[frame[column] == wanted]
+
+
+def _between(frame: pd.DataFrame, between: tuple[float, float], what: str) -> pd.DataFrame:
+    start, end = between
+    if not start < end:
+        raise FigureError(f"between=({start:g}, {end:g}): the first time has to be before the second")
+    chosen = frame[(frame["time_s"] >= start) & (frame["time_s"] <= end)]
+    if chosen.empty:
+        first, last = frame["time_s"].min(), frame["time_s"].max()
+        raise FigureError(f"there are no {what} between {start:g} and {end:g} s: they are from {first:g} to {last:g} s")
+    return chosen

@@ -1,0 +1,93 @@
+"""A metric over a swept parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from anabranch.errors import FigureError
+from anabranch.figures.canvas import drawing, legend, line_style
+from anabranch.figures.from_results import axis_key, need_one_part, need_one_point, numeric_positions, view
+from anabranch.figures.labels import Measure, measure_of
+from anabranch.figures.notes import name_of, note_of
+from anabranch.figures.style import Look, looks
+from anabranch.statistics import summary
+from anabranch.statistics.estimate import Interval
+from anabranch.statistics.samples import Source, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_metric(
+    results: Source,
+    metric: str = "goodput_kbps",
+    x: str | None = None,
+    *,
+    schemes: str | Sequence[str] | None = None,
+    at: Mapping[str, object] | None = None,
+    interval: Interval = "t",
+    confidence: float = 0.95,
+    table: Table | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """The mean of `metric` over the swept key `x`, a line for each scheme, with its confidence interval as a band.
+
+    `x` may be left out if one key is swept. Other swept keys need a value in `at`, which may also
+    choose a `flow` or `path` for metrics that each of them has. Points of identical runs, or of one run
+    only, have no band, and the legend says so; it also says n and the level of confidence. `interval`, `confidence` and
+    `table` are as in `anabranch.statistics.summary`. Metrics in bytes are drawn in KiB, losses in per cent.
+
+    `results` are `Results` or a pandas frame of their runs. Without `ax`, a new pyplot figure is made. Raises
+    `FigureError` for schemes and keys that the results do not have and for values of `x` that are no numbers, and
+    `StatisticsError` for metrics.
+
+        ax = plot_metric(results, "goodput_kbps", x="path.path-2.loss")
+        anabranch.figures.save(ax, "goodput.svg")
+    """
+    chosen = view(results, schemes, at)
+    key = axis_key(chosen, x)
+    need_one_point(chosen, [key])
+    need_one_part(chosen, metric, table)
+    means = summary(chosen, metric, [key, "scheme"], interval, confidence, table=table)
+    places, label = numeric_positions(key, means[key])
+    means = means.assign(x=[places[value] for value in means[key]]).dropna(subset="mean")
+    if means.empty:
+        raise FigureError(f"no run has a value of `{metric}`")
+    with drawing(ax, title=title) as axes:
+        draw_lines(axes, means, measure_of(metric))
+        axes.set_xlabel(label)
+        legend(axes, note_of(means))
+    return axes
+
+
+def draw_lines(axes: Axes, means: pd.DataFrame, measure: Measure) -> None:
+    """A line for each scheme of a table of means with a column `x`, with bands where there are intervals."""
+    styles = looks(dict.fromkeys(means["scheme"]))
+    for scheme, rows in means.groupby("scheme", sort=False, observed=True):
+        _draw_line(axes, rows.sort_values("x"), measure, styles[str(scheme)], name_of(str(scheme), rows))
+    axes.set_ylabel(measure.label)
+    from_zero(axes, means["mean"] * measure.factor)
+
+
+def _draw_line(axes: Axes, rows: pd.DataFrame, measure: Measure, look: Look, name: str) -> None:
+    x, mean = rows["x"].to_numpy(), rows["mean"].to_numpy() * measure.factor
+    half = rows["half_width"].to_numpy() * measure.factor
+    axes.plot(x, mean, label=name, **line_style(look))
+    has = ~np.isnan(half)
+    axes.fill_between(x, mean - half, mean + half, where=has, color=look.color, alpha=0.2, linewidth=0)
+    # A band needs two points side by side.
+    beside = np.concatenate([[False], has[:-1]]) | np.concatenate([has[1:], [False]])
+    alone = has & ~beside
+    if alone.any():
+        axes.errorbar(x[alone], mean[alone], half[alone], fmt="none", ecolor=look.color, elinewidth=0.9, capsize=2)
+
+
+def from_zero(axes: Axes, values: pd.Series[float]) -> None:
+    """Begins the axis at zero where that costs less than half of it, so that heights can be compared."""
+    if values.min() >= 0 and values.min() < 0.5 * values.max():
+        axes.set_ylim(bottom=0)

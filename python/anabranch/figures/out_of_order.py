@@ -1,0 +1,58 @@
+"""How far out of order chunks arrive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anabranch.figures.canvas import drawing, legend
+from anabranch.figures.decimate import apart
+from anabranch.figures.from_series import Choice, paths_of, rows_of, series_of, title_of
+from anabranch.figures.style import path_looks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from anabranch.run import Run
+    from anabranch.series import Series
+
+
+def plot_out_of_order(
+    source: Series | Run,
+    *,
+    flow: str | None = None,
+    direction: str | None = None,
+    between: tuple[float, float] | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """The TSN of each chunk that arrives minus that of the chunk that arrived before it, in the colour of its path.
+
+    So the CMT-QA paper measures it (Figure 7). It is 1 in order; the legend has the peak. Marks that would cover each
+    other are drawn once. Other arguments, and what is raised, are as in `plot_cwnd`.
+    """
+    series = series_of(source)
+    rows = rows_of(series.out_of_order(), Choice(flow, direction, between), "chunks that arrived")
+    peak = int(rows["offset"].abs().max())
+    with drawing(ax, "page", title) as axes:
+        axes.axhline(0, color="black", linewidth=0.6)
+        for path, look in path_looks(paths_of(series, rows)).items():
+            of_path = rows[rows["path"] == path]
+            if of_path.empty:
+                continue
+            times, offsets = of_path["time_s"].to_numpy(), of_path["offset"].to_numpy()
+            places = apart(times, offsets)
+            axes.plot(
+                times[places],
+                offsets[places],
+                linestyle="none",
+                marker=look.marker,
+                markersize=2.6,
+                markeredgewidth=0.6,
+                color=look.color,
+                markerfacecolor=look.color if look.filled else "none",
+                label=path,
+            )
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel("out-of-order offset (TSNs)")
+        legend(axes, f"{title_of(series)}, peak {peak}")
+    return axes

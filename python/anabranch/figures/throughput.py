@@ -1,0 +1,67 @@
+"""Throughput over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anabranch.figures.canvas import drawing, legend, line_style
+from anabranch.figures.decimate import kept
+from anabranch.figures.from_series import Choice, paths_of, rows_of, series_of, title_of
+from anabranch.figures.style import path_looks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from anabranch.run import Run
+    from anabranch.series import Series
+
+
+def plot_throughput(
+    source: Series | Run,
+    *,
+    every_s: float = 1.0,
+    total: bool = True,
+    flow: str | None = None,
+    direction: str | None = None,
+    between: tuple[float, float] | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """What arrives over each path in every `every_s` seconds, in kbit/s, and with `total` their sum.
+
+    Counted as `Series.throughput` does: bytes of DATA chunks with their headers, and each copy. Other arguments, and
+    what is raised, are as in `plot_cwnd`.
+    """
+    series = series_of(source)
+    rows = rows_of(series.throughput(every_s), Choice(flow, direction, between), "packets with data")
+    paths = paths_of(series, rows)
+    with drawing(ax, "page", title) as axes:
+        for path, look in path_looks(paths).items():
+            of_path = rows[rows["path"] == path]
+            if not of_path.empty:
+                _draw_bins(axes, of_path["time_s"], of_path["throughput_kbps"], every_s, path, line_style(look, False))
+        if total and rows["path"].nunique() > 1:
+            together = rows.groupby("time_s", observed=True)["throughput_kbps"].sum().reset_index()
+            style = {"color": "#888888", "linewidth": 0.9, "zorder": 1.5}
+            _draw_bins(axes, together["time_s"], together["throughput_kbps"], every_s, "all paths", style)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel("throughput (kbit/s)")
+        legend(axes, f"{title_of(series)}, in steps of {every_s:g} s")
+    return axes
+
+
+def _draw_bins(axes: Axes, starts: object, values: object, every_s: float, name: str, style: dict[str, object]) -> None:
+    """A step for each bin, to the end of the last one."""
+    times, heights = np.asarray(starts, dtype=float), np.asarray(values, dtype=float)
+    places = kept(heights)
+    ends = np.append(times[places], times[-1] + every_s)
+    axes.plot(
+        ends,
+        np.append(heights[places], heights[-1]),
+        drawstyle="steps-post",
+        label=name,
+        **style,  # type: ignore[arg-type]
+    )

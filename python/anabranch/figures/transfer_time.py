@@ -1,0 +1,55 @@
+"""File transfer time over file size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from anabranch.errors import FigureError
+from anabranch.figures.from_results import View, view
+from anabranch.figures.metric import plot_metric
+from anabranch.statistics.estimate import Interval
+from anabranch.statistics.samples import Source, named
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_transfer_time(
+    results: Source,
+    size: str | None = None,
+    *,
+    schemes: str | Sequence[str] | None = None,
+    at: Mapping[str, object] | None = None,
+    interval: Interval = "t",
+    confidence: float = 0.95,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """The mean time that a file takes (`transfer_s`) over its size, a line for each scheme, with intervals as bands.
+
+    `size` is the swept key of the size, such as `flow.flow-1.size`; it may be left out if there is one key that ends in
+    `.size`. Transfers that were not finished are left out, and the legend counts them: where there are any, the mean is
+    of the fast ones. `results` may be a pandas frame of the flows. Other arguments, and what is raised, are as in
+    `plot_metric`.
+    """
+    return plot_metric(
+        results,
+        "transfer_s",
+        size_key(view(results)) if size is None else size,
+        schemes=schemes,
+        at=at,
+        interval=interval,
+        confidence=confidence,
+        table="flows",
+        title=title,
+        ax=ax,
+    )
+
+
+def size_key(of: View) -> str:
+    """The swept key that is the size of a file. Raises `FigureError` unless there is one."""
+    sizes = [key for key in of.over if key.endswith(".size")]
+    if len(sizes) != 1:
+        raise FigureError(f"size= has to say which key is the size of the file; swept are {named(of.over)}")
+    return sizes[0]

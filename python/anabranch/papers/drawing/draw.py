@@ -1,0 +1,200 @@
+"""Draws figures from their frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from anabranch.figures.canvas import legend, line_style, marker_style, new_figure, our_style
+from anabranch.figures.decimate import apart, kept
+from anabranch.figures.style import Look, looks, path_looks
+from anabranch.papers.drawing.data import lines
+from anabranch.papers.model import Figure
+from anabranch.papers.plan import Setting
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawn
+
+PANEL_HEIGHT_IN = 2.4
+KIB = 1024
+
+Draw = Callable[["Axes", pd.DataFrame, Figure, Setting], str]
+"""Draws the rows of one panel, and gives the note above the legend."""
+
+
+def draw(frame: pd.DataFrame, figure: Figure, setting: Setting) -> Drawn | None:
+    """The figure of a frame, or `None` if there is nothing to draw."""
+    if frame.empty or figure.kind not in _KINDS:
+        return None
+    drawer, by = _KINDS[figure.kind]
+    groups = list(frame.groupby(by, sort=False))
+    wide = len(groups) > 1 or figure.kind not in _NARROW
+    drawn = new_figure("page" if wide else "column", PANEL_HEIGHT_IN * len(groups) + 0.6 if wide else None)
+    with our_style():
+        places = drawn.subplots(len(groups), 1, squeeze=False)[:, 0]
+        for axes, (key, rows) in zip(places, groups, strict=True):
+            note = drawer(axes, rows, figure, setting)
+            title = ", ".join(str(part) for part in key if part)
+            axes.set_title(title or figure.title)
+            legend(axes, note)
+    return drawn
+
+
+def scheme_looks(figure: Figure, setting: Setting) -> Mapping[str, Look]:
+    """How schemes look, by the paper's names: as their expressions do elsewhere."""
+    expressions = {name: setting.schemes[name] for name in figure.schemes}
+    found = looks(expressions.values())
+    return {name: found[expression] for name, expression in expressions.items()}
+
+
+def _lines(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> str:
+    for scheme, look in scheme_looks(figure, setting).items():
+        own = rows[rows["scheme"] == scheme].dropna(subset=["mean"])
+        x, mean, half = (own[column].to_numpy(dtype=float) for column in ("x", "mean", "half_width"))
+        axes.plot(x, mean, label=scheme, **line_style(look))
+        axes.fill_between(x, mean - half, mean + half, where=~np.isnan(half), color=look.color, alpha=0.2, linewidth=0)
+    _name_axes(axes, figure)
+    _ticks(axes, rows)
+    if rows["mean"].min() >= 0:
+        axes.set_ylim(bottom=0)
+    return _note(rows)
+
+
+def _bars(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> str:
+    styles = scheme_looks(figure, setting)
+    places = {x: place for place, x in enumerate(dict.fromkeys(rows["x"]))}
+    width = 0.8 / len(styles)
+    for number, (scheme, look) in enumerate(styles.items()):
+        own = rows[rows["scheme"] == scheme]
+        centre = np.array([places[x] for x in own["x"]]) + (number - (len(styles) - 1) / 2) * width
+        mean, half = own["mean"].to_numpy(dtype=float), own["half_width"].to_numpy(dtype=float)
+        style: dict[str, Any] = {"color": look.color, "hatch": look.hatch or None, "edgecolor": "white", "linewidth": 0}
+        axes.bar(centre, mean, width * 0.92, label=scheme, **style)
+        known = ~np.isnan(half)
+        axes.errorbar(centre[known], mean[known], half[known], fmt="none", ecolor="black", elinewidth=0.8, capsize=1.8)
+    axes.set_xticks(list(places.values()), list(dict.fromkeys(rows["label"])))
+    axes.grid(visible=False, axis="x")
+    _name_axes(axes, figure)
+    return _note(rows)
+
+
+def _regression(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> str:
+    fits = lines(rows)
+    for scheme, look in scheme_looks(figure, setting).items():
+        own = rows[rows["scheme"] == scheme].dropna(subset=["mean"])
+        axes.plot(own["x"], own["mean"], linestyle="none", **marker_style(look))
+        for fit in fits[fits["scheme"] == scheme].itertuples():
+            ends = np.array([own["x"].min(), own["x"].max()])
+            text = f"{scheme}: {fit.slope:.4g}x {'-' if fit.intercept < 0 else '+'} {abs(fit.intercept):.5g}, "
+            text += f"R² = {fit.r2:.2f}"
+            axes.plot(ends, fit.slope * ends + fit.intercept, label=text, **line_style(look, markers=False))
+    _name_axes(axes, figure)
+    return "lines through the means over seeds"
+
+
+def _cwnd(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> str:
+    for path, look in path_looks(figure.paths).items():
+        own = rows[rows["path"] == path]
+        if own.empty:
+            continue
+        values = own["cwnd_bytes"].to_numpy(dtype=float) / KIB
+        places = kept(values)
+        style = line_style(look, markers=False)
+        axes.plot(own["time_s"].to_numpy()[places], values[places], drawstyle="steps-post", label=path, **style)
+    _name_time(axes, figure, "cwnd (KiB)")
+    axes.set_ylim(bottom=0)
+    return _seed(rows)
+
+
+def _throughput(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> str:
+    for scheme, look in scheme_looks(figure, setting).items():
+        own = rows[rows["scheme"] == scheme]
+        style = line_style(look, markers=False)
+        axes.plot(own["time_s"], own["throughput_kbps"], drawstyle="steps-post", label=scheme, **style)
+    _name_time(axes, figure, "Throughput (kbps)")
+    axes.set_ylim(bottom=0)
+    return f"mean over {int(rows['n'].max())} seeds, in steps of {figure.bin_s:g} s"
+
+
+def _tsn(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> str:
+    for path, look in path_looks(figure.paths).items():
+        for event, style in _MARKS.items():
+            own = rows[(rows["path"] == path) & (rows["event"] == event)]
+            if own.empty:
+                continue
+            times, values = own["time_s"].to_numpy(dtype=float), own["tsn"].to_numpy(dtype=float)
+            places = apart(times, values)
+            style = {**style, "color": look.color, "linestyle": "none"}
+            axes.plot(times[places], values[places], label=f"{path}, {event}", **style)
+    _name_time(axes, figure, "TSN")
+    return _seed(rows)
+
+
+_MARKS: Mapping[str, dict[str, Any]] = {
+    "sent": {"marker": "o", "markersize": 2.6, "markerfacecolor": "none", "markeredgewidth": 0.6},
+    "received": {"marker": "o", "markersize": 2.2, "markeredgewidth": 0},
+}
+
+
+def _out_of_order(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> str:
+    axes.axhline(0, color="black", linewidth=0.6)
+    for path, look in path_looks(figure.paths).items():
+        own = rows[rows["path"] == path]
+        if own.empty:
+            continue
+        times, values = own["time_s"].to_numpy(dtype=float), own["offset"].to_numpy(dtype=float)
+        places = apart(times, values)
+        style = {**marker_style(look), "markersize": 2.6, "markeredgewidth": 0.6, "linestyle": "none"}
+        axes.plot(times[places], values[places], label=path, **style)
+    _name_time(axes, figure, "Out-of-order TSN offset")
+    return f"{_seed(rows)}, largest {int(rows['offset'].max())}"
+
+
+def _name_axes(axes: Axes, figure: Figure) -> None:
+    axes.set_xlabel(figure.x_label)
+    axes.set_ylabel(figure.y_label)
+
+
+def _name_time(axes: Axes, figure: Figure, label: str) -> None:
+    axes.set_xlabel(figure.x_label or "Time (s)")
+    axes.set_ylabel(figure.y_label or label)
+
+
+def _ticks(axes: Axes, rows: pd.DataFrame) -> None:
+    """Every value of the axis where there is room for it, by its label."""
+    places = dict(zip(rows["x"], rows["label"], strict=True))
+    if len(places) <= MOST_TICKS:
+        axes.set_xticks(list(places), list(places.values()))
+
+
+MOST_TICKS = 12
+
+
+def _note(rows: pd.DataFrame) -> str:
+    counts = sorted(set(rows["n"]))
+    n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+    return f"mean and 95 % interval, {n}"
+
+
+def _seed(rows: pd.DataFrame) -> str:
+    return f"seed {int(rows['seed'].iloc[0])}"
+
+
+_KINDS: Mapping[str, tuple[Draw, list[str]]] = {
+    "lines": (_lines, ["panel"]),
+    "transfer-time": (_lines, ["panel"]),
+    "bars": (_bars, ["panel"]),
+    "regression": (_regression, ["panel"]),
+    "cwnd": (_cwnd, ["panel", "scheme"]),
+    "throughput-time": (_throughput, ["panel"]),
+    "tsn": (_tsn, ["panel", "scheme"]),
+    "out-of-order": (_out_of_order, ["panel", "scheme"]),
+}
+"""How each kind is drawn, and what its panels are. A table is not drawn."""
+
+_NARROW = ("lines", "transfer-time", "bars", "regression")
+"""Kinds that fit a column if there is one panel."""

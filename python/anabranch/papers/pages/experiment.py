@@ -1,0 +1,186 @@
+"""The page of an experiment: its figures, and what became of each claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from anabranch.papers import outcome as out
+from anabranch.papers.pages.document import Block, Heading, Image, Items, Paragraph, Table
+
+_CLAIMS_HEADER = ("claim", "rank", "the paper says", "paper", "ours", "n", "verdict")
+
+
+def experiment_blocks(
+    paper: out.PaperOutcome, experiment: out.ExperimentOutcome, level: int, folder: str, images: bool = True
+) -> Iterator[Block]:
+    """The page of an experiment, with headings from `level` on and pictures in `folder`."""
+    yield Heading(level, f"{paper['key']}/{experiment['id']}: {experiment['title']}")
+    yield Paragraph(_about(experiment))
+    if experiment["note"]:
+        yield Paragraph(experiment["note"])
+    for figure in experiment["figures"]:
+        yield from _figure(figure, folder, images)
+    if experiment["claims"]:
+        yield claims_table(experiment["claims"])
+        notes = [note for claim in experiment["claims"] for note in _notes(claim)]
+        if notes:
+            yield Items(notes)
+    yield from _sensitivity(experiment)
+    yield from _changes(experiment, "ablation", "What parts do")
+    yield from _changes(experiment, "variant", "What other values do")
+    yield from _causes(paper, experiment)
+
+
+def _about(experiment: out.ExperimentOutcome) -> str:
+    if experiment["deferred"]:
+        return f"{experiment['source']}. Open: {experiment['deferred']}."
+    seeds = "seed" if experiment["seeds"] == 1 else "seeds"
+    text = f"{experiment['source']}. {experiment['runs']} runs, {experiment['seeds']} {seeds} for each cell."
+    if experiment["failed"]:
+        text += f" {experiment['failed']} of the runs failed; they count with what they measured."
+    if experiment["unknowns"]:
+        text += f" Not known from the paper: {'; '.join(experiment['unknowns'])}."
+    return text
+
+
+def _figure(figure: out.FigureOutcome, folder: str, images: bool) -> Iterator[Block]:
+    pictures = [file for file in figure["files"] if file.endswith(".svg")]
+    if images and pictures:
+        yield Image(f"{folder}{pictures[0]}", figure["title"] or figure["name"])
+    if figure["table"]:
+        yield table_of(figure["table"])
+
+
+def table_of(table: list[list[str]]) -> Table:
+    """A table of a figure, without its first column if that is empty."""
+    header, *rows = table
+    if not any(row[0] for row in rows):
+        header, rows = header[1:], [row[1:] for row in rows]
+    return Table(header, rows, frozenset(range(header.index("scheme") + 1, len(header))))
+
+
+def claims_table(claims: Sequence[out.ClaimOutcome]) -> Table:
+    """What the paper has beside what came out here."""
+    rows = []
+    for claim in claims:
+        rows.append(
+            (
+                f"`{claim['id']}`",
+                claim["rank"],
+                claim["says"],
+                claim["paper"],
+                ours(claim["parts"], claim["detail"]),
+                samples(claim["parts"]),
+                verdict(claim),
+            )
+        )
+    return Table(_CLAIMS_HEADER, rows, frozenset({5}))
+
+
+def ours(parts: Sequence[out.PartOutcome], detail: str = "") -> str:
+    """Our figures, one for each part."""
+    return "; ".join(_part(part) for part in parts) or detail or "-"
+
+
+def _part(part: out.PartOutcome) -> str:
+    label = f"{part['label']}: " if part["label"] else ""
+    detail = f" ({part['detail']})" if part["detail"] else ""
+    return f"{label}{value(part['ours'], part['unit'])}{detail}"
+
+
+def value(number: out.Number, unit: str) -> str:
+    """A mean with its interval and unit; percentages and points with a sign."""
+    mean, half_width = number["mean"], number["half_width"]
+    if mean is None:
+        return "no value"
+    signed = unit in ("%", "points")
+    shown = f"{mean:+.1f}" if signed else f"{mean:.5g}"
+    if half_width is not None:
+        shown += f" ± {half_width:.1f}" if signed else f" ± {half_width:.2g}"
+    return f"{shown} {unit}".rstrip()
+
+
+def samples(parts: Sequence[out.PartOutcome]) -> str:
+    """The number of seeds behind the figures."""
+    counts = sorted({part["ours"]["n"] for part in parts})
+    if not counts:
+        return ""
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def verdict(claim: out.ClaimOutcome) -> str:
+    """The verdict with the marks that belong to it."""
+    marks = []
+    if claim["status"] != "ok":
+        marks.append(claim["status"] + (f" {claim['contradiction']}" if claim["contradiction"] else ""))
+    if claim["depends_on"]:
+        marks.append(f"depends on {', '.join(claim['depends_on'])}")
+    return f"**{claim['verdict']}**" + (f" ({'; '.join(marks)})" if marks else "")
+
+
+def _notes(claim: out.ClaimOutcome) -> Iterator[str]:
+    if claim["note"]:
+        yield f"`{claim['id']}`: {claim['note']}"
+
+
+def _sensitivity(experiment: out.ExperimentOutcome) -> Iterator[Block]:
+    """For each claim what it comes to under each change."""
+    changes = [change["id"] for change in experiment["changes"]]
+    claims = [claim for claim in experiment["claims"] if claim["sensitivity"]]
+    if not claims:
+        return
+    rows = []
+    for claim in claims:
+        found = {each["change"]: each for each in claim["sensitivity"]}
+        cells = [_changed(found[change]) if change in found else "" for change in changes]
+        rows.append([f"`{claim['id']}`", claim["paper"], f"{claim['default']}: {ours(claim['parts'])}", *cells])
+    yield Paragraph("**Claims under each change.** Variants may decide a claim, ablations may not.")
+    kinds = {change["id"]: change["kind"] for change in experiment["changes"]}
+    yield Table(["claim", "paper", "as reproduced", *[f"{change} ({kinds[change]})" for change in changes]], rows)
+
+
+def _changed(sensitivity: out.Sensitivity) -> str:
+    return f"{sensitivity['verdict']}: {ours(sensitivity['parts'])}"
+
+
+def _changes(experiment: out.ExperimentOutcome, kind: str, title: str) -> Iterator[Block]:
+    """What each change makes of each scheme."""
+    changes = [change for change in experiment["changes"] if change["kind"] == kind]
+    if not changes:
+        return
+    yield Paragraph(f"**{title}.** Means of `{experiment['measure']}`, differences paired by seed.")
+    yield Items([_what(change) for change in changes])
+    rows = [
+        [
+            f"`{change['id']}`",
+            scheme["scheme"],
+            value(scheme["default"], ""),
+            value(scheme["changed"], ""),
+            value(scheme["difference"], "%"),
+        ]
+        for change in changes
+        for scheme in change["schemes"]
+    ]
+    if rows:
+        yield Table(["change", "scheme", "as reproduced", "changed", "difference"], rows, frozenset({2, 3, 4}))
+
+
+def _what(change: out.ChangeOutcome) -> str:
+    unknown = f" ({change['unknown']})" if change["unknown"] else ""
+    return f"`{change['id']}`{unknown}: {change['about']} `{change['what']}`"
+
+
+def _causes(paper: out.PaperOutcome, experiment: out.ExperimentOutcome) -> Iterator[Block]:
+    numbers = sorted({number for claim in experiment["claims"] for number in claim["causes"]})
+    if not numbers:
+        return
+    yield Paragraph("**Causes.**")
+    for number in numbers:
+        cause = paper["causes"][number]
+        claims = ", ".join(f"`{claim}`" for claim in cause["claims"])
+        evidence = f" Evidence: {', '.join(f'`{each}`' for each in cause['evidence'])}." if cause["evidence"] else ""
+        for at, text in enumerate(cause["text"].split("\n\n")):
+            joined = " ".join(text.split())
+            yield Paragraph(f"{claims}: {joined}" if at == 0 else joined)
+        if evidence:
+            yield Paragraph(evidence.strip())

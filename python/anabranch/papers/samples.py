@@ -1,0 +1,68 @@
+"""Measured values of an experiment: an array over schemes, axes and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.papers.model import Axis, Value
+
+
+class LeftOutError(Exception):
+    """A value of an axis, or a scheme, is not among those that were run, as with `--quick`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """The values of one measure under one setting of an experiment.
+
+    `values` has the shape (schemes, values of the first axis, ..., seeds). NaN stands for runs that have none.
+    """
+
+    schemes: tuple[str, ...]
+    axes: tuple[Axis, ...]
+    seeds: tuple[int, ...]
+    values: NDArray[np.float64]
+
+    def sample(self, scheme: str, at: Mapping[str, tuple[Value, ...]]) -> NDArray[np.float64]:
+        """A value for each seed: the mean over what `at` leaves open. NaN if one of them is missing.
+
+        Raises `LeftOutError` if none of the values that `at` names for an axis was run.
+        """
+        narrowed = self._narrowed(scheme, at)
+        return np.asarray(narrowed.reshape(-1, len(self.seeds)).mean(axis=0))
+
+    def curve(self, scheme: str, axis: str, at: Mapping[str, tuple[Value, ...]]) -> NDArray[np.float64]:
+        """A row for each value of an axis, or of those that `at` names for it, and a column for each seed."""
+        points = self.values_of(axis, at)
+        return np.stack([self.sample(scheme, {**at, axis: (value,)}) for value in points])
+
+    def values_of(self, axis: str, at: Mapping[str, tuple[Value, ...]]) -> tuple[Value, ...]:
+        """The values of an axis that were run, and are among those that `at` names for it."""
+        own = self._axis(axis)
+        return own.only(at[axis]).values if axis in at else own.values
+
+    def positions_of(self, axis: str, values: Sequence[Value]) -> list[float]:
+        """Where values of an axis stand in the figure."""
+        own = self._axis(axis)
+        return list(own.only(tuple(values)).positions)
+
+    def _axis(self, name: str) -> Axis:
+        return next(axis for axis in self.axes if axis.name == name)
+
+    def _narrowed(self, scheme: str, at: Mapping[str, tuple[Value, ...]]) -> NDArray[np.float64]:
+        if scheme not in self.schemes:
+            raise LeftOutError(f"{scheme} was left out")
+        narrowed: NDArray[np.float64] = self.values[self.schemes.index(scheme)]
+        for dimension, axis in enumerate(self.axes):
+            if axis.name not in at:
+                continue
+            kept = [index for value in at[axis.name] if (index := axis.index(value)) is not None]
+            if not kept:
+                named = ", ".join(str(value) for value in at[axis.name])
+                raise LeftOutError(f"{axis.name} = {named} was left out")
+            narrowed = narrowed.take(kept, axis=dimension)
+        return narrowed

@@ -1,0 +1,1 @@
+"""Verdicts: what samples say about claims, by rules and by nothing else."""

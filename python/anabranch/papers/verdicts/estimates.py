@@ -1,0 +1,76 @@
+"""Figures of samples with their intervals.
+
+A sample is an array whose last axis are the seeds. A statistic takes such an array and gives one number, usually by
+averaging over seeds first. Its interval is that of the jackknife over seeds (Quenouille, Tukey): for a statistic that
+is linear in the samples, such as a paired difference of means, it is Student's interval.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.statistics import Estimate, mean_interval
+
+Sample: TypeAlias = NDArray[np.float64]
+Statistic: TypeAlias = Callable[[Sample], float]
+
+ROUNDING = 1e-9
+"""Differences of figures that are smaller than this part of their size are what computing them rounded off."""
+
+
+def complete(*samples: Sample) -> tuple[Sample, ...]:
+    """The samples of those seeds for which all of them have all values."""
+    known = np.logical_and.reduce([~np.isnan(each.reshape(-1, each.shape[-1])).any(axis=0) for each in samples])
+    return tuple(each[..., known] for each in samples)
+
+
+def estimate(statistic: Statistic, sample: Sample, confidence: float = 0.95) -> Estimate:
+    """A statistic of a complete sample, with its interval over seeds.
+
+    Where leaving any seed out changes nothing, it is deterministic.
+
+    >>> print(estimate(lambda each: float(each.mean()), np.array([1180.0, 1234.0, 1288.0])))
+    1234 ± 134 (n = 3)
+    """
+    n = sample.shape[-1]
+    if n == 0:
+        return mean_interval([])
+    whole = statistic(sample)
+    if n == 1 or math.isnan(whole):
+        return mean_interval([whole])
+    left_out = np.array([statistic(np.delete(sample, seed, axis=-1)) for seed in range(n)])
+    pseudo = n * whole - (n - 1) * left_out
+    # What the pseudo-values are differences of, which says how far they can be trusted.
+    scale = (n - 1) * max(abs(whole), float(np.nanmax(np.abs(left_out))), _largest(sample) * 1e-3)
+    if np.ptp(pseudo) <= ROUNDING * scale:
+        exact = 0.0 if abs(whole) <= ROUNDING * _largest(sample) else whole
+        return Estimate(n, exact, math.nan, 0.0, "deterministic", "t", confidence)
+    return dataclasses.replace(mean_interval(pseudo, "t", confidence), mean=whole)
+
+
+def _largest(sample: Sample) -> float:
+    return float(np.abs(sample).max(initial=0.0))
+
+
+def sign(of: Estimate) -> int | None:
+    """1 if it is above zero, -1 if below, 0 if it is zero in every run, `None` if that cannot be told."""
+    if of.kind == "deterministic":
+        return int(np.sign(of.mean))
+    if of.kind != "interval":
+        return None
+    if of.low > 0:
+        return 1
+    return -1 if of.high < 0 else None
+
+
+def bounds(of: Estimate) -> tuple[float, float] | None:
+    """The ends of the interval; both are the value if it is deterministic. `None` if nothing is known about it."""
+    if of.kind == "deterministic":
+        return of.mean, of.mean
+    return (of.low, of.high) if of.kind == "interval" else None

@@ -1,0 +1,318 @@
+"""The rules by which samples decide about claims.
+
+Pure functions over arrays of paired samples, whose last axis are the seeds: index by index, runs with one seed met the
+same channel. All intervals are of 95 %, over seeds. Where several comparisons stand for one claim, one of them speaks
+against it only if it does so at the level that makes all of them together 95 % (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from anabranch.papers.claim import Convention, Relation, Statistic
+from anabranch.papers.verdicts.estimates import Sample, bounds, complete, estimate, sign
+from anabranch.papers.verdicts.finding import Direction, Finding
+from anabranch.statistics import Estimate
+
+CONFIDENCE = 0.95
+POINTS = 10.0
+"""How far a percentage may be off in points."""
+FACTORS = (0.5, 2.0)
+"""Or by what factor, whichever is wider."""
+ROUNDING = 1e-9
+"""Of shares of cells."""
+
+_SIGNS = {"higher": 1, "lower": -1, "rising": 1, "falling": -1}
+
+
+def compare(
+    a: Sample,
+    b: Sample,
+    relation: Relation,
+    percent: float | None = None,
+    convention: Convention = "of_b",
+    within_percent: float = 5.0,
+    family: int = 1,
+) -> Finding:
+    """a is higher or lower than b, or about the same, seed by seed.
+
+    `a` and `b` have a value for each seed. The direction is that of the mean paired difference: it holds if its
+    interval is on the claimed side of zero, and does not if it is on the other side, or if both are the same in every
+    run. The size is that of the means, as the paper divides them; it fits within 10 points or a factor of two. About
+    the same is what lies within `within_percent` of b with its whole interval; not lower, what lies above the lower end
+    of that.
+    `family` is how many such comparisons stand for the claim.
+    """
+    a, b = complete(a, b)
+    if a.shape[-1] == 0:
+        return _nothing("%")
+    both = np.stack([a, b])
+    relative = estimate(lambda each: percent_above(each, convention), both)
+    detail = f"{_short(a)} against {_short(b)}"
+    if relation in ("higher", "lower"):
+        direction = _claimed_sign(_difference, both, _SIGNS[relation], family)
+        size_fits = percent is None or _size_fits(_SIGNS[relation] * relative.mean, percent)
+        return Finding(direction, relative, "%", size_fits, detail)
+    low = -math.inf if relation == "not-higher" else -within_percent
+    high = math.inf if relation == "not-lower" else within_percent
+    return Finding(_inside(relative, low, high), relative, "%", True, detail)
+
+
+def number(
+    a: Sample,
+    low: float,
+    high: float,
+    unit: str,
+    ci95: tuple[float, float] | None = None,
+    within_percent: float = 25.0,
+) -> Finding:
+    """a is about so much: within `within_percent` of it, or within the interval that the paper prints for it.
+
+    It does not hold if its whole interval is outside, and cannot be told if that straddles an edge.
+    """
+    (a,) = complete(a)
+    ours = estimate(lambda each: float(each.mean()), a)
+    edges = _band(low, high, within_percent)
+    if ci95 is not None:
+        edges = min(edges[0], ci95[0]), max(edges[1], ci95[1])
+    return Finding(_inside(ours, *edges), ours, unit, True, _ratio(ours.mean, (low + high) / 2))
+
+
+def trend(curve: Sample, positions: Sequence[float], direction: str) -> Finding:
+    """A curve of (points, seeds) rises or falls: see `shape`. The figure is the change from the first to the last."""
+    (curve,) = complete(curve)
+    return shape(curve, positions, direction, lambda each: np.asarray(each.mean(axis=-1)), relative=True)
+
+
+def gain_trend(
+    a: Sample, b: Sample, positions: Sequence[float], direction: str, convention: Convention = "of_b"
+) -> Finding:
+    """By how many percent a is above b, both of (points, seeds), rises or falls: see `shape`.
+
+    The figure is the gain at the last point minus that at the first, in percentage points.
+    """
+    a, b = complete(a, b)
+
+    def gains(each: Sample) -> Sample:
+        return np.array([percent_above(np.stack([each[0, i], each[1, i]]), convention) for i in range(len(positions))])
+
+    found = shape(np.stack([a, b]), positions, direction, gains, relative=False)
+    if a.shape[-1] == 0:
+        return found
+    shown = ", ".join(f"{gain:+.1f}" for gain in gains(np.stack([a, b])))
+    detail = f"gains {shown} %" + (f"; {found.detail}" if found.detail else "")
+    return Finding(found.direction, found.ours, "points", found.size_fits, detail)
+
+
+def shape(
+    sample: Sample,
+    positions: Sequence[float],
+    direction: str,
+    points: Callable[[Sample], Sample],
+    relative: bool,
+) -> Finding:
+    """What `points` makes of a sample, one value for each position, rises or falls.
+
+    It does if both the difference of the ends and the slope of the least-squares line have the claimed sign; it does
+    not if one of them has the other one, or is zero in every run. A step between neighbours that goes significantly
+    the other way leaves the direction only; noise does not.
+    """
+    unit = "%" if relative else "points"
+    if sample.shape[-1] == 0:
+        return _nothing(unit)
+    wanted = _SIGNS[direction]
+    centred = np.asarray(positions, dtype=float) - float(np.mean(positions))
+    signs = [
+        sign(estimate(lambda each: wanted * float(points(each)[-1] - points(each)[0]), sample)),
+        sign(estimate(lambda each: wanted * float(centred @ points(each)), sample)),
+    ]
+    contrary = _contrary_steps(sample, points, wanted, len(positions) - 1)
+    detail = "" if not contrary else f"against it: step {', '.join(str(step + 1) for step in contrary)}"
+    return Finding(_all_of(signs), _change(sample, points, relative), unit, not contrary, detail)
+
+
+def _contrary_steps(sample: Sample, points: Callable[[Sample], Sample], wanted: int, steps: int) -> list[int]:
+    confidence = _family_confidence(steps)
+    found = []
+    for step in range(steps):
+        if sign(estimate(partial(_step, points, wanted, step), sample, confidence)) == -1:
+            found.append(step)
+    return found
+
+
+def _step(points: Callable[[Sample], Sample], wanted: int, step: int, sample: Sample) -> float:
+    values = points(sample)
+    return wanted * float(values[step + 1] - values[step])
+
+
+def _change(sample: Sample, points: Callable[[Sample], Sample], relative: bool) -> Estimate:
+    def change(each: Sample) -> float:
+        values = points(each)
+        difference = float(values[-1] - values[0])
+        return _divided(100 * difference, float(values[0])) if relative else difference
+
+    return estimate(change, sample)
+
+
+def regression(
+    curve: Sample,
+    positions: Sequence[float],
+    statistic: Statistic,
+    low: float,
+    high: float,
+    unit: str,
+    within_percent: float = 25.0,
+) -> Finding:
+    """A figure of the least-squares line through the means of a curve of (points, seeds).
+
+    Like `number`; a slope that is outside with the claimed sign leaves the direction only.
+    """
+    (curve,) = complete(curve)
+    if curve.shape[-1] == 0:
+        return _nothing(unit)
+    ours = estimate(lambda each: line(positions, each.mean(axis=-1))[statistic], curve)
+    direction = _inside(ours, *_band(low, high, within_percent))
+    detail = _ratio(ours.mean, (low + high) / 2)
+    if statistic == "slope" and direction is Direction.AGAINST:
+        claimed = 1 if low + high > 0 else -1
+        if sign(ours) == claimed:
+            return Finding(Direction.HOLDS, ours, unit, False, detail)
+    return Finding(direction, ours, unit, True, detail)
+
+
+def line(positions: Sequence[float], values: Sample) -> dict[Statistic, float]:
+    """The least-squares line through points, by SciPy. Multiple R is the root of R² and has no sign."""
+    from scipy import stats
+
+    fit = stats.linregress(np.asarray(positions, dtype=float), values)
+    return {
+        "slope": float(fit.slope),
+        "intercept": float(fit.intercept),
+        "r2": float(fit.rvalue) ** 2,
+        "multiple_r": abs(float(fit.rvalue)),
+    }
+
+
+def cells(each: Sequence[Finding], average: Finding, share: float) -> Finding:
+    """A claim that is made in several cells, of which it has to hold in the `share`.
+
+    It holds if it does in so many of them. If more than the rest speak against it, it holds in its direction only, if
+    at least their average does, and else not at all. The figure is that of the average.
+    """
+    count = len(each)
+    holds = sum(finding.direction is Direction.HOLDS for finding in each)
+    against = sum(finding.direction is Direction.AGAINST for finding in each)
+    detail = f"holds in {holds} of {count} cells, the contrary in {against}"
+    enough = holds >= share * count - ROUNDING
+    if against > (1 - share) * count + ROUNDING:
+        on_average = average.direction is Direction.HOLDS
+        direction, size_fits = (Direction.HOLDS, False) if on_average else (Direction.AGAINST, True)
+    else:
+        direction = Direction.HOLDS if enough else Direction.UNCLEAR
+        size_fits = average.size_fits and all(finding.size_fits for finding in each)
+    return Finding(direction, average.ours, average.unit, size_fits, detail)
+
+
+def flat(curve: Sample, within_percent: float) -> Finding:
+    """A curve of (points, seeds) stays about the same: each point within `within_percent` of the mean of all.
+
+    The figure is the change from the first to the last, in percent.
+    """
+    (curve,) = complete(curve)
+    if curve.shape[-1] == 0:
+        return _nothing("%")
+    mean = curve.mean(axis=0)
+    directions = [compare(point, mean, "about", within_percent=within_percent).direction for point in curve]
+    if Direction.AGAINST in directions:
+        direction = Direction.AGAINST
+    else:
+        direction = Direction.HOLDS if set(directions) == {Direction.HOLDS} else Direction.UNCLEAR
+    return Finding(direction, _change(curve, lambda each: np.asarray(each.mean(axis=-1)), relative=True), "%")
+
+
+def order(pairs: Sequence[Finding], ends: Finding) -> Finding:
+    """An order of which `pairs` are the neighbours and `ends` the first and the last.
+
+    It holds if it does for all neighbours. If some neighbours are the other way round, but not the ends, it holds in
+    its direction only.
+    """
+    directions = [finding.direction for finding in pairs]
+    if all(direction is Direction.HOLDS for direction in directions):
+        return Finding(Direction.HOLDS, ends.ours, ends.unit, all(finding.size_fits for finding in pairs), ends.detail)
+    if Direction.AGAINST in directions:
+        on_the_whole = ends.direction is Direction.HOLDS and len(pairs) > 1
+        if on_the_whole:
+            return Finding(Direction.HOLDS, ends.ours, ends.unit, False, ends.detail)
+        return Finding(Direction.AGAINST, ends.ours, ends.unit, True, ends.detail)
+    return Finding(Direction.UNCLEAR, ends.ours, ends.unit, True, ends.detail)
+
+
+def _difference(pair: Sample) -> float:
+    return float((pair[0] - pair[1]).mean())
+
+
+def _claimed_sign(statistic: Callable[[Sample], float], sample: Sample, wanted: int, family: int) -> Direction:
+    found = sign(estimate(statistic, sample))
+    if found == wanted:
+        return Direction.HOLDS
+    if found is None:
+        return Direction.UNCLEAR
+    if found != 0 and family > 1:
+        found = sign(estimate(statistic, sample, _family_confidence(family)))
+    return Direction.UNCLEAR if found is None else Direction.AGAINST
+
+
+def _family_confidence(members: int) -> float:
+    return 1 - (1 - CONFIDENCE) / max(members, 1)
+
+
+def _all_of(signs: Sequence[int | None]) -> Direction:
+    if any(found in (-1, 0) for found in signs):
+        return Direction.AGAINST
+    return Direction.HOLDS if all(found == 1 for found in signs) else Direction.UNCLEAR
+
+
+def _inside(ours: Estimate, low: float, high: float) -> Direction:
+    ends = bounds(ours)
+    if ends is None or math.isnan(ends[0]):
+        return Direction.UNCLEAR
+    if low <= ends[0] and ends[1] <= high:
+        return Direction.HOLDS
+    return Direction.AGAINST if ends[1] < low or ends[0] > high else Direction.UNCLEAR
+
+
+def _size_fits(ours: float, claimed: float) -> bool:
+    return abs(ours - claimed) <= POINTS or FACTORS[0] * claimed <= ours <= FACTORS[1] * claimed
+
+
+def _band(low: float, high: float, within_percent: float) -> tuple[float, float]:
+    part = within_percent / 100
+    return low - abs(low) * part, high + abs(high) * part
+
+
+def percent_above(pair: Sample, convention: Convention = "of_b") -> float:
+    """How far the first is above the second, in percent of what the convention says: below zero if it is below."""
+    a, b = float(pair[0].mean()), float(pair[1].mean())
+    return _divided(100 * (a - b), a if convention == "of_a" else b)
+
+
+def _divided(value: float, by: float) -> float:
+    if by == 0:
+        return 0.0 if value == 0 else math.nan
+    return value / by
+
+
+def _ratio(ours: float, claimed: float) -> str:
+    return "" if claimed == 0 or math.isnan(ours) else f"{ours / claimed:.2f} of the paper's"
+
+
+def _short(sample: Sample) -> str:
+    return f"{float(sample.mean()):.4g}"
+
+
+def _nothing(unit: str) -> Finding:
+    return Finding(Direction.UNCLEAR, estimate(lambda each: math.nan, np.empty(0)), unit, True, "no run has a value")

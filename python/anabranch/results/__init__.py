@@ -1,0 +1,129 @@
+"""What a sweep gives: three tidy tables and a manifest that says what was computed and by which engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from anabranch import _native
+from anabranch.errors import ResultsError
+from anabranch.results.schema import TABLES, Table
+from anabranch.sweep.values import Value, literal, plain
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from anabranch.sweep.effort import Effort
+
+__all__ = ["Results"]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The runs of a sweep as three Arrow tables, sorted by the place of their point in the grid, scheme and seed.
+
+    `runs` has a row for each run, `paths` one for each run and path, `flows` one for each run and flow. All three begin
+    with `run` (the key of the run, 64 hexadecimal digits), a column for each swept key under the key's own name,
+    `scheme` and `seed`; so they can be joined by `run` and grouped by anything. Figures are those of the book's
+    chapter "What the figures mean", with their units in their names. The content depends on scenario, grid, seeds and
+    engine only: neither on when, where or by how many workers it was computed.
+
+    `manifest` is what `manifest.json` holds: `format`, `version`, `commit` and `fingerprint` of the engine; `scenario`
+    (canonical TOML, with every default), `scenario_name`; `source` (the scenario as it was given) and `set` (values put
+    into it); `over` (each swept key with its values, in order), `together` (lists of keys that went through their
+    values side by side), `schemes`, `seeds` (with a stopping rule, the most), `precision` (the stopping rule, or null)
+    and `missing` (runs that were asked for and are not here: more than 0 only if the sweep was stopped).
+
+    `effort` says what the sweep took, if this comes from one: it is not written.
+
+        results = anabranch.sweep("two-path.toml", over={"path.path-2.loss": [0, 0.01]}, seeds=20)
+        frame = results.to_pandas()
+        frame.groupby(["path.path-2.loss", "scheme"]).goodput_kbps.mean()
+        results.write("out/losses")
+    """
+
+    runs: pyarrow.Table
+    paths: pyarrow.Table
+    flows: pyarrow.Table
+    manifest: dict[str, Any]
+    effort: Effort | None = field(default=None, compare=False)
+
+    @property
+    def over(self) -> list[str]:
+        """The swept keys, in the order in which they were given."""
+        return list(self.manifest["over"])
+
+    @property
+    def schemes(self) -> list[str]:
+        """The schemes, in the order in which they were given."""
+        return list(self.manifest["schemes"])
+
+    def to_arrow(self, table: Table = "runs") -> pyarrow.Table:
+        """One of the tables: `"runs"`, `"paths"` or `"flows"`. Raises `ResultsError` for any other name."""
+        if table not in TABLES:
+            raise ResultsError(f"there is no table `{table}`; there are: {', '.join(TABLES)}")
+        chosen: pyarrow.Table = getattr(self, table)
+        return chosen
+
+    def to_pandas(self, table: Table = "runs") -> pandas.DataFrame:
+        """One of the tables as a pandas frame, with the same columns."""
+        return self.to_arrow(table).to_pandas()
+
+    def to_polars(self, table: Table = "runs") -> polars.DataFrame:
+        """One of the tables as a polars frame, with the same columns. Needs `pip install anabranch[polars]`."""
+        chosen = self.to_arrow(table)
+        try:
+            import polars
+        except ImportError as error:
+            raise ResultsError("polars is not installed: pip install 'anabranch[polars]'") from error
+        return cast("polars.DataFrame", polars.from_arrow(chosen))
+
+    def scenario_at(self, point: Mapping[str, object]) -> str:
+        """The canonical scenario of one point of the grid, for making one of its runs again.
+
+        `point` has a value for each swept key, as in a row of the tables: `{"path.path-2.loss": 0.01}`. Raises
+        `ResultsError` for keys that were not swept, or are missing, and `ScenarioError` for values that cannot be.
+        """
+        if set(point) != set(self.over):
+            raise ResultsError(
+                f"a point has a value for each of: {', '.join(self.over) or 'no key'}; got: {', '.join(point)}"
+            )
+        given: list[tuple[str, Value]] = [(key, value) for key, value in self.manifest["set"]]
+        given += [(key, self._given(key, point[key])) for key in self.over]
+        settings = [(key, literal(value)) for key, value in given]
+        return _native.resolve(self.manifest["source"], self.manifest["scenario_name"], settings)
+
+    def _given(self, key: str, cell: object) -> Value:
+        """The value as it was given to the sweep, of which a column of text holds the TOML."""
+        value = plain(cell)
+        for given in self.manifest["over"][key]:
+            if given == value or (not isinstance(given, str) and literal(given) == value):
+                chosen: Value = given
+                return chosen
+        return value
+
+    def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes `runs.parquet`, `paths.parquet`, `flows.parquet` and, when these are complete, `manifest.json`.
+
+        The folder is made if there is none. Results in it are replaced; each file is replaced as a whole or not at all.
+        Raises `ResultsError` if the folder holds other things and no results, unless `overwrite`, and if it cannot be
+        written to.
+        """
+        from anabranch.results.files import write
+
+        write(self, Path(folder), overwrite=overwrite)
+
+    @staticmethod
+    def read(folder: str | os.PathLike[str]) -> Results:
+        """Reads what `write` has written.
+
+        Raises `ResultsError`, which names the file and a remedy, if anything is missing, damaged or of another format.
+        """
+        from anabranch.results.files import read
+
+        return read(Path(folder))

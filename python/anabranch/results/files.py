@@ -1,0 +1,149 @@
+"""Results as files: three Parquet tables and a manifest, which is written last."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from anabranch.errors import ResultsError
+from anabranch.results import Results
+from anabranch.results.manifest import FORMAT
+from anabranch.results.schema import TABLES, Table, schema
+
+MANIFEST = "manifest.json"
+AGAIN = "run the sweep again with the same --out, which takes finished runs from the cache"
+_KEYS = {
+    "format": str,
+    "version": str,
+    "commit": str,
+    "fingerprint": str,
+    "scenario": str,
+    "scenario_name": str,
+    "source": str,
+    "set": list,
+    "over": dict,
+    "together": list,
+    "schemes": list,
+    "seeds": list,
+    "missing": int,
+    "rows": dict,
+}
+
+
+def check_folder(folder: Path, *, overwrite: bool) -> None:
+    """Raises `ResultsError` unless results may be written here: where there is nothing yet, or results are."""
+    try:
+        present = sorted(entry.name for entry in folder.iterdir())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ResultsError(f"{folder}: results cannot be written here: {error.strerror}") from error
+    ours = (MANIFEST, *(file_name(table) for table in TABLES))
+    # A writer that was killed leaves tables without a manifest, or a file that is not yet in its place.
+    foreign = [name for name in present if name not in ours and not name.startswith(tuple(f".{own}." for own in ours))]
+    if overwrite or not foreign or MANIFEST in present:
+        return
+    raise ResultsError(
+        f"{folder}: holds other things (`{foreign[0]}`) and no results: name another folder, "
+        "or allow it with overwrite=True or --force"
+    )
+
+
+def file_name(table: Table) -> str:
+    return f"{table}.parquet"
+
+
+def write(results: Results, folder: Path, *, overwrite: bool) -> None:
+    """See `Results.write`."""
+    check_folder(folder, overwrite=overwrite)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # While tables are replaced one after the other, no manifest vouches for them.
+        (folder / MANIFEST).unlink(missing_ok=True)
+        for table in TABLES:
+            _replace(folder / file_name(table), _table_writer(results.to_arrow(table)))
+        rows = {table: results.to_arrow(table).num_rows for table in TABLES}
+        text = json.dumps({**results.manifest, "rows": rows}, indent=2, ensure_ascii=False) + "\n"
+        _replace(folder / MANIFEST, lambda file: file.write(text.encode()))
+    except OSError as error:
+        place = error.filename or folder
+        raise ResultsError(f"{place}: results cannot be written: {error.strerror or error}") from error
+
+
+def _table_writer(table: pa.Table) -> Callable[[IO[bytes]], object]:
+    # Checksums of pages find what a disk has changed; pyarrow's own defaults may change, so what matters is spelt out.
+    return lambda file: pq.write_table(
+        table, file, compression="zstd", version="2.6", write_page_checksum=True, store_schema=False
+    )
+
+
+def _replace(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
+    """Writes a file beside its place and moves it there when it is complete."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with beside.open("wb") as file:
+            fill(file)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def read(folder: Path) -> Results:
+    """See `Results.read`."""
+    manifest = _read_manifest(folder)
+    rows = manifest.pop("rows")
+    tables = {table: _read_table(folder / file_name(table), table, manifest, rows) for table in TABLES}
+    return Results(**tables, manifest=manifest)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        there = "has no manifest.json" if folder.is_dir() else "does not exist"
+        raise ResultsError(f"{folder}: {there}, so it holds no complete results: {AGAIN}") from None
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{path}: cannot be read: {error}: {AGAIN}") from error
+    if not isinstance(manifest, dict) or "format" not in manifest:
+        raise ResultsError(f"{path}: is no manifest of results; name the folder that a sweep has written")
+    if manifest["format"] != FORMAT:
+        raise ResultsError(
+            f"{path}: `format` is `{manifest['format']}`, this version reads `{FORMAT}`: "
+            "read it with the version that wrote it, or run the sweep again"
+        )
+    for key, kind in _KEYS.items():
+        if not isinstance(manifest.get(key), kind):
+            raise ResultsError(f"{path}: `{key}` is missing or is no {kind.__name__}: {AGAIN}")
+    return manifest
+
+
+def _read_table(path: Path, table: Table, manifest: dict[str, Any], rows: dict[str, Any]) -> pa.Table:
+    try:
+        with path.open("rb") as file:
+            read: pa.Table = pq.read_table(file, page_checksum_verification=True)
+    except FileNotFoundError:
+        raise ResultsError(f"{path}: is missing: {AGAIN}") from None
+    except (OSError, pa.ArrowException) as error:
+        raise ResultsError(f"{path}: is damaged or no Parquet file ({error}): {AGAIN}") from error
+    expected = schema(table, manifest["over"])
+    missing = [name for name in expected.names if name not in read.column_names]
+    if missing:
+        raise ResultsError(f"{path}: has no column `{missing[0]}`: {AGAIN}")
+    try:
+        read = read.select(expected.names).cast(expected)
+    except (pa.ArrowException, ValueError) as error:
+        raise ResultsError(f"{path}: a column has another type than it should: {error}: {AGAIN}") from error
+    if read.num_rows != rows.get(table):
+        raise ResultsError(f"{path}: has {read.num_rows} rows, manifest.json says {rows.get(table)}: {AGAIN}")
+    return read

@@ -1,0 +1,46 @@
+"""The manifest of results: what was computed, and by which engine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from anabranch import _native
+from anabranch.engine import Engine
+from anabranch.errors import ScenarioError
+from anabranch.sweep.grid import Grid
+from anabranch.sweep.precision import Precision
+from anabranch.sweep.values import literal
+
+FORMAT = "anabranch results 1"
+
+
+def manifest(grid: Grid, engine: Engine, until: Precision | None, missing: int) -> dict[str, Any]:
+    """See `Results`. Neither time nor place is in it."""
+    return {
+        "format": FORMAT,
+        "version": engine.version,
+        "commit": engine.commit,
+        "fingerprint": engine.fingerprint,
+        "scenario_name": grid.source.name,
+        "scenario": _canonical(grid),
+        "source": grid.source.text,
+        "set": [list(setting) for setting in grid.settings],
+        "over": grid.over,
+        "together": [list(axis.keys) for axis in grid.axes if len(axis.keys) > 1],
+        "schemes": grid.schemes,
+        "seeds": list(grid.seeds),
+        "precision": asdict(until) if until else None,
+        "missing": missing,
+    }
+
+
+def _canonical(grid: Grid) -> str:
+    """The scenario without what is swept; with the first values where it does not stand without them."""
+    settings = [(key, literal(value)) for key, value in grid.settings]
+    try:
+        return _native.resolve(grid.source.text, grid.source.name, settings)
+    except ScenarioError:
+        first = zip(grid.keys, grid.points[0].values, strict=True)
+        settings += [(key, literal(value)) for key, value in first]
+        return _native.resolve(grid.source.text, grid.source.name, settings)

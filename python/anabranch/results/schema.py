@@ -1,0 +1,75 @@
+"""The columns of the three tables. The book defines each figure (chapter "What the figures mean")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+
+from anabranch.sweep.values import Value, kind
+
+Table: TypeAlias = Literal["runs", "paths", "flows"]
+
+TABLES: tuple[Table, ...] = ("runs", "paths", "flows")
+
+RUN_FIGURES = pa.schema(
+    [
+        pa.field("profile", pa.string(), nullable=False),
+        pa.field("goodput_kbps", pa.float64(), nullable=False),
+        pa.field("duration_s", pa.float64(), nullable=False),
+        pa.field("retransmissions", pa.int64(), nullable=False),
+        pa.field("timeouts", pa.int64(), nullable=False),
+        pa.field("heartbeat_timeouts", pa.int64(), nullable=False),
+        pa.field("fast_retransmits", pa.int64(), nullable=False),
+        pa.field("spurious_retransmissions", pa.int64(), nullable=False),
+        pa.field("peak_reorder_bytes", pa.int64(), nullable=False),
+        pa.field("rwnd_blocked_s", pa.float64(), nullable=False),
+        # There is none where there is one flow only.
+        pa.field("jain_index", pa.float64()),
+        # In words; none if all went well.
+        pa.field("failure", pa.string()),
+    ]
+)
+
+PATH_FIGURES = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("data_packets", pa.int64(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+        pa.field("drops", pa.int64(), nullable=False),
+        pa.field("sent_packets", pa.int64(), nullable=False),
+        pa.field("share", pa.float64(), nullable=False),
+    ]
+)
+
+FLOW_FIGURES = pa.schema(
+    [
+        pa.field("flow", pa.string(), nullable=False),
+        pa.field("flow_scheme", pa.string(), nullable=False),
+        pa.field("goodput_kbps", pa.float64(), nullable=False),
+        pa.field("delivered_bytes", pa.int64(), nullable=False),
+        # Of transfers only.
+        pa.field("transfer_s", pa.float64()),
+        pa.field("intact", pa.bool_()),
+        pa.field("failure", pa.string()),
+    ]
+)
+
+FIGURES: dict[Table, pa.Schema] = {"runs": RUN_FIGURES, "paths": PATH_FIGURES, "flows": FLOW_FIGURES}
+
+_ARROW = {"bool": pa.bool_(), "int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
+
+
+def schema(table: Table, over: Mapping[str, Sequence[Value]]) -> pa.Schema:
+    """All columns of a table: the run's key, a column for each swept key, scheme, seed, and the figures."""
+    swept = [pa.field(key, _ARROW[kind(values)], nullable=False) for key, values in over.items()]
+    return pa.schema(
+        [
+            pa.field("run", pa.string(), nullable=False),
+            *swept,
+            pa.field("scheme", pa.string(), nullable=False),
+            pa.field("seed", pa.int64(), nullable=False),
+            *FIGURES[table],
+        ]
+    )

@@ -1,0 +1,79 @@
+"""Workers of a Dask cluster, by way of its scheduler."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import distributed
+
+from anabranch.errors import ExecutorError
+from anabranch.sweep.executors import Workers
+
+# How long the scheduler may take to be reached, or to answer.
+_ANSWER_S = 10.0
+# How often it is asked for its workers.
+_ASK_S = 2.0
+
+
+def connect(address: str, timeout_s: float) -> DaskWorkers:
+    """The cluster whose scheduler is at `dask://HOST:PORT`. Raises `ExecutorError` if it cannot be reached."""
+    place = address.removeprefix("dask://")
+    try:
+        client = distributed.Client(f"tcp://{place}", timeout=_ANSWER_S, set_as_default=False, name="anabranch-sweep")
+    except (OSError, ValueError) as error:
+        raise ExecutorError(
+            f"{address}: no Dask scheduler answers there ({error}): start one with `dask scheduler`, or name another"
+        ) from error
+    return DaskWorkers(client, timeout_s, owned=True)
+
+
+class DaskWorkers(Workers):
+    """The workers that a client sees. Dask itself gives the units of a lost worker to others."""
+
+    def __init__(self, client: distributed.Client, timeout_s: float, *, owned: bool = False) -> None:
+        self._client = client
+        self._owned = owned
+        self._timeout_s = timeout_s
+        self._address = str(client.scheduler.address) if client.scheduler else "the scheduler"
+        self._threads = 0
+        self._asked = -_ASK_S
+        # Since when there have been no workers.
+        self._alone = time.monotonic()
+        super().__init__(client.get_executor(pure=False))
+
+    def count(self) -> int:
+        """Threads of all workers; workers may come and go."""
+        if time.monotonic() - self._asked >= _ASK_S:
+            self._ask()
+        return self._threads
+
+    def check(self, *, idle: bool) -> None:
+        if idle and self.count() == 0 and time.monotonic() - self._alone >= self._timeout_s:
+            raise ExecutorError(
+                f"{self._address}: has had no workers for {self._timeout_s:g} s: start some with "
+                f"`dask worker {self._address}`, or allow more time with worker_timeout_s= or --worker-timeout"
+            )
+
+    def _ask(self) -> None:
+        scheduler = self._client.scheduler
+        if scheduler is None:
+            raise ExecutorError(self.cancelled())
+        try:
+            threads = self._client.sync(scheduler.ncores, workers=None, callback_timeout=_ANSWER_S)
+        except (OSError, RuntimeError) as error:
+            raise ExecutorError(self.cancelled()) from error
+        now = time.monotonic()
+        self._threads, self._asked = sum(threads.values()), now
+        if self._threads:
+            self._alone = now
+
+    def cancelled(self) -> str:
+        return (
+            f"{self._address}: the scheduler is gone, or has dropped the work: look at its output, and start it again"
+        )
+
+    def close(self, *, at_once: bool) -> None:
+        if self._owned:
+            with contextlib.suppress(OSError, RuntimeError):
+                self._client.close(timeout=2)

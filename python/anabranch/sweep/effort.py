@@ -1,0 +1,25 @@
+"""What a sweep took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a sweep took. None of this is in the results: they are the same whatever it took.
+
+    `computed` and `cached` count runs. `damaged` counts entries of the cache that could not be used and were replaced,
+    `unkept` runs that could not be written to the cache. `units` of work went to an executor (none went to native
+    threads), with `overhead` seconds for a second of computing: the time between the units of a worker in which it
+    computed nothing, without the start of the worker. `capped` names points, each with its scheme, that have not
+    reached the precision asked for.
+    """
+
+    computed: int = 0
+    cached: int = 0
+    damaged: int = 0
+    unkept: int = 0
+    units: int = 0
+    overhead: float | None = None
+    capped: tuple[str, ...] = ()

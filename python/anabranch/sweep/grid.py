@@ -1,0 +1,277 @@
+"""The grid of a sweep: points, schemes and seeds, all checked before the first run."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anabranch import _native
+from anabranch.engine import Engine
+from anabranch.errors import AnabranchError, ScenarioError, SchemeError
+from anabranch.sweep.axis import Axis, in_words
+from anabranch.sweep.faults import Faults
+from anabranch.sweep.key import CellKey
+from anabranch.sweep.source import Source
+from anabranch.sweep.values import Value, literal
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+# Runs are told their scheme and seed apart, so that both are no part of what the scenario says.
+_ONE_RUN = [("run.schemes", '["cmt"]'), ("run.seeds", "1")]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One choice of a value for each swept key, and the canonical scenario that it makes.
+
+    `files` has the SHA-256 of each file that a flow sends, by the path that the scenario gives.
+    """
+
+    values: tuple[Value, ...]
+    scenario: str
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A point with a scheme: runs that differ in their seeds only. `label` is the scheme as results name it."""
+
+    point: int
+    scheme: str
+    label: str
+    key: CellKey
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Every run of a sweep, by its position: (point, scheme, seed), the last of which goes fastest."""
+
+    source: Source
+    settings: tuple[tuple[str, Value], ...]
+    axes: tuple[Axis, ...]
+    points: tuple[Point, ...]
+    cells: tuple[Cell, ...]
+    seeds: tuple[int, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """The swept keys, in order."""
+        return [key for axis in self.axes for key in axis.keys]
+
+    @property
+    def schemes(self) -> list[str]:
+        """The schemes as results name them, in order."""
+        return list(dict.fromkeys(cell.label for cell in self.cells))
+
+    @property
+    def over(self) -> dict[str, list[Value]]:
+        """The values of each swept key, in order."""
+        return {key: [step[at] for step in axis.steps] for axis in self.axes for at, key in enumerate(axis.keys)}
+
+    def __len__(self) -> int:
+        return len(self.cells) * len(self.seeds)
+
+    def cell_of(self, position: int) -> Cell:
+        """The cell of the run at this position."""
+        return self.cells[position // len(self.seeds)]
+
+    def seed_of(self, position: int) -> int:
+        """The seed of the run at this position."""
+        return self.seeds[position % len(self.seeds)]
+
+    def key_of(self, position: int) -> str:
+        """The key of the run at this position."""
+        return self.cell_of(position).key.of(self.seed_of(position))
+
+    def prepare(self, cell: Cell) -> _native.Prepared:
+        """The cell as the native module wants it."""
+        return _native.Prepared(self.points[cell.point].scenario, cell.scheme, self.source.folder, self.source.file)
+
+    def in_words(self, cell: Cell) -> str:
+        """The cell in words, for messages."""
+        return f"{in_words(self.keys, self.points[cell.point].values)}, scheme {cell.label}"
+
+
+def make_grid(
+    source: Source,
+    axes: Sequence[Axis],
+    settings: Mapping[str, Value],
+    schemes: Sequence[str] | None,
+    seeds: Sequence[int] | None,
+    engine: Engine,
+) -> Grid:
+    """Checks every point with every scheme. `schemes` and `seeds` are those of the scenario if not given.
+
+    Raises `SweepError` with everything that is wrong in the grid.
+    """
+    points = _Points(source, axes, settings).checked()
+    run = _run_table(source, axes, settings)
+    cells = _Cells(source, points, [key for axis in axes for key in axis.keys], engine.fingerprint)
+    return Grid(
+        source=source,
+        settings=tuple(settings.items()),
+        axes=tuple(axes),
+        points=points,
+        cells=cells.checked(schemes, run["schemes"]),
+        seeds=tuple(seeds if seeds is not None else _seeds_of(run["seeds"])),
+    )
+
+
+def _overrides(settings: Iterable[tuple[str, Value]]) -> list[tuple[str, str]]:
+    return [(key, literal(value)) for key, value in settings]
+
+
+def _point_settings(axes: Sequence[Axis], steps: Sequence[tuple[Value, ...]]) -> list[tuple[str, Value]]:
+    pairs = [zip(axis.keys, step, strict=True) for axis, step in zip(axes, steps, strict=True)]
+    return list(itertools.chain.from_iterable(pairs))
+
+
+def _run_table(source: Source, axes: Sequence[Axis], settings: Mapping[str, Value]) -> dict[str, Any]:
+    """`[run]` of the first point, with the scenario's own schemes and seeds."""
+    first = _point_settings(axes, [axis.steps[0] for axis in axes])
+    text = _native.resolve(source.text, source.file, _overrides([*settings.items(), *first]))
+    table: dict[str, Any] = tomllib.loads(text)["run"]
+    return table
+
+
+def _seeds_of(given: int | list[int]) -> list[int]:
+    return list(range(1, given + 1)) if isinstance(given, int) else given
+
+
+class _Points:
+    """Makes the points, one after the other."""
+
+    def __init__(self, source: Source, axes: Sequence[Axis], settings: Mapping[str, Value]) -> None:
+        self._source = source
+        self._axes = axes
+        self._settings = settings
+        self._faults = Faults(source.file)
+        self._digests: dict[Path, str] = {}
+
+    def checked(self) -> tuple[Point, ...]:
+        # Each value for itself first: a grid of a thousand points has the same few faults a thousand times.
+        first = [axis.steps[0] for axis in self._axes]
+        self._resolve(first)
+        for at, axis in enumerate(self._axes):
+            for step in axis.steps[1:]:
+                self._resolve([*first[:at], step, *first[at + 1 :]])
+        self._faults.raise_if_any()
+        points = [self._point(steps) for steps in itertools.product(*(axis.steps for axis in self._axes))]
+        self._check_twins([point for point in points if point])
+        self._faults.raise_if_any()
+        return tuple(point for point in points if point)
+
+    def _resolve(self, steps: Sequence[tuple[Value, ...]]) -> str | None:
+        settings = [*self._settings.items(), *_point_settings(self._axes, steps)]
+        try:
+            return _native.resolve(self._source.text, self._source.file, [*_overrides(settings), *_ONE_RUN])
+        except ScenarioError as error:
+            self._faults.add(str(error))
+            return None
+
+    def _point(self, steps: Sequence[tuple[Value, ...]]) -> Point | None:
+        text = self._resolve(steps)
+        if text is None:
+            return None
+        return Point(tuple(itertools.chain.from_iterable(steps)), text, self._files(text))
+
+    def _files(self, text: str) -> dict[str, str]:
+        if "\npath = " not in text:
+            return {}
+        flows = tomllib.loads(text).get("flow", [])
+        paths = {flow["path"]: flow["name"] for flow in flows if "path" in flow}
+        return {path: self._digest(path, flow) for path, flow in paths.items()}
+
+    def _digest(self, path: str, flow: str) -> str:
+        full = self._source.folder / path
+        if full not in self._digests:
+            try:
+                with full.open("rb") as file:
+                    self._digests[full] = file_digest(file)
+            except OSError as error:
+                self._faults.add(f"`flow.{flow}.path`: {full}: {error.strerror}")
+                return ""
+        return self._digests[full]
+
+    def _check_twins(self, points: Sequence[Point]) -> None:
+        keys = [key for axis in self._axes for key in axis.keys]
+        seen: dict[str, Point] = {}
+        for point in points:
+            twin = seen.setdefault(point.scenario, point)
+            if twin is not point:
+                these = f"{in_words(keys, twin.values)} and {in_words(keys, point.values)}"
+                self._faults.add(f"{these}: are the same scenario: leave one of them out")
+
+
+def file_digest(file: Any) -> str:
+    """SHA-256 of an open file's content."""
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+class _Cells:
+    """Puts schemes beside points."""
+
+    def __init__(self, source: Source, points: Sequence[Point], keys: Sequence[str], fingerprint: str) -> None:
+        self._source = source
+        self._points = points
+        self._keys = keys
+        self._fingerprint = fingerprint
+        self._faults = Faults(source.file)
+
+    def checked(self, given: Sequence[str] | None, own: Sequence[str]) -> tuple[Cell, ...]:
+        schemes = self._expanded(own, "run.schemes") if given is None else self._expanded(given, "scheme", unique=True)
+        self._faults.raise_if_any()
+        cells = [cell for at in range(len(self._points)) for cell in self._of_point(at, schemes, given is None)]
+        self._faults.raise_if_any()
+        return tuple(cells)
+
+    def _expanded(self, texts: Sequence[str], key: str, *, unique: bool = False) -> list[str]:
+        """Each scheme written in full; a list in the scenario may name one twice, a list made for a sweep may not."""
+        schemes: dict[str, str] = {}
+        for text in texts:
+            try:
+                listed = _native.schemes_of(self._points[0].scenario, self._source.file, text)
+            except SchemeError as error:
+                self._faults.add(f"`{key}`: {error}")
+                continue
+            for scheme in listed:
+                if unique and scheme in schemes:
+                    self._faults.add(f"`{key}`: has {scheme} twice, in `{schemes[scheme]}` and `{text}`")
+                schemes.setdefault(scheme, text)
+        return list(schemes)
+
+    def _of_point(self, at: int, schemes: Sequence[str], optional: bool) -> list[Cell]:
+        cells: dict[str, Cell] = {}
+        for scheme in schemes:
+            cell = self._cell(at, scheme)
+            if cell is None:
+                continue
+            if cell.label != scheme and not optional:
+                self._faults.add(f"`scheme`: has no effect, since every flow has its own ({self._place(at)})")
+            cells.setdefault(cell.label, cell)
+        return list(cells.values())
+
+    def _cell(self, at: int, scheme: str) -> Cell | None:
+        point = self._points[at]
+        try:
+            prepared = _native.Prepared(point.scenario, scheme, self._source.folder, self._source.file)
+        except AnabranchError as error:
+            self._faults.add(f"{self._place(at)}, scheme {scheme}: {error}")
+            return None
+        label = prepared.scheme
+        key = CellKey(fingerprint=self._fingerprint, scenario=point.scenario, scheme=label, files=point.files)
+        return Cell(at, scheme, label, key)
+
+    def _place(self, at: int) -> str:
+        return in_words(self._keys, self._points[at].values)

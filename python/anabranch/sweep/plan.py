@@ -1,0 +1,156 @@
+"""Plan files: a scenario, and what a sweep goes through."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from anabranch.errors import PlanError, SweepError
+from anabranch.sweep.precision import Precision
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Keys: TypeAlias = "str | tuple[str, ...]"
+
+_KEYS = ("scenario", "schemes", "seeds", "over", "until", "set")
+_UNTIL = ("metric", "within", "least", "most")
+# Tables of a scenario file, one of which every scenario has.
+_OF_SCENARIOS = {"run", "path", "link", "association"}
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a sweep is made of; arguments of `anabranch.sweep` by other names. `over` may hold `"scheme"`."""
+
+    scenario: Path
+    over: dict[Keys, list[Any]] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    seeds: int | list[int] | None = None
+    until: Precision | None = None
+
+
+def read_plan(path: Path) -> Plan:
+    """Reads a plan file, or a scenario file, which is a plan that sweeps nothing.
+
+    Raises `PlanError` with everything that is wrong with the plan; what is wrong with the scenario is found later.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
+    except OSError as error:
+        raise PlanError(f"{path}: the plan cannot be read: {error.strerror}") from error
+    except (UnicodeError, tomllib.TOMLDecodeError) as error:
+        raise PlanError(f"{path}: is not TOML: {error}") from error
+    if "scenario" not in document and _OF_SCENARIOS & set(document):
+        return Plan(path)
+    return _Reader(path, text).read(document)
+
+
+class _Reader:
+    """Reads a plan, and gathers its faults."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        self._lines = text.splitlines()
+        self._faults: list[str] = []
+
+    def read(self, document: dict[str, Any]) -> Plan:
+        self._unknown(document, _KEYS, "")
+        plan = Plan(
+            scenario=self._path.parent / self._scenario(document),
+            over=self._over(document),
+            settings=dict(self._flat("set", self._table(document, "set"))),
+            seeds=self._seeds(document.get("seeds")),
+            until=self._until(document),
+        )
+        if self._faults:
+            raise PlanError("\n".join(self._faults))
+        return plan
+
+    def _fault(self, key: str, message: str) -> None:
+        """Takes note of a fault, with the line that seems to hold the key: TOML's reader does not tell."""
+        last = re.escape(key.rsplit(".", 1)[-1])
+        at = (number for number, line in enumerate(self._lines, 1) if re.match(rf'\s*\[*["\']?(\S*\.)?{last}\b', line))
+        line = next(at, None)
+        place = f"{self._path}:{line}" if line else f"{self._path}"
+        self._faults.append(f"{place}: {message}")
+
+    def _unknown(self, table: Mapping[str, Any], known: Iterable[str], prefix: str) -> None:
+        known = list(known)
+        for key in table:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, 1)
+                hint = f"; did you mean `{near[0]}`?" if near else ""
+                self._fault(key, f"unknown key `{prefix}{key}`: expected one of: {', '.join(known)}{hint}")
+
+    def _table(self, document: dict[str, Any], key: str) -> dict[str, Any]:
+        table = document.get(key, {})
+        if isinstance(table, dict):
+            return table
+        self._fault(key, f"`{key}`: expected a table, [{key}]")
+        return {}
+
+    def _scenario(self, document: dict[str, Any]) -> str:
+        scenario = document.get("scenario")
+        if isinstance(scenario, str) and scenario:
+            return scenario
+        self._fault("scenario", '`scenario`: expected the path of a scenario file from here, such as "two-path.toml"')
+        return ""
+
+    def _over(self, document: dict[str, Any]) -> dict[Keys, list[Any]]:
+        over: dict[Keys, list[Any]] = {}
+        for key, values in self._flat("over", self._table(document, "over")):
+            if not isinstance(values, list):
+                self._fault(key, f"`over.{key}`: expected a list of values such as [0, 0.01], found {values!r}")
+                continue
+            keys = tuple(part.strip() for part in key.split(","))
+            over[keys if len(keys) > 1 else key] = values
+        if "schemes" in document:
+            schemes = document["schemes"]
+            if not isinstance(schemes, list) or not all(isinstance(scheme, str) for scheme in schemes):
+                self._fault("schemes", '`schemes`: expected a list such as ["cmt", "cmt-pf"]')
+            elif "scheme" in over:
+                self._fault("schemes", "`schemes`: `over` has a list of schemes too: leave one of them out")
+            else:
+                over["scheme"] = schemes
+        return over
+
+    def _flat(self, name: str, table: dict[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:
+        """Keys with dots may be written in quotes, or without, which makes tables in tables of them."""
+        for key, value in table.items():
+            if isinstance(value, dict) and "." not in key:
+                yield from self._flat(name, value, f"{above}{key}.")
+            else:
+                yield f"{above}{key}", value
+
+    def _seeds(self, seeds: Any) -> int | list[int] | None:
+        if seeds is None or _is_integer(seeds):
+            return seeds  # type: ignore[no-any-return]
+        if isinstance(seeds, list) and all(_is_integer(seed) for seed in seeds):
+            return seeds
+        self._fault("seeds", f"`seeds`: expected a number such as 20, or a list such as [1, 5, 9], found {seeds!r}")
+        return None
+
+    def _until(self, document: dict[str, Any]) -> Precision | None:
+        if "until" not in document:
+            return None
+        table = self._table(document, "until")
+        self._unknown(table, _UNTIL, "until.")
+        try:
+            return Precision(**{key: value for key, value in table.items() if key in _UNTIL})
+        except SweepError as error:
+            for fault in str(error).splitlines():
+                self._fault(fault.split("`")[1], f"until: {fault}")
+            return None
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,124 @@
+"""From the figures of runs, as they come in, to tables sorted by position."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anabranch.results.schema import FIGURES, TABLES, Table, schema
+from anabranch.sweep.grid import Grid
+from anabranch.sweep.values import in_column, kind
+
+# Rows that wait as Python objects, which take ten times the room, before they become columns.
+_WAITING = 1024
+_POSITION = pa.field("position", pa.int64(), nullable=False)
+
+
+class Rows:
+    """Collects the figures of runs in any order."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+        self._waiting: dict[Table, list[tuple[Any, ...]]] = {table: [] for table in TABLES}
+        self._columns: dict[Table, list[pa.RecordBatch]] = {table: [] for table in TABLES}
+        self.runs = 0
+
+    def add(self, position: int, text: str) -> dict[str, Any]:
+        """Takes a run's figures, as the native module or the cache has them, and gives the row of table `runs`.
+
+        Raises `ValueError` or `LookupError` if they are not those of this run.
+        """
+        figures = json.loads(text)
+        cell, seed = self._grid.cell_of(position), self._grid.seed_of(position)
+        if (figures["scheme"], figures["seed"]) != (cell.label, seed):
+            raise ValueError("these are the figures of another run")
+        run = _run_row(figures)
+        paths, flows = _path_rows(figures), _flow_rows(figures)
+        self._waiting["runs"].append((position, *run.values()))
+        self._waiting["paths"] += [(position, *row) for row in paths]
+        self._waiting["flows"] += [(position, *row) for row in flows]
+        self.runs += 1
+        if len(self._waiting["runs"]) >= _WAITING:
+            self._settle()
+        return run
+
+    def _settle(self) -> None:
+        for table, rows in self._waiting.items():
+            if rows:
+                fields = pa.schema([_POSITION, *FIGURES[table]])
+                columns = [
+                    pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), fields, strict=True)
+                ]
+                self._columns[table].append(pa.record_batch(columns, schema=fields))
+                rows.clear()
+
+    def tables(self) -> dict[Table, pa.Table]:
+        """The three tables of what is there."""
+        self._settle()
+        return {table: self._table(table) for table in TABLES}
+
+    def _table(self, table: Table) -> pa.Table:
+        fields = pa.schema([_POSITION, *FIGURES[table]])
+        figures = pa.Table.from_batches(self._columns[table], fields).combine_chunks()
+        # Within a run the order is that of the run's own paths and flows: stable sorting keeps it.
+        figures = figures.take(pc.sort_indices(figures["position"]))
+        positions = figures["position"].to_pylist()
+        return pa.table([*self._identity(positions), *figures.columns[1:]], schema=schema(table, self._grid.over))
+
+    def _identity(self, positions: list[int]) -> list[pa.Array]:
+        """The columns that say which run a row belongs to."""
+        grid, seeds = self._grid, len(self._grid.seeds)
+        distinct = sorted(set(positions))
+        run_of = pa.array(_places(positions), pa.int64())
+        cell_of = pa.array([position // seeds for position in distinct], pa.int64())
+        identity = [pa.array([grid.key_of(position) for position in distinct], pa.string())]
+        for at, values in enumerate(grid.over.values()):
+            of = kind(values)
+            column = pa.array([in_column(grid.points[cell.point].values[at], of) for cell in grid.cells])
+            identity.append(column.take(cell_of))
+        identity.append(pa.array([cell.label for cell in grid.cells], pa.string()).take(cell_of))
+        identity.append(pa.array([grid.seed_of(position) for position in distinct], pa.int64()))
+        return [column.take(run_of) for column in identity]
+
+
+def _places(sorted_positions: list[int]) -> list[int]:
+    """For each position the number of different ones before it."""
+    places: list[int] = []
+    for at, position in enumerate(sorted_positions):
+        same = at > 0 and position == sorted_positions[at - 1]
+        places.append(places[-1] if same else (places[-1] + 1 if places else 0))
+    return places
+
+
+def _run_row(figures: dict[str, Any]) -> dict[str, Any]:
+    row = {name: figures[name] for name in FIGURES["runs"].names if name not in ("jain_index", "failure")}
+    return {**row, "jain_index": figures.get("jain_index"), "failure": _failure(figures["flows"])}
+
+
+def _failure(flows: list[dict[str, Any]]) -> str | None:
+    """The first thing that went wrong with a flow, in the words of `anabranch run`."""
+    for flow in flows:
+        if flow["failure"] is None and flow["intact"] is not False:
+            continue
+        if flow["failure"] is not None:
+            what = flow["failure"]
+        elif flow["transfer_s"] is not None:
+            what = "what arrived differs from what was sent"
+        else:
+            what = f"not finished at the end of the run, {flow['delivered_bytes']} B delivered"
+        return f"flow `{flow['name']}`: {what}"
+    return None
+
+
+def _path_rows(figures: dict[str, Any]) -> list[tuple[Any, ...]]:
+    counts = ("name", "data_packets", "bytes", "drops", "sent_packets")
+    arrived = max(sum(path["data_packets"] for path in figures["paths"]), 1)
+    return [(*(path[name] for name in counts), path["data_packets"] / arrived) for path in figures["paths"]]
+
+
+def _flow_rows(figures: dict[str, Any]) -> list[tuple[Any, ...]]:
+    names = ("name", "scheme", "goodput_kbps", "delivered_bytes", "transfer_s", "intact", "failure")
+    return [tuple(flow[name] for name in names) for flow in figures["flows"]]

@@ -1,0 +1,126 @@
+"""The steps of a sweep, which the function and the command have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from anabranch.engine import engine
+from anabranch.errors import CacheError, SweepError
+from anabranch.results import Results
+from anabranch.sweep.axis import Over, read_axes
+from anabranch.sweep.cache import Cache, default_folder
+from anabranch.sweep.executors import ExecutorLike, native_threads, open_workers
+from anabranch.sweep.grid import Grid, make_grid
+from anabranch.sweep.native import NativeThreads
+from anabranch.sweep.pool import Pool
+from anabranch.sweep.precision import Precision
+from anabranch.sweep.progress import Progress
+from anabranch.sweep.runner import Maker, Runner
+from anabranch.sweep.seeds import Seeds, read_seeds
+from anabranch.sweep.source import ScenarioLike, read_source
+from anabranch.sweep.values import Value, plain
+
+_SCHEME = "scheme"
+
+
+def read_grid(
+    scenario: ScenarioLike,
+    over: Over | None,
+    seeds: Seeds | None,
+    settings: Mapping[str, object] | None,
+    until: Precision | None,
+) -> Grid:
+    """Reads and checks everything that is to be run. Raises `ScenarioError` and `SweepError` with all that is wrong."""
+    source = read_source(scenario)
+    over = dict(over or {})
+    schemes = over.pop(_SCHEME, None)
+    faults: list[str] = []
+    with _gathering(faults):
+        fixed = _plain_settings(settings or {})
+    with _gathering(faults):
+        axes = read_axes(over, settings or {})
+    with _gathering(faults):
+        listed = None if schemes is None else _schemes(schemes)
+    with _gathering(faults):
+        numbers = read_seeds(seeds, until)
+    if faults:
+        raise SweepError("\n".join(f"{source.file}: {line}" for fault in faults for line in fault.splitlines()))
+    return make_grid(source, axes, fixed, listed, numbers, engine())
+
+
+@contextlib.contextmanager
+def _gathering(faults: list[str]) -> Iterator[None]:
+    try:
+        yield
+    except SweepError as error:
+        faults.append(str(error))
+
+
+def _plain_settings(settings: Mapping[str, object]) -> dict[str, Value]:
+    try:
+        return {str(key): plain(value) for key, value in settings.items()}
+    except (TypeError, ValueError) as error:
+        raise SweepError(f"`set`: {error}") from error
+
+
+def _schemes(given: Any) -> list[str]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SweepError(f'`scheme`: expected a list of schemes such as ["cmt", "cmt-pf"], found {given!r}')
+    schemes = list(given)
+    if not schemes or not all(isinstance(scheme, str) for scheme in schemes):
+        raise SweepError(f'`scheme`: expected a list of schemes such as ["cmt", "cmt-pf"], found {schemes!r}')
+    return schemes
+
+
+def open_cache(cache: str | os.PathLike[str] | bool | None, notify: Callable[[str], None]) -> Cache | None:
+    """The cache in a folder, in the default one (`True`), or none.
+
+    Raises `CacheError` if a folder that was named cannot be used. Without the default one a sweep can go on, and
+    `notify` is told.
+    """
+    if cache is None or cache is False:
+        return None
+    if cache is not True:
+        return Cache.open(Path(cache))
+    try:
+        return Cache.open(default_folder())
+    except CacheError as error:
+        notify(f"{error}. The sweep goes on without a cache")
+        return None
+
+
+def fill(
+    grid: Grid,
+    *,
+    until: Precision | None,
+    executor: ExecutorLike,
+    workers: int | None,
+    worker_timeout_s: float,
+    cache: Cache | None,
+    progress: bool | None,
+    notify: Callable[[str], None],
+) -> Results:
+    """Makes the runs of a grid that are not in the cache. Raises `ExecutorError`, `Interrupted` and `RunError`."""
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise SweepError(f"`workers`: expected a number, 1 or more, found {workers!r}")
+
+    def run(maker: Maker) -> Results:
+        with Progress(progress) as bar:
+            runner = Runner(grid, maker, engine(), cache=cache, until=until, progress=bar, notify=notify)
+            return runner.run()
+
+    native, threads = native_threads(executor, workers)
+    if native:
+        return run(NativeThreads(threads))
+    pool = Pool(open_workers(executor, workers, worker_timeout_s), engine())
+    try:
+        results = run(pool)
+    except BaseException:
+        pool.workers.close(at_once=True)
+        raise
+    pool.workers.close(at_once=False)
+    return results

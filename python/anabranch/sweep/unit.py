@@ -1,0 +1,58 @@
+"""Units of work, as they travel to where runs are made and back: text one way, compressed text the other.
+
+Nothing of this package's classes travels, so that two versions of it find out that they differ instead of failing to
+read each other.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from anabranch.engine import Engine
+from anabranch.errors import ExecutorError
+from anabranch.sweep.grid import Grid
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came back: the figures of the unit's runs, in their order.
+
+    `seconds` has what each run took. `slot` names the thread that made them, and `busy_s` says how long it worked on
+    the unit in all.
+    """
+
+    texts: list[str]
+    seconds: list[float]
+    slot: str
+    busy_s: float
+
+
+def pack(grid: Grid, positions: Sequence[int], engine: Engine) -> str:
+    """The runs at these positions as text: scenarios, schemes, seeds, and where files are with their hashes."""
+    cells = list(dict.fromkeys(position // len(grid.seeds) for position in positions))
+    points = list(dict.fromkeys(grid.cells[cell].point for cell in cells))
+    files = {path: digest for point in points for path, digest in grid.points[point].files.items()}
+    return json.dumps(
+        {
+            "version": engine.version,
+            "fingerprint": engine.fingerprint,
+            "scenarios": [grid.points[point].scenario for point in points],
+            "cells": [[points.index(grid.cells[cell].point), grid.cells[cell].scheme] for cell in cells],
+            "runs": [[cells.index(position // len(grid.seeds)), grid.seed_of(position)] for position in positions],
+            "file": grid.source.file,
+            "folder": str(grid.source.folder),
+            "files": files,
+        }
+    )
+
+
+def unpack(packed: bytes) -> Outcome:
+    """Reads what `worker.compute` gives. Raises `ExecutorError` with what went wrong there, if anything did."""
+    head, *texts = zlib.decompress(packed).decode().split("\n")
+    report = json.loads(head)
+    if "error" in report:
+        raise ExecutorError(report["error"])
+    return Outcome(texts, report["seconds"], report["slot"], report["busy_s"])
