@@ -30,7 +30,7 @@ from anabranch.papers.resolving import Names, names_in, resolved, schemes_named
 T = TypeVar("T")
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
-_NEEDS_X = ("lines", "bars", "transfer-time", "regression", "table")
+_NEEDS_X = ("lines", "transfer-time", "regression", "table")
 _NO_SCENARIO = Path()
 
 
