@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -45,10 +44,10 @@ def main(arguments: list[str]) -> int:
     try:
         return _sweep(options)
     except AnabranchError as error:
-        print(f"anabranch sweep: {error}", file=sys.stderr)
+        print(error, file=sys.stderr)
         return 2 if isinstance(error, _WRONG_INPUT) else 1
     except KeyboardInterrupt:
-        print("anabranch sweep: interrupted before the first run", file=sys.stderr)
+        print("interrupted before the first run", file=sys.stderr)
         return 130
 
 
@@ -126,13 +125,13 @@ def _executor(text: str) -> str:
 
 
 def _sweep(options: argparse.Namespace) -> int:
-    # All of this is loaded here, so that `--help` and mistakes are quick.
+    plan = _plan(options)
+    # All of this is loaded no sooner, so that `--help` and mistakes are quick.
     from anabranch.results.files import check_folder
     from anabranch.sweep.printed import as_json, as_text, failures
     from anabranch.sweep.runner import Interrupted, StoppedError
     from anabranch.sweep.steps import fill, open_cache, read_grid
 
-    plan = _plan(options)
     check_folder(options.out, overwrite=options.force)
     grid = read_grid(plan.scenario, plan.over, plan.seeds, plan.settings, plan.until)
     cache = open_cache(False if options.no_cache else options.cache or True, _say)
@@ -150,14 +149,15 @@ def _sweep(options: argparse.Namespace) -> int:
     except (Interrupted, StoppedError) as error:
         return _incomplete(error, options, kept=cache is not None)
     results.write(options.out, overwrite=options.force)
-    _print(as_json(results, options.out) if options.json else as_text(results, options.out, cache))
+    print(as_json(results, options.out) if options.json else as_text(results, options.out, cache))
     return 1 if failures(results) else 0
 
 
 def _say(text: str) -> None:
     from tqdm import tqdm
 
-    tqdm.write(f"anabranch sweep: {text}", file=sys.stderr)
+    # A progress bar makes room for it.
+    tqdm.write(f"warning: {text}", file=sys.stderr)
 
 
 def _plan(options: argparse.Namespace) -> Plan:
@@ -195,16 +195,8 @@ def _parsed(option: str, texts: Sequence[str], parse: Callable[[str], tuple[str,
 
 def _incomplete(error: Interrupted | StoppedError, options: argparse.Namespace, *, kept: bool) -> int:
     """Says how to go on. What no cache has kept is written out."""
-    print(f"anabranch sweep: {error}", file=sys.stderr)
+    print(error, file=sys.stderr)
     if not kept and error.results.runs.num_rows:
         error.results.write(options.out, overwrite=options.force)
-        print(f"anabranch sweep: the finished runs are in {options.out}", file=sys.stderr)
+        print(f"the finished runs are in {options.out}", file=sys.stderr)
     return 130 if isinstance(error, KeyboardInterrupt) else 1
-
-
-def _print(text: str) -> None:
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        # Whoever read this has seen enough; Python would complain again when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

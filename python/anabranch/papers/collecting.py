@@ -77,7 +77,7 @@ class Collected:
             raise ValueError(f"{measure} takes traces")
         by_run = definition.of_runs(Runs(self.runs, self.paths, self.flows, self.points, self._scenario), measure)
         values = by_run.reindex(self.keys.ravel()).to_numpy(dtype=float).reshape(self.keys.shape)
-        return Grid(tuple(self.setting.schemes), self.setting.axes, self.setting.seeds, values)
+        return grid_of(self.setting, values)
 
     def _scenario(self, point: int) -> dict[str, Any]:
         cell, seed = self.places[point]
@@ -87,6 +87,12 @@ class Collected:
     def failures(self) -> pd.Series:
         """What went wrong, of the runs in which something did."""
         return self.runs["failure"].dropna()
+
+
+def grid_of(setting: Setting, values: NDArray[np.float64]) -> Grid:
+    """Values as samples of a setting."""
+    schemes = tuple(setting.schemes)
+    return Grid(schemes, setting.axes, setting.seeds, values, setting.experiment.axes, setting.shortened)
 
 
 def collect(setting: Setting, means: Means, cost: Cost) -> Collected:

@@ -21,6 +21,7 @@ from anabranch.papers.claim import (
     Statement,
     Trend,
 )
+from anabranch.papers.measures import MEASURES
 from anabranch.papers.model import Measure, Value
 from anabranch.papers.samples import Grid, LeftOutError
 from anabranch.papers.verdicts import rules
@@ -164,7 +165,11 @@ def _in_cells(grid: Grid, at: At, axes: tuple[str, ...], share: float, check: Ca
 
 
 def _number(statement: Number, scheme: str, samples: _Samples) -> Finding:
-    sample = samples.grid(statement.a).sample(scheme, statement.a.at)
+    grid = samples.grid(statement.a)
+    grid.check_whole(statement.a.at)
+    if grid.shortened and MEASURES[statement.a.measure.name].grows:
+        raise LeftOutError("runs were too short to be compared with the paper's figure")
+    sample = grid.sample(scheme, statement.a.at)
     return rules.number(sample, statement.low, statement.high, statement.unit, statement.ci95, statement.within_percent)
 
 
@@ -225,9 +230,8 @@ def _positions(statement: GainTrend, samples: _Samples) -> list[float]:
 
 def _regression(statement: Regression, scheme: str, samples: _Samples) -> Finding:
     grid, at = samples.grid(statement.a), statement.a.at
+    grid.check_whole(at)
     values = grid.values_of(statement.axis, at)
-    if len(values) < MOST_WITHOUT_LINE + 1:
-        raise LeftOutError(f"of {statement.axis} too few values were run for a line")
     return rules.regression(
         grid.curve(scheme, statement.axis, at),
         grid.positions_of(statement.axis, values),
@@ -237,7 +241,3 @@ def _regression(statement: Regression, scheme: str, samples: _Samples) -> Findin
         statement.unit,
         statement.within_percent,
     )
-
-
-MOST_WITHOUT_LINE = 2
-"""Points through which a line says nothing about its fit."""

@@ -38,6 +38,7 @@ class Setting:
     """One way in which an experiment is run: as the paper has it, or with a change.
 
     `schemes` are expressions by the paper's names. `set` is put into the scenario before what the axes vary.
+    `shortened` says that `--quick` put something into it.
     """
 
     experiment: Experiment
@@ -47,6 +48,7 @@ class Setting:
     seeds: tuple[int, ...]
     set: Settings
     draw: Mapping[str, tuple[float, float]]
+    shortened: bool
 
     @property
     def id(self) -> str:
@@ -96,6 +98,7 @@ def _setting(experiment: Experiment, change: Change | None, scope: Scope) -> Set
         seeds=tuple(range(1, _seeds(experiment, reductions, scope) + 1)),
         set={**experiment.set, **{key: value for each in reductions for key, value in each.set.items()}},
         draw=experiment.draw,
+        shortened=scope.quick and bool(experiment.quick.set),
     )
 
 

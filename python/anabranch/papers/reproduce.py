@@ -10,7 +10,7 @@ import numpy as np
 from anabranch.papers import outcome as out
 from anabranch.papers.catalogue import Selection
 from anabranch.papers.claim import Claim
-from anabranch.papers.collecting import Cost, Means, collect
+from anabranch.papers.collecting import Cost, Means, collect, grid_of
 from anabranch.papers.judge import decided, judge, shared
 from anabranch.papers.model import DEFAULT, Experiment, Measure, Paper
 from anabranch.papers.pages import wording
@@ -112,7 +112,7 @@ def _traced_grid(setting: Setting, values: Mapping[tuple[str, tuple[int, ...], i
     for (scheme, cell, seed), value in values.items():
         if seed in setting.seeds:
             found[(schemes.index(scheme), *cell, setting.seeds.index(seed))] = value
-    return Grid(tuple(schemes), setting.axes, setting.seeds, found)
+    return grid_of(setting, found)
 
 
 def judge_paper(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tqdm import tqdm
 
@@ -22,8 +23,9 @@ from anabranch.papers.pages.document import markdown, page
 from anabranch.papers.pages.experiment import experiment_blocks
 from anabranch.papers.pages.summary import index_blocks, summary_blocks
 from anabranch.papers.plan import Scope
-from anabranch.papers.reproduce import Job, Measured, jobs_of, judge_paper, measure
+from anabranch.papers.reproduce import Job, Measured, Samples, jobs_of, judge_paper, measure
 from anabranch.papers.tracing import Tracer, open_cache
+from anabranch.papers.workers import Workers
 
 VERDICTS = "verdicts.json"
 RUN = "run.json"
@@ -68,19 +70,34 @@ def reproduce(
     papers: list[out.PaperOutcome] = []
     started = time.monotonic()
     _check_folder(folder)
-    with Tracer(open_cache(traces), means.workers) as tracer, _Bar(jobs, progress) as bar:
+    with Workers(means.workers) as workers, _Bar(jobs, progress) as bar:
+        tracer = Tracer(open_cache(traces), workers)
         for selection in selections:
+            figures: _Figures = {}
             for job in jobs:
                 if job.paper is selection.paper:
                     bar.begin(job)
-                    key = (job.paper.key, job.setting.experiment.id, job.setting.id)
-                    measured.samples[key] = measure(job, means, tracer, cost, bar.done)
-            papers.append(_written(selection, measured, folder))
+                    samples = measure(job, means, tracer, cost, bar.done)
+                    measured.samples[job.paper.key, job.setting.experiment.id, job.setting.id] = samples
+                    if job.setting.change is None and job.setting.experiment in selection.experiments:
+                        figures |= _draw(job, samples, folder, workers)
+            papers.append(_written(selection, measured, figures, folder))
     outcome: out.Outcome = {"format": out.FORMAT, "scope": asdict(scope), "papers": papers}
     seconds = time.monotonic() - started
     spent = Spent(seconds, cost.computed + tracer.computed, cost.cached + tracer.cached, cost.packets + tracer.packets)
     _write_summary(outcome, spent, folder)
     return outcome, spent
+
+
+_Figures: TypeAlias = "dict[str, list[Future[out.FigureOutcome]]]"
+"""Figures of experiments, by id, that are being drawn."""
+
+
+def _draw(job: Job, samples: Samples, folder: Path, workers: Workers) -> _Figures:
+    """Has the figures of an experiment drawn."""
+    experiment = job.setting.experiment
+    place = folder / job.paper.key / experiment.id
+    return {experiment.id: [workers.submit(write_figure, figure, samples, place) for figure in experiment.figures]}
 
 
 class _Bar:
@@ -120,16 +137,11 @@ def _check_folder(folder: Path) -> None:
         raise PaperError(f"{folder}: cannot be written to: {error.strerror}; name another one with --out") from error
 
 
-def _written(selection: Selection, measured: Measured, folder: Path) -> out.PaperOutcome:
-    """Draws the figures of a paper, judges its claims and writes the page of each experiment."""
+def _written(selection: Selection, measured: Measured, figures: _Figures, folder: Path) -> out.PaperOutcome:
+    """Judges the claims of a paper and writes the page of each experiment, once its figures are drawn."""
     paper = selection.paper
-    figures: dict[str, list[out.FigureOutcome]] = {}
-    for experiment in selection.experiments:
-        samples = measured.of(paper, experiment.id)
-        place = folder / paper.key / experiment.id
-        if samples is not None:
-            figures[experiment.id] = [write_figure(figure, samples, place) for figure in experiment.figures]
-    outcome = judge_paper(selection, measured, figures)
+    drawn = {experiment: [future.result() for future in futures] for experiment, futures in figures.items()}
+    outcome = judge_paper(selection, measured, drawn)
     for each in outcome["experiments"]:
         blocks = list(experiment_blocks(outcome, each, 1, ""))
         _write(folder / paper.key / each["id"] / "claims.md", markdown(blocks))

@@ -19,13 +19,17 @@ class LeftOutError(Exception):
 class Grid:
     """The values of one measure under one setting of an experiment.
 
-    `values` has the shape (schemes, values of the first axis, ..., seeds). NaN stands for runs that have none.
+    `values` has the shape (schemes, values of the first axis, ..., seeds). NaN stands for runs that have none. `whole`
+    are the axes with all values that the experiment has; `shortened` says that runs were made otherwise than it has
+    them, as `--quick` does.
     """
 
     schemes: tuple[str, ...]
     axes: tuple[Axis, ...]
     seeds: tuple[int, ...]
     values: NDArray[np.float64]
+    whole: tuple[Axis, ...]
+    shortened: bool = False
 
     def sample(self, scheme: str, at: Mapping[str, tuple[Value, ...]]) -> NDArray[np.float64]:
         """A value for each seed: the mean over what `at` leaves open. NaN if one of them is missing.
@@ -34,6 +38,17 @@ class Grid:
         """
         narrowed = self._narrowed(scheme, at)
         return np.asarray(narrowed.reshape(-1, len(self.seeds)).mean(axis=0))
+
+    def check_whole(self, at: Mapping[str, tuple[Value, ...]]) -> None:
+        """Raises `LeftOutError` unless all was run that `at` leaves open or names.
+
+        A comparison of means over fewer points says something about that over all of them; the mean itself does not.
+        """
+        for own, whole in zip(self.axes, self.whole, strict=True):
+            meant = at.get(own.name, whole.values)
+            missing = sum(own.index(value) is None for value in meant)
+            if missing:
+                raise LeftOutError(f"of {own.name}, {missing} of {len(meant)} values were left out")
 
     def curve(self, scheme: str, axis: str, at: Mapping[str, tuple[Value, ...]]) -> NDArray[np.float64]:
         """A row for each value of an axis, or of those that `at` names for it, and a column for each seed."""

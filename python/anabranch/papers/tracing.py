@@ -10,12 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import multiprocessing
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,13 +23,14 @@ from anabranch.papers.measures import MEASURES
 from anabranch.papers.model import Measure, Value
 from anabranch.papers.plan import Cell, Curve, Setting, Wanted
 from anabranch.papers.resolving import resolved, schemes_named
+from anabranch.papers.workers import Workers
 from anabranch.sweep.cache import Cache
 from anabranch.sweep.key import CellKey
 
 if TYPE_CHECKING:
     from anabranch.series import Series
 
-CURVES_VERSION = 1
+CURVES_VERSION = 2
 """Of what is taken from traces for figures."""
 
 Columns: TypeAlias = "dict[str, list[Any]]"
@@ -40,7 +39,7 @@ Columns: TypeAlias = "dict[str, list[Any]]"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One run to be traced, and what is asked of it."""
+    """One run to be traced, and what is asked of it. The trace is for a while in `scratch`."""
 
     scenario: str
     folder: str
@@ -48,6 +47,7 @@ class Task:
     seed: int
     measures: tuple[Measure, ...]
     curves: tuple[Curve, ...]
+    scratch: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def take(task: Task) -> Answer:
     """Makes the run of a task and takes from its trace what is asked for."""
     from anabranch.series import Series
 
-    with tempfile.TemporaryDirectory(prefix="anabranch-papers-") as folder:
+    with tempfile.TemporaryDirectory(dir=task.scratch) as folder:
         finished: list[str] = []
         prepared = _native.Prepared(task.scenario, task.scheme, task.folder)
         _native.run_batch([(prepared, task.seed)], lambda _, text: finished.append(text), threads=1, trace=folder)
@@ -82,9 +82,13 @@ def _value(series: Series, measure: Measure) -> float:
 
 
 def _cwnd(series: Series, curve: Curve) -> Columns:
-    """Each change of a window."""
-    rows = series.paths()
-    rows = rows[rows.groupby("path", observed=True)["cwnd_bytes"].transform(lambda each: each.ne(each.shift()))]
+    """Each change of a window, and how it stood at the end."""
+    import pandas
+
+    paths = series.paths()
+    of_path = paths.groupby("path", observed=True)
+    changed = of_path["cwnd_bytes"].transform(lambda each: each.ne(each.shift()))
+    rows = pandas.concat([paths[changed], of_path.tail(1).assign(time_s=series.end_s)])
     return _columns(rows, curve, {"time_s": float, "path": str, "cwnd_bytes": int})
 
 
@@ -128,23 +132,14 @@ class Traced:
 
 
 class Tracer:
-    """Traces runs, with a pool of processes that is started when it is first needed."""
+    """Traces runs in processes, and counts them."""
 
-    def __init__(self, cache: Cache | None, workers: int | None) -> None:
+    def __init__(self, cache: Cache | None, workers: Workers) -> None:
         self._cache = cache
-        self._workers = workers or os.cpu_count() or 1
-        self._pool: ProcessPoolExecutor | None = None
+        self._workers = workers
         self.computed = 0
         self.cached = 0
         self.packets = 0
-
-    def __enter__(self) -> Tracer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            # Nothing waits for tasks that were interrupted.
-            self._pool.shutdown(wait=False, cancel_futures=True)
 
     def trace(self, setting: Setting, wanted: Wanted, done: Callable[[], None]) -> Traced:
         """Everything that is wanted of a setting. `done` is called for each run once it is finished or found."""
@@ -185,6 +180,7 @@ class Tracer:
             seed=seed,
             measures=tuple(sorted((m for m, cells in wanted.traced.items() if cell in cells), key=str)),
             curves=tuple(sorted((c for c, cells in wanted.curves.items() if cell in cells), key=repr)),
+            scratch=str(self._workers.folder),
         )
         return key, task
 
@@ -210,25 +206,19 @@ class Tracer:
                 missing_curves.append(curve)
             else:
                 curves[curve][cell] = columns
-        return Task(task.scenario, task.folder, task.scheme, task.seed, tuple(measures), tuple(missing_curves))
+        return replace(task, measures=tuple(measures), curves=tuple(missing_curves))
 
     def _answers(self, tasks: Sequence[tuple[Cell, str, Task]]) -> Iterator[tuple[Cell, str, Task, Answer]]:
         """What tasks give, in whatever order they end; few are handed out at a time, so that an end comes soon."""
         waiting = list(reversed(tasks))
         running: dict[Future[Answer], tuple[Cell, str, Task]] = {}
         while waiting or running:
-            while waiting and len(running) < 2 * self._workers:
+            while waiting and len(running) < 2 * self._workers.count:
                 given = waiting.pop()
-                running[self._executor().submit(take, given[2])] = given
+                running[self._workers.submit(take, given[2])] = given
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
                 yield *running.pop(future), future.result()
-
-    def _executor(self) -> ProcessPoolExecutor:
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._workers, mp_context=context, initializer=_leave_signals)
-        return self._pool
 
     def _kept(self, key: str) -> Any:
         text = self._cache.get(key) if self._cache else None
@@ -268,10 +258,3 @@ def _curve_key(run: str, curve: Curve) -> str:
 
 def _hashed(*content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _leave_signals() -> None:
-    """Ctrl-C reaches all processes of a terminal; the one that handed out the work ends the others."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

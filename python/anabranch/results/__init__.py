@@ -6,11 +6,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from anabranch import _native
 from anabranch.errors import ResultsError
-from anabranch.results.schema import TABLES, Table
 from anabranch.sweep.values import Value, literal, plain
 
 if TYPE_CHECKING:
@@ -20,7 +19,11 @@ if TYPE_CHECKING:
 
     from anabranch.sweep.effort import Effort
 
-__all__ = ["Results"]
+__all__ = ["TABLES", "Results", "Table"]
+
+Table: TypeAlias = Literal["runs", "paths", "flows"]
+
+TABLES: Final[tuple[Table, ...]] = ("runs", "paths", "flows")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anabranch.errors import ResultsError
-from anabranch.results import Results
+from anabranch.results import TABLES, Results, Table
 from anabranch.results.manifest import FORMAT
-from anabranch.results.schema import TABLES, Table, schema
+from anabranch.results.schema import schema
 
 MANIFEST = "manifest.json"
 AGAIN = "run the sweep again with the same --out, which takes finished runs from the cache"

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
+from anabranch.results import Table
 from anabranch.sweep.values import Value, kind
-
-Table: TypeAlias = Literal["runs", "paths", "flows"]
-
-TABLES: tuple[Table, ...] = ("runs", "paths", "flows")
 
 RUN_FIGURES = pa.schema(
     [

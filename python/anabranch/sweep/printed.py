@@ -7,9 +7,8 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path
 
-from anabranch.results import Results
+from anabranch.results import TABLES, Results
 from anabranch.results.files import MANIFEST, file_name
-from anabranch.results.schema import TABLES
 from anabranch.sweep.cache import Cache
 from anabranch.sweep.summary import as_table, summarise
 

@@ -24,6 +24,7 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._bar.refresh()
         self._bar.close()
 
     def add(self, runs: int) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anabranch.results.schema import FIGURES, TABLES, Table, schema
+from anabranch.results import TABLES, Table
+from anabranch.results.schema import FIGURES, schema
 from anabranch.sweep.grid import Grid
 from anabranch.sweep.values import in_column, kind
 

@@ -53,12 +53,12 @@ def parse_seeds(text: str) -> int | list[int]:
 
 
 def _listed(given: Seeds) -> list[int]:
-    if isinstance(given, SupportsIndex):
+    if not isinstance(given, Iterable):
         count = _integer(given)
         if not 1 <= count <= MOST:
             raise SweepError(f"`seeds`: expected a number of seeds from 1 to {MOST}, found {count}")
         return list(range(1, count + 1))
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+    if isinstance(given, (str, bytes)):
         raise SweepError(f"`seeds`: expected a number such as 20, or a list such as [1, 5, 9], found {given!r}")
     seeds = [_integer(seed) for seed in given]
     if not 1 <= len(seeds) <= MOST:

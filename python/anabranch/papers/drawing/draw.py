@@ -35,12 +35,19 @@ def draw(frame: pd.DataFrame, figure: Figure, setting: Setting) -> Drawn | None:
     wide = len(groups) > 1 or figure.kind not in _NARROW
     drawn = new_figure("page" if wide else "column", PANEL_HEIGHT_IN * len(groups) + 0.6 if wide else None)
     with our_style():
-        places = drawn.subplots(len(groups), 1, squeeze=False)[:, 0]
+        places = drawn.subplots(len(groups), 1, squeeze=False, sharex=True)[:, 0]
         for axes, (key, rows) in zip(places, groups, strict=True):
             note = drawer(axes, rows, figure, setting)
-            title = ", ".join(str(part) for part in key if part)
-            axes.set_title(title or figure.title)
-            legend(axes, note)
+            names = [str(part) for part in key if part]
+            if axes is places[-1] and len(groups) == 1:
+                axes.set_title(", ".join(names) or figure.title)
+                legend(axes, note)
+                continue
+            # One legend, under the last panel, is enough for all of them.
+            axes.set_title(", ".join([*names, note]))
+            axes.set_xlabel(axes.get_xlabel() if axes is places[-1] else "")
+            if axes is places[-1]:
+                legend(axes)
     return drawn
 
 
@@ -79,6 +86,8 @@ def _bars(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> s
     axes.set_xticks(list(places.values()), list(dict.fromkeys(rows["label"])))
     axes.grid(visible=False, axis="x")
     _name_axes(axes, figure)
+    if rows["mean"].min() >= 0:
+        axes.set_ylim(bottom=0, top=None if rows["mean"].max() > 0 else 1)
     return _note(rows)
 
 
@@ -99,8 +108,6 @@ def _regression(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting
 def _cwnd(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> str:
     for path, look in path_looks(figure.paths).items():
         own = rows[rows["path"] == path]
-        if own.empty:
-            continue
         values = own["cwnd_bytes"].to_numpy(dtype=float) / KIB
         places = kept(values)
         style = line_style(look, markers=False)
@@ -124,8 +131,6 @@ def _tsn(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> st
     for path, look in path_looks(figure.paths).items():
         for event, style in _MARKS.items():
             own = rows[(rows["path"] == path) & (rows["event"] == event)]
-            if own.empty:
-                continue
             times, values = own["time_s"].to_numpy(dtype=float), own["tsn"].to_numpy(dtype=float)
             places = apart(times, values)
             style = {**style, "color": look.color, "linestyle": "none"}
@@ -144,8 +149,6 @@ def _out_of_order(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setti
     axes.axhline(0, color="black", linewidth=0.6)
     for path, look in path_looks(figure.paths).items():
         own = rows[rows["path"] == path]
-        if own.empty:
-            continue
         times, values = own["time_s"].to_numpy(dtype=float), own["offset"].to_numpy(dtype=float)
         places = apart(times, values)
         style = {**marker_style(look), "markersize": 2.6, "markeredgewidth": 0.6, "linestyle": "none"}

@@ -23,7 +23,8 @@ class Definition:
 
     `of_runs` takes the tables of a sweep and gives a value for each run, under the run's key. `of_trace` takes one
     traced run and gives its value. NaN stands for a run that has none. A traced measure that is computed otherwise than
-    before gets another `version`, so that no value from a cache is taken for it.
+    before gets another `version`, so that no value from a cache is taken for it. `grows` is for counts that are the
+    larger the longer a run lasts.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Definition:
     allows: frozenset[Parameter] = frozenset()
     of_runs: Callable[[Runs, Measure], pandas.Series] | None = None
     of_trace: Callable[[Series, Measure], float] | None = None
+    grows: bool = False
     version: int = 1
 
     @property

@@ -166,6 +166,7 @@ DEFINITIONS = (
         "Expiries of T3 over all paths.",
         "db-cmt Fig. 4, cmt-dfr Figs. 4 and 7: their axes say time, their values and texts show that they count",
         of_runs=partial(_column, "timeouts"),
+        grows=True,
     ),
     Definition(
         "timeouts_per_mb",
@@ -182,6 +183,7 @@ DEFINITIONS = (
         "HEARTBEATs that nobody answered in time; ns-2 counts them as timeouts.",
         "none",
         of_runs=partial(_column, "heartbeat_timeouts"),
+        grows=True,
     ),
     Definition(
         "retransmissions",
@@ -190,6 +192,7 @@ DEFINITIONS = (
         "Transmissions of a TSN after its first, over all paths.",
         "cmt-qa Fig. 8, read as a total",
         of_runs=partial(_column, "retransmissions"),
+        grows=True,
     ),
     Definition(
         "retransmissions_mean_per_path",
@@ -198,6 +201,7 @@ DEFINITIONS = (
         "Transmissions of a TSN after its first, divided by the number of paths.",
         "cmt-qa Fig. 8, read as a mean per path, with which ns-2's own agent agrees",
         of_runs=partial(_per_path, "retransmissions"),
+        grows=True,
     ),
     Definition(
         "retransmissions_per_delivered_chunk",
@@ -214,6 +218,7 @@ DEFINITIONS = (
         "SACKs that led to at least one fast retransmission.",
         "none; used in causes",
         of_runs=partial(_column, "fast_retransmits"),
+        grows=True,
     ),
     Definition(
         "spurious_retransmissions",
@@ -222,6 +227,7 @@ DEFINITIONS = (
         "Retransmissions that left when an earlier copy had arrived.",
         "none; used in causes",
         of_runs=partial(_column, "spurious_retransmissions"),
+        grows=True,
     ),
     Definition(
         "rwnd_blocked_s",
@@ -230,6 +236,7 @@ DEFINITIONS = (
         "Time in which data waited and a window was open, but the peer's receive window was not.",
         "none; used in causes",
         of_runs=partial(_column, "rwnd_blocked_s"),
+        grows=True,
     ),
     Definition(
         "peak_reorder_bytes",

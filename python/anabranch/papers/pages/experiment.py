@@ -124,23 +124,49 @@ def _notes(claim: out.ClaimOutcome) -> Iterator[str]:
 
 
 def _sensitivity(experiment: out.ExperimentOutcome) -> Iterator[Block]:
-    """For each claim what it comes to under each change."""
-    changes = [change["id"] for change in experiment["changes"]]
-    claims = [claim for claim in experiment["claims"] if claim["sensitivity"]]
-    if not claims:
-        return
+    """What each claim comes to under each change: in full for claims that depend on one, and in short for all."""
+    decisive = [claim for claim in experiment["claims"] if claim["depends_on"]]
+    if decisive:
+        yield Paragraph("**What cannot be told.** These claims hold with one plausible value and not with another.")
+        yield Table(["claim", "paper", "with", "ours", "verdict"], [row for each in decisive for row in _decided(each)])
+    for kind, title in (("variant", "Claims under other values"), ("ablation", "Claims under ablations")):
+        table = _under(experiment, kind)
+        if table is not None:
+            yield Paragraph(f"**{title}.** Where a verdict is not said, it is that without the change.")
+            yield table
+
+
+def _decided(claim: out.ClaimOutcome) -> Iterator[list[str]]:
+    name = f"`{claim['id']}`"
+    yield [name, claim["paper"], "as reproduced", ours(claim["parts"]), claim["default"]]
+    for each in claim["sensitivity"]:
+        if each["decides"]:
+            yield [name, claim["paper"], f"`{each['change']}`", ours(each["parts"]), each["verdict"]]
+
+
+def _under(experiment: out.ExperimentOutcome, kind: str) -> Table | None:
+    """A row for each claim and a column for each change of a kind, or `None` if nothing was changed."""
+    changes = [change["id"] for change in experiment["changes"] if change["kind"] == kind]
     rows = []
-    for claim in claims:
-        found = {each["change"]: each for each in claim["sensitivity"]}
-        cells = [_changed(found[change]) if change in found else "" for change in changes]
-        rows.append([f"`{claim['id']}`", claim["paper"], f"{claim['default']}: {ours(claim['parts'])}", *cells])
-    yield Paragraph("**Claims under each change.** Variants may decide a claim, ablations may not.")
-    kinds = {change["id"]: change["kind"] for change in experiment["changes"]}
-    yield Table(["claim", "paper", "as reproduced", *[f"{change} ({kinds[change]})" for change in changes]], rows)
+    for claim in experiment["claims"]:
+        found = {each["change"]: each for each in claim["sensitivity"] if each["kind"] == kind}
+        if found:
+            cells = [_short(found[change], claim["default"]) if change in found else "" for change in changes]
+            rows.append([f"`{claim['id']}`", claim["paper"], _figures(claim["parts"]), *cells])
+    if not changes or not rows:
+        return None
+    return Table(["claim", "paper", "as reproduced", *changes], rows)
 
 
-def _changed(sensitivity: out.Sensitivity) -> str:
-    return f"{sensitivity['verdict']}: {ours(sensitivity['parts'])}"
+def _short(sensitivity: out.Sensitivity, default: str) -> str:
+    figures = _figures(sensitivity["parts"])
+    if sensitivity["verdict"] == default:
+        return figures
+    return f"{figures}: **{sensitivity['verdict']}**" if figures else f"**{sensitivity['verdict']}**"
+
+
+def _figures(parts: Sequence[out.PartOutcome]) -> str:
+    return ", ".join(value({**part["ours"], "half_width": None}, part["unit"]) for part in parts)
 
 
 def _changes(experiment: out.ExperimentOutcome, kind: str, title: str) -> Iterator[Block]:

@@ -1,0 +1,53 @@
+"""Processes that trace runs and draw figures while sweeps go on."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+from anabranch.sweep.executors import Processes
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Workers:
+    """Processes of this machine, started when they are first needed, and a folder for what they leave on the disk.
+
+    Leaving the `with` block waits for what they do, unless something was raised: then they are ended at once. The
+    folder is removed in any case.
+    """
+
+    def __init__(self, count: int | None = None) -> None:
+        self.count = count or os.cpu_count() or 1
+        self._processes: Processes | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._processes is not None:
+            self._processes.close(at_once=kind is not None)
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    @property
+    def folder(self) -> Path:
+        """Where they may write what nobody needs afterwards."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="anabranch-papers-", ignore_cleanup_errors=True)
+        return Path(self._folder.name)
+
+    def submit(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Has a function of a module called in one of the processes."""
+        if self._processes is None:
+            self._processes = Processes(self.count)
+        return self._processes.executor.submit(work, *args, **kwargs)

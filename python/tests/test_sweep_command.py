@@ -1,0 +1,311 @@
+"""`anabranch sweep`: what it prints, how it ends, and that a sweep survives whatever ends it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from sweep_support import entries, environment, same, sweep_command, write_scenario
+
+from anabranch.command.sweep import main
+from anabranch.results import Results
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANABRANCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    write_scenario(tmp_path)
+    path = tmp_path / "plan.toml"
+    path.write_text('scenario = "two.toml"\nseeds = 4\n[over]\n"path.path-2.loss" = [0, 0.05]\n')
+    return path
+
+
+def run(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+def test_a_plan_is_run_and_its_tables_are_written(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(plan, "--out", tmp_path / "out") == 0
+    results = Results.read(tmp_path / "out")
+    assert results.runs.num_rows == 2 * 2 * 4
+    printed, complaints = capsys.readouterr()
+    assert complaints == ""
+    lines = printed.splitlines()
+    assert lines[0].split() == ["path.path-2.loss", "scheme", "n", "goodput", "kbit/s"]
+    assert len([line for line in lines if " ± " in line]) == 4
+    assert "16 runs: 16 computed, 0 from the cache in" in printed
+    assert f"written to {tmp_path}/out: runs.parquet, paths.parquet, flows.parquet, manifest.json" in printed
+
+
+def test_the_same_command_again_takes_everything_from_the_cache(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(plan, "--out", tmp_path / "out")
+    capsys.readouterr()
+    assert run(plan, "--out", tmp_path / "out", "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["computed"], report["cached"], report["failed"]) == (0, 16, 0)
+    assert [point["n"] for point in report["points"]] == [4] * 4
+    assert report["points"][0]["path.path-2.loss"] == 0
+
+
+def test_options_change_the_plan(plan: Path, tmp_path: Path) -> None:
+    options = ["--over", "path.path-1.loss=0,0.02", "--over", "path.path-2.loss=0.1", "--set", "run.duration=2 s"]
+    assert run(plan, "--out", tmp_path / "out", *options, "--schemes", "sctp,cmt(trigger=4)", "--seeds", "7,") == 0
+    results = Results.read(tmp_path / "out")
+    assert results.manifest["over"] == {"path.path-2.loss": [0.1], "path.path-1.loss": [0, 0.02]}
+    assert results.manifest["set"] == [["run.duration", "2 s"]]
+    assert results.schemes == ["sctp", "cmt(trigger=4)"]
+    assert results.manifest["seeds"] == [7]
+
+
+def test_a_scenario_file_can_be_swept_without_a_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = write_scenario(tmp_path)
+    assert run(scenario, "--out", tmp_path / "out", "--over", "path.path-1.loss=0,1 %", "--seeds", "1") == 0
+    assert "(n = 1)" in capsys.readouterr().out
+    assert run(scenario, "--out", tmp_path / "alike", "--set", "path.*.loss=0") == 0
+    assert "(deterministic)" in capsys.readouterr().out
+
+
+def test_executors_give_the_same_files(plan: Path, tmp_path: Path) -> None:
+    for name, executor in (("one", "threads:1"), ("two", "threads:2"), ("processes", "processes:2")):
+        assert run(plan, "--out", tmp_path / name, "--no-cache", "--executor", executor) == 0
+    contents = [
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "two", "processes")
+    ]
+    assert contents[0] == contents[1] == contents[2]
+
+
+def test_what_the_units_of_an_executor_took_is_printed(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(plan, "--out", tmp_path / "out", "--executor", "processes:1")
+    assert "units of work, with an overhead of" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "expected"),
+    [
+        (["--seeds", "0"], 2, "from 1 to 100000"),
+        (["--seeds", "x"], 2, "--seeds: `x` is no seed"),
+        (["--over", "path.path-2.los=0"], 2, "did you mean `loss`?"),
+        (
+            ["--over", "path.path-1.loss=0", "--over", "path.path-1.loss=1"],
+            2,
+            "--over: `path.path-1.loss` is given twice",
+        ),
+        (["--set", "run.duration"], 2, "--set: expected KEY=VALUE"),
+        (["--schemes", "cmt-fp"], 2, "did you mean `cmt-pf`"),
+        (["--executor", "fast"], 2, "expected threads:N, processes:N or dask://HOST:PORT"),
+        (["--cache", "/dev/null/x"], 1, "/dev/null/x: finished runs cannot be kept here"),
+        (["--cache", "c", "--no-cache"], 2, "not allowed with"),
+        (["--executor", "dask://127.0.0.1:1"], 1, "dask://127.0.0.1:1: no Dask scheduler answers there"),
+        (["--frobnicate"], 2, "unrecognized arguments"),
+    ],
+)
+def test_mistakes_are_told_and_have_their_status(
+    plan: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    status: int,
+    expected: str,
+) -> None:
+    monkeypatch.setattr("anabranch.sweep.dask._ANSWER_S", 0.2)
+    assert run(plan, "--out", tmp_path / "out", *options) == status
+    assert expected in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_plan_and_a_wrong_one_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path / "none.toml", "--out", tmp_path / "out") == 2
+    assert "none.toml: the plan cannot be read" in capsys.readouterr().err
+    (tmp_path / "bad.toml").write_text('scenario = "none.toml"\n')
+    assert run(tmp_path / "bad.toml", "--out", tmp_path / "out") == 2
+    assert f"{tmp_path}/none.toml: the scenario cannot be read" in capsys.readouterr().err
+
+
+def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    printed = capsys.readouterr().out
+    assert "Examples:" in printed
+    assert "--executor dask://" in printed
+
+
+def test_help_and_mistakes_do_not_wait_for_heavy_libraries() -> None:
+    program = (
+        "import sys\n"
+        "from anabranch.command.sweep import main\n"
+        "assert main(['--help']) == 0 and main(['none.toml', '--out', 'x']) == 2\n"
+        "heavy = {'pyarrow', 'pandas', 'scipy', 'distributed', 'numpy', 'matplotlib', 'tqdm'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([*sweep_command()[:2], program], env=environment(), check=True, capture_output=True)
+
+
+def test_a_folder_with_other_things_is_refused_before_the_first_run(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("")
+    assert run(plan, "--out", tmp_path / "out") == 1
+    assert "holds other things" in capsys.readouterr().err
+    assert not entries(tmp_path / "cache")
+    assert run(plan, "--out", tmp_path / "out", "--force") == 0
+
+
+def test_failed_runs_are_counted_and_make_the_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = write_scenario(tmp_path)
+    scenario.write_text(scenario.read_text() + '[[flow]]\nkind = "file"\nsize = "20 MB"\n')
+    assert run(scenario, "--out", tmp_path / "out", "--seeds", 2) == 1
+    assert "4 runs failed, the first: flow `flow-1`: not finished" in capsys.readouterr().out
+    assert Results.read(tmp_path / "out").runs.num_rows == 4
+
+
+def test_points_that_stay_inexact_are_named(plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan.write_text('scenario = "two.toml"\n[until]\nwithin = 1e-9\nleast = 2\nmost = 3\n')
+    assert run(plan, "--out", tmp_path / "out") == 0
+    printed = capsys.readouterr().out
+    assert "not as exact as asked for with the most seeds: the scenario as it is, scheme cmt" in printed
+
+
+def test_a_damaged_entry_is_a_warning_on_standard_error(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(plan, "--out", tmp_path / "out")
+    entries(tmp_path / "cache")[0].write_bytes(b"")
+    capsys.readouterr()
+    assert run(plan, "--out", tmp_path / "out") == 0
+    assert capsys.readouterr().err.startswith("warning: 1 entry of the cache cannot be used")
+
+
+def long_sweep(folder: Path, *options: object) -> list[str]:
+    """A sweep of 200 runs that take a second or two together."""
+    scenario = write_scenario(folder, duration="12 s", name="long.toml")
+    over = "path.path-2.loss=0,0.01,0.02,0.05,0.1"
+    return sweep_command(scenario, "--out", folder / "out", "--over", over, "--seeds", 20, *options)
+
+
+def wait_for_entries(cache: Path, count: int, process: subprocess.Popen[str]) -> None:
+    while len(entries(cache)) < count:
+        assert process.poll() is None, "the sweep has ended before it could be stopped"
+        time.sleep(0.005)
+
+
+def test_a_sweep_that_was_killed_fills_only_the_holes(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    process = subprocess.Popen(long_sweep(tmp_path), env=environment(), text=True)
+    wait_for_entries(cache, 20, process)
+    process.kill()
+    process.wait()
+    kept = len(entries(cache))
+    assert not (tmp_path / "out").exists()
+
+    again = subprocess.run(
+        long_sweep(tmp_path, "--json"), env=environment(), capture_output=True, text=True, check=True
+    )
+    report = json.loads(again.stdout)
+    # A run that was being written when the process was killed has left a file that is no entry.
+    assert kept - 1 <= report["cached"] <= kept
+    assert report["computed"] + report["cached"] == 200
+    assert report["cached"] >= 19
+    resumed = Results.read(tmp_path / "out")
+
+    subprocess.run(
+        long_sweep(tmp_path, "--no-cache", "--executor", "threads:1"),
+        env=environment(),
+        check=True,
+        capture_output=True,
+    )
+    assert same(Results.read(tmp_path / "out"), resumed)
+
+
+@pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
+def test_ctrl_c_ends_with_130_and_keeps_what_is_finished(tmp_path: Path, executor: str) -> None:
+    cache = tmp_path / "cache"
+    command = long_sweep(tmp_path, "--executor", executor)
+    process = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
+    wait_for_entries(cache, 5, process)
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=30)
+    assert process.returncode == 130
+    kept = len(entries(cache))
+    assert kept < 200
+    assert complaint == (
+        f"interrupted: {kept} of 200 runs are finished and kept in {cache}: the same sweep goes on from there\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+class Terminal:
+    """Standard error of a process, as a terminal of 100 columns."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._master, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        self.process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=terminal)
+        os.close(terminal)
+        self.shown = ""
+
+    def read(self) -> bool:
+        """Takes in some more of what is shown, if there is more."""
+        try:
+            self.shown += os.read(self._master, 4096).decode()
+        except OSError:
+            os.close(self._master)
+            return False
+        return True
+
+    def finished(self) -> int:
+        """Runs that the bar has shown as finished."""
+        return max((int(count) for count in re.findall(r"(\d+)/\d+ \[", self.shown)), default=0)
+
+
+def test_ctrl_c_without_a_cache_writes_what_is_finished(tmp_path: Path) -> None:
+    terminal = Terminal(long_sweep(tmp_path, "--no-cache"))
+    while not terminal.finished():
+        assert terminal.read(), "the sweep has ended before it could be stopped"
+    terminal.process.send_signal(signal.SIGINT)
+    while terminal.read():
+        pass
+    assert terminal.process.wait(30) == 130
+    assert "of 200 runs are finished; there is no cache that keeps them" in terminal.shown
+    results = Results.read(tmp_path / "out")
+    assert terminal.finished() <= results.runs.num_rows < 200
+    assert results.manifest["missing"] == 200 - results.runs.num_rows
+    assert results.paths.num_rows == 2 * results.runs.num_rows
+
+
+def test_a_terminal_shows_rate_and_time_left(tmp_path: Path) -> None:
+    terminal = Terminal(long_sweep(tmp_path, "--seeds", "4"))
+    while terminal.read():
+        pass
+    assert terminal.process.wait(30) == 0
+    assert terminal.finished() == 40
+    assert "run/s" in terminal.shown
+    assert re.search(r"\d\d:\d\d<\d\d:\d\d", terminal.shown)
+
+
+def test_quiet_shows_no_bar_on_a_terminal(tmp_path: Path) -> None:
+    terminal = Terminal(long_sweep(tmp_path, "--seeds", "1", "--quiet"))
+    while terminal.read():
+        pass
+    assert terminal.process.wait(30) == 0
+    assert terminal.shown == ""
