@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -58,19 +59,21 @@ def reproduce(
     means: Means,
     traces: Path | None,
     progress: bool | None = None,
+    processes: Workers | None = None,
 ) -> tuple[out.Outcome, Spent]:
     """Runs everything that is selected, judges the claims and writes pages, figures and data into a folder.
 
-    `traces` is the folder of the cache for what is taken from traces. What is finished when Ctrl-C comes stays in the
-    caches; pages are written for papers that are complete. Raises `PaperError` if the folder cannot be written to, and
-    what `anabranch.sweep` raises.
+    `traces` is the folder of the cache for what is taken from traces. `processes` trace and draw; some are started, and
+    ended again, if there are none. What is finished when Ctrl-C comes stays in the caches; pages are written for papers
+    that are complete. Raises `PaperError` if the folder cannot be written to, and what `anabranch.sweep` raises.
     """
     jobs = jobs_of(selections, scope)
     measured, cost = Measured(), Cost()
     papers: list[out.PaperOutcome] = []
     started = time.monotonic()
     _check_folder(folder)
-    with Workers(means.workers) as workers, _Bar(jobs, progress) as bar:
+    own = Workers(means.workers) if processes is None else nullcontext(processes)
+    with own as workers, _Bar(jobs, progress) as bar:
         tracer = Tracer(open_cache(traces), workers)
         for selection in selections:
             figures: _Figures = {}

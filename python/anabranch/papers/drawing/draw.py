@@ -95,8 +95,10 @@ def _regression(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting
     fits = lines(rows)
     for scheme, look in scheme_looks(figure, setting).items():
         own = rows[rows["scheme"] == scheme].dropna(subset=["mean"])
-        axes.plot(own["x"], own["mean"], linestyle="none", **marker_style(look))
-        for fit in fits[fits["scheme"] == scheme].itertuples():
+        found = fits[fits["scheme"] == scheme]
+        name = None if len(found) else f"{scheme}: too few points for a line"
+        axes.plot(own["x"], own["mean"], linestyle="none", label=name, **marker_style(look))
+        for fit in found.itertuples():
             ends = np.array([own["x"].min(), own["x"].max()])
             text = f"{scheme}: {fit.slope:.4g}x {'-' if fit.intercept < 0 else '+'} {abs(fit.intercept):.5g}, "
             text += f"R² = {fit.r2:.2f}"

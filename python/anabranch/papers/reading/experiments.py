@@ -91,7 +91,7 @@ def _scenario(fields: Fields, settings: Settings) -> tuple[Path, Names]:
         fields.maybe("scenario", str)
         return _NO_SCENARIO, Names((), ())
     path = fields.file.parent / "scenarios" / fields.need("scenario", str)
-    return path, names_in(resolved(path, settings))
+    return path, names_in(_tried(fields, "", path, settings))
 
 
 def _scheme_names(fields: Fields, known: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,0 +1,55 @@
+"""Samples that are made up, so that what should come of them is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anabranch.papers.claim import Claim, Quantity
+from anabranch.papers.model import Axis, Measure
+from anabranch.papers.samples import Grid
+
+PLANTED = Path(__file__).parent / "data" / "planted-paper"
+GOODPUT = Measure("goodput_kbps")
+LOSS = "plr"
+
+
+def axis(values: Sequence[Any] = (0.0, 0.05, 0.1), name: str = LOSS) -> Axis:
+    """An axis at whose values something is in the scenario."""
+    positions = tuple(float(100 * value) if isinstance(value, float) else float(i) for i, value in enumerate(values))
+    return Axis(
+        name=name,
+        label=name,
+        values=tuple(values),
+        settings=tuple({f"path.path-2.{name}": value} for value in values),
+        positions=positions,
+        labels=tuple(f"{position:g}" for position in positions),
+    )
+
+
+def around(mean: float, spread: float = 10.0, seeds: int = 20, seed: int = 1) -> np.ndarray:
+    """A sample with exactly this mean and standard deviation: what is planted is what is found."""
+    drawn = np.random.default_rng(seed).normal(size=seeds)
+    drawn = (drawn - drawn.mean()) / drawn.std(ddof=1)
+    return mean + spread * drawn
+
+
+def grid(samples: Mapping[str, Sequence[np.ndarray]], along: Axis | None = None, **more: Any) -> Grid:
+    """Samples of schemes: one for each value of an axis, or one in all."""
+    axes = () if along is None else (along,)
+    values = np.array([np.array(each) if along else np.array(each[0]) for each in samples.values()])
+    seeds = tuple(range(1, values.shape[-1] + 1))
+    return Grid(tuple(samples), axes, seeds, values, more.pop("whole", axes), **more)
+
+
+def of(*schemes: str, **more: Any) -> Quantity:
+    """A quantity of these schemes."""
+    return Quantity(schemes, GOODPUT, **more)
+
+
+def claim(statement: Any, rank: Any = "H", status: Any = "ok", kind: str = "compare") -> Claim:
+    """A claim about the only experiment there is."""
+    return Claim("planted", "only", rank, status, "what was planted", kind, statement, note="made up")

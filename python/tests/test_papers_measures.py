@@ -1,0 +1,246 @@
+"""What the papers measure, against figures that were computed otherwise."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from papers_planted import PLANTED
+
+from anabranch import _native
+from anabranch.papers.collecting import Collected, Cost, Means, collect
+from anabranch.papers.measures import MEASURES
+from anabranch.papers.model import Measure
+from anabranch.papers.plan import Scope, Setting, settings_of
+from anabranch.papers.reading.paper import read_paper
+from anabranch.papers.resolving import resolved
+from anabranch.series import Series, read_trace
+
+
+def setting_of(experiment: str, scope: Scope = Scope()) -> Setting:  # noqa: B008 - it is frozen
+    return settings_of(read_paper(PLANTED).experiment(experiment), scope)[0]
+
+
+@pytest.fixture(scope="module")
+def loss(tmp_path_factory: pytest.TempPathFactory) -> Collected:
+    return collect(setting_of("loss"), Means(tmp_path_factory.mktemp("cache"), progress=False), Cost())
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[Series, dict[str, Any]]:
+    """A traced run with the figures that it gave."""
+    folder = tmp_path_factory.mktemp("trace")
+    text = resolved(PLANTED / "scenarios" / "two-path.toml", {"path.path-2.loss": 0.05})
+    finished: list[dict[str, Any]] = []
+    prepared = _native.Prepared(text, "cmt")
+    _native.run_batch([(prepared, 1)], lambda _, found: finished.append(json.loads(found)), trace=folder)
+    return read_trace(folder), finished[0]
+
+
+def run_of(loss: Collected, scheme: str, point: int, seed: int) -> dict[str, Any]:
+    """The same run, made by itself."""
+    setting = loss.setting
+    text = resolved(setting.experiment.scenario, setting.settings_at((point,), seed))
+    finished: list[dict[str, Any]] = []
+    prepared = _native.Prepared(text, setting.schemes[scheme])
+    _native.run_batch([(prepared, seed)], lambda _, found: finished.append(json.loads(found)))
+    return finished[0]
+
+
+def test_each_value_is_that_of_the_run_with_its_scheme_value_and_seed(loss: Collected) -> None:
+    grid = loss.grid(Measure("goodput_kbps"))
+    assert grid.values.shape == (3, 3, 4)
+    for scheme, point, seed in (("CMT", 0, 1), ("CMT-PF", 2, 3), ("SCTP", 1, 4)):
+        at = {"plr2": (grid.axes[0].values[point],)}
+        assert grid.sample(scheme, at)[seed - 1] == run_of(loss, scheme, point, seed)["goodput_kbps"]
+
+
+@pytest.mark.parametrize(
+    ("measure", "figure"),
+    [
+        (Measure("timeouts"), lambda run: run["timeouts"]),
+        (Measure("retransmissions"), lambda run: run["retransmissions"]),
+        (Measure("retransmissions_mean_per_path"), lambda run: run["retransmissions"] / 2),
+        (
+            Measure("retransmissions_per_delivered_chunk"),
+            lambda run: run["retransmissions"] / (run["flows"][0]["delivered_bytes"] / 1452),
+        ),
+        (Measure("timeouts_per_mb"), lambda run: run["timeouts"] / (run["flows"][0]["delivered_bytes"] / 1e6)),
+        (
+            Measure("utilisation_percent"),
+            lambda run: 100 * sum(path["bytes"] for path in run["paths"]) * 8 / run["duration_s"] / 4e6,
+        ),
+        (
+            Measure("path_throughput_kbps", path="path-2"),
+            lambda run: run["paths"][1]["bytes"] * 8 / 1000 / run["duration_s"],
+        ),
+        (
+            Measure("path_share_percent", path="path-2"),
+            lambda run: 100 * run["paths"][1]["data_packets"] / sum(path["data_packets"] for path in run["paths"]),
+        ),
+        (Measure("flow_goodput_kbps", flow="flow-1"), lambda run: run["goodput_kbps"]),
+        (Measure("recv_buffer_packets"), lambda run: 65536 / 1500),
+    ],
+)
+def test_measures_of_runs_are_what_their_definitions_say(loss: Collected, measure: Measure, figure: Any) -> None:
+    found = loss.grid(measure).sample("CMT", {"plr2": (0.2,)})[1]
+    assert found == pytest.approx(figure(run_of(loss, "CMT", 2, 2)))
+
+
+def test_a_file_that_is_not_delivered_has_no_transfer_time(tmp_path: Path) -> None:
+    full = collect(setting_of("file"), Means(tmp_path, progress=False), Cost())
+    times = full.grid(Measure("transfer_s")).sample("CMT", {"size": ("100 kB",)})
+    assert (times > 100e3 * 8 / 4e6).all()
+    setting = setting_of("file")
+    short = Setting(
+        setting.experiment,
+        None,
+        setting.axes,
+        setting.schemes,
+        setting.seeds,
+        {**setting.set, "run.duration": "300 ms"},
+        {},
+        False,
+    )
+    cut = collect(short, Means(tmp_path, progress=False), Cost())
+    assert np.isnan(cut.grid(Measure("transfer_s")).sample("CMT", {"size": ("100 kB",)})).all()
+    assert len(cut.failures) == cut.keys.size
+
+
+def test_values_that_are_drawn_depend_on_key_and_seed_only(tmp_path: Path) -> None:
+    setting = setting_of("drawn")
+    first, again = setting.drawn(1), setting_of("drawn", Scope(quick=True)).drawn(1)
+    assert first == again
+    assert first != setting.drawn(2)
+    assert 0 <= float(str(first["path.path-1.loss"])) <= 0.02
+    collected = collect(setting, Means(tmp_path, progress=False), Cost())
+    goodput = collected.grid(Measure("goodput_kbps"))
+    alone = run_of(collected, "SCTP", 1, 3)
+    assert goodput.sample("SCTP", {"rbuf": ("64 KB",)})[2] == alone["goodput_kbps"]
+    assert (collected.grid(Measure("recv_buffer_packets")).values[:, 0] == 32768 / 1500).all()
+
+
+def value(series: Series, name: str, **parameters: Any) -> float:
+    of_trace = MEASURES[name].of_trace
+    assert of_trace is not None
+    return of_trace(series, Measure(name, **parameters))
+
+
+def test_the_first_window_is_that_of_the_standard(trace: tuple[Series, dict[str, Any]]) -> None:
+    series, _ = trace
+    assert value(series, "cwnd_initial_bytes", path="path-1") == series.paths()["cwnd_bytes"].iloc[0]
+
+
+def test_the_mean_window_weighs_each_value_by_the_time_for_which_it_held(
+    trace: tuple[Series, dict[str, Any]],
+) -> None:
+    series, _ = trace
+    sampled = series.sampled(every_s=0.0005)
+    expected = sampled[sampled["path"] == "path-2"]["cwnd_bytes"].mean()
+    assert value(series, "cwnd_mean_bytes", path="path-2") == pytest.approx(expected, rel=0.01)
+    inside = sampled[(sampled["path"] == "path-2") & sampled["time_s"].between(2, 3)]["cwnd_bytes"].mean()
+    assert value(series, "cwnd_mean_bytes", path="path-2", window_s=(2, 3)) == pytest.approx(inside, rel=0.01)
+
+
+class Planted:
+    """A series with rows of its own."""
+
+    def __init__(self, end_s: float = 10.0, **frames: pd.DataFrame) -> None:
+        self.end_s = end_s
+        self._frames = frames
+
+    def paths(self, flow: str | None = None) -> pd.DataFrame:
+        return self._frames["paths"]
+
+    def tsn(self) -> pd.DataFrame:
+        return self._frames["tsn"]
+
+    def packets(self) -> pd.DataFrame:
+        return self._frames["packets"]
+
+    def out_of_order(self) -> pd.DataFrame:
+        return self._frames["offsets"]
+
+
+def planted(name: str, series: Planted, **parameters: Any) -> float:
+    of_trace = MEASURES[name].of_trace
+    assert of_trace is not None
+    return of_trace(series, Measure(name, **parameters))  # type: ignore[arg-type]
+
+
+def test_a_window_that_changes_once_has_the_mean_of_both_by_their_times() -> None:
+    rows = pd.DataFrame({"time_s": [0.0, 4.0], "path": ["path-1"] * 2, "cwnd_bytes": [1000, 2000]})
+    series = Planted(paths=rows)
+    assert planted("cwnd_mean_bytes", series, path="path-1") == pytest.approx(1600)
+    assert planted("cwnd_mean_bytes", series, path="path-1", window_s=(2, 6)) == pytest.approx(1500)
+    assert math.isnan(planted("cwnd_mean_bytes", series, path="path-2"))
+    assert math.isnan(planted("cwnd_initial_bytes", series, path="path-2"))
+
+
+def test_offsets_are_looked_at_from_10_to_20_seconds_unless_a_window_is_named() -> None:
+    offsets = pd.DataFrame({"time_s": [9.0, 10.0, 15.0, 20.0], "path": ["a", "a", "b", "b"], "offset": [99, 4, -8, 50]})
+    series = Planted(offsets=offsets)
+    assert planted("ooo_peak", series) == 4
+    assert planted("ooo_mean_absolute", series) == 6
+    assert planted("ooo_peak", series, window_s=(0, 30)) == 99
+    assert planted("ooo_peak", series, window_s=(0, 30), path="b") == 50
+    assert math.isnan(planted("ooo_peak", series, window_s=(30, 40)))
+
+
+def test_tsns_are_counted_from_the_first_one_as_0() -> None:
+    tsn = pd.DataFrame(
+        {
+            "time_s": [0.0, 1.0, 2.0, 3.0, 4.0],
+            "path": ["a", "a", "b", "a", "a"],
+            "event": ["sent", "received", "received", "received", "lost"],
+            "tsn": [100, 100, 107, 104, 120],
+        }
+    )
+    series = Planted(tsn=tsn)
+    assert planted("highest_tsn_received", series, time_s=2.5) == 7
+    assert planted("highest_tsn_received", series, time_s=1.0) == 0
+    assert math.isnan(planted("highest_tsn_received", series, time_s=0.5))
+    assert planted("path_tsn_slope", series, path="a") == pytest.approx(2)
+    assert math.isnan(planted("path_tsn_slope", series, path="b"))
+
+
+def test_throughput_of_a_window_counts_each_chunk_once() -> None:
+    packets = pd.DataFrame(
+        {
+            "time_s": [0.5, 1.5, 1.6, 2.5],
+            "flow": ["f"] * 4,
+            "direction": ["forward"] * 4,
+            "path": ["a", "a", "b", "b"],
+            "event": ["received", "received", "received", "lost"],
+            "tsn": [1, 2, 2, 3],
+            "chunk_bytes": [1000] * 4,
+        }
+    )
+    series = Planted(end_s=4.0, packets=packets)
+    assert planted("throughput_kbps", series) == pytest.approx(2 * 8 / 4)
+    assert planted("throughput_kbps", series, window_s=(1, 3)) == pytest.approx(8 / 2)
+    assert planted("throughput_kbps", series, window_s=(1, 30)) == pytest.approx(8 / 3)
+    assert planted("throughput_kbps", series, path="b") == 0
+    assert math.isnan(planted("throughput_kbps", series, window_s=(5, 6)))
+
+
+def test_throughput_over_the_whole_run_is_what_the_run_says(trace: tuple[Series, dict[str, Any]]) -> None:
+    series, run = trace
+    found = value(series, "throughput_kbps", window_s=(0.1, 5.0))
+    # Goodput of profile rfc9260 counts user data that was read; chunks have 16 bytes of header.
+    assert found == pytest.approx(run["goodput_kbps"] * 1468 / 1452, rel=0.03)
+
+
+def test_every_measure_says_what_it_is_and_where_it_is_from() -> None:
+    for name, definition in MEASURES.items():
+        assert name == definition.name
+        assert definition.label
+        assert definition.unit
+        assert definition.about.endswith(".")
+        assert definition.source
+        assert (definition.of_runs is None) != (definition.of_trace is None)

@@ -1,0 +1,348 @@
+"""A reproduction from beginning to end, of the planted paper."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pandas as pd
+import pytest
+from papers_planted import PLANTED
+
+from anabranch.papers import outcome as out
+from anabranch.papers.catalogue import select
+from anabranch.papers.collecting import Means
+from anabranch.papers.error import PaperError
+from anabranch.papers.pages.summary import counts_text
+from anabranch.papers.plan import Scope, settings_of, wanted
+from anabranch.papers.reading.paper import read_paper
+from anabranch.papers.running import Spent, reproduce
+from anabranch.papers.tracing import cells_of
+from anabranch.papers.workers import Workers
+
+DATA = PLANTED.parent
+
+Reproduce: TypeAlias = "Callable[..., tuple[out.Outcome, Spent]]"
+
+
+ALL = Scope()
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Workers]:
+    """Started once for all tests."""
+    with Workers(2) as workers:
+        yield workers
+
+
+@pytest.fixture(scope="module")
+def reproduced(processes: Workers) -> Reproduce:
+    def run(
+        name: str, folder: Path, cache: Path | None, scope: Scope = ALL, data: Path = DATA
+    ) -> tuple[out.Outcome, Spent]:
+        traces = None if cache is None else cache / "papers"
+        return reproduce(select(name, data), folder, scope, Means(cache, progress=False), traces, False, processes)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def whole(
+    tmp_path_factory: pytest.TempPathFactory, cache: Path, reproduced: Reproduce
+) -> tuple[Path, out.Outcome, Spent]:
+    """Everything, from an empty cache."""
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, *reproduced("all", folder, cache)
+
+
+def claims(outcome: out.Outcome) -> dict[str, out.ClaimOutcome]:
+    experiments = [each for paper in outcome["papers"] for each in paper["experiments"]]
+    return {claim["id"]: claim for experiment in experiments for claim in experiment["claims"]}
+
+
+def experiment(outcome: out.Outcome, identity: str) -> out.ExperimentOutcome:
+    return next(each for each in outcome["papers"][0]["experiments"] if each["id"] == identity)
+
+
+def test_planted_claims_come_out_as_planted(whole: tuple[Path, out.Outcome, Spent]) -> None:
+    found = {name: claim["verdict"] for name, claim in claims(whole[1]).items()}
+    assert found["loss-lower"] == "differs"
+    assert found["loss-falls"] == "reproduced"
+    assert found["loss-gain"] == "reproduced"
+    assert found["loss-slope"] == "contradictory in the paper"
+    assert found["windows-first"] == "reproduced"
+    assert found["file-grows"] == "reproduced"
+    assert found["video-psnr"] == "open: needs video"
+
+
+def test_a_claim_that_a_plausible_value_reverses_cannot_be_told_and_says_by_which(
+    whole: tuple[Path, out.Outcome, Spent],
+) -> None:
+    claim = claims(whole[1])["loss-decisive"]
+    assert (claim["verdict"], claim["default"]) == ("cannot tell", "reproduced")
+    assert claim["depends_on"] == ["slow-second"]
+    decided = {each["change"]: each["verdict"] for each in claim["sensitivity"] if each["decides"]}
+    assert decided == {"slow-second": "differs"}
+    page = (whole[0] / "planted-paper" / "loss" / "claims.md").read_text()
+    assert "| `loss-decisive` | above | `slow-second` |" in page
+
+
+def test_a_variant_decides_only_the_claims_that_it_names_and_an_ablation_none(
+    whole: tuple[Path, out.Outcome, Spent],
+) -> None:
+    falls = claims(whole[1])["loss-falls"]
+    assert {each["change"]: each["decides"] for each in falls["sensitivity"]} == {"trigger-6": False}
+
+
+def test_an_ablation_changes_the_schemes_that_it_names_and_no_others(whole: tuple[Path, out.Outcome, Spent]) -> None:
+    changes = {each["id"]: each for each in experiment(whole[1], "loss")["changes"]}
+    ablated = {each["scheme"]: each["difference"] for each in changes["trigger-6"]["schemes"]}
+    assert ablated["CMT"]["mean"] != 0
+    assert ablated["SCTP"] == {"mean": 0.0, "half_width": None, "n": 4, "kind": "deterministic"}
+
+
+def test_a_second_reproduction_gives_the_same_and_computes_nothing(
+    whole: tuple[Path, out.Outcome, Spent], cache: Path, tmp_path: Path, reproduced: Reproduce
+) -> None:
+    _, spent = reproduced("all", tmp_path, cache)
+    assert (spent.computed, spent.cached) == (0, whole[2].computed + whole[2].cached)
+    for name in ("verdicts.json", "summary.md", "planted-paper/loss/data.csv", "planted-paper/windows/data.parquet"):
+        assert (tmp_path / name).read_bytes() == (whole[0] / name).read_bytes(), name
+
+
+def test_a_reproduction_without_a_cache_gives_the_same(
+    whole: tuple[Path, out.Outcome, Spent], tmp_path: Path, reproduced: Reproduce
+) -> None:
+    for name in ("planted-paper/drawn", "planted-paper/windows"):
+        outcome, spent = reproduced(name, tmp_path, None)
+        assert spent.cached == 0
+        assert outcome["papers"][0]["experiments"] == [experiment(whole[1], name.partition("/")[2])]
+
+
+def test_verdicts_have_neither_times_nor_versions(whole: tuple[Path, out.Outcome, Spent]) -> None:
+    from anabranch.engine import engine
+
+    text = (whole[0] / "verdicts.json").read_text()
+    about = json.loads((whole[0] / "run.json").read_text())
+    assert about["fingerprint"] == engine().fingerprint
+    assert about["version"] == engine().version
+    assert len(about["date"]) == 10
+    for value in (engine().fingerprint, engine().commit, about["date"]):
+        assert value not in text
+    assert json.loads(text) == whole[1]
+
+
+def test_every_figure_has_a_picture_and_its_data(whole: tuple[Path, out.Outcome, Spent]) -> None:
+    for each in whole[1]["papers"][0]["experiments"]:
+        folder = whole[0] / "planted-paper" / each["id"]
+        assert (folder / "claims.md").is_file()
+        for figure in each["figures"]:
+            assert all((folder / file).stat().st_size > 100 for file in figure["files"])
+            drawn = [file for file in figure["files"] if file.endswith((".svg", ".png"))]
+            assert len(drawn) == (0 if figure["kind"] == "table" else 2)
+
+
+def test_data_of_a_figure_is_the_same_as_csv_and_as_parquet(whole: tuple[Path, out.Outcome, Spent]) -> None:
+    folder = whole[0] / "planted-paper" / "loss"
+    csv, parquet = pd.read_csv(folder / "data.csv"), pd.read_parquet(folder / "data.parquet")
+    assert list(csv.columns) == list(parquet.columns)
+    assert csv["mean"].tolist() == parquet["mean"].tolist()
+    assert csv[["scheme", "x", "n"]].values.tolist()[:3] == [["CMT", 0.0, 4], ["CMT", 5.0, 4], ["CMT", 20.0, 4]]
+    assert (csv["half_width_normal"].dropna() < csv["half_width"].dropna()).all()
+
+
+def test_figures_over_time_show_what_the_traces_of_one_run_say(whole: tuple[Path, out.Outcome, Spent]) -> None:
+    folder = whole[0] / "planted-paper" / "windows"
+    windows = pd.read_csv(folder / "data.csv")
+    assert windows["time_s"].max() == 5.0
+    assert set(windows["scheme"]) == {"CMT", "SCTP"}
+    assert set(windows["seed"]) == {1}
+    tsn = pd.read_csv(folder / "tsn-data.csv")
+    assert tsn["time_s"].between(0.5, 1.0).all()
+    over_time = pd.read_csv(folder / "over-time-data.csv")
+    assert over_time["time_s"].tolist()[:3] == [0.0, 0.5, 1.0]
+    assert set(over_time["n"]) == {2}
+
+
+def test_tables_have_both_intervals_and_lines_their_figures(whole: tuple[Path, out.Outcome, Spent]) -> None:
+    figures = {each["name"]: each for each in experiment(whole[1], "loss")["figures"]}
+    assert figures["values"]["table"][0] == ["", "scheme", "0", "5", "20"]
+    assert figures["values"]["table"][1][4].count("±") == 2
+    header, row = figures["line"]["table"]
+    assert header[2:5] == ["line", "R²", "multiple R"]
+    assert row[2].startswith("y = -")
+
+
+def test_pages_have_every_claim_with_paper_ours_and_verdict(whole: tuple[Path, out.Outcome, Spent]) -> None:
+    summary = (whole[0] / "summary.md").read_text()
+    index = (whole[0] / "index.html").read_text()
+    for name, claim in claims(whole[1]).items():
+        assert f"| `{name}` | {claim['rank']} | {claim['says']} | {claim['paper']} | " in summary
+        assert f"**{claim['verdict']}**" in summary
+        assert f"<code>{name}</code>" in index
+    assert '<img src="planted-paper/loss/figure.svg"' in index
+    page = (whole[0] / "planted-paper" / "loss" / "claims.md").read_text()
+    assert "Two paths carry more than one." in page
+    assert "Not known from the paper: one-way delay; which of two buffers." in page
+
+
+def test_the_summary_counts_verdicts_by_rank(whole: tuple[Path, out.Outcome, Spent]) -> None:
+    lines = counts_text(whole[1]).splitlines()
+    assert lines[0].split("  ")[0] == "rank"
+    assert lines[-1].split()[0] == "all"
+    assert lines[-1].split()[-1] == "13"
+    counted = sum(claim["verdict"] == "reproduced" for claim in claims(whole[1]).values())
+    assert lines[-1].split()[1] == str(counted)
+
+
+def test_a_quick_reproduction_leaves_variants_and_ablations_out_and_says_what_else(
+    tmp_path: Path, cache: Path, reproduced: Reproduce
+) -> None:
+    outcome, _ = reproduced("planted-paper/loss", tmp_path, cache, Scope(quick=True))
+    loss = experiment(outcome, "loss")
+    assert (loss["runs"], loss["seeds"], loss["changes"]) == (12, 2, [])
+    found = claims(outcome)
+    assert found["loss-gain"]["detail"] == "plr2 = 0.05 was left out"
+    assert all(
+        claim["verdict"] in ("cannot tell", "contradictory in the paper") or claim["parts"] for claim in found.values()
+    )
+    assert "This is a quick run" in (tmp_path / "summary.md").read_text()
+
+
+def test_seeds_variants_and_ablations_can_be_set() -> None:
+    loss = read_paper(PLANTED).experiment("loss")
+    assert [each.id for each in settings_of(loss, Scope())] == ["default", "delay-100ms", "slow-second", "trigger-6"]
+    assert [each.id for each in settings_of(loss, Scope(variants=False))] == ["default", "trigger-6"]
+    assert [each.id for each in settings_of(loss, Scope(ablations=False))][1:] == ["delay-100ms", "slow-second"]
+    assert settings_of(loss, Scope(seeds=7))[0].seeds == tuple(range(1, 8))
+    assert settings_of(loss, Scope(quick=True))[0].axes[0].values == (0, 0.2)
+
+
+def test_only_runs_whose_traces_are_needed_are_traced() -> None:
+    paper = read_paper(PLANTED)
+    setting = settings_of(paper.experiment("windows"), Scope())[0]
+    only = [claim for claim in paper.claims if claim.id == "windows-paths"]
+    needed = wanted(setting, only)
+    measured = {cell for cells in needed.traced.values() for cell in cells}
+    assert measured == {("CMT", (), 1), ("CMT", (), 2)}
+    assert ("SCTP", (), 1) in cells_of(needed)
+    loss = settings_of(paper.experiment("loss"), Scope())[0]
+    assert cells_of(wanted(loss, paper.claims_of("loss"))) == []
+
+
+def test_an_experiment_that_another_ones_claim_needs_is_run_as_well(tmp_path: Path, reproduced: Reproduce) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(PLANTED, data / "planted-paper")
+    path = data / "planted-paper" / "claims.toml"
+    extra = """
+[[claim]]
+id = "drawn-gain"
+experiment = "drawn"
+rank = "W"
+says = "The gain is smaller where losses are drawn"
+kind = "gain-trend"
+a = { scheme = "CMT" }
+b = { scheme = "SCTP" }
+points = [{ experiment = "loss", at = { plr2 = 0 } }, { label = "drawn" }]
+direction = "falling"
+"""
+    path.write_text(path.read_text() + extra)
+    outcome, _ = reproduced("planted-paper/drawn", tmp_path / "out", None, Scope(quick=True, seeds=3), data)
+    assert [each["id"] for each in outcome["papers"][0]["experiments"]] == ["drawn"]
+    assert claims(outcome)["drawn-gain"]["parts"][0]["ours"]["n"] == 3
+
+
+def test_what_traces_gave_is_kept_under_measure_and_version(
+    monkeypatch: pytest.MonkeyPatch,
+    whole: tuple[Path, out.Outcome, Spent],
+    cache: Path,
+    tmp_path: Path,
+    reproduced: Reproduce,
+) -> None:
+    import dataclasses
+
+    from anabranch.papers.measures import MEASURES
+
+    newer = dataclasses.replace(MEASURES["cwnd_initial_bytes"], version=2)
+    monkeypatch.setitem(MEASURES, "cwnd_initial_bytes", newer)
+    _, spent = reproduced("planted-paper/windows", tmp_path, cache)
+    assert spent.computed == 4
+
+
+def test_a_damaged_entry_of_the_cache_is_made_again(tmp_path: Path, reproduced: Reproduce) -> None:
+    first, _ = reproduced("planted-paper/windows", tmp_path / "first", tmp_path / "cache")
+    for entry in (tmp_path / "cache" / "papers").rglob("*"):
+        if entry.is_file():
+            entry.write_bytes(entry.read_bytes()[:-3])
+    again, spent = reproduced("planted-paper/windows", tmp_path / "again", tmp_path / "cache")
+    assert spent.computed == 4
+    assert again == first
+
+
+def test_no_trace_stays_behind(whole: tuple[Path, out.Outcome, Spent], cache: Path) -> None:
+    assert not list(cache.rglob("*.csv"))
+    assert not list(whole[0].rglob("packets.csv"))
+
+
+def test_a_folder_that_cannot_be_written_to_is_an_error_before_the_first_run(
+    tmp_path: Path, reproduced: Reproduce
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(PaperError, match=r"cannot be written to: .*name another one with --out"):
+        reproduced("all", blocked / "out", None)
+
+
+def test_a_failed_run_is_counted_and_said(tmp_path: Path, reproduced: Reproduce) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(PLANTED, data / "planted-paper")
+    path = data / "planted-paper" / "experiments.toml"
+    path.write_text(path.read_text().replace('"run.duration" = "60 s"', '"run.duration" = "300 ms"'))
+    outcome, _ = reproduced("planted-paper/file", tmp_path / "out", None, ALL, data)
+    assert experiment(outcome, "file")["failed"] > 0
+    assert "of the runs failed" in (tmp_path / "out" / "planted-paper" / "file" / "claims.md").read_text()
+    assert claims(outcome)["file-grows"]["verdict"] == "cannot tell"
+
+
+def test_what_is_spent_is_said_per_second() -> None:
+    assert str(Spent(10, 100, 20, 5000)) == (
+        "120 runs, 20 of them from the cache, in 10 s; computed were 10 runs and 500 simulated packets with DATA "
+        "per second"
+    )
+    assert str(Spent(2, 0, 20, 0)) == "20 runs, 20 of them from the cache, in 2 s"
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "anabranch", "papers", "--data", str(DATA), *map(str, arguments)]
+
+
+def test_ctrl_c_keeps_what_is_finished_and_ends_with_130(tmp_path: Path, reproduced: Reproduce) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+    arguments = command("reproduce", "planted-paper/loss", "--seeds", 3000, "--out", tmp_path / "out")
+    process = subprocess.Popen(
+        [*arguments, "--cache", str(tmp_path / "cache")], env=environment, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while len(list((tmp_path / "cache").rglob("*"))) < 20 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupt" in said or "stopped" in said
+    kept = [entry for entry in (tmp_path / "cache").rglob("*") if entry.is_file()]
+    assert len(kept) >= 10
+    _, spent = reproduced("planted-paper/loss", tmp_path / "out", tmp_path / "cache", Scope(quick=True))
+    assert spent.cached > 0
