@@ -34,7 +34,7 @@ def draw(frame: pd.DataFrame, figure: Figure, setting: Setting) -> Drawn | None:
     wide = len(groups) > 1 or figure.kind not in _NARROW
     drawn = new_figure("page" if wide else "column", PANEL_HEIGHT_IN * len(groups) + 0.6 if wide else None)
     with our_style():
-        places = drawn.subplots(len(groups), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
+        places = drawn.subplots(len(groups), 1, squeeze=False, sharex=True, sharey=figure.kind in _ONE_SCALE)[:, 0]
         for axes, (key, rows) in zip(places, groups, strict=True):
             note = drawer(axes, rows, figure, setting)
             names = [str(part) for part in key if part]
@@ -82,7 +82,10 @@ def _bars(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> s
         axes.bar(centre, mean, width * 0.92, label=scheme, **style)
         known = ~np.isnan(half)
         axes.errorbar(centre[known], mean[known], half[known], fmt="none", ecolor="black", elinewidth=0.8, capsize=1.8)
-    axes.set_xticks(list(places.values()), list(dict.fromkeys(rows["label"])))
+    if figure.x is None:
+        axes.set_xticks([])
+    else:
+        axes.set_xticks(list(places.values()), list(dict.fromkeys(rows["label"])))
     axes.grid(visible=False, axis="x")
     _name_axes(axes, figure)
     if rows["mean"].min() >= 0:
@@ -199,6 +202,9 @@ _KINDS: Mapping[str, tuple[Draw, list[str]]] = {
     "out-of-order": (_out_of_order, ["panel", "scheme"]),
 }
 """How each kind is drawn, and what its panels are. A table is not drawn."""
+
+_ONE_SCALE = ("cwnd", "out-of-order")
+"""Kinds with a panel for each scheme, whose heights are there to be compared."""
 
 _NARROW = ("lines", "transfer-time", "bars")
 """Kinds that fit a column if there is one panel."""
