@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from anabranch.figures.canvas import legend, line_style, marker_style, new_figure, our_style
+from anabranch.figures.canvas import line_style, marker_style, new_figure, our_style
 from anabranch.figures.decimate import apart, kept
+from anabranch.figures.legend import legend
 from anabranch.figures.style import Look, looks, path_looks
 from anabranch.papers.drawing.data import lines
 from anabranch.papers.model import Figure
