@@ -22,10 +22,7 @@ pub const PYTHON: [Further; 4] = [
         about: "Write one HTML file with the tables, figures and timelines of a sweep",
     },
     Further { name: "plot", about: "Draw a figure of a sweep or a trace" },
-    Further {
-        name: "papers",
-        about: "List, show and reproduce the experiments and claims of five papers",
-    },
+    Further { name: "papers", about: "List, show and reproduce the experiments and claims of five papers" },
 ];
 
 /// What to say where a command of the Python package was asked for and is not there.

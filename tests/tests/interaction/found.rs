@@ -123,3 +123,27 @@ fn a_path_put_into_service_for_want_of_a_better_one_keeps_its_time_out() {
     let found = case(2, 0, 1_487_431_904_183_237_716, [side(PLAIN, "rfc9260", 65_536), b], ops);
     run::run(&Case { mtu: 576, ..found });
 }
+
+#[test]
+fn an_answered_probe_of_a_closed_window_is_no_error_on_any_path_that_carries_a_copy() {
+    let a = side(
+        "naive-cmt(rtx=rtx-same,trigger=1,sfr=false,cuc=false,dac=false,sack-every=1,sack-delay=0)+opportunistic(when=linux,penalise=false)",
+        "rfc9260",
+        65_536,
+    );
+    let ops = vec![Op::Reading { side: Side::B, by_hand: true }, send(Side::A, 10_681, 7), advance(2_000)];
+    run::run(&case(8, 0, 0, [a, side(PLAIN, "rfc9260", 65_536)], ops));
+}
+
+#[test]
+fn what_was_lost_in_a_long_outage_may_be_the_last_error_though_the_network_is_good_again() {
+    let ops = vec![advance(15_954), cut(1, true), advance(2_647), cut(0, true), advance(75_145)];
+    let found = case(
+        2,
+        86,
+        8_669_500_640_469_335_582,
+        [side(PLAIN, "rfc9260", 65_536), side(PLAIN, "rfc9260", 65_536)],
+        ops,
+    );
+    run::run(&Case { ending: Ending::One(Side::B), ..found });
+}

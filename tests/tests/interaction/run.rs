@@ -29,8 +29,9 @@ pub(crate) fn play(case: &Case) -> Duo {
             duo.settle();
         }
     }
+    let at_the_brink = Side::BOTH.map(|side| is_at_the_brink(&duo, side));
     if recover(&mut duo) {
-        end(&mut duo, case);
+        end(&mut duo, case, at_the_brink);
         check_ends(&duo, case);
     }
     duo
@@ -178,8 +179,17 @@ fn state(duo: &Duo) -> String {
     text
 }
 
+/// Whether what a side still waits for, lost before the network became good, may be the last error that it bears.
+fn is_at_the_brink(duo: &Duo, side: Side) -> bool {
+    let Some(association) = duo.nodes[side.index()].try_association() else { return false };
+    let errors: u32 = association.paths().iter().map(|path| path.error_count).sum();
+    // Data and a HEARTBEAT may be on their way on each path.
+    let to_come = 2 * association.paths().len() as u32;
+    errors > 0 && errors + to_come > duo.setup.sides[side.index()].profile.association_max_retrans
+}
+
 /// A side or both shut down, and that ends well on both sides.
-fn end(duo: &mut Duo, case: &Case) {
+fn end(duo: &mut Duo, case: &Case, at_the_brink: [bool; 2]) {
     if Side::BOTH.iter().all(|&side| duo.is_over(side)) {
         return;
     }
@@ -189,6 +199,13 @@ fn end(duo: &mut Duo, case: &Case) {
     }
     let over = |duo: &Duo| Side::BOTH.iter().all(|&side| duo.is_over(side));
     assert!(duo.run_until(Span::from_secs(300), over), "a shutdown does not end: {}", state(duo));
+    let gave_up = |side: Side| {
+        let reason = AssociationEvent::Aborted(AbortReason::PeerUnreachable);
+        duo.nodes[side.index()].ended == Some(reason)
+    };
+    if Side::BOTH.into_iter().any(|side| at_the_brink[side.index()] && gave_up(side)) {
+        return;
+    }
     for side in Side::BOTH {
         let ended = &duo.nodes[side.index()].ended;
         assert_eq!(

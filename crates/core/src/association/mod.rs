@@ -154,12 +154,12 @@ pub struct SendOptions {
     pub immediate: bool,
 }
 
-/// A zero-window probe in flight: answers to it never count as errors.
+/// A zero-window probe in flight: while it is answered, its time-outs are not errors.
 #[derive(Clone, Copy, Debug)]
 struct WindowProbe {
     tsn: u64,
-    /// A SACK came since it was sent last.
-    answered: bool,
+    /// When the last SACK came since it was sent first.
+    answered_at: Option<Time>,
 }
 
 /// One association of an [`Endpoint`](crate::Endpoint).

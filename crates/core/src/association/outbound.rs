@@ -349,7 +349,7 @@ impl Association {
             let (tsn, _) = self.admit(draft, path);
             self.first_transmission(tsn, kind);
             if kind == SendKind::WindowProbe {
-                self.probe = Some(WindowProbe { tsn, answered: false });
+                self.probe = Some(WindowProbe { tsn, answered_at: None });
                 self.statistics.window_probes += 1;
             }
             chunks += 1;

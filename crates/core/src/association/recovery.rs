@@ -152,8 +152,9 @@ impl Association {
         path.measuring = None;
         self.statistics.timeouts += 1;
         self.tell(&Event::LossEvent { path: id, cause: LossCause::Timeout });
+        let answered = self.probe_was_answered(id);
         self.back_off(id);
-        if !self.probe_was_answered() {
+        if !answered {
             self.count_error(id, false);
         }
         if self.is_closed() {
@@ -178,13 +179,12 @@ impl Association {
         }
     }
 
-    /// Whether the only thing in flight is a probe of a closed window that the peer keeps answering: then its time-outs are
-    /// not errors (RFC 9260 section 6.1 A).
-    fn probe_was_answered(&mut self) -> bool {
-        match &mut self.probe {
-            Some(probe) => std::mem::take(&mut probe.answered),
-            None => false,
-        }
+    /// Whether the only thing in flight is a probe of a closed window and the peer has answered it since it left on this path:
+    /// then its time-outs are not errors (RFC 9260 section 6.1 A). One answer does for all paths that carry copies of it.
+    fn probe_was_answered(&self, id: PathId) -> bool {
+        let waited = self.facts[id.index()].rto;
+        let answered_at = self.probe.and_then(|probe| probe.answered_at);
+        answered_at.is_some_and(|at| self.now.since(at) <= waited)
     }
 
     /// Marks what is outstanding on a path. `all` skips the loss policy's say.

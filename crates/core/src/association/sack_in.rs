@@ -507,7 +507,7 @@ impl Association {
         if cumulative >= probe.tsn || open {
             self.probe = None;
         } else {
-            probe.answered = true;
+            probe.answered_at = Some(self.now);
         }
     }
 
