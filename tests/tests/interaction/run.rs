@@ -112,7 +112,7 @@ fn progress(duo: &Duo) -> [u64; 6] {
 }
 
 /// The network becomes good and the readers read: then everything arrives, or the association is over on both sides. `false`
-/// for the one stall there may be.
+/// for the two stalls there may be.
 fn recover(duo: &mut Duo) -> bool {
     duo.network.heal();
     for side in Side::BOTH {
@@ -123,7 +123,8 @@ fn recover(duo: &mut Duo) -> bool {
     while !is_done(duo) {
         let before = progress(duo);
         let better = duo.run_until(PATIENCE, |duo| is_done(duo) || progress(duo) != before);
-        if !better && Side::BOTH.into_iter().any(|side| is_overrun(duo, side)) {
+        if !better && Side::BOTH.into_iter().any(|side| is_overrun(duo, side) || is_full_of_losses(duo, side))
+        {
             return false;
         }
         assert!(better, "nothing gets better for {PATIENCE:?}: {}", state(duo));
@@ -146,6 +147,19 @@ fn is_overrun(duo: &Duo, side: Side) -> bool {
     let free_bytes = peer.facts().peer_window_advertised.get();
     let full = peer.facts().head_of_line.is_some_and(|head| head.bytes.get() > free_bytes);
     !config.profile.full_buffer_takes_next && full && association.readable_bytes() == 0
+}
+
+/// Under profile ns2 what a path has lost takes its window until it is sent again, on whichever path. What everything waits for may
+/// be bound to such a path and never have left.
+fn is_full_of_losses(duo: &Duo, side: Side) -> bool {
+    let Some(association) = duo.nodes[side.index()].try_association() else { return false };
+    let Some(head) = association.facts().head_of_line.filter(|head| head.transmissions == 0) else {
+        return false;
+    };
+    let path = &association.paths()[head.path.index()];
+    path.in_flight.is_zero()
+        && path.lost_unsent >= path.cwnd
+        && duo.setup.sides[side.index()].profile.lost_counts_until_resent
 }
 
 fn is_done(duo: &Duo) -> bool {
