@@ -147,8 +147,9 @@ def test_each_kind_of_claim_has_words_for_what_the_paper_has() -> None:
         (16.234, 2.06, "%", "+16.2 ± 2.1 %"),
         (-3.0, None, "%", "-3.0 %"),
         (4.26, 1.0, "points", "+4.3 ± 1.0 points"),
-        (1786.71, 38.1, "kbps", "1786.7 ± 38 kbps"),
+        (1786.71, 38.1, "kbps", "1787 ± 38 kbps"),
         (0.85, None, "", "0.85"),
+        (134.25, 9.0, "from 0 on", "+134.2 ± 9.0 from 0 on"),
         (None, None, "s", "no value"),
     ],
 )

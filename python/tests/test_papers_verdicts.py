@@ -168,6 +168,12 @@ def test_a_rise_is_not_taken_for_a_fall() -> None:
     assert verdict(Trend(of("A"), LOSS, "falling"), rising, kind="trend") is X
 
 
+def test_a_rise_from_nothing_is_shown_as_it_is_and_not_in_percent() -> None:
+    rising = claim(Trend(of("A"), LOSS, "rising"), kind="trend")
+    found = judge(rising, lambda *_: curve(0, 40, 90, spread=0)).parts[0].finding
+    assert (found.ours.mean, found.unit) == (90, "from 0 on")
+
+
 @pytest.mark.parametrize(
     ("means", "spread", "found"),
     [((1000, 1010, 990), 10, R), ((1000, 1200, 900), 10, X), ((1000, 1000, 1000), 400, C)],

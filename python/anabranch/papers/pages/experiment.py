@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from anabranch.papers import outcome as out
 from anabranch.papers.pages.document import Block, Heading, Image, Items, Paragraph, Table
+from anabranch.statistics.estimate import decimals, rounded
 
 _CLAIMS_HEADER = ("claim", "rank", "the paper says", "paper", "ours", "n", "verdict")
 
@@ -98,10 +99,11 @@ def value(number: out.Number, unit: str) -> str:
     mean, half_width = number["mean"], number["half_width"]
     if mean is None:
         return "no value"
-    signed = unit in ("%", "points")
-    shown = f"{mean:+.1f}" if signed else f"{mean:.5g}"
+    signed = unit in ("%", "points", "from 0 on")
+    places = 1 if signed else decimals(mean)
+    shown = f"{mean:+.1f}" if signed else rounded(mean, places)
     if half_width is not None:
-        shown += f" ± {half_width:.1f}" if signed else f" ± {half_width:.2g}"
+        shown += f" ± {rounded(half_width, places)}"
     return f"{shown} {unit}".rstrip()
 
 

@@ -17,6 +17,7 @@ from anabranch.papers.claim import Convention, Relation, Statistic
 from anabranch.papers.verdicts.estimates import Sample, bounds, complete, estimate, sign
 from anabranch.papers.verdicts.finding import Direction, Finding
 from anabranch.statistics import Estimate
+from anabranch.statistics.estimate import decimals, rounded
 
 CONFIDENCE = 0.95
 POINTS = 10.0
@@ -83,7 +84,8 @@ def number(
 
 
 def trend(curve: Sample, positions: Sequence[float], direction: str) -> Finding:
-    """A curve of (points, seeds) rises or falls: see `shape`. The figure is the change from the first to the last."""
+    """A curve of (points, seeds) rises or falls: see `shape`. The figure is the change from the first to the last in percent,
+    or, if the first is zero in every run, the change itself."""
     (curve,) = complete(curve)
     return shape(curve, positions, direction, lambda each: np.asarray(each.mean(axis=-1)), relative=True)
 
@@ -124,6 +126,8 @@ def shape(
     unit = "%" if relative else "points"
     if sample.shape[-1] == 0:
         return _nothing(unit)
+    if relative and points(sample)[0] == 0:
+        relative, unit = False, "from 0 on"
     wanted = _SIGNS[direction]
     centred = np.asarray(positions, dtype=float) - float(np.mean(positions))
     signs = [
@@ -311,7 +315,8 @@ def _ratio(ours: float, claimed: float) -> str:
 
 
 def _short(sample: Sample) -> str:
-    return f"{float(sample.mean()):.4g}"
+    mean = float(sample.mean())
+    return rounded(mean, decimals(mean))
 
 
 def _nothing(unit: str) -> Finding:
