@@ -86,7 +86,7 @@ def number(
 def trend(curve: Sample, positions: Sequence[float], direction: str) -> Finding:
     """A curve of (points, seeds) rises or falls: see `shape`.
 
-    The figure is the change from the first to the last in percent, or, if the first is zero in every run, the change itself.
+    The figure is the change from the first to the last in percent, or the change itself if the first is always zero.
     """
     (curve,) = complete(curve)
     return shape(curve, positions, direction, lambda each: np.asarray(each.mean(axis=-1)), relative=True)
