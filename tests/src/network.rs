@@ -78,6 +78,9 @@ pub struct Packet {
     pub may_fragment: bool,
 }
 
+/// More packets than any two endpoints should have on their way at once.
+const MOST_UNDER_WAY: usize = 50_000;
+
 /// Decides about a packet before the links do; `false` loses it.
 pub type Filter = Box<dyn FnMut(&Packet) -> bool>;
 
@@ -178,6 +181,7 @@ impl Network {
     }
 
     fn enqueue(&mut self, at: Time, packet: Packet) {
+        assert!(self.under_way.len() < MOST_UNDER_WAY, "packets breed: there are {MOST_UNDER_WAY} under way");
         self.sequence += 1;
         self.under_way.insert((at, self.sequence), packet);
     }
