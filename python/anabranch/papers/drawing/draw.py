@@ -32,7 +32,8 @@ def draw(frame: pd.DataFrame, figure: Figure, setting: Setting) -> Drawn | None:
         return None
     drawer, by = _KINDS[figure.kind]
     groups = list(frame.groupby(by, sort=False))
-    wide = len(groups) > 1 or figure.kind not in _NARROW
+    crowded = figure.kind == "bars" and len(frame) > MOST_BARS
+    wide = len(groups) > 1 or figure.kind not in _NARROW or crowded
     drawn = new_figure("page" if wide else "column", PANEL_HEIGHT_IN * len(groups) + 0.6 if wide else None)
     with our_style():
         places = drawn.subplots(len(groups), 1, squeeze=False, sharex=True, sharey=figure.kind in _ONE_SCALE)[:, 0]
@@ -180,6 +181,9 @@ def _ticks(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 MOST_TICKS = 12
+
+MOST_BARS = 24
+"""That fit a column."""
 
 
 def _note(rows: pd.DataFrame) -> str:
