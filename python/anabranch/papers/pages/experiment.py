@@ -181,7 +181,7 @@ def _changes(experiment: out.ExperimentOutcome, kind: str, title: str) -> Iterat
     changes = [change for change in experiment["changes"] if change["kind"] == kind]
     if not changes:
         return
-    yield Paragraph(f"**{title}.** Means of `{experiment['measure']}`, differences paired by seed.")
+    yield Paragraph(f"**{title}.** Means of `{experiment['measure']}`, differences paired by seed, where there is one.")
     yield Items([_what(change) for change in changes])
     rows = [
         [
@@ -193,6 +193,7 @@ def _changes(experiment: out.ExperimentOutcome, kind: str, title: str) -> Iterat
         ]
         for change in changes
         for scheme in change["schemes"]
+        if scheme["difference"]["mean"] != 0
     ]
     if rows:
         yield Table(["change", "scheme", "as reproduced", "changed", "difference"], rows, frozenset({2, 3, 4}))
