@@ -33,7 +33,7 @@ _STATISTICS = {"slope": "slope", "intercept": "intercept", "r2": "R²", "multipl
 
 def number(value: float) -> str:
     """A number with the digits that a paper would print."""
-    return f"{value:,.0f}" if abs(value) >= 10000 else f"{value:.6g}"
+    return f"{value:.0f}" if abs(value) >= 10000 else f"{value:.6g}"
 
 
 def claimed(claim: Claim) -> str:
