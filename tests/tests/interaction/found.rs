@@ -164,3 +164,22 @@ fn under_ns2_what_is_bound_to_a_path_full_of_losses_may_wait_for_ever() {
     ];
     run::run(&Case { mtu: 576, ..case(2, 1, 0, [a, b], ops) });
 }
+
+#[test]
+fn where_a_round_trip_takes_no_time_answers_to_copies_do_not_ask_for_further_copies() {
+    let a = SideCase { tsns_to_wrap: Some(75), ..side("sctp", "ns2", 54_840) };
+    let b = SideCase { silence_ms: Some(3_944), tsns_to_wrap: Some(179), ..side("cmt+rack", "ns2", 216_739) };
+    let ops = vec![
+        advance(632),
+        send(Side::B, 10_195, 8),
+        advance(2_379),
+        cut(0, true),
+        Op::Send { side: Side::B, stream: 0, size: 13_010, count: 2, unordered: true },
+        send(Side::B, 2_486, 6),
+        Op::Heal,
+        Op::Impair { pair: 0, delay_ms: 0, loss: 29, duplicate: 135, reorder: 0, corrupt: 0 },
+        advance(2_639),
+    ];
+    let found = case(1, 144, 12_808_547_018_457_793_138, [a, b], ops);
+    run::run(&Case { mtu: 576, ..found });
+}
