@@ -64,7 +64,7 @@ def _compare(statement: Compare) -> str:
         return _RELATIONS[statement.relation]
     if statement.convention == "drop":
         return f"falls by {statement.percent:g} %"
-    divisor = " of a" if statement.convention == "of_a" else ""
+    divisor = f" of {statement.a.schemes[0]}'s" if statement.convention == "of_a" else ""
     return f"{'+' if statement.relation == 'higher' else '-'}{statement.percent:g} %{divisor}"
 
 
