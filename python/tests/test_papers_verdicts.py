@@ -140,6 +140,8 @@ def test_a_number_within_the_interval_that_the_paper_prints_is_reproduced() -> N
     assert verdict(Number(of("A"), 12.1, 12.1, "count"), samples, kind="value") is X
     assert verdict(Number(of("A"), 12.1, 12.1, "count", ci95=(7.74, 16.45)), samples, kind="value") is C
     assert verdict(Number(of("A"), 12.1, 12.1, "count", ci95=(7.74, 17.0)), samples, kind="value") is R
+    # An interval that is narrower than the band takes nothing from it.
+    assert verdict(Number(of("A"), 1000, 1000, "kbps", ci95=(999, 1001)), pair(1100, 0, 50), kind="value") is R
 
 
 def test_a_number_below_zero_has_a_band_as_well() -> None:
@@ -155,6 +157,7 @@ def test_a_number_below_zero_has_a_band_as_well() -> None:
         ((1000, 700, 850, 600), 10, D),
         ((700, 800, 900, 1000), 10, X),
         ((1000, 400, 500, 1100), 10, X),
+        ((1000, 400, 500, 990), 2, X),
         ((1000, 990, 995, 985), 300, C),
     ],
 )
