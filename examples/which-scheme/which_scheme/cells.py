@@ -1,0 +1,110 @@
+"""The cells of the grid: what is different about each of them, and the most that its links could carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from anabranch import Results, Scenario
+from anabranch.scenario import Path
+from anabranch.statistics.quantity import numbers_of
+
+PAYLOAD = 1468 / 1500
+"""Of a full packet, what is DATA chunk with its header of 16 bytes."""
+
+COORDINATES = ("buffer_kib", "rate_ratio", "rtt_ratio", "loss_percent")
+
+
+def cells(results: Results) -> pd.DataFrame:
+    """One row per point of the grid, in its order.
+
+    Columns: the swept keys; `buffer_kib`; `rate_ratio` and `rtt_ratio`, of path-2 to path-1; `loss_percent` of path-2;
+    `limit_kbps` (see `limit_kbps`) and `shared_limit_kbps` (see `shared_limit_kbps`).
+    """
+    points = results.to_pandas()[results.over].drop_duplicates().to_dict("records")
+    rows = [
+        {**point, **described(Scenario.parse(results.scenario_at({str(key): value for key, value in point.items()})))}
+        for point in points
+    ]
+    return pd.DataFrame(rows)
+
+
+def described(scenario: Scenario) -> dict[str, float]:
+    """What is different about a cell, and its limits."""
+    first, second = scenario.paths
+    return {
+        "buffer_kib": _buffer_bytes(scenario) / 1024,
+        "rate_ratio": round(rate_kbps(second) / rate_kbps(first), 6),
+        "rtt_ratio": round(rtt_s(second) / rtt_s(first), 6),
+        "loss_percent": round(100 * loss(second), 6),
+        "limit_kbps": limit_kbps(scenario),
+        "shared_limit_kbps": shared_limit_kbps(scenario),
+    }
+
+
+def limit_kbps(scenario: Scenario) -> float:
+    """The physical limit of goodput, in kbit/s.
+
+    The smaller of what the paths carry together, Σ (rate - background) · (1 - loss) · 1468/1500, and of what the
+    receive buffer admits if all data took the quickest path, buffer / RTT. RTT is that of empty links. Losses strike
+    behind the queue, so what is lost has taken its time on the link.
+    """
+    quickest_s = min(rtt_s(path) for path in scenario.paths)
+    return min(sum(carried_kbps(path) for path in scenario.paths), _buffer_kbit(scenario) / quickest_s)
+
+
+def shared_limit_kbps(scenario: Scenario) -> float:
+    """The same, but each path takes its own round trip's part of the buffer: goodput · RTT.
+
+    The buffer goes to the quickest path first, as far as that can carry anything, and what is left to the next.
+    """
+    left_kbit = _buffer_kbit(scenario)
+    reached_kbps = 0.0
+    for path in sorted(scenario.paths, key=rtt_s):
+        taken_kbps = min(carried_kbps(path), left_kbit / rtt_s(path))
+        reached_kbps += taken_kbps
+        left_kbit -= taken_kbps * rtt_s(path)
+    return reached_kbps
+
+
+def carried_kbps(path: Path) -> float:
+    """What a path carries besides its background, less what it loses, without the packets' headers."""
+    background_kbps = sum(in_unit(each.rate, "kbit/s") * (each.count or 1) for each in path.background)
+    return (rate_kbps(path) - background_kbps) * (1 - loss(path)) * PAYLOAD
+
+
+def rate_kbps(path: Path) -> float:
+    """The rate of a path in kbit/s."""
+    return in_unit(path.rate, "kbit/s")
+
+
+def rtt_s(path: Path) -> float:
+    """The round trip of a path whose links are empty, in seconds."""
+    back = path.reverse.delay if path.reverse and path.reverse.delay else path.delay
+    return in_unit(path.delay, "s") + in_unit(back, "s")
+
+
+def loss(path: Path) -> float:
+    """The part of its packets that a path loses at random."""
+    kept = 1.0
+    for process in path.loss if isinstance(path.loss, Sequence) else ():
+        kept *= 1 - float(getattr(process, "rate", 0) or 0)
+    return 1 - kept
+
+
+def in_unit(quantity: str | None, unit: str) -> float:
+    """The number of a quantity in another unit."""
+    numbers = numbers_of("quantity", [quantity, f"1 {unit}"])
+    if numbers is None:
+        raise ValueError(f"{quantity!r} cannot be given in {unit}")
+    value, one = numbers.values
+    return value / one
+
+
+def _buffer_bytes(scenario: Scenario) -> float:
+    return in_unit(scenario.association.recv_buffer, "B")
+
+
+def _buffer_kbit(scenario: Scenario) -> float:
+    return _buffer_bytes(scenario) * 8 / 1000
