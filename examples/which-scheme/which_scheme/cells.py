@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from anabranch import Results, Scenario
-from anabranch.scenario import Path
+from anabranch.scenario import Link, Path
 from anabranch.statistics.quantity import numbers_of
 
 PAYLOAD = 1468 / 1500
@@ -79,8 +79,8 @@ def rate_kbps(path: Path) -> float:
     return in_unit(path.rate, "kbit/s")
 
 
-def rtt_s(path: Path) -> float:
-    """The round trip of a path whose links are empty, in seconds."""
+def rtt_s(path: Path | Link) -> float:
+    """The round trip of a path or link that is empty, in seconds."""
     back = path.reverse.delay if path.reverse and path.reverse.delay else path.delay
     return in_unit(path.delay, "s") + in_unit(back, "s")
 

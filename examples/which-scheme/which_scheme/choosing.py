@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -50,7 +50,7 @@ def advice(taken: Samples, judged: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def kinds(judged: pd.DataFrame) -> Iterator[tuple[Mapping[str, object], NDArray[np.intp]]]:
+def kinds(judged: pd.DataFrame) -> Iterator[tuple[dict[str, object], NDArray[np.intp]]]:
     """The kinds of links that advice is given for, each with the numbers of its cells."""
     cells = judged.drop_duplicates("cell").assign(
         round_trips=lambda frame: np.where(frame["rtt_ratio"] <= NEAR_RATIO, "alike", "unlike"),
@@ -72,9 +72,9 @@ def ranking(taken: Samples, judged: pd.DataFrame) -> pd.DataFrame:
     """One row per scheme, those that come closest to the best of each cell on average first,
     and those that cannot win last.
 
-    Columns: `scheme`, `outside` (cannot win); `as_good` and `alone`, the numbers of cells in which it is as good as the best, and the only one
-    that is; `of_best` and `worst`; `gain` over `cmt`, geometric mean over the cells with `gain_half_width` over seeds,
-    and `least_gain` and `most_gain` of a cell; `of_limit` and `of_shared_limit`, means.
+    Columns: `scheme`, `outside` (cannot win); `as_good` and `alone`, the numbers of cells in which it is as good as the
+    best, and the only one that is; `of_best` and `worst`; `gain` over `cmt`, geometric mean over the cells with
+    `gain_half_width` over seeds, and `least_gain` and `most_gain` of a cell; `of_limit` and `of_shared_limit`, means.
     """
     over_cells, half_width = interval(np.exp(np.log1p(gains(taken)).mean(axis=0)) - 1)
     tied_in_cell = judged.groupby("cell")["tied"].transform("sum")

@@ -88,15 +88,17 @@ def draw_grid(
     """
     down, across = (list(dict.fromkeys(frame[key])) for key in (rows, columns))
     losses, ratios = (sorted(set(frame[key])) for key in ("loss_percent", "rtt_ratio"))
-    figure = new_figure("page", len(down) * (len(losses) * CELL_IN + 0.28) + 0.75)
+    figure = new_figure("page", len(down) * (len(losses) * CELL_IN + 0.24) + 0.8)
     with our_style():
         places = figure.subplots(len(down), len(across), squeeze=False, sharex=True, sharey=True)
         for (row, column), own in frame.groupby([rows, columns], sort=False):
             axes = places[down.index(row)][across.index(column)]
             _panel(axes, own, losses, ratios, square, shades)
             axes.set_title(f"{names[rows](row)}, {names[columns](column)}", fontsize=7)
-        figure.supxlabel("round trip of path-2, in those of path-1", fontsize=7.5)
-        figure.supylabel("loss on path-2 (%)", fontsize=7.5)
+        for axes in places[-1]:
+            axes.set_xlabel("round trip x (of path-1's)", fontsize=7)
+        for axes in places[:, 0]:
+            axes.set_ylabel("loss (%)", fontsize=7)
         _key(figure, shades)
     return figure
 
@@ -132,5 +134,12 @@ def _key(figure: Figure, shades: Sequence[Shade]) -> None:
     from matplotlib.patches import Patch
 
     handles = [Patch(facecolor=color, edgecolor="#8a8a8a", linewidth=0.4, label=label) for _, color, label in shades]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4 if len(handles) > 6 else 6),
-                  fontsize=7, handlelength=1.4, columnspacing=1.0, frameon=False)
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=min(len(handles), 4 if len(handles) > 6 else 6),
+        fontsize=7,
+        handlelength=1.4,
+        columnspacing=1.0,
+        frameon=False,
+    )

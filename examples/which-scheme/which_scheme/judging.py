@@ -26,10 +26,10 @@ METRIC = "goodput_kbps"
 def judge(results: Results) -> pd.DataFrame:
     """One row per cell and scheme, in the order of the grid.
 
-    Columns: those of `cells`, `cell` (its number), `scheme`, `n`, `goodput_kbps` with `half_width_kbps`; `gain`, the mean over seeds of the
-    difference to `cmt` as a part of it, with `gain_half_width`; `of_limit` and `of_shared_limit`; `of_best`, the mean
-    goodput as a part of the winner's; `winner`, and `tied` for the winner and all that are as good. Half-widths are of
-    95 % intervals over seeds, NaN where there is none.
+    Columns: those of `cells`, `cell` (its number), `scheme`, `n`, `goodput_kbps` with `half_width_kbps`; `gain`, the
+    mean over seeds of the difference to `cmt` as a part of it, with `gain_half_width`; `of_limit` and
+    `of_shared_limit`; `of_best`, the mean goodput as a part of the winner's; `winner`, and `tied` for the winner and
+    all that are as good. Half-widths are of 95 % intervals over seeds, NaN where there is none.
     """
     taken = samples(results.to_pandas(), results.over, METRIC)
     mean, half_width = interval(taken.values)
@@ -64,7 +64,8 @@ def gains(taken: Samples) -> Floats:
 def winners(mean: Floats, schemes: Collection[str]) -> NDArray[np.intp]:
     """For each cell the scheme with the highest mean, by its place in the list, of those that can win."""
     outside = np.array([scheme in OUTSIDE for scheme in schemes])
-    return np.where(outside, -np.inf, mean).argmax(axis=1)
+    places: NDArray[np.intp] = np.where(outside, -np.inf, mean).argmax(axis=1)
+    return places
 
 
 def ties(taken: Samples) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -17,9 +17,9 @@ from which_scheme.wording import buffer_text, ratio_text, short, signed_percent
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_NAMES = {
+_NAMES: Mapping[str, Callable[[Any], str]] = {
     "buffer_kib": lambda value: f"buffer {buffer_text(value)}",
-    "rate_ratio": lambda value: f"rate × {ratio_text(value)}",
+    "rate_ratio": lambda value: f"rate x {ratio_text(value)}",
     "scheme": str,
 }
 
@@ -31,7 +31,7 @@ def winner_map(judged: pd.DataFrame) -> Figure:
     shown = judged[judged["scheme"] == judged["cell"].map(first)]
 
     def square(row: Any) -> Square:
-        more = f" +{others[row.cell]}" if others[row.cell] else ""
+        more = f" &{others[row.cell]}" if others[row.cell] else ""
         return Square(f"{short(row.scheme)}{more}\n{signed_percent(row.gain)}", row.gain)
 
     return draw_grid(shown, "buffer_kib", "rate_ratio", square, GAIN_SHADES, _NAMES)

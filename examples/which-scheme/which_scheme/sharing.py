@@ -6,7 +6,6 @@ import pandas as pd
 
 from anabranch import Results, Scenario
 from anabranch.statistics import summary
-
 from which_scheme.cells import in_unit, rtt_s
 
 ORDINARY = "sctp"

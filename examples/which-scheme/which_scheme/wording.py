@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 
 _SHORT = {
@@ -23,11 +24,11 @@ def short(scheme: str) -> str:
 
 
 def signed_percent(part: float) -> str:
-    """`+23 %`, `-4 %`, `0 %`; several times as much is written as such: `×6.1`."""
-    if part >= 2:
-        return f"×{1 + part:.1f}"
+    """`+23 %`, `-4 %`, `0 %`; twice and more is written as such: `x2.1`."""
+    if part >= 1:
+        return f"x{1 + part:.1f}"
     text = f"{100 * part:+.0f} %"
-    return "0 %" if text in ("+0 %", "-0 %") else text.replace("-", "−")
+    return "0 %" if text in ("+0 %", "-0 %") else text
 
 
 def percent(part: float, decimals: int = 0) -> str:
@@ -37,7 +38,7 @@ def percent(part: float, decimals: int = 0) -> str:
 
 def with_half_width(part: float, half_width: float) -> str:
     """`+23.1 ± 0.4 %`, or without an interval where there is none."""
-    text = f"{100 * part:+.1f}".replace("-", "−")
+    text = f"{100 * part:+.1f}"
     return f"{text} %" if math.isnan(half_width) else f"{text} ± {100 * half_width:.1f} %"
 
 
@@ -49,3 +50,12 @@ def buffer_text(kib: float) -> str:
 def ratio_text(ratio: float) -> str:
     """`1/4`, `4`."""
     return str(Fraction(ratio).limit_denominator(100))
+
+
+def file_name(scheme: str) -> str:
+    """A scheme's name without what file systems and links do not like.
+
+    >>> file_name("mptcp-ns2(shared-window=true)")
+    'mptcp-ns2-shared-window-true'
+    """
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", scheme).strip("-")
