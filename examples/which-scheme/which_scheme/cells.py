@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from anabranch import Results, Scenario
-from anabranch.scenario import Link, Path
+from anabranch.scenario import Link, Loss, Path
 from anabranch.statistics.quantity import numbers_of
 
 PAYLOAD = 1468 / 1500
@@ -86,10 +86,21 @@ def rtt_s(path: Path | Link) -> float:
 
 
 def loss(path: Path) -> float:
-    """The part of its packets that a path loses at random."""
+    """The part of its packets that a path loses at random.
+
+    Raises `ValueError` for losses that strike before the queue, where they take no time on the link, and for those that
+    have no rate: the limit is not that of `limit_kbps` then.
+    """
+    processes = path.loss if isinstance(path.loss, Sequence) and not isinstance(path.loss, str) else [path.loss]
     kept = 1.0
-    for process in path.loss if isinstance(path.loss, Sequence) else ():
-        kept *= 1 - float(getattr(process, "rate", 0) or 0)
+    for process in processes:
+        if process is None:
+            continue
+        if not isinstance(process, Loss) or process.where != "after-queue" or process.rate is None:
+            raise ValueError(
+                f'{path.name}: the limit is known for losses with a `rate` and `where = "after-queue"` only'
+            )
+        kept *= 1 - float(process.rate)
     return 1 - kept
 
 
