@@ -40,6 +40,9 @@ class Made:
     figures: Mapping[str, Figure]
 
 
+PARTS = ("made", "advice", "schemes", "room", "sharing", "cells")
+"""What the chapter has a place for."""
+
 QUICK_OVER: Mapping[str, list[object]] = {
     "association.recv_buffer": ["32 KiB", "128 KiB"],
     "path.path-2.delay": ["20 ms", "100 ms"],
@@ -80,6 +83,7 @@ def make(grid: Results, shared: Results, day: date) -> Made:
     figures = {
         "winners": maps.winner_map(judged),
         "limits": maps.limit_map(judged),
+        "shared-limits": maps.limit_map(judged, "of_shared_limit"),
         "gains": maps.gains_map(judged, shown),
         "trade-off": maps.trade_off(ranked, kept),
     }

@@ -12,9 +12,12 @@ from anabranch.figures.style import looks
 from which_scheme.choosing import named
 from which_scheme.heat import GAIN_SHADES, LETTERS_PT, LIMIT_SHADES, SIGNED_SHADES, Square, draw_grid
 from which_scheme.judging import BASELINE
+from which_scheme.naming import LETTER_IN, Box, places
+from which_scheme.samples import Floats
 from which_scheme.wording import buffer_text, ratio_text, short, signed_percent
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _NAMES: Mapping[str, Callable[[Any], str]] = {
@@ -37,12 +40,13 @@ def winner_map(judged: pd.DataFrame) -> Figure:
     return draw_grid(shown, "buffer_kib", "rate_ratio", square, GAIN_SHADES, _NAMES)
 
 
-def limit_map(judged: pd.DataFrame) -> Figure:
-    """The goodput of the best scheme as a part of the limit, and below it `cmt`'s."""
-    baseline = judged[judged["scheme"] == BASELINE].set_index("cell")["of_limit"]
+def limit_map(judged: pd.DataFrame, limit: str = "of_limit") -> Figure:
+    """The goodput of the best scheme as a part of a limit, and below it `cmt`'s."""
+    baseline = judged[judged["scheme"] == BASELINE].set_index("cell")[limit]
 
     def square(row: Any) -> Square:
-        return Square(f"{100 * row.of_limit:.0f} %\n{100 * baseline[row.cell]:.0f} %", row.of_limit)
+        part = getattr(row, limit)
+        return Square(f"{100 * part:.0f} %\n{100 * baseline[row.cell]:.0f} %", part)
 
     return draw_grid(judged[judged["winner"]], "buffer_kib", "rate_ratio", square, LIMIT_SHADES, _NAMES)
 
@@ -71,36 +75,41 @@ def gains_map(judged: pd.DataFrame, schemes: Sequence[str]) -> Figure:
 
 def trade_off(ranked: pd.DataFrame, kept: pd.DataFrame) -> Figure:
     """Goodput on links of one's own against what a flow with one path keeps where a link is shared."""
-    points = ranked.merge(kept, on="scheme")
-    figure = new_figure("page", 4.2)
+    points = ranked[~ranked["outside"]].merge(kept, on="scheme")
+    x, y = 100 * points["kept"].to_numpy(), 100 * points["of_best"].to_numpy()
+    figure = new_figure("page", TRADE_OFF_IN[1] + 0.6)
     with our_style():
         axes = figure.subplots()
-        for scheme, look in looks(points["scheme"]).items():
-            point = points[points["scheme"] == scheme].iloc[0]
-            x, y = 100 * point["kept"], 100 * point["of_best"]
-            axes.errorbar(x, y, xerr=100 * point["half_width"], fmt="none", ecolor="#9a9a9a", elinewidth=0.7)
-            axes.plot([x], [y], linestyle="none", **marker_style(look))
-        _label(axes, points)
+        axes.errorbar(x, y, xerr=100 * points["half_width"], fmt="none", ecolor="#9a9a9a", elinewidth=0.7)
+        for at, up, look in zip(x, y, looks(points["scheme"]).values(), strict=True):
+            axes.plot([at], [up], linestyle="none", **marker_style(look))
+        axes.margins(0.08)
+        _name_points(axes, x, y, [short(scheme) for scheme in points["scheme"]])
         axes.axvline(50, color="#555555", linewidth=0.7, linestyle=(0, (3, 2)))
         axes.set_xlabel("what the flow with one path keeps of a shared link (%); 50 is half")
         axes.set_ylabel("goodput on own links,\nmean part of the best (%)")
     return figure
 
 
-def _label(axes: Any, points: pd.DataFrame) -> None:
-    """Names beside the markers, moved up or down until none covers another."""
-    taken: list[tuple[float, float]] = []
-    for row in points.sort_values("of_best").itertuples():
-        x, y = 100 * row.kept, 100 * row.of_best
-        lifted = y
-        while any(abs(lifted - other_y) < 1.9 and abs(x - other_x) < 9 for other_x, other_y in taken):
-            lifted += 0.4
-        taken.append((x, lifted))
+TRADE_OFF_IN = (6.4, 4.2)
+"""Roughly the inside of the axes."""
+
+
+def _name_points(axes: Axes, x: Floats, y: Floats, names: Sequence[str]) -> None:
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    axes.set_xlim(left, right)
+    axes.set_ylim(bottom, top)
+    wide, high = TRADE_OFF_IN
+    inches = list(zip((x - left) / (right - left) * wide, (y - bottom) / (top - bottom) * high, strict=True))
+    for point, (at, up), name in zip(inches, places(inches, names, Box(0, 0, wide, high)), names, strict=True):
+        far = abs(up - point[1]) > 0.2 or abs(at - point[0]) > 0.1 + LETTER_IN * len(name) / 2
         axes.annotate(
-            short(row.scheme),
-            (x, y),
-            (x + 0.9, lifted),
+            name,
+            (point[0] / wide, point[1] / high),
+            (at / wide, up / high),
+            xycoords="axes fraction",
             fontsize=LETTERS_PT,
+            ha="center",
             va="center",
-            arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": "#9a9a9a"} if lifted - y > 0.5 else None,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": "#9a9a9a", "shrinkA": 0} if far else None,
         )

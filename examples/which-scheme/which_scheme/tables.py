@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from anabranch.papers.pages.document import Table
-from which_scheme.judging import OUTSIDE
+from which_scheme.judging import BASELINE, OUTSIDE
 from which_scheme.wording import buffer_text, percent, ratio_text, signed_percent, with_half_width
 
 
@@ -72,7 +72,7 @@ def room_table(judged: pd.DataFrame) -> Table:
     keys = ["buffer_kib", "rtt_ratio"]
     measures = ["of_limit", "of_shared_limit"]
     best = judged[judged["winner"]].groupby(keys, sort=False)[measures].mean()
-    baseline = judged[judged["scheme"] == "cmt"].groupby(keys, sort=False)[measures].mean()
+    baseline = judged[judged["scheme"] == BASELINE].groupby(keys, sort=False)[measures].mean()
     rows = [
         [
             buffer_text(buffer_kib),
@@ -90,6 +90,7 @@ def winners_table(judged: pd.DataFrame) -> Table:
     """Every cell: the winner with its goodput, its gain over `cmt`, and all that are as good."""
     rows = []
     for _, own in judged.groupby("cell", sort=False):
+        baseline = own[own["scheme"] == BASELINE].iloc[0]
         row = own[own["winner"]].iloc[0]
         tied = own[own["tied"] & ~own["winner"]].sort_values("goodput_kbps", ascending=False)
         goodput = f"{row['goodput_kbps']:.0f} ± {row['half_width_kbps']:.0f}"
@@ -101,23 +102,14 @@ def winners_table(judged: pd.DataFrame) -> Table:
                 f"{row['loss_percent']:g} %",
                 f"`{row['scheme']}`",
                 goodput.replace(" ± nan", ""),
+                f"{baseline['goodput_kbps']:.0f}",
                 with_half_width(row["gain"], row["gain_half_width"]),
                 percent(row["of_limit"]),
                 _names(list(tied["scheme"])),
             ]
         )
-    header = [
-        "receive buffer",
-        "rate x",
-        "round trip x",
-        "loss",
-        "best",
-        "kbit/s",
-        "over `cmt`",
-        "of the limit",
-        "as good",
-    ]
-    return Table(header, rows, frozenset({1, 2, 3, 5, 6, 7}))
+    header = ["receive buffer", "rate x", "round trip x", "loss", "best", "kbit/s", "`cmt`, kbit/s", "over `cmt`"]
+    return Table([*header, "of the limit", "as good"], rows, frozenset({1, 2, 3, 5, 6, 7, 8}))
 
 
 def _name(scheme: str) -> str:
