@@ -18,13 +18,22 @@ LITTLE_PERCENT = 0.1
 """Up to here a loss is called little."""
 
 
-def advice(taken: Samples, judged: pd.DataFrame) -> pd.DataFrame:
+FAIR = 0.45
+"""A scheme leaves others their share if a flow with one path keeps this part of a link beside it; half is even."""
+
+CLOSE = 0.05
+"""A scheme that is further than this part behind the best stands for no cell, even if that may be chance."""
+
+
+def advice(taken: Samples, judged: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """One row per kind of links: the scheme that comes closest to the best of each cell, on average over its cells.
 
     Columns: `buffer_kib`, `round_trips` and `loss` in words, `cells`, `use`, `as_good` (those that are as good on
     average, by the rule of `ties`), `of_best` and `worst` (mean and least part of the best goodput), `of_limit`
-    (mean), `cmt_of_best` and `gain` (mean over `cmt`).
+    (mean) and `cmt_of_best`. `fair` is the closest of the schemes beside which a flow with one path keeps `FAIR` of a
+    link, with `fair_of_best`; `kept` is what it keeps beside `use`. `kept` is as `taken` of `sharing` gives it.
     """
+    keeps = kept.set_index("scheme")["kept"]
     relative = relative_to_best(taken, judged)
     rows = []
     for kind, places in kinds(judged):
@@ -33,7 +42,10 @@ def advice(taken: Samples, judged: pd.DataFrame) -> pd.DataFrame:
         means = np.where(as_good, together.values[0].mean(axis=-1), -np.inf)
         order = [taken.schemes[place] for place in np.argsort(-means, kind="stable") if as_good[place]]
         own = judged[judged["cell"].isin(places)]
-        chosen, baseline = (own[own["scheme"] == scheme] for scheme in (order[0], BASELINE))
+        of_best = own.groupby("scheme")["of_best"].mean()
+        leaves_enough = [scheme for scheme in of_best.index if keeps[scheme] >= FAIR and scheme not in OUTSIDE]
+        fair = order[0] if order[0] in leaves_enough else str(of_best[leaves_enough].idxmax())
+        chosen = own[own["scheme"] == order[0]]
         rows.append(
             kind
             | {
@@ -43,8 +55,10 @@ def advice(taken: Samples, judged: pd.DataFrame) -> pd.DataFrame:
                 "of_best": chosen["of_best"].mean(),
                 "worst": chosen["of_best"].min(),
                 "of_limit": chosen["of_limit"].mean(),
-                "cmt_of_best": baseline["of_best"].mean(),
-                "gain": chosen["gain"].mean(),
+                "kept": keeps[order[0]],
+                "fair": fair,
+                "fair_of_best": of_best[fair],
+                "cmt_of_best": of_best[BASELINE],
             }
         )
     return pd.DataFrame(rows)
@@ -97,10 +111,11 @@ def ranking(taken: Samples, judged: pd.DataFrame) -> pd.DataFrame:
 def named(judged: pd.DataFrame) -> pd.Series:
     """For each cell the scheme that stands for all that are as good as the best.
 
-    It is `sctp` or `cmt` if they are, and otherwise the one that is as good as the best in the most cells.
+    It is `sctp` or `cmt` if they are, and otherwise the one that is as good as the best in the most cells; but none
+    whose mean is more than `CLOSE` behind.
     """
     often = judged.groupby("scheme")["tied"].sum()
     rank = judged["scheme"].map(often) + judged["scheme"].map({"sctp": 2e6, BASELINE: 1e6}).fillna(0)
-    tied = judged.assign(rank=rank)[judged["tied"]]
+    tied = judged.assign(rank=rank)[judged["tied"] & (judged["of_best"] >= 1 - CLOSE)]
     first = tied.sort_values("rank", ascending=False, kind="stable").drop_duplicates("cell")
     return first.set_index("cell")["scheme"].sort_index()

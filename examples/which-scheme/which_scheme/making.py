@@ -18,7 +18,7 @@ from anabranch.sweep.plan import Plan, read_plan
 from which_scheme import maps, tables
 from which_scheme.choosing import advice, ranking
 from which_scheme.judging import BASELINE, METRIC, OUTSIDE, exceeding, judge
-from which_scheme.samples import samples
+from which_scheme.samples import Samples, samples
 from which_scheme.sharing import sharing, taken
 from which_scheme.wording import file_name, percent
 
@@ -40,7 +40,7 @@ class Made:
     figures: Mapping[str, Figure]
 
 
-PARTS = ("made", "advice", "schemes", "room", "sharing", "cells")
+PARTS = ("made", "advice", "schemes", "room", "explained", "sharing", "cells")
 """What the chapter has a place for."""
 
 QUICK_OVER: Mapping[str, list[object]] = {
@@ -73,12 +73,12 @@ def _run(plan: Plan, cache: Path | bool) -> Results:
     return anabranch.sweep(plan.scenario, plan.over, plan.seeds, set=plan.settings, cache=cache)
 
 
-def make(grid: Results, shared: Results, day: date) -> Made:
-    """Judges the results of both plans."""
+def make(grid: Results, shared: Results, looked_into: pd.DataFrame, day: date) -> Made:
+    """Judges the results of both plans. `looked_into` is what `explained` gives."""
     judged = judge(grid)
     goodputs = samples(grid.to_pandas(), grid.over, METRIC)
-    advised, ranked = advice(goodputs, judged), ranking(goodputs, judged)
     shares, kept = sharing(shared), taken(shared)
+    advised, ranked = advice(goodputs, judged, kept), ranking(goodputs, judged)
     shown = [scheme for scheme in SHOWN_GAINS if scheme in grid.schemes]
     figures = {
         "winners": maps.winner_map(judged),
@@ -94,11 +94,13 @@ def make(grid: Results, shared: Results, day: date) -> Made:
         "made": markdown([Paragraph(made_text(grid, shared, day))]),
         "advice": markdown([tables.advice_table(advised)]),
         "schemes": markdown([tables.ranking_table(ranked, kept)]),
-        "room": markdown([Paragraph(exceeding_text(judged)), tables.room_table(judged)]),
+        "room": markdown([Paragraph(exceeding_text(goodputs, judged)), tables.room_table(judged)]),
+        "explained": markdown([tables.explained_table(looked_into)]),
         "sharing": markdown([tables.sharing_table(shares)]),
         "cells": markdown([tables.winners_table(judged)]),
     }
     frames = {"cells": judged, "advice": advised, "schemes": ranked.merge(kept, on="scheme"), "sharing": shares}
+    frames["explained"] = looked_into
     return Made(frames, parts, figures)
 
 
@@ -116,13 +118,19 @@ def made_text(grid: Results, shared: Results, day: date) -> str:
     )
 
 
-def exceeding_text(judged: pd.DataFrame) -> str:
+def exceeding_text(goodputs: Samples, judged: pd.DataFrame) -> str:
     """Whether any scheme that could be had is above the limit anywhere."""
+    limits = judged.drop_duplicates("cell").sort_values("cell")["limit_kbps"].to_numpy()
+    can_win = [place for place, scheme in enumerate(goodputs.schemes) if scheme not in OUTSIDE]
+    runs = goodputs.values[:, can_win] / limits[:, None, None]
     above = exceeding(judged)
     possible = above[~above["scheme"].isin(OUTSIDE)]
     most = judged[~judged["scheme"].isin(OUTSIDE)]["of_limit"].max()
     count = f"{len(possible)} of {len(judged):,} means are above the limit, but for those of {_listed(OUTSIDE)}"
-    return f"{count}. The highest is {percent(most, 1)} of it."
+    return (
+        f"{count}. The highest is {percent(most, 1)} of it. Of single runs, {(runs > 1).sum()} of {runs.size:,} are "
+        f"above it, by {percent(max(runs.max() - 1, 0), 1)} at most."
+    )
 
 
 def _listed(schemes: Sequence[str]) -> str:

@@ -23,13 +23,23 @@ def advice_table(advised: pd.DataFrame) -> Table:
             percent(row.of_best),
             percent(row.worst),
             percent(row.of_limit),
+            percent(row.kept),
+            f"`{row.fair}`",
+            percent(row.fair_of_best),
             percent(row.cmt_of_best),
         ]
         for row in advised.itertuples()
     ]
     header = ["receive buffer", "round trips", "loss on path-2", "use", "or, as good on average"]
-    header += ["of the best", "at worst", "of the limit", "`cmt`, of the best"]
-    return Table(header, rows, frozenset({5, 6, 7, 8}))
+    header += [
+        "of the best",
+        "at worst",
+        "of the limit",
+        "one-path flow keeps",
+        "where links are shared",
+        "of the best",
+    ]
+    return Table([*header, "`cmt`, of the best"], rows, frozenset({5, 6, 7, 8, 10, 11}))
 
 
 def ranking_table(ranked: pd.DataFrame, kept: pd.DataFrame) -> Table:
@@ -84,6 +94,27 @@ def room_table(judged: pd.DataFrame) -> Table:
     ]
     header = ["receive buffer", "round trips", "best, of the limit", "of the shared limit", "`cmt`, of the limit"]
     return Table([*header, "of the shared limit"], rows, frozenset({2, 3, 4, 5}))
+
+
+def explained_table(explained: pd.DataFrame) -> Table:
+    """Single runs of some cells: what kept them from more."""
+    rows = [
+        [
+            f"{buffer_text(row.buffer_kib)}, rate x {ratio_text(row.rate_ratio)}, round trip x {row.rtt_ratio:g}, "
+            f"loss {row.loss_percent:g} %",
+            f"`{row.scheme}`",
+            f"{row.goodput_kbps:.0f}",
+            percent(row.closed),
+            f"{percent(row.used_1)}, {percent(row.used_2)}",
+            f"{row.cwnd_1_kib:.0f}, {row.cwnd_2_kib:.0f}",
+            str(row.cuts),
+            str(row.timeouts),
+            f"{row.sent_again}, {row.needless}",
+        ]
+        for row in explained.itertuples()
+    ]
+    header = ["cell", "scheme", "kbit/s", "peer's window closed", "rates used", "mean cwnd, KiB", "cuts", "T3"]
+    return Table([*header, "sent again, needlessly"], rows, frozenset(range(2, 9)))
 
 
 def winners_table(judged: pd.DataFrame) -> Table:
