@@ -9,9 +9,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from anabranch.errors import AnabranchError, ScenarioError, SchemeError, SweepError
+from which_scheme import making
 from which_scheme.book import BookError, refresh
 from which_scheme.explaining import explained
-from which_scheme.making import PLANS, make, run_plans, write
+from which_scheme.making import make, run_plans, write
 
 _EXAMPLES = """\
 Examples:
@@ -51,7 +52,7 @@ def _make(options: argparse.Namespace) -> int:
     grid, shared = run_plans(options.quick, options.cache or True)
     for name, results in (("grid", grid), ("sharing", shared)):
         results.write(options.out / name)
-    looked_into = explained(PLANS / "two-links.toml")
+    looked_into = explained(making.PLANS / "two-links.toml")
     made = make(grid, shared, looked_into, datetime.now(timezone.utc).date())
     write(made, options.out)
     print(f"Tables: {options.out / 'summary.md'}, {options.out}/*.csv; maps: {options.out / 'maps'}")

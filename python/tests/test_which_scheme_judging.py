@@ -24,6 +24,8 @@ CLEAR: Goodputs = {
     "mptcp-ns2": [9000, 9000, 9000, 9000],
 }
 
+KEPT = pd.DataFrame({"scheme": SCHEMES, "kept": [0.5, 0.4, 0.45, 0.5]})
+
 
 def row_of(judged: pd.DataFrame, scheme: str, cell: int = 0) -> pd.Series:
     return judged[(judged["scheme"] == scheme) & (judged["cell"] == cell)].iloc[0]
@@ -161,11 +163,13 @@ def test_advice_is_the_scheme_that_comes_closest_on_average() -> None:
     """`cmt` wins one cell by far and `sctp` the other by little: on average it is `cmt`."""
     results = planted({**CLEAR, "sctp": [4200, 4250, 4180, 4240]}, {1: {**CLEAR, "sctp": [1000, 1010, 990, 1000]}})
     goodputs, judged = samples(results.to_pandas(), results.over, METRIC), judge(results)
-    advised = advice(goodputs, judged).set_index(["buffer_kib", "round_trips", "loss"])
+    advised = advice(goodputs, judged, KEPT).set_index(["buffer_kib", "round_trips", "loss"])
     assert list(advised["cells"]) == [1] * 8
     assert advised.loc[(32, "alike", "little"), "use"] == "sctp"
     assert advised.loc[(32, "alike", "much"), "use"] == "cmt"
     assert advised.loc[(32, "alike", "little"), "cmt_of_best"] == pytest.approx(4010 / 4217.5)
+    assert advised.loc[(32, "alike", "much"), "fair"] == "cmt-pf"
+    assert advised.loc[(32, "alike", "little"), "fair"] == "sctp"
     ranked = ranking(goodputs, judged).set_index("scheme")
     assert list(ranked.index) == ["cmt", "sctp", "cmt-pf", "mptcp-ns2"]
     assert ranked.loc["sctp", "alone"] == 7
@@ -177,7 +181,7 @@ def test_advice_is_the_scheme_that_comes_closest_on_average() -> None:
 
 def test_advice_names_those_that_are_as_good_on_average() -> None:
     results = planted({**CLEAR, "cmt-pf": [4001, 4039, 3981, 4019]})
-    advised = advice(samples(results.to_pandas(), results.over, METRIC), judge(results))
+    advised = advice(samples(results.to_pandas(), results.over, METRIC), judge(results), KEPT)
     assert {advised["use"].iloc[0], *advised["as_good"].iloc[0]} == {"cmt", "cmt-pf"}
 
 
@@ -189,6 +193,13 @@ def test_of_all_that_tie_the_simplest_stands_for_the_cell() -> None:
     assert set(named(cmt_ties)) == {"cmt"}
     alone = judge(planted(CLEAR, {2: {**CLEAR, "cmt-pf": [5000.0] * SEEDS}}))
     assert list(named(alone)) == ["cmt", "cmt", "cmt-pf", *["cmt"] * 5]
+
+
+def test_what_is_far_behind_stands_for_no_cell_even_if_that_may_be_chance() -> None:
+    """`sctp` scatters so much that a tenth less may be chance."""
+    judged = judge(planted({**CLEAR, "sctp": [4600, 2600, 4500, 2700]}))
+    assert tied_in(judged) == ["sctp", "cmt"]
+    assert set(named(judged)) == {"cmt"}
 
 
 def test_the_share_that_is_kept_is_of_both_flows_together() -> None:

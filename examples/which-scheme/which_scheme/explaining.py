@@ -50,8 +50,8 @@ CASES = (
 )
 
 
-def explained(scenario: Path, cases: Sequence[Case] = CASES) -> pd.DataFrame:
-    """One row per case and scheme, for one seed.
+def explained(scenario: Path, cases: Sequence[Case] | None = None) -> pd.DataFrame:
+    """One row per case and scheme, for one seed; the cases are `CASES` if none are given.
 
     Columns: `case` (its number), those of `described`, `scheme`, `goodput_kbps`, `closed` (part of the time in which
     the peer's window alone kept data back), `used_1` and `used_2` (parts of the paths' rates), `cwnd_1_kib` and
@@ -59,7 +59,7 @@ def explained(scenario: Path, cases: Sequence[Case] = CASES) -> pd.DataFrame:
     explained.
     """
     rows = []
-    for number, case in enumerate(cases, 1):
+    for number, case in enumerate(CASES if cases is None else cases, 1):
         given = Scenario.read(scenario).with_values(case.settings)
         for scheme in case.schemes:
             with tempfile.TemporaryDirectory() as folder:

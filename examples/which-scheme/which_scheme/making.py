@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PLANS = Path(__file__).resolve().parents[1]
 
-SHOWN_GAINS = ("sctp", "naive-cmt", "cmt+rack", "cmt+ecf", "cmt+blest", "cmt+sttf", "bonded", "mptcp-olia")
+SHOWN_GAINS = ("sctp", "naive-cmt", "cmt+sttf", "cmt+rescheduling", "bonded", "db-cmt", "cmt-dfr", "mptcp-olia")
 """Schemes whose gains stand side by side in one figure; of every other there is a figure of its own."""
 
 
