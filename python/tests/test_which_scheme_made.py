@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from book import BOOK
+from matplotlib.colors import to_hex
 from test_which_scheme_judging import CLEAR
 from which_scheme_planted import EXAMPLE, SCHEMES, planted, planted_shares
 
@@ -138,6 +139,13 @@ def test_the_map_of_winners_has_name_ties_and_gain_in_each_cell(made: Made) -> N
     assert "sctp\nx2.0" in written
 
 
+def test_a_square_has_the_colour_of_its_value(made: Made) -> None:
+    squares = [patch for axes in made.figures["gain-sctp"].axes for patch in axes.patches]
+    colours = [to_hex(square.get_facecolor()) for square in squares]
+    # A quarter less in seven cells, and twice as much in one.
+    assert sorted(colours) == ["#4f93c6", *["#f0b878"] * 7]
+
+
 def test_the_map_of_limits_has_the_best_and_cmt_in_each_cell(made: Made) -> None:
     assert "111 %\n55 %" in texts(made.figures["limits"])
 
@@ -243,6 +251,8 @@ def test_the_program_writes_tables_maps_and_results_and_refreshes_the_chapter(
     assert "needs <!-- which-scheme: schemes begin -->" in capsys.readouterr().err
     markers = "\n".join(f"{begin(name)}\nold {name}\n{end(name)}" for name in making.PARTS)
     (book / "which-scheme.md").write_text(f"# Title\n\nProse.\n\n{markers}\n\n![winners](which-scheme/winners.svg)\n")
+    (book / "which-scheme").mkdir()
+    (book / "which-scheme" / "no-more.svg").write_text("")
     assert run.main(arguments) == 0  # type: ignore[attr-defined]
     text = (book / "which-scheme.md").read_text()
     assert text.startswith("# Title\n\nProse.\n")
