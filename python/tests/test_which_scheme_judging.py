@@ -118,9 +118,23 @@ def test_the_limit_is_what_the_paths_carry_if_the_buffer_is_large() -> None:
 def test_the_limit_is_buffer_over_round_trip_if_that_is_less() -> None:
     given = scenario(association__recv_buffer="32 KiB", path__path_2__delay="200 ms")
     assert limit_kbps(given) == pytest.approx(32 * 1024 * 8 / 40)
-    # The quick path is full with 3718.9 kbit/s in 40 ms; what is left of the buffer waits 400 ms on the slow one.
+    # The quick path is full with 3718.9 kbit/s in 40 ms. What is left of the buffer is 200 ms on its way on the slow
+    # one, and its SACKs come back over the quick one in 20 ms.
     first = 3800 * 1468 / 1500
-    assert shared_limit_kbps(given) == pytest.approx(first + (32 * 1024 * 8 - first * 40) / 400)
+    assert shared_limit_kbps(given) == pytest.approx(first + (32 * 1024 * 8 - first * 40) / 220)
+
+
+def test_the_shared_limit_takes_the_quickest_way_back_of_any_path() -> None:
+    given = scenario(association__recv_buffer="32 KiB", path__path_2__reverse={"delay": "10 ms"})
+    assert shared_limit_kbps(given) == pytest.approx(min(2 * 3800 * 1468 / 1500, 32 * 1024 * 8 / 30))
+
+
+def test_really_run_no_mean_of_what_can_win_is_above_either_limit() -> None:
+    """Counted from the start, nothing waits in the buffer when counting begins."""
+    judged = judge(two_links())
+    judged = judged[judged["scheme"] != "mptcp-ns2"]
+    assert judged["of_limit"].between(0.01, 1).all()
+    assert judged["of_shared_limit"].between(0.01, 1).all()
 
 
 def test_the_quickest_path_decides_wherever_it_stands() -> None:

@@ -55,16 +55,20 @@ def limit_kbps(scenario: Scenario) -> float:
 
 
 def shared_limit_kbps(scenario: Scenario) -> float:
-    """The same, but each path takes its own round trip's part of the buffer: goodput · RTT.
+    """The same, but each path takes its own part of the buffer: goodput times the least time to an acknowledgement.
 
-    The buffer goes to the quickest path first, as far as that can carry anything, and what is left to the next.
+    That is the path's delay and the least delay back of any path, since a SACK may take another path than the data it
+    answers. The buffer goes to the quickest path first, as far as that can carry anything, and what is left goes to
+    the next.
     """
+    back_s = min(delay_back_s(path) for path in scenario.paths)
     left_kbit = _buffer_kbit(scenario)
     reached_kbps = 0.0
-    for path in sorted(scenario.paths, key=rtt_s):
-        taken_kbps = min(carried_kbps(path), left_kbit / rtt_s(path))
+    for path in sorted(scenario.paths, key=delay_s):
+        held_s = delay_s(path) + back_s
+        taken_kbps = min(carried_kbps(path), left_kbit / held_s)
         reached_kbps += taken_kbps
-        left_kbit -= taken_kbps * rtt_s(path)
+        left_kbit -= taken_kbps * held_s
     return reached_kbps
 
 
@@ -81,8 +85,17 @@ def rate_kbps(path: Path) -> float:
 
 def rtt_s(path: Path | Link) -> float:
     """The round trip of a path or link that is empty, in seconds."""
-    back = path.reverse.delay if path.reverse and path.reverse.delay else path.delay
-    return in_unit(path.delay, "s") + in_unit(back, "s")
+    return delay_s(path) + delay_back_s(path)
+
+
+def delay_s(path: Path | Link) -> float:
+    """The delay of a path or link, one way, in seconds."""
+    return in_unit(path.delay, "s")
+
+
+def delay_back_s(path: Path | Link) -> float:
+    """The same for the way back."""
+    return in_unit(path.reverse.delay, "s") if path.reverse and path.reverse.delay else delay_s(path)
 
 
 def loss(path: Path) -> float:

@@ -44,7 +44,7 @@ CASES = (
     Case(cell("32 KiB", 4, "200 ms", 0), ("cmt", "sctp", "cmt+sttf")),
     Case(cell("32 KiB", 1, "20 ms", 0), ("cmt", "sctp", "naive-cmt")),
     Case(cell("128 KiB", 16, "20 ms", 0), ("cmt", "cmt+blest", "cmt-rpv1")),
-    Case(cell("128 KiB", 16, "200 ms", 0), ("cmt", "cmt+sttf", "cmt-qa")),
+    Case(cell("128 KiB", 16, "200 ms", 0), ("cmt", "cmt+sttf", "mptcp-ns2(shared-window=true)")),
     Case(cell("1 MiB", 16, "40 ms", 0.001), ("cmt", "db-cmt", "cmt-dfr")),
     Case(cell("1 MiB", 16, "200 ms", 0.01), ("cmt", "db-cmt", "cmt-dfr")),
 )

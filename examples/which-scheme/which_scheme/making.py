@@ -126,10 +126,13 @@ def exceeding_text(goodputs: Samples, judged: pd.DataFrame) -> str:
     above = exceeding(judged)
     possible = above[~above["scheme"].isin(OUTSIDE)]
     most = judged[~judged["scheme"].isin(OUTSIDE)]["of_limit"].max()
-    count = f"{len(possible)} of {len(judged):,} means are above the limit, but for those of {_listed(OUTSIDE)}"
+    shared = exceeding(judged, "of_shared_limit")
+    above_shared = (~shared["scheme"].isin(OUTSIDE)).sum()
+    count = f"{len(possible)} of {len(judged):,} means are above the limit, and {above_shared} above the shared limit, "
+    count += f"but for those of {_listed(OUTSIDE)}"
     return (
-        f"{count}. The highest is {percent(most, 1)} of it. Of single runs, {(runs > 1).sum()} of {runs.size:,} are "
-        f"above it, by {percent(max(runs.max() - 1, 0), 1)} at most."
+        f"{count}. The highest is {percent(most, 1)} of the limit. Of single runs, {(runs > 1).sum()} of {runs.size:,} "
+        f"are above it, by {percent(max(runs.max() - 1, 0), 1)} at most."
     )
 
 

@@ -35,7 +35,7 @@ def winner_map(judged: pd.DataFrame) -> Figure:
 
     def square(row: Any) -> Square:
         more = f" &{others[row.cell]}" if others[row.cell] else ""
-        return Square(f"{short(row.scheme)}{more}\n{signed_percent(row.gain)}", row.gain)
+        return Square(f"{short(row.scheme)}\n{signed_percent(row.gain)}{more}", row.gain)
 
     return draw_grid(shown, "buffer_kib", "rate_ratio", square, GAIN_SHADES, _NAMES)
 

@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 
 _SHORT = {
-    "mptcp-ns2(shared-window=true)": "mp-ns2(sw)",
+    "mptcp-ns2(shared-window=true)": "ns2-sw",
     "cmt+round-robin": "+rrobin",
     "cmt+opportunistic": "+opport",
     "cmt+rescheduling": "+resched",
@@ -38,7 +38,7 @@ def percent(part: float, decimals: int = 0) -> str:
 
 def with_half_width(part: float, half_width: float) -> str:
     """`+23.1 ± 0.4 %`, or without an interval where there is none."""
-    text = f"{100 * part:+.1f}"
+    text = f"{round(100 * part, 1) + 0.0:+.1f}"
     return f"{text} %" if math.isnan(half_width) else f"{text} ± {100 * half_width:.1f} %"
 
 
