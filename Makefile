@@ -13,7 +13,7 @@ RELAYCHECK_PAIRS ?= 3
 SHAPES_SEEDS ?= 20
 # What `make papers` reproduces.
 PAPERS ?= all
-# How `make which-scheme` writes: into the book, or a part of the grid elsewhere.
+# What `make which-scheme` does besides: it writes the book's chapter. With --quick, a part of the grid and no chapter.
 WHICH ?= --book docs/src
 
 DEMO := $(OUT)/demo
