@@ -224,7 +224,7 @@ papers-check: venv ## Hold CMT against ns-2 on two papers' settings, and a slice
 papers-slice: venv ## Store the numbers of the slice anew, where what is simulated has changed.
 	ANABRANCH_STORE_SLICE=1 '$(VENV)/bin/python' -m pytest -m slow -k slice python/tests/test_papers_slow.py
 
-which-scheme: venv ## Run one grid of links with all schemes, in out/which-scheme, and make the book's chapter about it anew; WHICH=--quick for a part.
+which-scheme: venv ## Run all schemes over one grid of links and make the book's chapter about it; WHICH=--quick for a part.
 	'$(VENV)/bin/python' examples/which-scheme/run.py --out '$(OUT)/which-scheme' $(WHICH)
 
 bench: venv ## Measure the simulator, what schemes' decisions and observing real sockets cost, and what Python adds to a run.

@@ -146,6 +146,8 @@ def test_a_square_has_the_colour_of_its_value(made: Made) -> None:
     colours = [to_hex(square.get_facecolor()) for square in squares]
     # A quarter less in seven cells, and twice as much in one.
     assert sorted(colours) == ["#4f93c6", *["#f0b878"] * 7]
+    weights = {text.get_text(): text.get_weight() for axes in made.figures["gain-sctp"].axes for text in axes.texts}
+    assert weights == {"-25 %": "bold", "x2.0": "normal"}
 
 
 def test_the_map_of_limits_has_the_best_and_cmt_in_each_cell(made: Made) -> None:
@@ -159,7 +161,7 @@ def test_a_map_of_gains_has_one_square_for_each_cell(made: Made) -> None:
     assert own == {"gain-sctp", "gain-cmt-pf", "gain-mptcp-ns2"}
 
 
-def test_letters_are_large_enough_to_be_read_and_lie_on_what_they_name(made: Made) -> None:
+def test_letters_are_large_enough_to_be_read(made: Made) -> None:
     for figure in made.figures.values():
         assert figure.get_figwidth() == pytest.approx(7.16)
         for axes in figure.axes:

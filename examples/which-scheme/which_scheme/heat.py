@@ -38,8 +38,11 @@ class Square(NamedTuple):
     value: float
 
 
+NEITHER = "#ffffff"
+"""The colour of what is neither gained nor lost."""
+
 # From white to dark blue in even steps of lightness, so that the order is seen in greyscale too.
-_BLUES = ("#ffffff", "#dbe9f6", "#b5d4ea", "#86b9de", "#5598c9", "#2f73ad")
+_BLUES = (NEITHER, "#dbe9f6", "#b5d4ea", "#86b9de", "#5598c9", "#2f73ad")
 
 GAIN_SHADES = tuple(
     Shade(below, color, label)
@@ -51,12 +54,12 @@ GAIN_SHADES = tuple(
     )
 )
 
-# Losses in orange, gains in blue; the sign is written into the cell as well.
+# Losses in orange and bold, gains in blue.
 SIGNED_SHADES = (
     Shade(-0.3, "#d9822b", "less by 30 % and more"),
     Shade(-0.1, "#f0b878", "less by 10 to 30 %"),
     Shade(-0.01, "#fbe3c8", "less by 1 to 10 %"),
-    Shade(0.01, "#ffffff", "within 1 %"),
+    Shade(0.01, NEITHER, "within 1 %"),
     Shade(0.1, "#dbe9f6", "more by 1 to 10 %"),
     Shade(0.3, "#b5d4ea", "by 10 to 30 %"),
     Shade(1.0, "#86b9de", "by 30 to 100 %"),
@@ -119,7 +122,16 @@ def _panel(
         color = next(shade.color for shade in shades if value < shade.below)
         axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=color, edgecolor="#8a8a8a", linewidth=0.4))
         ink = "black" if lightness(color) > 55 else "white"
-        axes.text(x, y, text, ha="center", va="center", fontsize=LETTERS_PT, color=ink, linespacing=1.05)
+        axes.text(
+            *(x, y, text),
+            ha="center",
+            va="center",
+            fontsize=LETTERS_PT,
+            # Grey has no sign.
+            fontweight="bold" if value < 0 and color != NEITHER else "normal",
+            color=ink,
+            linespacing=1.05,
+        )
     axes.set_xlim(-0.5, len(ratios) - 0.5)
     axes.set_ylim(-0.5, len(losses) - 0.5)
     axes.set_xticks(range(len(ratios)), [f"{ratio:g}" for ratio in ratios])
