@@ -13,6 +13,8 @@ RELAYCHECK_PAIRS ?= 3
 SHAPES_SEEDS ?= 20
 # What `make papers` reproduces.
 PAPERS ?= all
+# What `make which-scheme` does besides: it writes the book's chapter. With --quick, a part of the grid and no chapter.
+WHICH ?= --book docs/src
 
 DEMO := $(OUT)/demo
 # Cargo gives a library the features that the packages asked for want of it together. Asking for one of them would build
@@ -33,7 +35,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test venv python wheel lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes papers papers-check papers-slice bench cards book clean
+.PHONY: help demo test venv python wheel lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes papers papers-check papers-slice which-scheme bench cards book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -161,8 +163,8 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check $(CARGO) fmt --manifest-path examples/own-scheme/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy $(OWN_SCHEME) --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
-	check '$(VENV)/bin/ruff' check python; \
-	check '$(VENV)/bin/ruff' format --check python; \
+	check '$(VENV)/bin/ruff' check python examples/which-scheme; \
+	check '$(VENV)/bin/ruff' format --check python examples/which-scheme; \
 	check '$(VENV)/bin/mypy'; \
 	check $(PYTHON) .ci/check_sources.py; \
 	check $(PYTHON) docs/check_links.py; \
@@ -221,6 +223,9 @@ papers-check: venv ## Hold CMT against ns-2 on two papers' settings, and a slice
 
 papers-slice: venv ## Store the numbers of the slice anew, where what is simulated has changed.
 	ANABRANCH_STORE_SLICE=1 '$(VENV)/bin/python' -m pytest -m slow -k slice python/tests/test_papers_slow.py
+
+which-scheme: venv ## Run all schemes over one grid of links and make the book's chapter about it; WHICH=--quick for a part.
+	'$(VENV)/bin/python' examples/which-scheme/run.py --out '$(OUT)/which-scheme' $(WHICH)
 
 bench: venv ## Measure the simulator, what schemes' decisions and observing real sockets cost, and what Python adds to a run.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links
