@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from papers_planted import PLANTED
 
+import anabranch
 from anabranch.papers import outcome as out
 from anabranch.papers.catalogue import select
 from anabranch.papers.collecting import Means
@@ -330,7 +331,7 @@ def command(*arguments: object) -> list[str]:
 
 
 def test_ctrl_c_keeps_what_is_finished_and_ends_with_130(tmp_path: Path, reproduced: Reproduce) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(anabranch.__file__).parents[1])}
     arguments = command("reproduce", "planted-paper/loss", "--seeds", 3000, "--out", tmp_path / "out")
     process = subprocess.Popen(
         [*arguments, "--cache", str(tmp_path / "cache")], env=environment, stderr=subprocess.PIPE, text=True

@@ -1,6 +1,6 @@
 //! Losses: marking chunks, cutting windows, T3, and the books of what is in flight.
 
-use crate::association::Association;
+use crate::association::{Association, WindowProbe};
 use crate::path::{PathId, PathState};
 use crate::policy::{Event, LossCause, Reason, Refused, TurnCause};
 use crate::profile::RecoveryPoint;
@@ -179,12 +179,12 @@ impl Association {
         }
     }
 
-    /// Whether the only thing in flight is a probe of a closed window and the peer has answered it since it left on this path:
-    /// then its time-outs are not errors (RFC 9260 section 6.1 A). One answer does for all paths that carry copies of it.
+    /// Whether the peer has answered a probe of its closed window since it left on this path: then its time-out is not an error
+    /// (RFC 9260 section 6.1 A). One answer does for all paths that carry copies of it.
     fn probe_was_answered(&self, id: PathId) -> bool {
-        let waited = self.facts[id.index()].rto;
-        let answered_at = self.probe.and_then(|probe| probe.answered_at);
-        answered_at.is_some_and(|at| self.now.since(at) <= waited)
+        let Some(WindowProbe { tsn, answered_at: Some(answered_at) }) = self.probe else { return false };
+        let on_path = self.outstanding.transmissions_of(tsn).filter(|copy| copy.path == id);
+        on_path.map(|copy| copy.stamps.sent_at).max().is_some_and(|sent_at| answered_at >= sent_at)
     }
 
     /// Marks what is outstanding on a path. `all` skips the loss policy's say.
