@@ -102,6 +102,7 @@ th {{ border-bottom-color: #888; }}
 .n {{ text-align: right; font-variant-numeric: tabular-nums; }}
 img {{ max-width: 100%; display: block; margin: 1em 0; }}
 code {{ background: #f2f2f2; padding: 0 0.2em; }}
+td:first-child code {{ white-space: nowrap; }}
 </style>
 <body>
 {body}
