@@ -142,7 +142,9 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 def _read_table(path: Path, table: Table, manifest: dict[str, Any], rows: dict[str, Any]) -> pa.Table:
     try:
         with path.open("rb") as file:
-            read: pa.Table = pq.read_table(file, page_checksum_verification=True)
+            # Without threads: those of Arrow that have just begun abort a process that ends at once, as after an error.
+            whole = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False)
+            read: pa.Table = whole.read(use_threads=False)
     except FileNotFoundError:
         raise ResultsError(f"{path}: is missing: {AGAIN}") from None
     except (OSError, pa.ArrowException) as error:
