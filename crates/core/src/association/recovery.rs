@@ -152,9 +152,8 @@ impl Association {
         path.measuring = None;
         self.statistics.timeouts += 1;
         self.tell(&Event::LossEvent { path: id, cause: LossCause::Timeout });
-        let answered = self.probe_was_answered(id);
         self.back_off(id);
-        if !answered {
+        if !self.probe_was_answered(id) {
             self.count_error(id, false);
         }
         if self.is_closed() {
