@@ -7,8 +7,8 @@ use anabranch_core::policy::Scheme;
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
-    AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, EndpointConfig, Handled,
-    SendError, SendOptions,
+    AcceptFrom, AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, EndpointConfig,
+    Handled, SendError, SendOptions,
 };
 use anabranch_schemes::registry;
 
@@ -87,6 +87,7 @@ impl Setup {
             addresses: (0..self.pairs).map(|pair| self.address(side, pair)).collect(),
             encapsulation: Encapsulation::None,
             accept: Some(self.sides[side.index()].clone()),
+            accept_from: AcceptFrom::Everyone,
             max_associations: 4,
             guard: None,
         };

@@ -6,8 +6,8 @@ use anabranch_core::policy::{Context, Estimates, Event, PathEstimator, Policies,
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
-    AddressPair, Association, AssociationConfig, AssociationEvent, Encapsulation, Endpoint, EndpointConfig,
-    PathError, PathId, PathState,
+    AcceptFrom, AddressPair, Association, AssociationConfig, AssociationEvent, Encapsulation, Endpoint,
+    EndpointConfig, PathError, PathId, PathState,
 };
 use anabranch_schemes::registry;
 use anabranch_tests::duo::{Duo, Setup};
@@ -278,6 +278,7 @@ fn each_path_begins_with_the_udp_port_it_was_given_or_else_with_the_configured_o
         addresses: addresses.to_vec(),
         encapsulation,
         accept: None,
+        accept_from: AcceptFrom::Everyone,
         max_associations: 1,
         guard: None,
     };

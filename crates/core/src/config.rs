@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::access::AcceptFrom;
 use crate::policy::Scheme;
 use crate::profile::Profile;
 use crate::time::Span;
@@ -196,6 +197,8 @@ pub struct EndpointConfig {
     pub encapsulation: Encapsulation,
     /// The configuration of associations that peers open; `None` refuses them.
     pub accept: Option<AssociationConfig>,
+    /// Who may open them.
+    pub accept_from: AcceptFrom,
     /// The most associations at a time.
     pub max_associations: usize,
     /// Protection from strangers; `None` in a network without any, such as a simulated one.

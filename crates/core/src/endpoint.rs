@@ -253,7 +253,11 @@ impl Endpoint {
             Some(Ok(first)) => first,
             _ => return Handled::Discarded(Discard::Malformed),
         };
-        match first.decode() {
+        let decoded = first.decode();
+        if matches!(decoded, Ok(Chunk::Init(_) | Chunk::CookieEcho { .. })) && !self.may_open(origin) {
+            return Handled::Discarded(Discard::NotAdmitted);
+        }
+        match decoded {
             // RFC 9260 section 8.5.1 A: an INIT has tag zero and is alone in its packet.
             Ok(Chunk::Init(init)) if header.verification_tag == 0 && packet.chunks().count() == 1 => {
                 self.handle_init(origin, header, &init)
@@ -262,6 +266,11 @@ impl Endpoint {
             Ok(Chunk::CookieEcho { cookie }) => self.handle_cookie_echo(origin, header, cookie, &packet),
             _ => self.deliver(origin, header, &first, &packet),
         }
+    }
+
+    /// Whether associations may be opened or restarted from there.
+    fn may_open(&self, origin: Origin) -> bool {
+        self.config.accept_from.admits(origin.remote)
     }
 
     /// Finds the association by our tag and checks that the rest fits.
@@ -274,6 +283,8 @@ impl Endpoint {
     ) -> Handled {
         match self.find(origin, header, first) {
             Some(id) => self.deliver_to(id, origin, packet, 0),
+            // RFC 9260 section 8.4 would have most of these answered. To those who may open nothing, nobody is here.
+            None if !self.may_open(origin) => Handled::Discarded(Discard::NotAdmitted),
             None => self.handle_out_of_the_blue(origin, header, first, packet),
         }
     }

@@ -5,6 +5,7 @@
 //! [policies](policy) behind small traits; the rules around them that specifications disagree about are a
 //! [`Profile`](profile::Profile).
 
+mod access;
 mod association;
 mod authentication;
 mod config;
@@ -24,6 +25,7 @@ pub mod time;
 pub mod trace;
 pub mod units;
 
+pub use access::{AcceptFrom, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError};
 pub use association::{Association, AssociationEvent, SendOptions};
 pub use config::{
     AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, Guard, ListedAddresses,

@@ -92,11 +92,13 @@ pub enum Discard {
     Flood,
     /// An answer would have been more than three times as long as what it answers.
     ShortQuestion,
+    /// It belongs to no association, and its source may not open one ([`AcceptFrom`](crate::AcceptFrom)).
+    NotAdmitted,
 }
 
 impl Discard {
     /// Every reason, in the order of their declaration.
-    pub const ALL: [Discard; 14] = [
+    pub const ALL: [Discard; 15] = [
         Discard::Malformed,
         Discard::Checksum,
         Discard::VerificationTag,
@@ -111,6 +113,7 @@ impl Discard {
         Discard::Full,
         Discard::Flood,
         Discard::ShortQuestion,
+        Discard::NotAdmitted,
     ];
 }
 

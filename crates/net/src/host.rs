@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use anabranch_core::{AbortReason, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard};
+use anabranch_core::{
+    AbortReason, AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard,
+};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::association::Association;
@@ -75,6 +77,7 @@ pub struct HostBuilder {
     local: Vec<LocalEnd>,
     sctp_port: Option<u16>,
     accept: Option<AssociationConfig>,
+    accept_from: AcceptFrom,
     backlog: usize,
     max_associations: usize,
     guard: Guard,
@@ -107,6 +110,12 @@ impl HostBuilder {
     /// Accepts associations, and configures them so.
     pub fn accept(self, config: AssociationConfig) -> Self {
         HostBuilder { accept: Some(bounded(config)), ..self }
+    }
+
+    /// Accepts associations only from these sources; from everyone unless this is called. [`AcceptFrom`] says what becomes of
+    /// others, and of further addresses of a peer.
+    pub fn accept_from(self, sources: AcceptFrom) -> Self {
+        HostBuilder { accept_from: sources, ..self }
     }
 
     /// How many accepted associations may wait for [`Host::accept`], 128 by default; further ones are aborted.
@@ -157,6 +166,7 @@ impl HostBuilder {
                 remote_port: DEFAULT_UDP_PORT,
             },
             accept: self.accept.map(|accept| AssociationConfig { trace: decisions, ..accept }),
+            accept_from: self.accept_from,
             max_associations: self.max_associations,
             guard: Some(self.guard),
         };
@@ -330,6 +340,7 @@ impl Host {
             local: Vec::new(),
             sctp_port: None,
             accept: None,
+            accept_from: AcceptFrom::Everyone,
             backlog: 128,
             max_associations: 1024,
             guard: Guard::default(),

@@ -72,8 +72,9 @@ mod socket;
 mod watch;
 
 pub use anabranch_core::{
-    AbortReason, AddressChanges, AssociationConfig, BufferGrowth, Guard, ListedAddresses, PathId, PathState,
-    Rate, SendOptions, Statistics,
+    AbortReason, AcceptFrom, AddressChanges, AssociationConfig, BufferGrowth, Guard, ListedAddresses,
+    MAX_NETWORKS, Network, NetworkError, Networks, NetworksError, PathId, PathState, Rate, SendOptions,
+    Statistics,
 };
 pub use association::{Association, Message};
 pub use config::{

@@ -1,5 +1,6 @@
 //! What an endpoint on the open Internet must hold to: who is whom, where data may go, how much strangers get.
 
+mod access;
 mod amplification;
 mod attackers;
 mod connecting;

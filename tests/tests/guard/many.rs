@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anabranch_core::policy::{Context, Estimates, Event, PathEstimator, Policies, Scheme, Slot, View};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{AssociationConfig, Encapsulation, Endpoint, EndpointConfig, PathId};
+use anabranch_core::{AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, PathId};
 
 /// Counts how often an association is asked for its deadline.
 struct Asked(Arc<AtomicU64>);
@@ -52,6 +52,7 @@ fn deadlines_are_found_without_asking_every_association() {
         addresses: Vec::new(),
         encapsulation: Encapsulation::None,
         accept: None,
+        accept_from: AcceptFrom::Everyone,
         max_associations: MANY as usize,
         guard: None,
     };

@@ -6,8 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
-    AddressPair, Association, AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint,
-    EndpointConfig, Guard, Handled, ListedAddresses, Meta, PathState, SendOptions,
+    AcceptFrom, AddressPair, Association, AssociationConfig, AssociationEvent, AssociationId, Encapsulation,
+    Endpoint, EndpointConfig, Guard, Handled, ListedAddresses, Meta, PathState, SendOptions,
 };
 use anabranch_schemes::registry;
 use bytes::Bytes;
@@ -121,10 +121,34 @@ impl Net {
         self.guarded_site(addresses, accept, Guard::default())
     }
 
+    /// A site that accepts associations from there.
+    pub(crate) fn choosy_site(&mut self, addresses: &[SocketAddr], accept_from: AcceptFrom) -> usize {
+        self.choosy_guarded_site(addresses, accept_from, Guard::default())
+    }
+
+    pub(crate) fn choosy_guarded_site(
+        &mut self,
+        addresses: &[SocketAddr],
+        accept_from: AcceptFrom,
+        guard: Guard,
+    ) -> usize {
+        self.site_of(addresses, Some(config()), accept_from, guard)
+    }
+
     pub(crate) fn guarded_site(
         &mut self,
         addresses: &[SocketAddr],
         accept: Option<AssociationConfig>,
+        guard: Guard,
+    ) -> usize {
+        self.site_of(addresses, accept, AcceptFrom::Everyone, guard)
+    }
+
+    fn site_of(
+        &mut self,
+        addresses: &[SocketAddr],
+        accept: Option<AssociationConfig>,
+        accept_from: AcceptFrom,
         guard: Guard,
     ) -> usize {
         let config = EndpointConfig {
@@ -132,6 +156,7 @@ impl Net {
             addresses: addresses.iter().map(SocketAddr::ip).collect(),
             encapsulation: Encapsulation::Udp { local_port: addresses[0].port(), remote_port: PORT },
             accept,
+            accept_from,
             max_associations: 64,
             guard: Some(guard),
         };

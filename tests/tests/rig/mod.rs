@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{AssociationConfig, Encapsulation, EndpointConfig};
+use anabranch_core::{AcceptFrom, AssociationConfig, Encapsulation, EndpointConfig};
 use anabranch_schemes::registry;
 
 /// The port of every endpoint here.
@@ -41,6 +41,7 @@ pub(crate) fn endpoint(addresses: Vec<IpAddr>, config: AssociationConfig) -> End
         addresses,
         encapsulation: Encapsulation::None,
         accept: Some(config),
+        accept_from: AcceptFrom::Everyone,
         max_associations: 16,
         guard: None,
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{Association, AssociationConfig, Endpoint, EndpointConfig};
+use anabranch_core::{AcceptFrom, Association, AssociationConfig, Endpoint, EndpointConfig};
 use anabranch_sim::{HostId, SctpHost, World};
 use bytes::Bytes;
 
@@ -224,6 +224,7 @@ fn add_hosts(
             addresses: addresses.clone(),
             encapsulation: job.encapsulation(),
             accept: (side == 1).then(|| config.clone()),
+            accept_from: AcceptFrom::Everyone,
             max_associations: 1,
             guard: None,
         };

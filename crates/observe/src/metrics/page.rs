@@ -36,6 +36,7 @@ pub(crate) fn discard_word(reason: Discard) -> &'static str {
         Discard::Unauthenticated => "unauthenticated",
         Discard::Flood => "flood",
         Discard::ShortQuestion => "short_question",
+        Discard::NotAdmitted => "not_admitted",
     }
 }
 
