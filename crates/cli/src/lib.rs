@@ -60,7 +60,8 @@ Examples:
   anabranch explain out/trace/cmt-seed1     see where a traced run's time and capacity went
   anabranch schemes                         see which schemes there are
   anabranch crossval --quick                compare with ns-2
-  anabranch serve --dir inbox               take files that others send, and let them fetch what is there
+  anabranch serve --dir inbox --from 192.0.2.0/24
+                                            take files that others there send, and let them fetch what is there
   anabranch send FILE HOST                  send a file over every path there is
   anabranch recv HOST                       fetch what a server offers
   anabranch relay --help                    put links like those of scenarios before real UDP sockets

@@ -112,7 +112,7 @@ pub enum ConnectError {
     Refused(#[from] anabranch_core::ConnectError),
     /// Nobody answered on any route.
     #[error(
-        "nobody answered on any route; check addresses, UDP ports and firewalls, and that the peer is listening"
+        "nobody answered on any route; check addresses, UDP ports and firewalls, and that the peer is listening and accepts this host"
     )]
     NoAnswer,
     /// The peer answered with a refusal.

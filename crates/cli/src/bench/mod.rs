@@ -19,16 +19,20 @@ use clap::{ArgGroup, Args};
 
 use self::plan::{Direction, LONGEST_MESSAGE, Limit, MOST_STREAMS, Plan, VERSION};
 use self::report::{Form, Reporter};
-use crate::endpoint::{ConnectOptions, ListenOptions, read_address, start_notice};
+use crate::endpoint::{
+    AccessOptions, ConnectOptions, ListenOptions, access_notice, read_address, start_notice,
+};
 use crate::exit::{Status, Stopped};
 
 const EXAMPLES: &str = "\
 Examples:
-  anabranch bench -s                                       wait for clients
+  anabranch bench -s --from 192.0.2.0/24                   wait for clients from this network
   anabranch bench -c server.example                        send for 10 seconds over all paths
   anabranch bench -c server.example -R -t 30 -O 2          receive for 30 seconds, after 2 that do not count
   anabranch bench -c 192.0.2.1 --path eth0 --path wlan0 --scheme cmt -n 100M -J > result.json
 
+A server needs --from or --insecure. --from looks at the addresses that a client calls from;
+packets from elsewhere get no answer.
 Bytes can be written with K, M, G (powers of 1024), rates with K, M, G (powers of 1000).
 The figures of intervals are of DATA chunks acknowledged, those at the end of user bytes.";
 
@@ -60,6 +64,9 @@ pub(crate) struct BenchArguments {
     /// A local address that the server listens on; can be repeated [default: all that are usable]
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = read_address, conflicts_with_all = ["port", "client"])]
     listen: Vec<SocketAddr>,
+
+    #[command(flatten)]
+    access: AccessOptions,
 
     /// Seconds to send for [default: 10]
     #[arg(short, long, value_name = "SECONDS", value_parser = amount::read_seconds, conflicts_with_all = ["bytes", "server"])]
@@ -143,14 +150,23 @@ async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Statu
         )));
     }
     let association = arguments.connect.association.clone();
-    let listen = ListenOptions { listen: arguments.listen.clone(), association };
+    let access = arguments.access.clone();
+    let listen = ListenOptions { listen: arguments.listen.clone(), access, association };
+    let port = arguments.port.map_or_else(String::new, |port| format!(" -p {port}"));
+    let from = listen.accept_from(&format!("anabranch bench -s{port}"))?;
     let port = arguments.port.unwrap_or(DEFAULT_UDP_PORT);
-    let host = listen.bind_at(port, |config| config.streams = MOST_STREAMS + 1)?;
+    let host = listen.bind_at(&from, port, |config| config.streams = MOST_STREAMS + 1)?;
     start_notice(arguments.quiet);
-    server::serve(host, arguments.one_off, reporter).await
+    access_notice(&from, arguments.quiet || arguments.json || arguments.json_stream);
+    server::serve(host, &from, arguments.one_off, reporter).await
 }
 
 async fn client(arguments: &BenchArguments, target: &str, mut reporter: Reporter) -> Result<Status, Stopped> {
+    if let Some(option) = arguments.access.given() {
+        return Err(Stopped::usage(format!(
+            "{option} has no effect with --client: it accepts nobody; leave it out"
+        )));
+    }
     let plan = plan(arguments)?;
     let target = with_port(arguments, target)?;
     let configure = |config: &mut anabranch_net::AssociationConfig| config.streams = plan.streams + 1;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use anabranch_net::PathSnapshot;
+use anabranch_net::{AcceptFrom, PathSnapshot};
 use serde_json::{Value, json};
 
 use super::amount;
@@ -10,6 +10,7 @@ use super::exchange::{Heard, Outcome, Way};
 use super::meter::{Interval, PathRow};
 use super::plan::{Direction, Limit, Plan};
 use super::protocol::{Figure, Sent};
+use crate::endpoint::networks;
 use crate::output::{self, Reader};
 
 /// How it is printed.
@@ -36,11 +37,15 @@ impl Reporter {
     }
 
     /// A server is ready.
-    pub(super) fn listening(&self, addresses: &[SocketAddr]) -> anyhow::Result<Reader> {
+    pub(super) fn listening(&self, addresses: &[SocketAddr], from: &AcceptFrom) -> anyhow::Result<Reader> {
         let addresses: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
         match self.form {
             Form::Text => output::print(&format!("listening on {}\n", addresses.join(", "))),
-            _ => event("listening", &json!({ "addresses": addresses })),
+            _ => {
+                let insecure = *from == AcceptFrom::Everyone;
+                let data = json!({ "addresses": addresses, "from": networks(from), "insecure": insecure });
+                event("listening", &data)
+            }
         }
     }
 

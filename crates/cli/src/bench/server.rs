@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anabranch_net::{Association, Host};
+use anabranch_net::{AcceptFrom, Association, Host};
 use anyhow::{anyhow, bail};
 use tokio::task::JoinSet;
 
@@ -16,11 +16,16 @@ use crate::output::Reader;
 /// How long a client may take to say what it wants, and to close when all is said.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Serves clients, several at once, until Ctrl-C or the first test if there is to be only one.
-pub(super) async fn serve(host: Host, one_off: bool, reporter: &Reporter) -> Result<Status, Stopped> {
+/// Serves clients, several at once, until Ctrl-C or the first test if there is to be only one. The host accepts them `from` there.
+pub(super) async fn serve(
+    host: Host,
+    from: &AcceptFrom,
+    one_off: bool,
+    reporter: &Reporter,
+) -> Result<Status, Stopped> {
     let stop = crate::signal::interrupted()?;
     tokio::pin!(stop);
-    reporter.listening(host.local_addresses())?;
+    reporter.listening(host.local_addresses(), from)?;
     let mut clients = JoinSet::new();
     loop {
         tokio::select! {

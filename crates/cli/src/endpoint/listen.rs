@@ -3,11 +3,12 @@
 use std::net::{IpAddr, SocketAddr};
 
 use anabranch_net::interface::{LocalAddress, Watcher};
-use anabranch_net::{AssociationConfig, BindError, Binding, DEFAULT_UDP_PORT, Host, HostBuilder};
+use anabranch_net::{AcceptFrom, AssociationConfig, BindError, Binding, DEFAULT_UDP_PORT, Host, HostBuilder};
 use anabranch_observe::Role;
 use clap::Args;
 
 use super::AssociationOptions;
+use super::access::{AccessOptions, networks_of, question};
 use super::local::{Locals, is_usable};
 use super::name::read_address;
 use super::way::Words;
@@ -21,23 +22,38 @@ pub(crate) struct ListenOptions {
     pub(crate) listen: Vec<SocketAddr>,
 
     #[command(flatten)]
+    pub(crate) access: AccessOptions,
+
+    #[command(flatten)]
     pub(crate) association: AssociationOptions,
 }
 
 impl ListenOptions {
-    /// A host that accepts associations; its `local_addresses` tell where.
-    pub(crate) fn bind(&self) -> Result<Host, Stopped> {
-        self.bind_with(|_| {})
+    /// Who may connect, for [`bind`](Self::bind). Unless the options say it this is an error that explains the choice; `command`
+    /// is what was typed up to the options of listening.
+    pub(crate) fn accept_from(&self, command: &str) -> Result<AcceptFrom, Stopped> {
+        match self.access.accept_from()? {
+            Some(from) => Ok(from),
+            None => Err(Stopped::usage(self.question(command))),
+        }
     }
 
-    /// The same, with more to configure.
-    pub(crate) fn bind_with(&self, configure: impl FnOnce(&mut AssociationConfig)) -> Result<Host, Stopped> {
-        self.bind_at(DEFAULT_UDP_PORT, configure)
+    fn question(&self, command: &str) -> String {
+        let locals = Locals::read();
+        let bound = addresses(&self.listen, DEFAULT_UDP_PORT, &locals, Words::OPTIONS).unwrap_or_default();
+        let listen: String = self.listen.iter().map(|address| format!(" --listen {address}")).collect();
+        question(&format!("{command}{listen}"), &networks_of(&bound, &locals.all))
     }
 
-    /// The same, with another UDP port if no address is named.
+    /// A host that accepts associations from there; its `local_addresses` tell where.
+    pub(crate) fn bind(&self, from: &AcceptFrom) -> Result<Host, Stopped> {
+        self.bind_at(from, DEFAULT_UDP_PORT, |_| {})
+    }
+
+    /// The same, with another UDP port if no address is named, and with more to configure.
     pub(crate) fn bind_at(
         &self,
+        from: &AcceptFrom,
         port: u16,
         configure: impl FnOnce(&mut AssociationConfig),
     ) -> Result<Host, Stopped> {
@@ -46,7 +62,8 @@ impl ListenOptions {
         let posts = Posts::new(self.listen.clone(), port, Words::OPTIONS);
         let builder = posts.host().map_err(Stopped::failure)?;
         let builder = self.association.attach(builder, Role::Server, &config)?;
-        let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
+        let builder =
+            builder.sctp_port(self.association.sctp_port()).accept(config).accept_from(from.clone());
         let host = builder.bind().map_err(|error| match error {
             BindError::Socket { .. } => Stopped::from(anyhow::Error::new(error).context("cannot listen")),
             _ => Stopped::usage(format!("--listen: {error}")),
@@ -146,6 +163,7 @@ mod tests {
     fn locals(cards: &[&str]) -> Locals {
         let local = |address: &str, kind, obstacle| LocalAddress {
             address: address.parse().expect("an address"),
+            prefix_bits: 24,
             interface: "any".to_owned(),
             kind,
             mtu_bytes: None,

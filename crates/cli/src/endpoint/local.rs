@@ -169,7 +169,15 @@ mod tests {
     fn local(interface: &str, address: &str, kind: LinkKind, obstacle: Option<Obstacle>) -> LocalAddress {
         let address = address.parse().expect("an address");
         let up = obstacle != Some(Obstacle::Down);
-        LocalAddress { address, interface: interface.to_owned(), kind, mtu_bytes: Some(1500), up, obstacle }
+        LocalAddress {
+            address,
+            prefix_bits: 24,
+            interface: interface.to_owned(),
+            kind,
+            mtu_bytes: Some(1500),
+            up,
+            obstacle,
+        }
     }
 
     fn machine() -> Locals {

@@ -1,6 +1,7 @@
 //! Options that commands on real sockets have in common: where they listen, whom they connect to, and over which paths. What they
 //! make of addresses and interfaces is here for other programs too.
 
+mod access;
 mod connect;
 mod listen;
 mod local;
@@ -20,6 +21,7 @@ use clap::Args;
 use self::observe::ObserveOptions;
 use crate::exit::Stopped;
 
+pub(crate) use access::{AccessOptions, access_notice, networks, typed};
 pub(crate) use connect::ConnectOptions;
 pub(crate) use listen::ListenOptions;
 pub use listen::Posts;

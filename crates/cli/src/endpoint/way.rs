@@ -98,7 +98,7 @@ pub fn not_connected(target: &str, routes: &[Route], error: &ConnectError, withi
     let tried = routes.iter().map(one).collect::<Vec<_>>().join(", ");
     match error {
         ConnectError::NoAnswer => format!(
-            "{target}: nobody answered within {} s ({tried}); check that the peer is listening, its port, and firewalls",
+            "{target}: nobody answered within {} s ({tried}); check that the peer is listening and accepts this machine, its port, and firewalls",
             within.as_secs_f64()
         ),
         error => format!("{target}: {error} ({tried})"),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_net::{AcceptError, Association, Host};
+use anabranch_net::{AcceptError, AcceptFrom, Association, Host};
 use anabranch_transfer::{Allow, Folder, Pipe, Report, Server, ServerOptions, Store, TransferError, pull};
 use clap::Args;
 use tokio::sync::{Mutex, mpsc};
@@ -15,7 +15,7 @@ use super::paths::Paths;
 use super::send::{Line, finish, watch};
 use super::serve::where_it_listens;
 use super::{Clash, PatienceOptions, ShowOptions, remedy, runtime};
-use crate::endpoint::{ConnectOptions, ListenOptions, start_notice};
+use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, start_notice};
 use crate::exit::{Status, Stopped};
 use crate::signal::interrupted;
 
@@ -30,8 +30,10 @@ Examples:
   Hand a file to another program as it comes:
     anabranch recv example.org photos.tar --stdout | tar t
   Wait for one transfer from `anabranch send`, and exit:
-    anabranch recv --listen 192.0.2.1:9899 --listen 198.51.100.1:9899
+    anabranch recv --listen 192.0.2.1 --listen 198.51.100.1 --from 203.0.113.0/24
 
+--listen needs --from or --insecure: nothing is encrypted, and nobody is asked for a password.
+--from looks at the addresses that a peer calls from; packets from elsewhere get no answer.
 Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the command line is wrong,
 3 if files were left out, each with a line that says why, 130 after Ctrl-C.";
 
@@ -78,17 +80,41 @@ struct ListenAddresses {
     /// Wait here for one transfer and exit; can be repeated
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = crate::endpoint::read_address)]
     listen: Vec<std::net::SocketAddr>,
+
+    #[command(flatten)]
+    access: AccessOptions,
 }
 
-/// Carries the command out.
-pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
-    if let (false, Some(option)) =
-        (arguments.listening.listen.is_empty(), arguments.connect.given_to_connect())
-    {
+/// Which side connects.
+enum Role<'a> {
+    Fetch(&'a str),
+    Wait(Box<ListenOptions>, AcceptFrom),
+}
+
+fn role(arguments: &RecvArguments) -> Result<Role<'_>, Stopped> {
+    let ListenAddresses { listen, access } = &arguments.listening;
+    if let Some(host) = &arguments.host {
+        return match access.given() {
+            Some(option) => {
+                Err(Stopped::usage(format!("{option} is for --listen; leave it out to fetch from {host}")))
+            }
+            None => Ok(Role::Fetch(host)),
+        };
+    }
+    if let Some(option) = arguments.connect.given_to_connect() {
         return Err(Stopped::usage(format!(
             "{option} is for connecting to a host; leave it out with --listen"
         )));
     }
+    let association = arguments.connect.association.clone();
+    let listen = ListenOptions { listen: listen.clone(), access: access.clone(), association };
+    let from = listen.accept_from("anabranch recv")?;
+    Ok(Role::Wait(Box::new(listen), from))
+}
+
+/// Carries the command out.
+pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
+    let role = role(arguments)?;
     let to_stdout = arguments.stdout || arguments.dir == Path::new("-");
     if to_stdout && arguments.show.json {
         return Err(Stopped::usage("--json: standard output takes the file; leave one of them out"));
@@ -100,9 +126,9 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
     };
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
-        match &arguments.host {
-            Some(host) => fetch(arguments, host, store).await,
-            None => wait(arguments, store).await,
+        match role {
+            Role::Fetch(host) => fetch(arguments, host, store).await,
+            Role::Wait(listen, from) => wait(arguments, &listen, &from, store).await,
         }
     });
     // Threads that write bring their journals up to date.
@@ -141,15 +167,16 @@ async fn fetch(arguments: &RecvArguments, host: &str, store: Store) -> Result<St
 }
 
 /// Waits for one transfer.
-async fn wait(arguments: &RecvArguments, store: Store) -> Result<Status, Stopped> {
+async fn wait(
+    arguments: &RecvArguments,
+    listen: &ListenOptions,
+    from: &AcceptFrom,
+    store: Store,
+) -> Result<Status, Stopped> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
-    let listen = ListenOptions {
-        listen: arguments.listening.listen.clone(),
-        association: arguments.connect.association.clone(),
-    };
-    let host = listen.bind()?;
-    where_it_listens(&host, &arguments.show, "waiting for a transfer")?;
+    let host = listen.bind(from)?;
+    where_it_listens(&host, &arguments.show, from, "waiting for a transfer")?;
     let silence = arguments.patience.timeout;
     let server =
         Server::new(store, ServerOptions { allow: Allow::Write, silence, ..ServerOptions::default() });

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_net::{Association, Host};
+use anabranch_net::{AcceptFrom, Association, Host};
 use anabranch_transfer::{Allow, Rate, Report, Served, Server, ServerOptions, Store};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -16,7 +16,7 @@ use super::paths::Paths;
 use super::recv::folder;
 use super::send::watch;
 use super::{Clash, ShowOptions, read_limit, read_silence, remedy, runtime};
-use crate::endpoint::{ListenOptions, start_notice};
+use crate::endpoint::{ListenOptions, access_notice, networks, start_notice, typed};
 use crate::exit::{Status, Stopped};
 use crate::output;
 use crate::signal::interrupted;
@@ -26,12 +26,14 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  Take files into a folder, and let others fetch what is there, on all usable addresses:
-    anabranch serve --dir inbox
-  Only take files, on two addresses:
-    anabranch serve --dir inbox --allow write --listen 192.0.2.1:9899 --listen 198.51.100.1:9899
+  Take files from a network and from one more machine, and let them fetch what is there:
+    anabranch serve --dir inbox --from 192.0.2.0/24 --from 198.51.100.7
+  Only take files, from everyone who reaches two addresses:
+    anabranch serve --dir inbox --allow write --insecure --listen 192.0.2.1 --listen 198.51.100.1
 
-Anybody who can reach the addresses may do what --allow says: nothing is encrypted, and nobody is asked for a password.
+Either --from or --insecure has to be given. Whoever is accepted may do what --allow says:
+nothing is encrypted, and nobody is asked for a password. --from looks at the addresses that a
+peer calls from; packets from elsewhere get no answer.
 It runs until Ctrl-C. Unfinished files stay as hidden part files, and go on when they are sent again.
 Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is wrong.";
 
@@ -93,17 +95,18 @@ impl From<Allowed> for Allow {
 
 /// Carries the command out.
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, Stopped> {
+    let from = arguments.listen.accept_from(&format!("anabranch serve --dir {}", typed(&arguments.dir)))?;
     let store = Store::Folder(folder(&arguments.dir, arguments.on_clash)?);
     let runtime = runtime()?;
-    let ended = runtime.block_on(run(arguments, store));
+    let ended = runtime.block_on(run(arguments, store, &from));
     runtime.shutdown_timeout(SETTLED_WITHIN);
     ended
 }
 
-async fn run(arguments: &ServeArguments, store: Store) -> Result<Status, Stopped> {
+async fn run(arguments: &ServeArguments, store: Store, from: &AcceptFrom) -> Result<Status, Stopped> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
-    let host = arguments.listen.bind()?;
+    let host = arguments.listen.bind(from)?;
     let options = ServerOptions {
         allow: arguments.allow.into(),
         silence: arguments.timeout,
@@ -111,7 +114,7 @@ async fn run(arguments: &ServeArguments, store: Store) -> Result<Status, Stopped
         rate: arguments.limit,
     };
     let server = Server::new(store, options);
-    where_it_listens(&host, &arguments.show, &format!("serving {}", arguments.dir.display()))?;
+    where_it_listens(&host, &arguments.show, from, &format!("serving {}", arguments.dir.display()))?;
     let status = tokio::select! {
         status = accept(&host, &server, &arguments.show) => status?,
         () = stop => Status::Interrupted,
@@ -127,16 +130,23 @@ async fn run(arguments: &ServeArguments, store: Store) -> Result<Status, Stopped
     Ok(status)
 }
 
-/// Says where it listens, for people or for programs.
-pub(super) fn where_it_listens(host: &Host, show: &ShowOptions, what: &str) -> Result<(), Stopped> {
+/// Says where it listens and whom it accepts, for people or for programs.
+pub(super) fn where_it_listens(
+    host: &Host,
+    show: &ShowOptions,
+    from: &AcceptFrom,
+    what: &str,
+) -> Result<(), Stopped> {
     let addresses: Vec<String> = host.local_addresses().iter().map(ToString::to_string).collect();
     if show.json {
         let line = json!({
             "event": "listening", "addresses": addresses, "sctp_port": host.sctp_port(), "encrypted": false,
+            "from": networks(from), "insecure": *from == AcceptFrom::Everyone,
         });
         output::print(&format!("{line}\n"))?;
     } else if !show.quiet {
         eprintln!("{what} on {}", addresses.join(", "));
+        access_notice(from, false);
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ impl Server {
         let listen = hosts.iter().flat_map(|host| ["--listen".to_owned(), format!("{host}:0")]);
         let listen: Vec<String> = listen.collect();
         let listen: Vec<&str> = listen.iter().map(String::as_str).collect();
-        let mut command = command(&[&["bench", "-s"], &listen[..], more].concat());
+        let mut command = command(&[&["bench", "-s", "--from", "127.0.0.0/8"], &listen[..], more].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
@@ -230,7 +230,7 @@ fn an_option_without_effect_is_an_error() {
 fn an_address_that_cannot_be_had_and_a_server_that_is_not_there_are_failures() {
     let taken = UdpSocket::bind("127.0.0.46:0").expect("a socket");
     let taken = taken.local_addr().expect("an address").to_string();
-    let ended = anabranch(&["bench", "-s", "--listen", &taken]).with_status(1);
+    let ended = anabranch(&["bench", "-s", "--insecure", "--listen", &taken]).with_status(1);
     assert!(ended.err.contains(&format!("cannot bind {taken}")), "{}", ended.err);
     let nobody = anabranch(&["bench", "-c", "127.0.0.47:9", "--connect-timeout", "0.3"]).with_status(1);
     assert!(nobody.err.contains("127.0.0.47:9: nobody answered within 0.3 s"), "{}", nobody.err);

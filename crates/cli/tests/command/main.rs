@@ -1,5 +1,6 @@
 //! The command as its users see it: the real program, its output and its exit status.
 
+mod access;
 mod bench;
 mod cards;
 mod compare;

@@ -20,7 +20,8 @@ struct Server {
 impl Server {
     fn start(host: &str, more: &[&str]) -> Server {
         let listen = format!("{host}:0");
-        let mut command = command(&[&["bench", "-s", "--listen", &listen], more].concat());
+        let mut command =
+            command(&[&["bench", "-s", "--from", "127.0.0.0/8", "--listen", &listen], more].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
         let mut line = String::new();
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -176,6 +177,9 @@ fn the_unit_is_one_that_systemd_accepts() {
     for line in ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet="] {
         assert!(text.lines().any(|found| found == line), "{line}");
     }
+    // Who may connect comes from a drop-in, as words: neither quotes nor braces are around it.
+    let starts = text.lines().find(|line| line.starts_with("ExecStart=")).expect("what it starts");
+    assert!(starts.ends_with(" $ANABRANCH_ACCESS"), "{starts}");
     // The program is not installed where the unit has it, which is all that may be wrong.
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join("anabranch-serve.service");

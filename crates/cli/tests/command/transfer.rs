@@ -90,7 +90,7 @@ impl Drop for Serving {
     }
 }
 
-const LISTEN: [&str; 4] = ["--listen", "127.0.0.1:0", "--listen", "127.0.0.2:0"];
+const LISTEN: [&str; 6] = ["--listen", "127.0.0.1:0", "--listen", "127.0.0.2:0", "--from", "127.0.0.0/8"];
 
 impl Serving {
     fn start(more: &[&str]) -> Serving {
@@ -295,7 +295,7 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
     // A small disk that nobody else sees.
     let script = format!(
         "mount -t tmpfs -o size=5m tmpfs '{0}' && \
-         cd '{0}' && exec {program} serve --json --dir . --listen 127.0.0.1:0 --listen 127.0.0.2:0",
+         cd '{0}' && exec {program} serve --json --dir . --from 127.0.0.0/8 --listen 127.0.0.1:0 --listen 127.0.0.2:0",
         text(dir.path())
     );
     let mut command = Command::new("unshare");
@@ -364,8 +364,8 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["recv", address, "nothing", "--dir", text(dir.path())], 3, "nothing: "),
         (&["recv", address, "../x", "--dir", text(dir.path())], 3, "contains `.` or `..`"),
         (&["serve"], 2, "--dir"),
-        (&["serve", "--dir", file, "--listen", "127.0.0.9:0"], 1, "--dir "),
-        (&["serve", "--dir", ".", "--listen", address], 1, "cannot listen"),
+        (&["serve", "--dir", file, "--listen", "127.0.0.9:0", "--insecure"], 1, "--dir "),
+        (&["serve", "--dir", ".", "--listen", address, "--from", "::1"], 1, "cannot listen"),
     ] {
         let ended = anabranch(arguments).with_status(status);
         assert!(ended.err.contains(expected), "{arguments:?}: {}", ended.err);

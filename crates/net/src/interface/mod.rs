@@ -75,6 +75,8 @@ impl fmt::Display for Obstacle {
 pub struct LocalAddress {
     /// The address.
     pub address: IpAddr,
+    /// The length of its network's prefix.
+    pub prefix_bits: u8,
     /// The interface's name.
     pub interface: String,
     /// What the interface leads to.
@@ -96,7 +98,8 @@ pub fn local_addresses() -> Vec<LocalAddress> {
 }
 
 fn of_interface(interface: &Interface, kind: LinkKind) -> Vec<LocalAddress> {
-    let v4 = interface.ipv4.iter().map(|net| (IpAddr::V4(net.addr()), AddressState::default()));
+    let v4 =
+        interface.ipv4.iter().map(|net| (IpAddr::V4(net.addr()), net.prefix_len(), AddressState::default()));
     let v6 = interface.ipv6.iter().enumerate().map(|(at, net)| {
         let flags = interface.ipv6_addr_flags.get(at).copied().unwrap_or_default();
         let state = AddressState {
@@ -104,12 +107,13 @@ fn of_interface(interface: &Interface, kind: LinkKind) -> Vec<LocalAddress> {
             deprecated: flags.deprecated,
             tentative: flags.tentative || flags.duplicated,
         };
-        (IpAddr::V6(net.addr()), state)
+        (IpAddr::V6(net.addr()), net.prefix_len(), state)
     });
     let link = LinkState { up: interface.is_up(), running: interface.is_running() };
     v4.chain(v6)
-        .map(|(address, state)| LocalAddress {
+        .map(|(address, prefix_bits, state)| LocalAddress {
             address,
+            prefix_bits,
             interface: interface.name.clone(),
             mtu_bytes: interface.mtu,
             up: link.up,
@@ -269,6 +273,7 @@ mod tests {
         let addresses = local_addresses();
         let found = addresses.iter().find(|found| found.address == loopback).expect("127.0.0.1");
         assert_eq!((&found.kind, &found.obstacle), (&LinkKind::Loopback, &Some(Obstacle::Loopback)));
+        assert_eq!(found.prefix_bits, 8);
         assert!(found.mtu_bytes.is_some_and(|mtu| mtu >= 1280));
         assert!(check_route(loopback, None, SocketAddr::from(([127, 0, 0, 2], 9))).is_ok());
         // An address for documentation is nobody's (RFC 5737), so nothing can be sent from it.

@@ -116,6 +116,7 @@ mod tests {
     fn local(interface: &str, last: u8) -> LocalAddress {
         LocalAddress {
             address: IpAddr::from([192, 0, 2, last]),
+            prefix_bits: 24,
             interface: interface.to_owned(),
             kind: LinkKind::Outside("hardware".to_owned()),
             mtu_bytes: Some(1500),

@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use anabranch_core::Discard;
 use anabranch_core::time::Span;
 use anabranch_net::{
-    AcceptError, ConnectError, Event, Host, ListedAddresses, PathState, Peer, Route, RouteError,
+    AcceptError, AcceptFrom, ConnectError, Event, Host, ListedAddresses, Network, Networks, PathState, Peer,
+    Route, RouteError,
 };
 
 use crate::rig::{any_port, client, expect, ip, peer, quick, send, server, within};
@@ -116,4 +118,47 @@ async fn a_host_that_stops_accepting_keeps_what_it_has() {
     let refused = within(second.connect(peer(&second, &server), quick())).await;
     assert_eq!(refused.err(), Some(ConnectError::RefusedByPeer));
     expect(&theirs, "before").await;
+}
+
+/// A server at 127.0.0.1 that accepts peers at 127.0.0.81 only.
+fn choosy() -> Host {
+    let networks = Networks::new([Network::new(ip(81), 32).expect("a network")]).expect("a list");
+    let builder = Host::builder().local(any_port(1)).accept(quick());
+    builder.accept_from(AcceptFrom::Networks(networks)).bind().expect("a server")
+}
+
+#[tokio::test]
+async fn a_peer_gets_in_only_from_the_networks_that_were_named() {
+    let server = choosy();
+    let (admitted, other) = (client(&[81]), client(&[82]));
+    let mut config = quick();
+    config.connect_timeout = Some(Span::from_millis(400));
+    let ignored = within(other.connect(peer(&other, &server), config)).await;
+    assert_eq!(ignored.err(), Some(ConnectError::NoAnswer));
+    assert!(server.statistics().await.discards.of(Discard::NotAdmitted) > 0);
+    assert_eq!(server.statistics().await.datagrams_sent, 0);
+    let ours = within(admitted.connect(peer(&admitted, &server), quick())).await.expect("connected");
+    let theirs = within(server.accept()).await.expect("accepted");
+    send(&ours, "from an admitted address").await;
+    expect(&theirs, "from an admitted address").await;
+}
+
+#[tokio::test]
+async fn further_addresses_of_a_peer_that_was_admitted_become_paths() {
+    let server = choosy();
+    let client = client(&[81, 83]);
+    let remote = server.local_addresses()[0];
+    let first = Route { local: ip(81), remote };
+    let ours = within(client.connect(Peer::new([first]), quick())).await.expect("connected");
+    let theirs = within(server.accept()).await.expect("accepted");
+    let mut at_server = theirs.events();
+    within(ours.add_path(Route { local: ip(83), remote })).await.expect("it can be added");
+    within(async {
+        let active = |event: &Event| matches!(event, Event::PathState { state: PathState::Active, .. });
+        while !active(&at_server.next().await.expect("it is up")) {}
+    })
+    .await;
+    let mut remotes: Vec<_> = theirs.paths().await.iter().map(|path| path.remote.ip()).collect();
+    remotes.sort();
+    assert_eq!(remotes, [ip(81), ip(83)]);
 }

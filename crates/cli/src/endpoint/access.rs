@@ -1,0 +1,197 @@
+//! Who may open associations with a command that listens. There is no default: whoever starts one has to say it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+use anabranch_net::interface::LocalAddress;
+use anabranch_net::{AcceptFrom, Network, NetworkError, Networks, NetworksError};
+use clap::Args;
+
+use crate::exit::Stopped;
+
+/// The most networks of this machine that a message suggests.
+const MOST_SUGGESTED: usize = 4;
+
+/// What a message suggests where the networks of this machine are not known.
+const EXAMPLE: &str = "192.0.2.0/24";
+
+const USE_INSECURE: &str = "to accept everyone, say --insecure instead of --from";
+
+/// Whom a command accepts.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AccessOptions {
+    /// Accept peers that call from this address or network; can be repeated. Others get no answer. Further addresses of a peer
+    /// that was accepted need not be named
+    #[arg(long, value_name = "ADDR[/PREFIX]", value_parser = read_network, conflicts_with = "insecure")]
+    from: Vec<Network>,
+
+    /// Accept everyone who reaches the addresses that are listened on
+    #[arg(long)]
+    insecure: bool,
+}
+
+impl AccessOptions {
+    /// The first option that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [("--from", !self.from.is_empty()), ("--insecure", self.insecure)];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+
+    /// What was said, if anything was.
+    pub(super) fn accept_from(&self) -> Result<Option<AcceptFrom>, Stopped> {
+        if self.insecure {
+            return Ok(Some(AcceptFrom::Everyone));
+        }
+        match Networks::new(self.from.iter().copied()) {
+            Ok(networks) => Ok(Some(AcceptFrom::Networks(networks))),
+            Err(NetworksError::Empty) => Ok(None),
+            Err(NetworksError::Everyone) => {
+                Err(Stopped::usage(format!("--from: {}; {USE_INSECURE}", NetworksError::Everyone)))
+            }
+            Err(error) => Err(Stopped::usage(format!("--from: {error}"))),
+        }
+    }
+}
+
+fn read_network(text: &str) -> Result<Network, String> {
+    text.parse().map_err(|error: NetworkError| match error {
+        NetworkError::Everyone => format!("{error}; {USE_INSECURE}"),
+        error => error.to_string(),
+    })
+}
+
+/// Explains the choice. `command` is what was typed, without the option that is missing.
+pub(super) fn question(command: &str, suggested: &[Network]) -> String {
+    let mut networks: Vec<String> = suggested.iter().map(Network::to_string).collect();
+    if networks.is_empty() {
+        networks.push(EXAMPLE.to_owned());
+    }
+    let from: String = networks.iter().map(|network| format!(" --from {network}")).collect();
+    format!(
+        "nothing is listening yet: say who may connect, for peers are not authenticated and content is not encrypted\n  \
+         these networks only:  {command}{from}\n  \
+         everyone:             {command} --insecure"
+    )
+}
+
+/// The networks that these addresses of this machine are in, each once. A network of one address is of use on loopback only.
+pub(super) fn networks_of(listen: &[SocketAddr], locals: &[LocalAddress]) -> Vec<Network> {
+    let mut found: Vec<Network> = Vec::new();
+    for address in listen.iter().map(SocketAddr::ip) {
+        let network = locals.iter().find_map(|local| network_around(address, local));
+        found.extend(network.filter(|network| !found.contains(network)));
+    }
+    found.truncate(MOST_SUGGESTED);
+    found
+}
+
+fn network_around(address: IpAddr, local: &LocalAddress) -> Option<Network> {
+    let network = Network::new(local.address, local.prefix_bits).ok()?;
+    let of_use = !network.is_single() || address.is_loopback();
+    (of_use && network.contains(address)).then_some(network)
+}
+
+/// A path as it can be typed into a shell, or else the word that stands for it in the help.
+pub(crate) fn typed(path: &Path) -> String {
+    let plain = |text: &&str| {
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+,".contains(c))
+    };
+    path.to_str().filter(plain).unwrap_or("DIR").to_owned()
+}
+
+/// The networks that peers are accepted from, as `--from` would take them.
+pub(crate) fn networks(from: &AcceptFrom) -> Vec<String> {
+    match from {
+        AcceptFrom::Everyone => vec!["0.0.0.0/0".to_owned(), "::/0".to_owned()],
+        AcceptFrom::Networks(networks) => networks.iter().map(|network| network.to_string()).collect(),
+    }
+}
+
+/// Says on standard error who is accepted; that it is everyone, as a warning.
+pub(crate) fn access_notice(from: &AcceptFrom, quiet: bool) {
+    match from {
+        _ if quiet => {}
+        AcceptFrom::Everyone => {
+            eprintln!(
+                "warning: --insecure accepts everyone who reaches these addresses, and asks nobody who they are"
+            );
+        }
+        AcceptFrom::Networks(_) => eprintln!("accepting peers from {}", networks(from).join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anabranch_net::interface::{LinkKind, Obstacle};
+
+    use super::*;
+
+    fn local(address: &str, prefix_bits: u8) -> LocalAddress {
+        let address: IpAddr = address.parse().expect("an address");
+        LocalAddress {
+            address,
+            prefix_bits,
+            interface: "any".to_owned(),
+            kind: LinkKind::Loopback,
+            mtu_bytes: None,
+            up: true,
+            obstacle: address.is_loopback().then_some(Obstacle::Loopback),
+        }
+    }
+
+    fn suggested(listen: &[&str], locals: &[LocalAddress]) -> Vec<String> {
+        let listen: Vec<_> =
+            listen.iter().map(|text| SocketAddr::new(text.parse().expect("an address"), 9)).collect();
+        networks_of(&listen, locals).iter().map(Network::to_string).collect()
+    }
+
+    #[test]
+    fn the_networks_of_this_machine_are_suggested() {
+        let locals = [
+            local("127.0.0.1", 8),
+            local("::1", 128),
+            local("192.0.2.7", 24),
+            local("192.0.2.8", 24),
+            local("198.51.100.3", 32),
+            local("fd00::5", 64),
+        ];
+        assert_eq!(suggested(&["192.0.2.7", "192.0.2.8", "fd00::5"], &locals), ["192.0.2.0/24", "fd00::/64"]);
+        assert_eq!(suggested(&["127.0.1.1", "::1"], &locals), ["127.0.0.0/8", "::1"]);
+        // Nobody else is in a network of one address.
+        assert_eq!(suggested(&["198.51.100.3", "203.0.113.1"], &locals), [""; 0]);
+    }
+
+    #[test]
+    fn the_question_holds_two_commands_to_type() {
+        let networks = ["192.0.2.0/24", "fd00::/64"].map(|text| text.parse().expect("a network"));
+        let text = question("anabranch serve --dir inbox", &networks);
+        for command in [
+            "  anabranch serve --dir inbox --from 192.0.2.0/24 --from fd00::/64",
+            "  anabranch serve --dir inbox --insecure",
+        ] {
+            assert!(text.lines().any(|line| line.ends_with(command)), "{command}: {text}");
+        }
+        assert!(question("anabranch bench -s", &[]).contains("bench -s --from 192.0.2.0/24\n"));
+    }
+
+    #[test]
+    fn a_path_is_repeated_only_where_a_shell_takes_it_as_it_is() {
+        assert_eq!(typed(Path::new("/var/lib/in-box.d")), "/var/lib/in-box.d");
+        for other in ["", "my files", "$(reboot)", "a\u{1b}[2J", "~/x", "'"] {
+            assert_eq!(typed(Path::new(other)), "DIR", "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_network_is_said_with_what_to_write() {
+        for (text, expected) in [
+            ("10.0.0.0/33", "from 1 to 32"),
+            ("host", "names of hosts are not resolved"),
+            ("0.0.0.0/0", "say --insecure"),
+            ("::ffff:0:0/96", "say --insecure"),
+        ] {
+            let error = read_network(text).expect_err(text);
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Whom commands that listen accept.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
+use std::process::{Child, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{anabranch, command};
+
+/// A port that nobody else can bind as long as this is there: what tries to would say so.
+fn taken() -> (UdpSocket, String) {
+    let socket = UdpSocket::bind("127.0.0.50:0").expect("a socket");
+    let address = socket.local_addr().expect("an address").to_string();
+    (socket, address)
+}
+
+/// A command that listens, ended when dropped.
+struct Listening(Child);
+
+impl Listening {
+    fn start(arguments: &[&str]) -> Listening {
+        let mut command = command(arguments);
+        Listening(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts"))
+    }
+
+    /// The first line of standard output.
+    fn first_line(&mut self) -> String {
+        let mut line = String::new();
+        BufReader::new(self.0.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("a line");
+        line
+    }
+
+    fn json(&mut self) -> Value {
+        serde_json::from_str(&self.first_line()).expect("JSON")
+    }
+
+    /// What it has said on standard error until it is stopped here.
+    fn said(mut self) -> String {
+        let _ = self.0.kill();
+        let mut said = String::new();
+        self.0.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
+        said
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_command_that_listens_binds_nothing_until_it_is_said_who_may_connect() {
+    let (_taken, address) = taken();
+    for (typed, listens) in [
+        ("anabranch serve --dir not-there", &["serve", "--dir", "not-there"][..]),
+        ("anabranch recv", &["recv"]),
+        ("anabranch bench -s", &["bench", "-s"]),
+    ] {
+        let listen = [listens, &["--listen", &address]].concat();
+        let ended = anabranch(&listen).with_status(2);
+        let lines: Vec<&str> = ended.err.lines().collect();
+        for choice in ["--from 127.0.0.0/8", "--insecure"] {
+            let whole = format!("  {typed} --listen {address} {choice}");
+            assert!(lines.iter().any(|line| line.ends_with(&whole)), "{whole}: {}", ended.err);
+        }
+        assert!(lines[0].starts_with("nothing is listening yet: say who may connect"), "{}", ended.err);
+        assert_eq!((ended.out.as_str(), lines.len()), ("", 3), "{}", ended.err);
+    }
+    assert!(!crate::support::workspace().join("not-there").exists());
+    for choice in [&["--from", "127.0.0.0/8"][..], &["--insecure"]] {
+        let ended = anabranch(&[&["bench", "-s", "--listen", &address], choice].concat()).with_status(1);
+        assert!(ended.err.contains(&format!("cannot bind {address}")), "{}", ended.err);
+    }
+}
+
+#[test]
+fn mistakes_about_who_may_connect_name_the_option_and_the_remedy() {
+    let (_taken, address) = taken();
+    let many: Vec<String> =
+        (0..257).flat_map(|n| ["--from".to_owned(), format!("10.0.{}.{}", n / 128, n % 128 * 2)]).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    for (arguments, expected) in [
+        (&["--from", "10.0.0.0/8", "--insecure"][..], "cannot be used with '--insecure'"),
+        (&["--insecure", "--from", "10.0.0.0/8"], "cannot be used with"),
+        (&["--from", "10.0.0.0/33"], "invalid value '10.0.0.0/33' for '--from <ADDR[/PREFIX]>'"),
+        (&["--from", "10.0.0.0/33"], "from 1 to 32"),
+        (&["--from", "::1/129"], "from 1 to 128"),
+        (&["--from", "host"], "names of hosts are not resolved"),
+        (&["--from", "0.0.0.0/0"], "say --insecure"),
+        (&["--from", "::/0"], "say --insecure"),
+        (&["--from", "0.0.0.0/1", "--from", "128.0.0.0/1"], "say --insecure"),
+        (&many, "--from: at most 256 networks can be named; give shorter prefixes"),
+    ] {
+        for listens in [&["bench", "-s"][..], &["recv"], &["serve", "--dir", "."]] {
+            let listen = [listens, &["--listen", &address], arguments].concat();
+            let ended = anabranch(&listen).with_status(2);
+            assert!(ended.err.contains(expected), "{arguments:?}: {}", ended.err);
+            assert_eq!(ended.out, "");
+        }
+    }
+    for (arguments, expected) in [
+        (&["recv", "127.0.0.50", "--from", "::1"][..], "--from is for --listen; leave it out"),
+        (&["recv", "127.0.0.50", "--insecure"], "--insecure is for --listen; leave it out"),
+        (&["bench", "-c", "127.0.0.50", "--from", "::1"], "--from has no effect with --client"),
+        (&["bench", "-c", "127.0.0.50", "--insecure"], "--insecure has no effect with --client"),
+    ] {
+        let ended = anabranch(arguments).with_status(2);
+        assert!(ended.err.contains(expected), "{arguments:?}: {}", ended.err);
+    }
+}
+
+#[test]
+fn files_are_taken_from_the_networks_that_were_named_and_from_nowhere_else() {
+    let (dir, from) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let (dir, file) = (dir.path().to_str().expect("UTF-8"), from.path().join("file"));
+    std::fs::write(&file, "content").expect("written");
+    let networks = ["--from", "127.0.0.52/31", "--from", "127.0.0.53/31", "--from", "2001:db8::/32"];
+    let fixed = ["serve", "--json", "--dir", dir, "--listen", "127.0.0.51:0"];
+    let mut server = Listening::start(&[&fixed[..], &networks].concat());
+    let listening = server.json();
+    assert_eq!(listening["from"], json!(["127.0.0.52/31", "2001:db8::/32"]), "{listening}");
+    assert_eq!(listening["insecure"], false);
+    let to = listening["addresses"][0].as_str().expect("an address");
+    let send = |path| {
+        let file = file.to_str().expect("UTF-8");
+        anabranch(&["send", file, to, "--path", path, "--connect-timeout", "1.5"])
+    };
+    for outside in ["127.0.0.51", "127.0.0.54"] {
+        let ended = send(outside).with_status(1);
+        assert!(ended.err.contains("nobody answered within 1.5 s"), "{}", ended.err);
+        assert!(ended.err.contains("accepts this machine"), "{}", ended.err);
+    }
+    send("127.0.0.53").with_status(0);
+    assert_eq!(std::fs::read(std::path::Path::new(dir).join("file")).expect("there"), b"content");
+    assert_eq!(server.said(), "");
+}
+
+#[test]
+fn that_everyone_is_accepted_is_a_warning_to_people_and_a_field_to_programs() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path().to_str().expect("UTF-8");
+    let listen = ["--listen", "127.0.0.55:0", "--insecure"];
+    let everyone = json!(["0.0.0.0/0", "::/0"]);
+    for listens in [&["serve", "--dir", dir, "--json"][..], &["recv", "--dir", dir, "--json"]] {
+        let mut server = Listening::start(&[listens, &listen].concat());
+        let listening = server.json();
+        assert_eq!((&listening["insecure"], &listening["from"]), (&Value::from(true), &everyone));
+        assert_eq!(server.said(), "");
+    }
+    let warnings = |said: &str| said.lines().filter(|line| line.starts_with("warning: --insecure")).count();
+    let mut server = Listening::start(&[&["bench", "-s", "-J"], &listen[..]].concat());
+    let listening = server.json();
+    assert_eq!((&listening["data"]["insecure"], &listening["data"]["from"]), (&Value::from(true), &everyone));
+    assert_eq!(warnings(&server.said()), 0);
+
+    for (quiet, warned) in [(&[][..], 1), (&["-q"], 0)] {
+        let mut server = Listening::start(&[&["bench", "-s"], quiet, &listen].concat());
+        assert!(server.first_line().starts_with("listening on 127.0.0.55:"));
+        assert_eq!(warnings(&server.said()), warned, "{quiet:?}");
+    }
+    let named = ["--listen", "127.0.0.55:0", "--from", "127.0.0.0/8"];
+    let mut server = Listening::start(&[&["bench", "-s"], &named[..]].concat());
+    server.first_line();
+    let said = server.said();
+    assert!(said.contains("accepting peers from 127.0.0.0/8\n") && warnings(&said) == 0, "{said}");
+}
