@@ -14,7 +14,8 @@ background=()
 # Ctrl-C and errors end the server and the relays as well.
 trap 'kill -INT "${background[@]}" 2> /dev/null || true; wait' EXIT
 
-"$anabranch" serve --dir "$out/inbox" --quiet --listen 127.0.1.1:$port --listen 127.0.1.2:$port &
+# Only this machine may connect.
+"$anabranch" serve --dir "$out/inbox" --quiet --from 127.0.0.0/8 --listen 127.0.1.1:$port --listen 127.0.1.2:$port &
 background+=($!)
 # The first link is fast, the second slow and far away, and it loses packets.
 "$anabranch" relay --json \
