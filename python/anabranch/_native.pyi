@@ -188,7 +188,9 @@ def connect(
 ) -> Operation[Association]:
     """Opens an association. The attempt begins at once."""
 
-def listen(addresses: Sequence[str], settings: Settings, sctp_port: int, backlog: int) -> Listener:
+def listen(
+    addresses: Sequence[str], settings: Settings, sctp_port: int, backlog: int, accept_from: Sequence[str] | None
+) -> Listener:
     """Binds sockets to these addresses of this machine."""
 
 def end_associations() -> None:

@@ -69,7 +69,7 @@ def native_rate(total_bytes: int, length_bytes: int) -> float:
     """MB/s of `anabranch bench`."""
     bench = [sys.executable, "-m", "anabranch", "bench"]
     listen = [word for address in LISTEN for word in ("--listen", f"{address}:0")]
-    serve = [*bench, "-s", "-1", "--json-stream", *listen]
+    serve = [*bench, "-s", "-1", "--json-stream", "--from", "127.0.0.0/8", *listen]
     with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
         listening = server.stdout.readline()

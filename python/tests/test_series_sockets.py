@@ -26,7 +26,8 @@ def both_ends(tmp_path_factory: pytest.TempPathFactory) -> tuple[Series, Series]
     listening = [part for path in PATHS for part in ("--listen", f"{path}:0")]
     traced = {end: ("--trace", str(folder / end)) for end in ("client", "server")}
     server = subprocess.Popen(
-        command("bench", "-s", "-1", "--json-stream", "-q", *listening, *traced["server"]), stdout=subprocess.PIPE
+        command("bench", "-s", "-1", "--json-stream", "-q", "--from", "127.0.0.0/8", *listening, *traced["server"]),
+        stdout=subprocess.PIPE,
     )
     try:
         assert server.stdout is not None

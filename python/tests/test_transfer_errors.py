@@ -111,7 +111,7 @@ async def test_silence_is_named_with_the_peer_and_what_was_tried():
             await anabranch.connect(target, local=here(2, 1), connect_timeout_s=0.2)
     assert str(silence.value) == (
         f"{target}: nobody answered within 0.2 s (127.0.1.1 to {target}, 127.0.1.2 to {target}); "
-        "check that the peer is listening, its port, and firewalls"
+        "check that the peer is listening and accepts this machine, its port, and firewalls"
     )
 
 
@@ -143,6 +143,34 @@ async def test_addresses_that_cannot_be_listened_on_are_named(addresses, error, 
     with pytest.raises(error) as wrong:
         await anabranch.listen(addresses)
     assert says in str(wrong.value)
+
+
+@in_loop
+@pytest.mark.parametrize(
+    ("networks", "says"),
+    [
+        ("10.0.0.0/33", 'accept_from "10.0.0.0/33": the prefix length has to be a number from 1 to 32'),
+        (["::1", "host"], 'accept_from "host": expected an IP address with or without a prefix length'),
+        ("0.0.0.0/0", 'accept_from "0.0.0.0/0": this network holds every address; None is for everyone'),
+        ([], "accept_from: name at least one network; None is for everyone"),
+    ],
+)
+async def test_networks_that_cannot_be_accepted_from_are_named(networks, says):
+    with pytest.raises(ArgumentError) as wrong:
+        await anabranch.listen("127.0.0.1:0", accept_from=networks)
+    assert says in str(wrong.value)
+
+
+@in_loop
+async def test_peers_are_accepted_from_the_networks_that_were_named_only():
+    async with anabranch.listen("127.0.0.1:0", accept_from=["127.0.1.2", "127.0.1.4/31"]) as listener:
+        with pytest.raises(ConnectTimeoutError):
+            await anabranch.connect(listener.addresses, local="127.0.1.3", connect_timeout_s=0.4)
+        for admitted in ("127.0.1.2", "127.0.1.5"):
+            async with anabranch.connect(listener.addresses, local=admitted) as ours:
+                theirs = await listener.accept()
+                await ours.send(b"from an admitted address")
+                assert (await theirs.recv()).payload == b"from an admitted address"
 
 
 @in_loop

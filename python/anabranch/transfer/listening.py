@@ -100,6 +100,7 @@ def listen(
     largest_message_bytes: int = LARGEST_MESSAGE_BYTES,
     peer_silence_s: float = 60.0,
     failover_ms: float | None = None,
+    accept_from: str | Iterable[str] | None = None,
 ) -> Opening[Listener]:
     """Listens on addresses of this machine for peers that open associations.
 
@@ -107,7 +108,13 @@ def listen(
     takes a free one, the same for all if there is one. `0.0.0.0` and `[::]` stand for every usable address of their IP
     version. Left out, it listens on every address that `anabranch paths` calls usable, on loopback if there is none,
     and follows the interfaces as these come and go. `backlog` associations may wait to be accepted; further ones are
-    aborted. The rest is as `connect` says, and holds for all associations that are accepted.
+    aborted.
+
+    `accept_from` are addresses or networks, such as `192.0.2.0/24`, that peers may open associations from; left out,
+    everyone may. Packets from elsewhere get no answer. Further addresses of a peer that was accepted need not be named.
+    It filters addresses, and authenticates nobody.
+
+    The rest is as `connect` says, and holds for all associations that are accepted.
 
     Raises, when it is entered or awaited: `ListenError`, for example if another program has the port, `ArgumentError`,
     and `anabranch.errors.SchemeError`.
@@ -128,7 +135,10 @@ def listen(
             failover_ms=failover_ms,
             largest_message_bytes=largest_message_bytes,
         )
+        sources = [accept_from] if isinstance(accept_from, str) else accept_from
+        networks = None if sources is None else list(sources)
         alarm = Alarm.of_running_loop()
-        return Listener(_native.listen(wanted, settings, sctp_port, backlog), alarm, largest_message_bytes)
+        native = _native.listen(wanted, settings, sctp_port, backlog, networks)
+        return Listener(native, alarm, largest_message_bytes)
 
     return Opening(open_it)

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anabranch_cli::endpoint::{Posts, read_address};
-use anabranch_net::{BindError, DEFAULT_UDP_PORT, Host, HostStatistics};
+use anabranch_net::{AcceptFrom, BindError, DEFAULT_UDP_PORT, Host, HostStatistics, Network, Networks};
 use pyo3::prelude::*;
 use tokio::sync::{Mutex as Queue, mpsc};
 use tokio::task::JoinHandle;
@@ -46,10 +46,12 @@ pub(crate) fn listen(
     settings: Settings,
     sctp_port: i64,
     backlog: i64,
+    accept_from: Option<Vec<String>>,
 ) -> PyResult<Listener> {
     let config = settings.config()?;
     let sctp_port = within("sctp_port", sctp_port, 1..=i64::from(u16::MAX))? as u16;
     let backlog = within("backlog", backlog, 1..=MOST_WAITING)? as usize;
+    let accept_from = sources(accept_from)?;
     let listen = addresses.iter().map(|text| {
         read_address(text).map_err(|error| Failure::Argument(format!("addresses {text:?}: {error}")))
     });
@@ -57,7 +59,7 @@ pub(crate) fn listen(
     let background = background()?;
     let _inside = background.runtime.enter();
     let builder = posts.host().map_err(Failure::Listen)?;
-    let builder = builder.sctp_port(sctp_port).backlog(backlog).accept(config);
+    let builder = builder.sctp_port(sctp_port).backlog(backlog).accept(config).accept_from(accept_from);
     let host = builder.bind().map_err(|error| match error {
         BindError::Twice(_) | BindError::Unspecified(_) => Failure::Argument(format!("addresses: {error}")),
         error => Failure::Listen(error.to_string()),
@@ -77,6 +79,22 @@ pub(crate) fn listen(
     let accepted = Arc::new(Queue::new(receiver));
     let open = Open { host, accepted, closed, seats, accepting };
     Ok(Listener { open: Mutex::new(Some(open)), addresses })
+}
+
+/// Whom to accept: everyone where nothing was said.
+fn sources(accept_from: Option<Vec<String>>) -> Result<AcceptFrom, Failure> {
+    let Some(texts) = accept_from else { return Ok(AcceptFrom::Everyone) };
+    let network = |text: &String| {
+        let network = text.parse::<Network>();
+        network.map_err(|error| {
+            Failure::Argument(format!("accept_from {text:?}: {error}; None is for everyone"))
+        })
+    };
+    let networks = texts.iter().map(network).collect::<Result<Vec<_>, _>>()?;
+    let networks = Networks::new(networks);
+    networks
+        .map(AcceptFrom::Networks)
+        .map_err(|error| Failure::Argument(format!("accept_from: {error}; None is for everyone")))
 }
 
 /// Takes associations from the host's queue and finds out who is there.
