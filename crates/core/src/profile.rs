@@ -14,12 +14,19 @@ pub struct InitialWindow {
     pub chunks: u64,
     /// The target of that formula.
     pub target: ChunkBytes,
+    /// The same for a peer address that is IPv6, whose larger header leaves less for chunks.
+    pub target_ipv6: ChunkBytes,
 }
 
 impl InitialWindow {
     /// min(n M, max(2 M, target)): RFC 9260 section 7.2.1 with n = 4, RFC 6928 section 2 with n = 10.
-    pub fn for_chunk(self, largest_chunk: ChunkBytes) -> ChunkBytes {
-        largest_chunk.times(self.chunks).min(largest_chunk.times(2).max(self.target))
+    pub fn for_chunk(self, largest_chunk: ChunkBytes, ipv6: bool) -> ChunkBytes {
+        largest_chunk.times(self.chunks).min(self.large_chunks(largest_chunk, ipv6))
+    }
+
+    /// max(2 M, target).
+    pub fn large_chunks(self, largest_chunk: ChunkBytes, ipv6: bool) -> ChunkBytes {
+        largest_chunk.times(2).max(if ipv6 { self.target_ipv6 } else { self.target })
     }
 }
 
@@ -259,7 +266,11 @@ impl Profile {
     pub fn rfc9260() -> Self {
         Profile {
             name: "rfc9260",
-            initial_window: InitialWindow { chunks: 4, target: ChunkBytes::new(4404) },
+            initial_window: InitialWindow {
+                chunks: 4,
+                target: ChunkBytes::new(4404),
+                target_ipv6: ChunkBytes::new(4344),
+            },
             initial_ssthresh: InitialSsthresh::PeerWindow,
             slow_start_limit: 1,
             slow_start_exit: SlowStartExit::AtLoss,
@@ -327,7 +338,11 @@ impl Profile {
     pub fn ns2() -> Self {
         Profile {
             name: "ns2",
-            initial_window: InitialWindow { chunks: 4, target: ChunkBytes::new(4380) },
+            initial_window: InitialWindow {
+                chunks: 4,
+                target: ChunkBytes::new(4380),
+                target_ipv6: ChunkBytes::new(4380),
+            },
             initial_ssthresh: InitialSsthresh::Fixed(ChunkBytes::new(65_536)),
             timeout_cuts_at_one_chunk: false,
             cumulative_acks_count_for_missing: false,
@@ -376,7 +391,11 @@ impl Profile {
         Profile {
             name: "net",
             // RFC 6928 section 2.
-            initial_window: InitialWindow { chunks: 10, target: ChunkBytes::new(14_600) },
+            initial_window: InitialWindow {
+                chunks: 10,
+                target: ChunkBytes::new(14_600),
+                target_ipv6: ChunkBytes::new(14_600),
+            },
             // RFC 9260 section 7.2.1: it may be arbitrarily high. The peer's first window says nothing about the path.
             initial_ssthresh: InitialSsthresh::Fixed(ChunkBytes::new(1 << 30)),
             slow_start_limit: 8,
@@ -446,13 +465,14 @@ mod tests {
     #[test]
     fn initial_windows_follow_their_formula() {
         let m = ChunkBytes::new(1468);
-        assert_eq!(Profile::ns2().initial_window.for_chunk(m).get(), 4380);
-        assert_eq!(Profile::rfc9260().initial_window.for_chunk(m).get(), 4404);
-        assert_eq!(Profile::rfc9260().initial_window.for_chunk(ChunkBytes::new(500)).get(), 2000);
-        assert_eq!(Profile::rfc9260().initial_window.for_chunk(ChunkBytes::new(9000)).get(), 18_000);
-        assert_eq!(Profile::net().initial_window.for_chunk(ChunkBytes::new(1440)).get(), 14_400);
-        assert_eq!(Profile::net().initial_window.for_chunk(m).get(), 14_600);
-        assert_eq!(Profile::net().initial_window.for_chunk(ChunkBytes::new(9000)).get(), 18_000);
+        assert_eq!(Profile::ns2().initial_window.for_chunk(m, false).get(), 4380);
+        assert_eq!(Profile::rfc9260().initial_window.for_chunk(m, false).get(), 4404);
+        assert_eq!(Profile::rfc9260().initial_window.for_chunk(ChunkBytes::new(1448), true).get(), 4344);
+        assert_eq!(Profile::rfc9260().initial_window.for_chunk(ChunkBytes::new(500), false).get(), 2000);
+        assert_eq!(Profile::rfc9260().initial_window.for_chunk(ChunkBytes::new(9000), false).get(), 18_000);
+        assert_eq!(Profile::net().initial_window.for_chunk(ChunkBytes::new(1440), false).get(), 14_400);
+        assert_eq!(Profile::net().initial_window.for_chunk(m, false).get(), 14_600);
+        assert_eq!(Profile::net().initial_window.for_chunk(ChunkBytes::new(9000), false).get(), 18_000);
     }
 
     #[test]

@@ -33,6 +33,7 @@ impl Association {
         let index = self.free_index()?;
         let id = PathId::new(index);
         let mut facts = PathFacts::new(id, largest);
+        facts.ipv6 = remote.is_ipv6();
         facts.rto = self.profile.rto_initial;
         // The first path is the primary until it is removed; another one is by then, and stays it.
         facts.primary = !self.live_paths().any(|live| self.facts[live.index()].primary);

@@ -39,6 +39,8 @@ pub struct PathFacts {
     pub state: PathState,
     /// Whether it is the primary path.
     pub primary: bool,
+    /// Whether the peer's address is an IPv6 address.
+    pub ipv6: bool,
     /// Consecutive errors.
     pub error_count: u32,
     /// When it became potentially failed.
@@ -95,6 +97,7 @@ impl PathFacts {
             id,
             state: PathState::Unconfirmed,
             primary: false,
+            ipv6: false,
             error_count: 0,
             potentially_failed_since: None,
             cwnd: ChunkBytes::ZERO,

@@ -2,8 +2,8 @@
 //! much it grows and what a loss leaves of it are rules that can be replaced.
 
 use anabranch_core::policy::{
-    AckedTransmission, CongestionControl, Context, Event, LossCause, PathAck, ProofOfLife, Reason, SackDone,
-    Slot, StateCause, View, Window,
+    AckedTransmission, CongestionControl, Context, Event, LossCause, PathAck, PathFacts, ProofOfLife, Reason,
+    SackDone, Slot, StateCause, View, Window,
 };
 use anabranch_core::profile::{IdleDecay, InitialSsthresh, SlowStartExit};
 use anabranch_core::time::Time;
@@ -209,13 +209,14 @@ impl WindowControl {
 
 impl FirstWindow {
     fn of(self, path: PathId, view: &View<'_>) -> ChunkBytes {
-        let (largest, whole) = (view.path(path).largest_chunk, view.profile.initial_window);
+        let PathFacts { largest_chunk: largest, ipv6, .. } = *view.path(path);
+        let whole = view.profile.initial_window;
         match self {
-            FirstWindow::Whole => whole.for_chunk(largest),
+            FirstWindow::Whole => whole.for_chunk(largest, ipv6),
             FirstWindow::Shared => {
                 let paths = view.paths.iter().filter(|p| p.state != PathState::Inactive).count().max(1);
                 let share = ChunkBytes::new(largest.times(4).get().div_ceil(paths as u64));
-                share.min(largest.times(2).max(whole.target)).max(largest)
+                share.min(whole.large_chunks(largest, ipv6)).max(largest)
             }
         }
     }

@@ -221,7 +221,11 @@ mod tests {
         /// A path with a window of 30 chunks, an SRTT of 100 ms, and a Q that a random loss has.
         fn new(rules: RandomLossRules) -> Self {
             let profile = Profile {
-                initial_window: anabranch_core::profile::InitialWindow { chunks: 4, target: bytes(CWND) },
+                initial_window: anabranch_core::profile::InitialWindow {
+                    chunks: 4,
+                    target: bytes(CWND),
+                    target_ipv6: bytes(CWND),
+                },
                 ..Profile::rfc9260_multipath()
             };
             let mut world = World::new(profile, 2);

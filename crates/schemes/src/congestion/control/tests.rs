@@ -113,6 +113,17 @@ fn the_first_window_is_four_small_chunks_or_two_large_ones() {
 }
 
 #[test]
+fn the_first_window_of_an_ipv6_path_is_three_of_its_smaller_chunks() {
+    for (ipv6, cwnd) in [(false, 4404), (true, 4344)] {
+        let mut rig = Rig::new(Profile::rfc9260(), Cumulative);
+        rig.world.paths[0].largest_chunk = bytes(1448);
+        rig.world.paths[0].ipv6 = ipv6;
+        rig.tell(&Event::PathAdded(path(0)));
+        assert_eq!(rig.window().0, cwnd);
+    }
+}
+
+#[test]
 fn a_shared_first_window_is_a_part_of_four_chunks_but_at_least_one() {
     // 5872 B and the profile's 4380 B; 5872/2, 5872/3 rounded up; 5872/5 = 1174.4 is below one chunk.
     for (paths, cwnd) in [(1, 4380), (2, 2936), (3, 1958), (4, 1468), (5, 1468)] {
