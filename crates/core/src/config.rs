@@ -83,6 +83,9 @@ pub struct BufferGrowth {
     pub largest_send_bytes: u64,
 }
 
+/// The least window that an INIT or INIT ACK may advertise (RFC 9260 sections 3.3.2 and 3.3.3).
+pub(crate) const LEAST_FIRST_WINDOW: u32 = 1500;
+
 /// What an association is configured with.
 #[derive(Clone)]
 pub struct AssociationConfig {
@@ -144,6 +147,18 @@ impl AssociationConfig {
             peer_silence_limit: None,
             address_changes: AddressChanges::default(),
         }
+    }
+}
+
+impl AssociationConfig {
+    /// The window that INIT and INIT ACK advertise: the receive buffer, or the least that the standard lets them say.
+    pub(crate) fn first_window(&self) -> u32 {
+        u32::try_from(self.recv_buffer_bytes).unwrap_or(u32::MAX).max(LEAST_FIRST_WINDOW)
+    }
+
+    /// The streams that INIT and INIT ACK ask for and allow. Zero is not a number that they may say.
+    pub(crate) fn offered_streams(&self) -> u16 {
+        self.streams.max(1)
     }
 }
 

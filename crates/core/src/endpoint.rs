@@ -10,7 +10,9 @@ use std::net::IpAddr;
 
 use anabranch_wire::{Chunk, Header, PacketView, RawChunk};
 
-use crate::association::{Association, AssociationEvent, AssociationSeed, Origin, REPLY_FACTOR};
+use crate::association::{
+    Association, AssociationEvent, AssociationSeed, Origin, REPLY_FACTOR, is_of_one_host,
+};
 use crate::config::{AssociationConfig, Encapsulation, EndpointConfig};
 use crate::cookie::CookieJar;
 use crate::endpoint::flood::Gates;
@@ -248,6 +250,9 @@ impl Endpoint {
             return Handled::Discarded(Discard::OutOfTheBlue);
         }
         let Meta { local, remote, udp_port } = *meta;
+        if local.is_multicast() || !is_of_one_host(remote) {
+            return Handled::Discarded(Discard::OutOfTheBlue);
+        }
         let origin = Origin { local, remote, udp_port, bytes: bytes.len() };
         let first = match packet.chunks().next() {
             Some(Ok(first)) => first,

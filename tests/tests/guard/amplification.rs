@@ -6,7 +6,7 @@ use anabranch_wire::{Header, InitRepr, PacketView, PacketWriter, Param, Tsn};
 use proptest::prelude::*;
 
 use crate::net::{Net, PORT, at, config, ip, pair};
-use crate::rig::craft::{COOKIE_ECHO, packet};
+use crate::rig::craft::{COOKIE_ACK, COOKIE_ECHO, HEARTBEAT, kinds, packet};
 
 const VICTIM: u8 = 66;
 
@@ -70,6 +70,31 @@ fn a_cookie_that_comes_from_elsewhere_than_it_was_sent_points_no_data_there() {
     net.run(Span::from_secs(30));
     let (count, bytes) = net.sent_to(victim.ip());
     assert!(count > 0 && bytes <= 3 * echo.bytes.len(), "{count} datagrams, {bytes} B");
+}
+
+#[test]
+fn a_cookie_ack_to_an_address_that_nobody_has_confirmed_carries_a_heartbeat() {
+    let mut net = Net::new();
+    net.site(&[at(ip(0, 1), PORT)], None);
+    net.site(&[at(ip(0, 9), PORT)], Some(config()));
+    net.loses = Box::new(|datagram| datagram.kind() == COOKIE_ECHO);
+    net.connect(0, &[(ip(0, 1), at(ip(0, 9), PORT))], config());
+    net.run(Span::from_millis(50));
+    let echo = net.log.iter().find(|datagram| datagram.kind() == COOKIE_ECHO).expect("an echo").clone();
+    let victim = at(ip(5, VICTIM), 1);
+    // Again: the first one opens the association, the second one is a copy.
+    for _ in 0..2 {
+        let mark = net.log.len();
+        net.inject(1, ip(0, 9), victim, &echo.bytes);
+        let kinds: Vec<Vec<u8>> = net.log[mark..].iter().map(|datagram| kinds(&datagram.bytes)).collect();
+        assert_eq!(kinds, [[COOKIE_ACK, HEARTBEAT]]);
+    }
+    // Where the INIT ACK went, the handshake itself confirms the address.
+    let mark = net.log.len();
+    net.loses = Box::new(|_| false);
+    net.run(Span::from_secs(2));
+    let usual = net.log[mark..].iter().find(|datagram| datagram.kind() == COOKIE_ACK).expect("an answer");
+    assert_ne!(usual.to, victim);
 }
 
 #[test]

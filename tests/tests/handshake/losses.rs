@@ -1,10 +1,12 @@
 //! Handshakes and shutdowns get through losses, or end with a reason.
 
 use anabranch_core::time::Span;
-use anabranch_core::{AbortReason, AssociationEvent, PathState, SendOptions};
+use anabranch_core::{AbortReason, AssociationEvent, PathState, SendError, SendOptions};
 use bytes::Bytes;
 
-use crate::rig::craft::{COOKIE_ACK, COOKIE_ECHO, INIT, INIT_ACK, SHUTDOWN, SHUTDOWN_ACK, SHUTDOWN_COMPLETE};
+use crate::rig::craft::{
+    COOKIE_ACK, COOKIE_ECHO, DATA, INIT, INIT_ACK, SHUTDOWN, SHUTDOWN_ACK, SHUTDOWN_COMPLETE,
+};
 use crate::rig::wires::Wires;
 use crate::rig::{address, association};
 use crate::{data_flows, read};
@@ -179,4 +181,24 @@ fn two_shutdowns_at_once_end_in_good_order() {
         wires.run(Span::from_secs(30));
         assert!(wires.nodes.iter().all(|n| n.times_told(&AssociationEvent::Closed) == 1), "lost {lost}");
     }
+}
+
+#[test]
+fn a_side_whose_peer_has_shut_down_takes_no_more_messages() {
+    let mut wires = Wires::connected(1);
+    let message = || Bytes::from_static(b"a message");
+    wires.loses = Box::new(|p| p.kind() == DATA);
+    assert_eq!(wires.nodes[0].only_mut().send(message(), SendOptions::default()), Ok(()));
+    let now = wires.now;
+    wires.nodes[1].only_mut().shutdown(now);
+    wires.run(Span::from_millis(100));
+    assert!(wires.nodes[0].told(&AssociationEvent::ShutdownReceived));
+    let refused = wires.nodes[0].only_mut().send(message(), SendOptions::default());
+    assert_eq!(refused, Err(SendError::Closing), "while its data is outstanding");
+    wires.loses = Box::new(|p| p.kind() == SHUTDOWN_COMPLETE);
+    wires.run(Span::from_secs(5));
+    assert!(!wires.sent(SHUTDOWN_ACK).is_empty());
+    assert!(!wires.nodes[0].told(&AssociationEvent::Closed));
+    let refused = wires.nodes[0].only_mut().send(message(), SendOptions::default());
+    assert_eq!(refused, Err(SendError::Closing), "while its SHUTDOWN ACK is unanswered");
 }

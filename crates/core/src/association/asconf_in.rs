@@ -397,7 +397,7 @@ impl Association {
 }
 
 /// Whether an address can be that of one host. The peer is not to point us at a group.
-fn is_of_one_host(address: IpAddr) -> bool {
+pub(crate) fn is_of_one_host(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
     !address.is_multicast() && !address.is_unspecified() && !broadcast
 }

@@ -89,6 +89,10 @@ impl Association {
     fn handle_chunk(&mut self, raw: &RawChunk<'_>, packet: &mut Packet<'_>) -> Result<Continue, Discard> {
         let source = packet.source;
         let chunk = raw.decode().map_err(|_| Discard::Malformed)?;
+        if self.awaits_init_ack() && !matches!(chunk, Chunk::InitAck(_) | Chunk::Abort(_)) {
+            // The peer has not named its tag yet, so that no answer could carry it.
+            return Err(Discard::Unexpected);
+        }
         match chunk {
             Chunk::Data(data) => self.handle_data(&data, &mut packet.data)?,
             Chunk::Sack(sack) if self.takes_sacks() => {

@@ -1,9 +1,12 @@
 //! Control chunks that wait to leave, each in a packet of its own.
 
-use anabranch_wire::{Cause, Header, NoSpace, PacketWriter, Param, ParamList, RawParam, StreamId, Tsn};
+use anabranch_wire::{
+    COMMON_HEADER_LEN, Cause, Header, NoSpace, PacketWriter, Param, ParamList, RawParam, StreamId, Tsn,
+    cookie_echo_len, padded_len,
+};
 
 use crate::association::{Association, State};
-use crate::path::PathId;
+use crate::path::{PathId, PathState};
 
 /// A control chunk and the path it goes on.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,6 +52,10 @@ pub(crate) enum Control {
         path: PathId,
         tsn: u32,
     },
+    /// ABORT under our own tag, to a peer that has named none.
+    AbortReflected {
+        path: PathId,
+    },
     /// The ASCONF that waits for its answer.
     Asconf {
         path: PathId,
@@ -88,6 +95,7 @@ impl Control {
             | Control::ShutdownComplete { path }
             | Control::Abort { path, .. }
             | Control::AbortNoUserData { path, .. }
+            | Control::AbortReflected { path }
             | Control::Asconf { path }
             | Control::AbortIllegalAsconfAck { path }
             | Control::UnsupportedHmac { path, .. }
@@ -111,14 +119,23 @@ impl Association {
         while let Some(control) = self.control.pop_front() {
             let path = control.path();
             let usual = self.paths.get(path.index()).map(|p| p.packet_bytes)?;
-            let bytes = if let Control::MtuProbe { bytes, .. } = control { bytes } else { usual };
+            let bytes = match control {
+                Control::MtuProbe { bytes, .. } => bytes,
+                // A cookie has whatever length its maker gave it. IP fragments what is larger than the path's packets.
+                Control::CookieEcho { .. } => usual.max(self.cookie_echo_bytes()),
+                _ => usual,
+            };
             buf.resize(bytes, 0);
             let header = match control {
                 Control::Init { .. } => Header { verification_tag: 0, ..self.header() },
+                Control::AbortReflected { .. } => {
+                    Header { verification_tag: self.local_tag, ..self.header() }
+                }
                 _ => self.header(),
             };
             let Ok(mut writer) = PacketWriter::new(buf, header) else { continue };
             if self.write_control(&control, &mut writer).is_ok() && !writer.is_empty() {
+                self.accompany(&control, &mut writer);
                 let length = writer.finish();
                 buf.truncate(length);
                 self.keep_info(control);
@@ -126,6 +143,29 @@ impl Association {
             }
         }
         None
+    }
+
+    fn cookie_echo_bytes(&self) -> usize {
+        match &self.state {
+            State::CookieEchoed { cookie, .. } => {
+                COMMON_HEADER_LEN + padded_len(cookie_echo_len(cookie.len()))
+            }
+            _ => 0,
+        }
+    }
+
+    /// A COOKIE ACK to an address that nobody has confirmed takes the HEARTBEAT that verifies it along. Simulated networks hold
+    /// no strangers, and keep their packets as they are.
+    fn accompany(&mut self, control: &Control, writer: &mut PacketWriter<'_>) {
+        let &Control::CookieAck { path } = control else { return };
+        if !self.guarded || self.facts[path.index()].state != PathState::Unconfirmed {
+            return;
+        }
+        let waits = |c: &Control| matches!(c, Control::Heartbeat { path: other, .. } if *other == path);
+        let Some(at) = self.control.iter().position(waits) else { return };
+        if self.write_control(&self.control[at], writer).is_ok() {
+            self.control.remove(at);
+        }
     }
 
     /// Keeps the memory of a HEARTBEAT's information for the next one.
@@ -164,6 +204,7 @@ impl Association {
             Control::Abort { text: "", .. } => writer.abort(false, [Cause::UserInitiatedAbort(b"")]),
             Control::Abort { text, .. } => writer.abort(false, [Cause::ProtocolViolation(text.as_bytes())]),
             Control::AbortNoUserData { tsn, .. } => writer.abort(false, [Cause::NoUserData(Tsn::new(*tsn))]),
+            Control::AbortReflected { .. } => writer.abort(true, [Cause::InvalidParameter]),
             Control::Asconf { .. } => self.write_asconf(writer),
             Control::AbortIllegalAsconfAck { .. } => writer.abort(false, [Cause::IllegalAsconfAck]),
             Control::UnsupportedHmac { hmac_id, .. } => {
@@ -178,6 +219,12 @@ impl Association {
         let path = self.control_path(None);
         self.control.clear();
         self.control.push_back(Control::Abort { path, text });
+    }
+
+    pub(crate) fn send_reflected_abort(&mut self) {
+        let path = self.control_path(None);
+        self.control.clear();
+        self.control.push_back(Control::AbortReflected { path });
     }
 
     pub(crate) fn send_abort_no_user_data(&mut self, tsn: Tsn) {

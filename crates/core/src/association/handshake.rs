@@ -11,7 +11,7 @@ use crate::association::asconf::Asconf;
 use crate::association::control::Control;
 use crate::association::{Association, AssociationEvent, REPLY_FACTOR, State, dialect};
 use crate::authentication::{AuthOffer, BadRandom, Keys, RANDOM_LEN};
-use crate::config::ListedAddresses;
+use crate::config::{LEAST_FIRST_WINDOW, ListedAddresses};
 use crate::cookie::{CookieBody, Offers};
 use crate::error::AbortReason;
 use crate::path::{MAX_PATHS, PathId, PathState, Standing};
@@ -134,6 +134,20 @@ impl From<&CookieBody> for Peer {
     }
 }
 
+/// What an INIT ACK says that no INIT ACK may say (RFC 9260 section 3.3.3), if it does.
+fn flaw(init: &InitView<'_>) -> Option<&'static str> {
+    let names_host = init.params().any(|param| matches!(param, Ok(Param::HostNameAddress(_))));
+    match init.repr() {
+        InitRepr { initiate_tag: 0, .. } => Some("INIT-ACK without tag"),
+        InitRepr { outbound_streams: 0, .. } | InitRepr { inbound_streams: 0, .. } => {
+            Some("INIT-ACK without streams")
+        }
+        InitRepr { a_rwnd: 0..LEAST_FIRST_WINDOW, .. } => Some("INIT-ACK with a window below 1500 bytes"),
+        _ if names_host => Some("INIT-ACK with a host name"),
+        _ => None,
+    }
+}
+
 /// Parameters nobody here knows whose type's high bits ask for a report (RFC 9260 section 3.2.1).
 pub(crate) fn reportable_params<'a>(
     init: &InitView<'a>,
@@ -165,14 +179,14 @@ pub(crate) fn listed_addresses(init: &InitView<'_>) -> ArrayVec<IpAddr, MAX_PATH
         .collect()
 }
 
-/// Our addresses as parameters.
+/// Our addresses as parameters. An IPv4 address is one also where the system writes it as an IPv6 address.
 pub(crate) fn address_params<'p>(addresses: &[IpAddr]) -> ArrayVec<Param<'p>, MAX_PATHS> {
     addresses
         .iter()
         .take(MAX_PATHS)
-        .map(|address| match address {
-            IpAddr::V4(v4) => Param::Ipv4Address(*v4),
-            IpAddr::V6(v6) => Param::Ipv6Address(*v6),
+        .map(|address| match address.to_canonical() {
+            IpAddr::V4(v4) => Param::Ipv4Address(v4),
+            IpAddr::V6(v6) => Param::Ipv6Address(v6),
         })
         .collect()
 }
@@ -246,9 +260,9 @@ impl Association {
     pub(crate) fn init_repr(&self) -> InitRepr {
         InitRepr {
             initiate_tag: self.local_tag,
-            a_rwnd: u32::try_from(self.config.recv_buffer_bytes).unwrap_or(u32::MAX),
-            outbound_streams: self.config.streams,
-            inbound_streams: self.config.streams,
+            a_rwnd: self.config.first_window(),
+            outbound_streams: self.config.offered_streams(),
+            inbound_streams: self.config.offered_streams(),
             initial_tsn: Tsn::from_unwrapped(self.initial_tsn),
         }
     }
@@ -298,33 +312,30 @@ impl Association {
             Ok(Param::StateCookie(cookie)) => Some(cookie.to_vec()),
             _ => None,
         });
-        let streams_ok = init.outbound_streams() > 0 && init.inbound_streams() > 0;
-        let Some(cookie) = cookie.filter(|_| streams_ok && init.initiate_tag() != 0) else {
-            // RFC 9260 section 5.1: without a cookie or with zero streams there is nothing to set up.
-            self.peer_tag = init.initiate_tag();
-            self.send_abort("INIT-ACK without cookie, tag or streams");
-            self.abort_with(AbortReason::Protocol("INIT-ACK without cookie, tag or streams"));
+        if let Some(flaw) = flaw(init) {
+            self.refuse_init_ack(init, flaw);
+            return;
+        }
+        let Some(cookie) = cookie else {
+            // RFC 9260 section 5.1: without a cookie there is nothing to set up.
+            self.refuse_init_ack(init, "INIT-ACK without cookie");
             return;
         };
         if self.local_random.is_some() && AuthOffer::demands_more(init) {
-            self.peer_tag = init.initiate_tag();
-            self.send_abort("these chunks are not authenticated here");
-            self.abort_with(AbortReason::Protocol("it takes chunks only authenticated that are not here"));
+            self.refuse_init_ack(init, "it takes chunks only authenticated that are not here");
             return;
         }
         let Ok(authentication) = self.offers(init) else {
             // RFC 4895 section 6.1.
-            self.peer_tag = init.initiate_tag();
-            self.send_abort("RANDOM is not of 32 bytes");
-            self.abort_with(AbortReason::Protocol("RANDOM is not of 32 bytes"));
+            self.refuse_init_ack(init, "RANDOM is not of 32 bytes");
             return;
         };
         let peer = Peer {
             tag: init.initiate_tag(),
             initial_tsn: init.initial_tsn().get(),
             a_rwnd: init.a_rwnd(),
-            outbound_streams: init.inbound_streams().min(self.config.streams),
-            inbound_streams: init.outbound_streams().min(self.config.streams),
+            outbound_streams: init.inbound_streams().min(self.config.offered_streams()),
+            inbound_streams: init.outbound_streams().min(self.config.offered_streams()),
             addresses: listed_addresses(init),
             announced: announced(init),
             authentication,
@@ -333,6 +344,18 @@ impl Association {
         let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
         self.state = State::CookieEchoed { cookie, report, tries: 0 };
         self.send_cookie_echo(source);
+    }
+
+    /// An INIT ACK with which there is no association: the peer is told why, and the attempt ends.
+    fn refuse_init_ack(&mut self, init: &InitView<'_>, why: &'static str) {
+        self.peer_tag = init.initiate_tag();
+        if self.peer_tag == 0 {
+            // Only our own tag can tell the peer what this answers (RFC 9260 section 3.3.3).
+            self.send_reflected_abort();
+        } else {
+            self.send_abort(why);
+        }
+        self.abort_with(AbortReason::Protocol(why));
     }
 
     /// What both sides offer for authentication, if both offer something that is of use.
@@ -464,6 +487,9 @@ impl Association {
     }
 
     pub(crate) fn send_cookie_ack(&mut self, path: PathId) {
+        if self.guarded && self.facts[path.index()].state == PathState::Unconfirmed {
+            self.send_heartbeat(path);
+        }
         self.control.push_front(Control::CookieAck { path });
     }
 
@@ -522,6 +548,7 @@ impl Association {
             let mut facts = crate::policy::PathFacts::new(id, self.facts[index].largest_chunk);
             facts.rto = self.profile.rto_initial;
             facts.primary = primary;
+            facts.ipv6 = self.facts[index].ipv6;
             self.facts[index] = facts;
             self.tell(&Event::PathAdded(id));
         }

@@ -53,6 +53,7 @@ use crate::time::{Span, Time};
 use crate::trace::TraceEvent;
 use crate::units::WindowBytes;
 
+pub(crate) use asconf_in::is_of_one_host;
 pub(crate) use chunks::Origin;
 use control::Control;
 use handshake::Staggered;

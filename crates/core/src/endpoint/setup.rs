@@ -9,6 +9,7 @@ use crate::association::{
     reportable_params,
 };
 use crate::authentication::{AuthOffer, BadRandom, RANDOM_LEN};
+use crate::config::LEAST_FIRST_WINDOW;
 use crate::cookie::{CookieBody, Offers};
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::path::{MAX_PATHS, PathId};
@@ -33,7 +34,8 @@ impl Endpoint {
             }
             gates.inits.charge(self.now, origin.remote);
         }
-        if init.initiate_tag() == 0 || init.inbound_streams() == 0 || init.outbound_streams() == 0 {
+        let silent = init.inbound_streams() == 0 || init.outbound_streams() == 0;
+        if init.initiate_tag() == 0 || silent || init.a_rwnd() < LEAST_FIRST_WINDOW {
             return self.refuse_init(origin, header, init, Cause::InvalidParameter);
         }
         if init.params().any(|p| matches!(p, Ok(Param::HostNameAddress(_)))) {
@@ -71,7 +73,8 @@ impl Endpoint {
         true
     }
 
-    /// RFC 9260 sections 5.1, 5.2.1 and 5.2.2; `None` for a restart that would add addresses.
+    /// RFC 9260 sections 5.1, 5.2.1 and 5.2.2; `None` for an INIT that would add addresses to an association whose peer has
+    /// named its own.
     fn our_side(&mut self, existing: Option<AssociationId>, init: &InitView<'_>) -> Option<OurSide> {
         let Some(association) = existing.and_then(|id| self.table.get(id)).filter(|a| !a.is_closed()) else {
             let initial_tsn = self.config.accept.as_ref().and_then(|c| c.initial_tsn);
@@ -79,6 +82,10 @@ impl Endpoint {
             let initial_tsn = initial_tsn.unwrap_or_else(|| self.entropy.next_u32());
             return Some(OurSide { local_tag, initial_tsn, tie_tags: (0, 0) });
         };
+        let echoed = association.awaits_cookie_ack();
+        if echoed && association.lacks_any(&listed_addresses(init)) {
+            return None;
+        }
         if association.is_opening() {
             // A collision: the answer repeats what our own INIT said.
             let repr = association.init_repr();
@@ -134,7 +141,8 @@ impl Endpoint {
         let repr = InitRepr {
             initiate_tag: ours.local_tag,
             a_rwnd: window,
-            outbound_streams: streams,
+            // No more than the peer takes (RFC 9260 section 3.3.3).
+            outbound_streams: body.outbound_streams,
             inbound_streams: streams,
             initial_tsn: Tsn::new(ours.initial_tsn),
         };
@@ -149,7 +157,7 @@ impl Endpoint {
             return Some((repr.outbound_streams, repr.a_rwnd));
         }
         let accept = self.config.accept.as_ref()?;
-        Some((accept.streams, u32::try_from(accept.recv_buffer_bytes).unwrap_or(u32::MAX)))
+        Some((accept.offered_streams(), accept.first_window()))
     }
 
     /// What both sides offer for authentication, if both offer something that is of use. A collision repeats the random number

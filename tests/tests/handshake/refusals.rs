@@ -1,0 +1,255 @@
+//! What a handshake must not say, and what is answered to it (RFC 9260 sections 3.3.2, 3.3.3, 5.1.2 and 5.2.1).
+
+use std::net::IpAddr;
+
+use anabranch_core::time::Span;
+use anabranch_core::{AbortReason, AssociationEvent, Discard, Handled};
+use anabranch_wire::{Cause, Chunk, InitRepr, InitView, PacketView, Param, Tsn};
+
+use crate::rig::craft::{ABORT, COOKIE_ECHO, ERROR, HEARTBEAT_ACK, INIT, INIT_ACK, packet};
+use crate::rig::wires::{Packet, Wires};
+use crate::rig::{PORT, address, association, endpoint};
+use crate::{data_flows, tags};
+
+const GOOD: InitRepr = InitRepr {
+    initiate_tag: 77,
+    a_rwnd: 1500,
+    outbound_streams: 1,
+    inbound_streams: 1,
+    initial_tsn: Tsn::new(5),
+};
+
+/// Gives node 1 a packet from its peer.
+fn inject(wires: &mut Wires, bytes: &[u8]) -> Handled {
+    wires.inject(1, address(0, 1), address(0, 2), bytes)
+}
+
+/// The causes of an ABORT, rendered.
+fn causes(packet: &Packet) -> Vec<String> {
+    let view = PacketView::parse(&packet.bytes).expect("it is a packet");
+    let chunk = view.chunks().next().expect("one chunk").expect("whole");
+    let Ok(Chunk::Abort(abort)) = chunk.decode() else { panic!("it is an ABORT") };
+    abort.causes().map(|cause| format!("{:?}", cause.expect("whole"))).collect()
+}
+
+/// The INIT or INIT ACK in a packet.
+fn init_in(packet: &Packet) -> InitView<'_> {
+    let view = PacketView::parse(&packet.bytes).expect("it is a packet");
+    let chunk = view.chunks().next().expect("one chunk").expect("whole");
+    match chunk.decode() {
+        Ok(Chunk::Init(init) | Chunk::InitAck(init)) => init,
+        other => panic!("no INIT or INIT ACK: {other:?}"),
+    }
+}
+
+#[test]
+fn an_init_that_offers_a_window_below_1500_bytes_is_refused_and_changes_nothing() {
+    let mut wires = Wires::connected(1);
+    let before = format!("{:?}", wires.nodes[1].only());
+    let narrow = packet(0, |w| w.init(&InitRepr { a_rwnd: 1499, ..GOOD }, []));
+    assert_eq!(inject(&mut wires, &narrow), Handled::Replied);
+    let abort = wires.log.last().expect("an answer");
+    assert_eq!((abort.kinds(), abort.tag(), abort.bytes[13]), (vec![ABORT], 77, 0));
+    assert_eq!(causes(abort), [format!("{:?}", Cause::InvalidParameter)]);
+    assert_eq!(format!("{:?}", wires.nodes[1].only()), before);
+    let stranger = wires.inject(1, address(0, 9), address(0, 2), &packet(0, |w| w.init(&GOOD, [])));
+    assert_eq!((stranger, wires.log.last().map(Packet::kind)), (Handled::Replied, Some(INIT_ACK)));
+    data_flows(&mut wires);
+}
+
+#[test]
+fn a_receive_buffer_below_1500_bytes_is_not_told_in_the_handshake() {
+    let mut config = association("sctp");
+    config.recv_buffer_bytes = 800;
+    let mut wires = Wires::pair(1, &config);
+    wires.connect_over(0, &[(address(0, 1), address(0, 2))], config);
+    wires.run(Span::from_secs(1));
+    for kind in [INIT, INIT_ACK] {
+        assert_eq!(init_in(&wires.sent(kind)[0]).a_rwnd(), 1500);
+    }
+    data_flows(&mut wires);
+}
+
+#[test]
+fn an_init_that_names_a_host_is_refused() {
+    let mut wires = Wires::pair(1, &association("sctp"));
+    let named = packet(0, |w| w.init(&GOOD, [Param::HostNameAddress(b"host.example\0")]));
+    assert_eq!(inject(&mut wires, &named), Handled::Replied);
+    let abort = wires.log.last().expect("an answer");
+    assert_eq!((abort.kinds(), abort.tag(), abort.to), (vec![ABORT], 77, address(0, 1)));
+    assert_eq!(causes(abort), [format!("{:?}", Cause::UnresolvableAddress(&[]))]);
+    assert_eq!(wires.nodes[1].count(), 0);
+}
+
+#[test]
+fn an_init_ack_asks_for_no_more_streams_than_the_init_allows() {
+    let mut wires = Wires::pair(1, &association("sctp"));
+    for (allowed, asked) in [(3, 3), (8, 8), (u16::MAX, 8)] {
+        inject(&mut wires, &packet(0, |w| w.init(&InitRepr { inbound_streams: allowed, ..GOOD }, [])));
+        let answer = init_in(wires.log.last().expect("an answer")).repr();
+        assert_eq!((answer.outbound_streams, answer.inbound_streams), (asked, 8), "{allowed} allowed");
+    }
+}
+
+/// A node that waits for its INIT ACK, and the tag that it has named.
+fn caller() -> (Wires, u32) {
+    let mut wires = Wires::pair(1, &association("sctp"));
+    wires.loses = Box::new(|p| p.kind() == INIT_ACK);
+    wires.connect(0, 1);
+    wires.run(Span::from_millis(50));
+    let tag = init_in(&wires.sent(INIT)[0]).initiate_tag();
+    (wires, tag)
+}
+
+#[test]
+fn an_init_ack_that_says_what_it_must_not_ends_the_attempt_with_an_abort() {
+    let cookie = Param::StateCookie(b"a cookie");
+    let host = Param::HostNameAddress(b"host.example\0");
+    let cases: [(InitRepr, &[Param<'_>]); 5] = [
+        (InitRepr { outbound_streams: 0, ..GOOD }, &[cookie]),
+        (InitRepr { inbound_streams: 0, ..GOOD }, &[cookie]),
+        (InitRepr { a_rwnd: 1499, ..GOOD }, &[cookie]),
+        (GOOD, &[cookie, host]),
+        (GOOD, &[]),
+    ];
+    for (repr, params) in cases {
+        let (mut wires, tag) = caller();
+        let ack = packet(tag, |w| w.init_ack(&repr, params.iter().copied()));
+        wires.inject(0, address(0, 2), address(0, 1), &ack);
+        let abort = wires.log.last().expect("an answer");
+        assert_eq!((abort.kinds(), abort.tag(), abort.bytes[13]), (vec![ABORT], 77, 0), "{repr:?}");
+        let ended = |e: &AssociationEvent| matches!(e, AssociationEvent::Aborted(AbortReason::Protocol(_)));
+        assert!(wires.nodes[0].events.iter().any(|(_, e)| ended(e)), "{repr:?}");
+    }
+}
+
+#[test]
+fn an_init_ack_without_a_tag_is_answered_by_an_abort_under_our_own() {
+    let (mut wires, tag) = caller();
+    let ack =
+        packet(tag, |w| w.init_ack(&InitRepr { initiate_tag: 0, ..GOOD }, [Param::StateCookie(b"a cookie")]));
+    wires.inject(0, address(0, 2), address(0, 1), &ack);
+    let abort = wires.log.last().expect("an answer");
+    assert_eq!((abort.kinds(), abort.tag(), abort.bytes[13]), (vec![ABORT], tag, 1));
+    assert!(wires.nodes[0].only().is_closed());
+}
+
+#[test]
+fn nothing_but_an_init_ack_or_an_abort_counts_before_the_peer_has_named_its_tag() {
+    let (mut wires, tag) = caller();
+    let mark = wires.log.len();
+    for bytes in [
+        packet(tag, |w| w.heartbeat(b"are you there")),
+        packet(tag, |w| w.error([Cause::StaleCookie { staleness_us: 1 }])),
+        packet(tag, |w| w.shutdown(Tsn::new(1))),
+    ] {
+        wires.inject(0, address(0, 2), address(0, 1), &bytes);
+    }
+    assert_eq!(wires.since(mark), []);
+    wires.loses = Box::new(|_| false);
+    wires.run(Span::from_secs(3));
+    data_flows(&mut wires);
+}
+
+#[test]
+fn a_heartbeat_is_answered_with_its_own_information_where_it_came_from() {
+    let mut wires = Wires::connected(2);
+    let tag = tags(&wires)[1];
+    let mark = wires.log.len();
+    wires.inject(1, address(1, 1), address(1, 2), &packet(tag, |w| w.heartbeat(b"any bytes at all")));
+    let answer = wires.since(mark)[0].clone();
+    assert_eq!((answer.kinds(), answer.from, answer.to), (vec![HEARTBEAT_ACK], address(1, 2), address(1, 1)));
+    assert_eq!(&answer.bytes[20..36], b"any bytes at all");
+}
+
+#[test]
+fn a_cookie_larger_than_a_packet_of_the_path_is_echoed_byte_for_byte() {
+    let (mut wires, tag) = caller();
+    let cookie: Vec<u8> = (0..4000_u32).map(|n| n as u8).collect();
+    let ack = packet(tag, |w| w.init_ack(&GOOD, [Param::StateCookie(&cookie)]));
+    wires.inject(0, address(0, 2), address(0, 1), &ack);
+    let echo = wires.log.last().expect("an answer");
+    assert_eq!((echo.kinds(), echo.tag()), (vec![COOKIE_ECHO], 77));
+    assert_eq!(&echo.bytes[16..], &cookie[..]);
+}
+
+#[test]
+fn an_init_that_adds_an_address_while_our_cookie_is_on_its_way_is_refused() {
+    let mut wires = Wires::pair(1, &association("sctp"));
+    wires.loses = Box::new(|p| p.kind() == COOKIE_ECHO);
+    wires.connect(0, 1);
+    wires.run(Span::from_millis(50));
+    let before = format!("{:?}", wires.nodes[0].only());
+    let added = [10, 7, 7, 7];
+    let init = packet(0, |w| w.init(&GOOD, [Param::Ipv4Address(added.into())]));
+    assert_eq!(wires.inject(0, address(0, 2), address(0, 1), &init), Handled::Replied);
+    let abort = wires.log.last().expect("an answer");
+    assert_eq!((abort.kinds(), abort.tag()), (vec![ABORT], 77));
+    assert!(causes(abort)[0].contains("RestartWithNewAddresses"), "{:?}", causes(abort));
+    assert!(abort.bytes.windows(4).any(|bytes| bytes == added), "the address is listed");
+    assert_eq!(format!("{:?}", wires.nodes[0].only()), before);
+    let known = packet(0, |w| w.init(&GOOD, []));
+    wires.inject(0, address(0, 2), address(0, 1), &known);
+    assert_eq!(wires.log.last().map(Packet::kind), Some(INIT_ACK));
+    wires.loses = Box::new(|_| false);
+    wires.run(Span::from_secs(3));
+    data_flows(&mut wires);
+}
+
+#[test]
+fn packets_from_or_to_a_group_of_hosts_are_dropped_without_an_answer() {
+    let mut wires = Wires::pair(1, &association("sctp"));
+    let one = address(0, 2);
+    let group: IpAddr = [224, 0, 0, 1].into();
+    let everybody: IpAddr = [255; 4].into();
+    let nobody: IpAddr = [0; 4].into();
+    let init = packet(0, |w| w.init(&GOOD, []));
+    let ack = packet(9, |w| w.cookie_ack());
+    let sack = packet(9, |w| w.sack(&anabranch_wire::SackRepr::default(), [], []));
+    for (from, to) in [(group, one), (everybody, one), (nobody, one), (address(0, 1), group)] {
+        for bytes in [&init, &ack, &sack] {
+            let handled = wires.inject(1, from, to, bytes);
+            assert_eq!(handled, Handled::Discarded(Discard::OutOfTheBlue), "{from} to {to}");
+        }
+    }
+    assert_eq!(wires.log, []);
+}
+
+#[test]
+fn an_ipv4_address_is_listed_as_one_however_the_system_writes_it() {
+    let mut wires = Wires::new();
+    let config = association("sctp");
+    let mapped = |address: IpAddr| match address {
+        IpAddr::V4(v4) => IpAddr::V6(v4.to_ipv6_mapped()),
+        v6 => v6,
+    };
+    wires.add(1, 2, config.clone());
+    let listed = vec![mapped(address(0, 1)), mapped(address(1, 1))];
+    let entropy = [1; 32];
+    wires.nodes[0].endpoint =
+        anabranch_core::Endpoint::new(wires.now, endpoint(listed, config.clone()), entropy);
+    let pairs = [(address(0, 1), address(0, 2))];
+    wires.nodes[0].endpoint.connect(wires.now, PORT, &pairs, config).expect("it can be opened");
+    wires.drain();
+    let init = wires.sent(INIT).remove(0);
+    let addresses: Vec<IpAddr> = init_in(&init)
+        .params()
+        .filter_map(|param| match param {
+            Ok(Param::Ipv4Address(v4)) => Some(v4.into()),
+            Ok(Param::Ipv6Address(v6)) => Some(v6.into()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(addresses, [address(0, 1), address(1, 1)]);
+}
+
+#[test]
+fn a_parameter_that_names_address_types_limits_nothing() {
+    // RFC 9260 section 5.1.2: the family that an INIT uses counts as supported, listed or not.
+    let mut wires = Wires::pair(1, &association("sctp"));
+    let types = [anabranch_wire::ParamType::IPV6_ADDRESS, anabranch_wire::ParamType::HOST_NAME_ADDRESS];
+    let list = anabranch_wire::List::new(&types);
+    inject(&mut wires, &packet(0, |w| w.init(&GOOD, [Param::SupportedAddressTypes(list)])));
+    assert_eq!(wires.log.last().map(|p| (p.kind(), p.to)), Some((INIT_ACK, address(0, 1))));
+    assert_eq!(wires.sent(ERROR), []);
+}
