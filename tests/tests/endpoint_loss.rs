@@ -26,6 +26,15 @@ fn one_path() -> Duo {
     Duo::connected(setup)
 }
 
+//= docs/rfc9260.txt#section-6.7
+//= type=test
+//# The number of "missing" reports for each outstanding DATA chunk MUST be recorded by the data sender to make
+//# retransmission decisions.
+//= docs/rfc9260.txt#section-7.2.4
+//= type=test
+//# Whenever an endpoint receives a SACK chunk that indicates that some TSNs are missing, it SHOULD wait for two further
+//# miss indications (via subsequent SACK chunks for a total of three missing reports) on the same TSNs before taking
+//# action with regard to Fast Retransmit.
 #[test]
 fn three_reports_make_a_chunk_lost_and_two_do_not() {
     for (messages, expected) in [(3, 0), (4, 1)] {
@@ -43,6 +52,10 @@ fn three_reports_make_a_chunk_lost_and_two_do_not() {
     }
 }
 
+//= docs/rfc9260.txt#section-6.1
+//= type=test
+//# If the timer for that address is already running, the sender MUST restart the timer if the earliest (i.e., lowest TSN)
+//# outstanding DATA chunk sent to that address is being retransmitted.
 #[test]
 fn only_an_ack_of_its_own_earliest_chunk_puts_a_paths_time_out_off() {
     // Both paths carry data; the first chunk on the second path is lost for good. Acks of what follows on either path must
@@ -72,6 +85,18 @@ fn only_an_ack_of_its_own_earliest_chunk_puts_a_paths_time_out_off() {
     assert_eq!(duo.nodes[A].association().paths()[0].error_count, 0, "the other path's timer was put off");
 }
 
+//= docs/rfc9260.txt#section-6.2
+//= type=test
+//# The SCTP endpoint MUST report as many Gap Ack Blocks as can fit in a single SACK chunk such that the size of the SCTP
+//# packet does not exceed the current PMTU.
+//= docs/rfc9260.txt#section-6.7
+//= type=test
+//# When a single SACK chunk cannot cover all the Gap Ack Blocks needed to be reported due to the PMTU limitation, the
+//# endpoint MUST send only one SACK chunk.
+//= docs/rfc9260.txt#section-6.7
+//= type=test
+//# This single SACK chunk MUST report the Gap Ack Blocks from the lowest to highest TSNs, within the size limit set by
+//# the PMTU, and leave the remaining highest TSN numbers unacknowledged.
 #[test]
 fn a_sack_too_large_for_a_packet_names_the_lowest_gaps() {
     const MTU: usize = 576;

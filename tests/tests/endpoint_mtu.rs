@@ -36,6 +36,12 @@ fn longest_data(duo: &Duo) -> usize {
     duo.kept.iter().flatten().filter(data).map(|(_, packet)| packet.bytes.len() + 20).max().unwrap_or(0)
 }
 
+//= docs/rfc9260.txt#section-7.3
+//= type=test
+//# An endpoint SHOULD apply these techniques and SHOULD do so on a per- destination-address basis.
+//= docs/rfc9260.txt#section-7.3
+//= type=test
+//# An endpoint MUST maintain separate PMTU estimates for each destination address of its peer.
 #[test]
 fn each_path_comes_to_carry_what_its_link_does() {
     for mtu in [1_200, 1_280, 1_400, 1_492, 1_500, 9_000] {
@@ -56,6 +62,16 @@ fn a_good_path_is_at_its_full_size_within_a_round_trip() {
     assert_eq!(found(&duo, 0), 1_500);
 }
 
+//= docs/rfc9260.txt#section-6
+//= type=test
+//# The size of each DATA chunk SHOULD be smaller than or equal to the Association Maximum DATA Chunk Size (AMDCS).
+//= docs/rfc9260.txt#section-6.9
+//= type=test
+//# The sender SHOULD choose a size of DATA chunks that is smaller than or equal to the AMDCS.
+//= docs/rfc9260.txt#section-7.3
+//= type=test
+//# 2)  The sender SHOULD track an AMDCS that will be the smallest PMDCS discovered for all of the peer's destination
+//# addresses.
 #[test]
 fn chunks_are_cut_for_the_smallest_path_in_service() {
     let mut duo = searching([1_500, 1_300]);

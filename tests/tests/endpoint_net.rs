@@ -102,6 +102,10 @@ fn what_goes_again_after_a_time_out_asks_for_its_acknowledgement() {
     assert_eq!(hurries(&duo).first(), Some(&true));
 }
 
+//= docs/rfc9260.txt#section-6.2
+//= type=test
+//# An implementation MUST NOT allow the maximum delay (protocol parameter 'SACK.Delay') to be configured to be more than
+//# 500 ms.
 #[test]
 fn a_sack_is_delayed_no_longer_than_the_receivers_profile_allows() {
     for (profile, sacks) in [("net", 1), ("rfc9260", 0)] {

@@ -30,6 +30,9 @@ fn is_heartbeat_ack(packet: &Packet) -> bool {
     sight::holds(packet, |chunk| matches!(chunk, Chunk::HeartbeatAck(_)))
 }
 
+//= docs/rfc9260.txt#section-5.4
+//= type=test
+//# An endpoint MUST NOT send any chunks to an UNCONFIRMED address, with the following exceptions:
 #[test]
 fn a_path_carries_no_data_before_it_has_answered_a_heartbeat() {
     let mut duo = Duo::new(Setup::new(2, "cmt", "rfc9260"));
@@ -114,6 +117,11 @@ fn a_path_that_the_estimator_withdraws_is_probed_at_once() {
     assert!(sent[0] >= Time::ZERO + Span::from_secs(1));
 }
 
+//= docs/rfc9260.txt#section-8.2
+//= type=test
+//# When the value in the error counter exceeds the protocol parameter 'Path.Max.Retrans' of that destination address, the
+//# endpoint SHOULD mark the destination transport address as inactive, and a notification SHOULD be sent to the upper
+//# layer.
 #[test]
 fn a_path_fails_when_its_error_counter_passes_the_limit() {
     for scheme in ["sctp", "cmt"] {
@@ -305,6 +313,11 @@ fn each_path_begins_with_the_udp_port_it_was_given_or_else_with_the_configured_o
     assert_eq!((second.remote, second.udp_port), (pairs[1].remote, Some(9899)));
 }
 
+//= docs/rfc9260.txt#section-8.1
+//= type=test
+//# Unacknowledged HEARTBEAT chunks observed on paths different from the path currently used for data transfer SHOULD NOT
+//# increment the association error counter, as this could lead to association closure even if the path that is currently
+//# used for data transfer is available (but idle).
 #[test]
 fn probes_of_a_failed_path_do_not_end_an_association_that_has_another() {
     // Probed once a second, where the path in service is probed every 30 s only.

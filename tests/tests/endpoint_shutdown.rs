@@ -26,6 +26,29 @@ fn is_shutdown_complete(packet: &Packet) -> bool {
     sight::holds(packet, |chunk| matches!(chunk, Chunk::ShutdownComplete { .. }))
 }
 
+//= docs/rfc9260.txt#section-3.3.8
+//= type=test
+//# An endpoint in an association MUST use this chunk to initiate a graceful close of the association with its peer.
+//= docs/rfc9260.txt#section-3.3.9
+//= type=test
+//# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN chunk at the completion of the shutdown process;
+//# see Section 9.2 for details.
+//= docs/rfc9260.txt#section-3.3.13
+//= type=test
+//# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN ACK chunk at the completion of the shutdown
+//# process; see Section 9.2 for details.
+//= docs/rfc9260.txt#section-4
+//= type=test
+//# 6)  In the SHUTDOWN-RECEIVED state, the endpoint MUST transmit or retransmit data and leave this state when all data
+//# in queue is transmitted.
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# An endpoint SHOULD ensure that all its outstanding DATA chunks have been acknowledged before initiating the shutdown
+//# procedure.
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# An endpoint SHOULD reject any new data request from its upper layer if it is in the SHUTDOWN-PENDING, SHUTDOWN-SENT,
+//# SHUTDOWN-RECEIVED, or SHUTDOWN-ACK-SENT state.
 #[test]
 fn a_shutdown_waits_for_what_is_outstanding_on_both_sides() {
     for profile in Profile::NAMES {
@@ -54,6 +77,13 @@ fn both_sides_may_shut_down_at_once() {
     }
 }
 
+//= docs/rfc9260.txt#section-9.1
+//= type=test
+//# When an endpoint decides to abort an existing association, it MUST send an ABORT chunk to its peer endpoint.
+//= docs/rfc9260.txt#section-9.1
+//= type=test
+//# After checking the Verification Tag, the receiving endpoint MUST remove the association from its record and SHOULD
+//# report the termination to its upper layer.
 #[test]
 fn an_abort_ends_both_sides_at_once() {
     let mut duo = Duo::connected(Setup::new(2, "cmt", "rfc9260"));
@@ -93,6 +123,11 @@ fn a_shutdown_during_the_handshake_delivers_what_was_queued_before_it() {
     }
 }
 
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# If there are still outstanding DATA chunks left, the SHUTDOWN chunk receiver MUST continue to follow normal data
+//# transmission procedures defined in Section 6, until all outstanding DATA chunks are acknowledged; however, the
+//# SHUTDOWN chunk receiver MUST NOT accept new data from its SCTP user.
 #[test]
 fn data_that_waits_for_the_last_path_leaves_though_the_peer_shuts_down() {
     // ns-2's initiator waits for every path to be confirmed; one is not for some time, and meanwhile the peer shuts down.
@@ -110,6 +145,10 @@ fn data_that_waits_for_the_last_path_leaves_though_the_peer_shuts_down() {
     assert_good_end(&duo);
 }
 
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# Upon the receipt of the SHUTDOWN ACK chunk, the sender of the SHUTDOWN chunk MUST stop the T2-shutdown timer, send a
+//# SHUTDOWN COMPLETE chunk to its peer, and remove all record of the association.
 #[test]
 fn a_shutdown_whose_last_packet_is_lost_ends_well_all_the_same() {
     let mut duo = Duo::connected(Setup::new(1, "sctp", "rfc9260"));

@@ -15,6 +15,14 @@ fn arrives(duo: &mut Duo, from: Side, within: Span) {
     );
 }
 
+//= docs/rfc9260.txt#section-3.3.2
+//= type=test
+//# If an INIT chunk is received with all mandatory parameters that are specified for the INIT chunk, then the receiver
+//# SHOULD process the INIT chunk and send back an INIT ACK.
+//= docs/rfc9260.txt#section-3.3.3
+//= type=test
+//# If an INIT ACK chunk is received with all mandatory parameters that are specified for the INIT ACK chunk, then the
+//# receiver SHOULD process the INIT ACK chunk and send back a COOKIE ECHO chunk.
 #[test]
 fn a_message_arrives_over_a_new_association() {
     let mut duo = Duo::new(Setup::new(1, "sctp", "rfc9260"));
@@ -39,6 +47,16 @@ fn everything_arrives_both_ways_at_once_under_every_scheme_and_profile() {
     }
 }
 
+//= docs/rfc9260.txt#section-1.6
+//= type=test
+//# Since the space is finite, all arithmetic dealing with Transmission Sequence Numbers MUST be performed modulo 2^32.
+//= docs/rfc9260.txt#section-1.6
+//= type=test
+//# That is, the next TSN a DATA chunk MUST use after transmitting TSN = 2^32 - 1 is TSN = 0.
+//= docs/rfc9260.txt#section-6.5
+//= type=test
+//# In particular, when the Stream Sequence Number reaches the value 65535, the next Stream Sequence Number MUST be set to
+//# 0.
 #[test]
 fn sequence_numbers_of_both_kinds_wrap_unnoticed() {
     let setup = Setup::new(2, "cmt", "rfc9260").with(|config| {
@@ -53,6 +71,11 @@ fn sequence_numbers_of_both_kinds_wrap_unnoticed() {
     arrives(&mut duo, Side::B, Span::from_secs(10));
 }
 
+//= docs/rfc9260.txt#section-6.9
+//= type=test
+//# If the data receiver runs out of buffer space while still waiting for more fragments to complete the reassembly of the
+//# message, it SHOULD dispatch part of its inbound message through a partial delivery API (see Section 11), freeing some
+//# of its receive buffer space so that the rest of the message can be received.
 #[test]
 fn a_message_larger_than_the_receive_buffer_arrives_in_parts() {
     let setup = Setup::new(1, "sctp", "rfc9260").with(|config| config.recv_buffer_bytes = 4_000);
@@ -88,6 +111,9 @@ fn a_send_that_is_refused_for_lack_of_room_is_told_when_there_is_some() {
     arrives(&mut duo, Side::A, Span::from_secs(1));
 }
 
+//= docs/rfc9260.txt#section-6.9
+//= type=test
+//# Instead, if the PMTU has been reduced, then IP fragmentation MUST be used.
 #[test]
 fn a_chunk_cut_for_a_larger_path_is_sent_again_whole_on_a_smaller_one() {
     // The second path is of IPv6, whose packets hold 20 bytes less. B has taken it out of service, cuts for the first one,

@@ -26,6 +26,14 @@ fn opens_window(packet: &Packet) -> bool {
     packet.from == Side::B && sight::sack(packet).is_some_and(|sack| sack.window >= 2_000)
 }
 
+//= docs/rfc9260.txt#section-6.2
+//= type=test
+//# The receiver MUST also have an algorithm for advertising its receive window to avoid receiver silly window syndrome
+//# (SWS), as described in [RFC1122].
+//= docs/rfc9260.txt#section-6.2
+//= type=test
+//# When the window opens up, an SCTP receiver SHOULD send additional SACK chunks to update the window even if no new data
+//# is received.
 #[test]
 fn a_reader_that_comes_back_opens_the_window_at_once() {
     let mut duo = blocked();
@@ -36,6 +44,9 @@ fn a_reader_that_comes_back_opens_the_window_at_once() {
     assert!(duo.now.since(start) < Span::from_secs(1), "no time-out was needed: {:?}", duo.now.since(start));
 }
 
+//= docs/rfc9260.txt#section-6.1
+//= type=test
+//# Senders MUST support zero window probing.
 #[test]
 fn a_probe_finds_a_window_whose_opening_was_lost() {
     let mut duo = blocked();
@@ -49,6 +60,10 @@ fn a_probe_finds_a_window_whose_opening_was_lost() {
     assert!(probes > 0);
 }
 
+//= docs/rfc9260.txt#section-6.1
+//= type=test
+//# If the sender continues to receive SACK chunks from the peer while doing zero window probing, the unacknowledged
+//# window probes SHOULD NOT increment the error counter for the association or any destination transport address.
 #[test]
 fn probes_that_are_answered_never_count_as_errors() {
     let mut duo = blocked();

@@ -158,6 +158,10 @@ impl AssociationConfig {
 
     /// The streams that INIT and INIT ACK ask for and allow. Zero is not a number that they may say.
     pub(crate) fn offered_streams(&self) -> u16 {
+        //= docs/rfc9260.txt#section-3.3.2
+        //# The value of 0 MUST NOT be used.
+        //= docs/rfc9260.txt#section-3.3.2
+        //# The value 0 MUST NOT be used.
         self.streams.max(1)
     }
 }
@@ -205,6 +209,9 @@ impl Default for Guard {
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     /// Our SCTP port.
+    //= docs/rfc9260.txt#section-1.3
+    //= type=implication
+    //# All transport addresses used by an SCTP endpoint MUST use the same port number but can use multiple IP addresses.
     pub port: u16,
     /// Our addresses, in the order in which they are listed to peers.
     pub addresses: Vec<IpAddr>,

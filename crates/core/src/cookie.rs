@@ -143,6 +143,9 @@ impl CookieJar {
     ///
     /// RFC 9260 section 5.1.3 asks for a secret that changes reasonably often. After a long silence both secrets
     /// are replaced: one that is two periods old must not open anything.
+    //= docs/rfc9260.txt#section-5.1.3
+    //# The secret key SHOULD be changed reasonably frequently (e.g., hourly), and the timestamp in the State Cookie MAY
+    //# be used to determine which key is used to verify the MAC.
     pub(crate) fn rotate_if_due(&mut self, now: Time, entropy: &mut Entropy) {
         let age = now.since(self.rotated);
         if age < self.period {
@@ -154,6 +157,10 @@ impl CookieJar {
     }
 
     /// Appends the cookie for `body` to `out`.
+    //= docs/rfc9260.txt#section-3.3.3.1.1
+    //# Cookie: variable length This parameter value MUST contain all the necessary state and parameter information
+    //# required for the sender of this INIT ACK chunk to create the association, along with a Message Authentication Code
+    //# (MAC).
     pub(crate) fn seal(&self, now: Time, body: &CookieBody, out: &mut Vec<u8>) {
         let start = out.len();
         write_body(now, body, out);
@@ -167,6 +174,9 @@ impl CookieJar {
             destination_port: body.local_port,
             verification_tag: body.local_tag,
         };
+        //= docs/rfc9260.txt#section-5.1.3
+        //# Inside this State Cookie, the sender MUST include a MAC (see [RFC2104] for an example) to provide integrity
+        //# protection on the State Cookie.
         let mac = mac(&self.current, out.get(start..).unwrap_or_default(), header).finalize().into_bytes();
         out.extend(mac.iter().take(MAC_LEN));
     }
@@ -186,6 +196,12 @@ impl CookieJar {
         }
         // The comparison takes the same time wherever the difference is, so a forger learns nothing from the clock.
         let opens = |secret: &Hmac<Sha256>| mac(secret, sealed, header).verify_truncated_left(seal).is_ok();
+        //= docs/rfc9260.txt#section-5.1.5
+        //# If secrets are kept only for a limited amount of time and the secret key to use is not available anymore, the
+        //# packet containing the COOKIE ECHO chunk MUST be silently discarded.
+        //= docs/rfc9260.txt#section-5.1.5
+        //# If this comparison fails, the SCTP packet, including the COOKIE ECHO chunk and any DATA chunks, MUST be
+        //# silently discarded.
         if !opens(&self.current) && !opens(&self.previous) {
             return Err(CookieError::BadMac);
         }
@@ -204,6 +220,10 @@ impl fmt::Debug for CookieJar {
 }
 
 /// An HMAC keyed with random bytes, ready to be cloned for each cookie.
+//= docs/rfc9260.txt#section-5.1.3
+//# The secret key SHOULD be random ([RFC4086] provides some information on randomness guidelines).
+//= docs/rfc9260.txt#section-14.1
+//# This SHOULD be a cryptographic quality random number with a sufficient length.
 fn fresh_secret(entropy: &mut Entropy) -> Hmac<Sha256> {
     // A key of exactly one block is used as it is, so construction from this type cannot fail.
     let mut key = [0; 64];
@@ -212,8 +232,12 @@ fn fresh_secret(entropy: &mut Entropy) -> Hmac<Sha256> {
 }
 
 /// Over what a cookie carries, our tag, and both ports.
+//= docs/rfc9260.txt#section-5.1.3
+//# A MAC with acceptable security properties SHOULD be used.
 fn mac(secret: &Hmac<Sha256>, sealed: &[u8], header: Header) -> Hmac<Sha256> {
     let Header { source_port, destination_port, verification_tag } = header;
+    //= docs/rfc9260.txt#section-5.1.5
+    //# If these values do not match, the packet MUST be silently discarded.
     let covered = secret.clone().chain_update(sealed).chain_update(verification_tag.to_be_bytes());
     covered.chain_update(source_port.to_be_bytes()).chain_update(destination_port.to_be_bytes())
 }
@@ -228,14 +252,24 @@ const IPV4: u8 = 4;
 const IPV6: u8 = 6;
 
 /// Appends what a cookie carries, integers in network byte order.
+//= docs/rfc9260.txt#section-5.1.3
+//# If the State Cookie is not encrypted, it MUST NOT contain information that is not being envisioned to be shared.
 fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
     let (local_tie, peer_tie) = body.tie_tags;
     let tied = body.tie_tags != (0, 0);
+    //= docs/rfc9260.txt#section-3.3.11
+    //# An implementation SHOULD make the cookie as small as possible to ensure interoperability.
+    //= docs/rfc9260.txt#section-5.1.3
+    //# An implementation SHOULD make the cookie as small as possible to ensure interoperability.
     let mut layout = LAYOUT;
     layout |= if body.peer_udp_port.is_some() { HAS_UDP_PORT } else { 0 };
     layout |= if tied { HAS_TIE_TAGS } else { 0 };
     layout |= if body.authentication.is_some() { HAS_OFFERS } else { 0 };
     out.extend_from_slice(&[layout, body.peer_features]);
+    //= docs/rfc9260.txt#section-5.1.3
+    //# The State Cookie SHOULD also contain a timestamp on when the State Cookie is created and the lifespan of the State
+    //# Cookie, along with all the information necessary for it to establish the association, including the port numbers
+    //# and the Verification Tags.
     out.extend_from_slice(&created.as_nanos().to_be_bytes());
     for number in [body.peer_tag, body.local_initial_tsn, body.peer_initial_tsn, body.peer_a_rwnd] {
         out.extend_from_slice(&number.to_be_bytes());
@@ -445,6 +479,10 @@ mod tests {
         assert_eq!(jar.open(second, lifetime, &bytes), Err(Refused::Not(CookieError::BadMac)));
     }
 
+    //= docs/rfc9260.txt#section-5.1.3
+    //= type=test
+    //# The secret key SHOULD be changed reasonably frequently (e.g., hourly), and the timestamp in the State Cookie MAY
+    //# be used to determine which key is used to verify the MAC.
     #[test]
     fn the_secret_stays_until_its_period_is_over() {
         let (mut jar, mut entropy) = jar(Time::ZERO);
@@ -515,6 +553,16 @@ mod tests {
     }
 
     proptest! {
+        //= docs/rfc9260.txt#section-3.3.3.1.1
+        //= type=test
+        //# Cookie: variable length This parameter value MUST contain all the necessary state and parameter information
+        //# required for the sender of this INIT ACK chunk to create the association, along with a Message Authentication
+        //# Code (MAC).
+        //= docs/rfc9260.txt#section-5.1.3
+        //= type=test
+        //# The State Cookie SHOULD also contain a timestamp on when the State Cookie is created and the lifespan of the
+        //# State Cookie, along with all the information necessary for it to establish the association, including the port
+        //# numbers and the Verification Tags.
         #[test]
         fn what_is_sealed_is_opened(body in bodies(), at: u64, fills_up: bool) {
             let now = Time::from_nanos(at);
@@ -523,6 +571,10 @@ mod tests {
             prop_assert_eq!(jar.open(now, LIFETIME, &sealed(&jar, now, &body)), Ok(body));
         }
 
+        //= docs/rfc9260.txt#section-5.1.3
+        //= type=test
+        //# Inside this State Cookie, the sender MUST include a MAC (see [RFC2104] for an example) to provide integrity
+        //# protection on the State Cookie.
         #[test]
         fn a_change_of_any_byte_is_refused(body in bodies(), mask in 1_u8..) {
             let (jar, _) = jar(Time::ZERO);

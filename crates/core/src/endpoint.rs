@@ -182,6 +182,8 @@ impl Endpoint {
         if self.table.len() >= self.config.max_associations {
             return Err(ConnectError::Full { limit: self.config.max_associations });
         }
+        //= docs/rfc9260.txt#section-3.3.2
+        //# The valid range is from 0 to 4294967295 and the Initial TSN SHOULD be set to a random value in that range.
         let initial_tsn = config.initial_tsn.unwrap_or_else(|| self.entropy.next_u32());
         let local_tag = self.fresh_tag();
         let mut association =
@@ -219,8 +221,14 @@ impl Endpoint {
         }
     }
 
+    //= docs/rfc9260.txt#section-5.3.1
+    //# A new Verification Tag value MUST be used each time the endpoint tears down and then reestablishes an association
+    //# to the same peer.
     fn fresh_tag(&mut self) -> u32 {
         loop {
+            //= docs/rfc9260.txt#section-5.1
+            //# Tag_A SHOULD be a random number in the range of 1 to 4294967295 (see Section 5.3.1 for Tag value
+            //# selection).
             let tag = self.entropy.nonzero_u32();
             if self.table.by_tag(tag).is_none() {
                 return tag;
@@ -242,14 +250,22 @@ impl Endpoint {
 
     fn dispatch(&mut self, meta: &Meta, bytes: &[u8]) -> Handled {
         let Ok(packet) = PacketView::parse(bytes) else { return Handled::Discarded(Discard::Malformed) };
+        //= docs/rfc9260.txt#section-6.8
+        //# When an SCTP packet is received, the receiver MUST first check the CRC32c checksum as follows:
+        //= docs/rfc9260.txt#section-6.8
+        //# If it is not, the receiver MUST treat the packet as an invalid SCTP packet.
         if !packet.checksum_is_valid() {
             return Handled::Discarded(Discard::Checksum);
         }
         let header = packet.header();
+        //= docs/rfc9260.txt#section-3.1
+        //# The Source Port Number 0 MUST NOT be used.
         if header.destination_port != self.config.port || header.source_port == 0 {
             return Handled::Discarded(Discard::OutOfTheBlue);
         }
         let Meta { local, remote, udp_port } = *meta;
+        //= docs/rfc9260.txt#section-8.4
+        //# 1)  If the OOTB packet is to or from a non-unicast address, a receiver SHOULD silently discard the packet.
         if local.is_multicast() || !is_of_one_host(remote) {
             return Handled::Discarded(Discard::OutOfTheBlue);
         }
@@ -264,10 +280,24 @@ impl Endpoint {
         }
         match decoded {
             // RFC 9260 section 8.5.1 A: an INIT has tag zero and is alone in its packet.
+            //= docs/rfc9260.txt#section-8.4
+            //# 3)  If the packet contains an INIT chunk with a Verification Tag set to 0, it SHOULD be processed as
+            //# described in Section 5.1.
+            //= docs/rfc9260.txt#section-8.5.1
+            //# *  When an endpoint receives an SCTP packet with the Verification Tag set to 0, it SHOULD verify that the
+            //# packet contains only an INIT chunk.
             Ok(Chunk::Init(init)) if header.verification_tag == 0 && packet.chunks().count() == 1 => {
                 self.handle_init(origin, header, &init)
             }
+            //= docs/rfc9260.txt#section-8.5.1
+            //# Otherwise, the receiver MUST silently discard the packet.
+            //= docs/rfc9260.txt#section-12.3
+            //# The receiver of an INIT chunk MUST silently discard the INIT chunk and all further chunks if the INIT
+            //# chunk is bundled with other chunks or the packet has a non- zero Verification Tag.
             Ok(Chunk::Init(_)) => Handled::Discarded(Discard::VerificationTag),
+            //= docs/rfc9260.txt#section-8.4
+            //# 4)  If the packet contains a COOKIE ECHO chunk as the first chunk, it MUST be processed as described in
+            //# Section 5.1.
             Ok(Chunk::CookieEcho { cookie }) => self.handle_cookie_echo(origin, header, cookie, &packet),
             _ => self.deliver(origin, header, &first, &packet),
         }
@@ -318,6 +348,15 @@ impl Endpoint {
 
     fn find(&self, origin: Origin, header: Header, first: &RawChunk<'_>) -> Option<AssociationId> {
         // RFC 9260 section 8.5.1 B and C: ABORT and SHUTDOWN-COMPLETE carry our tag, or the peer's own if they say so.
+        //= docs/rfc9260.txt#section-8.5.1
+        //# *  The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the packet matches
+        //# its own tag and the T bit is not set OR if it is set to its Peer's Tag and the T bit is set in the Chunk
+        //# Flags.
+        //= docs/rfc9260.txt#section-8.5.1
+        //# Otherwise, the receiver MUST silently discard the packet and take no further action.
+        //= docs/rfc9260.txt#section-9.1
+        //# An endpoint receiving an ABORT chunk MUST apply the special Verification Tag check rules described in Section
+        //# 8.5.1.
         let reflected = match first.decode() {
             Ok(Chunk::Abort(abort)) => abort.tag_reflected(),
             Ok(Chunk::ShutdownComplete { tag_reflected }) => tag_reflected,
@@ -330,9 +369,15 @@ impl Endpoint {
                 .filter(|_| header.verification_tag != 0)
                 .filter(|id| self.table.get(*id).is_some_and(|a| a.peer_tag == header.verification_tag));
         }
+        //= docs/rfc9260.txt#section-8.5
+        //# When receiving an SCTP packet, the endpoint MUST ensure that the value in the Verification Tag field of the
+        //# received SCTP packet matches its own tag.
         let id = self.table.by_tag(header.verification_tag)?;
         let association = self.table.get(id)?;
         // Section 8.5.1 E: during the handshake a SHUTDOWN-ACK belongs to an association of a former life.
+        //= docs/rfc9260.txt#section-8.5.1
+        //# E) Rules for packets carrying a SHUTDOWN ACK chunk: *  If the receiver is in COOKIE-ECHOED or COOKIE-WAIT
+        //# state, the procedures in Section 8.4 SHOULD be followed; in other words, it is treated as an OOTB packet.
         let of_former_life = association.is_opening() && matches!(first.decode(), Ok(Chunk::ShutdownAck));
         let fits = association.peer_port == header.source_port && !association.is_closed() && !of_former_life;
         fits.then_some(id)

@@ -51,6 +51,10 @@ impl Entropy {
     }
 
     /// A uniform 32-bit number other than zero, as an Initiate Tag must be (RFC 9260 section 3.3.2).
+    //= docs/rfc9260.txt#section-3.3.3
+    //# The Initiate Tag MUST NOT take the value 0.
+    //= docs/rfc9260.txt#section-5.3.1
+    //# Initiate Tag values SHOULD be selected from the range of 1 to 2^32 - 1.
     pub(crate) fn nonzero_u32(&mut self) -> u32 {
         loop {
             let value = self.next_u32();

@@ -201,6 +201,8 @@ pub(crate) struct Path {
     /// The peer's UDP port if packets are encapsulated.
     pub(crate) udp_port: Option<u16>,
     /// SCTP bytes that fit one packet.
+    //= docs/rfc9260.txt#section-7.3
+    //# An endpoint MUST maintain separate PMTU estimates for each destination address of its peer.
     pub(crate) packet_bytes: usize,
     /// The search for a larger size, where there is one.
     pub(crate) mtu: Option<MtuSearch>,

@@ -20,6 +20,10 @@ pub struct InitialWindow {
 
 impl InitialWindow {
     /// min(n M, max(2 M, target)): RFC 9260 section 7.2.1 with n = 4, RFC 6928 section 2 with n = 10.
+    //= docs/rfc9260.txt#section-7.2.1
+    //# *  The initial cwnd before data transmission MUST be set to min(4 * PMDCS, max(2 * PMDCS, 4404)) bytes if the peer
+    //# address is an IPv4 address and to min(4 * PMDCS, max(2 * PMDCS, 4344)) bytes if the peer address is an IPv6
+    //# address.
     pub fn for_chunk(self, largest_chunk: ChunkBytes, ipv6: bool) -> ChunkBytes {
         largest_chunk.times(self.chunks).min(self.large_chunks(largest_chunk, ipv6))
     }
@@ -272,6 +276,8 @@ impl Profile {
                 target_ipv6: ChunkBytes::new(4344),
             },
             initial_ssthresh: InitialSsthresh::PeerWindow,
+            //= docs/rfc9260.txt#section-7.2.1
+            //# The positive integer L SHOULD be 1 and MAY be larger than 1.
             slow_start_limit: 1,
             slow_start_exit: SlowStartExit::AtLoss,
             growth_in_recovery: false,
@@ -310,6 +316,10 @@ impl Profile {
             first_data_acked_at_once: true,
             bundle_control: true,
             start: Start::AfterPrimary,
+            //= docs/rfc9260.txt#section-16
+            //# The following protocol parameters are RECOMMENDED:
+            //= docs/rfc9260.txt#section-16
+            //# 'RTO.Min' SHOULD be set as described above in this section.
             rto_initial: Span::from_secs(1),
             rto_min: Span::from_secs(1),
             rto_max: Span::from_secs(60),

@@ -237,12 +237,16 @@ impl Driver {
     }
 
     fn check_routes(&mut self, routes: &[Route], sctp_port: u16) -> Result<(), ConnectError> {
+        //= docs/rfc9260.txt#section-3.1
+        //# The Destination Port Number 0 MUST NOT be used.
         if sctp_port == 0 {
             return Err(ConnectError::PortZero);
         }
         for &route in routes {
             self.check_route(route)?;
             let Route { remote, .. } = route;
+            //= docs/rfc9260.txt#section-1.3
+            //# Two SCTP endpoints MUST NOT have more than one SCTP association between them at any given time.
             if self.endpoint.association_with(remote.ip(), Some(remote.port()), sctp_port).is_some() {
                 return Err(ConnectError::Exists(remote));
             }

@@ -308,6 +308,9 @@ impl Socket {
     }
 
     /// Counts what became of datagrams of a batch.
+    //= docs/rfc9260.txt#section-10
+    //= type=implication
+    //# ICMP3)  An implementation SHOULD ignore any ICMP messages where the code indicates "Port Unreachable".
     fn settle(&mut self, now: Time, batch: &Batch, bytes: &[u8], sent: io::Result<()>, watch: &mut Watch) {
         let datagrams = bytes.len().div_ceil(batch.segment);
         let passage = match sent {

@@ -59,6 +59,10 @@ mod tests {
         })
     }
 
+    //= docs/rfc9260.txt#section-6.8
+    //= type=test
+    //# When sending an SCTP packet, the endpoint MUST strengthen the data integrity of the transmission by including the
+    //# CRC32c checksum value calculated on the packet, as described below.
     #[test]
     fn known_answers() {
         // The catalogue's check value, and the all-zero and all-one blocks of RFC 3720 section B.4. All but the
@@ -79,6 +83,10 @@ mod tests {
     }
 
     proptest! {
+        //= docs/rfc9260.txt#section-6.8
+        //= type=test
+        //# After the packet is constructed (containing the SCTP common header and one or more control or DATA chunks),
+        //# the transmitter MUST:
         #[test]
         fn agrees_with_the_definition(mut packet in prop::collection::vec(any::<u8>(), 12..2000)) {
             let sum = checksum(&packet);

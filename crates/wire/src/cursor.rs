@@ -33,6 +33,8 @@ impl<'s> Cursor<'s> {
         Ok(())
     }
 
+    //= docs/rfc9260.txt#section-3
+    //# All integer fields in an SCTP packet MUST be transmitted in network byte order, unless otherwise stated.
     pub(crate) fn u16(&mut self, value: u16) -> Result<(), NoSpace> {
         self.put(&value.to_be_bytes())
     }
@@ -53,6 +55,13 @@ impl<'s> Cursor<'s> {
 
     /// Zeros up to the next four-byte boundary.
     pub(crate) fn pad(&mut self) -> Result<(), NoSpace> {
+        //= docs/rfc9260.txt#section-3.2
+        //# The sender MUST NOT pad with more than 3 bytes.
+        //= docs/rfc9260.txt#section-3.2.1
+        //# The total length of a parameter (including Parameter Type, Parameter Length, and Parameter Value fields) MUST
+        //# be a multiple of 4 bytes.
+        //= docs/rfc9260.txt#section-3.2.1
+        //# A sender MUST NOT pad with more than 3 bytes.
         self.claim(padded_len(self.at) - self.at)?.fill(0);
         Ok(())
     }

@@ -142,6 +142,9 @@ pub(crate) mod tests {
         chunks.map(|chunk| chunk.map(|chunk| chunk.kind().0)).collect()
     }
 
+    //= docs/rfc9260.txt#section-3
+    //= type=test
+    //# All integer fields in an SCTP packet MUST be transmitted in network byte order, unless otherwise stated.
     #[test]
     fn a_packet_made_by_hand() {
         let packet = PacketView::parse(&BY_HAND).unwrap();
@@ -165,6 +168,9 @@ pub(crate) mod tests {
         assert_eq!(again, BY_HAND);
     }
 
+    //= docs/rfc9260.txt#section-6.8
+    //= type=test
+    //# When an SCTP packet is received, the receiver MUST first check the CRC32c checksum as follows:
     #[test]
     fn one_wrong_bit_spoils_the_checksum() {
         for bit in 0..BY_HAND.len() * 8 {
@@ -191,6 +197,9 @@ pub(crate) mod tests {
         assert_eq!(alone.len(), SAMPLES.len());
     }
 
+    //= docs/rfc9260.txt#section-6.10
+    //= type=test
+    //# If the receiver detects a partial chunk, it MUST drop the chunk.
     #[test]
     fn a_wrong_length_ends_the_chunks() {
         for (len, kind) in [

@@ -118,6 +118,10 @@ impl<'a> Tlvs<'a> {
             return error(ParseErrorKind::LengthTooLong);
         };
         self.offset += padded_len(len);
+        //= docs/rfc9260.txt#section-3.2
+        //# The receiver MUST ignore the padding bytes.
+        //= docs/rfc9260.txt#section-3.2.1
+        //# The receiver MUST ignore the padding bytes.
         self.rest = self.rest.get(padded_len(len)..).unwrap_or_default();
         Ok(Tlv { header, bytes, offset })
     }
@@ -148,6 +152,9 @@ mod tests {
         Tlvs::new(bytes, 100).map(|tlv| tlv.map(|tlv| tlv.bytes)).collect()
     }
 
+    //= docs/rfc9260.txt#section-3.2
+    //= type=test
+    //# The receiver MUST ignore the padding bytes.
     #[test]
     fn cuts_at_four_byte_boundaries() {
         let bytes = [1, 0, 0, 5, b'a', 0, 0, 0, 2, 0, 0, 4];

@@ -37,6 +37,9 @@ macro_rules! wrapping_number {
             }
 
             /// The number `n` places further on.
+            //= docs/rfc9260.txt#section-1.6
+            //# Since the space is finite, all arithmetic dealing with Transmission Sequence Numbers MUST be performed
+            //# modulo 2^32.
             pub const fn add(self, n: $int) -> Self {
                 Self(self.0.wrapping_add(n))
             }
@@ -57,6 +60,9 @@ macro_rules! wrapping_number {
             ///
             /// That order leaves two numbers exactly half the space apart undefined; here neither comes before
             /// the other then, so this and [`is_after`](Self::is_after) are both false.
+            //= docs/rfc9260.txt#section-1.6
+            //# Comparisons and arithmetic on TSNs in this document SHOULD use Serial Number Arithmetic, as defined in
+            //# [RFC1982], where SERIAL_BITS = 32.
             pub const fn is_before(self, other: Self) -> bool {
                 other.offset_from(self) > 0
             }
@@ -85,6 +91,8 @@ macro_rules! wrapping_number {
             }
 
             /// The number that goes on the wire for a 64-bit one.
+            //= docs/rfc9260.txt#section-1.6
+            //# That is, the next TSN a DATA chunk MUST use after transmitting TSN = 2^32 - 1 is TSN = 0.
             pub const fn from_unwrapped(value: u64) -> Self {
                 Self(value as $int)
             }
@@ -147,6 +155,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    //= docs/rfc9260.txt#section-1.6
+    //= type=test
+    //# Comparisons and arithmetic on TSNs in this document SHOULD use Serial Number Arithmetic, as defined in [RFC1982],
+    //# where SERIAL_BITS = 32.
     #[test]
     fn order_goes_round_the_wrap() {
         assert!(Tsn::new(u32::MAX).is_before(Tsn::new(0)));

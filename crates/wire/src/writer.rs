@@ -50,6 +50,12 @@ impl<'b> PacketWriter<'b> {
     /// Stores the checksum and returns the length of the packet, a multiple of four.
     pub fn finish(self) -> usize {
         if let Some(packet) = self.buf.get_mut(..self.len) {
+            //= docs/rfc9260.txt#section-6.8
+            //# When sending an SCTP packet, the endpoint MUST strengthen the data integrity of the transmission by
+            //# including the CRC32c checksum value calculated on the packet, as described below.
+            //= docs/rfc9260.txt#section-6.8
+            //# After the packet is constructed (containing the SCTP common header and one or more control or DATA
+            //# chunks), the transmitter MUST:
             crc::write_field(packet);
         }
         self.len
@@ -72,9 +78,22 @@ impl<'b> PacketWriter<'b> {
         flags: u8,
         body: impl FnOnce(&mut Cursor<'_>) -> Result<(), NoSpace>,
     ) -> Result<(), NoSpace> {
+        //= docs/rfc9260.txt#section-6.10
+        //# Partial chunks MUST NOT be placed in an SCTP packet.
         let end = self.len + self.remaining();
         let mut cursor = Cursor::new(self.buf.get_mut(self.len..end).ok_or(NoSpace)?);
         cursor.tlv([kind.0, flags], body)?;
+        //= docs/rfc9260.txt#section-3.2
+        //# The total length of a chunk (including Type, Length, and Value fields) MUST be a multiple of 4 bytes.
+        //= docs/rfc9260.txt#section-3.2
+        //# If the length of the chunk is not a multiple of 4 bytes, the sender MUST pad the chunk with all zero bytes,
+        //# and this padding is not included in the Chunk Length field.
+        //= docs/rfc9260.txt#section-3.3.1
+        //# The implementation MUST pad the end of the data to a 4-byte boundary with all zero bytes.
+        //= docs/rfc9260.txt#section-3.3.1
+        //# Any padding MUST NOT be included in the Length field.
+        //= docs/rfc9260.txt#section-3.3.1
+        //# A sender MUST never add more than 3 bytes of padding.
         cursor.pad()?;
         self.len += padded_len(cursor.at());
         Ok(())
@@ -106,6 +125,9 @@ mod tests {
         }
     }
 
+    //= docs/rfc9260.txt#section-6.10
+    //= type=test
+    //# Partial chunks MUST NOT be placed in an SCTP packet.
     #[test]
     fn what_does_not_fit_leaves_the_packet_alone() {
         let before = write(|packet| packet.shutdown_ack());
@@ -129,6 +151,16 @@ mod tests {
         }
     }
 
+    //= docs/rfc9260.txt#section-3.2
+    //= type=test
+    //# If the length of the chunk is not a multiple of 4 bytes, the sender MUST pad the chunk with all zero bytes, and
+    //# this padding is not included in the Chunk Length field.
+    //= docs/rfc9260.txt#section-3.2
+    //= type=test
+    //# The sender MUST NOT pad with more than 3 bytes.
+    //= docs/rfc9260.txt#section-3.3.1
+    //= type=test
+    //# Any padding MUST NOT be included in the Length field.
     #[test]
     fn padding_is_zero_and_counts_in_no_length() {
         for len in 1..=8_usize {

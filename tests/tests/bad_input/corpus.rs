@@ -216,6 +216,9 @@ fn try_out(&(what, make, fate): &Bad) {
     scene.completes(what);
 }
 
+//= docs/rfc9260.txt#section-6.8
+//= type=test
+//# If it is not, the receiver MUST treat the packet as an invalid SCTP packet.
 #[test]
 fn packets_that_are_none_are_dropped_and_the_transfer_goes_on() {
     FRAMING.iter().for_each(try_out);
@@ -248,6 +251,10 @@ fn every_packet_of_a_handshake_cut_short_anywhere_changes_nothing() {
     }
 }
 
+//= docs/rfc9260.txt#section-6.2
+//= type=test
+//# If an endpoint receives a DATA chunk with no user data (i.e., the Length field is set to 16), it SHOULD send an ABORT
+//# chunk with a "No User Data" error cause.
 #[test]
 fn data_without_data_ends_the_association_with_the_cause_that_says_so() {
     let mut scene = Scene::new();
@@ -271,6 +278,11 @@ fn data_without_data_ends_the_association_with_the_cause_that_says_so() {
     assert_eq!(scene.wires.nodes[1].times_told(&AssociationEvent::Connected), 2);
 }
 
+//= docs/rfc9260.txt#section-6.5
+//= type=test
+//# If an endpoint receives a DATA chunk with an invalid stream identifier, it SHOULD acknowledge the reception of the
+//# DATA chunk following the normal procedure, immediately send an ERROR chunk with cause set to "Invalid Stream
+//# Identifier" (see Section 3.3.10), and discard the DATA chunk.
 #[test]
 fn data_on_a_stream_that_does_not_exist_is_acknowledged_and_reported() {
     for stream in [8, 9, u16::MAX] {
@@ -309,6 +321,9 @@ fn data_too_far_ahead_to_be_acknowledged_is_dropped() {
     }
 }
 
+//= docs/rfc9260.txt#section-6.2
+//= type=test
+//# The duplicate TSN number(s) SHOULD be reported in the SACK chunk as duplicate.
 #[test]
 fn data_of_the_past_is_reported_as_a_duplicate_and_nothing_else() {
     for behind in [0, 1, 1000, 0x7FFF_FFF0] {
@@ -360,6 +375,14 @@ fn a_replayed_cookie_is_acknowledged_and_changes_nothing() {
     scene.completes("replayed cookies");
 }
 
+//= docs/rfc9260.txt#section-4
+//= type=test
+//# Or, if the received State Cookie is expired (see Section 5.1.5), the receiver MUST send back an ERROR chunk.
+//= docs/rfc9260.txt#section-5.1.5
+//= type=test
+//# If the elapsed time is longer than the lifespan carried in the State Cookie, then the packet, including the COOKIE
+//# ECHO chunk and any attached DATA chunks, SHOULD be discarded, and the endpoint MUST transmit an ERROR chunk with a
+//# "Stale Cookie" error cause to the peer endpoint.
 #[test]
 fn a_stale_cookie_of_a_stranger_is_reported_and_opens_nothing() {
     let mut wires = Wires::pair(1, &association("sctp"));
@@ -406,6 +429,9 @@ fn every_chunk_type_with_every_short_value_leaves_the_association_alive_or_ends_
     }
 }
 
+//= docs/rfc9260.txt#section-6
+//= type=test
+//# A SACK chunk in the CLOSED state is out of the blue and SHOULD be processed according to the rules in Section 8.4.
 #[test]
 fn a_sack_under_the_tag_of_nobody_is_answered_once_and_never_again() {
     let mut scene = Scene::new();

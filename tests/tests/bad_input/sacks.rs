@@ -127,6 +127,10 @@ fn a_sack_of_the_past_says_nothing() {
     }
 }
 
+//= docs/rfc9260.txt#section-12.4
+//= type=test
+//# An SCTP implementation MUST abort the association if it receives a SACK chunk acknowledging a TSN that has not been
+//# sent.
 #[test]
 fn a_sack_for_what_was_never_sent_ends_the_association_before_it_changes_anything() {
     for ahead in [1, 2, 1000, 0x7FFF_FF00] {

@@ -29,6 +29,13 @@ fn server(addresses: u8) -> Net {
     net
 }
 
+//= docs/rfc9260.txt#section-3.3.11
+//= type=test
+//# An implementation SHOULD make the cookie as small as possible to ensure interoperability.
+//= docs/rfc9260.txt#section-12.4
+//= type=test
+//# An SCTP implementation SHOULD attempt to make the INIT ACK chunk as small as possible to reduce the possibility of
+//# byte amplification attacks.
 #[test]
 fn the_shortest_init_is_answered_with_three_times_its_length_at_most() {
     for addresses in [1, 2, 8] {
@@ -72,6 +79,10 @@ fn a_cookie_that_comes_from_elsewhere_than_it_was_sent_points_no_data_there() {
     assert!(count > 0 && bytes <= 3 * echo.bytes.len(), "{count} datagrams, {bytes} B");
 }
 
+//= docs/rfc9260.txt#section-5.4
+//= type=test
+//# *  A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT chunk including a
+//# nonce.
 #[test]
 fn a_cookie_ack_to_an_address_that_nobody_has_confirmed_carries_a_heartbeat() {
     let mut net = Net::new();

@@ -47,6 +47,14 @@ fn a_path_that_answers_at_once_leaves_the_others_alone() {
     assert_eq!(net.sites[0].paths().iter().filter(|path| path.1 == PathState::Active).count(), 4);
 }
 
+//= docs/rfc9260.txt#section-3.3.3
+//= type=test
+//# If such an INIT ACK chunk is received in any state other than CLOSED or COOKIE-WAIT, it SHOULD be discarded silently
+//# (see Section 5.2.3).
+//= docs/rfc9260.txt#section-5.2.3
+//= type=test
+//# If an INIT ACK chunk is received by an endpoint in any state other than the COOKIE-WAIT or CLOSED state, the endpoint
+//# SHOULD discard the INIT ACK chunk.
 #[test]
 fn answers_that_come_late_disturb_nobody() {
     let mut net = networks(3, 0);

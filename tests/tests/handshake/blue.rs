@@ -22,6 +22,25 @@ fn data(tag: u32) -> Vec<u8> {
     packet(tag, |w| w.data(&DataRepr::default(), b"data"))
 }
 
+//= docs/rfc9260.txt#section-3.3.7
+//= type=test
+//# If the Verification Tag is reflected, the T bit MUST be set to 1.
+//= docs/rfc9260.txt#section-8.4
+//= type=test
+//# 8)  The receiver SHOULD respond to the sender of the OOTB packet with an ABORT chunk.
+//= docs/rfc9260.txt#section-8.4
+//= type=test
+//# When sending the ABORT chunk, the receiver of the OOTB packet MUST fill in the Verification Tag field of the outbound
+//# packet with the value found in the Verification Tag field of the OOTB packet and set the T bit in the Chunk Flags to
+//# indicate that the Verification Tag is reflected.
+//= docs/rfc9260.txt#section-8.4
+//= type=test
+//# After sending this ABORT chunk, the receiver of the OOTB packet MUST discard the OOTB packet and MUST NOT take any
+//# further action.
+//= docs/rfc9260.txt#section-8.5.1
+//= type=test
+//# *  If the ABORT chunk is sent in response to an OOTB packet, the endpoint MUST follow the procedure described in
+//# Section 8.4.
 #[test]
 fn most_packets_out_of_the_blue_are_answered_by_an_abort_with_their_own_tag() {
     let packets = [
@@ -43,6 +62,26 @@ fn most_packets_out_of_the_blue_are_answered_by_an_abort_with_their_own_tag() {
     }
 }
 
+//= docs/rfc9260.txt#section-3.1
+//= type=test
+//# *  A packet containing a SHUTDOWN COMPLETE chunk with the T bit set MUST have the Verification Tag copied from the
+//# packet with the SHUTDOWN ACK chunk.
+//= docs/rfc9260.txt#section-3.3.13
+//= type=test
+//# If the Verification Tag is reflected, the T bit MUST be set to 1.
+//= docs/rfc9260.txt#section-8.4
+//= type=test
+//# 5)  If the packet contains a SHUTDOWN ACK chunk, the receiver SHOULD respond to the sender of the OOTB packet with a
+//# SHUTDOWN COMPLETE chunk.
+//= docs/rfc9260.txt#section-8.4
+//= type=test
+//# When sending the SHUTDOWN COMPLETE chunk, the receiver of the OOTB packet MUST fill in the Verification Tag field of
+//# the outbound packet with the Verification Tag received in the SHUTDOWN ACK chunk and set the T bit in the Chunk Flags
+//# to indicate that the Verification Tag is reflected.
+//= docs/rfc9260.txt#section-8.5.1
+//= type=test
+//# Only where no TCB exists SHOULD the sender use the Verification Tag from the SHUTDOWN ACK chunk and MUST set the T
+//# bit.
 #[test]
 fn a_shutdown_ack_out_of_the_blue_is_answered_by_shutdown_complete_with_its_own_tag() {
     let (handled, log) = answer(&packet(TAG, |w| w.shutdown_ack()));
@@ -52,6 +91,18 @@ fn a_shutdown_ack_out_of_the_blue_is_answered_by_shutdown_complete_with_its_own_
     assert_eq!(complete.bytes[13] & 1, 1);
 }
 
+//= docs/rfc9260.txt#section-8.4
+//= type=test
+//# 2)  If the OOTB packet contains an ABORT chunk, the receiver MUST silently discard the OOTB packet and take no further
+//# action.
+//= docs/rfc9260.txt#section-8.4
+//= type=test
+//# 6)  If the packet contains a SHUTDOWN COMPLETE chunk, the receiver SHOULD silently discard the packet and take no
+//# further action.
+//= docs/rfc9260.txt#section-8.4
+//= type=test
+//# 7)  If the packet contains an ERROR chunk with the "Stale Cookie" error cause or a COOKIE ACK chunk, the SCTP packet
+//# SHOULD be silently discarded.
 #[test]
 fn what_could_be_an_answer_to_an_answer_is_not_answered() {
     let stale = Cause::StaleCookie { staleness_us: 1 };
@@ -72,6 +123,9 @@ fn what_could_be_an_answer_to_an_answer_is_not_answered() {
     }
 }
 
+//= docs/rfc9260.txt#section-3.1
+//= type=test
+//# The Source Port Number 0 MUST NOT be used.
 #[test]
 fn a_packet_for_another_port_or_from_port_zero_is_dropped() {
     for at in [1, 3] {
@@ -83,6 +137,13 @@ fn a_packet_for_another_port_or_from_port_zero_is_dropped() {
     }
 }
 
+//= docs/rfc9260.txt#section-3.3.7
+//= type=test
+//# Moreover, under any circumstances, an endpoint that receives an ABORT chunk MUST NOT respond to that ABORT chunk by
+//# sending an ABORT chunk of its own.
+//= docs/rfc9260.txt#section-9.1
+//= type=test
+//# An endpoint MUST NOT respond to any received packet that contains an ABORT chunk (also see Section 8.4).
 #[test]
 fn two_endpoints_never_answer_each_others_answers() {
     let mut wires = Wires::pair(1, &association("sctp"));

@@ -28,6 +28,19 @@ fn collide(later: Span, networks: u8, lost: Option<usize>) {
     data_flows(&mut wires);
 }
 
+//= docs/rfc9260.txt#section-5.2.1
+//= type=test
+//# Upon receipt of an INIT chunk in the COOKIE-WAIT state, an endpoint MUST respond with an INIT ACK chunk using the same
+//# parameters it sent in its original INIT chunk (including its Initiate Tag, unchanged).
+//= docs/rfc9260.txt#section-5.2.1
+//= type=test
+//# Upon receipt of an INIT chunk in the COOKIE-ECHOED state, an endpoint MUST respond with an INIT ACK chunk using the
+//# same parameters it sent in its original INIT chunk (including its Initiate Tag, unchanged), provided that no new
+//# address has been added to the forming association.
+//= docs/rfc9260.txt#section-5.2.4
+//= type=test
+//# The endpoint SHOULD stay in or enter the ESTABLISHED state, but it MUST update its peer's Verification Tag from the
+//# State Cookie, stop any T1-init or T1-cookie timers that might be running, and send a COOKIE ACK chunk.
 #[test]
 fn two_sides_that_connect_at_once_get_one_association() {
     for millis in 0..30 {
@@ -42,6 +55,10 @@ fn a_collision_over_two_paths_gives_one_association() {
     }
 }
 
+//= docs/rfc9260.txt#section-5.2.1
+//= type=test
+//# After that, the endpoint MUST NOT change its state, the T1-init timer MUST be left running, and the corresponding TCB
+//# MUST NOT be destroyed.
 #[test]
 fn a_collision_survives_the_loss_of_any_of_its_packets() {
     for millis in [0, 5, 15, 25] {

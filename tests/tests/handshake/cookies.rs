@@ -23,6 +23,10 @@ fn echo(life: Span) -> (Wires, Packet) {
     (wires, echo)
 }
 
+//= docs/rfc9260.txt#section-5.1
+//= type=test
+//# After sending an INIT ACK chunk with the State Cookie parameter, "Z" MUST NOT allocate any resources or keep any
+//# states for the new association.
 #[test]
 fn nothing_is_kept_for_a_stranger_until_its_cookie_comes_back() {
     let (mut wires, echo) = echo(Span::from_secs(60));
@@ -35,6 +39,9 @@ fn nothing_is_kept_for_a_stranger_until_its_cookie_comes_back() {
     data_flows(&mut wires);
 }
 
+//= docs/rfc9260.txt#section-5.2.4
+//= type=test
+//# It SHOULD stop any T1-cookie timer that is running and send a COOKIE ACK chunk.
 #[test]
 fn an_echo_that_comes_again_is_acknowledged_and_changes_nothing() {
     let mut wires = Wires::connected(1);
@@ -76,6 +83,10 @@ fn an_echo_replayed_after_the_end_is_refused_while_the_association_is_remembered
     assert!(wires.nodes[1].events.contains(&(new, gone)), "{:?}", wires.nodes[1].events);
 }
 
+//= docs/rfc9260.txt#section-5.2.6
+//= type=test
+//# When processing an ERROR chunk with a "Stale Cookie" error cause, an endpoint SHOULD first examine if an association
+//# is in the process of being set up, i.e., the association is in the COOKIE-ECHOED state.
 #[test]
 fn a_stale_cookie_is_answered_and_the_handshake_begins_anew() {
     let (mut wires, _) = echo(Span::from_secs(2));
@@ -100,6 +111,14 @@ fn a_peer_whose_cookies_are_always_stale_is_given_up() {
     assert!(wires.sent(INIT).len() <= 10, "{} INITs", wires.sent(INIT).len());
 }
 
+//= docs/rfc9260.txt#section-4
+//= type=test
+//# 1)  If the State Cookie in the received COOKIE ECHO chunk is invalid (i.e., failed to pass the integrity check), the
+//# receiver MUST silently discard the packet.
+//= docs/rfc9260.txt#section-5.1.5
+//= type=test
+//# If this comparison fails, the SCTP packet, including the COOKIE ECHO chunk and any DATA chunks, MUST be silently
+//# discarded.
 #[test]
 fn a_cookie_with_any_byte_changed_is_dropped_without_an_answer() {
     let (mut wires, echo) = echo(Span::from_secs(60));
@@ -118,6 +137,9 @@ fn a_cookie_with_any_byte_changed_is_dropped_without_an_answer() {
     assert!(matches!(wires.replay(&echo), Handled::New(_)));
 }
 
+//= docs/rfc9260.txt#section-5.1.5
+//= type=test
+//# If these values do not match, the packet MUST be silently discarded.
 #[test]
 fn a_genuine_cookie_under_a_wrong_tag_or_port_is_dropped() {
     let (mut wires, echo) = echo(Span::from_secs(60));
@@ -158,6 +180,10 @@ fn a_cookie_does_not_survive_two_changes_of_the_secret() {
     assert_eq!(wires.replay(&echo), Handled::Discarded(Discard::CookieForged));
 }
 
+//= docs/rfc9260.txt#section-5.1.5
+//= type=test
+//# If secrets are kept only for a limited amount of time and the secret key to use is not available anymore, the packet
+//# containing the COOKIE ECHO chunk MUST be silently discarded.
 #[test]
 fn a_long_silence_makes_every_old_cookie_worthless() {
     let (mut wires, echo) = echo(Span::from_secs(3600));

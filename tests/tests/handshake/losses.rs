@@ -23,6 +23,22 @@ fn losing(networks: u8, kind: u8, times: u32) -> Wires {
     wires
 }
 
+//= docs/rfc9260.txt#section-4
+//= type=test
+//# 2)  If the T1-init timer expires, the endpoint MUST retransmit the INIT chunk and restart the T1-init timer.
+//= docs/rfc9260.txt#section-4
+//= type=test
+//# 3)  If the T1-cookie timer expires, the endpoint MUST retransmit COOKIE ECHO chunk and restart the T1-cookie timer.
+//= docs/rfc9260.txt#section-5.1
+//= type=test
+//# The T1-init timer and T1-cookie timer SHOULD follow the same rules given in Section 6.3.
+//= docs/rfc9260.txt#section-5.1.4
+//= type=test
+//# When an endpoint (in the COOKIE-WAIT state) receives an INIT ACK chunk with a State Cookie parameter, it MUST
+//# immediately send a COOKIE ECHO chunk to its peer with the received State Cookie.
+//= docs/rfc9260.txt#section-5.1.4
+//= type=test
+//# If the timer expires, the endpoint MUST retransmit the COOKIE ECHO chunk and restart the T1-cookie timer.
 #[test]
 fn every_chunk_of_the_handshake_may_be_lost_and_is_made_good() {
     for kind in [INIT, INIT_ACK, COOKIE_ECHO, COOKIE_ACK] {
@@ -52,6 +68,10 @@ fn retries_leave_no_trace_in_the_time_out() {
     assert!(wires.nodes[0].only().paths()[0].rto <= Span::from_secs(1));
 }
 
+//= docs/rfc9260.txt#section-3.3.11
+//= type=test
+//# This chunk MUST precede any DATA chunk sent within the association but MAY be bundled with one or more DATA chunks in
+//# the same packet.
 #[test]
 fn data_sent_before_the_association_is_up_arrives_once_it_is() {
     for kind in [INIT, INIT_ACK, COOKIE_ECHO, COOKIE_ACK] {
@@ -64,6 +84,10 @@ fn data_sent_before_the_association_is_up_arrives_once_it_is() {
     }
 }
 
+//= docs/rfc9260.txt#section-5.1
+//= type=test
+//# Retransmissions of INIT chunks and COOKIE ECHO chunks SHOULD use all addresses of the peer similar to retransmissions
+//# of DATA chunks.
 #[test]
 fn an_association_comes_up_over_the_second_path_when_the_first_is_dead() {
     let mut wires = Wires::pair(2, &association("sctp"));
@@ -112,6 +136,12 @@ fn a_cookie_comes_again_from_another_pair_of_addresses_than_the_association_know
     assert_eq!(wires.nodes[1].count(), 1);
 }
 
+//= docs/rfc9260.txt#section-4
+//= type=test
+//# This MUST be repeated up to 'Max.Init.Retransmits' times.
+//= docs/rfc9260.txt#section-4
+//= type=test
+//# After that, the endpoint MUST abort the initialization process and report the error to the SCTP user.
 #[test]
 fn a_peer_that_never_answers_is_given_up_after_the_retries_allowed() {
     for networks in [1, 2] {
@@ -148,6 +178,17 @@ fn a_listener_that_refuses_ends_the_handshake_at_once() {
     assert!(wires.nodes[0].told(&AssociationEvent::Aborted(AbortReason::ByPeer)));
 }
 
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# If the timer expires, the endpoint MUST resend the SHUTDOWN chunk with the updated last sequential TSN received from
+//# its peer.
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# If the receiver of the SHUTDOWN chunk has no more outstanding DATA chunks, the SHUTDOWN chunk receiver MUST send a
+//# SHUTDOWN ACK chunk and start a T2-shutdown timer of its own, entering the SHUTDOWN-ACK- SENT state.
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# If the timer expires, the endpoint MUST resend the SHUTDOWN ACK chunk.
 #[test]
 fn every_chunk_of_the_shutdown_may_be_lost_and_is_made_good() {
     for kind in [SHUTDOWN, SHUTDOWN_ACK, SHUTDOWN_COMPLETE] {
@@ -165,6 +206,11 @@ fn every_chunk_of_the_shutdown_may_be_lost_and_is_made_good() {
     }
 }
 
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# If an endpoint is in the SHUTDOWN-SENT state and receives a SHUTDOWN chunk from its peer, the endpoint SHOULD respond
+//# immediately with a SHUTDOWN ACK chunk to its peer and move into the SHUTDOWN-ACK-SENT state, restarting its
+//# T2-shutdown timer.
 #[test]
 fn two_shutdowns_at_once_end_in_good_order() {
     for lost in 0..8 {
@@ -183,6 +229,16 @@ fn two_shutdowns_at_once_end_in_good_order() {
     }
 }
 
+//= docs/rfc9260.txt#section-4
+//= type=test
+//# 5)  In the SHUTDOWN-RECEIVED state, the endpoint MUST NOT accept any new send requests from its SCTP user.
+//= docs/rfc9260.txt#section-4
+//= type=test
+//# 7)  In the SHUTDOWN-ACK-SENT state, the endpoint MUST NOT accept any new send requests from its SCTP user.
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# An endpoint SHOULD reject any new data request from its upper layer if it is in the SHUTDOWN-PENDING, SHUTDOWN-SENT,
+//# SHUTDOWN-RECEIVED, or SHUTDOWN-ACK-SENT state.
 #[test]
 fn a_side_whose_peer_has_shut_down_takes_no_more_messages() {
     let mut wires = Wires::connected(1);

@@ -42,6 +42,16 @@ fn init_in(packet: &Packet) -> InitView<'_> {
     }
 }
 
+//= docs/rfc9260.txt#section-3.3.2
+//= type=test
+//# A receiver of an INIT chunk with the a_rwnd value set to a value smaller than 1500 MUST discard the packet, SHOULD
+//# send a packet in response containing an ABORT chunk and using the Initiate Tag as the Verification Tag, and MUST NOT
+//# change the state of any existing association.
+//= docs/rfc9260.txt#section-8.4
+//= type=test
+//# If, for whatever reason, the INIT chunk cannot be processed normally and an ABORT chunk has to be sent in response,
+//# the Verification Tag of the packet containing the ABORT chunk MUST be the Initiate Tag of the received INIT chunk, and
+//# the T bit of the ABORT chunk has to be set to 0, indicating that the Verification Tag is not reflected.
 #[test]
 fn an_init_that_offers_a_window_below_1500_bytes_is_refused_and_changes_nothing() {
     let mut wires = Wires::connected(1);
@@ -57,6 +67,12 @@ fn an_init_that_offers_a_window_below_1500_bytes_is_refused_and_changes_nothing(
     data_flows(&mut wires);
 }
 
+//= docs/rfc9260.txt#section-3.3.2
+//= type=test
+//# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
+//= docs/rfc9260.txt#section-3.3.3
+//= type=test
+//# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
 #[test]
 fn a_receive_buffer_below_1500_bytes_is_not_told_in_the_handshake() {
     let mut config = association("sctp");
@@ -70,6 +86,25 @@ fn a_receive_buffer_below_1500_bytes_is_not_told_in_the_handshake() {
     data_flows(&mut wires);
 }
 
+//= docs/rfc9260.txt#section-3.3.2
+//= type=test
+//# The receiver of an INIT chunk containing a Host Name Address parameter MUST send an ABORT chunk and MAY include an
+//# "Unresolvable Address" error cause.
+//= docs/rfc9260.txt#section-3.3.2.1.4
+//= type=test
+//# The receiver of an INIT chunk or an INIT ACK containing a Host Name Address parameter MUST send an ABORT chunk and MAY
+//# include an "Unresolvable Address" error cause.
+//= docs/rfc9260.txt#section-5.1.2
+//= type=test
+//# B)  If there is a Host Name Address parameter present in the received INIT or INIT ACK chunk, the endpoint MUST
+//# immediately send an ABORT chunk and MAY include an "Unresolvable Address" error cause to its peer.
+//= docs/rfc9260.txt#section-5.1.2
+//= type=test
+//# The ABORT chunk SHOULD be sent to the source IP address from which the last peer packet was received.
+//= docs/rfc9260.txt#section-12.2.4.1
+//= type=test
+//# Endpoints receiving INIT or INIT ACK chunks containing the Host Name Address parameter MUST send an ABORT chunk in
+//# response and MAY include an "Unresolvable Address" error cause.
 #[test]
 fn an_init_that_names_a_host_is_refused() {
     let mut wires = Wires::pair(1, &association("sctp"));
@@ -81,6 +116,9 @@ fn an_init_that_names_a_host_is_refused() {
     assert_eq!(wires.nodes[1].count(), 0);
 }
 
+//= docs/rfc9260.txt#section-3.3.3
+//= type=test
+//# The value of 0 MUST NOT be used, and the value MUST NOT be greater than the MIS value sent in the INIT chunk.
 #[test]
 fn an_init_ack_asks_for_no_more_streams_than_the_init_allows() {
     let mut wires = Wires::pair(1, &association("sctp"));
@@ -101,6 +139,23 @@ fn caller() -> (Wires, u32) {
     (wires, tag)
 }
 
+//= docs/rfc9260.txt#section-3.3.3
+//= type=test
+//# The receiver of INIT ACK chunks containing a Host Name Address parameter MUST send an ABORT chunk and MAY include an
+//# "Unresolvable Address" error cause.
+//= docs/rfc9260.txt#section-3.3.3
+//= type=test
+//# A receiver of an INIT ACK chunk with the a_rwnd value set to a value smaller than 1500 MUST discard the packet, SHOULD
+//# send a packet in response containing an ABORT chunk and using the Initiate Tag as the Verification Tag, and MUST NOT
+//# change the state of any existing association.
+//= docs/rfc9260.txt#section-3.3.3
+//= type=test
+//# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the OS value set to 0, it MUST destroy the TCB
+//# and SHOULD send an ABORT chunk.
+//= docs/rfc9260.txt#section-3.3.3
+//= type=test
+//# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the MIS value set to 0, it MUST destroy the
+//# TCB and SHOULD send an ABORT chunk.
 #[test]
 fn an_init_ack_that_says_what_it_must_not_ends_the_attempt_with_an_abort() {
     let cookie = Param::StateCookie(b"a cookie");
@@ -123,6 +178,10 @@ fn an_init_ack_that_says_what_it_must_not_ends_the_attempt_with_an_abort() {
     }
 }
 
+//= docs/rfc9260.txt#section-3.3.3
+//= type=test
+//# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the Initiate Tag set to 0, it MUST destroy the
+//# TCB and SHOULD send an ABORT chunk with the T bit set.
 #[test]
 fn an_init_ack_without_a_tag_is_answered_by_an_abort_under_our_own() {
     let (mut wires, tag) = caller();
@@ -134,6 +193,10 @@ fn an_init_ack_without_a_tag_is_answered_by_an_abort_under_our_own() {
     assert!(wires.nodes[0].only().is_closed());
 }
 
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# If a SHUTDOWN chunk is received in the COOKIE-WAIT or COOKIE ECHOED state, the SHUTDOWN chunk SHOULD be silently
+//# discarded.
 #[test]
 fn nothing_but_an_init_ack_or_an_abort_counts_before_the_peer_has_named_its_tag() {
     let (mut wires, tag) = caller();
@@ -151,6 +214,27 @@ fn nothing_but_an_init_ack_or_an_abort_counts_before_the_peer_has_named_its_tag(
     data_flows(&mut wires);
 }
 
+//= docs/rfc9260.txt#section-3.3.6
+//= type=test
+//# An endpoint MUST send this chunk to its peer endpoint as a response to a HEARTBEAT chunk (see Section 8.3).
+//= docs/rfc9260.txt#section-3.3.6
+//= type=test
+//# Heartbeat Information: variable length This field MUST contain the Heartbeat Info parameter (as defined in Section
+//# 3.3.5) of the Heartbeat Request to which this Heartbeat Acknowledgement is responding.
+//= docs/rfc9260.txt#section-6.4
+//= type=test
+//# An endpoint SHOULD transmit reply chunks (e.g., INIT ACK, COOKIE ACK, and HEARTBEAT ACK) in response to control chunks
+//# to the same destination transport address from which it received the control chunk to which it is replying.
+//= docs/rfc9260.txt#section-8.3
+//= type=test
+//# A receiver of a HEARTBEAT chunk MUST respond to a HEARTBEAT chunk with a HEARTBEAT ACK chunk after entering the
+//# COOKIE-ECHOED state (sender of the INIT chunk) or the ESTABLISHED state (receiver of the INIT chunk), up until
+//# reaching the SHUTDOWN-SENT state (sender of the SHUTDOWN chunk) or the SHUTDOWN-ACK-SENT state (receiver of the
+//# SHUTDOWN chunk).
+//= docs/rfc9260.txt#section-8.3
+//= type=test
+//# The receiver of the HEARTBEAT chunk SHOULD immediately respond with a HEARTBEAT ACK chunk that contains the Heartbeat
+//# Information TLV, together with any other received TLVs, copied unchanged from the received HEARTBEAT chunk.
 #[test]
 fn a_heartbeat_is_answered_with_its_own_information_where_it_came_from() {
     let mut wires = Wires::connected(2);
@@ -162,6 +246,14 @@ fn a_heartbeat_is_answered_with_its_own_information_where_it_came_from() {
     assert_eq!(&answer.bytes[20..36], b"any bytes at all");
 }
 
+//= docs/rfc9260.txt#section-3.3.3
+//= type=test
+//# Implementation Note: An implementation MUST be prepared to receive an INIT ACK chunk that is quite large (more than
+//# 1500 bytes) due to the variable size of the State Cookie and the variable address list.
+//= docs/rfc9260.txt#section-3.3.11
+//= type=test
+//# Cookie: variable size This field MUST contain the exact cookie received in the State Cookie parameter from the
+//# previous INIT ACK chunk.
 #[test]
 fn a_cookie_larger_than_a_packet_of_the_path_is_echoed_byte_for_byte() {
     let (mut wires, tag) = caller();
@@ -173,6 +265,17 @@ fn a_cookie_larger_than_a_packet_of_the_path_is_echoed_byte_for_byte() {
     assert_eq!(&echo.bytes[16..], &cookie[..]);
 }
 
+//= docs/rfc9260.txt#section-5.2.1
+//= type=test
+//# If the INIT chunk indicates that a new address has been added to the association, then the entire INIT chunk MUST be
+//# discarded, and the state of the existing association SHOULD NOT be changed.
+//= docs/rfc9260.txt#section-5.2.1
+//= type=test
+//# An ABORT chunk SHOULD be sent in a response that MAY include the "Restart of an Association with New Addresses" error
+//# cause.
+//= docs/rfc9260.txt#section-5.2.1
+//= type=test
+//# The error SHOULD list the addresses that were added to the restarting association.
 #[test]
 fn an_init_that_adds_an_address_while_our_cookie_is_on_its_way_is_refused() {
     let mut wires = Wires::pair(1, &association("sctp"));
@@ -196,6 +299,9 @@ fn an_init_that_adds_an_address_while_our_cookie_is_on_its_way_is_refused() {
     data_flows(&mut wires);
 }
 
+//= docs/rfc9260.txt#section-8.4
+//= type=test
+//# 1)  If the OOTB packet is to or from a non-unicast address, a receiver SHOULD silently discard the packet.
 #[test]
 fn packets_from_or_to_a_group_of_hosts_are_dropped_without_an_answer() {
     let mut wires = Wires::pair(1, &association("sctp"));
@@ -215,6 +321,10 @@ fn packets_from_or_to_a_group_of_hosts_are_dropped_without_an_answer() {
     assert_eq!(wires.log, []);
 }
 
+//= docs/rfc9260.txt#section-3.3.2.1.2
+//= type=test
+//# A sender MUST NOT use an IPv4-mapped IPv6 address [RFC4291] but SHOULD instead use an IPv4 Address parameter for an
+//# IPv4 address.
 #[test]
 fn an_ipv4_address_is_listed_as_one_however_the_system_writes_it() {
     let mut wires = Wires::new();
@@ -243,6 +353,20 @@ fn an_ipv4_address_is_listed_as_one_however_the_system_writes_it() {
     assert_eq!(addresses, [address(0, 1), address(1, 1)]);
 }
 
+//= docs/rfc9260.txt#section-3.3.2.1.5
+//= type=test
+//# The value indicating the Host Name Address parameter MUST NOT be used when sending this parameter and MUST be ignored
+//# when receiving this parameter.
+//= docs/rfc9260.txt#section-5.1
+//= type=test
+//# The destination IP address of the INIT ACK chunk MUST be set to the source IP address of the INIT chunk to which this
+//# INIT ACK chunk is responding.
+//= docs/rfc9260.txt#section-5.1.2
+//= type=test
+//# If an SCTP endpoint lists in the 'Supported Address Types' parameter either IPv4 or IPv6 but uses the other family for
+//# sending the packet containing the INIT chunk, or if it also lists addresses of the other family in the INIT chunk,
+//# then the address family that is not listed in the 'Supported Address Types' parameter SHOULD also be considered as
+//# supported by the receiver of the INIT chunk.
 #[test]
 fn a_parameter_that_names_address_types_limits_nothing() {
     // RFC 9260 section 5.1.2: the family that an INIT uses counts as supported, listed or not.

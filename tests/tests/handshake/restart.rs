@@ -16,6 +16,20 @@ fn restart_and_connect(wires: &mut Wires) {
     wires.run(Span::from_secs(10));
 }
 
+//= docs/rfc9260.txt#section-5.2.2
+//= type=test
+//# Unless otherwise stated, upon receipt of an unexpected INIT chunk for this association, the endpoint MUST generate an
+//# INIT ACK chunk with a State Cookie.
+//= docs/rfc9260.txt#section-5.2.2
+//= type=test
+//# The outbound SCTP packet containing this INIT ACK chunk MUST carry a Verification Tag value equal to the Initiate Tag
+//# found in the unexpected INIT chunk.
+//= docs/rfc9260.txt#section-5.2.2
+//= type=test
+//# And the INIT ACK chunk MUST contain a new Initiate Tag (randomly generated; see Section 5.3.1).
+//= docs/rfc9260.txt#section-5.2.4
+//= type=test
+//# *  A RESTART notification SHOULD be sent to the ULP instead of a COMMUNICATION LOST notification.
 #[test]
 fn a_restarted_peer_gets_the_old_association_renewed() {
     for networks in [1, 2, 3] {
@@ -93,6 +107,9 @@ fn a_restart_survives_the_loss_of_any_of_its_packets() {
     }
 }
 
+//= docs/rfc9260.txt#section-5.2.4
+//= type=test
+//# For any case not shown in Table 12, the cookie SHOULD be silently discarded.
 #[test]
 fn an_old_cookie_of_a_restart_does_not_restart_again() {
     let mut wires = Wires::connected(1);
@@ -106,6 +123,17 @@ fn an_old_cookie_of_a_restart_does_not_restart_again() {
     data_flows(&mut wires);
 }
 
+//= docs/rfc9260.txt#section-5.2.2
+//= type=test
+//# Before responding, the endpoint MUST check to see if the unexpected INIT chunk adds new addresses to the association.
+//= docs/rfc9260.txt#section-5.2.2
+//= type=test
+//# If new addresses are added to the association, the endpoint MUST respond with an ABORT chunk, copying the 'Initiate
+//# Tag' of the unexpected INIT chunk into the 'Verification Tag' of the outbound packet carrying the ABORT chunk.
+//= docs/rfc9260.txt#section-5.2.2
+//= type=test
+//# After sending the INIT ACK or ABORT chunk, the endpoint MUST take no further actions, i.e., the existing association,
+//# including its current state, and the corresponding TCB MUST NOT be changed.
 #[test]
 fn a_restart_that_names_a_new_address_is_refused_and_the_old_association_stays() {
     let mut wires = Wires::connected(1);
@@ -128,6 +156,11 @@ fn a_restart_that_names_a_new_address_is_refused_and_the_old_association_stays()
     assert_eq!(format!("{:?}", wires.nodes[1].only()), before);
 }
 
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# If an endpoint is in the SHUTDOWN-ACK-SENT state and receives an INIT chunk (e.g., if the SHUTDOWN COMPLETE chunk was
+//# lost) with source and destination transport addresses (either in the IP addresses or in the INIT chunk) that belong to
+//# this association, it SHOULD discard the INIT chunk and retransmit the SHUTDOWN ACK chunk.
 #[test]
 fn a_peer_that_restarts_while_its_last_answer_is_awaited_ends_the_old_association_first() {
     // RFC 9260 section 9.2: an INIT in SHUTDOWN-ACK-SENT is dropped, and the SHUTDOWN-ACK goes out again.
@@ -148,6 +181,11 @@ fn a_peer_that_restarts_while_its_last_answer_is_awaited_ends_the_old_associatio
     assert!(wires.nodes[0].told(&AssociationEvent::Connected), "the next INIT finds the way free");
 }
 
+//= docs/rfc9260.txt#section-5.2.4
+//= type=test
+//# If the endpoint is in the SHUTDOWN-ACK-SENT state and recognizes that the peer has restarted (Action A), it MUST NOT
+//# set up a new association but instead resend the SHUTDOWN ACK chunk and send an ERROR chunk with a "Cookie Received
+//# While Shutting Down" error cause to its peer.
 #[test]
 fn a_cookie_of_a_restart_that_comes_during_the_last_step_of_a_shutdown_is_refused() {
     // RFC 9260 section 5.2.4 D: the SHUTDOWN-ACK goes out again, with an ERROR that says why.

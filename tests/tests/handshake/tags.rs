@@ -27,6 +27,14 @@ fn init(tag: u32) -> Vec<u8> {
     packet(tag, |w| w.init(&repr, []))
 }
 
+//= docs/rfc9260.txt#section-8.5
+//= type=test
+//# When receiving an SCTP packet, the endpoint MUST ensure that the value in the Verification Tag field of the received
+//# SCTP packet matches its own tag.
+//= docs/rfc9260.txt#section-8.5
+//= type=test
+//# If the received Verification Tag value does not match the receiver's own tag value, the receiver MUST silently discard
+//# the packet and MUST NOT process it any further, except for those cases listed in Section 8.5.1 below.
 #[test]
 fn a_packet_of_the_peer_under_a_wrong_tag_is_dropped_without_an_answer() {
     let mut wires = Wires::connected(1);
@@ -57,6 +65,16 @@ fn a_packet_of_the_peer_under_a_wrong_tag_is_dropped_without_an_answer() {
     data_flows(&mut wires);
 }
 
+//= docs/rfc9260.txt#section-8.5.1
+//= type=test
+//# *  The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the packet matches its own
+//# tag and the T bit is not set OR if it is set to its Peer's Tag and the T bit is set in the Chunk Flags.
+//= docs/rfc9260.txt#section-8.5.1
+//= type=test
+//# Otherwise, the receiver MUST silently discard the packet and take no further action.
+//= docs/rfc9260.txt#section-9.1
+//= type=test
+//# An endpoint receiving an ABORT chunk MUST apply the special Verification Tag check rules described in Section 8.5.1.
 #[test]
 fn an_abort_counts_under_our_tag_or_reflected_under_the_peers() {
     for (reflected, mine, counts) in
@@ -72,6 +90,10 @@ fn an_abort_counts_under_our_tag_or_reflected_under_the_peers() {
     }
 }
 
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# If the endpoint is in the SHUTDOWN-ACK-SENT state, the endpoint SHOULD stop the T2-shutdown timer and remove all
+//# knowledge of the association (and thus the association enters the CLOSED state).
 #[test]
 fn a_shutdown_complete_counts_under_our_tag_or_reflected_under_the_peers() {
     for (reflected, mine, counts) in
@@ -90,6 +112,13 @@ fn a_shutdown_complete_counts_under_our_tag_or_reflected_under_the_peers() {
     }
 }
 
+//= docs/rfc9260.txt#section-8.5.1
+//= type=test
+//# An endpoint MUST ignore the SHUTDOWN COMPLETE chunk if it is not in the SHUTDOWN-ACK-SENT state.
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# Upon reception of the SHUTDOWN COMPLETE chunk, the endpoint verifies that it is in the SHUTDOWN-ACK-SENT state; if it
+//# is not, the chunk SHOULD be discarded.
 #[test]
 fn a_shutdown_complete_before_its_time_changes_nothing() {
     let mut wires = Wires::connected(1);
@@ -98,6 +127,9 @@ fn a_shutdown_complete_before_its_time_changes_nothing() {
     data_flows(&mut wires);
 }
 
+//= docs/rfc9260.txt#section-8.5.1
+//= type=test
+//# Otherwise, the receiver MUST silently discard the packet.
 #[test]
 fn an_init_under_a_tag_is_dropped() {
     let mut wires = Wires::connected(1);
@@ -112,6 +144,23 @@ fn an_init_under_a_tag_is_dropped() {
     data_flows(&mut wires);
 }
 
+//= docs/rfc9260.txt#section-3
+//= type=test
+//# INIT, INIT ACK, and SHUTDOWN COMPLETE chunks MUST NOT be bundled with any other chunk into an SCTP packet.
+//= docs/rfc9260.txt#section-5.1
+//= type=test
+//# An INIT or INIT ACK chunk MUST NOT be bundled with any other chunk.
+//= docs/rfc9260.txt#section-6.10
+//= type=test
+//# An endpoint MUST NOT bundle INIT, INIT ACK, or SHUTDOWN COMPLETE chunks with any other chunks.
+//= docs/rfc9260.txt#section-8.5.1
+//= type=test
+//# *  When an endpoint receives an SCTP packet with the Verification Tag set to 0, it SHOULD verify that the packet
+//# contains only an INIT chunk.
+//= docs/rfc9260.txt#section-12.3
+//= type=test
+//# The receiver of an INIT chunk MUST silently discard the INIT chunk and all further chunks if the INIT chunk is bundled
+//# with other chunks or the packet has a non- zero Verification Tag.
 #[test]
 fn an_init_that_is_not_alone_is_dropped() {
     let mut wires = Wires::connected(1);
@@ -128,6 +177,29 @@ fn an_init_that_is_not_alone_is_dropped() {
     assert_eq!(wires.since(mark), []);
 }
 
+//= docs/rfc9260.txt#section-3.3.2
+//= type=test
+//# If the value of the Initiate Tag in a received INIT chunk is found to be 0, the receiver MUST silently discard the
+//# packet.
+//= docs/rfc9260.txt#section-3.3.2
+//= type=test
+//# A receiver of an INIT chunk with the OS value set to 0 MUST discard the packet, SHOULD send a packet in response
+//# containing an ABORT chunk and using the Initiate Tag as the Verification Tag, and MUST NOT change the state of any
+//# existing association.
+//= docs/rfc9260.txt#section-3.3.2
+//= type=test
+//# A receiver of an INIT chunk with the MIS value set to 0 MUST discard the packet, SHOULD send a packet in response
+//# containing an ABORT chunk and using the Initiate Tag as the Verification Tag, and MUST NOT change the state of any
+//# existing association.
+//= docs/rfc9260.txt#section-5.1
+//= type=test
+//# If an endpoint receives an INIT, INIT ACK, or COOKIE ECHO chunk but decides not to establish the new association due
+//# to missing mandatory parameters in the received INIT or INIT ACK chunk, invalid parameter values, or lack of local
+//# resources, it SHOULD respond with an ABORT chunk.
+//= docs/rfc9260.txt#section-5.1
+//= type=test
+//# The Verification Tag field in the common header of the outbound SCTP packet containing the ABORT chunk MUST be set to
+//# the Initiate Tag value of the received INIT or INIT ACK chunk this ABORT chunk is responding to.
 #[test]
 fn an_init_without_a_tag_of_its_own_is_dropped_and_one_without_streams_refused() {
     let mut wires = Wires::pair(1, &association("sctp"));
@@ -163,6 +235,15 @@ fn nobody_who_cannot_see_the_tag_ends_a_handshake() {
     data_flows(&mut wires);
 }
 
+//= docs/rfc9260.txt#section-8.5.1
+//= type=test
+//# E) Rules for packets carrying a SHUTDOWN ACK chunk: *  If the receiver is in COOKIE-ECHOED or COOKIE-WAIT state, the
+//# procedures in Section 8.4 SHOULD be followed; in other words, it is treated as an OOTB packet.
+//= docs/rfc9260.txt#section-9.2
+//= type=test
+//# The sender of the INIT or COOKIE ECHO chunk SHOULD respond to the receipt of a SHUTDOWN ACK chunk with a stand-alone
+//# SHUTDOWN COMPLETE chunk in an SCTP packet with the Verification Tag field of its common header set to the same tag
+//# that was received in the packet containing the SHUTDOWN ACK chunk.
 #[test]
 fn a_shutdown_ack_during_the_handshake_is_answered_by_a_reflected_shutdown_complete() {
     // RFC 9260 section 8.5.1 E: the peer still holds an association of our former life.

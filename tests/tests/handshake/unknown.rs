@@ -47,6 +47,14 @@ fn parameter(bits: u8) -> [u8; 8] {
     [bits << 6 | 0x0F, 0x42, 0, 8, 1, 2, 3, 4]
 }
 
+//= docs/rfc9260.txt#section-3.2.2
+//= type=test
+//# If the receiver of an INIT chunk detects unrecognized parameters and has to report them according to Section 3.2.1, it
+//# MUST put the "Unrecognized Parameter" parameter(s) in the INIT ACK chunk sent in response to the INIT chunk.
+//= docs/rfc9260.txt#section-3.3.3.1.2
+//= type=test
+//# This parameter is returned to the originator of the INIT chunk when the INIT chunk contains an unrecognized parameter
+//# that has a type that indicates it SHOULD be reported to the sender.
 #[test]
 fn an_unknown_parameter_of_an_init_is_reported_in_the_init_ack_as_its_type_says() {
     for (bits, stops, reports) in RULES {
@@ -89,6 +97,14 @@ fn lengthened(ack: &Packet, parameters: &[u8]) -> Packet {
     Packet { bytes, ..ack.clone() }
 }
 
+//= docs/rfc9260.txt#section-3.2.2
+//= type=test
+//# If the receiver of any other chunk (e.g., INIT ACK) detects unrecognized parameters and has to report them according
+//# to Section 3.2.1, it SHOULD bundle the ERROR chunk containing the "Unrecognized Parameters" error cause with the chunk
+//# sent in response (e.g., COOKIE ECHO).
+//= docs/rfc9260.txt#section-3.2.2
+//= type=test
+//# Any time a COOKIE ECHO chunk is sent in a packet, it MUST be the first chunk.
 #[test]
 fn an_unknown_parameter_of_an_init_ack_is_reported_with_the_cookie_echo_as_its_type_says() {
     for (bits, stops, reports) in RULES {

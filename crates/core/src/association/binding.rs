@@ -13,6 +13,10 @@ impl Association {
     /// Gives the next chunk its TSN and its share of the peer's window.
     pub(crate) fn admit(&mut self, draft: Draft, path: PathId) -> (u64, ChunkBytes) {
         let bytes = ChunkBytes::new(16 + draft.payload.len() as u64);
+        //= docs/rfc9260.txt#section-3.3.1
+        //# The TSNs of DATA chunks sent SHOULD be strictly sequential.
+        //= docs/rfc9260.txt#section-6.9
+        //# 2)  The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the series.
         let tsn = self.outstanding.push(draft, path);
         let cost = self.window_cost(bytes);
         self.window_bound += cost;
@@ -35,6 +39,20 @@ impl Association {
         self.window_taken(bytes);
         self.count_transmission(path, bytes);
         self.statistics.chunks_sent += 1;
+        //= docs/rfc9260.txt#section-6.3.1
+        //# C4)  When data is in flight and when allowed by rule C5 below, a new RTT measurement MUST be made each round
+        //# trip.
+        //= docs/rfc9260.txt#section-6.3.1
+        //# Furthermore, new RTT measurements SHOULD be made no more than once per round trip for a given destination
+        //# transport address.
+        //= docs/rfc9260.txt#section-6.3.1
+        //= type=implication
+        //# There are two reasons for this recommendation: First, it appears that measuring more frequently often does not
+        //# in practice yield any significant benefit [ALLMAN99]; second, if measurements are made more often, then the
+        //# values of 'RTO.Alpha' and 'RTO.Beta' in rule C3 above SHOULD be adjusted so that SRTT and RTTVAR still adjust
+        //# to changes at roughly the same rate (in terms of how many round trips it takes them to reflect new values) as
+        //# they would if making only one measurement per round trip and using 'RTO.Alpha' and 'RTO.Beta' as given in rule
+        //# C3.
         self.paths[path.index()].measuring.get_or_insert(tsn);
         self.tell(&Event::Sent(&SentTransmission { path, previous_path: None, tsn, bytes, kind }));
     }
@@ -130,6 +148,8 @@ impl Association {
     }
 
     /// Whether a path may take a chunk into its queue; its window need not have room.
+    //= docs/rfc9260.txt#section-5.4
+    //# An endpoint MUST NOT send any chunks to an UNCONFIRMED address, with the following exceptions:
     pub(crate) fn may_bind(&self, path: PathId) -> bool {
         self.facts.get(path.index()).is_some_and(|facts| facts.is_active())
             && !self.paths[path.index()].removed

@@ -58,8 +58,12 @@ impl Association {
             proof: Proof::None,
             data: PacketData::default(),
         };
+        //= docs/rfc9260.txt#section-6.10
+        //# An endpoint MUST process received chunks in their order in the packet.
         while let Some(chunk) = chunks.next() {
             let Ok(raw) = chunk else {
+                //= docs/rfc9260.txt#section-6.10
+                //# If the receiver detects a partial chunk, it MUST drop the chunk.
                 discards.count(Discard::Malformed);
                 break;
             };
@@ -101,13 +105,31 @@ impl Association {
             Chunk::NrSack(sack) if self.takes_sacks() && self.uses_nr_sack => {
                 self.handle_sack(source, &Acknowledgement::NrSack(sack))?;
             }
+            //= docs/rfc9260.txt#section-3.3.6
+            //# An endpoint MUST send this chunk to its peer endpoint as a response to a HEARTBEAT chunk (see Section
+            //# 8.3).
+            //= docs/rfc9260.txt#section-8.3
+            //# A receiver of a HEARTBEAT chunk MUST respond to a HEARTBEAT chunk with a HEARTBEAT ACK chunk after
+            //# entering the COOKIE-ECHOED state (sender of the INIT chunk) or the ESTABLISHED state (receiver of the INIT
+            //# chunk), up until reaching the SHUTDOWN-SENT state (sender of the SHUTDOWN chunk) or the SHUTDOWN-ACK-SENT
+            //# state (receiver of the SHUTDOWN chunk).
             Chunk::Heartbeat(heartbeat) => self.answer_heartbeat(source, heartbeat.info()),
             Chunk::HeartbeatAck(heartbeat) => self.handle_heartbeat_ack(heartbeat.info())?,
+            //= docs/rfc9260.txt#section-3.3.3
+            //# If such an INIT ACK chunk is received in any state other than CLOSED or COOKIE-WAIT, it SHOULD be
+            //# discarded silently (see Section 5.2.3).
+            //= docs/rfc9260.txt#section-5.2.3
+            //# If an INIT ACK chunk is received by an endpoint in any state other than the COOKIE-WAIT or CLOSED state,
+            //# the endpoint SHOULD discard the INIT ACK chunk.
             Chunk::InitAck(init) if self.awaits_init_ack() => self.handle_init_ack(source, &init),
+            //= docs/rfc9260.txt#section-5.2.5
+            //# At any state other than COOKIE-ECHOED, an endpoint SHOULD silently discard a received COOKIE ACK chunk.
             Chunk::CookieAck if self.awaits_cookie_ack() => self.handle_cookie_ack(source),
             Chunk::Abort(_) => self.handle_peer_abort(),
             Chunk::Shutdown { cum_tsn } => self.handle_shutdown(source, cum_tsn),
             Chunk::ShutdownAck if self.awaits_shutdown_ack() => self.handle_shutdown_ack(source),
+            //= docs/rfc9260.txt#section-8.5.1
+            //# An endpoint MUST ignore the SHUTDOWN COMPLETE chunk if it is not in the SHUTDOWN-ACK-SENT state.
             Chunk::ShutdownComplete { .. } if self.awaits_shutdown_complete() => {
                 self.handle_shutdown_complete();
             }
@@ -138,6 +160,10 @@ impl Association {
         }
     }
 
+    //= docs/rfc9260.txt#section-6
+    //# A SACK chunk MUST be processed in ESTABLISHED, SHUTDOWN-PENDING, and SHUTDOWN-RECEIVED states.
+    //= docs/rfc9260.txt#section-6
+    //# A SACK chunk received in any other state SHOULD be discarded.
     pub(crate) fn takes_sacks(&self) -> bool {
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
     }
@@ -148,7 +174,18 @@ impl Association {
             return;
         }
         let mut copy = std::mem::take(&mut self.spare_info);
+        //= docs/rfc9260.txt#section-3.3.6
+        //# Heartbeat Information: variable length This field MUST contain the Heartbeat Info parameter (as defined in
+        //# Section 3.3.5) of the Heartbeat Request to which this Heartbeat Acknowledgement is responding.
+        //= docs/rfc9260.txt#section-8.3
+        //# The receiver of the HEARTBEAT chunk SHOULD immediately respond with a HEARTBEAT ACK chunk that contains the
+        //# Heartbeat Information TLV, together with any other received TLVs, copied unchanged from the received HEARTBEAT
+        //# chunk.
         copy.extend_from_slice(info);
+        //= docs/rfc9260.txt#section-6.4
+        //# An endpoint SHOULD transmit reply chunks (e.g., INIT ACK, COOKIE ACK, and HEARTBEAT ACK) in response to
+        //# control chunks to the same destination transport address from which it received the control chunk to which it
+        //# is replying.
         self.queue_control(Control::HeartbeatAck { path: source, info: copy });
     }
 
@@ -159,6 +196,12 @@ impl Association {
         if error.causes().flatten().any(refuses_asconf) {
             self.asconf_is_unknown_to_peer();
         }
+        //= docs/rfc9260.txt#section-5.2.6
+        //# When processing an ERROR chunk with a "Stale Cookie" error cause, an endpoint SHOULD first examine if an
+        //# association is in the process of being set up, i.e., the association is in the COOKIE-ECHOED state.
+        //= docs/rfc9260.txt#section-5.2.6
+        //# In all cases, if the association is not in the COOKIE-ECHOED state, the ERROR chunk SHOULD be silently
+        //# discarded.
         if stale && matches!(self.state, State::CookieEchoed { .. }) {
             self.state = State::CookieWait { tries: 0 };
             // A peer for whom every cookie is stale must not keep us going for ever.

@@ -115,6 +115,14 @@ impl Association {
         }
     }
 
+    //= docs/rfc9260.txt#section-3
+    //# INIT, INIT ACK, and SHUTDOWN COMPLETE chunks MUST NOT be bundled with any other chunk into an SCTP packet.
+    //= docs/rfc9260.txt#section-5.1
+    //# An INIT or INIT ACK chunk MUST NOT be bundled with any other chunk.
+    //= docs/rfc9260.txt#section-5.1
+    //# They MUST be the only chunks present in the SCTP packets that carry them.
+    //= docs/rfc9260.txt#section-6.10
+    //# An endpoint MUST NOT bundle INIT, INIT ACK, or SHUTDOWN COMPLETE chunks with any other chunks.
     pub(crate) fn transmit_control(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
         while let Some(control) = self.control.pop_front() {
             let path = control.path();
@@ -122,11 +130,24 @@ impl Association {
             let bytes = match control {
                 Control::MtuProbe { bytes, .. } => bytes,
                 // A cookie has whatever length its maker gave it. IP fragments what is larger than the path's packets.
+                //= docs/rfc9260.txt#section-3.3.3
+                //# Implementation Note: An implementation MUST be prepared to receive an INIT ACK chunk that is quite
+                //# large (more than 1500 bytes) due to the variable size of the State Cookie and the variable address
+                //# list.
                 Control::CookieEcho { .. } => usual.max(self.cookie_echo_bytes()),
                 _ => usual,
             };
             buf.resize(bytes, 0);
             let header = match control {
+                //= docs/rfc9260.txt#section-3.1
+                //# *  A packet containing an INIT chunk MUST have a zero Verification Tag.
+                //= docs/rfc9260.txt#section-8.5.1
+                //# A) Rules for packets carrying an INIT chunk: *  The sender MUST set the Verification Tag of the packet
+                //# to 0.
+                //= docs/rfc9260.txt#section-12.3
+                //# Accordingly, we stress the requirements, as stated in Section 3.1, that (1) an INIT chunk MUST NOT be
+                //# bundled with any other chunk in a packet and (2) a packet containing an INIT chunk MUST have a zero
+                //# Verification Tag.
                 Control::Init { .. } => Header { verification_tag: 0, ..self.header() },
                 Control::AbortReflected { .. } => {
                     Header { verification_tag: self.local_tag, ..self.header() }
@@ -156,6 +177,9 @@ impl Association {
 
     /// A COOKIE ACK to an address that nobody has confirmed takes the HEARTBEAT that verifies it along. Simulated networks hold
     /// no strangers, and keep their packets as they are.
+    //= docs/rfc9260.txt#section-5.4
+    //# *  A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT chunk
+    //# including a nonce.
     fn accompany(&mut self, control: &Control, writer: &mut PacketWriter<'_>) {
         let &Control::CookieAck { path } = control else { return };
         if !self.guarded || self.facts[path.index()].state != PathState::Unconfirmed {
@@ -181,7 +205,20 @@ impl Association {
             Control::Init { .. } => self.write_init(writer),
             Control::CookieEcho { .. } => match &self.state {
                 State::CookieEchoed { cookie, report, .. } => {
+                    //= docs/rfc9260.txt#section-3.2.2
+                    //# Any time a COOKIE ECHO chunk is sent in a packet, it MUST be the first chunk.
+                    //= docs/rfc9260.txt#section-3.3.11
+                    //# Cookie: variable size This field MUST contain the exact cookie received in the State Cookie
+                    //# parameter from the previous INIT ACK chunk.
+                    //= docs/rfc9260.txt#section-5.1
+                    //# The COOKIE ECHO chunk MAY be bundled with any pending outbound DATA chunks, but it MUST be the
+                    //# first chunk in the packet and, until the COOKIE ACK chunk is returned, the sender MUST NOT send
+                    //# any other packets to the peer.
                     writer.cookie_echo(cookie)?;
+                    //= docs/rfc9260.txt#section-3.2.2
+                    //# If the receiver of any other chunk (e.g., INIT ACK) detects unrecognized parameters and has to
+                    //# report them according to Section 3.2.1, it SHOULD bundle the ERROR chunk containing the
+                    //# "Unrecognized Parameters" error cause with the chunk sent in response (e.g., COOKIE ECHO).
                     report_params(writer, report);
                     Ok(())
                 }
@@ -200,7 +237,14 @@ impl Association {
                 writer.shutdown(Tsn::from_unwrapped(cumulative))
             }
             Control::ShutdownAck { .. } => writer.shutdown_ack(),
+            //= docs/rfc9260.txt#section-8.5.1
+            //# C) Rules for packets carrying a SHUTDOWN COMPLETE chunk: *  When sending a SHUTDOWN COMPLETE chunk, if the
+            //# receiver of the SHUTDOWN ACK chunk has a TCB, then the destination endpoint's tag MUST be used and the T
+            //# bit MUST NOT be set.
             Control::ShutdownComplete { .. } => writer.shutdown_complete(false),
+            //= docs/rfc9260.txt#section-9.1
+            //# If the association is aborted on request of the upper layer, a "User-Initiated Abort" error cause (see
+            //# Section 3.3.10.12) SHOULD be present in the ABORT chunk.
             Control::Abort { text: "", .. } => writer.abort(false, [Cause::UserInitiatedAbort(b"")]),
             Control::Abort { text, .. } => writer.abort(false, [Cause::ProtocolViolation(text.as_bytes())]),
             Control::AbortNoUserData { tsn, .. } => writer.abort(false, [Cause::NoUserData(Tsn::new(*tsn))]),
@@ -215,6 +259,17 @@ impl Association {
         }
     }
 
+    //= docs/rfc9260.txt#section-3.3.7
+    //# DATA chunks MUST NOT be bundled with ABORT chunks.
+    //= docs/rfc9260.txt#section-3.3.7
+    //# Control chunks (except for INIT, INIT ACK, and SHUTDOWN COMPLETE) MAY be bundled with an ABORT chunk, but they
+    //# MUST be placed before the ABORT chunk in the SCTP packet; otherwise, they will be ignored by the receiver.
+    //= docs/rfc9260.txt#section-8.5.1
+    //# B) Rules for packets carrying an ABORT chunk: *  The endpoint MUST always fill in the Verification Tag field of
+    //# the outbound packet with the destination endpoint's tag value if it is known.
+    //= docs/rfc9260.txt#section-9.1
+    //# The sender MUST fill in the peer's Verification Tag in the outbound packet and MUST NOT bundle any DATA chunk with
+    //# the ABORT chunk.
     pub(crate) fn send_abort(&mut self, text: &'static str) {
         let path = self.control_path(None);
         self.control.clear();

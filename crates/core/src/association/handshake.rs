@@ -139,10 +139,23 @@ fn flaw(init: &InitView<'_>) -> Option<&'static str> {
     let names_host = init.params().any(|param| matches!(param, Ok(Param::HostNameAddress(_))));
     match init.repr() {
         InitRepr { initiate_tag: 0, .. } => Some("INIT-ACK without tag"),
+        //= docs/rfc9260.txt#section-3.3.3
+        //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the OS value set to 0, it MUST destroy
+        //# the TCB and SHOULD send an ABORT chunk.
+        //= docs/rfc9260.txt#section-3.3.3
+        //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the MIS value set to 0, it MUST
+        //# destroy the TCB and SHOULD send an ABORT chunk.
         InitRepr { outbound_streams: 0, .. } | InitRepr { inbound_streams: 0, .. } => {
             Some("INIT-ACK without streams")
         }
+        //= docs/rfc9260.txt#section-3.3.3
+        //# A receiver of an INIT ACK chunk with the a_rwnd value set to a value smaller than 1500 MUST discard the
+        //# packet, SHOULD send a packet in response containing an ABORT chunk and using the Initiate Tag as the
+        //# Verification Tag, and MUST NOT change the state of any existing association.
         InitRepr { a_rwnd: 0..LEAST_FIRST_WINDOW, .. } => Some("INIT-ACK with a window below 1500 bytes"),
+        //= docs/rfc9260.txt#section-3.3.3
+        //# The receiver of INIT ACK chunks containing a Host Name Address parameter MUST send an ABORT chunk and MAY
+        //# include an "Unresolvable Address" error cause.
         _ if names_host => Some("INIT-ACK with a host name"),
         _ => None,
     }
@@ -167,6 +180,19 @@ pub(crate) fn stops(param: &Result<Param<'_>, ParseError>) -> bool {
 }
 
 /// The addresses an INIT or INIT-ACK lists, as many as are used, in order.
+//= docs/rfc9260.txt#section-3.3.2.1.5
+//= type=implication
+//# The value indicating the Host Name Address parameter MUST NOT be used when sending this parameter and MUST be ignored
+//# when receiving this parameter.
+//= docs/rfc9260.txt#section-5.1.2
+//= type=implication
+//# If an SCTP endpoint lists in the 'Supported Address Types' parameter either IPv4 or IPv6 but uses the other family for
+//# sending the packet containing the INIT chunk, or if it also lists addresses of the other family in the INIT chunk,
+//# then the address family that is not listed in the 'Supported Address Types' parameter SHOULD also be considered as
+//# supported by the receiver of the INIT chunk.
+//= docs/rfc9260.txt#section-5.1.2
+//= type=implication
+//# The receiver of the INIT chunk SHOULD NOT respond with any kind of error indication.
 pub(crate) fn listed_addresses(init: &InitView<'_>) -> ArrayVec<IpAddr, MAX_PATHS> {
     init.params()
         .take_while(|param| !stops(param))
@@ -184,6 +210,9 @@ pub(crate) fn address_params<'p>(addresses: &[IpAddr]) -> ArrayVec<Param<'p>, MA
     addresses
         .iter()
         .take(MAX_PATHS)
+        //= docs/rfc9260.txt#section-3.3.2.1.2
+        //# A sender MUST NOT use an IPv4-mapped IPv6 address [RFC4291] but SHOULD instead use an IPv4 Address parameter
+        //# for an IPv4 address.
         .map(|address| match address.to_canonical() {
             IpAddr::V4(v4) => Param::Ipv4Address(v4),
             IpAddr::V6(v6) => Param::Ipv6Address(v6),
@@ -203,6 +232,8 @@ impl Association {
         self.send_init(PathId::new(0));
     }
 
+    //= docs/rfc9260.txt#section-5.1
+    //# The T1-init timer and T1-cookie timer SHOULD follow the same rules given in Section 6.3.
     fn send_init(&mut self, path: PathId) {
         self.timers.t1 = Some(self.now + self.facts[path.index()].rto);
         self.control.clear();
@@ -237,6 +268,12 @@ impl Association {
         let repr = self.init_repr();
         // RFC 9260 section 3.3.2: a single address need not be listed, the packet's source says it.
         let listed = if self.local_addresses.len() > 1 { &self.local_addresses[..] } else { &[] };
+        //= docs/rfc9260.txt#section-3.3.2
+        //# Unless otherwise noted, each parameter MUST only be included once in the INIT chunk.
+        //= docs/rfc9260.txt#section-3.3.2
+        //# Note 3: An INIT chunk MUST NOT contain the Host Name Address parameter.
+        //= docs/rfc9260.txt#section-3.3.2.1.4
+        //# The sender of an INIT chunk or INIT ACK chunk MUST NOT include this parameter.
         let params = address_params(listed).into_iter().chain([Param::ForwardTsnSupported]);
         let dialect = dialect::param(&self.profile);
         let auth = self.local_random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
@@ -259,8 +296,16 @@ impl Association {
 
     pub(crate) fn init_repr(&self) -> InitRepr {
         InitRepr {
+            //= docs/rfc9260.txt#section-5.1
+            //# In the INIT chunk, "A" MUST provide its Verification Tag (Tag_A) in the Initiate Tag field.
             initiate_tag: self.local_tag,
+            //= docs/rfc9260.txt#section-3.3.2
+            //# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
             a_rwnd: self.config.first_window(),
+            //= docs/rfc9260.txt#section-5.1.1
+            //# In the INIT and INIT ACK chunks, the sender of the chunk MUST indicate the number of outbound streams (OS)
+            //# it wishes to have in the association, as well as the maximum inbound streams (MIS) it will accept from the
+            //# other endpoint.
             outbound_streams: self.config.offered_streams(),
             inbound_streams: self.config.offered_streams(),
             initial_tsn: Tsn::from_unwrapped(self.initial_tsn),
@@ -278,24 +323,53 @@ impl Association {
         *tries += 1;
         let tries = *tries;
         if tries > limit {
+            //= docs/rfc9260.txt#section-4
+            //# This MUST be repeated up to 'Max.Init.Retransmits' times.
+            //= docs/rfc9260.txt#section-4
+            //# After that, the endpoint MUST abort the initialization process and report the error to the SCTP user.
             self.abort_with(AbortReason::NoAnswer);
             return;
         }
         let path = match self.profile.init_stagger {
             // The round goes on where it is.
             Some(_) if !echo => self.path_after(self.staggered.path),
+            //= docs/rfc9260.txt#section-5.1
+            //# Retransmissions of INIT chunks and COOKIE ECHO chunks SHOULD use all addresses of the peer similar to
+            //# retransmissions of DATA chunks.
             _ => PathId::new(tries as usize % self.paths.len()),
         };
         for index in 0..self.paths.len() {
+            //= docs/rfc9260.txt#section-5.1.6
+            //# When retransmitting the INIT chunk, the endpoint MUST follow the rules defined in Section 6.3 to determine
+            //# the proper timer value.
             self.back_off(PathId::new(index));
         }
         if echo {
+            //= docs/rfc9260.txt#section-4
+            //# 3)  If the T1-cookie timer expires, the endpoint MUST retransmit COOKIE ECHO chunk and restart the
+            //# T1-cookie timer.
+            //= docs/rfc9260.txt#section-5.1.4
+            //# If the timer expires, the endpoint MUST retransmit the COOKIE ECHO chunk and restart the T1-cookie timer.
             self.send_cookie_echo(path);
         } else {
+            //= docs/rfc9260.txt#section-4
+            //# 2)  If the T1-init timer expires, the endpoint MUST retransmit the INIT chunk and restart the T1-init
+            //# timer.
             self.send_init(path);
         }
     }
 
+    //= docs/rfc9260.txt#section-5.1.4
+    //# The endpoint MUST also start the T1-cookie timer after sending the COOKIE ECHO chunk.
+    //= docs/rfc9260.txt#section-5.4
+    //= type=implication
+    //# *  A COOKIE ECHO chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT chunk
+    //# including a nonce, and the size of the SCTP packet MUST NOT exceed the PMTU.
+    //= docs/rfc9260.txt#section-5.4
+    //= type=implication
+    //# If the implementation does not support bundling or if the bundled COOKIE ECHO chunk plus HEARTBEAT chunk
+    //# (including nonce) would result in an SCTP packet larger than the PMTU, then the implementation MUST NOT send a
+    //# COOKIE ECHO chunk to an UNCONFIRMED address.
     fn send_cookie_echo(&mut self, path: PathId) {
         self.timers.t1 = Some(self.now + self.facts[path.index()].rto);
         self.timers.stagger = None;
@@ -331,9 +405,17 @@ impl Association {
             return;
         };
         let peer = Peer {
+            //= docs/rfc9260.txt#section-3.3.3
+            //# This value MUST be placed into the Verification Tag field of every SCTP packet that the receiver of the
+            //# INIT ACK chunk transmits within this association.
             tag: init.initiate_tag(),
             initial_tsn: init.initial_tsn().get(),
             a_rwnd: init.a_rwnd(),
+            //= docs/rfc9260.txt#section-5.1.1
+            //# After receiving the stream configuration information from the other side, each endpoint MUST perform the
+            //# following check: If the peer's MIS is less than the endpoint's OS, meaning that the peer is incapable of
+            //# supporting all the outbound streams the endpoint wants to configure, the endpoint MUST use MIS outbound
+            //# streams and MAY report any shortage to the upper layer.
             outbound_streams: init.inbound_streams().min(self.config.offered_streams()),
             inbound_streams: init.outbound_streams().min(self.config.offered_streams()),
             addresses: listed_addresses(init),
@@ -343,6 +425,12 @@ impl Association {
         self.adopt_peer(&peer);
         let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
         self.state = State::CookieEchoed { cookie, report, tries: 0 };
+        //= docs/rfc9260.txt#section-3.3.3
+        //# If an INIT ACK chunk is received with all mandatory parameters that are specified for the INIT ACK chunk, then
+        //# the receiver SHOULD process the INIT ACK chunk and send back a COOKIE ECHO chunk.
+        //= docs/rfc9260.txt#section-5.1.4
+        //# When an endpoint (in the COOKIE-WAIT state) receives an INIT ACK chunk with a State Cookie parameter, it MUST
+        //# immediately send a COOKIE ECHO chunk to its peer with the received State Cookie.
         self.send_cookie_echo(source);
     }
 
@@ -350,6 +438,9 @@ impl Association {
     fn refuse_init_ack(&mut self, init: &InitView<'_>, why: &'static str) {
         self.peer_tag = init.initiate_tag();
         if self.peer_tag == 0 {
+            //= docs/rfc9260.txt#section-3.3.3
+            //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the Initiate Tag set to 0, it MUST
+            //# destroy the TCB and SHOULD send an ABORT chunk with the T bit set.
             // Only our own tag can tell the peer what this answers (RFC 9260 section 3.3.3).
             self.send_reflected_abort();
         } else {
@@ -386,7 +477,17 @@ impl Association {
 
     /// Both sides do the same with what they learn of each other: a side that forgets one of these never starts properly.
     fn adopt_peer(&mut self, peer: &Peer) {
+        //= docs/rfc9260.txt#section-5.3.1
+        //# Moreover, the Verification Tag value used by either endpoint in a given association MUST NOT change during the
+        //# life time of an association.
+        //= docs/rfc9260.txt#section-8.5.1
+        //# D) Rules for packets carrying a COOKIE ECHO chunk: *  When sending a COOKIE ECHO chunk, the endpoint MUST use
+        //# the value of the Initiate Tag received in the INIT ACK chunk.
         self.peer_tag = peer.tag;
+        //= docs/rfc9260.txt#section-5.1.2
+        //# C)  If there are only IPv4/IPv6 addresses present in the received INIT or INIT ACK chunk, the receiver MUST
+        //# derive and record all the transport addresses from the received chunk AND the source IP address that sent the
+        //# INIT or INIT ACK chunk.
         self.peer_addresses = peer.addresses.clone();
         self.uses_nr_sack = peer.announced.nr_sack && self.announces().nr_sack;
         self.agree_on_authentication(peer);
@@ -477,6 +578,11 @@ impl Association {
         for (index, &remote) in listed.iter().enumerate() {
             let known = self.paths.iter().any(|p| p.remote == remote);
             let local = if paired { self.local_addresses[index] } else { fallback };
+            //= docs/rfc9260.txt#section-5.1.2
+            //# If an SCTP endpoint that only supports either IPv4 or IPv6 receives IPv4 and IPv6 addresses in an INIT or
+            //# INIT ACK chunk from its peer, it MUST use all the addresses belonging to the supported address family.
+            //= docs/rfc9260.txt#section-5.1.2
+            //# The endpoint SHOULD NOT respond with any kind of error indication.
             if !known && local.is_ipv4() == remote.is_ipv4() {
                 // A ninth address is simply not used.
                 if let Ok(id) = self.new_path(local, remote, udp_port) {
@@ -490,6 +596,18 @@ impl Association {
         if self.guarded && self.facts[path.index()].state == PathState::Unconfirmed {
             self.send_heartbeat(path);
         }
+        //= docs/rfc9260.txt#section-3.3.12
+        //# This chunk MUST precede any DATA or SACK chunk sent within the association but MAY be bundled with one or more
+        //# DATA chunks or SACK chunk's in the same SCTP packet.
+        //= docs/rfc9260.txt#section-5.1
+        //# A COOKIE ACK chunk MAY be bundled with any pending DATA chunks (and/or SACK chunks), but the COOKIE ACK chunk
+        //# MUST be the first chunk in the packet.
+        //= docs/rfc9260.txt#section-5.1.5
+        //# The COOKIE ACK chunk MAY be bundled with an outbound DATA chunk or SACK chunk; however, the COOKIE ACK chunk
+        //# MUST be the first chunk in the SCTP packet.
+        //= docs/rfc9260.txt#section-5.1.5
+        //# As mentioned in step 6, if the SACK chunk is bundled with the COOKIE ACK chunk, the COOKIE ACK chunk MUST
+        //# appear first in the SCTP packet.
         self.control.push_front(Control::CookieAck { path });
     }
 
@@ -527,6 +645,8 @@ impl Association {
         self.policies = self.config.scheme.policies();
         self.reset_paths();
         self.adopt_peer(&Peer::from(body));
+        //= docs/rfc9260.txt#section-5.2.4
+        //# *  A RESTART notification SHOULD be sent to the ULP instead of a COMMUNICATION LOST notification.
         self.events.push_back(AssociationEvent::Restarted);
         if std::mem::take(&mut self.wants_writable) {
             self.events.push_back(AssociationEvent::Writable);
@@ -535,6 +655,9 @@ impl Association {
         self.send_cookie_ack(source.path);
     }
 
+    //= docs/rfc9260.txt#section-5.2.4
+    //# All the congestion control parameters (e.g., cwnd, ssthresh) related to this peer MUST be reset to their initial
+    //# values (see Section 6.2.1).
     fn reset_paths(&mut self) {
         for index in 0..self.paths.len() {
             let id = PathId::new(index);

@@ -21,6 +21,9 @@ impl Association {
 
     pub(crate) fn send_heartbeat(&mut self, id: PathId) {
         let rto = self.facts[id.index()].rto;
+        //= docs/rfc9260.txt#section-3.3.5
+        //# When a HEARTBEAT chunk is being used for path verification purposes, it MUST include a random nonce of length
+        //# 64 bits or longer ([RFC4086] provides some information on randomness guidelines).
         let nonce = self.entropy.next_u64();
         let path = &mut self.paths[id.index()];
         path.pending_heartbeat = Some(PendingHeartbeat { nonce, sent_at: self.now });
@@ -31,13 +34,25 @@ impl Association {
     }
 
     /// Schedules the next HEARTBEAT of an idle path: HB.interval plus RTO, plus or minus half an RTO (section 8.3).
+    //= docs/rfc9260.txt#section-3.3.5
+    //# An endpoint SHOULD send a HEARTBEAT (HB) chunk to its peer endpoint to probe the reachability of a particular
+    //# destination transport address defined in the present association.
+    //= docs/rfc9260.txt#section-8.3
+    //# Only one heartbeat SHOULD be sent each time the heartbeat timer expires (if multiple destinations are idle).
     pub(crate) fn schedule_heartbeat(&mut self, id: PathId) {
         let rto = self.facts[id.index()].rto;
         let jitter = Span::from_nanos(self.entropy.below(rto.as_nanos().max(1)));
+        //= docs/rfc9260.txt#section-8.3
+        //# On an idle destination address that is allowed to heartbeat, it is RECOMMENDED that a HEARTBEAT chunk is sent
+        //# once per RTO of that destination address plus the protocol parameter 'HB.interval', with jittering of +/- 50%
+        //# of the RTO value and exponential backoff of the RTO if the previous HEARTBEAT chunk is unanswered.
         let wait = self.profile.heartbeat_interval + rto.over(2) + jitter;
         self.paths[id.index()].timers.heartbeat = Some(self.now + wait);
     }
 
+    //= docs/rfc9260.txt#section-8.3
+    //# By default, an SCTP endpoint SHOULD monitor the reachability of the idle destination transport address(es) of its
+    //# peer by sending a HEARTBEAT chunk periodically to the destination transport address(es).
     pub(crate) fn heartbeat_due(&mut self, id: PathId) {
         if self.paths[id.index()].pending_heartbeat.is_none() {
             self.send_heartbeat(id);
@@ -49,6 +64,9 @@ impl Association {
         self.paths[id.index()].pending_heartbeat = None;
         self.statistics.heartbeat_timeouts += 1;
         self.back_off(id);
+        //= docs/rfc9260.txt#section-8.3
+        //# The endpoint SHOULD increment the respective error counter of the destination transport address each time a
+        //# HEARTBEAT chunk is sent to that address and not acknowledged within one RTO.
         self.count_error(id, true);
         if self.is_closed() || self.give_up_learned(id) {
             return;
@@ -58,6 +76,9 @@ impl Association {
             return;
         }
         match self.policies.failover.probing(id, &self.view()) {
+            //= docs/rfc9260.txt#section-8.3
+            //# After this, the endpoint SHOULD continue sending HEARTBEAT chunks on this destination address but SHOULD
+            //# stop increasing the counter.
             Probing::EveryRto => self.send_heartbeat(id),
             Probing::WhenIdle => self.schedule_heartbeat(id),
         }
@@ -86,9 +107,24 @@ impl Association {
         let id = PathId::new(index);
         let before = self.facts[index].state;
         self.association_errors = 0;
+        //= docs/rfc9260.txt#section-8.1
+        //# When a HEARTBEAT ACK chunk is received from the peer endpoint, the counter SHOULD also be reset.
+        //= docs/rfc9260.txt#section-8.3
+        //# The receiver of the HEARTBEAT ACK chunk SHOULD also clear the association overall error count (as defined in
+        //# Section 8.1).
+        //= docs/rfc9260.txt#section-8.3
+        //# The receiver of the HEARTBEAT ACK chunk SHOULD also perform an RTT measurement for that destination transport
+        //# address using the time value carried in the HEARTBEAT ACK chunk.
         // Its RTO is set afresh by this sample, which also ends a back-off.
         let rtt = self.now.since(pending.sent_at);
         self.path_spoke(id);
+        //= docs/rfc9260.txt#section-8.3
+        //# Whenever a HEARTBEAT ACK chunk arrives, the sender SHOULD clear the error counter of the destination that the
+        //# HEARTBEAT chunk was sent to.
+        //= docs/rfc9260.txt#section-8.3
+        //# Upon the receipt of the HEARTBEAT ACK chunk, the sender of the HEARTBEAT chunk SHOULD clear the error counter
+        //# of the destination transport address to which the HEARTBEAT chunk was sent and mark the destination transport
+        //# address as active if it is not so marked.
         self.path_proved(id, ProofOfLife::Heartbeat);
         self.take_rtt(id, rtt, true);
         self.schedule_heartbeat(id);
@@ -135,6 +171,11 @@ impl Association {
         let view =
             View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
         let Life { state, clears_errors } = self.policies.failover.on_proof(id, proof, &view);
+        //= docs/rfc9260.txt#section-8.2
+        //# When an outstanding TSN is acknowledged or a HEARTBEAT chunk sent to that address is acknowledged with a
+        //# HEARTBEAT ACK chunk, the endpoint SHOULD clear the error counter of the destination transport address to which
+        //# the DATA chunk was last sent (or HEARTBEAT chunk was sent) and SHOULD also report to the upper layer when an
+        //# inactive destination address is marked as active.
         if clears_errors {
             self.facts[id.index()].error_count = 0;
         }

@@ -27,16 +27,24 @@ impl Association {
         data: &DataView<'_>,
         packet: &mut PacketData,
     ) -> Result<(), Discard> {
+        //= docs/rfc9260.txt#section-6
+        //# A DATA chunk received in any other state SHOULD be discarded.
         if !self.accepts_data() {
             return Err(Discard::Unexpected);
         }
         if data.payload().is_empty() {
             // RFC 9260 section 6.2: no user data is worth an ABORT.
+            //= docs/rfc9260.txt#section-6.2
+            //# If an endpoint receives a DATA chunk with no user data (i.e., the Length field is set to 16), it SHOULD
+            //# send an ABORT chunk with a "No User Data" error cause.
             self.send_abort_no_user_data(data.tsn());
             self.abort_with(AbortReason::Protocol("DATA without user data"));
             return Err(Discard::Unexpected);
         }
         let Some(receiver) = self.receiver.as_mut() else { return Err(Discard::Unexpected) };
+        //= docs/rfc9260.txt#section-6.2
+        //# The SCTP endpoint MUST always acknowledge the reception of each valid DATA chunk when the DATA chunk received
+        //# is inside its receive window.
         packet.any = true;
         self.statistics.chunks_received += 1;
         let flags = data.flags();
@@ -78,6 +86,10 @@ impl Association {
             Err(crate::recv::Violation::NoSuchStream) => {
                 // RFC 9260 section 6.5: it is acknowledged, reported and dropped.
                 let path = self.control_path(None);
+                //= docs/rfc9260.txt#section-6.5
+                //# If an endpoint receives a DATA chunk with an invalid stream identifier, it SHOULD acknowledge the
+                //# reception of the DATA chunk following the normal procedure, immediately send an ERROR chunk with cause
+                //# set to "Invalid Stream Identifier" (see Section 3.3.10), and discard the DATA chunk.
                 self.queue_control(Control::InvalidStream { path, stream });
                 return Err(Discard::Unexpected);
             }
@@ -91,6 +103,9 @@ impl Association {
     }
 
     /// RFC 9260 section 9.2: data is taken until the peer itself has said that it is done.
+    //= docs/rfc9260.txt#section-6
+    //# DATA chunks MUST only be received according to the rules below in ESTABLISHED, SHUTDOWN-PENDING, and SHUTDOWN-SENT
+    //# states.
     fn accepts_data(&self) -> bool {
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownSent { .. })
     }
@@ -104,6 +119,10 @@ impl Association {
     }
 
     /// Whether the receive buffer is used up, so that parts of messages are read as well (RFC 9260 section 6.9).
+    //= docs/rfc9260.txt#section-6.9
+    //# If the data receiver runs out of buffer space while still waiting for more fragments to complete the reassembly of
+    //# the message, it SHOULD dispatch part of its inbound message through a partial delivery API (see Section 11),
+    //# freeing some of its receive buffer space so that the rest of the message can be received.
     pub(crate) fn is_exhausted(&self, receiver: &Receiver) -> bool {
         receiver.is_starved() || receiver.free(&self.profile) < self.window_cost_of_packet()
     }
@@ -114,6 +133,18 @@ impl Association {
             self.consider_ack(source, packet);
         }
         if packet.any && matches!(self.state, State::ShutdownSent { .. }) {
+            //= docs/rfc9260.txt#section-4
+            //# 4)  In the SHUTDOWN-SENT state, the endpoint MUST acknowledge any received DATA chunks without delay.
+            //= docs/rfc9260.txt#section-6.2
+            //# Therefore, the endpoint SHOULD use a SACK chunk instead of the SHUTDOWN chunk to acknowledge DATA chunks
+            //# received out of order.
+            //= docs/rfc9260.txt#section-9.2
+            //# While in the SHUTDOWN-SENT state, the SHUTDOWN chunk sender MUST immediately respond to each received
+            //# packet containing one or more DATA chunks with a SHUTDOWN chunk and restart the T2-shutdown timer.
+            //= docs/rfc9260.txt#section-9.2
+            //# If a SHUTDOWN chunk by itself cannot acknowledge all of the received DATA chunks (i.e., there are TSNs
+            //# that can be acknowledged that are larger than the cumulative TSN and thus gaps exist in the TSN sequence)
+            //# or if duplicate TSNs have been received, then a SACK chunk MUST also be sent.
             // RFC 9260 section 9.2: DATA in this state is answered with a SACK and the SHUTDOWN again.
             self.acknowledge_now();
             self.send_shutdown();

@@ -70,6 +70,13 @@ use turn::Turn;
 
 /// The most chunks that may be outstanding: within reach of a SACK's 16-bit gap offsets, and few enough that the stream
 /// sequence numbers of their messages stay within half of their space.
+//= docs/rfc9260.txt#section-1.6
+//# An endpoint SHOULD NOT transmit a DATA chunk with a TSN that is more than 2^31 - 1 above the beginning TSN of its
+//# current send window.
+//= docs/rfc9260.txt#section-6.1
+//# The data sender MUST NOT use a TSN that is more than 2^31 - 1 above the beginning TSN of the current send window.
+//= docs/rfc9260.txt#section-6.1
+//# For each stream, the data sender MUST NOT have more than 2^16 - 1 ordered user messages in the current send window.
 pub(crate) const MAX_OUTSTANDING_CHUNKS: usize = 32_767;
 
 /// The state of an association (RFC 9260 section 4). Each variant holds what exists only in that state.
@@ -295,6 +302,9 @@ impl Association {
             ended_in_good_order: false,
             shutdown_when_up: false,
             shutdown_from: None,
+            //= docs/rfc9260.txt#section-5.1
+            //# When the TCB is created, each endpoint MUST set its internal Cumulative TSN Ack Point to the value of its
+            //# transmitted Initial TSN minus one.
             outstanding: Outstanding::new(initial_tsn),
             lost: LostList::default(),
             bound: BoundQueues::default(),
@@ -330,11 +340,28 @@ impl Association {
     /// [`SendError::NoSuchStream`], [`SendError::Empty`], [`SendError::Closing`] after a shutdown began.
     pub fn send(&mut self, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
         if payload.is_empty() {
+            //= docs/rfc9260.txt#section-3.3.1
+            //# A DATA chunk with a User Data field of length L will have the Length field set to (16 + L) (indicating 16
+            //# + L bytes) where L MUST be greater than 0.
+            //= docs/rfc9260.txt#section-6.2
+            //# An endpoint SHOULD NOT send a DATA chunk with no user data part.
             return Err(SendError::Empty);
         }
+        //= docs/rfc9260.txt#section-5.1.1
+        //# After the association is initialized, the valid outbound stream identifier range for either endpoint MUST be 0
+        //# to min(local OS, remote MIS) - 1.
+        //= docs/rfc9260.txt#section-6.5
+        //# Every DATA chunk MUST carry a valid stream identifier.
         if options.stream >= self.queue.streams() {
             return Err(SendError::NoSuchStream { stream: options.stream, streams: self.queue.streams() });
         }
+        //= docs/rfc9260.txt#section-4
+        //# 5)  In the SHUTDOWN-RECEIVED state, the endpoint MUST NOT accept any new send requests from its SCTP user.
+        //= docs/rfc9260.txt#section-4
+        //# 7)  In the SHUTDOWN-ACK-SENT state, the endpoint MUST NOT accept any new send requests from its SCTP user.
+        //= docs/rfc9260.txt#section-9.2
+        //# An endpoint SHOULD reject any new data request from its upper layer if it is in the SHUTDOWN-PENDING,
+        //# SHUTDOWN-SENT, SHUTDOWN-RECEIVED, or SHUTDOWN-ACK-SENT state.
         let takes =
             matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. } | State::Established);
         if !takes || self.shutdown_when_up {
@@ -465,6 +492,8 @@ impl Association {
     }
 
     /// Whether it is over and has nothing left to send.
+    //= docs/rfc9260.txt#section-14.2
+    //# Note: No "CLOSED" state is illustrated, since, if an association is "CLOSED", its TCB SHOULD be removed.
     pub(crate) fn is_spent(&self) -> bool {
         self.is_closed() && self.control.is_empty()
     }

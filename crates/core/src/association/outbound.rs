@@ -89,6 +89,14 @@ impl Association {
     }
 
     /// Whether DATA may leave in this state (RFC 9260 section 6).
+    //= docs/rfc9260.txt#section-3.3.11
+    //# This chunk MUST precede any DATA chunk sent within the association but MAY be bundled with one or more DATA chunks
+    //# in the same packet.
+    //= docs/rfc9260.txt#section-5
+    //# Before the first data transmission can take place from one SCTP endpoint ("A") to another SCTP endpoint ("Z"), the
+    //# two endpoints MUST complete an initialization process in order to set up an SCTP association between them.
+    //= docs/rfc9260.txt#section-6
+    //# Data transmission MUST only happen in the ESTABLISHED, SHUTDOWN- PENDING, and SHUTDOWN-RECEIVED states.
     fn may_carry_data(&self) -> bool {
         self.data_allowed
             && matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
@@ -114,6 +122,12 @@ impl Association {
         let used = self.paths[id.index()].burst_used;
         // ns-2 tests after it has sent a retransmission, so a fifth may leave.
         let late = matches!(self.profile.burst_arming, BurstArming::AfterRecoveredLoss { .. });
+        //= docs/rfc9260.txt#section-6.1
+        //# D)  When the time comes for the sender to transmit new DATA chunks, the protocol parameter 'Max.Burst' SHOULD
+        //# be used to limit the number of packets sent.
+        //= docs/rfc9260.txt#section-6.1
+        //# When calculating the number of packets to transmit, and particularly when using the formula above, cwnd SHOULD
+        //# NOT be changed permanently.
         facts.burst_left = self.profile.max_burst.saturating_sub(used);
         facts.resend_burst_left = (self.profile.max_burst + u32::from(late)).saturating_sub(used);
     }
@@ -218,15 +232,28 @@ impl Association {
     }
 
     /// What the scheduler would be asked now; `None` if no new data may leave.
+    //= docs/rfc9260.txt#section-6.1
+    //# The following general rules MUST be applied by the data sender for transmission and/or retransmission of outbound
+    //# DATA chunks:
     fn next_ask(&self) -> Option<SendAsk> {
         let payload = self.queue.next_payload(self.payload_bytes_per_chunk())?;
+        //= docs/rfc9260.txt#section-6.1
+        //# C)  When the time comes for the sender to transmit, before sending new DATA chunks, the sender MUST first
+        //# transmit any DATA chunks that are marked for retransmission (limited by the current cwnd).
         if self.outstanding.len() >= MAX_OUTSTANDING_CHUNKS
             || (self.profile.retransmissions_block_new_data && !self.lost.is_empty())
         {
             return None;
         }
+        //= docs/rfc9260.txt#section-6.1
+        //# A)  At any given time, the data sender MUST NOT transmit new data to any destination transport address if its
+        //# peer's rwnd indicates that the peer has no buffer space (i.e., rwnd is smaller than the size of the next DATA
+        //# chunk; see Section 6.2.1), except for zero window probes.
         let window_probe = self.profile.window_cost(payload as u64, 1) > self.shared.peer_window;
         // RFC 9260 section 6.1 A: beyond the peer's window one chunk may probe, and only when nothing is outstanding.
+        //= docs/rfc9260.txt#section-6.1
+        //# A zero window probe SHOULD only be sent when all outstanding DATA chunks have been cumulatively acknowledged
+        //# and no DATA chunks are in flight.
         if window_probe && !self.is_idle() {
             return None;
         }
@@ -300,6 +327,12 @@ impl Association {
         way_out.flatten().map(Place::Now)
     }
 
+    //= docs/rfc9260.txt#section-6.1
+    //# A zero window probe MUST only be sent when the cwnd allows (see rule B below).
+    //= docs/rfc9260.txt#section-6.1
+    //# When the window is full (i.e., transmission is disallowed by rule A and/or rule B), the sender MAY still accept
+    //# send requests from its upper layer but MUST transmit no more DATA chunks until some or all of the outstanding DATA
+    //# chunks are acknowledged and transmission is allowed by rule A and rule B again.
     fn is_eligible(&self, path: PathId) -> bool {
         self.has_room(path) && self.facts[path.index()].within_share
     }
@@ -322,6 +355,8 @@ impl Association {
         buf: &mut Vec<u8>,
         fill: impl FnOnce(&mut Self, &mut PacketWriter<'_>) -> T,
     ) -> T {
+        //= docs/rfc9260.txt#section-6.10
+        //# The total size of the resultant SCTP packet MUST be less that or equal to the current PMTU.
         buf.resize(size, 0);
         let mut writer = PacketWriter::new(buf, self.header()).expect("a path's packets hold 512 B and more");
         let filled = fill(self, &mut writer);
@@ -334,6 +369,11 @@ impl Association {
     fn fill_with_new(&mut self, path: PathId, ask: SendAsk, writer: &mut PacketWriter<'_>) -> u32 {
         let most = self.payload_bytes_per_chunk();
         let first = DATA_HEADER_LEN + self.queue.next_payload(most).unwrap_or(0);
+        //= docs/rfc9260.txt#section-6
+        //# Control chunks MUST come before DATA chunks in the packet.
+        //= docs/rfc9260.txt#section-6.10
+        //# When bundling control chunks with DATA chunks, an endpoint MUST place control chunks first in the outbound
+        //# SCTP packet.
         self.bundle_control(path, first, writer);
         let mut chunks = 0;
         while self.next_fits(most, writer.remaining(), ask, chunks) {
@@ -349,6 +389,8 @@ impl Association {
             let (tsn, _) = self.admit(draft, path);
             self.first_transmission(tsn, kind);
             if kind == SendKind::WindowProbe {
+                //= docs/rfc9260.txt#section-6.1
+                //# Senders MUST support zero window probing.
                 self.probe = Some(WindowProbe { tsn, answered_at: None });
                 self.statistics.window_probes += 1;
             }
@@ -357,6 +399,9 @@ impl Association {
         chunks
     }
 
+    //= docs/rfc9260.txt#section-6.1
+    //# The sender MUST also have an algorithm for sending new DATA chunks to avoid silly window syndrome (SWS) as
+    //# described in [RFC1122].
     fn next_fits(&self, most: usize, remaining: usize, ask: SendAsk, chunks: u32) -> bool {
         let Some(payload) = self.queue.next_payload(most) else { return false };
         let cost = self.profile.window_cost(payload as u64, 1);
@@ -407,6 +452,9 @@ impl Association {
     pub(crate) fn data_packet_left(&mut self, path: PathId) {
         self.statistics.data_packets_sent += 1;
         self.facts[path.index()].last_sent_at = Some(self.now);
+        //= docs/rfc9260.txt#section-6.1
+        //# Whenever a transmission or retransmission is made to any address, if the T3-rtx timer of that address is not
+        //# currently running, the sender MUST start that timer.
         if self.paths[path.index()].timers.t3.is_none() {
             self.start_t3(path);
         }
@@ -414,6 +462,12 @@ impl Association {
         self.restart_idle_clock(path);
     }
 
+    //= docs/rfc9260.txt#section-3.1
+    //# On transmit, the value of the Verification Tag MUST be set to the value of the Initiate Tag received from the peer
+    //# endpoint during the association initialization, with the following exceptions:
+    //= docs/rfc9260.txt#section-8.5
+    //# When sending an SCTP packet, the endpoint MUST fill in the Verification Tag field of the outbound packet with the
+    //# tag value in the Initiate Tag parameter of the INIT or INIT ACK chunk received from its peer.
     pub(crate) fn header(&self) -> Header {
         Header {
             source_port: self.local_port,

@@ -10,6 +10,8 @@ use crate::units::ChunkBytes;
 
 impl Association {
     /// The search that the configuration asks for on a new path.
+    //= docs/rfc9260.txt#section-7.3
+    //# An endpoint SHOULD apply these techniques and SHOULD do so on a per- destination-address basis.
     pub(crate) fn new_mtu_search(&self, remote: std::net::IpAddr) -> Option<MtuSearch> {
         let most = self.config.mtu_search_up_to_bytes?;
         let base = self.packet_bytes(self.config.mtu_bytes, remote) / 4 * 4;

@@ -75,6 +75,17 @@ impl Association {
 
     /// The user bytes that fit one DATA chunk on every path: where sizes are searched for, every path in service, since one
     /// that never answers would hold all others to the base size.
+    //= docs/rfc9260.txt#section-6
+    //# The size of each DATA chunk SHOULD be smaller than or equal to the Association Maximum DATA Chunk Size (AMDCS).
+    //= docs/rfc9260.txt#section-6.9
+    //# If its peer is multi-homed, the endpoint SHOULD choose a DATA chunk size smaller than or equal to the AMDCS.
+    //= docs/rfc9260.txt#section-6.9
+    //# The sender SHOULD choose a size of DATA chunks that is smaller than or equal to the AMDCS.
+    //= docs/rfc9260.txt#section-7.3
+    //# 2)  The sender SHOULD track an AMDCS that will be the smallest PMDCS discovered for all of the peer's destination
+    //# addresses.
+    //= docs/rfc9260.txt#section-7.3
+    //# When fragmenting messages into multiple parts, this AMDCS SHOULD be used to calculate the size of each DATA chunk.
     pub(crate) fn payload_bytes_per_chunk(&self) -> usize {
         let live = || self.paths.iter().zip(&self.facts).filter(|(path, _)| !path.removed);
         let searched = self.config.mtu_search_up_to_bytes.is_some();
@@ -82,6 +93,9 @@ impl Association {
         let smallest = in_service.map(|(path, _)| path.packet_bytes).min();
         let smallest = smallest.or_else(|| live().map(|(path, _)| path.packet_bytes).min());
         let packet = smallest.unwrap_or_else(|| self.config.mtu_bytes.saturating_sub(40).max(512));
+        //= docs/rfc9260.txt#section-6.9
+        //# When determining when to fragment, the SCTP implementation MUST take into account the SCTP packet header as
+        //# well as the DATA chunk header(s).
         (packet - COMMON_HEADER) / 4 * 4 - DATA_HEADER
     }
 
@@ -196,6 +210,9 @@ impl Association {
             self.unbind_path(id);
         }
         self.tell(&Event::PathState { path: id, from, to, cause });
+        //= docs/rfc9260.txt#section-8.3
+        //# The endpoint SHOULD report to the upper layer when an inactive destination address is marked as active due to
+        //# the reception of the latest HEARTBEAT ACK chunk.
         self.events.push_back(AssociationEvent::PathState { path: id, state: to });
     }
 
@@ -214,6 +231,13 @@ impl Association {
         }
     }
 
+    //= docs/rfc9260.txt#section-6.1
+    //# When starting or restarting the T3-rtx timer, the timer value SHOULD be adjusted according to the timer rules
+    //# defined in Sections 6.3.2 and 6.3.3.
+    //= docs/rfc9260.txt#section-6.3.3
+    //# The RTO to be used for starting T3-rtx SHOULD be the one for the destination address to which the retransmission
+    //# is sent, which, when the receiver is multi-homed, might be different from the destination address for which the
+    //# timer expired (see Section 6.4 below).
     pub(crate) fn start_t3(&mut self, id: PathId) {
         self.paths[id.index()].timers.t3 = Some(self.now + self.facts[id.index()].rto);
     }

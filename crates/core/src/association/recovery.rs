@@ -108,6 +108,9 @@ impl Association {
             if by_reports {
                 self.paths[id.index()].lost_in_event = true;
             }
+            //= docs/rfc9260.txt#section-7.2.4
+            //# While in Fast Recovery, the ssthresh and cwnd SHOULD NOT change for any destinations due to a subsequent
+            //# Fast Recovery event (i.e., one SHOULD NOT reduce the cwnd further due to a subsequent Fast Retransmit).
             if counts && !cut[id.index()] && tsn > self.paths[id.index()].recovery_point {
                 cut[id.index()] = true;
                 let cause = if by_reports { cause } else { LossCause::FastRetransmit };
@@ -138,6 +141,9 @@ impl Association {
     }
 
     /// After a fast-retransmit event each path that lost something may send one packet whatever its window says.
+    //= docs/rfc9260.txt#section-7.2.4
+    //# When a Fast Retransmit is being performed, the sender SHOULD ignore the value of cwnd and SHOULD NOT delay
+    //# retransmission for this single packet.
     pub(crate) fn grant_exemptions(&mut self, event: bool) {
         for (path, facts) in self.paths.iter().zip(&mut self.facts) {
             facts.exempt_packets = u32::from(event && path.lost_in_event);
@@ -180,6 +186,9 @@ impl Association {
 
     /// Whether the peer has answered a probe of its closed window since it left on this path: then its time-out is not an error
     /// (RFC 9260 section 6.1 A). One answer does for all paths that carry copies of it.
+    //= docs/rfc9260.txt#section-6.1
+    //# If the sender continues to receive SACK chunks from the peer while doing zero window probing, the unacknowledged
+    //# window probes SHOULD NOT increment the error counter for the association or any destination transport address.
     fn probe_was_answered(&self, id: PathId) -> bool {
         let Some(WindowProbe { tsn, answered_at: Some(answered_at) }) = self.probe else { return false };
         let on_path = self.outstanding.transmissions_of(tsn).filter(|copy| copy.path == id);
@@ -187,6 +196,10 @@ impl Association {
     }
 
     /// Marks what is outstanding on a path. `all` skips the loss policy's say.
+    //= docs/rfc9260.txt#section-6.3.3
+    //# Any DATA chunks that were sent to the address for which the T3-rtx timer expired but did not fit in an SCTP packet
+    //# of size smaller than or equal to the PMTU (rule E3 above) SHOULD be marked for retransmission and sent as soon as
+    //# cwnd allows (normally, when a SACK chunk arrives).
     pub(crate) fn mark_path_lost(&mut self, id: PathId, cause: LossCause, all: bool) {
         self.end_orphans(id);
         let mut next = self.outstanding.first_unacked();

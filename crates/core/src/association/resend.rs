@@ -76,12 +76,16 @@ impl Association {
                 break;
             }
             self.resend_chunk(path, tsn);
+            //= docs/rfc9260.txt#section-6.10
+            //# The transmitter MUST transmit DATA chunks within an SCTP packet in increasing order of TSN.
             next = self.lost.at_or_after(tsn + 1);
         }
         next
     }
 
     /// RFC 9260 section 6.9: a chunk that was cut for a larger path is not cut again, its packet is left to IP to fragment.
+    //= docs/rfc9260.txt#section-6.9
+    //# Instead, if the PMTU has been reduced, then IP fragmentation MUST be used.
     pub(crate) fn packet_size_for(&self, path: PathId, tsn: u64) -> usize {
         let bytes = self.outstanding.get(tsn).map_or(0, |chunk| chunk.bytes().get() as usize);
         self.paths[path.index()].packet_bytes.max(COMMON_HEADER_LEN + padded_len(bytes))
@@ -119,6 +123,11 @@ impl Association {
     }
 
     /// RFC 9260 section 6.3.2 R1 and section 7.2.4 item 4: the timer follows the earliest chunk.
+    //= docs/rfc9260.txt#section-6.1
+    //# If the timer for that address is already running, the sender MUST restart the timer if the earliest (i.e., lowest
+    //# TSN) outstanding DATA chunk sent to that address is being retransmitted.
+    //= docs/rfc9260.txt#section-6.1
+    //# Otherwise, the data sender MUST NOT restart the timer.
     fn restart_t3_for_resend(&mut self, old: PathId, new: PathId, tsn: u64) {
         let was_earliest = self.outstanding.earliest_on(old, tsn).is_none();
         if was_earliest && !self.facts[old.index()].in_flight.is_zero() {

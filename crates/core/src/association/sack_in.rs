@@ -76,6 +76,9 @@ impl Association {
             self.turn.open_for_new_data(TurnCause::Sack);
             return Ok(());
         }
+        //= docs/rfc9260.txt#section-12.4
+        //# An SCTP implementation MUST abort the association if it receives a SACK chunk acknowledging a TSN that has not
+        //# been sent.
         if cumulative >= self.lowest_unsent() {
             self.send_abort("SACK for a TSN that was never sent");
             self.abort_with(AbortReason::Protocol("SACK for a TSN that was never sent"));
@@ -100,6 +103,10 @@ impl Association {
             self.understood_flags(sack),
             WindowBytes::new(u64::from(sack.a_rwnd())),
         );
+        //= docs/rfc9260.txt#section-7.2.4
+        //# Note: Before the above adjustments, if the received SACK chunk also acknowledges new DATA chunks and advances
+        //# the Cumulative TSN Ack Point, the cwnd adjustment rules defined in Sections 7.2.1 and 7.2.2 MUST be applied
+        //# first.
         self.settle_windows(cumulative, new_cumulative);
         self.settle_t3();
         if self.timers.reneging.is_none() {
@@ -118,6 +125,9 @@ impl Association {
     }
 
     /// The cumulative TSN that a SHUTDOWN carries (RFC 9260 section 9.2); it says nothing about gaps or the window.
+    //= docs/rfc9260.txt#section-3.3.8
+    //# Since the SHUTDOWN chunk does not contain Gap Ack Blocks, the receiver of the SHUTDOWN chunk MUST NOT interpret
+    //# the lack of a Gap Ack Block as a renege.
     pub(crate) fn handle_shutdown_cumulative(&mut self, cumulative: Tsn) {
         let cumulative = cumulative.unwrap_near(self.outstanding.cumulative());
         if cumulative <= self.outstanding.cumulative() || cumulative >= self.lowest_unsent() {
@@ -187,6 +197,9 @@ impl Association {
     }
 
     /// Releases chunks up to `cumulative`, all of them acknowledged by now.
+    //= docs/rfc9260.txt#section-6.7
+    //# Upon the reception of a SACK chunk, the endpoint MUST remove all DATA chunks that have been acknowledged by the
+    //# SACK chunk's Cumulative TSN Ack from its transmit queue.
     fn pop_acked(&mut self, cumulative: u64) {
         while self.outstanding.cumulative() < cumulative {
             let tsn = self.outstanding.cumulative() + 1;
@@ -306,6 +319,9 @@ impl Association {
         self.tell(&Event::Acked(&event));
         if !timed_out {
             let proof = if once { ProofOfLife::Unambiguous } else { ProofOfLife::Ambiguous };
+            //= docs/rfc9260.txt#section-8.1
+            //# The counter used for endpoint failure detection MUST be reset each time a DATA chunk sent to that peer
+            //# endpoint is acknowledged (by the reception of a SACK chunk).
             self.path_proved(path, proof);
         }
         self.association_errors = 0;
@@ -345,6 +361,9 @@ impl Association {
 
     /// Takes a round-trip sample if this chunk carried the path's measurement and nothing makes it ambiguous (Karn).
     fn measure(&mut self, tsn: u64, path: PathId, usable: bool, once: bool) {
+        //= docs/rfc9260.txt#section-6.3.1
+        //# C5)  Karn's algorithm: RTT measurements MUST NOT be made using chunks that were retransmitted (and thus for
+        //# which it is ambiguous whether the reply was for the first instance of the chunk or for a later instance).
         if self.paths[path.index()].measuring != Some(tsn) || !once {
             return;
         }
@@ -393,6 +412,9 @@ impl Association {
     }
 
     /// Asks the loss policy about every hole below the highest TSN that this SACK, or an earlier one, newly acked.
+    //= docs/rfc9260.txt#section-6.7
+    //# All DATA chunks with TSNs not included in the Gap Ack Blocks that are smaller than the highest-acknowledged TSN
+    //# reported in the SACK chunk MUST be treated as "missing" by the sending endpoint.
     fn count_missing(&mut self, cumulative: u64, new_cumulative: bool, flags: u8, a_rwnd: WindowBytes) {
         let sacks = self.scratch.sacks;
         let view = SackView {
@@ -423,6 +445,9 @@ impl Association {
             };
             let verdict = policies.loss.missing(&missing, &view, &facts);
             if let Some(chunk) = self.outstanding.get_mut(tsn) {
+                //= docs/rfc9260.txt#section-6.7
+                //# The number of "missing" reports for each outstanding DATA chunk MUST be recorded by the data sender to
+                //# make retransmission decisions.
                 chunk.reports += verdict.reports;
             }
             if verdict.lost {
@@ -490,6 +515,9 @@ impl Association {
         }
     }
 
+    //= docs/rfc9260.txt#section-6.2.1
+    //# An endpoint SHOULD use the following rules to calculate the rwnd, using the a_rwnd value, the Cumulative TSN Ack,
+    //# and Gap Ack Blocks in a received SACK chunk.
     pub(crate) fn estimate_peer_window(&mut self) {
         let advertised = self.shared.peer_window_advertised;
         self.shared.peer_window = if self.profile.shared_receive_window {

@@ -34,6 +34,8 @@ pub(crate) struct AckState {
 }
 
 impl Association {
+    //= docs/rfc9260.txt#section-5.1
+    //# Subsequent acknowledgements SHOULD be done as described in Section 6.2.
     pub(crate) fn consider_ack(&mut self, source: PathId, packet: PacketData) {
         self.ack.path = Some(source);
         self.ack.packets += 1;
@@ -43,6 +45,9 @@ impl Association {
             gap: self.receiver.as_ref().is_some_and(|r| r.tracker.has_gaps()),
             duplicate: packet.duplicate,
             immediate: packet.immediate,
+            //= docs/rfc9260.txt#section-5.1
+            //# After the reception of the first DATA chunk in an association, the endpoint MUST immediately respond with
+            //# a SACK chunk to acknowledge the DATA chunk.
             first: first && self.profile.first_data_acked_at_once,
         };
         let view =
@@ -52,9 +57,18 @@ impl Association {
             return;
         }
         match timing {
+            //= docs/rfc9260.txt#section-6.2
+            //# In either case, if such a DATA chunk is dropped, the receiver MUST immediately send back a SACK chunk with
+            //# the current receive window showing only DATA chunks received and accepted so far.
             _ if packet.dropped => self.acknowledge_now(),
             AckTiming::Now => self.acknowledge_now(),
             AckTiming::Within(delay) => {
+                //= docs/rfc9260.txt#section-6.2
+                //# An implementation MUST NOT allow the maximum delay (protocol parameter 'SACK.Delay') to be configured
+                //# to be more than 500 ms.
+                //= docs/rfc9260.txt#section-6.2
+                //# In other words, an implementation MAY lower the value of 'SACK.Delay' below 500 ms but MUST NOT raise
+                //# it above 500 ms.
                 let delay = delay.min(self.profile.sack_delay_max);
                 self.ack.deadline.get_or_insert(self.now + delay);
             }
@@ -72,10 +86,19 @@ impl Association {
     }
 
     /// A SACK in a packet of its own.
+    //= docs/rfc9260.txt#section-6.2
+    //# Acknowledgements MUST be sent in SACK chunks unless shutdown was requested by the ULP, in which case an endpoint
+    //# MAY send an acknowledgement in the SHUTDOWN chunk.
     pub(crate) fn transmit_sack(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
         if !self.ack.due || self.receiver.is_none() {
             return None;
         }
+        //= docs/rfc9260.txt#section-6.4
+        //# However, an endpoint SHOULD NOT vary the destination transport address of a SACK chunk when it receives DATA
+        //# chunks coming from the same source address.
+        //= docs/rfc9260.txt#section-6.7
+        //# When its peer is multi-homed, the SCTP endpoint SHOULD always try to send the SACK chunk to the same
+        //# destination address from which the last DATA chunk was received.
         let path = self.control_path(self.ack.path);
         buf.resize(self.paths[path.index()].packet_bytes, 0);
         let mut writer = PacketWriter::new(buf, self.header()).ok()?;
@@ -87,8 +110,15 @@ impl Association {
 
     /// Puts a SACK that is owed in front of DATA for the same path, where the profile allows it and a chunk of `first` bytes
     /// still fits behind it.
+    //= docs/rfc9260.txt#section-6.1
+    //# Before an endpoint transmits a DATA chunk, if any received DATA chunks have not been acknowledged (e.g., due to
+    //# delayed ack), the sender SHOULD create a SACK chunk and bundle it with the outbound DATA chunk, as long as the
+    //# size of the final SCTP packet does not exceed the current PMTU.
     pub(crate) fn bundle_control(&mut self, path: PathId, first: usize, writer: &mut PacketWriter<'_>) {
         let owed = self.ack.due || self.ack.packets > 0;
+        //= docs/rfc9260.txt#section-6.9
+        //# The implementation MUST also take into account the space required for a SACK chunk if bundling a SACK chunk
+        //# with the DATA chunk.
         let fits = self.sack_bytes() + padded_len(first) <= writer.remaining();
         if self.profile.bundle_control
             && owed
@@ -138,7 +168,13 @@ impl Association {
         self.profile.bundle_control && self.sack_bytes() + padded_len(first) <= room
     }
 
+    //= docs/rfc9260.txt#section-6.2
+    //# An SCTP receiver MUST NOT generate more than one SACK chunk for every incoming packet, other than to update the
+    //# offered window as the receiving application consumes new data.
     fn write_sack(&mut self, writer: &mut PacketWriter<'_>) {
+        //= docs/rfc9260.txt#section-6.2
+        //# D)  When sending a SACK chunk, the data receiver SHOULD place the current value of a_rwnd into the a_rwnd
+        //# field.
         let a_rwnd = self.advertised_window();
         let by_timer = self.ack.by_timer;
         let flags = match self.shared.foreign_sack_flags {
@@ -148,6 +184,9 @@ impl Association {
         let form = self.ack_form();
         let Some(receiver) = self.receiver.as_mut() else { return };
         let repr = SackRepr {
+            //= docs/rfc9260.txt#section-6.2
+            //# In particular, the SCTP endpoint MUST fill in the Cumulative TSN Ack field to indicate the latest
+            //# sequential TSN (of a valid DATA chunk) it has received.
             cum_tsn: Tsn::from_unwrapped(receiver.tracker.cumulative()),
             a_rwnd: u32::try_from(a_rwnd.get()).unwrap_or(u32::MAX),
             flags,
@@ -170,6 +209,9 @@ impl Association {
     pub(crate) fn advertised_window(&self) -> WindowBytes {
         let Some(receiver) = &self.receiver else { return self.recv_buffer() };
         let free = receiver.free(&self.profile);
+        //= docs/rfc9260.txt#section-6.2
+        //# The receiver MUST also have an algorithm for advertising its receive window to avoid receiver silly window
+        //# syndrome (SWS), as described in [RFC1122].
         if self.profile.silly_window_avoidance && free < self.window_worth_opening() {
             return WindowBytes::ZERO;
         }
@@ -181,11 +223,18 @@ impl Association {
     }
 
     /// The application has read: a window that was too small for a packet and no longer is, is announced.
+    //= docs/rfc9260.txt#section-6.2
+    //# When the window opens up, an SCTP receiver SHOULD send additional SACK chunks to update the window even if no new
+    //# data is received.
+    //= docs/rfc9260.txt#section-6.2
+    //# The data receiver SHOULD notify the data sender in a timely manner of changes in its ability to receive data.
     pub(crate) fn consider_window_update(&mut self) {
         if !self.profile.silly_window_avoidance {
             return;
         }
         let worth = self.window_worth_opening();
+        //= docs/rfc9260.txt#section-6.2
+        //# The receiver MUST avoid sending a large number of window updates -- in particular, large bursts of them.
         let was_closed = self.ack.advertised.is_some_and(|w| w < worth.times(2));
         let opened = self.advertised_window() >= worth.times(2).min(self.recv_buffer());
         if was_closed && opened && !self.is_closed() {
@@ -204,12 +253,21 @@ fn write_blocks(
     writer: &mut PacketWriter<'_>,
 ) -> Result<(), NoSpace> {
     let header = if form == AckForm::Sack { SACK_HEADER_LEN } else { NR_SACK_HEADER_LEN };
+    //= docs/rfc9260.txt#section-6.2
+    //# The SCTP endpoint MUST report as many Gap Ack Blocks as can fit in a single SACK chunk such that the size of the
+    //# SCTP packet does not exceed the current PMTU.
     let room = (writer.remaining().saturating_sub(header) / 4).min(usize::from(u16::MAX));
     let block = |(start, end): (u16, u16)| GapBlock { start, end };
     let blocks = receiver.tracker.gap_blocks();
     let duplicates_room = room - blocks.len().min(room);
     let duplicates = receiver.tracker.duplicates().iter().map(|&tsn| Tsn::from_unwrapped(tsn));
     match form {
+        //= docs/rfc9260.txt#section-6.7
+        //# When a single SACK chunk cannot cover all the Gap Ack Blocks needed to be reported due to the PMTU limitation,
+        //# the endpoint MUST send only one SACK chunk.
+        //= docs/rfc9260.txt#section-6.7
+        //# This single SACK chunk MUST report the Gap Ack Blocks from the lowest to highest TSNs, within the size limit
+        //# set by the PMTU, and leave the remaining highest TSN numbers unacknowledged.
         AckForm::Sack => writer.sack(repr, blocks.take(room).map(block), duplicates.take(duplicates_room)),
         AckForm::NrSack { keeps_all: true } => {
             writer.nr_sack(repr, [], blocks.take(room).map(block), duplicates.take(duplicates_room))

@@ -19,6 +19,9 @@ impl Association {
                 self.become_closed(AssociationEvent::Closed);
             }
             State::CookieWait { .. } | State::CookieEchoed { .. } => self.shutdown_when_up = true,
+            //= docs/rfc9260.txt#section-9.2
+            //# Once an endpoint has reached the SHUTDOWN-RECEIVED state, it MUST ignore ULP shutdown requests but MUST
+            //# continue responding to SHUTDOWN chunks from its peer.
             State::Established => self.begin_shutdown(),
             _ => {}
         }
@@ -40,27 +43,45 @@ impl Association {
             // The peer knows nothing yet.
             self.control.clear();
         } else {
+            //= docs/rfc9260.txt#section-9.1
+            //# When an endpoint decides to abort an existing association, it MUST send an ABORT chunk to its peer
+            //# endpoint.
             self.send_abort("");
         }
         self.abort_with(AbortReason::ByApplication);
     }
 
+    //= docs/rfc9260.txt#section-9.2
+    //# An endpoint SHOULD ensure that all its outstanding DATA chunks have been acknowledged before initiating the
+    //# shutdown procedure.
     fn all_sent_and_acked(&self) -> bool {
         self.queue.is_empty() && self.outstanding.is_empty()
     }
 
     /// Moves on if all data is through.
     pub(crate) fn advance_shutdown(&mut self) {
+        //= docs/rfc9260.txt#section-4
+        //# 6)  In the SHUTDOWN-RECEIVED state, the endpoint MUST transmit or retransmit data and leave this state when
+        //# all data in queue is transmitted.
         if !self.all_sent_and_acked() {
             return;
         }
         match self.state {
             State::ShutdownPending => {
+                //= docs/rfc9260.txt#section-9.2
+                //# It SHOULD then start the T2-shutdown timer and enter the SHUTDOWN-SENT state.
                 self.state = State::ShutdownSent { tries: 0 };
+                //= docs/rfc9260.txt#section-9.2
+                //# If the T5-shutdown-guard timer is used, it SHOULD be set to the RECOMMENDED value of 5 times
+                //# 'RTO.Max'.
                 // RFC 9260 section 9.2: five times RTO.Max is as long as it may take.
                 self.timers.t5 = Some(self.now + self.profile.rto_max.times(5));
                 self.send_shutdown();
             }
+            //= docs/rfc9260.txt#section-9.2
+            //# If the receiver of the SHUTDOWN chunk has no more outstanding DATA chunks, the SHUTDOWN chunk receiver
+            //# MUST send a SHUTDOWN ACK chunk and start a T2-shutdown timer of its own, entering the SHUTDOWN-ACK- SENT
+            //# state.
             State::ShutdownReceived => {
                 self.state = State::ShutdownAckSent { tries: 0 };
                 self.send_shutdown_ack();
@@ -69,6 +90,8 @@ impl Association {
         }
     }
 
+    //= docs/rfc9260.txt#section-3.3.8
+    //# An endpoint in an association MUST use this chunk to initiate a graceful close of the association with its peer.
     pub(crate) fn send_shutdown(&mut self) {
         let path = self.control_path(None);
         self.start_t2(path);
@@ -76,6 +99,9 @@ impl Association {
         self.control.push_back(Control::Shutdown { path });
     }
 
+    //= docs/rfc9260.txt#section-3.3.9
+    //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN chunk at the completion of the shutdown
+    //# process; see Section 9.2 for details.
     pub(crate) fn send_shutdown_ack(&mut self) {
         let path = self.control_path(self.shutdown_from);
         self.start_t2(path);
@@ -83,6 +109,8 @@ impl Association {
         self.control.push_back(Control::ShutdownAck { path });
     }
 
+    //= docs/rfc9260.txt#section-9.2
+    //# The rules in Section 6.3 MUST be followed to determine the proper timer value for T2-shutdown.
     fn start_t2(&mut self, path: PathId) {
         self.timers.t2 = Some(self.now + self.facts[path.index()].rto);
     }
@@ -97,6 +125,15 @@ impl Association {
         };
         *tries += 1;
         let tries = *tries;
+        //= docs/rfc9260.txt#section-9.2
+        //# An endpoint SHOULD limit the number of retransmissions of the SHUTDOWN chunk to the protocol parameter
+        //# 'Association.Max.Retrans'.
+        //= docs/rfc9260.txt#section-9.2
+        //# If this threshold is exceeded, the endpoint SHOULD destroy the TCB and SHOULD report the peer endpoint
+        //# unreachable to the upper layer (and thus the association enters the CLOSED state).
+        //= docs/rfc9260.txt#section-9.2
+        //# The sender of the SHUTDOWN ACK chunk SHOULD limit the number of retransmissions of the SHUTDOWN ACK chunk to
+        //# the protocol parameter 'Association.Max.Retrans'.
         if tries > limit {
             self.abort_with(AbortReason::PeerUnreachable);
             return;
@@ -105,6 +142,11 @@ impl Association {
         self.back_off(first);
         let path = self.path_in_turn(first, tries);
         self.start_t2(path);
+        //= docs/rfc9260.txt#section-9.2
+        //# If the timer expires, the endpoint MUST resend the SHUTDOWN chunk with the updated last sequential TSN
+        //# received from its peer.
+        //= docs/rfc9260.txt#section-9.2
+        //# If the timer expires, the endpoint MUST resend the SHUTDOWN ACK chunk.
         self.control.push_back(if ack { Control::ShutdownAck { path } } else { Control::Shutdown { path } });
     }
 
@@ -117,11 +159,22 @@ impl Association {
         self.shutdown_from = Some(source);
         match self.state {
             State::Established | State::ShutdownPending => {
+                //= docs/rfc9260.txt#section-9.2
+                //# If there are still outstanding DATA chunks left, the SHUTDOWN chunk receiver MUST continue to follow
+                //# normal data transmission procedures defined in Section 6, until all outstanding DATA chunks are
+                //# acknowledged; however, the SHUTDOWN chunk receiver MUST NOT accept new data from its SCTP user.
                 self.state = State::ShutdownReceived;
                 self.events.push_back(AssociationEvent::ShutdownReceived);
             }
+            //= docs/rfc9260.txt#section-9.2
+            //# Once an endpoint has reached the SHUTDOWN-RECEIVED state, it MUST ignore ULP shutdown requests but MUST
+            //# continue responding to SHUTDOWN chunks from its peer.
             State::ShutdownReceived => {}
             State::ShutdownSent { .. } => {
+                //= docs/rfc9260.txt#section-9.2
+                //# If an endpoint is in the SHUTDOWN-SENT state and receives a SHUTDOWN chunk from its peer, the endpoint
+                //# SHOULD respond immediately with a SHUTDOWN ACK chunk to its peer and move into the SHUTDOWN-ACK-SENT
+                //# state, restarting its T2-shutdown timer.
                 // Both sides at once: RFC 9260 section 9.2.
                 self.state = State::ShutdownAckSent { tries: 0 };
                 self.send_shutdown_ack();
@@ -131,6 +184,9 @@ impl Association {
                 self.send_shutdown_ack();
                 return;
             }
+            //= docs/rfc9260.txt#section-9.2
+            //# If a SHUTDOWN chunk is received in the COOKIE-WAIT or COOKIE ECHOED state, the SHUTDOWN chunk SHOULD be
+            //# silently discarded.
             _ => return,
         }
         self.handle_shutdown_cumulative(cumulative);
@@ -138,15 +194,30 @@ impl Association {
         self.open_turn(crate::policy::TurnCause::Sack, true);
     }
 
+    //= docs/rfc9260.txt#section-9.2
+    //# Upon the receipt of the SHUTDOWN ACK chunk, the sender of the SHUTDOWN chunk MUST stop the T2-shutdown timer, send
+    //# a SHUTDOWN COMPLETE chunk to its peer, and remove all record of the association.
+    //= docs/rfc9260.txt#section-9.2
+    //# If an endpoint is in the SHUTDOWN-ACK-SENT state and receives a SHUTDOWN ACK, it MUST stop the T2-shutdown timer,
+    //# send a SHUTDOWN COMPLETE chunk to its peer, and remove all record of the association.
     pub(crate) fn handle_shutdown_ack(&mut self, source: PathId) {
         if matches!(self.state, State::ShutdownSent { .. } | State::ShutdownAckSent { .. }) {
             let path = self.control_path(Some(source));
             self.control.clear();
             self.become_closed(AssociationEvent::Closed);
+            //= docs/rfc9260.txt#section-3.3.13
+            //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN ACK chunk at the completion of the
+            //# shutdown process; see Section 9.2 for details.
             self.control.push_back(Control::ShutdownComplete { path });
         }
     }
 
+    //= docs/rfc9260.txt#section-9.2
+    //# Upon reception of the SHUTDOWN COMPLETE chunk, the endpoint verifies that it is in the SHUTDOWN-ACK-SENT state; if
+    //# it is not, the chunk SHOULD be discarded.
+    //= docs/rfc9260.txt#section-9.2
+    //# If the endpoint is in the SHUTDOWN-ACK-SENT state, the endpoint SHOULD stop the T2-shutdown timer and remove all
+    //# knowledge of the association (and thus the association enters the CLOSED state).
     pub(crate) fn handle_shutdown_complete(&mut self) {
         if matches!(self.state, State::ShutdownAckSent { .. }) {
             self.control.clear();
@@ -154,6 +225,9 @@ impl Association {
         }
     }
 
+    //= docs/rfc9260.txt#section-9.1
+    //# After checking the Verification Tag, the receiving endpoint MUST remove the association from its record and SHOULD
+    //# report the termination to its upper layer.
     pub(crate) fn handle_peer_abort(&mut self) {
         self.control.clear();
         self.abort_with(AbortReason::ByPeer);

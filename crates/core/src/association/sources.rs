@@ -59,6 +59,9 @@ impl Association {
     }
 
     /// Whether a source that is no path yet may become one.
+    //= docs/rfc9260.txt#section-5.1.2
+    //# The receiver SHOULD use only these transport addresses as destination transport addresses when sending subsequent
+    //# packets to its peer.
     fn may_learn(&self, origin: Origin) -> bool {
         match self.config.listed_addresses {
             ListedAddresses::Ignore => true,

@@ -79,6 +79,8 @@ impl Association {
             self.handle_t4();
         }
         if due(&mut self.timers.t5, now) {
+            //= docs/rfc9260.txt#section-9.2
+            //# At the expiration of this timer, the sender SHOULD abort the association by sending an ABORT chunk.
             self.send_abort("shutdown took too long");
             self.abort_with(crate::error::AbortReason::PeerUnreachable);
         }
@@ -136,14 +138,26 @@ impl Association {
 
     /// An error on a path: T3 expired or a HEARTBEAT went unanswered (RFC 9260 sections 8.1 and 8.2).
     pub(crate) fn count_error(&mut self, id: PathId, by_heartbeat: bool) {
+        //= docs/rfc9260.txt#section-8.2
+        //# When its peer endpoint is multi-homed, an endpoint SHOULD keep an error counter for each of the destination
+        //# transport addresses of the peer endpoint.
         self.facts[id.index()].error_count += 1;
         let before = self.facts[id.index()].state;
         // RFC 9260 section 8.1: an address that never answered says nothing about the peer, nor does a HEARTBEAT on a path out of
         // service while data has another one.
+        //= docs/rfc9260.txt#section-8.1
+        //# Unacknowledged HEARTBEAT chunks observed on paths different from the path currently used for data transfer
+        //# SHOULD NOT increment the association error counter, as this could lead to association closure even if the path
+        //# that is currently used for data transfer is available (but idle).
         let spare = by_heartbeat
             && before != PathState::Active
             && self.live_paths().any(|other| self.facts[other.index()].state == PathState::Active);
         if before != PathState::Unconfirmed && !spare && !self.is_silent_by_itself(id) {
+            //= docs/rfc9260.txt#section-8.1
+            //# An endpoint SHOULD keep a counter on the total number of consecutive retransmissions to its peer (this
+            //# includes data retransmissions to all the destination transport addresses of the peer if it is multi-
+            //# homed), including the number of unacknowledged HEARTBEAT chunks observed on the path that is currently
+            //# used for data transfer.
             self.association_errors += 1;
         }
         self.refresh_shared();
@@ -155,6 +169,9 @@ impl Association {
         };
         let decision = self.policies.failover.on_error(id, by_heartbeat, &view);
         self.set_state(id, decision.choice, StateCause::Errors(decision.reason));
+        //= docs/rfc9260.txt#section-8.1
+        //# In addition, the endpoint SHOULD report the failure to the upper layer and optionally report back all
+        //# outstanding user data remaining in its outbound queue.
         if self.is_peer_given_up() {
             self.abort_with(crate::error::AbortReason::PeerUnreachable);
         }
@@ -164,6 +181,10 @@ impl Association {
     fn is_peer_given_up(&self) -> bool {
         match self.config.peer_silence_limit {
             Some(limit) => self.association_errors > 0 && self.now.since(self.heard_at) >= limit,
+            //= docs/rfc9260.txt#section-8.1
+            //# If the value of this counter exceeds the limit indicated in the protocol parameter
+            //# 'Association.Max.Retrans', the endpoint SHOULD consider the peer endpoint unreachable and SHALL stop
+            //# transmitting any more data to it (and thus the association enters the CLOSED state).
             None => self.association_errors > self.profile.association_max_retrans,
         }
     }

@@ -34,17 +34,53 @@ impl Endpoint {
             }
             gates.inits.charge(self.now, origin.remote);
         }
+        //= docs/rfc9260.txt#section-3.3.2
+        //# A receiver of an INIT chunk with the OS value set to 0 MUST discard the packet, SHOULD send a packet in
+        //# response containing an ABORT chunk and using the Initiate Tag as the Verification Tag, and MUST NOT change the
+        //# state of any existing association.
+        //= docs/rfc9260.txt#section-3.3.2
+        //# A receiver of an INIT chunk with the MIS value set to 0 MUST discard the packet, SHOULD send a packet in
+        //# response containing an ABORT chunk and using the Initiate Tag as the Verification Tag, and MUST NOT change the
+        //# state of any existing association.
         let silent = init.inbound_streams() == 0 || init.outbound_streams() == 0;
+        //= docs/rfc9260.txt#section-3.3.2
+        //# A receiver of an INIT chunk with the a_rwnd value set to a value smaller than 1500 MUST discard the packet,
+        //# SHOULD send a packet in response containing an ABORT chunk and using the Initiate Tag as the Verification Tag,
+        //# and MUST NOT change the state of any existing association.
         if init.initiate_tag() == 0 || silent || init.a_rwnd() < LEAST_FIRST_WINDOW {
             return self.refuse_init(origin, header, init, Cause::InvalidParameter);
         }
         if init.params().any(|p| matches!(p, Ok(Param::HostNameAddress(_)))) {
+            //= docs/rfc9260.txt#section-3.3.2
+            //# The receiver of an INIT chunk containing a Host Name Address parameter MUST send an ABORT chunk and MAY
+            //# include an "Unresolvable Address" error cause.
+            //= docs/rfc9260.txt#section-3.3.2.1.4
+            //# The receiver of an INIT chunk or an INIT ACK containing a Host Name Address parameter MUST send an ABORT
+            //# chunk and MAY include an "Unresolvable Address" error cause.
+            //= docs/rfc9260.txt#section-5.1.2
+            //# B)  If there is a Host Name Address parameter present in the received INIT or INIT ACK chunk, the endpoint
+            //# MUST immediately send an ABORT chunk and MAY include an "Unresolvable Address" error cause to its peer.
+            //= docs/rfc9260.txt#section-5.1.2
+            //# The ABORT chunk SHOULD be sent to the source IP address from which the last peer packet was received.
+            //= docs/rfc9260.txt#section-12.2.4.1
+            //# Endpoints receiving INIT or INIT ACK chunks containing the Host Name Address parameter MUST send an ABORT
+            //# chunk in response and MAY include an "Unresolvable Address" error cause.
             return self.refuse_init(origin, header, init, Cause::UnresolvableAddress(&[]));
         }
+        //= docs/rfc9260.txt#section-5.2.1
+        //# When responding, the following rules MUST be applied:
+        //= docs/rfc9260.txt#section-5.2.1
+        //# 1)  The packet containing the INIT ACK chunk MUST only be sent to an address passed by the upper layer in the
+        //# request to initialize the association.
         let existing = self.by_address(origin, header.source_port);
         if let Some(id) = existing
             && self.repeat_shutdown_ack(id)
         {
+            //= docs/rfc9260.txt#section-9.2
+            //# If an endpoint is in the SHUTDOWN-ACK-SENT state and receives an INIT chunk (e.g., if the SHUTDOWN
+            //# COMPLETE chunk was lost) with source and destination transport addresses (either in the IP addresses or in
+            //# the INIT chunk) that belong to this association, it SHOULD discard the INIT chunk and retransmit the
+            //# SHUTDOWN ACK chunk.
             // RFC 9260 section 9.2: the INIT is dropped; the peer will see that it has to end the old association first.
             return Handled::Delivered(id);
         }
@@ -54,6 +90,12 @@ impl Endpoint {
         if existing.is_none() && self.table.len() >= self.config.max_associations {
             return Handled::Discarded(Discard::Full);
         }
+        //= docs/rfc9260.txt#section-3.3.2
+        //# If an INIT chunk is received with all mandatory parameters that are specified for the INIT chunk, then the
+        //# receiver SHOULD process the INIT chunk and send back an INIT ACK.
+        //= docs/rfc9260.txt#section-5.2.2
+        //# Unless otherwise stated, upon receipt of an unexpected INIT chunk for this association, the endpoint MUST
+        //# generate an INIT ACK chunk with a State Cookie.
         match self.our_side(existing, init) {
             Some(ours) => self.answer_init(origin, header, init, &ours),
             None => self.refuse_restart(origin, header, init, existing),
@@ -75,18 +117,36 @@ impl Endpoint {
 
     /// RFC 9260 sections 5.1, 5.2.1 and 5.2.2; `None` for an INIT that would add addresses to an association whose peer has
     /// named its own.
+    //= docs/rfc9260.txt#section-5.2.1
+    //# After that, the endpoint MUST NOT change its state, the T1-init timer MUST be left running, and the corresponding
+    //# TCB MUST NOT be destroyed.
     fn our_side(&mut self, existing: Option<AssociationId>, init: &InitView<'_>) -> Option<OurSide> {
         let Some(association) = existing.and_then(|id| self.table.get(id)).filter(|a| !a.is_closed()) else {
             let initial_tsn = self.config.accept.as_ref().and_then(|c| c.initial_tsn);
             let local_tag = self.fresh_tag();
+            //= docs/rfc9260.txt#section-3.3.3
+            //# The valid range is from 0 to 4294967295 and the Initial TSN SHOULD be set to a random value in that range.
             let initial_tsn = initial_tsn.unwrap_or_else(|| self.entropy.next_u32());
+            //= docs/rfc9260.txt#section-5.2.2
+            //# For a normal association INIT chunk (i.e., the endpoint is in the CLOSED state), the Tie-Tags MUST be set
+            //# to 0 (indicating that no previous TCB existed).
             return Some(OurSide { local_tag, initial_tsn, tie_tags: (0, 0) });
         };
         let echoed = association.awaits_cookie_ack();
+        //= docs/rfc9260.txt#section-5.2.1
+        //# If the INIT chunk indicates that a new address has been added to the association, then the entire INIT chunk
+        //# MUST be discarded, and the state of the existing association SHOULD NOT be changed.
         if echoed && association.lacks_any(&listed_addresses(init)) {
             return None;
         }
         if association.is_opening() {
+            //= docs/rfc9260.txt#section-5.2.1
+            //# Upon receipt of an INIT chunk in the COOKIE-WAIT state, an endpoint MUST respond with an INIT ACK chunk
+            //# using the same parameters it sent in its original INIT chunk (including its Initiate Tag, unchanged).
+            //= docs/rfc9260.txt#section-5.2.1
+            //# Upon receipt of an INIT chunk in the COOKIE-ECHOED state, an endpoint MUST respond with an INIT ACK chunk
+            //# using the same parameters it sent in its original INIT chunk (including its Initiate Tag, unchanged),
+            //# provided that no new address has been added to the forming association.
             // A collision: the answer repeats what our own INIT said.
             let repr = association.init_repr();
             let tie_tags = (association.local_tag, association.peer_tag);
@@ -96,14 +156,26 @@ impl Endpoint {
                 tie_tags,
             });
         }
+        //= docs/rfc9260.txt#section-5.2.2
+        //# Before responding, the endpoint MUST check to see if the unexpected INIT chunk adds new addresses to the
+        //# association.
+        //= docs/rfc9260.txt#section-5.2.2
+        //# If new addresses are added to the association, the endpoint MUST respond with an ABORT chunk, copying the
+        //# 'Initiate Tag' of the unexpected INIT chunk into the 'Verification Tag' of the outbound packet carrying the
+        //# ABORT chunk.
         if association.lacks_any(&listed_addresses(init)) {
             return None;
         }
         let tie_tags = (association.local_tag, association.peer_tag);
         let local_tag = self.fresh_tag();
+        //= docs/rfc9260.txt#section-5.2.2
+        //# And the INIT ACK chunk MUST contain a new Initiate Tag (randomly generated; see Section 5.3.1).
         Some(OurSide { local_tag, initial_tsn: self.entropy.next_u32(), tie_tags })
     }
 
+    //= docs/rfc9260.txt#section-5.1
+    //# After sending an INIT ACK chunk with the State Cookie parameter, "Z" MUST NOT allocate any resources or keep any
+    //# states for the new association.
     fn answer_init(
         &mut self,
         origin: Origin,
@@ -121,6 +193,9 @@ impl Endpoint {
         };
         let body = CookieBody {
             local_tag: ours.local_tag,
+            //= docs/rfc9260.txt#section-3.3.2
+            //# This value MUST be placed into the Verification Tag field of every SCTP packet that the receiver of the
+            //# INIT chunk transmits within this association.
             peer_tag: init.initiate_tag(),
             local_initial_tsn: ours.initial_tsn,
             peer_initial_tsn: init.initial_tsn().get(),
@@ -129,6 +204,13 @@ impl Endpoint {
             peer_port: header.source_port,
             outbound_streams: init.inbound_streams().min(streams),
             inbound_streams: init.outbound_streams().min(streams),
+            //= docs/rfc9260.txt#section-5.2.1
+            //# For an endpoint that is in the COOKIE-ECHOED state, it MUST populate its Tie-Tags within both the
+            //# association TCB and inside the State Cookie (see Section 5.2.2 for a description of the Tie-Tags).
+            //= docs/rfc9260.txt#section-5.2.2
+            //# If no new addresses are added, when responding to the INIT chunk in the outbound INIT ACK chunk, the
+            //# endpoint MUST copy its current Tie-Tags to a reserved place within the State Cookie and the association's
+            //# TCB.
             tie_tags: ours.tie_tags,
             peer_address: origin.remote,
             peer_udp_port: origin.udp_port,
@@ -137,16 +219,37 @@ impl Endpoint {
             authentication,
         };
         let mut cookie = Vec::new();
+        //= docs/rfc9260.txt#section-5.1
+        //# Moreover, "Z" MUST generate and send along with the INIT ACK chunk a State Cookie.
+        //= docs/rfc9260.txt#section-5.2.1
+        //# The endpoint MUST also generate a State Cookie with the INIT ACK chunk.
         self.jar.seal(self.now, &body, &mut cookie);
         let repr = InitRepr {
             initiate_tag: ours.local_tag,
             a_rwnd: window,
             // No more than the peer takes (RFC 9260 section 3.3.3).
+            //= docs/rfc9260.txt#section-3.3.3
+            //# The value of 0 MUST NOT be used, and the value MUST NOT be greater than the MIS value sent in the INIT
+            //# chunk.
             outbound_streams: body.outbound_streams,
             inbound_streams: streams,
             initial_tsn: Tsn::new(ours.initial_tsn),
         };
         let random = body.authentication.as_ref().map(|offers| offers.local_random);
+        //= docs/rfc9260.txt#section-5.1
+        //# The destination IP address of the INIT ACK chunk MUST be set to the source IP address of the INIT chunk to
+        //# which this INIT ACK chunk is responding.
+        //= docs/rfc9260.txt#section-5.1
+        //# An endpoint MUST send the INIT ACK chunk to the IP address from which it received the INIT chunk.
+        //= docs/rfc9260.txt#section-5.1.2
+        //# The packet containing the INIT ACK chunk MUST be sent to the source address of the packet containing the INIT
+        //# chunk.
+        //= docs/rfc9260.txt#section-5.2.1
+        //# 2)  The packet containing the INIT ACK chunk MUST only be sent to an address reported in the incoming INIT
+        //# chunk.
+        //= docs/rfc9260.txt#section-5.2.1
+        //# 3)  The packet containing the INIT ACK chunk SHOULD be sent to the source address of the received packet
+        //# containing the INIT chunk.
         self.send_init_ack(origin, header, init, &repr, &cookie, random)
     }
 
@@ -154,9 +257,16 @@ impl Endpoint {
     fn offered(&self, origin: Origin, peer_port: u16) -> Option<(u16, u32)> {
         if let Some(association) = self.by_address(origin, peer_port).and_then(|id| self.table.get(id)) {
             let repr = association.init_repr();
+            //= docs/rfc9260.txt#section-5.2.2
+            //# Other parameters for the endpoint SHOULD be copied from the existing parameters of the association (e.g.,
+            //# number of outbound streams) into the INIT ACK chunk and cookie.
             return Some((repr.outbound_streams, repr.a_rwnd));
         }
         let accept = self.config.accept.as_ref()?;
+        //= docs/rfc9260.txt#section-3.3.3
+        //# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
+        //= docs/rfc9260.txt#section-3.3.3
+        //# The value 0 MUST NOT be used.
         Some((accept.offered_streams(), accept.first_window()))
     }
 
@@ -213,16 +323,34 @@ impl Endpoint {
         let listed = if self.config.addresses.len() > 1 { &self.config.addresses[..] } else { &[] };
         let addresses = address_params(listed);
         let auth = random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
+        //= docs/rfc9260.txt#section-3.3.3
+        //# Note 3: An INIT ACK chunk MUST NOT contain the Host Name Address parameter.
+        //= docs/rfc9260.txt#section-3.3.3.1
+        //# The Host Name Address parameter is described in Section 3.3.2.1.4 and MUST NOT be included in an INIT ACK
+        //# chunk.
         let needed: Vec<Param<'_>> = [Param::StateCookie(cookie)].into_iter().chain(auth).collect();
         let nr_sack = self.announces_nr_sack(origin, header.source_port);
         let extensions = extensions(Announced { nr_sack, asconf: random.is_some(), ..Announced::default() });
         let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions);
         let optional = optional.chain(self.announced_dialect(origin, header.source_port));
+        //= docs/rfc9260.txt#section-3.2.2
+        //# If the receiver of an INIT chunk detects unrecognized parameters and has to report them according to Section
+        //# 3.2.1, it MUST put the "Unrecognized Parameter" parameter(s) in the INIT ACK chunk sent in response to the
+        //# INIT chunk.
         let optional: Vec<Param<'_>> = optional.chain(unrecognized(init)).collect();
         let mut bytes = vec![0; REPLY_BYTES.min(self.longest_reply(origin))];
+        //= docs/rfc9260.txt#section-5.1
+        //# In the response, besides filling in other parameters, "Z" MUST set the Verification Tag field to Tag_A and
+        //# also provide its own Verification Tag (Tag_Z) in the Initiate Tag field.
+        //= docs/rfc9260.txt#section-5.2.2
+        //# The outbound SCTP packet containing this INIT ACK chunk MUST carry a Verification Tag value equal to the
+        //# Initiate Tag found in the unexpected INIT chunk.
         let Ok(mut writer) = PacketWriter::new(&mut bytes, answer(header, init.initiate_tag())) else {
             return Handled::Discarded(Discard::ShortQuestion);
         };
+        //= docs/rfc9260.txt#section-12.4
+        //# An SCTP implementation SHOULD attempt to make the INIT ACK chunk as small as possible to reduce the
+        //# possibility of byte amplification attacks.
         // What does not fit is left out: first the addresses, from which packets may come unannounced.
         let none: &[Param<'_>] = &[];
         let written =
@@ -240,6 +368,21 @@ impl Endpoint {
         self.reply(origin, bytes)
     }
 
+    //= docs/rfc9260.txt#section-5.1
+    //# If an endpoint receives an INIT, INIT ACK, or COOKIE ECHO chunk but decides not to establish the new association
+    //# due to missing mandatory parameters in the received INIT or INIT ACK chunk, invalid parameter values, or lack of
+    //# local resources, it SHOULD respond with an ABORT chunk.
+    //= docs/rfc9260.txt#section-5.1
+    //# It SHOULD also specify the cause of abort, such as the type of the missing mandatory parameters, etc., by
+    //# including an error cause in the ABORT chunk.
+    //= docs/rfc9260.txt#section-5.1
+    //# The Verification Tag field in the common header of the outbound SCTP packet containing the ABORT chunk MUST be set
+    //# to the Initiate Tag value of the received INIT or INIT ACK chunk this ABORT chunk is responding to.
+    //= docs/rfc9260.txt#section-8.4
+    //# If, for whatever reason, the INIT chunk cannot be processed normally and an ABORT chunk has to be sent in
+    //# response, the Verification Tag of the packet containing the ABORT chunk MUST be the Initiate Tag of the received
+    //# INIT chunk, and the T bit of the ABORT chunk has to be set to 0, indicating that the Verification Tag is not
+    //# reflected.
     fn refuse_init(
         &mut self,
         origin: Origin,
@@ -247,12 +390,21 @@ impl Endpoint {
         init: &InitView<'_>,
         cause: Cause<'_>,
     ) -> Handled {
+        //= docs/rfc9260.txt#section-3.3.2
+        //# If the value of the Initiate Tag in a received INIT chunk is found to be 0, the receiver MUST silently discard
+        //# the packet.
         if init.initiate_tag() == 0 {
             return Handled::Discarded(Discard::BadInit);
         }
         self.send_abort(origin, answer(header, init.initiate_tag()), false, [cause])
     }
 
+    //= docs/rfc9260.txt#section-5.2.1
+    //# An ABORT chunk SHOULD be sent in a response that MAY include the "Restart of an Association with New Addresses"
+    //# error cause.
+    //= docs/rfc9260.txt#section-5.2.2
+    //# After sending the INIT ACK or ABORT chunk, the endpoint MUST take no further actions, i.e., the existing
+    //# association, including its current state, and the corresponding TCB MUST NOT be changed.
     fn refuse_restart(
         &mut self,
         origin: Origin,
@@ -264,6 +416,10 @@ impl Endpoint {
             return Handled::Discarded(Discard::BadInit);
         };
         let listed = listed_addresses(init);
+        //= docs/rfc9260.txt#section-5.2.1
+        //# The error SHOULD list the addresses that were added to the restarting association.
+        //= docs/rfc9260.txt#section-5.2.2
+        //# The error SHOULD list the addresses that were added to the restarting association.
         let new: ArrayVec<Param<'_>, MAX_PATHS> = listed
             .iter()
             .filter(|a| association.lacks_any(std::slice::from_ref(*a)))
@@ -284,6 +440,8 @@ impl Endpoint {
         let Ok(mut writer) = PacketWriter::new(&mut bytes, header) else {
             return Handled::Discarded(Discard::BadInit);
         };
+        //= docs/rfc9260.txt#section-3.3.7
+        //# If the Verification Tag is reflected, the T bit MUST be set to 1.
         if writer.abort(reflected, causes).is_err() {
             return Handled::Discarded(Discard::BadInit);
         }
@@ -302,6 +460,9 @@ impl Endpoint {
         if !self.gates.as_ref().is_none_or(|gates| gates.cookies.admits(self.now, origin.remote)) {
             return Handled::Discarded(Discard::Flood);
         }
+        //= docs/rfc9260.txt#section-4
+        //# 1)  If the State Cookie in the received COOKIE ECHO chunk is invalid (i.e., failed to pass the integrity
+        //# check), the receiver MUST silently discard the packet.
         let Ok(genuine) = self.jar.open_at_any_age(cookie, header) else {
             // A genuine one is no sign of a flood: somebody is where it was sent.
             if let Some(gates) = &mut self.gates {
@@ -314,10 +475,24 @@ impl Endpoint {
         let body = genuine.body.clone();
         match (self.existing_for(&body, origin), stale) {
             // Section 5.2.4, step 3: age does not matter where both tags are those of the association.
+            //= docs/rfc9260.txt#section-5.2.4
+            //# If the State Cookie is older than the lifespan carried in the State Cookie and the Verification Tags
+            //# contained in the State Cookie do not match the current association's Verification Tags, the packet,
+            //# including the COOKIE ECHO chunk and any DATA chunks, SHOULD be discarded.
+            //= docs/rfc9260.txt#section-5.2.4
+            //# The endpoint also MUST transmit an ERROR chunk with a "Stale Cookie" error cause to the peer endpoint
+            //# (this is case C or D in Section 5.2).
             (Some(id), Some(by)) if !self.has_tags(id, (body.local_tag, body.peer_tag)) => {
                 self.report_stale(origin, header, &body, by)
             }
+            //= docs/rfc9260.txt#section-5.1.5
+            //# If a COOKIE ECHO chunk is received from an endpoint with which the receiver of the COOKIE ECHO chunk has
+            //# an existing association, the procedures in Section 5.2 SHOULD be followed.
             (Some(id), _) => self.cookie_for_existing(id, origin, header, &body, packet),
+            //= docs/rfc9260.txt#section-5.1.5
+            //# If the elapsed time is longer than the lifespan carried in the State Cookie, then the packet, including
+            //# the COOKIE ECHO chunk and any attached DATA chunks, SHOULD be discarded, and the endpoint MUST transmit an
+            //# ERROR chunk with a "Stale Cookie" error cause to the peer endpoint.
             (None, Some(by)) => self.report_stale(origin, header, &body, by),
             (None, None) => self.open_from_cookie(origin, header, &body, packet),
         }
@@ -359,12 +534,23 @@ impl Endpoint {
         }
         let seed = self.seed(body.local_tag, body.local_initial_tsn, body.peer_port, false);
         let mut association = Association::new(self.now, config, seed);
+        //= docs/rfc9260.txt#section-3.3.2.1.2
+        //# If the INIT chunk does not contain any IP Address parameters, the endpoint receiving the INIT chunk MUST use
+        //# the source address associated with the received IP datagram as its sole destination address for the
+        //# association.
+        //= docs/rfc9260.txt#section-5.1.2
+        //# A)  If there are no address parameters present in the received INIT or INIT ACK chunk, the endpoint MUST take
+        //# the source IP address from which the chunk arrives and record it, in combination with the SCTP Source Port
+        //# Number, as the only destination transport address for this peer.
         let Ok(path) = association.new_path(origin.local, origin.remote, origin.udp_port) else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
         association.accept(source(path, origin, body, self.config.guard.is_some()), &Peer::from(body));
         let id = self.table.insert(association);
         // Its length counts once.
+        //= docs/rfc9260.txt#section-5.1.5
+        //# 7)  Immediately acknowledge any DATA chunk bundled with the COOKIE ECHO chunk with a SACK chunk (subsequent
+        //# DATA chunk acknowledgement SHOULD follow the rules defined in Section 6.2).
         self.deliver_to(id, Origin { bytes: 0, ..origin }, packet, 1);
         Handled::New(id)
     }
@@ -392,10 +578,23 @@ impl Endpoint {
         let tied = body.tie_tags == (association.local_tag, association.peer_tag);
         match (ours, theirs) {
             (true, true) => {
+                //= docs/rfc9260.txt#section-5.2.4
+                //# D)  When both local and remote tags match, the endpoint SHOULD enter the ESTABLISHED state if it is in
+                //# the COOKIE-ECHOED state.
+                //= docs/rfc9260.txt#section-5.2.4
+                //# It SHOULD stop any T1-cookie timer that is running and send a COOKIE ACK chunk.
                 association.handle_cookie_ack(path);
                 association.send_cookie_ack(path);
             }
+            //= docs/rfc9260.txt#section-5.2.4
+            //# The endpoint SHOULD stay in or enter the ESTABLISHED state, but it MUST update its peer's Verification Tag
+            //# from the State Cookie, stop any T1-init or T1-cookie timers that might be running, and send a COOKIE ACK
+            //# chunk.
             (true, false) => association.collide(path, &Peer::from(body)),
+            //= docs/rfc9260.txt#section-5.2.4
+            //# If the endpoint is in the SHUTDOWN-ACK-SENT state and recognizes that the peer has restarted (Action A),
+            //# it MUST NOT set up a new association but instead resend the SHUTDOWN ACK chunk and send an ERROR chunk
+            //# with a "Cookie Received While Shutting Down" error cause to its peer.
             (false, false) if tied && association.awaits_shutdown_complete() => {
                 self.repeat_shutdown_ack(id);
                 let causes = [Cause::CookieWhileShuttingDown];
@@ -407,13 +606,24 @@ impl Endpoint {
                 association.restart(source(path, origin, body, guarded), body);
                 self.table.retag(id, old, body.local_tag);
             }
+            //= docs/rfc9260.txt#section-5.2.4
+            //# For any case not shown in Table 12, the cookie SHOULD be silently discarded.
+            //= docs/rfc9260.txt#section-5.2.4
+            //# The cookie SHOULD be silently discarded.
+            //= docs/rfc9260.txt#section-5.2.4
+            //# The endpoint SHOULD NOT change states and SHOULD leave any timers running.
             _ => return Handled::Discarded(Discard::CookieUnexpected),
         }
         // Its length has been counted.
         self.deliver_to(id, Origin { bytes: 0, ..origin }, packet, 1)
     }
 
+    //= docs/rfc9260.txt#section-4
+    //# Or, if the received State Cookie is expired (see Section 5.1.5), the receiver MUST send back an ERROR chunk.
     fn report_stale(&mut self, origin: Origin, header: Header, body: &CookieBody, by: Span) -> Handled {
+        //= docs/rfc9260.txt#section-3.3.10.3
+        //# If the sender does not wish to provide the Measure of Staleness, it SHOULD set this field to the value of
+        //# zero.
         let staleness_us = u32::try_from(by.as_nanos() / 1_000).unwrap_or(u32::MAX);
         self.send_error(origin, answer(header, body.peer_tag), [Cause::StaleCookie { staleness_us }]);
         Handled::Discarded(Discard::CookieStale)
@@ -453,6 +663,9 @@ pub(super) fn answer(header: Header, tag: u32) -> Header {
 }
 
 /// RFC 9260 section 3.2.1: parameters nobody here knows, reported as their type's high bits ask.
+//= docs/rfc9260.txt#section-3.3.3.1.2
+//# This parameter is returned to the originator of the INIT chunk when the INIT chunk contains an unrecognized parameter
+//# that has a type that indicates it SHOULD be reported to the sender.
 fn unrecognized<'a>(init: &InitView<'a>) -> impl Iterator<Item = Param<'a>> + Clone + use<'a> {
     reportable_params(init).map(|raw| Param::UnrecognizedParameter(raw.bytes()))
 }

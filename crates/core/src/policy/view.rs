@@ -209,6 +209,16 @@ impl<'a> View<'a> {
     }
 
     /// Whether a path's window admits new data: RFC 9260 section 6.1 B lets the last packet overshoot.
+    //= docs/rfc9260.txt#section-6.1
+    //# B)  At any given time, the sender MUST NOT transmit new data to a given transport address if it has cwnd + (PMDCS
+    //# - 1) or more bytes of data outstanding to that transport address.
+    //= docs/rfc9260.txt#section-6.1
+    //# If data is available, the sender SHOULD exceed cwnd by up to (PMDCS - 1) bytes on a new data transmission if the
+    //# flightsize does not currently reach cwnd.
+    //= docs/rfc9260.txt#section-6.1
+    //# The breach of cwnd MUST constitute one packet only.
+    //= docs/rfc9260.txt#section-7.2.1
+    //# A limited overbooking as described in rule B in Section 6.1 SHOULD be supported.
     pub fn admits_new_data(&self, id: PathId) -> bool {
         self.outstanding(id) < self.path(id).cwnd
     }

@@ -115,6 +115,9 @@ impl Stream {
     ///
     /// SSNs are taken as the distance ahead of `next`, over the full 16 bits: the TSNs in flight are fewer than the
     /// SSNs there are, so a well-behaved peer can mean no other message.
+    //= docs/rfc9260.txt#section-1.6
+    //# Any arithmetic done on Stream Sequence Numbers SHOULD use Serial Number Arithmetic, as defined in [RFC1982], where
+    //# SERIAL_BITS = 16.
     fn search(&self, ssn: u16) -> Result<usize, usize> {
         let next = self.next;
         self.waiting.binary_search_by_key(&ssn.wrapping_sub(next), |&(other, _)| other.wrapping_sub(next))
@@ -303,6 +306,9 @@ impl Reassembly {
     }
 
     /// What a new fragment meets, or how it contradicts it.
+    //= docs/rfc9260.txt#section-6.9
+    //# An endpoint MUST recognize fragmented DATA chunks by examining the B/ E bits in each of the received DATA chunks
+    //# and queue the fragmented DATA chunks for reassembly.
     fn check(&mut self, fragment: &Fragment<'_>) -> Result<Neighbours, Violation> {
         let left = self.ring.get(fragment.tsn - 1);
         let right = self.ring.get(fragment.tsn.saturating_add(1));
@@ -337,6 +343,13 @@ impl Reassembly {
     }
 
     /// Joins a stored fragment with its neighbours, and sees what has become of its message.
+    //= docs/rfc9260.txt#section-6
+    //# The fragmentation and bundling mechanisms, as detailed in Sections 6.9 and 6.10, are OPTIONAL to implement by the
+    //# data sender, but they MUST be implemented by the data receiver, i.e., an endpoint MUST properly receive and
+    //# process bundled or fragmented data.
+    //= docs/rfc9260.txt#section-6.9
+    //# An endpoint MAY support fragmentation when sending DATA chunks, but it MUST support reassembly when receiving DATA
+    //# chunks.
     fn arrive(&mut self, slot: u32, neighbours: &Neighbours) {
         let mut head = slot;
         if let Some(left) = neighbours.left {
@@ -401,6 +414,14 @@ impl Reassembly {
     fn line_up(&mut self, head: u32, completed: bool, has_just_begun: bool) {
         let Message { stream, ssn, unordered, .. } = self.arena[head].message;
         if unordered {
+            //= docs/rfc9260.txt#section-3.3.1
+            //# Therefore, the receiver MUST ignore the Stream Sequence Number field.
+            //= docs/rfc9260.txt#section-3.3.1
+            //# After reassembly (if necessary), unordered DATA chunks MUST be dispatched to the upper layer by the
+            //# receiver without any attempt to reorder.
+            //= docs/rfc9260.txt#section-6.6
+            //# The sender can fill the 'Stream Sequence Number' with arbitrary value, but the receiver MUST ignore the
+            //# field.
             // RFC 9260 section 6.6: it goes to the reader as soon as it is whole, past all order.
             if completed {
                 self.arena.unlist(head);
@@ -426,6 +447,12 @@ impl Reassembly {
     }
 
     /// Lets the messages of a stream go that are complete and next (RFC 9260 section 6.5).
+    //= docs/rfc9260.txt#section-6.6
+    //# Within a stream, an endpoint MUST deliver DATA chunks received with the U flag set to 0 to the upper layer
+    //# according to the order of their Stream Sequence Number.
+    //= docs/rfc9260.txt#section-6.6
+    //# If DATA chunks arrive out of order of their Stream Sequence Number, the endpoint MUST hold the received DATA
+    //# chunks from delivery to the ULP until they are reordered.
     fn advance(&mut self, stream: u16) {
         loop {
             let line = self.stream(stream);

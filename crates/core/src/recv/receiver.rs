@@ -58,20 +58,47 @@ impl Receiver {
     }
 
     /// Makes the buffer that large, if it is smaller.
+    //= docs/rfc9260.txt#section-3.3.2
+    //# During the life of the association, this buffer space SHOULD NOT be reduced (i.e., dedicated buffers ought not to
+    //# be taken away from this association); however, an endpoint MAY change the value of a_rwnd it sends in SACK chunks.
+    //= docs/rfc9260.txt#section-3.3.3
+    //# During the life of the association, this buffer space SHOULD NOT be reduced (i.e., dedicated buffers ought not to
+    //# be taken away from this association); however, an endpoint MAY change the value of a_rwnd it sends in SACK chunks.
     pub(crate) fn grow(&mut self, buffer: WindowBytes) {
         self.buffer = self.buffer.max(buffer);
     }
 
     /// The free part of the buffer.
+    //= docs/rfc9260.txt#section-6.2
+    //# The data receiver SHOULD NOT increment a_rwnd unless it has released bytes from its receive buffer.
+    //= docs/rfc9260.txt#section-6.2
+    //# For example, if the receiver is holding fragmented DATA chunks in a reassembly queue, it SHOULD NOT increment
+    //# a_rwnd.
     pub(crate) fn free(&self, profile: &Profile) -> WindowBytes {
         if profile.shared_receive_window { self.buffer - self.held(profile) } else { self.buffer }
     }
 
     /// Takes a chunk in if there is room for it.
+    //= docs/rfc9260.txt#section-6.2
+    //= type=implication
+    //# If a data receiver drops DATA chunks, it MUST NOT include them in Gap Ack Blocks in subsequent SACK chunks until
+    //# they are received again via retransmission.
+    //= docs/rfc9260.txt#section-6.2
+    //= type=implication
+    //# In addition, the endpoint SHOULD take into account the dropped data when calculating its a_rwnd.
+    //= docs/rfc9260.txt#section-6.2
+    //= type=implication
+    //# An endpoint SHOULD NOT revoke a SACK chunk and discard data.
+    //= docs/rfc9260.txt#section-6.2
+    //= type=implication
+    //# The data receiver SHOULD take into account that dropping data that has been acked in Gap Ack Blocks can result in
+    //# suboptimal retransmission strategies in the data sender and thus in suboptimal performance.
     pub(crate) fn take(&mut self, fragment: Fragment<'_>, profile: &Profile) -> Result<Taken, Violation> {
         let tsn = fragment.tsn;
         match self.tracker.judge(tsn) {
             Arrival::Duplicate => {
+                //= docs/rfc9260.txt#section-6.2
+                //# The duplicate TSN number(s) SHOULD be reported in the SACK chunk as duplicate.
                 self.tracker.note_duplicate(tsn);
                 return Ok(Taken::Duplicate);
             }
@@ -80,6 +107,8 @@ impl Receiver {
         }
         let next = tsn == self.tracker.cumulative() + 1;
         self.starved = !self.has_room(fragment.payload.len() as u64, next, profile);
+        //= docs/rfc9260.txt#section-6.2
+        //# The dropped DATA chunk(s) MUST NOT be included in the SACK chunk, as they were not accepted.
         if self.starved {
             return Ok(Taken::Dropped);
         }
@@ -90,6 +119,9 @@ impl Receiver {
         } else {
             pushed?;
         }
+        //= docs/rfc9260.txt#section-6.2
+        //# The data receiver SHOULD take into account that the data sender will not retransmit DATA chunks that are acked
+        //# via the Cumulative TSN Ack (i.e., will drop from its retransmit queue).
         self.tracker.record(tsn);
         pushed.map(|()| Taken::New)
     }
@@ -97,6 +129,9 @@ impl Receiver {
     /// The next in-order TSN is taken even by a full buffer if it can free something: that is, unless all the buffer holds
     /// waits only for the application. Twice the buffer is the end of it, or one chunk beyond the buffer if chunks are
     /// that large.
+    //= docs/rfc9260.txt#section-6.2
+    //# When the receiver's advertised window is 0, the receiver MUST drop any new incoming DATA chunk with a TSN larger
+    //# than the largest TSN received so far.
     fn has_room(&self, payload_bytes: u64, next: bool, profile: &Profile) -> bool {
         let cost = profile.window_cost(payload_bytes, 1);
         if cost <= self.free(profile) || !profile.shared_receive_window {
@@ -230,6 +265,10 @@ mod tests {
         assert_eq!((&lists.unread[..], &lists.read[..]), (&[(4, 4)][..], &[(2, 2)][..]));
     }
 
+    //= docs/rfc9260.txt#section-6.2
+    //= type=test
+    //# When the receiver's advertised window is 0, the receiver MUST drop any new incoming DATA chunk with a TSN larger
+    //# than the largest TSN received so far.
     #[test]
     fn a_full_buffer_takes_nothing_that_waits_for_the_application_alone() {
         let profile = Profile::rfc9260();

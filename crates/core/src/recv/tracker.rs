@@ -103,6 +103,9 @@ impl Tracker {
     }
 
     /// The blocks beyond the cumulative TSN, lowest first, each as the distances of its first and last TSN.
+    //= docs/rfc9260.txt#section-3.3.4
+    //# Then, the parameter part of the SACK chunk MUST be constructed as follows (assuming the new a_rwnd is set to 4660
+    //# by the sender):
     pub(crate) fn gap_blocks(&self) -> impl ExactSizeIterator<Item = (u16, u16)> + Clone {
         let cumulative = self.cumulative;
         // Nothing beyond the reach is recorded, and the cumulative TSN only rises, so no cast cuts anything off.
@@ -136,6 +139,8 @@ impl Tracker {
     }
 
     /// Adds a TSN that is in no block and not next to the cumulative TSN.
+    //= docs/rfc9260.txt#section-3.3.4
+    //# The Gap Ack Blocks SHOULD be isolated.
     fn add_beyond(&mut self, tsn: u64) {
         // Most arrivals are the highest so far, which the search finds as fast as any other: no special case.
         let after = self.blocks.partition_point(|&(start, _)| start < tsn);
@@ -169,6 +174,10 @@ mod tests {
         tsns.iter().for_each(|&tsn| tracker.record(tsn));
     }
 
+    //= docs/rfc9260.txt#section-6.2
+    //= type=test
+    //# In particular, the SCTP endpoint MUST fill in the Cumulative TSN Ack field to indicate the latest sequential TSN
+    //# (of a valid DATA chunk) it has received.
     #[test]
     fn tsns_in_order_raise_the_cumulative_point_and_leave_no_gap() {
         let mut tracker = Tracker::new(1 << 32);
@@ -181,6 +190,10 @@ mod tests {
         assert!(!tracker.has_gaps());
     }
 
+    //= docs/rfc9260.txt#section-3.3.4
+    //= type=test
+    //# Then, the parameter part of the SACK chunk MUST be constructed as follows (assuming the new a_rwnd is set to 4660
+    //# by the sender):
     #[test]
     fn the_example_of_the_sack_chunk_gives_its_blocks() {
         // RFC 9260 section 3.3.4: 10 to 12, 14, 15 and 17 have arrived, the cumulative TSN is 12.
@@ -290,6 +303,9 @@ mod tests {
     }
 
     proptest! {
+        //= docs/rfc9260.txt#section-3.3.4
+        //= type=test
+        //# The Gap Ack Blocks SHOULD be isolated.
         #[test]
         fn any_order_of_arrivals_agrees_with_a_plain_set(
             initial in initials(),

@@ -42,6 +42,8 @@ pub(crate) struct SendQueue {
 
 impl SendQueue {
     pub(crate) fn new(streams: u16, first_ssn: u16) -> Self {
+        //= docs/rfc9260.txt#section-6.5
+        //# The Stream Sequence Number in all the outgoing streams MUST start from 0 when the association is established.
         SendQueue { waiting: VecDeque::new(), ssns: vec![first_ssn; usize::from(streams)], bytes: 0 }
     }
 
@@ -74,26 +76,60 @@ impl SendQueue {
 
     /// Cuts the next chunk of at most `most` user bytes.
     pub(crate) fn cut(&mut self, most: usize) -> Option<Draft> {
+        //= docs/rfc9260.txt#section-3.3.1
+        //# This means that the TSNs for each fragment of a fragmented user message MUST be strictly sequential.
         let message = self.waiting.front_mut()?;
         let start = message.cut;
+        //= docs/rfc9260.txt#section-6
+        //# 1)  When converting user messages into DATA chunks, an endpoint MUST fragment large user messages into
+        //# multiple DATA chunks.
+        //= docs/rfc9260.txt#section-6.9
+        //# If an endpoint supports fragmentation, it MUST fragment a user message if the size of the user message to be
+        //# sent causes the outbound SCTP packet size to exceed the current PMTU.
+        //= docs/rfc9260.txt#section-6.9
+        //# 1)  The data sender MUST break the user message into a series of DATA chunks.
         let end = message.payload.len().min(start + most);
         message.cut = end;
         let ending = end == message.payload.len();
+        //= docs/rfc9260.txt#section-3.3.1
+        //# When a user message is fragmented by SCTP for transport, the same Stream Sequence Number MUST be carried in
+        //# each of the fragments of the message.
         let ssn = if message.unordered { 0 } else { self.ssns[usize::from(message.stream)] };
         let draft = Draft {
             payload: message.payload.slice(start..end),
             stream: message.stream,
             ssn,
+            //= docs/rfc9260.txt#section-3.3.1
+            //# This field MUST be sent even in fragmented DATA chunks (to make sure it is available for agents in the
+            //# middle of the network).
             ppid: message.ppid,
+            //= docs/rfc9260.txt#section-3.3.1
+            //# If an unordered user message is fragmented, each fragment of the message MUST have its U bit set to 1.
+            //= docs/rfc9260.txt#section-6.9
+            //# If the user indicates that the user message is to be delivered using unordered delivery, then the U flag
+            //# of each DATA chunk of the user message MUST be set to 1.
             unordered: message.unordered,
+            //= docs/rfc9260.txt#section-3.3.1
+            //# An unfragmented user message MUST have both the B and E bits set to 1.
+            //= docs/rfc9260.txt#section-6.9
+            //# 3)  The transmitter MUST also set the B/E bits of the first DATA chunk in the series to 10, the B/E bits
+            //# of the last DATA chunk in the series to 01, and the B/E bits of all other DATA chunks in the series to 00.
             beginning: start == 0,
             ending,
             immediate: message.immediate && ending,
         };
         self.bytes -= (end - start) as u64;
         if ending {
+            //= docs/rfc9260.txt#section-6.5
+            //# For unordered user messages, the Stream Sequence Number MUST NOT be changed.
             if !message.unordered {
                 let next = &mut self.ssns[usize::from(message.stream)];
+                //= docs/rfc9260.txt#section-6.5
+                //# The Stream Sequence Number of an outgoing stream MUST be incremented by 1 for each ordered user
+                //# message sent on that outgoing stream.
+                //= docs/rfc9260.txt#section-6.5
+                //# In particular, when the Stream Sequence Number reaches the value 65535, the next Stream Sequence
+                //# Number MUST be set to 0.
                 *next = next.wrapping_add(1);
             }
             self.waiting.pop_front();
@@ -111,6 +147,25 @@ impl SendQueue {
 mod tests {
     use super::*;
 
+    //= docs/rfc9260.txt#section-3.3.1
+    //= type=test
+    //# When a user message is fragmented by SCTP for transport, the same Stream Sequence Number MUST be carried in each
+    //# of the fragments of the message.
+    //= docs/rfc9260.txt#section-6
+    //= type=test
+    //# 1)  When converting user messages into DATA chunks, an endpoint MUST fragment large user messages into multiple
+    //# DATA chunks.
+    //= docs/rfc9260.txt#section-6.5
+    //= type=test
+    //# The Stream Sequence Number of an outgoing stream MUST be incremented by 1 for each ordered user message sent on
+    //# that outgoing stream.
+    //= docs/rfc9260.txt#section-6.9
+    //= type=test
+    //# 1)  The data sender MUST break the user message into a series of DATA chunks.
+    //= docs/rfc9260.txt#section-6.9
+    //= type=test
+    //# 3)  The transmitter MUST also set the B/E bits of the first DATA chunk in the series to 10, the B/E bits of the
+    //# last DATA chunk in the series to 01, and the B/E bits of all other DATA chunks in the series to 00.
     #[test]
     fn a_message_is_cut_into_fragments_with_one_ssn_and_the_next_message_gets_the_next() {
         let mut queue = SendQueue::new(2, u16::MAX);
@@ -131,6 +186,9 @@ mod tests {
         assert_eq!(queue.bytes(), 0);
     }
 
+    //= docs/rfc9260.txt#section-6.5
+    //= type=test
+    //# For unordered user messages, the Stream Sequence Number MUST NOT be changed.
     #[test]
     fn unordered_messages_use_no_ssn() {
         let mut queue = SendQueue::new(1, 5);

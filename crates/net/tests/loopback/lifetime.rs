@@ -167,6 +167,9 @@ async fn associations_of_a_host_are_apart() {
     expect(&three, "nor here").await;
 }
 
+//= docs/rfc9260.txt#section-1.3
+//= type=test
+//# Two SCTP endpoints MUST NOT have more than one SCTP association between them at any given time.
 #[tokio::test]
 async fn a_second_association_with_the_same_peer_is_refused() {
     let duo = Duo::connected(1, quick()).await;
@@ -198,6 +201,9 @@ async fn a_full_backlog_turns_peers_away() {
     expect(&within(server.accept()).await.expect("accepted"), "still there").await;
 }
 
+//= docs/rfc9260.txt#section-3.1
+//= type=test
+//# The Destination Port Number 0 MUST NOT be used.
 #[tokio::test]
 async fn mistakes_are_told_before_anything_is_sent() {
     let bind = |addresses: &[&str]| {

@@ -75,6 +75,13 @@ async fn a_message_larger_than_the_receive_buffer_comes_in_pieces() {
     assert_eq!(got, payload);
 }
 
+//= docs/rfc9260.txt#section-3.3.1
+//= type=test
+//# A DATA chunk with a User Data field of length L will have the Length field set to (16 + L) (indicating 16 + L bytes)
+//# where L MUST be greater than 0.
+//= docs/rfc9260.txt#section-6.2
+//= type=test
+//# An endpoint SHOULD NOT send a DATA chunk with no user data part.
 #[tokio::test]
 async fn what_cannot_be_sent_is_refused_with_a_reason() {
     let duo = Duo::connected(1, quick()).await;
@@ -88,6 +95,16 @@ async fn what_cannot_be_sent_is_refused_with_a_reason() {
     assert!(within(duo.ours.send("x", on(0))).await.is_err());
 }
 
+//= docs/rfc9260.txt#section-5.1.1
+//= type=test
+//# After receiving the stream configuration information from the other side, each endpoint MUST perform the following
+//# check: If the peer's MIS is less than the endpoint's OS, meaning that the peer is incapable of supporting all the
+//# outbound streams the endpoint wants to configure, the endpoint MUST use MIS outbound streams and MAY report any
+//# shortage to the upper layer.
+//= docs/rfc9260.txt#section-5.1.1
+//= type=test
+//# After the association is initialized, the valid outbound stream identifier range for either endpoint MUST be 0 to
+//# min(local OS, remote MIS) - 1.
 #[tokio::test]
 async fn both_ends_use_as_many_streams_as_the_one_that_has_fewer() {
     let (mut many, mut few) = (quick(), quick());

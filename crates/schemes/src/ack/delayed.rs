@@ -20,10 +20,17 @@ pub struct DelayedAcks {
 impl DelayedAcks {
     /// Why this packet is acknowledged at once; `None` if it is not.
     fn hurry(&self, arrival: &Arrival, view: &View<'_>) -> Option<&'static str> {
+        //= docs/rfc9260.txt#section-6.2
+        //# Upon receipt of an SCTP packet containing a DATA chunk with the I bit set, the receiver SHOULD NOT delay the
+        //# sending of the corresponding SACK chunk, i.e., the receiver SHOULD immediately respond with the corresponding
+        //# SACK chunk.
         if arrival.immediate {
             // RFC 7053 section 4.2.
             return Some("the sender asked for it");
         }
+        //= docs/rfc9260.txt#section-6.2
+        //# When a packet arrives with duplicate DATA chunk(s) and with no new DATA chunk(s), the endpoint MUST
+        //# immediately send a SACK chunk with no delay.
         if arrival.duplicate {
             // RFC 9260 section 6.7.
             return Some("a duplicate arrived");
@@ -32,10 +39,25 @@ impl DelayedAcks {
             // RFC 9260 section 5.1.
             return Some("the first DATA");
         }
+        //= docs/rfc9260.txt#section-6.7
+        //# If the endpoint detects a gap in the received DATA chunk sequence, it SHOULD send a SACK chunk with Gap Ack
+        //# Blocks immediately.
+        //= docs/rfc9260.txt#section-7.2.4
+        //# However, whenever an endpoint notices a hole in the arriving TSN sequence, it SHOULD start sending a SACK
+        //# chunk back every time a packet arrives carrying data until the hole is filled.
         if arrival.gap && (!self.for_cmt || view.association.foreign_sack_flags) {
             // RFC 9260 section 6.7; a peer that cannot be told how many packets a SACK answers counts SACKs.
             return Some("a TSN is missing");
         }
+        //= docs/rfc9260.txt#section-6.2
+        //# The guidelines on the delayed acknowledgement algorithm specified in Section 4.2 of [RFC5681] SHOULD be
+        //# followed.
+        //= docs/rfc9260.txt#section-6.2
+        //# Specifically, an acknowledgement SHOULD be generated for at least every second packet (not every second DATA
+        //# chunk) received and SHOULD be generated within 200 ms of the arrival of any unacknowledged DATA chunk.
+        //= docs/rfc9260.txt#section-6.2
+        //# However, an SCTP transmitter MUST NOT be more aggressive in sending SACK chunks than the following algorithms
+        //# allow.
         (arrival.packets >= self.every).then_some("enough packets")
     }
 }
@@ -85,6 +107,10 @@ mod tests {
         policy.timing(&arrival, &World::new(Profile::ns2_multipath(), 2).view()).choice
     }
 
+    //= docs/rfc9260.txt#section-6.2
+    //= type=test
+    //# Specifically, an acknowledgement SHOULD be generated for at least every second packet (not every second DATA
+    //# chunk) received and SHOULD be generated within 200 ms of the arrival of any unacknowledged DATA chunk.
     #[test]
     fn every_second_packet_is_acknowledged_and_the_first_within_the_delay() {
         for policy in [PLAIN, CMT] {
@@ -107,6 +133,14 @@ mod tests {
         assert_eq!(timing(DelayedAcks { every: 1, ..PLAIN }, ARRIVAL), AckTiming::Now);
     }
 
+    //= docs/rfc9260.txt#section-6.7
+    //= type=test
+    //# If the endpoint detects a gap in the received DATA chunk sequence, it SHOULD send a SACK chunk with Gap Ack Blocks
+    //# immediately.
+    //= docs/rfc9260.txt#section-7.2.4
+    //= type=test
+    //# However, whenever an endpoint notices a hole in the arriving TSN sequence, it SHOULD start sending a SACK chunk
+    //# back every time a packet arrives carrying data until the hole is filled.
     #[test]
     fn a_gap_hurries_the_sack_unless_delayed_acks_are_cmts() {
         let gap = Arrival { gap: true, ..ARRIVAL };
@@ -126,6 +160,19 @@ mod tests {
         }
     }
 
+    //= docs/rfc9260.txt#section-5.1
+    //= type=test
+    //# After the reception of the first DATA chunk in an association, the endpoint MUST immediately respond with a SACK
+    //# chunk to acknowledge the DATA chunk.
+    //= docs/rfc9260.txt#section-6.2
+    //= type=test
+    //# Upon receipt of an SCTP packet containing a DATA chunk with the I bit set, the receiver SHOULD NOT delay the
+    //# sending of the corresponding SACK chunk, i.e., the receiver SHOULD immediately respond with the corresponding SACK
+    //# chunk.
+    //= docs/rfc9260.txt#section-6.2
+    //= type=test
+    //# When a packet arrives with duplicate DATA chunk(s) and with no new DATA chunk(s), the endpoint MUST immediately
+    //# send a SACK chunk with no delay.
     #[test]
     fn a_duplicate_the_first_data_and_the_i_bit_hurry_the_sack_in_both() {
         for policy in [PLAIN, CMT] {

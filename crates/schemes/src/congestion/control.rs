@@ -43,6 +43,9 @@ pub struct WindowControl {
     window_after_probe: Option<u64>,
     growth: Box<dyn Growth>,
     cut: Box<dyn Cut>,
+    //= docs/rfc9260.txt#section-7.2
+    //# Unlike TCP, an SCTP sender MUST keep a set of the control variables cwnd, ssthresh, and partial_bytes_acked for
+    //# EACH destination address of its peer (when its peer is multi-homed).
     windows: [Window; MAX_PATHS],
     reasons: [Reason; MAX_PATHS],
     /// Since its latest transmission the path's window has decayed already.
@@ -90,6 +93,9 @@ impl WindowControl {
     fn begin(&mut self, path: PathId, view: &View<'_>) {
         let ssthresh = match view.profile.initial_ssthresh {
             InitialSsthresh::Fixed(bytes) => bytes,
+            //= docs/rfc9260.txt#section-7.2.1
+            //# *  The initial value of ssthresh SHOULD be arbitrarily high (e.g., the size of the largest-possible
+            //# advertised window).
             InitialSsthresh::PeerWindow => peer_window(view),
         };
         let cwnd = self.first_window.of(path, view);
@@ -112,7 +118,14 @@ impl WindowControl {
         }
     }
 
+    //= docs/rfc9260.txt#section-7.2
+    //# The slow-start and congestion avoidance algorithms MUST be used by an endpoint to control the amount of data being
+    //# injected into the network.
     fn sack(&mut self, done: &SackDone<'_>, view: &View<'_>) {
+        //= docs/rfc9260.txt#section-7.2.1
+        //# In instances where its peer endpoint is multi-homed, if an endpoint receives a SACK chunk that results in
+        //# updating the cwnd, then it SHOULD update its cwnd (or cwnds) apportioned to the destination addresses to which
+        //# it transmitted the acknowledged data.
         for (index, ack) in done.paths.iter().enumerate() {
             let path = PathId::new(index);
             self.count_partial(path, ack, done.new_cumulative, view);
@@ -154,8 +167,17 @@ impl WindowControl {
         };
     }
 
+    //= docs/rfc9260.txt#section-7.2
+    //# In some situations, it might be beneficial for an SCTP sender to be more conservative than the algorithms allow;
+    //# however, an SCTP sender MUST NOT be more aggressive than the following algorithms allow.
     fn grow(&mut self, path: PathId, ack: &PathAck, view: &View<'_>) {
         // Only a window that was in full use grows: RFC 9260 sections 7.2.1 and 7.2.2.
+        //= docs/rfc9260.txt#section-7.2.1
+        //# *  When cwnd is less than or equal to ssthresh, an SCTP endpoint MUST use the slow-start algorithm to increase
+        //# cwnd only if the current congestion window is being fully utilized and the data sender is not in Fast
+        //# Recovery.
+        //= docs/rfc9260.txt#section-7.2.1
+        //# Only when these two conditions are met can the cwnd be increased; otherwise, the cwnd MUST NOT be increased.
         if ack.in_flight_before < self.windows[path.index()].cwnd {
             return;
         }
@@ -170,10 +192,22 @@ impl WindowControl {
         self.set_window(path, change.window, change.reason, view);
     }
 
+    //= docs/rfc9260.txt#section-6.1
+    //# Also note that the cwnd SHOULD be adjusted according to Section 7.2.1.
+    //= docs/rfc9260.txt#section-7.1
+    //# The parameters SHOULD decay if the address is not used for a long enough time period.
     fn decay(&mut self, path: PathId, view: &View<'_>) {
         let largest = view.path(path).largest_chunk;
         let first = !std::mem::replace(&mut self.decayed[path.index()], true);
         let window = &mut self.windows[path.index()];
+        //= docs/rfc9260.txt#section-7.2.1
+        //# *  While the endpoint does not transmit data on a given transport address, the cwnd of the transport address
+        //# SHOULD be adjusted to max(cwnd / 2, 4 * PMDCS) once per RTO.
+        //= docs/rfc9260.txt#section-7.2.1
+        //# Before the first cwnd adjustment, the ssthresh of the transport address SHOULD be set to the cwnd.
+        //= docs/rfc9260.txt#section-7.2.2
+        //# *  Same as in the slow start, when the sender does not transmit DATA chunks on a given transport address, the
+        //# cwnd of the transport address SHOULD be adjusted to max(cwnd / 2, 4 * PMDCS) per RTO.
         let decayed = window.cwnd.over(2).max(largest.times(4));
         match view.profile.idle_decay {
             IdleDecay::Rfc9260 => {

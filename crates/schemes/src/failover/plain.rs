@@ -24,6 +24,14 @@ impl PathFailover for Plain {
     fn on_error(&mut self, path: PathId, _: bool, view: &View<'_>) -> Decision<PathState> {
         let facts = view.path(path);
         let errors = Reason::figure("consecutive errors", "errors", f64::from(facts.error_count));
+        //= docs/rfc9260.txt#section-8.2
+        //# When the value in the error counter exceeds the protocol parameter 'Path.Max.Retrans' of that destination
+        //# address, the endpoint SHOULD mark the destination transport address as inactive, and a notification SHOULD be
+        //# sent to the upper layer.
+        //= docs/rfc9260.txt#section-8.3
+        //# When the value of this counter exceeds the protocol parameter 'Path.Max.Retrans', the endpoint SHOULD mark the
+        //# corresponding destination address as inactive if it is not so marked and SHOULD also report to the upper layer
+        //# the change in reachability of this destination address.
         let failed = facts.error_count > view.profile.path_max_retrans;
         Decision::new(if failed { PathState::Inactive } else { facts.state }, errors)
     }
@@ -58,6 +66,11 @@ mod tests {
         by_t3.choice
     }
 
+    //= docs/rfc9260.txt#section-8.3
+    //= type=test
+    //# When the value of this counter exceeds the protocol parameter 'Path.Max.Retrans', the endpoint SHOULD mark the
+    //# corresponding destination address as inactive if it is not so marked and SHOULD also report to the upper layer the
+    //# change in reachability of this destination address.
     #[test]
     fn the_sixth_error_in_a_row_makes_a_path_inactive() {
         // Path.Max.Retrans is 5.
@@ -78,6 +91,16 @@ mod tests {
         assert_eq!(Plain.on_error(path(0), false, &world.view()).choice, PathState::Inactive);
     }
 
+    //= docs/rfc9260.txt#section-8.2
+    //= type=test
+    //# When an outstanding TSN is acknowledged or a HEARTBEAT chunk sent to that address is acknowledged with a HEARTBEAT
+    //# ACK chunk, the endpoint SHOULD clear the error counter of the destination transport address to which the DATA
+    //# chunk was last sent (or HEARTBEAT chunk was sent) and SHOULD also report to the upper layer when an inactive
+    //# destination address is marked as active.
+    //= docs/rfc9260.txt#section-8.3
+    //= type=test
+    //# Whenever a HEARTBEAT ACK chunk arrives, the sender SHOULD clear the error counter of the destination that the
+    //# HEARTBEAT chunk was sent to.
     #[test]
     fn any_proof_brings_a_path_back_and_clears_its_errors() {
         let world = World::new(Profile::rfc9260(), 1);

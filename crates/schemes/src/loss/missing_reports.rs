@@ -28,6 +28,8 @@ impl MissingReports {
                 chunk.recovered_before || path.latest_sent_at.is_none_or(|at| chunk.sent_at <= at);
             return saw_new_ack(path, view) && chunk.tsn < highest && overtaken;
         }
+        //= docs/rfc9260.txt#section-7.2.4
+        //# Miss indications SHOULD follow the Highest TSN Newly Acknowledged (HTNA) algorithm.
         let recovering = view.path(chunk.path).recovery_point.is_some();
         let all_count = view.profile.all_holes_count_in_recovery && recovering && sack.new_cumulative;
         all_count || chunk.tsn < sack.highest_newly_acked
@@ -70,6 +72,10 @@ impl LossDetection for MissingReports {
             return MissingVerdict { reports: 0, lost: false };
         }
         let reports = self.reports(chunk, sack, view);
+        //= docs/rfc9260.txt#section-7.2.4
+        //# Whenever an endpoint receives a SACK chunk that indicates that some TSNs are missing, it SHOULD wait for two
+        //# further miss indications (via subsequent SACK chunks for a total of three missing reports) on the same TSNs
+        //# before taking action with regard to Fast Retransmit.
         let lost = chunk.reports + reports >= self.trigger && !chunk.recovered_before;
         MissingVerdict { reports, lost }
     }
@@ -167,6 +173,9 @@ mod tests {
         Profile::rfc9260_multipath()
     }
 
+    //= docs/rfc9260.txt#section-7.2.4
+    //= type=test
+    //# Miss indications SHOULD follow the Highest TSN Newly Acknowledged (HTNA) algorithm.
     #[test]
     fn without_split_only_holes_below_the_highest_tsn_newly_acked_are_reported() {
         // TSN 106 was acked by an earlier SACK already; this one newly acked 104 only.
@@ -342,6 +351,11 @@ mod tests {
         assert_eq!(verdict(SFR, chunk, &sack(&[gap(103, 104), NOTHING]), &world), quiet);
     }
 
+    //= docs/rfc9260.txt#section-6.3.3
+    //= type=test
+    //# Any DATA chunks that were sent to the address for which the T3-rtx timer expired but did not fit in an SCTP packet
+    //# of size smaller than or equal to the PMTU (rule E3 above) SHOULD be marked for retransmission and sent as soon as
+    //# cwnd allows (normally, when a SACK chunk arrives).
     #[test]
     fn a_time_out_marks_every_chunk_of_its_path() {
         let world = World::new(ns2(), 2);

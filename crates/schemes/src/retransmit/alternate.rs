@@ -26,6 +26,13 @@ impl Slot for Alternate {
 
 impl RetransmitPath for Alternate {
     fn route(&mut self, chunk: &LostChunk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Route> {
+        //= docs/rfc9260.txt#section-6.4
+        //# Furthermore, when its peer is multi-homed, an endpoint SHOULD try to retransmit a chunk that timed out to an
+        //# active destination transport address that is different from the last destination address to which the chunk
+        //# was sent.
+        //= docs/rfc9260.txt#section-6.4
+        //# When its peer is multi-homed, an endpoint SHOULD send fast retransmissions to the same destination transport
+        //# address to which the original data was sent.
         let away = chunk.cause == LossCause::Timeout || self.fast_retransmissions_too;
         let n = view.paths.len();
         let first = usize::from(away);
@@ -62,6 +69,11 @@ mod tests {
         world.route(&mut policy, lost_on(from, cause)).choice
     }
 
+    //= docs/rfc9260.txt#section-6.4
+    //= type=test
+    //# Furthermore, when its peer is multi-homed, an endpoint SHOULD try to retransmit a chunk that timed out to an
+    //# active destination transport address that is different from the last destination address to which the chunk was
+    //# sent.
     #[test]
     fn what_times_out_goes_to_the_next_active_path() {
         let mut world = World::new(Profile::rfc9260(), 3);
@@ -70,6 +82,10 @@ mod tests {
         assert_eq!(to, [Route::Path(path(2)), Route::Path(path(2)), Route::Path(path(0))]);
     }
 
+    //= docs/rfc9260.txt#section-6.4
+    //= type=test
+    //# When its peer is multi-homed, an endpoint SHOULD send fast retransmissions to the same destination transport
+    //# address to which the original data was sent.
     #[test]
     fn what_fast_retransmit_finds_stays_unless_that_goes_away_too() {
         let mut world = World::new(Profile::rfc9260(), 2);

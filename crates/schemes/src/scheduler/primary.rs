@@ -22,7 +22,18 @@ impl Slot for PrimaryOnly {
 
 impl Scheduler for PrimaryOnly {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        //= docs/rfc9260.txt#section-6.4
+        //# By default, an endpoint SHOULD always transmit to the primary path, unless the SCTP user explicitly specifies
+        //# the destination transport address (and possibly source transport address) to use.
         let primary = view.active().find(|p| p.primary);
+        //= docs/rfc9260.txt#section-6.4.1
+        //# When there is outbound data to send and the primary path becomes inactive (e.g., due to failures) or where the
+        //# SCTP user explicitly requests to send data to an inactive destination transport address before reporting an
+        //# error to its ULP, the SCTP endpoint SHOULD try to send the data to an alternate active destination transport
+        //# address if one exists.
+        //= docs/rfc9260.txt#section-8.2
+        //# If more than one alternate address is active when the primary path is marked inactive, only ONE transport
+        //# address SHOULD be chosen and used as the new destination transport address.
         let Some(path) = primary.or_else(|| view.active().next()) else {
             return Decision::new(Pick::Wait(WaitFor::Window), Reason::rule("no path is active"));
         };
@@ -49,6 +60,10 @@ mod tests {
     use anabranch_core::policy::Refusal;
     use anabranch_core::profile::Profile;
 
+    //= docs/rfc9260.txt#section-6.4
+    //= type=test
+    //# By default, an endpoint SHOULD always transmit to the primary path, unless the SCTP user explicitly specifies the
+    //# destination transport address (and possibly source transport address) to use.
     #[test]
     fn new_data_goes_to_the_primary_path_however_wide_the_others_are() {
         let mut world = World::new(Profile::rfc9260(), 3);
@@ -60,6 +75,16 @@ mod tests {
         assert!(decision.refused.is_empty());
     }
 
+    //= docs/rfc9260.txt#section-6.4.1
+    //= type=test
+    //# When there is outbound data to send and the primary path becomes inactive (e.g., due to failures) or where the
+    //# SCTP user explicitly requests to send data to an inactive destination transport address before reporting an error
+    //# to its ULP, the SCTP endpoint SHOULD try to send the data to an alternate active destination transport address if
+    //# one exists.
+    //= docs/rfc9260.txt#section-8.2
+    //= type=test
+    //# If more than one alternate address is active when the primary path is marked inactive, only ONE transport address
+    //# SHOULD be chosen and used as the new destination transport address.
     #[test]
     fn the_first_active_path_stands_in_while_the_primary_is_not_active() {
         let mut world = World::new(Profile::rfc9260(), 3);

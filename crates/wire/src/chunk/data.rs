@@ -85,6 +85,8 @@ impl DataRepr {
         DATA_HEADER_LEN.saturating_add(payload_len)
     }
 
+    //= docs/rfc9260.txt#section-3.3.1
+    //# The following format MUST be used for the DATA chunk:
     fn write(&self, cursor: &mut Cursor<'_>) -> Result<(), NoSpace> {
         cursor.u32(self.tsn.get())?;
         cursor.u16(self.stream.get())?;
@@ -197,6 +199,9 @@ mod tests {
         )
     }
 
+    //= docs/rfc9260.txt#section-3.3.1
+    //= type=test
+    //# The following format MUST be used for the DATA chunk:
     #[test]
     fn flags_stand_where_the_layout_says() {
         for (bits, name) in [(1, "ending"), (2, "beginning"), (4, "unordered"), (8, "immediate")] {

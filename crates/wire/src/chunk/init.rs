@@ -130,12 +130,22 @@ impl PacketWriter<'_> {
         repr: &InitRepr,
         params: impl IntoIterator<Item = Param<'p>>,
     ) -> Result<(), NoSpace> {
+        //= docs/rfc9260.txt#section-3.3.2
+        //# The Chunk Flags field in INIT chunks is reserved, and all bits in it SHOULD be set to 0 by the sender and
+        //# ignored by the receiver.
+        //= docs/rfc9260.txt#section-3.3.3
+        //# The Chunk Flags field in INIT ACK chunks is reserved, and all bits in it SHOULD be set to 0 by the sender and
+        //# ignored by the receiver.
         self.chunk(kind, 0, |cursor| {
             cursor.u32(repr.initiate_tag)?;
             cursor.u32(repr.a_rwnd)?;
             cursor.u16(repr.outbound_streams)?;
             cursor.u16(repr.inbound_streams)?;
             cursor.u32(repr.initial_tsn.get())?;
+            //= docs/rfc9260.txt#section-3.3.2.1
+            //# Any Type-Length-Value fields MUST be placed after the fixed-length fields.
+            //= docs/rfc9260.txt#section-3.3.3.1
+            //# Any Type-Length-Value fields MUST be placed after the fixed-length fields.
             params.into_iter().try_for_each(|param| param.write(cursor))
         })
     }
@@ -166,6 +176,10 @@ mod tests {
         assert!(decode(2, 0, &[0; 16]).is_ok());
     }
 
+    //= docs/rfc9260.txt#section-3.2.1
+    //= type=test
+    //# The total length of a parameter (including Parameter Type, Parameter Length, and Parameter Value fields) MUST be a
+    //# multiple of 4 bytes.
     #[test]
     fn the_length_leaves_out_the_padding_of_the_last_parameter_only() {
         let params = [Param::StateCookie(b"a"), Param::StateCookie(b"bc")];

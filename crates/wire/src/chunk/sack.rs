@@ -150,6 +150,9 @@ impl PacketWriter<'_> {
         dups: impl IntoIterator<Item = Tsn>,
     ) -> Result<(), NoSpace> {
         self.chunk(ChunkType::SACK, repr.flags, |cursor| {
+            //= docs/rfc9260.txt#section-3.3.4
+            //# The SACK chunk MUST contain the Cumulative TSN Ack, Advertised Receiver Window Credit (a_rwnd), Number of
+            //# Gap Ack Blocks, and Number of Duplicate TSNs fields.
             cursor.u32(repr.cum_tsn.get())?;
             cursor.u32(repr.a_rwnd)?;
             cursor.u32(0)?;
@@ -167,6 +170,10 @@ mod tests {
     use crate::testing::{decode, gaps, only, only_chunk, sack_repr, tsns, write};
     use proptest::prelude::*;
 
+    //= docs/rfc9260.txt#section-3.3.4
+    //= type=test
+    //# The SACK chunk MUST contain the Cumulative TSN Ack, Advertised Receiver Window Credit (a_rwnd), Number of Gap Ack
+    //# Blocks, and Number of Duplicate TSNs fields.
     #[test]
     fn counts_have_to_match_the_length() {
         let mut value = [0; 12 + 8];

@@ -26,6 +26,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The type of a parameter (RFC 9260 section 3.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+//= docs/rfc9260.txt#section-3.2.1
+//= type=implication
+//# Parameter types MUST be unique across all chunks.
+//= docs/rfc9260.txt#section-3.2.1
+//= type=implication
+//# The value '5' then is reserved across all chunks to represent an IPv4 address and MUST NOT be reused with a different
+//# meaning in any other chunk.
 pub struct ParamType(pub u16);
 
 macro_rules! param_types {

@@ -60,6 +60,14 @@ fn a_message_in_one_fragment_can_be_read_at_once() {
     assert_eq!(reassembly.read(&mut out, true), None);
 }
 
+//= docs/rfc9260.txt#section-6.6
+//= type=test
+//# Within a stream, an endpoint MUST deliver DATA chunks received with the U flag set to 0 to the upper layer according
+//# to the order of their Stream Sequence Number.
+//= docs/rfc9260.txt#section-6.6
+//= type=test
+//# If DATA chunks arrive out of order of their Stream Sequence Number, the endpoint MUST hold the received DATA chunks
+//# from delivery to the ULP until they are reordered.
 #[test]
 fn an_ordered_message_waits_for_the_one_before_it_in_its_stream_only() {
     let mut reassembly = reassembly();
@@ -70,6 +78,10 @@ fn an_ordered_message_waits_for_the_one_before_it_in_its_stream_only() {
     assert_eq!(read_all(&mut reassembly, false), ["0[a]", "0[b]", "0[c]"]);
 }
 
+//= docs/rfc9260.txt#section-3.3.1
+//= type=test
+//# After reassembly (if necessary), unordered DATA chunks MUST be dispatched to the upper layer by the receiver without
+//# any attempt to reorder.
 #[test]
 fn an_unordered_message_overtakes_ordered_ones() {
     let mut reassembly = reassembly();
@@ -77,6 +89,15 @@ fn an_unordered_message_overtakes_ordered_ones() {
     assert_eq!(read_all(&mut reassembly, false), ["0[unordered]"]);
 }
 
+//= docs/rfc9260.txt#section-6
+//= type=test
+//# The fragmentation and bundling mechanisms, as detailed in Sections 6.9 and 6.10, are OPTIONAL to implement by the data
+//# sender, but they MUST be implemented by the data receiver, i.e., an endpoint MUST properly receive and process bundled
+//# or fragmented data.
+//= docs/rfc9260.txt#section-6.9
+//= type=test
+//# An endpoint MAY support fragmentation when sending DATA chunks, but it MUST support reassembly when receiving DATA
+//# chunks.
 #[test]
 fn fragments_make_their_message_in_whatever_order_they_come() {
     let parts = [(0, 0, 0, "B", "ab"), (1, 0, 0, "", "cd"), (2, 0, 0, "", "ef"), (3, 0, 0, "E", "g")];
@@ -151,6 +172,10 @@ fn unfinished_messages_held_back_can_be_read_in_parts_later() {
     assert_eq!(read_all(&mut reassembly, false), ["0b]"]);
 }
 
+//= docs/rfc9260.txt#section-1.6
+//= type=test
+//# Any arithmetic done on Stream Sequence Numbers SHOULD use Serial Number Arithmetic, as defined in [RFC1982], where
+//# SERIAL_BITS = 16.
 #[test]
 fn sequence_numbers_wrap_and_may_be_more_than_half_their_range_ahead() {
     let mut reassembly = reassembly();
@@ -166,6 +191,10 @@ fn sequence_numbers_wrap_and_may_be_more_than_half_their_range_ahead() {
     }
 }
 
+//= docs/rfc9260.txt#section-6.9
+//= type=test
+//# An endpoint MUST recognize fragmented DATA chunks by examining the B/ E bits in each of the received DATA chunks and
+//# queue the fragmented DATA chunks for reassembly.
 #[test]
 fn fragments_that_contradict_their_neighbours_are_refused() {
     use Violation::{BeginsInside, ContinuesNothing, Disagrees};

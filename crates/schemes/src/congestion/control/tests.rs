@@ -112,6 +112,10 @@ fn the_first_window_is_four_small_chunks_or_two_large_ones() {
     }
 }
 
+//= docs/rfc9260.txt#section-7.2.1
+//= type=test
+//# *  The initial cwnd before data transmission MUST be set to min(4 * PMDCS, max(2 * PMDCS, 4404)) bytes if the peer
+//# address is an IPv4 address and to min(4 * PMDCS, max(2 * PMDCS, 4344)) bytes if the peer address is an IPv6 address.
 #[test]
 fn the_first_window_of_an_ipv6_path_is_three_of_its_smaller_chunks() {
     for (ipv6, cwnd) in [(false, 4404), (true, 4344)] {
@@ -192,6 +196,10 @@ fn a_chunk_taken_off_a_path_cuts_its_window_like_a_fast_retransmit() {
     }
 }
 
+//= docs/rfc9260.txt#section-7.2.1
+//= type=test
+//# *  The initial value of ssthresh SHOULD be arbitrarily high (e.g., the size of the largest-possible advertised
+//# window).
 #[test]
 fn the_first_threshold_is_fixed_or_the_peers_window() {
     for (profile, early, late) in
@@ -218,6 +226,9 @@ fn establishment_begins_every_path_and_a_path_that_is_added_only_itself() {
     assert_eq!(rig.window(), (4380, 65_536, 0));
 }
 
+//= docs/rfc9260.txt#section-7.2.1
+//= type=test
+//# If these conditions are met, then cwnd MUST be increased by, at most, the lesser of
 #[test]
 fn slow_start_adds_what_was_acked_but_no_more_than_one_chunk() {
     for profile in every_profile() {
@@ -240,6 +251,10 @@ fn slow_start_counts_gap_acks_too() {
     assert_eq!(rig.window().0, 5980);
 }
 
+//= docs/rfc9260.txt#section-7.2.1
+//= type=test
+//# *  When cwnd is less than or equal to ssthresh, an SCTP endpoint MUST use the slow-start algorithm to increase cwnd
+//# only if the current congestion window is being fully utilized and the data sender is not in Fast Recovery.
 #[test]
 fn a_window_that_was_not_full_does_not_grow() {
     for profile in every_profile() {
@@ -270,6 +285,10 @@ fn a_window_equal_to_its_threshold_is_in_slow_start() {
     }
 }
 
+//= docs/rfc9260.txt#section-7.2.2
+//= type=test
+//# When cwnd is greater than ssthresh, cwnd SHOULD be incremented by PMDCS per RTT if the sender has cwnd or more bytes
+//# of data outstanding for the corresponding transport address.
 #[test]
 fn congestion_avoidance_adds_one_chunk_per_window_acked_and_keeps_the_remainder() {
     for profile in every_profile() {
@@ -366,6 +385,9 @@ fn nothing_is_counted_in_slow_start() {
     }
 }
 
+//= docs/rfc9260.txt#section-7.2.2
+//= type=test
+//# *  SCTP MUST NOT increment cwnd by more than PMDCS per RTT.
 #[test]
 fn an_increment_takes_one_window_even_if_more_was_acked() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
@@ -394,6 +416,11 @@ fn the_gate_decides_whose_cumulative_tsn_lets_a_window_grow() {
     }
 }
 
+//= docs/rfc9260.txt#section-7.2.1
+//= type=test
+//# In instances where its peer endpoint is multi-homed, if an endpoint receives a SACK chunk that results in updating the
+//# cwnd, then it SHOULD update its cwnd (or cwnds) apportioned to the destination addresses to which it transmitted the
+//# acknowledged data.
 #[test]
 fn a_path_that_acked_nothing_does_not_grow_with_the_others() {
     for (ssthresh, partial) in [(65_536, 0), (2936, 9000)] {
@@ -404,6 +431,10 @@ fn a_path_that_acked_nothing_does_not_grow_with_the_others() {
     }
 }
 
+//= docs/rfc9260.txt#section-7.2
+//= type=test
+//# Unlike TCP, an SCTP sender MUST keep a set of the control variables cwnd, ssthresh, and partial_bytes_acked for EACH
+//# destination address of its peer (when its peer is multi-homed).
 #[test]
 fn paths_grow_each_for_itself() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
@@ -413,6 +444,9 @@ fn paths_grow_each_for_itself() {
     assert_eq!([0, 1].map(|index| rig.control.window(path(index)).cwnd.get()), [4380, 5380]);
 }
 
+//= docs/rfc9260.txt#section-7.2.1
+//= type=test
+//# Only when these two conditions are met can the cwnd be increased; otherwise, the cwnd MUST NOT be increased.
 #[test]
 fn only_ns2s_cmt_agent_lets_a_window_grow_in_recovery() {
     for (profile, cwnd) in every_profile().into_iter().zip([4380, 4380, 4380, 5848]) {
@@ -449,6 +483,9 @@ fn the_sum_begins_again_when_nothing_is_in_flight() {
     }
 }
 
+//= docs/rfc9260.txt#section-7.2.3
+//= type=test
+//# Upon detection of packet losses from SACK chunks (see Section 7.2.4), an endpoint SHOULD do the following:
 #[test]
 fn a_fast_retransmit_halves_the_window_down_to_the_floor() {
     // Half the window, or 4 M = 5872 B, in ns-2's CMT agent 2 M = 2936 B. The floor may lie above the window.
@@ -469,6 +506,13 @@ fn a_fast_retransmit_halves_the_window_down_to_the_floor() {
     }
 }
 
+//= docs/rfc9260.txt#section-7.2.1
+//= type=test
+//# *  The initial cwnd after a retransmission timeout MUST be no more than PMDCS, and only one packet is allowed to be in
+//# flight until successful acknowledgement.
+//= docs/rfc9260.txt#section-7.2.3
+//= type=test
+//# When the T3-rtx timer expires on an address, SCTP SHOULD perform slow start by:
 #[test]
 fn a_time_out_leaves_one_chunk_and_half_the_window_as_threshold() {
     let cases = [(20_000, 10_000, 10_000), (8808, 5872, 4404), (4404, 5872, 2936), (1469, 5872, 2936)];
@@ -521,6 +565,17 @@ fn after_a_time_out_a_window_doubles_up_to_its_threshold_and_then_creeps() {
     assert_eq!(seen, [1468, 2936, 4404, 5872, 7340, 7340, 7340, 7340, 7340, 8808]);
 }
 
+//= docs/rfc9260.txt#section-7.2.1
+//= type=test
+//# *  While the endpoint does not transmit data on a given transport address, the cwnd of the transport address SHOULD be
+//# adjusted to max(cwnd / 2, 4 * PMDCS) once per RTO.
+//= docs/rfc9260.txt#section-7.2.1
+//= type=test
+//# Before the first cwnd adjustment, the ssthresh of the transport address SHOULD be set to the cwnd.
+//= docs/rfc9260.txt#section-7.2.2
+//= type=test
+//# *  Same as in the slow start, when the sender does not transmit DATA chunks on a given transport address, the cwnd of
+//# the transport address SHOULD be adjusted to max(cwnd / 2, 4 * PMDCS) per RTO.
 #[test]
 fn the_standard_halves_an_idle_window_down_to_four_chunks_and_remembers_it_once() {
     let mut rig = Rig::new(Profile::rfc9260(), Cumulative);

@@ -33,6 +33,8 @@ pub(crate) fn halve(window: Window, cause: LossCause, path: &PathFacts, profile:
 
 /// RFC 9260 section 7.2.3 with `reduced` in place of half the window: threshold and window are that, or the floor.
 pub(crate) fn after_fast_retransmit(reduced: ChunkBytes, path: &PathFacts, profile: &Profile) -> Window {
+    //= docs/rfc9260.txt#section-7.2.3
+    //# Upon detection of packet losses from SACK chunks (see Section 7.2.4), an endpoint SHOULD do the following:
     let ssthresh = reduced.max(path.largest_chunk.times(profile.fast_retransmit_floor));
     Window { cwnd: ssthresh, ssthresh, partial_bytes_acked: ChunkBytes::ZERO }
 }
@@ -46,8 +48,13 @@ pub(crate) fn after_timeout(
     profile: &Profile,
 ) -> Window {
     let largest = path.largest_chunk;
+    //= docs/rfc9260.txt#section-7.2.3
+    //# When the T3-rtx timer expires on an address, SCTP SHOULD perform slow start by:
     let recomputed = window.cwnd > largest || profile.timeout_cuts_at_one_chunk;
     let ssthresh =
         if recomputed { reduced.max(largest.times(profile.timeout_floor)) } else { window.ssthresh };
+    //= docs/rfc9260.txt#section-7.2.1
+    //# *  The initial cwnd after a retransmission timeout MUST be no more than PMDCS, and only one packet is allowed to
+    //# be in flight until successful acknowledgement.
     Window { cwnd: largest, ssthresh, partial_bytes_acked: ChunkBytes::ZERO }
 }

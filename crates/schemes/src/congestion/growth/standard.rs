@@ -22,6 +22,8 @@ impl Growth for StandardGrowth {
 /// RFC 9260 section 7.2.1: what was acknowledged, but at most `limit`; `None` above ssthresh.
 pub(crate) fn slow_start(window: Window, acked: ChunkBytes, limit: ChunkBytes) -> Option<Change> {
     (window.cwnd <= window.ssthresh).then(|| {
+        //= docs/rfc9260.txt#section-7.2.1
+        //# If these conditions are met, then cwnd MUST be increased by, at most, the lesser of
         let by = acked.min(limit);
         let reason = Reason::figure("slow start", "acked_bytes", by.get() as f64);
         Change { window: Window { cwnd: window.cwnd + by, ..window }, reason }
@@ -29,6 +31,14 @@ pub(crate) fn slow_start(window: Window, acked: ChunkBytes, limit: ChunkBytes) -
 }
 
 /// RFC 9260 section 7.2.2: one chunk once a window's worth has been acknowledged.
+//= docs/rfc9260.txt#section-7.2.2
+//# When cwnd is greater than ssthresh, cwnd SHOULD be incremented by PMDCS per RTT if the sender has cwnd or more bytes
+//# of data outstanding for the corresponding transport address.
+//= docs/rfc9260.txt#section-7.2.2
+//# *  SCTP SHOULD increment cwnd by PMDCS once per RTT when the sender has cwnd or more bytes of data outstanding for the
+//# corresponding transport address.
+//= docs/rfc9260.txt#section-7.2.2
+//# *  SCTP MUST NOT increment cwnd by more than PMDCS per RTT.
 fn avoidance(window: Window, largest: ChunkBytes) -> Option<Change> {
     let spent = spend_window(window)?;
     let reason =
