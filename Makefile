@@ -35,7 +35,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test venv python wheel lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes papers papers-check papers-slice which-scheme bench cards book clean
+.PHONY: help demo test venv python wheel lint rfc fuzz crossval fairness interop interop-speed wire soak relaycheck shapes papers papers-check papers-slice which-scheme bench cards book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -167,8 +167,26 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check '$(VENV)/bin/ruff' format --check python examples/which-scheme; \
 	check '$(VENV)/bin/mypy'; \
 	check $(PYTHON) .ci/check_sources.py; \
+	check $(PYTHON) .ci/check_rfc_test.py --quiet; \
+	check $(PYTHON) .ci/check_rfc.py; \
 	check $(PYTHON) docs/check_links.py; \
 	exit $$status
+
+# duvet takes some minutes to build, so `make lint` does without: .ci/check_rfc.py reads the same quotes and the same text.
+# Here duvet has the word, and every requirement is compared with what that script makes of it.
+DUVET_VERSION := 0.4.3
+rfc: ## Check the citations of RFC 9260 with duvet and write its report into out/rfc9260, and the book's page about them.
+	@set -eu; \
+	if ! $(CARGO) install --list | grep -q '^duvet v$(DUVET_VERSION):'; then \
+		echo 'Installing duvet $(DUVET_VERSION), which takes some minutes'; \
+		$(CARGO) install duvet --version $(DUVET_VERSION) --locked; \
+	fi; \
+	mkdir -p '$(OUT)/rfc9260'; \
+	duvet=$$(command -v duvet || echo "$${CARGO_HOME:-$$HOME/.cargo}/bin/duvet"); \
+	"$$duvet" report --html '$(OUT)/rfc9260/report.html' --json '$(OUT)/rfc9260/report.json' \
+		--require-citations true --require-tests false; \
+	$(PYTHON) .ci/check_rfc.py --write --duvet '$(OUT)/rfc9260/report.json'; \
+	echo 'The report is in $(OUT)/rfc9260/report.html'
 
 # Inputs that reach new code go to a scratch folder; the corpus in the tree stays as it is.
 # As many at a time as there are processors: each keeps one busy.
