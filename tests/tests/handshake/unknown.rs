@@ -3,7 +3,7 @@
 use anabranch_core::time::Span;
 use anabranch_wire::{Cause, Chunk, InitRepr, PacketView, Param, RawParam, Tsn};
 
-use crate::rig::craft::{COOKIE_ECHO, ERROR, HEARTBEAT_ACK, INIT_ACK, fix_checksum, packet, raw};
+use crate::rig::craft::{COOKIE_ECHO, ERROR, HEARTBEAT, HEARTBEAT_ACK, INIT_ACK, fix_checksum, packet, raw};
 use crate::rig::wires::{Packet, Wires};
 use crate::rig::{address, association};
 use crate::{data_flows, tags};
@@ -131,4 +131,23 @@ fn rendered(parameters: &[[u8; 8]]) -> String {
     let list: Vec<_> =
         parameters.iter().map(|p| Param::Unknown(RawParam::parse(p).expect("a parameter"))).collect();
     format!("{:?}", Cause::UnrecognizedParameters(anabranch_wire::ParamList::new(&list)))
+}
+
+//= docs/rfc9260.txt#section-5.4
+//= type=test
+//# An endpoint MUST NOT send any chunks to an UNCONFIRMED address, with the following exceptions:
+#[test]
+fn what_came_from_an_address_that_nobody_has_confirmed_is_reported_to_one_that_is() {
+    let mut wires = Wires::pair(2, &association("sctp"));
+    wires.loses = Box::new(|p| p.kind() == HEARTBEAT);
+    wires.connect_over(0, &[(address(0, 1), address(0, 2))], association("sctp"));
+    wires.run(Span::from_millis(500));
+    let ours = tags(&wires)[1];
+    let bytes = raw(ours, &[0b01 << 6 | 0x2A, 0x55, 0, 4]);
+    for (network, what) in [(0, "confirmed"), (1, "unconfirmed")] {
+        let mark = wires.log.len();
+        wires.inject(1, address(network, 1), address(network, 2), &bytes);
+        let report = wires.since(mark).iter().find(|p| p.kind() == ERROR).expect("a report");
+        assert_eq!((report.from, report.to), (address(0, 2), address(0, 1)), "{what}");
+    }
 }

@@ -218,9 +218,12 @@ impl Association {
     fn handle_unknown(&mut self, source: PathId, chunk: &RawChunk<'_>) -> Continue {
         let action = chunk.kind().unknown_action();
         if action.reports() {
-            let room = self.paths[source.index()].packet_bytes.saturating_sub(64);
+            //= docs/rfc9260.txt#section-5.4
+            //# An endpoint MUST NOT send any chunks to an UNCONFIRMED address, with the following exceptions:
+            let path = self.control_path(Some(source));
+            let room = self.paths[path.index()].packet_bytes.saturating_sub(64);
             let quoted = &chunk.bytes()[..chunk.bytes().len().min(room)];
-            self.queue_control(Control::Unrecognized { path: source, chunk: quoted.to_vec() });
+            self.queue_control(Control::Unrecognized { path, chunk: quoted.to_vec() });
         }
         if action.stops() { Continue::No } else { Continue::Yes }
     }
