@@ -23,6 +23,10 @@ fn arrives(duo: &mut Duo, from: Side, within: Span) {
 //= type=test
 //# If an INIT ACK chunk is received with all mandatory parameters that are specified for the INIT ACK chunk, then the
 //# receiver SHOULD process the INIT ACK chunk and send back a COOKIE ECHO chunk.
+//= docs/rfc9260.txt#section-3.3.2.1.2
+//= type=test
+//# If the INIT chunk does not contain any IP Address parameters, the endpoint receiving the INIT chunk MUST use the
+//# source address associated with the received IP datagram as its sole destination address for the association.
 #[test]
 fn a_message_arrives_over_a_new_association() {
     let mut duo = Duo::new(Setup::new(1, "sctp", "rfc9260"));

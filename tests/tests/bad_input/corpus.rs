@@ -283,6 +283,10 @@ fn data_without_data_ends_the_association_with_the_cause_that_says_so() {
 //# If an endpoint receives a DATA chunk with an invalid stream identifier, it SHOULD acknowledge the reception of the
 //# DATA chunk following the normal procedure, immediately send an ERROR chunk with cause set to "Invalid Stream
 //# Identifier" (see Section 3.3.10), and discard the DATA chunk.
+//= docs/rfc9260.txt#section-6.2
+//= type=test
+//# The SCTP endpoint MUST always acknowledge the reception of each valid DATA chunk when the DATA chunk received is
+//# inside its receive window.
 #[test]
 fn data_on_a_stream_that_does_not_exist_is_acknowledged_and_reported() {
     for stream in [8, 9, u16::MAX] {

@@ -41,6 +41,9 @@ fn collide(later: Span, networks: u8, lost: Option<usize>) {
 //= type=test
 //# The endpoint SHOULD stay in or enter the ESTABLISHED state, but it MUST update its peer's Verification Tag from the
 //# State Cookie, stop any T1-init or T1-cookie timers that might be running, and send a COOKIE ACK chunk.
+//= docs/rfc9260.txt#section-5.2.1
+//= type=test
+//# The endpoint MUST also generate a State Cookie with the INIT ACK chunk.
 #[test]
 fn two_sides_that_connect_at_once_get_one_association() {
     for millis in 0..30 {

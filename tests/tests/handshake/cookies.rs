@@ -27,6 +27,9 @@ fn echo(life: Span) -> (Wires, Packet) {
 //= type=test
 //# After sending an INIT ACK chunk with the State Cookie parameter, "Z" MUST NOT allocate any resources or keep any
 //# states for the new association.
+//= docs/rfc9260.txt#section-5.1
+//= type=test
+//# Moreover, "Z" MUST generate and send along with the INIT ACK chunk a State Cookie.
 #[test]
 fn nothing_is_kept_for_a_stranger_until_its_cookie_comes_back() {
     let (mut wires, echo) = echo(Span::from_secs(60));
@@ -42,6 +45,9 @@ fn nothing_is_kept_for_a_stranger_until_its_cookie_comes_back() {
 //= docs/rfc9260.txt#section-5.2.4
 //= type=test
 //# It SHOULD stop any T1-cookie timer that is running and send a COOKIE ACK chunk.
+//= docs/rfc9260.txt#section-8.4
+//= type=test
+//# 4)  If the packet contains a COOKIE ECHO chunk as the first chunk, it MUST be processed as described in Section 5.1.
 #[test]
 fn an_echo_that_comes_again_is_acknowledged_and_changes_nothing() {
     let mut wires = Wires::connected(1);

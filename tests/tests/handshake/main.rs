@@ -4,6 +4,7 @@ mod blue;
 mod collision;
 mod cookies;
 mod losses;
+mod packets;
 mod refusals;
 mod restart;
 #[path = "../rig/mod.rs"]

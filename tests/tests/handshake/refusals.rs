@@ -367,6 +367,12 @@ fn an_ipv4_address_is_listed_as_one_however_the_system_writes_it() {
 //# sending the packet containing the INIT chunk, or if it also lists addresses of the other family in the INIT chunk,
 //# then the address family that is not listed in the 'Supported Address Types' parameter SHOULD also be considered as
 //# supported by the receiver of the INIT chunk.
+//= docs/rfc9260.txt#section-5.1
+//= type=test
+//# An endpoint MUST send the INIT ACK chunk to the IP address from which it received the INIT chunk.
+//= docs/rfc9260.txt#section-5.1.2
+//= type=test
+//# The packet containing the INIT ACK chunk MUST be sent to the source address of the packet containing the INIT chunk.
 #[test]
 fn a_parameter_that_names_address_types_limits_nothing() {
     // RFC 9260 section 5.1.2: the family that an INIT uses counts as supported, listed or not.
