@@ -1,6 +1,7 @@
 //! The packet size of a path is found by probing, and lost again when the path no longer carries it.
 
 use anabranch_core::time::Span;
+use anabranch_schemes::registry::PRESETS;
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::{Packet, Side};
 use anabranch_tests::sight;
@@ -122,4 +123,48 @@ fn losing_a_tenth_of_the_packets_does_not_lower_what_was_found() {
         assert!(duo.run_until(Span::from_secs(120), |duo| duo.all_arrived(Side::A)));
         assert_eq!((found(&duo, 0), duo.nodes[A].association().statistics().black_holes), (1_500, 0));
     }
+}
+
+#[test]
+fn a_window_holds_a_packet_of_the_size_that_was_found_under_every_scheme() {
+    // With every preset, and with a component around congestion control.
+    for scheme in PRESETS.iter().map(|preset| preset.name).chain(["cmt+opportunistic"]) {
+        // Its first window is smaller than one packet of the size that it comes to.
+        let setup = Setup::new(1, scheme, "net").with(|config| {
+            config.mtu_bytes = 600;
+            config.mtu_search_up_to_bytes = Some(60_000);
+        });
+        let mut duo = Duo::new(setup);
+        duo.link(0).mtu = 60_000;
+        duo.connect();
+        duo.run(Span::from_secs(3));
+        assert_eq!(found(&duo, 0), 60_000, "{scheme}");
+        let facts = duo.nodes[A].association().paths()[0];
+        assert!(
+            facts.cwnd >= facts.largest_chunk,
+            "{scheme}: {:?} below {:?}",
+            facts.cwnd,
+            facts.largest_chunk
+        );
+        duo.send_all(Side::A, 100_000, 10);
+        assert!(duo.run_until(Span::from_secs(60), |duo| duo.all_arrived(Side::A)), "{scheme}");
+    }
+}
+
+#[test]
+fn a_window_that_a_time_out_cut_to_one_packet_grows_with_the_packets() {
+    let mut duo = searching([1_280]);
+    duo.run(Span::from_secs(40));
+    assert!((1_269..=1_280).contains(&found(&duo, 0)));
+    duo.send_all(Side::A, 100_000, 3);
+    duo.run(Span::from_millis(30));
+    duo.cut(0, true);
+    duo.run(Span::from_secs(3));
+    duo.cut(0, false);
+    duo.link(0).mtu = 1_500;
+    // The raise timer expires after ten minutes, with nothing sent that would let the window grow.
+    duo.run(Span::from_secs(700));
+    assert_eq!(found(&duo, 0), 1_500);
+    let facts = duo.nodes[A].association().paths()[0];
+    assert!(facts.cwnd >= facts.largest_chunk, "{:?} below {:?}", facts.cwnd, facts.largest_chunk);
 }

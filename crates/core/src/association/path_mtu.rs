@@ -79,6 +79,7 @@ impl Association {
         path.packet_bytes = search.confirmed();
         self.facts[id.index()].largest_chunk =
             ChunkBytes::new(((path.packet_bytes - COMMON_HEADER_LEN) / 4 * 4) as u64);
+        self.adopt_windows();
     }
 
     /// T3 expired on a path, or a HEARTBEAT was answered and the data before it was not. If the path carries nothing large any more it is back to its base size (RFC 8899 section 4.3).

@@ -2,10 +2,12 @@
 
 use crate::association::Association;
 use crate::path::PathId;
-use crate::policy::{Context, Event, Reason, Refused, SendKind, View};
+use crate::policy::{Context, Event, Reason, Refused, SendKind, View, Window};
 use crate::time::Time;
 use crate::trace::{Decided, TraceEvent};
 use crate::units::WindowBytes;
+
+const A_CHUNK_AT_LEAST: Reason = Reason::rule("one largest chunk at least");
 
 impl Association {
     /// Tells every slot of an event, estimators first and congestion control second, so that the others see their figures.
@@ -34,10 +36,12 @@ impl Association {
         }
     }
 
-    fn adopt_windows(&mut self) {
+    /// Takes over windows and figures. RFC 9260 sections 7.2.1 and 7.2.3 let no cwnd fall below one PMDCS, and the size of a
+    /// path's packets changes without congestion control having a part in it: the bound is kept here, for every policy.
+    pub(crate) fn adopt_windows(&mut self) {
         for index in 0..self.facts.len() {
             let id = PathId::new(index);
-            let window = self.policies.congestion.window(id);
+            let window = self.window_of_a_chunk(id);
             let estimates = self.policies.estimator.estimates(id);
             let facts = &mut self.facts[index];
             let probed = estimates.withdrawn && !facts.estimates.withdrawn && facts.is_active();
@@ -61,6 +65,21 @@ impl Association {
             };
             self.record(decided, 0, reason, &Refused::new());
         }
+    }
+
+    /// A path's window, which is raised to one largest chunk first if it is smaller.
+    fn window_of_a_chunk(&mut self, id: PathId) -> Window {
+        let least = self.facts[id.index()].largest_chunk;
+        let window = self.policies.congestion.window(id);
+        if window.cwnd >= least {
+            return window;
+        }
+        let view =
+            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
+        let raised = Window { cwnd: least, ..window };
+        self.policies.congestion.set_window(id, raised, A_CHUNK_AT_LEAST, &view);
+        let window = self.policies.congestion.window(id);
+        Window { cwnd: window.cwnd.max(least), ..window }
     }
 
     pub(crate) fn refresh_shared(&mut self) {

@@ -129,7 +129,8 @@ pub trait CongestionControl: Slot {
     /// Why the latest change was made, for the trace.
     fn last_reason(&self, path: PathId) -> crate::policy::Reason;
     /// Puts a path's window into another state, for a reason of the caller's: how a control that is wrapped around another one
-    /// intervenes in it. The association never calls it. A cwnd below one largest chunk becomes one.
+    /// intervenes in it, and how the association raises a cwnd below one largest chunk, as after the path's packets grew. A cwnd
+    /// below one largest chunk becomes one.
     fn set_window(&mut self, path: PathId, window: Window, reason: crate::policy::Reason, view: &View<'_>);
 }
 
