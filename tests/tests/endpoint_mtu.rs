@@ -168,3 +168,17 @@ fn a_window_that_a_time_out_cut_to_one_packet_grows_with_the_packets() {
     let facts = duo.nodes[A].association().paths()[0];
     assert!(facts.cwnd >= facts.largest_chunk, "{:?} below {:?}", facts.cwnd, facts.largest_chunk);
 }
+
+#[test]
+fn a_path_that_is_promoted_has_a_time_out_to_answer_before_it_is_probed() {
+    // T3 and the wait for a probe end at once: the path is potentially failed as the probe is given up, and in service again as
+    // what was lost leaves.
+    let mut duo = searching([1_300]);
+    duo.run(Span::from_millis(200));
+    duo.cut(0, true);
+    duo.send_all(Side::A, 1_000, 20);
+    // No endpoint is to ask to be woken at a time that has come.
+    duo.oversleep(Span::from_secs(5));
+    duo.run(Span::from_secs(40));
+    assert!(duo.nodes[A].association().statistics().promotions > 0);
+}

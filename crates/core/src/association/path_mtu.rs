@@ -6,6 +6,8 @@ use crate::association::Association;
 use crate::association::control::Control;
 use crate::mtu::{LEAST_WAIT, MtuSearch, Next, RAISE_AFTER};
 use crate::path::{PathId, PathState, PendingHeartbeat};
+use crate::policy::StateCause;
+use crate::time::Span;
 use crate::units::ChunkBytes;
 
 impl Association {
@@ -19,11 +21,14 @@ impl Association {
         (most > base).then(|| MtuSearch::new(base, most))
     }
 
-    /// A path came into service: it is probed from now on.
-    pub(crate) fn begin_mtu_probing(&mut self, id: PathId) {
+    /// A path came into service: it is probed from now on. One that was promoted for want of a better one has answered nothing,
+    /// and has a time-out to do so first.
+    pub(crate) fn begin_mtu_probing(&mut self, id: PathId, cause: StateCause) {
+        let promoted = matches!(cause, StateCause::Promoted(_));
+        let wait = if promoted { self.facts[id.index()].rto.max(LEAST_WAIT) } else { Span::ZERO };
         let path = &mut self.paths[id.index()];
         if path.mtu.is_some() && path.timers.mtu.is_none() {
-            path.timers.mtu = Some(self.now);
+            path.timers.mtu = Some(self.now + wait);
         }
     }
 

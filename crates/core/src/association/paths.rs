@@ -205,7 +205,7 @@ impl Association {
         };
         self.record(Decided::State(id, to), 0, reason, &Refused::new());
         if to == PathState::Active {
-            self.begin_mtu_probing(id);
+            self.begin_mtu_probing(id, cause);
         } else {
             self.unbind_path(id);
         }
