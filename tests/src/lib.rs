@@ -4,6 +4,7 @@ pub mod capricious;
 pub mod dice;
 pub mod duo;
 pub mod flow;
+pub mod hostile;
 pub mod network;
 pub mod node;
 pub mod sight;

@@ -1,26 +1,55 @@
 //! Packets made to measure.
 
-use anabranch_wire::{Header, NoSpace, PacketView, PacketWriter, checksum};
+use anabranch_wire::{Chunk, Header, NoSpace, PacketView, PacketWriter, Param, checksum};
 
-use super::PORT;
+/// The SCTP port of both ends, unless a packet is told otherwise.
+pub const PORT: u16 = 5000;
 
-pub(crate) const DATA: u8 = 0;
-pub(crate) const INIT: u8 = 1;
-pub(crate) const INIT_ACK: u8 = 2;
-pub(crate) const SACK: u8 = 3;
-pub(crate) const HEARTBEAT: u8 = 4;
-pub(crate) const HEARTBEAT_ACK: u8 = 5;
-pub(crate) const ABORT: u8 = 6;
-pub(crate) const SHUTDOWN: u8 = 7;
-pub(crate) const SHUTDOWN_ACK: u8 = 8;
-pub(crate) const ERROR: u8 = 9;
-pub(crate) const COOKIE_ECHO: u8 = 10;
-pub(crate) const COOKIE_ACK: u8 = 11;
-pub(crate) const SHUTDOWN_COMPLETE: u8 = 14;
+/// Type of DATA.
+pub const DATA: u8 = 0;
+/// Type of INIT.
+pub const INIT: u8 = 1;
+/// Type of INIT ACK.
+pub const INIT_ACK: u8 = 2;
+/// Type of SACK.
+pub const SACK: u8 = 3;
+/// Type of HEARTBEAT.
+pub const HEARTBEAT: u8 = 4;
+/// Type of HEARTBEAT ACK.
+pub const HEARTBEAT_ACK: u8 = 5;
+/// Type of ABORT.
+pub const ABORT: u8 = 6;
+/// Type of SHUTDOWN.
+pub const SHUTDOWN: u8 = 7;
+/// Type of SHUTDOWN ACK.
+pub const SHUTDOWN_ACK: u8 = 8;
+/// Type of ERROR.
+pub const ERROR: u8 = 9;
+/// Type of COOKIE ECHO.
+pub const COOKIE_ECHO: u8 = 10;
+/// Type of COOKIE ACK.
+pub const COOKIE_ACK: u8 = 11;
+/// Type of SHUTDOWN COMPLETE.
+pub const SHUTDOWN_COMPLETE: u8 = 14;
 
 /// A packet with this tag between the usual ports.
-pub(crate) fn packet(tag: u32, chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>) -> Vec<u8> {
-    let header = Header { source_port: PORT, destination_port: PORT, verification_tag: tag };
+///
+/// # Panics
+/// If the chunks do not fit one packet.
+pub fn packet(tag: u32, chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>) -> Vec<u8> {
+    packet_between([PORT, PORT], tag, chunks)
+}
+
+/// A packet with this tag from the first of two ports to the second.
+///
+/// # Panics
+/// If the chunks do not fit one packet.
+pub fn packet_between(
+    [source_port, destination_port]: [u16; 2],
+    tag: u32,
+    chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>,
+) -> Vec<u8> {
+    let header = Header { source_port, destination_port, verification_tag: tag };
     let mut bytes = vec![0; 65_536];
     let mut writer = PacketWriter::new(&mut bytes, header).expect("it has room for a header");
     chunks(&mut writer).expect("it has room");
@@ -30,7 +59,7 @@ pub(crate) fn packet(tag: u32, chunks: impl FnOnce(&mut PacketWriter<'_>) -> Res
 }
 
 /// A packet whose chunks are given byte for byte, with the right checksum.
-pub(crate) fn raw(tag: u32, chunks: &[u8]) -> Vec<u8> {
+pub fn raw(tag: u32, chunks: &[u8]) -> Vec<u8> {
     let mut bytes = packet(tag, |_| Ok(()));
     bytes.extend_from_slice(chunks);
     fix_checksum(&mut bytes);
@@ -38,7 +67,7 @@ pub(crate) fn raw(tag: u32, chunks: &[u8]) -> Vec<u8> {
 }
 
 /// Gives a packet the checksum that its bytes call for.
-pub(crate) fn fix_checksum(bytes: &mut [u8]) {
+pub fn fix_checksum(bytes: &mut [u8]) {
     if bytes.len() < 12 {
         return;
     }
@@ -48,15 +77,25 @@ pub(crate) fn fix_checksum(bytes: &mut [u8]) {
 }
 
 /// The types of a packet's chunks, as far as they can be told apart.
-pub(crate) fn kinds(bytes: &[u8]) -> Vec<u8> {
+pub fn kinds(bytes: &[u8]) -> Vec<u8> {
     let Ok(view) = PacketView::parse(bytes) else { return Vec::new() };
     view.chunks().map_while(Result::ok).map(|chunk| chunk.kind().0).collect()
 }
 
 /// A packet with another tag.
-pub(crate) fn with_tag(bytes: &[u8], tag: u32) -> Vec<u8> {
+pub fn with_tag(bytes: &[u8], tag: u32) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[4..8].copy_from_slice(&tag.to_be_bytes());
     fix_checksum(&mut bytes);
     bytes
+}
+
+/// The cookie of an INIT ACK.
+pub fn cookie_of(bytes: &[u8]) -> Option<Vec<u8>> {
+    let view = PacketView::parse(bytes).ok()?;
+    let Chunk::InitAck(ack) = view.chunks().next()?.ok()?.decode().ok()? else { return None };
+    ack.params().flatten().find_map(|param| match param {
+        Param::StateCookie(cookie) => Some(cookie.to_vec()),
+        _ => None,
+    })
 }

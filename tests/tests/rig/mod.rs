@@ -2,10 +2,11 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-pub(crate) mod craft;
 pub(crate) mod exchange;
 pub(crate) mod messages;
 pub(crate) mod wires;
+
+pub(crate) use anabranch_tests::hostile::craft;
 
 use std::net::IpAddr;
 
@@ -14,8 +15,7 @@ use anabranch_core::time::{Span, Time};
 use anabranch_core::{AcceptFrom, AssociationConfig, Encapsulation, EndpointConfig};
 use anabranch_schemes::registry;
 
-/// The port of every endpoint here.
-pub(crate) const PORT: u16 = 5000;
+pub(crate) use craft::PORT;
 
 /// The address of a node on a network: node 1 is `10.<network>.0.1`.
 pub(crate) fn address(network: u8, node: u8) -> IpAddr {

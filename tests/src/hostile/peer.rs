@@ -1,0 +1,293 @@
+//! One who completes a handshake, and then does as it likes.
+
+use anabranch_core::time::Span;
+use anabranch_wire::{Chunk, InitRepr, NoSpace, PacketView, PacketWriter, Param, Tsn};
+use thiserror::Error;
+
+use super::craft::{self, PORT, packet_between};
+use crate::dice::Dice;
+
+/// What carries packets to the endpoint that is attacked, and its packets back.
+pub trait Wire {
+    /// Gives it a packet.
+    fn send(&mut self, bytes: &[u8]);
+    /// Lets time pass, and takes what has come back until then.
+    fn receive(&mut self, wait: Span, packets: &mut Vec<Vec<u8>>);
+    /// How long an answer may take.
+    fn patience(&self) -> Span;
+}
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many packets.
+    pub packets: u64,
+    /// Their SCTP bytes, without IP and UDP.
+    pub bytes: u64,
+}
+
+impl Tally {
+    fn add(&mut self, packet: &[u8]) {
+        self.packets += 1;
+        self.bytes += packet.len() as u64;
+    }
+}
+
+/// Why there is no association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum HandshakeError {
+    /// This chunk did not come.
+    #[error("no answer with a chunk of type {0}")]
+    NoAnswer(u8),
+    /// The endpoint answered with an ABORT.
+    #[error("refused with an ABORT")]
+    Refused,
+}
+
+/// A peer that knows what a real one would know.
+#[derive(Debug)]
+pub struct Peer<W> {
+    /// What carries its packets.
+    pub wire: W,
+    /// Its SCTP port and that of the endpoint.
+    pub ports: [u16; 2],
+    /// The tag of packets to it.
+    pub own_tag: u32,
+    /// The tag of packets to the endpoint; zero before the handshake.
+    pub tag: u32,
+    /// The next TSN that a real peer would send.
+    pub next_tsn: Tsn,
+    /// The highest TSN that the endpoint has sent, or the one before its first.
+    pub seen_tsn: Tsn,
+    /// Parameters of its INITs besides what is needed.
+    pub params: Vec<Param<'static>>,
+    /// What it has sent.
+    pub sent: Tally,
+    /// What it has drawn.
+    pub drawn: Tally,
+    /// The packets of both, as long as they are kept.
+    log: Option<Log>,
+    /// What came beside the packets that a handshake waited for.
+    aside: Vec<Vec<u8>>,
+    dice: Dice,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    sent: Vec<Vec<u8>>,
+    drawn: Vec<Vec<u8>>,
+}
+
+impl<W: Wire> Peer<W> {
+    /// One whose tags and TSNs follow from a seed. It keeps every packet.
+    pub fn new(wire: W, seed: u64) -> Self {
+        let mut peer = Peer {
+            wire,
+            ports: [PORT, PORT],
+            own_tag: 0,
+            tag: 0,
+            next_tsn: Tsn::new(0),
+            seen_tsn: Tsn::new(0),
+            params: vec![Param::ForwardTsnSupported],
+            sent: Tally::default(),
+            drawn: Tally::default(),
+            log: Some(Log::default()),
+            aside: Vec::new(),
+            dice: Dice::new(seed),
+        };
+        peer.renew();
+        peer
+    }
+
+    /// Keeps no packets, only their number and length: for attacks that are long.
+    #[must_use]
+    pub fn forgetful(mut self) -> Self {
+        self.log = None;
+        self
+    }
+
+    /// Takes new numbers, as a peer does that has restarted.
+    pub fn renew(&mut self) {
+        self.aside.clear();
+        self.own_tag = self.dice.roll() as u32 | 1;
+        self.next_tsn = Tsn::new(self.dice.roll() as u32);
+        self.tag = 0;
+    }
+
+    /// A packet to the endpoint with the right ports and the right tag.
+    pub fn packet(&self, chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>) -> Vec<u8> {
+        packet_between(self.ports, self.tag, chunks)
+    }
+
+    /// Sends a packet, whatever it is.
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.sent.add(bytes);
+        if let Some(log) = &mut self.log {
+            log.sent.push(bytes.to_vec());
+        }
+        self.wire.send(bytes);
+    }
+
+    /// Lets time pass; the packets that came meanwhile, which are counted.
+    pub fn pass(&mut self, wait: Span) -> Vec<Vec<u8>> {
+        let mut packets = Vec::new();
+        self.wire.receive(wait, &mut packets);
+        for bytes in &packets {
+            self.drawn.add(bytes);
+            self.notice(bytes);
+        }
+        if let Some(log) = &mut self.log {
+            log.drawn.extend(packets.iter().cloned());
+        }
+        packets
+    }
+
+    /// Sends a packet and takes what it draws at once.
+    pub fn ask(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        self.send(bytes);
+        self.pass(Span::ZERO)
+    }
+
+    /// The packets sent so far that begin with a chunk of this type, if they are kept.
+    pub fn sent_of(&self, kind: u8) -> impl Iterator<Item = &Vec<u8>> {
+        of_kind(self.log.as_ref().map_or(&[], |log| &log.sent), kind)
+    }
+
+    /// The packets drawn so far that begin with a chunk of this type, if they are kept.
+    pub fn drawn_of(&self, kind: u8) -> impl Iterator<Item = &Vec<u8>> {
+        of_kind(self.log.as_ref().map_or(&[], |log| &log.drawn), kind)
+    }
+
+    /// Remembers which TSNs the endpoint has sent.
+    fn notice(&mut self, bytes: &[u8]) {
+        let Ok(view) = PacketView::parse(bytes) else { return };
+        for chunk in view.chunks().flatten() {
+            if let Ok(Chunk::Data(data)) = chunk.decode()
+                && data.tsn().get().wrapping_sub(self.seen_tsn.get()) < 1 << 31
+            {
+                self.seen_tsn = data.tsn();
+            }
+        }
+    }
+
+    /// Waits for a packet that begins with a chunk of this type.
+    fn await_kind(&mut self, kind: u8) -> Result<Vec<u8>, HandshakeError> {
+        let patience = self.wire.patience();
+        let steps = 100;
+        for step in 0..=steps {
+            let mut came = std::mem::take(&mut self.aside);
+            came.extend(self.pass(if step == 0 { Span::ZERO } else { patience.over(steps) }));
+            let first = |bytes: &Vec<u8>| craft::kinds(bytes).first().copied();
+            if let Some(at) = came.iter().position(|bytes| first(bytes) == Some(kind)) {
+                let wanted = came.remove(at);
+                self.aside = came;
+                return Ok(wanted);
+            }
+            if came.iter().any(|bytes| first(bytes) == Some(craft::ABORT)) {
+                return Err(HandshakeError::Refused);
+            }
+            self.aside = came;
+        }
+        self.aside.clear();
+        Err(HandshakeError::NoAnswer(kind))
+    }
+
+    /// What an INIT or INIT ACK of it says.
+    pub fn init_repr(&self) -> InitRepr {
+        InitRepr {
+            initiate_tag: self.own_tag,
+            a_rwnd: 1 << 20,
+            outbound_streams: 64,
+            inbound_streams: 64,
+            initial_tsn: self.next_tsn,
+        }
+    }
+
+    /// Sends an INIT and gives the cookie that comes back.
+    ///
+    /// # Errors
+    /// [`HandshakeError`] if none does.
+    pub fn fetch_cookie(&mut self) -> Result<Vec<u8>, HandshakeError> {
+        let (repr, params) = (self.init_repr(), self.params.clone());
+        let init = packet_between(self.ports, 0, |w| w.init(&repr, params));
+        self.send(&init);
+        let answer = self.await_kind(craft::INIT_ACK)?;
+        let cookie = self.learn(&answer);
+        cookie.ok_or(HandshakeError::NoAnswer(craft::INIT_ACK))
+    }
+
+    /// Takes the endpoint's tag and TSN from its INIT or INIT ACK; the cookie if it has one.
+    fn learn(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let view = PacketView::parse(bytes).ok()?;
+        let first = view.chunks().next()?.ok()?;
+        if let Chunk::Init(init) | Chunk::InitAck(init) = first.decode().ok()? {
+            self.tag = init.initiate_tag();
+            self.seen_tsn = Tsn::new(init.initial_tsn().get().wrapping_sub(1));
+        }
+        craft::cookie_of(bytes)
+    }
+
+    /// Opens an association as a real peer would, and answers the first HEARTBEAT.
+    ///
+    /// # Errors
+    /// [`HandshakeError`] if the endpoint does not play along.
+    pub fn call(&mut self) -> Result<(), HandshakeError> {
+        let cookie = self.fetch_cookie()?;
+        let echo = self.packet(|w| w.cookie_echo(&cookie));
+        self.send(&echo);
+        self.await_kind(craft::COOKIE_ACK)?;
+        self.answer_heartbeats();
+        Ok(())
+    }
+
+    /// Is called by the endpoint, and answers as a real peer would.
+    ///
+    /// # Errors
+    /// [`HandshakeError`] if the endpoint does not call.
+    pub fn answer(&mut self) -> Result<(), HandshakeError> {
+        self.answer_init()?;
+        self.await_kind(craft::COOKIE_ECHO)?;
+        let ack = self.packet(|w| w.cookie_ack());
+        self.send(&ack);
+        self.answer_heartbeats();
+        Ok(())
+    }
+
+    /// Is called by the endpoint, and answers with an INIT ACK only.
+    ///
+    /// # Errors
+    /// [`HandshakeError`] if the endpoint does not call.
+    pub fn answer_init(&mut self) -> Result<(), HandshakeError> {
+        let init = self.await_kind(craft::INIT)?;
+        self.learn(&init);
+        let (repr, params) = (self.init_repr(), self.params.clone());
+        let cookie = [Param::StateCookie(b"a hostile peer's cookie")];
+        let ack = self.packet(|w| w.init_ack(&repr, cookie.into_iter().chain(params)));
+        self.send(&ack);
+        Ok(())
+    }
+
+    /// Answers the HEARTBEATs that have come and are still to be taken in, as a real peer would.
+    pub fn answer_heartbeats(&mut self) {
+        let mut came = std::mem::take(&mut self.aside);
+        came.extend(self.pass(Span::from_millis(1)));
+        for bytes in came {
+            self.answer_heartbeat(&bytes);
+        }
+    }
+
+    /// Answers the HEARTBEATs of a packet, as a real peer would.
+    pub fn answer_heartbeat(&mut self, bytes: &[u8]) {
+        let Ok(view) = PacketView::parse(bytes) else { return };
+        for chunk in view.chunks().flatten() {
+            if let Ok(Chunk::Heartbeat(heartbeat)) = chunk.decode() {
+                let answer = self.packet(|w| w.heartbeat_ack(heartbeat.info()));
+                self.send(&answer);
+            }
+        }
+    }
+}
+
+fn of_kind(packets: &[Vec<u8>], kind: u8) -> impl Iterator<Item = &Vec<u8>> {
+    packets.iter().filter(move |bytes| bytes.get(12) == Some(&kind))
+}
