@@ -189,9 +189,9 @@ pub struct Rate {
 /// three times what came from there: answers to strangers, and everything on paths learned from a packet's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
-    /// INITs, and forged COOKIE ECHOs, from one IPv4 address or one IPv6 network of 64 bits.
+    /// INITs that one IPv4 address or one IPv6 network of 64 bits has as its own share. More are answered by chance.
     pub per_source: Rate,
-    /// INITs from everywhere; forged COOKIE ECHOs may be ten times as many, since they are not answered.
+    /// INITs from everywhere: one half for what is within shares, one half by chance for the rest.
     pub in_all: Rate,
 }
 

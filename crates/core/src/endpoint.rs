@@ -3,6 +3,7 @@
 mod flood;
 mod oob;
 mod setup;
+mod spent;
 mod table;
 
 use std::collections::VecDeque;
@@ -16,6 +17,7 @@ use crate::association::{
 use crate::config::{AssociationConfig, Encapsulation, EndpointConfig};
 use crate::cookie::CookieJar;
 use crate::endpoint::flood::Gates;
+use crate::endpoint::spent::SpentCookies;
 pub(crate) use crate::endpoint::table::PeerKey;
 use crate::endpoint::table::Table;
 use crate::entropy::Entropy;
@@ -114,6 +116,7 @@ pub struct Endpoint {
     entropy: Entropy,
     jar: CookieJar,
     gates: Option<Gates>,
+    spent: SpentCookies,
     table: Table,
     now: Time,
     replies: VecDeque<Reply>,
@@ -134,6 +137,7 @@ impl Endpoint {
             accept_announces_nr_sack: form.is_some_and(|form| form != AckForm::Sack),
             jar: CookieJar::new(now, SECRET_PERIOD, config.guard.is_none(), &mut entropy),
             gates: config.guard.map(|guard| Gates::new(&guard, &entropy)),
+            spent: SpentCookies::default(),
             config,
             entropy,
             table: Table::default(),
@@ -364,10 +368,9 @@ impl Endpoint {
         };
         if reflected {
             // Before the peer has named its tag, zero stands in its place and must not be a way in.
-            return self
-                .by_address(origin, header.source_port)
-                .filter(|_| header.verification_tag != 0)
-                .filter(|id| self.table.get(*id).is_some_and(|a| a.peer_tag == header.verification_tag));
+            let tag = header.verification_tag;
+            let key = peer_key(origin, header.source_port);
+            return self.table.by_peer(key, |a| tag != 0 && a.peer_tag == tag);
         }
         //= docs/rfc9260.txt#section-8.5
         //# When receiving an SCTP packet, the endpoint MUST ensure that the value in the Verification Tag field of the
@@ -383,10 +386,10 @@ impl Endpoint {
         fits.then_some(id)
     }
 
-    /// The association with a peer at this address, UDP port and SCTP port.
+    /// The association with a peer at this address, UDP port and SCTP port. One that whoever is there has never answered may have
+    /// been opened in its name, with a cookie that was sent elsewhere: it stands in nobody's way.
     fn by_address(&self, origin: Origin, sctp_port: u16) -> Option<AssociationId> {
-        let Origin { remote, udp_port, .. } = origin;
-        self.table.by_peer(PeerKey { remote, udp_port, sctp_port })
+        self.table.by_peer(peer_key(origin, sctp_port), Association::was_answered)
     }
 
     /// The association that has a path to this address and UDP port of a peer with this SCTP port, if there is one that is not
@@ -398,7 +401,7 @@ impl Endpoint {
         sctp_port: u16,
     ) -> Option<AssociationId> {
         self.table.refresh();
-        self.table.by_peer(PeerKey { remote, udp_port, sctp_port })
+        self.table.by_peer(PeerKey { remote, udp_port, sctp_port }, |_| true)
     }
 
     /// Refuses associations that peers want to open from now on; those there are go on.
@@ -546,4 +549,9 @@ impl Endpoint {
         }
         Handled::Replied
     }
+}
+
+fn peer_key(origin: Origin, sctp_port: u16) -> PeerKey {
+    let Origin { remote, udp_port, .. } = origin;
+    PeerKey { remote, udp_port, sctp_port }
 }

@@ -8,6 +8,7 @@ mod floods;
 mod listed;
 mod many;
 mod net;
+mod replays;
 #[path = "../rig/mod.rs"]
 mod rig;
 mod translators;

@@ -65,7 +65,7 @@ fn an_echo_that_comes_again_is_acknowledged_and_changes_nothing() {
 }
 
 #[test]
-fn an_echo_replayed_after_the_end_is_refused_while_the_association_is_remembered() {
+fn an_echo_replayed_after_the_end_is_refused_even_when_the_association_is_forgotten() {
     let mut wires = Wires::connected(1);
     let echo = wires.sent(COOKIE_ECHO).remove(0);
     let now = wires.now;
@@ -73,17 +73,28 @@ fn an_echo_replayed_after_the_end_is_refused_while_the_association_is_remembered
     wires.run(Span::from_secs(1));
     assert!(wires.nodes[1].told(&AssociationEvent::Closed));
     let closed = wires.nodes[1].endpoint.associations().next().expect("it is not forgotten");
-    assert_eq!(wires.replay(&echo), Handled::Replied);
-    let answer = wires.log.last().expect("an answer");
-    assert_eq!((answer.kind(), answer.tag(), answer.bytes[13]), (ABORT, echo.tag(), 1));
+    for forgotten in [false, true] {
+        assert!(!forgotten || wires.nodes[1].endpoint.forget(closed));
+        assert_eq!(wires.replay(&echo), Handled::Replied);
+        let answer = wires.log.last().expect("an answer");
+        assert_eq!((answer.kind(), answer.tag(), answer.bytes[13]), (ABORT, echo.tag(), 1));
+    }
+    // After its lifetime its age speaks against it.
+    wires.run(Span::from_secs(60));
+    assert_eq!(wires.replay(&echo), Handled::Discarded(Discard::CookieStale));
+    assert_eq!(wires.nodes[1].count(), 0);
+}
 
-    // Afterwards only its age speaks against a cookie.
-    assert!(wires.nodes[1].endpoint.forget(closed));
-    let Handled::New(new) = wires.replay(&echo) else { panic!("the cookie is valid") };
-    assert_ne!(new, closed);
-    // The supposed peer knows nothing of it and says so at the first HEARTBEAT that it gets.
+#[test]
+fn an_association_that_the_peer_knows_nothing_of_ends_with_its_first_answer() {
+    let (mut wires, echo) = echo(Span::from_secs(60));
+    // The peer gives up before its echo arrives.
+    let now = wires.now;
+    wires.nodes[0].only_mut().abort(now);
+    wires.run(Span::from_millis(50));
     let old = wires.nodes[0].endpoint.associations().next().expect("it is not forgotten");
     assert!(wires.nodes[0].endpoint.forget(old));
+    let Handled::New(new) = wires.replay(&echo) else { panic!("the cookie is valid") };
     wires.run(Span::from_secs(60));
     let gone = AssociationEvent::Aborted(AbortReason::ByPeer);
     assert!(wires.nodes[1].events.contains(&(new, gone)), "{:?}", wires.nodes[1].events);

@@ -73,8 +73,8 @@ pub(crate) struct Staggered {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
     pub(crate) path: PathId,
-    /// The INIT ACK with the cookie went there, so somebody is there (RFC 9260 section 5.4). A COOKIE ECHO from elsewhere may
-    /// be the peer's way to point us at somebody else.
+    /// Whether the cookie counts as the answer of that address (RFC 9260 section 5.4). If not, the address gets three times what
+    /// came from it, and no DATA and no probes of its MTU, until it has answered a HEARTBEAT.
     pub(crate) proved: bool,
     /// Length of the packet.
     pub(crate) bytes: usize,

@@ -201,6 +201,11 @@ impl Association {
         }
     }
 
+    /// Whether any address of the peer has proved itself, or was given by the application.
+    pub(crate) fn was_answered(&self) -> bool {
+        self.paths.iter().any(|path| !path.removed && path.standing == Standing::Trusted)
+    }
+
     /// A learned source that has never answered is no path any more; whether it was one.
     pub(crate) fn give_up_learned(&mut self, id: PathId) -> bool {
         let path = &self.paths[id.index()];

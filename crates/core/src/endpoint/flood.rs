@@ -1,9 +1,15 @@
-//! Limits on handshakes, for each source and for all together, in memory of a fixed size.
+//! Limits on handshakes in memory of a fixed size.
 //!
-//! Answering an INIT and judging a cookie cost a hash each, and nothing is kept for either; what a flood can take is time. Each
-//! source has a bucket of its own, so that one that cannot forge its address hinders nobody else. A flood from forged addresses
-//! is bounded by the bucket of all: while it lasts an INIT is looked at by chance, and one that is sent again has another. The
-//! two kinds have their own buckets, so that a peer whose INIT was answered is not held up by others' INITs.
+//! **INITs.** Answering one costs two hashes and a packet. Each source has a share of its own, and all shares together half of the
+//! budget: one that cannot forge its address takes none of another's share. What finds its share or that half used up is admitted
+//! by chance from the other half. A bucket with `level` of its `burst` tokens admits with the probability `level / burst`, so under
+//! a flood of `r` such INITs in a second it settles where about `min(1, rate / r)` of them are answered, with `rate` half of
+//! [`Guard::in_all`]. That holds for a host whose own share somebody else uses up with its forged address as well, and for every
+//! INIT of its anew: with `n` retransmissions one is answered with a probability of `1 - (1 - rate / r)^(n + 1)`.
+//!
+//! **COOKIE ECHOs** are not limited by source or in all. A forged one costs as much as a checksum (see [`crate::cookie`]), and a
+//! genuine one is never refused because of where it comes from or of what others send. What is left is one who sends a genuine
+//! cookie over and over: each cookie has a share, more than any peer that retransmits needs.
 
 use std::net::IpAddr;
 
@@ -11,29 +17,24 @@ use crate::config::{Guard, Rate};
 use crate::entropy::Entropy;
 use crate::time::{Span, Time};
 
-/// Sources remembered at a time. A new one takes the place of another: remembering is for those that come often.
+/// Sources, or cookies, remembered at a time. A new one takes the place of another: remembering is for those that come often.
 const CELLS: usize = 4096;
 
-/// A forged cookie costs so much less than an INIT: a hash, and no answer to write and send.
-const CHEAPER: u32 = 10;
+/// How often one cookie is opened. A peer sends its COOKIE ECHO again after an RTO, which doubles each time.
+const PER_COOKIE: Rate = Rate { per_second: 1, burst: 5 };
 
 /// The gates that handshakes pass.
 #[derive(Debug)]
 pub(super) struct Gates {
-    pub(super) inits: Gate,
-    pub(super) cookies: Gate,
+    pub(super) inits: InitGate,
+    pub(super) cookies: CookieGate,
 }
 
 impl Gates {
     pub(super) fn new(guard: &Guard, entropy: &Entropy) -> Self {
-        let faster = |rate: Rate| Rate {
-            per_second: rate.per_second.saturating_mul(CHEAPER),
-            burst: rate.burst.saturating_mul(CHEAPER),
-        };
-        let for_cookies = Guard { in_all: faster(guard.in_all), ..*guard };
         Gates {
-            inits: Gate::new(guard, &mut entropy.fork("gate of INITs")),
-            cookies: Gate::new(&for_cookies, &mut entropy.fork("gate of cookies")),
+            inits: InitGate::new(guard, entropy.fork("gate of INITs")),
+            cookies: CookieGate { shares: Shares::new(PER_COOKIE, &mut entropy.fork("gate of cookies")) },
         }
     }
 }
@@ -44,21 +45,31 @@ struct Bucket {
     full_at: Time,
 }
 
-/// The interval between tokens, and how far ahead of the clock a bucket may be to give one more.
+impl Bucket {
+    const FULL: Bucket = Bucket { full_at: Time::ZERO };
+}
+
+/// The interval between tokens, and how many a bucket holds.
 #[derive(Clone, Copy, Debug)]
 struct Refill {
     interval: Span,
-    ahead: Span,
+    burst: u64,
 }
 
 impl Refill {
     fn new(rate: Rate) -> Self {
         let interval = Span::from_nanos(1_000_000_000 / u64::from(rate.per_second.max(1)));
-        Refill { interval, ahead: interval.times(u64::from(rate.burst.saturating_sub(1))) }
+        Refill { interval, burst: u64::from(rate.burst.max(1)) }
     }
 
-    fn admits(&self, now: Time, bucket: Bucket) -> bool {
-        bucket.full_at.since(now) <= self.ahead
+    fn has_token(&self, now: Time, bucket: Bucket) -> bool {
+        bucket.full_at.since(now) <= self.interval.times(self.burst - 1)
+    }
+
+    /// True with a probability of how full the bucket is.
+    fn by_chance(&self, now: Time, bucket: Bucket, entropy: &mut Entropy) -> bool {
+        let missing = bucket.full_at.since(now);
+        entropy.below(self.interval.times(self.burst).as_nanos()) >= missing.as_nanos()
     }
 
     fn take(&self, now: Time, bucket: Bucket) -> Bucket {
@@ -66,70 +77,115 @@ impl Refill {
     }
 }
 
-/// A source's bucket. Sources that share a cell are told apart by a part of their hash.
-#[derive(Clone, Copy, Debug)]
-struct Cell {
-    source: u32,
-    bucket: Bucket,
-}
-
-/// Buckets for one kind of packet.
-pub(super) struct Gate {
+/// Who has used how much of their share. Those that meet in a cell are told apart by a part of their hash.
+struct Shares {
     /// Multiplier and summand of the hash. Without them nobody can choose addresses that share a cell.
     key: (u128, u128),
     cells: Box<[Cell]>,
-    of_all: Bucket,
-    per_source: Refill,
-    in_all: Refill,
+    refill: Refill,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    mark: u32,
+    bucket: Bucket,
 }
 
 /// Prints no key.
-impl std::fmt::Debug for Gate {
+impl std::fmt::Debug for Shares {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gate").field("of_all", &self.of_all).finish_non_exhaustive()
+        f.debug_struct("Shares").field("refill", &self.refill).finish_non_exhaustive()
     }
 }
 
-impl Gate {
-    fn new(guard: &Guard, entropy: &mut Entropy) -> Self {
+impl Shares {
+    fn new(rate: Rate, entropy: &mut Entropy) -> Self {
         let mut draw = || u128::from(entropy.next_u64()) << 64 | u128::from(entropy.next_u64());
-        let empty = Bucket { full_at: Time::ZERO };
-        Gate {
+        Shares {
             key: (draw() | 1, draw()),
-            cells: vec![Cell { source: 0, bucket: empty }; CELLS].into_boxed_slice(),
-            of_all: empty,
-            per_source: Refill::new(guard.per_source),
-            in_all: Refill::new(guard.in_all),
+            cells: vec![Cell { mark: 0, bucket: Bucket::FULL }; CELLS].into_boxed_slice(),
+            refill: Refill::new(rate),
         }
     }
 
-    /// Whether one more from there is to be looked at.
-    pub(super) fn admits(&self, now: Time, source: IpAddr) -> bool {
-        let (index, source) = self.place(source);
-        let cell = &self.cells[index];
-        let own = cell.source != source || self.per_source.admits(now, cell.bucket);
-        own && self.in_all.admits(now, self.of_all)
-    }
-
-    /// Counts one from there.
-    pub(super) fn charge(&mut self, now: Time, source: IpAddr) {
-        let (index, source) = self.place(source);
+    /// Takes one from a share, unless it is used up or the condition does not hold; whether it did.
+    fn take_if(&mut self, now: Time, who: u128, condition: impl FnOnce() -> bool) -> bool {
+        let (index, mark) = self.place(who);
         let cell = &mut self.cells[index];
-        let bucket = if cell.source == source { cell.bucket } else { Bucket { full_at: now } };
-        *cell = Cell { source, bucket: self.per_source.take(now, bucket) };
-        self.of_all = self.in_all.take(now, self.of_all);
+        let bucket = if cell.mark == mark { cell.bucket } else { Bucket::FULL };
+        let taken = self.refill.has_token(now, bucket) && condition();
+        if taken {
+            *cell = Cell { mark, bucket: self.refill.take(now, bucket) };
+        }
+        taken
     }
 
-    /// The cell of a source and the mark it has there, by multiply-shift hashing (Dietzfelbinger, 1996) of the address, or of
-    /// the network of an IPv6 address: a host has all of that.
-    fn place(&self, source: IpAddr) -> (usize, u32) {
-        let number = match source {
-            IpAddr::V4(v4) => u128::from(v4.to_bits()),
-            IpAddr::V6(v6) => 1 << 64 | v6.to_bits() >> 64,
-        };
+    /// The cell and the mark it has there, by multiply-shift hashing (Dietzfelbinger, 1996).
+    fn place(&self, who: u128) -> (usize, u32) {
         let (multiplier, summand) = self.key;
-        let hash = (multiplier.wrapping_mul(number).wrapping_add(summand) >> 64) as u64;
+        let hash = (multiplier.wrapping_mul(who).wrapping_add(summand) >> 64) as u64;
         ((hash >> 52) as usize % CELLS, hash as u32)
+    }
+}
+
+/// Which INITs are answered.
+#[derive(Debug)]
+pub(super) struct InitGate {
+    sources: Shares,
+    /// For what is within the share of its source.
+    shared: Bucket,
+    /// For the rest.
+    open: Bucket,
+    half: Refill,
+    entropy: Entropy,
+}
+
+impl InitGate {
+    fn new(guard: &Guard, mut entropy: Entropy) -> Self {
+        let half = Rate { per_second: guard.in_all.per_second / 2, burst: guard.in_all.burst / 2 };
+        InitGate {
+            sources: Shares::new(guard.per_source, &mut entropy),
+            shared: Bucket::FULL,
+            open: Bucket::FULL,
+            half: Refill::new(half),
+            entropy,
+        }
+    }
+
+    /// Whether an INIT from there is answered; it is counted then.
+    pub(super) fn admits(&mut self, now: Time, source: IpAddr) -> bool {
+        let InitGate { sources, shared, half, .. } = self;
+        if sources.take_if(now, number(source), || half.has_token(now, *shared)) {
+            *shared = half.take(now, *shared);
+            return true;
+        }
+        let lucky = self.half.by_chance(now, self.open, &mut self.entropy);
+        if lucky {
+            self.open = self.half.take(now, self.open);
+        }
+        lucky
+    }
+}
+
+/// An IPv4 address, or the network of an IPv6 address: a host has all of that.
+fn number(source: IpAddr) -> u128 {
+    match source {
+        IpAddr::V4(v4) => u128::from(v4.to_bits()),
+        IpAddr::V6(v6) => 1 << 64 | v6.to_bits() >> 64,
+    }
+}
+
+/// Which cookies are opened.
+#[derive(Debug)]
+pub(super) struct CookieGate {
+    shares: Shares,
+}
+
+impl CookieGate {
+    /// Whether the cookie of this name, which has passed the screen, is opened once more; it is counted then.
+    pub(super) fn admits(&mut self, now: Time, (created, tag): (Time, u32)) -> bool {
+        let name = u128::from(tag) << 64 | u128::from(created.as_nanos());
+        self.shares.take_if(now, name, || true)
     }
 }
 
@@ -142,58 +198,119 @@ mod tests {
         in_all: Rate { per_second: 1000, burst: 100 },
     };
 
-    fn gate() -> Gate {
-        Gate::new(&GUARD, &mut Entropy::new([4; 32]))
+    fn gates() -> Gates {
+        Gates::new(&GUARD, &Entropy::new([4; 32]))
     }
 
-    fn at(millis: u64) -> Time {
-        Time::ZERO + Span::from_millis(millis)
+    fn at_us(micros: u64) -> Time {
+        Time::ZERO + Span::from_secs(1) + Span::from_micros(micros)
     }
 
-    fn pass(gate: &mut Gate, now: Time, source: &str) -> bool {
-        let source = source.parse().expect("an address");
-        let admitted = gate.admits(now, source);
-        if admitted {
-            gate.charge(now, source);
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    fn stranger(n: u64) -> IpAddr {
+        std::net::Ipv4Addr::from_bits(n as u32).into()
+    }
+
+    /// How many of so many INITs from there, spread over ten seconds, are answered.
+    fn answered(gate: &mut InitGate, count: u64, source: IpAddr) -> u64 {
+        (0..count).filter(|n| gate.admits(at_us(n * 10_000_000 / count), source)).count() as u64
+    }
+
+    #[test]
+    fn a_source_has_its_share_whatever_others_do_with_theirs() {
+        let mut gate = gates().inits;
+        // Ten thousand in a second from one source, and ten from another, which is within its share.
+        let mut refused = 0;
+        for n in 0..100_000 {
+            gate.admits(at_us(n * 100), address("192.0.2.1"));
+            refused += u32::from(n % 1000 == 0 && !gate.admits(at_us(n * 100), address("192.0.2.2")));
         }
-        admitted
+        assert_eq!(refused, 0);
     }
 
     #[test]
-    fn a_source_has_its_burst_and_then_its_rate() {
-        let mut gate = gate();
-        let burst = (0..5).filter(|_| pass(&mut gate, at(1000), "192.0.2.1")).count();
-        assert_eq!(burst, 3);
-        let passed = (0..10_000).filter(|n| pass(&mut gate, at(1001 + n), "192.0.2.1")).count();
-        assert!((99..=101).contains(&passed), "{passed} in ten seconds");
+    fn one_source_takes_no_more_than_its_share_and_half_of_the_budget() {
+        let mut gate = gates().inits;
+        let answered = answered(&mut gate, 100_000, address("192.0.2.1"));
+        // In ten seconds: 10 and 500 a second, and what both buckets held at first.
+        assert!((5_000..=5_000 + 100 + 3 + 50 + 1).contains(&answered), "{answered}");
     }
 
     #[test]
-    fn a_source_that_floods_hinders_no_other() {
-        let mut gate = gate();
-        for n in 0..50 {
-            pass(&mut gate, at(1000 + n), "192.0.2.1");
+    fn a_share_that_somebody_else_uses_up_leaves_the_chance_that_is_stated() {
+        // With a burst as large as the default has it, compared with the rate.
+        let guard = Guard { in_all: Rate { per_second: 1000, burst: 1000 }, ..GUARD };
+        for (forged_per_second, stated) in [(100, 1.0), (1_000, 0.5), (5_000, 0.1), (25_000, 0.02)] {
+            let mut gate = Gates::new(&guard, &Entropy::new([4; 32])).inits;
+            let victim = address("192.0.2.7");
+            let (mut lucky, mut tries) = (0_u32, 0_u32);
+            for n in 0..30 * forged_per_second {
+                let now = at_us(n * 1_000_000 / forged_per_second);
+                gate.admits(now, victim);
+                // Its own attempts, ten in a second; until the bucket has settled they do not count.
+                if n % (forged_per_second / 10) == 0 {
+                    let admitted = gate.admits(now + Span::from_micros(13), victim);
+                    let settled = n > 10 * forged_per_second;
+                    tries += u32::from(settled);
+                    lucky += u32::from(settled && admitted);
+                }
+            }
+            let (share, count) = (f64::from(lucky) / f64::from(tries), f64::from(tries));
+            let deviation = (stated * (1.0 - stated) / count).sqrt();
+            let least = 0.95 * stated - 3.0 * deviation;
+            assert!(
+                share >= least && share <= stated + 4.0 * deviation,
+                "{forged_per_second}: {share} of {count}"
+            );
         }
-        assert!(!pass(&mut gate, at(1050), "192.0.2.1"));
-        assert!(pass(&mut gate, at(1050), "192.0.2.2"));
     }
 
     #[test]
-    fn an_ipv6_host_is_its_network() {
-        let mut gate = gate();
-        let passed = (0..50).filter(|n| pass(&mut gate, at(1000), &format!("2001:db8::{n}"))).count();
-        assert_eq!(passed, 3);
-        assert!(pass(&mut gate, at(1000), "2001:db8:0:1::1"));
+    fn a_flood_from_everywhere_leaves_the_same_chance_to_one_whose_share_is_used_up() {
+        let mut gate = gates().inits;
+        let victim = address("192.0.2.7");
+        let (mut lucky, mut tries) = (0_u32, 0_u32);
+        for n in 0..100_000_u64 {
+            // Five thousand in a second from addresses that are never the same, a hundred from the victim's.
+            let now = at_us(n * 200);
+            gate.admits(now, stranger(n));
+            if n % 50 == 0 {
+                gate.admits(now, victim);
+            }
+            if n % 50 == 25 {
+                tries += 1;
+                lucky += u32::from(gate.admits(now, victim));
+            }
+        }
+        let share = f64::from(lucky) / f64::from(tries);
+        assert!(share > 0.07, "{share}");
     }
 
     #[test]
     fn all_sources_together_have_a_rate_as_well() {
-        let mut gate = gate();
-        let mut passed = 0;
-        for n in 0..100_000_u64 {
-            let now = Time::ZERO + Span::from_micros(10 * n);
-            passed += u32::from(pass(&mut gate, now, &std::net::Ipv4Addr::from_bits(n as u32).to_string()));
-        }
-        assert!((1000..=1101).contains(&passed), "{passed} in a second");
+        let mut gate = gates().inits;
+        let answered = (0..100_000).filter(|n| gate.admits(at_us(10 * n), stranger(*n))).count();
+        assert!((1000..=1101).contains(&answered), "{answered} in a second");
+    }
+
+    #[test]
+    fn an_ipv6_host_is_its_network() {
+        let gate = gates().inits;
+        let place = |text: &str| gate.sources.place(number(address(text)));
+        assert_eq!(place("2001:db8::1"), place("2001:db8::ffff:1"));
+        assert_ne!(place("2001:db8::1"), place("2001:db8:0:1::1"));
+    }
+
+    #[test]
+    fn a_cookie_is_opened_as_often_as_a_peer_may_retransmit_it_and_hinders_no_other() {
+        let mut gate = gates().cookies;
+        let (one, other) = ((at_us(0), 1), (at_us(0), 2));
+        let opened = (0..10_000).filter(|n| gate.admits(at_us(n * 1000), one)).count();
+        assert!((14..=15).contains(&opened), "{opened} in ten seconds");
+        assert!(gate.admits(at_us(10_000_000), other));
+        assert!(gate.admits(at_us(10_000_000), (at_us(1), 1)));
     }
 }

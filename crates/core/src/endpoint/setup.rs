@@ -10,7 +10,8 @@ use crate::association::{
 };
 use crate::authentication::{AuthOffer, BadRandom, RANDOM_LEN};
 use crate::config::LEAST_FIRST_WINDOW;
-use crate::cookie::{CookieBody, Offers};
+use crate::cookie::{CookieBody, GenuineCookie, Offers};
+use crate::endpoint::spent::Verdict;
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::path::{MAX_PATHS, PathId};
 use crate::stats::Discard;
@@ -28,11 +29,10 @@ struct OurSide {
 
 impl Endpoint {
     pub(super) fn handle_init(&mut self, origin: Origin, header: Header, init: &InitView<'_>) -> Handled {
-        if let Some(gates) = &mut self.gates {
-            if !gates.inits.admits(self.now, origin.remote) {
-                return Handled::Discarded(Discard::Flood);
-            }
-            gates.inits.charge(self.now, origin.remote);
+        if let Some(gates) = &mut self.gates
+            && !gates.inits.admits(self.now, origin.remote)
+        {
+            return Handled::Discarded(Discard::Flood);
         }
         //= docs/rfc9260.txt#section-3.3.2
         //# A receiver of an INIT chunk with the OS value set to 0 MUST discard the packet, SHOULD send a packet in
@@ -457,20 +457,21 @@ impl Endpoint {
         cookie: &[u8],
         packet: &PacketView<'_>,
     ) -> Handled {
-        if !self.gates.as_ref().is_none_or(|gates| gates.cookies.admits(self.now, origin.remote)) {
+        let Ok(screened) = self.jar.screen(cookie, header) else {
+            return Handled::Discarded(Discard::CookieForged);
+        };
+        if let Some(gates) = &mut self.gates
+            && !gates.cookies.admits(self.now, screened.name())
+        {
             return Handled::Discarded(Discard::Flood);
         }
         //= docs/rfc9260.txt#section-4
         //# 1)  If the State Cookie in the received COOKIE ECHO chunk is invalid (i.e., failed to pass the integrity
         //# check), the receiver MUST silently discard the packet.
-        let Ok(genuine) = self.jar.open_at_any_age(cookie, header) else {
-            // A genuine one is no sign of a flood: somebody is where it was sent.
-            if let Some(gates) = &mut self.gates {
-                gates.cookies.charge(self.now, origin.remote);
-            }
+        let Ok(genuine) = screened.open_at_any_age() else {
             return Handled::Discarded(Discard::CookieForged);
         };
-        let life = self.config.accept.as_ref().map_or(Span::from_secs(60), |c| c.profile.cookie_life);
+        let life = self.cookie_life();
         let stale = genuine.stale_by(self.now, life);
         let body = genuine.body.clone();
         match (self.existing_for(&body, origin), stale) {
@@ -494,8 +495,19 @@ impl Endpoint {
             //# the COOKIE ECHO chunk and any attached DATA chunks, SHOULD be discarded, and the endpoint MUST transmit an
             //# ERROR chunk with a "Stale Cookie" error cause to the peer endpoint.
             (None, Some(by)) => self.report_stale(origin, header, &body, by),
-            (None, None) => self.open_from_cookie(origin, header, &body, packet),
+            (None, None) => self.open_from_cookie(origin, header, &genuine, packet),
         }
+    }
+
+    /// Where a valid cookie came from. RFC 9260 section 5.4 takes the address that the cookie was sent to as confirmed; with a
+    /// guard it has to answer a HEARTBEAT first, because the packet may be a copy of the peer's or name a source that is not its
+    /// own.
+    fn source(&self, path: PathId, origin: Origin) -> Source {
+        Source { path, proved: self.config.guard.is_none(), bytes: origin.bytes }
+    }
+
+    fn cookie_life(&self) -> Span {
+        self.config.accept.as_ref().map_or(Span::from_secs(60), |c| c.profile.cookie_life)
     }
 
     /// The association that a cookie is about: the one with our tag, the one whose tags tied it when the INIT came, or else the
@@ -515,12 +527,19 @@ impl Endpoint {
         &mut self,
         origin: Origin,
         header: Header,
-        body: &CookieBody,
+        genuine: &GenuineCookie,
         packet: &PacketView<'_>,
     ) -> Handled {
-        if self.table.by_tag(body.local_tag).is_some() {
+        let body = &genuine.body;
+        let name = (genuine.created(), body.local_tag);
+        let known = self.table.by_tag(body.local_tag).map(|_| Verdict::Spent);
+        match known.unwrap_or_else(|| self.spent.verdict(name)) {
             // A late copy of the cookie of an association that is over: it is not to open another one with the same tag.
-            return self.send_abort(origin, answer(header, header.verification_tag), true, []);
+            Verdict::Spent => {
+                return self.send_abort(origin, answer(header, header.verification_tag), true, []);
+            }
+            Verdict::Unknown { by } => return self.report_stale(origin, header, body, by),
+            Verdict::Unspent => {}
         }
         let Some(config) = self.config.accept.clone() else {
             return Handled::Discarded(Discard::CookieUnexpected);
@@ -545,8 +564,9 @@ impl Endpoint {
         let Ok(path) = association.new_path(origin.local, origin.remote, origin.udp_port) else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
-        association.accept(source(path, origin, body, self.config.guard.is_some()), &Peer::from(body));
+        association.accept(self.source(path, origin), &Peer::from(body));
         let id = self.table.insert(association);
+        self.spent.spend(self.now, self.cookie_life(), name);
         // Its length counts once.
         //= docs/rfc9260.txt#section-5.1.5
         //# 7)  Immediately acknowledge any DATA chunk bundled with the COOKIE ECHO chunk with a SACK chunk (subsequent
@@ -603,7 +623,7 @@ impl Endpoint {
             }
             (false, false) if tied => {
                 let old = association.local_tag;
-                association.restart(source(path, origin, body, guarded), body);
+                association.restart(Source { path, proved: !guarded, bytes: origin.bytes }, body);
                 self.table.retag(id, old, body.local_tag);
             }
             //= docs/rfc9260.txt#section-5.2.4
@@ -645,12 +665,6 @@ impl Endpoint {
             let _ = self.reply(origin, bytes);
         }
     }
-}
-
-/// Whether the one who sends a cookie is where the cookie was sent.
-fn source(path: PathId, origin: Origin, body: &CookieBody, guarded: bool) -> Source {
-    let same = (origin.remote, origin.udp_port) == (body.peer_address, body.peer_udp_port);
-    Source { path, proved: same || !guarded, bytes: origin.bytes }
 }
 
 /// The header of an answer to `header`.

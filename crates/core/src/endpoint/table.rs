@@ -116,12 +116,18 @@ impl Table {
         self.by_tag.insert(to, id);
     }
 
-    /// The association with this peer. One that is over is none, even before it is forgotten: what still comes for it is out
-    /// of the blue. The indices have to be up to date.
-    pub(super) fn by_peer(&self, key: PeerKey) -> Option<AssociationId> {
+    /// The first association with this peer that is as wanted. One that is over is none, even before it is forgotten: what
+    /// still comes for it is out of the blue. The indices have to be up to date.
+    pub(super) fn by_peer(
+        &self,
+        key: PeerKey,
+        wanted: impl Fn(&Association) -> bool,
+    ) -> Option<AssociationId> {
         let all = (key, AssociationId(0))..=(key, AssociationId(u64::MAX));
         let mut found = self.by_peer.range(all).map(|(_, id)| *id);
-        found.find(|id| self.get(*id).is_some_and(|association| !association.is_closed()))
+        found.find(|id| {
+            self.get(*id).is_some_and(|association| !association.is_closed() && wanted(association))
+        })
     }
 
     /// The busy association whose turn it is.
