@@ -1,0 +1,197 @@
+//! A peer that after a genuine handshake sends valid chunks in any order with any values.
+//!
+//! `ANABRANCH_HOSTILE_MESSAGES=1000000` runs a million messages instead of the default, and `ANABRANCH_HOSTILE_SEED=17` the case of
+//! this seed alone.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use anabranch_core::time::Span;
+use anabranch_core::{AssociationEvent, AssociationId, Guard, SendOptions};
+use anabranch_tests::duo;
+use anabranch_tests::hostile::random::Attack;
+use anabranch_tests::hostile::{Peer, Target};
+
+use crate::heap;
+
+const MESSAGES: u64 = 20_000;
+
+/// Messages of one case.
+const OF_A_CASE: u64 = 500;
+
+const RECV_BUFFER_BYTES: u64 = 64 << 10;
+
+/// The most that an endpoint under attack may keep: full buffers of every association that is not over, each byte of which may
+/// have come in a chunk of its own, and queues of a bounded length.
+const MOST_HEAP_BYTES: usize = 24 << 20;
+
+/// What an application sends at a time, and in all.
+const SENDS_BYTES: usize = 5_000;
+
+/// What one case came to.
+#[derive(Debug, Default)]
+struct Figures {
+    messages: u64,
+    lives: u64,
+    most_heap_bytes: usize,
+    worst_factor: f64,
+    /// How associations ended.
+    ends: BTreeMap<String, u64>,
+}
+
+impl Figures {
+    fn note_ends(&mut self, events: &[(AssociationId, AssociationEvent)]) {
+        for (_, event) in events {
+            if matches!(event, AssociationEvent::Closed | AssociationEvent::Aborted(_)) {
+                *self.ends.entry(format!("{event:?}")).or_default() += 1;
+            }
+        }
+    }
+
+    fn add(&mut self, other: Figures) {
+        self.messages += other.messages;
+        self.lives += other.lives;
+        self.most_heap_bytes = self.most_heap_bytes.max(other.most_heap_bytes);
+        self.worst_factor = self.worst_factor.max(other.worst_factor);
+        for (end, count) in other.ends {
+            *self.ends.entry(end).or_default() += count;
+        }
+    }
+}
+
+/// Everything that sets the case of a seed apart.
+fn target(seed: u64) -> Target {
+    let schemes = ["sctp", "cmt", "bonded"];
+    let mut config = duo::config(schemes[(seed / 2 % 3) as usize], "net");
+    config.recv_buffer_bytes = RECV_BUFFER_BYTES;
+    config.send_buffer_bytes = Some(RECV_BUFFER_BYTES);
+    config.mtu_bytes = 1_200;
+    config.mtu_search_up_to_bytes = (seed % 5 == 0).then_some(1_500);
+    config.address_changes.asconf = seed % 7 == 0;
+    Target::new(config, (seed % 4 != 3).then(Guard::default), seed % 3 == 0)
+}
+
+/// Has the peer and the endpoint be associated, whoever calls.
+fn associate(peer: &mut Peer<Target>, listens: bool) {
+    peer.wire.forget_closed();
+    peer.renew();
+    // A share that is used up is not what is looked at here.
+    peer.pass(Span::from_secs(1));
+    let associated = if listens {
+        peer.call()
+    } else {
+        peer.wire.call_peer();
+        peer.answer()
+    };
+    // An old association that the peer has not seen end may stand in the way for a while.
+    if associated.is_err() {
+        peer.pass(Span::from_secs(60));
+    }
+}
+
+/// What an application might do at any time.
+fn application(peer: &mut Peer<Target>, action: u64) {
+    let now = peer.wire.now;
+    let Some(id) = peer.wire.live() else { return };
+    let association = peer.wire.endpoint.association_mut(id).expect("it is live");
+    match action {
+        0..8 => {
+            // Refused where the buffer is full or the end has begun.
+            let options = SendOptions { stream: (action % 4) as u16, ..SendOptions::default() };
+            let _ = association.send(vec![7; SENDS_BYTES].into(), options);
+        }
+        8 => association.shutdown(now),
+        _ => association.abort(now),
+    }
+    peer.wire.drain();
+}
+
+fn check(peer: &Peer<Target>) {
+    for id in peer.wire.endpoint.associations() {
+        let association = peer.wire.endpoint.association(id).expect("it exists");
+        association.check_invariants();
+        let held = association.held_bytes();
+        assert!(held <= RECV_BUFFER_BYTES, "{held} B held");
+    }
+}
+
+fn run(seed: u64, messages: u64) -> Figures {
+    let before = heap::live_bytes();
+    let mut peer = Peer::new(target(seed), seed).forgetful();
+    let mut attack = Attack::new(seed);
+    let mut figures = Figures::default();
+    let mut sends = 0;
+    for message in 0..messages {
+        if peer.wire.live().is_none() {
+            figures.lives += 1;
+            associate(&mut peer, seed % 2 == 0);
+        }
+        let bytes = attack.message(&mut peer);
+        peer.send(&bytes);
+        for came in peer.pass(attack.pause()) {
+            if attack.has_manners() {
+                peer.answer_heartbeat(&came);
+            }
+        }
+        if let Some(action) = attack.application(10) {
+            sends += 1;
+            application(&mut peer, action);
+        }
+        figures.note_ends(&peer.wire.events);
+        peer.wire.events.clear();
+        if message % 8 == 0 {
+            check(&peer);
+        }
+        figures.most_heap_bytes = figures.most_heap_bytes.max(heap::live_bytes().saturating_sub(before));
+    }
+    assert!(figures.most_heap_bytes < MOST_HEAP_BYTES, "{figures:?}");
+    figures.messages = messages;
+    figures.worst_factor = peer.drawn.bytes as f64 / peer.sent.bytes as f64;
+    check_output(&peer, sends, figures.lives);
+    end(peer);
+    figures
+}
+
+/// No more comes out than a constant for each life and each thing that the application sends, which may go again as often as an
+/// association tries, and a full packet for each that came in, as a SACK may be, beside three times its length.
+fn check_output(peer: &Peer<Target>, sends: u64, lives: u64) {
+    let (sent, drawn) = (peer.sent, peer.drawn);
+    let own = lives * 100_000 + sends * 12 * SENDS_BYTES as u64;
+    let most = own + 3 * sent.bytes + 1_500 * sent.packets;
+    assert!(drawn.bytes <= most, "{} B for {} B, at most {most}", drawn.bytes, sent.bytes);
+    let most = own / 12 + 64 * sent.packets;
+    assert!(drawn.packets <= most, "{} packets for {}, at most {most}", drawn.packets, sent.packets);
+}
+
+/// The peer is silent from here on: everything ends.
+fn end(mut peer: Peer<Target>) {
+    peer.pass(Span::from_secs(7_200));
+    peer.wire.forget_closed();
+    let left = peer.wire.associations();
+    assert_eq!((left, peer.wire.endpoint.poll_timeout()), (0, None));
+}
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is to be a number")))
+}
+
+#[test]
+fn a_hostile_peer_brings_down_nothing_fills_nothing_and_draws_little() {
+    let _turn = heap::turn();
+    let messages = setting("ANABRANCH_HOSTILE_MESSAGES").unwrap_or(MESSAGES);
+    let seeds = match setting("ANABRANCH_HOSTILE_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..messages.div_ceil(OF_A_CASE),
+    };
+    let mut all = Figures::default();
+    for seed in seeds {
+        let case = catch_unwind(AssertUnwindSafe(|| run(seed, OF_A_CASE.min(messages))));
+        let figures = case.unwrap_or_else(|failure| {
+            eprintln!("failed: run it alone with ANABRANCH_HOSTILE_SEED={seed}");
+            resume_unwind(failure)
+        });
+        all.add(figures);
+    }
+    println!("{all:?}");
+    assert!(all.lives * 20 < all.messages, "associations last long enough to be of use: {all:?}");
+}
