@@ -2,6 +2,8 @@
 
 mod faults;
 mod guard;
+mod hostile;
+mod ipv6;
 mod lifetime;
 mod locals;
 mod messages;

@@ -60,7 +60,7 @@ async fn receive_all(association: &Association, length: usize, ordered: bool) ->
 }
 
 /// A whole transfer with its end, and the hash compared.
-async fn transfer(
+pub(crate) async fn transfer(
     ours: &Association,
     theirs: &Association,
     length: usize,

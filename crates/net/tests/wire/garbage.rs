@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anabranch_core::Discard;
-use anabranch_wire::checksum;
+use anabranch_tests::hostile::craft::fix_checksum;
 use fastrand::Rng;
 
 use crate::rig::{Link, Wire, transfer, usual};
@@ -63,16 +63,9 @@ fn noise(random: &mut Rng, ports: [u16; 2]) -> Vec<u8> {
     if random.bool() && bytes.len() >= 16 {
         bytes[..2].copy_from_slice(&ports[0].to_be_bytes());
         bytes[2..4].copy_from_slice(&ports[1].to_be_bytes());
-        seal(&mut bytes);
+        fix_checksum(&mut bytes);
     }
     bytes
-}
-
-/// Gives a packet the checksum that it should have.
-fn seal(packet: &mut [u8]) {
-    packet[8..12].fill(0);
-    let sum = checksum(packet);
-    packet[8..12].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// What a packet of the association can become that no peer could have meant: all but the last two are to be dropped whole, and
@@ -88,19 +81,19 @@ fn mutated(random: &mut Rng, packet: &[u8]) -> Vec<u8> {
         2 => {
             // Another tag.
             bytes[4..8].copy_from_slice(&random.u32(1..).to_be_bytes());
-            seal(&mut bytes);
+            fix_checksum(&mut bytes);
         }
         3 => {
             // A chunk that is longer than its packet.
             bytes.truncate(12);
             bytes.extend([random.u8(..), random.u8(..), 0xff, random.u8(..)]);
-            seal(&mut bytes);
+            fix_checksum(&mut bytes);
         }
         4 => {
             // A chunk that is shorter than its own header.
             bytes.truncate(12);
             bytes.extend([random.u8(..), random.u8(..), 0, random.u8(0..4)]);
-            seal(&mut bytes);
+            fix_checksum(&mut bytes);
         }
         5 => {
             // Chunks of types that nobody has defined, of all four kinds of action.
@@ -108,7 +101,7 @@ fn mutated(random: &mut Rng, packet: &[u8]) -> Vec<u8> {
             for action in [0x80, 0xc0, 0x00, 0x40] {
                 bytes.extend([action | random.u8(0x20..0x3f), 0, 0, 8, 1, 2, 3, 4]);
             }
-            seal(&mut bytes);
+            fix_checksum(&mut bytes);
         }
         // The very same again, perhaps much later.
         _ => {}

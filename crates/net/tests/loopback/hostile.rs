@@ -1,0 +1,117 @@
+//! The hostile peer of anabranch-tests before hosts on real sockets.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use anabranch_core::Discard;
+use anabranch_core::time::Span;
+use anabranch_net::Host;
+use anabranch_tests::hostile::random::Attack;
+use anabranch_tests::hostile::udp::Socket;
+use anabranch_tests::hostile::{Peer, craft};
+
+use crate::rig::{any_port, client, expect, peer, quick, send, server, within};
+
+const MESSAGES: usize = 2_000;
+
+fn hostile(host: &Host, from: SocketAddr, seed: u64) -> Peer<Socket> {
+    let socket = Socket::new(from, host.local_addresses()[0]).expect("a socket");
+    let mut peer = Peer::new(socket, seed);
+    peer.ports = [40_007, host.sctp_port()];
+    peer
+}
+
+/// Every chunk there is, in many associations one after the other, from a thread of its own.
+fn attack(mut peer: Peer<Socket>, seed: u64) -> u64 {
+    let mut attack = Attack::new(seed);
+    let mut associations = 0;
+    for message in 0..MESSAGES {
+        if message % 100 == 0 {
+            peer.renew();
+            associations += u64::from(peer.call().is_ok());
+        }
+        let bytes = attack.message(&mut peer);
+        peer.send(&bytes);
+        if message % 10 == 0 {
+            for came in peer.pass(Span::from_millis(1)) {
+                peer.answer_heartbeat(&came);
+            }
+        }
+    }
+    associations
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_without_manners_does_not_disturb_another() {
+    let v6 = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0);
+    let on_v6 = Host::builder().local(v6).accept(quick()).bind().expect("a server");
+    let on_v4 = server(&[1], quick());
+    for (host, from, us) in [
+        (on_v4, any_port(66), client(&[11])),
+        (on_v6, v6, Host::builder().local(v6).bind().expect("a client")),
+    ] {
+        let bad = hostile(&host, from, 7);
+        let thread = std::thread::spawn(move || attack(bad, 7));
+        let ours = within(us.connect(peer(&us, &host), quick())).await.expect("connected");
+        let theirs = loop {
+            // The hostile peer is accepted as well.
+            let theirs = within(host.accept()).await.expect("accepted");
+            if theirs.paths().await.iter().any(|path| path.remote == us.local_addresses()[0]) {
+                break theirs;
+            }
+        };
+        for _ in 0..50 {
+            send(&ours, "undisturbed").await;
+            expect(&theirs, "undisturbed").await;
+        }
+        let associations = thread.join().expect("it attacks");
+        assert!(associations > 0, "it was accepted");
+        send(&ours, "undisturbed").await;
+        expect(&theirs, "undisturbed").await;
+    }
+}
+
+#[tokio::test]
+async fn forged_cookies_do_not_keep_a_client_at_the_same_address_out() {
+    let host = server(&[1], quick());
+    let mut bad = hostile(&host, any_port(11), 3);
+    for _ in 0..500 {
+        let forged = craft::packet_between(bad.ports, 9, |w| w.cookie_echo(&[7; 80]));
+        bad.send(&forged);
+    }
+    let us = client(&[11]);
+    let ours = within(us.connect(peer(&us, &host), quick())).await.expect("connected");
+    let theirs = within(host.accept()).await.expect("accepted");
+    send(&ours, "here I am").await;
+    expect(&theirs, "here I am").await;
+    let discards = host.statistics().await.discards;
+    assert!(discards.of(Discard::CookieForged) > 0 && discards.of(Discard::Flood) == 0, "{discards:?}");
+}
+
+#[tokio::test]
+async fn a_copied_handshake_opens_nothing_on_a_socket_either() {
+    let host = server(&[1], quick());
+    let mut bad = hostile(&host, any_port(66), 5);
+    let calling = std::thread::spawn(move || {
+        let called = bad.call();
+        (bad, called)
+    });
+    let theirs = within(host.accept()).await.expect("accepted");
+    let (mut bad, called) = calling.join().expect("it calls");
+    called.expect("a handshake");
+    theirs.abort();
+    drop(theirs);
+    within(async {
+        while host.statistics().await.associations > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let echo = bad.sent_of(craft::COOKIE_ECHO).next().expect("it was sent").clone();
+    let came = std::thread::spawn(move || {
+        bad.send(&echo);
+        bad.pass(Span::from_millis(300))
+    });
+    let came = came.join().expect("it asks");
+    assert!(came.iter().any(|bytes| craft::kinds(bytes) == [craft::ABORT]), "{came:?}");
+    assert_eq!(host.statistics().await.associations, 0);
+}

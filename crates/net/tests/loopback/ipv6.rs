@@ -1,0 +1,133 @@
+//! IPv6, alone and beside IPv4.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anabranch_net::{Association, Host, PathState, Peer, Route};
+
+use crate::rig::{any_port, client, expect, peer, quick, send, within};
+use crate::transfer::transfer;
+
+const LENGTH: usize = 2 << 20;
+
+const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+
+fn any_v6_port() -> SocketAddr {
+    SocketAddr::new(V6, 0)
+}
+
+/// A host on an IPv4 address and on ::1.
+fn on_both(node: u8, accepts: bool) -> Host {
+    let builder = Host::builder().local(any_port(node)).local(any_v6_port());
+    let builder = if accepts { builder.accept(quick()) } else { builder };
+    builder.bind().expect("a host on both")
+}
+
+async fn connected(client: &Host, server: &Host, to: Peer) -> (Association, Association) {
+    let (ours, theirs) = within(async { tokio::join!(client.connect(to, quick()), server.accept()) }).await;
+    (ours.expect("connected"), theirs.expect("accepted"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transfer_over_ipv6_arrives_whole() {
+    let server = Host::builder().local(any_v6_port()).accept(quick()).bind().expect("a server");
+    let client = Host::builder().local(any_v6_port()).bind().expect("a client");
+    let (ours, theirs) = connected(&client, &server, peer(&client, &server)).await;
+    transfer(&ours, &theirs, LENGTH, false, &AtomicU64::new(0)).await;
+    assert!(ours.paths().await.iter().all(|path| path.remote.ip() == V6 && path.local == V6));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_path_of_each_family_carries_data() {
+    let (server, client) = (on_both(1, true), on_both(11, false));
+    let (ours, theirs) = connected(&client, &server, peer(&client, &server)).await;
+    transfer(&ours, &theirs, LENGTH, true, &AtomicU64::new(0)).await;
+    let paths = ours.paths().await;
+    assert_eq!(paths.iter().map(|path| path.remote.is_ipv6()).collect::<Vec<_>>(), [false, true]);
+    assert!(paths.iter().all(|path| path.delivered_bytes > LENGTH as u64 / 50), "{paths:?}");
+}
+
+#[tokio::test]
+async fn a_host_on_both_families_accepts_from_each() {
+    let server = on_both(1, true);
+    let v6 = Host::builder().local(any_v6_port()).bind().expect("a client");
+    let v4 = client(&[11]);
+    for (from, local, index) in [(&v4, any_port(11).ip(), 0), (&v6, V6, 1)] {
+        let route = Route { local, remote: server.local_addresses()[index] };
+        let (ours, theirs) = connected(from, &server, Peer::new([route]).sctp_port(server.sctp_port())).await;
+        send(&ours, "hello").await;
+        expect(&theirs, "hello").await;
+    }
+}
+
+/// Passes datagrams between one client and one server, until it is dropped.
+async fn forward(inside: tokio::net::UdpSocket, server: SocketAddr) {
+    let outside = tokio::net::UdpSocket::bind(any_v6_port()).await.expect("a socket");
+    let (mut client, mut inward, mut outward) = (None, [0; 2048], [0; 2048]);
+    loop {
+        tokio::select! {
+            received = inside.recv_from(&mut inward) => {
+                let (length, from) = received.expect("received");
+                client = Some(from);
+                let _ = outside.send_to(&inward[..length], server).await;
+            }
+            received = outside.recv_from(&mut outward) => {
+                if let (Ok((length, _)), Some(client)) = (received, client) {
+                    let _ = inside.send_to(&outward[..length], client).await;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transfer_goes_on_over_ipv4_when_the_ipv6_path_fails() {
+    let (server, client) = (on_both(1, true), on_both(11, false));
+    let inside = tokio::net::UdpSocket::bind(any_v6_port()).await.expect("a socket");
+    let routes = [
+        Route { local: V6, remote: inside.local_addr().expect("bound") },
+        Route { local: any_port(11).ip(), remote: server.local_addresses()[0] },
+    ];
+    let path = tokio::spawn(forward(inside, server.local_addresses()[1]));
+    let (ours, theirs) = connected(&client, &server, Peer::new(routes).sctp_port(server.sctp_port())).await;
+    let sent = AtomicU64::new(0);
+    let failing = async {
+        while sent.load(Ordering::Relaxed) < LENGTH as u64 / 4 {
+            tokio::task::yield_now().await;
+        }
+        path.abort();
+    };
+    within(async { tokio::join!(transfer(&ours, &theirs, LENGTH, true, &sent), failing) }).await;
+}
+
+#[tokio::test]
+async fn a_failed_ipv6_path_is_noticed_and_comes_back() {
+    let (server, client) = (on_both(1, true), on_both(11, false));
+    let inside = tokio::net::UdpSocket::bind(any_v6_port()).await.expect("a socket");
+    let place = inside.local_addr().expect("bound");
+    let routes = [
+        Route { local: any_port(11).ip(), remote: server.local_addresses()[0] },
+        Route { local: V6, remote: place },
+    ];
+    let path = tokio::spawn(forward(inside, server.local_addresses()[1]));
+    let (ours, _theirs) = connected(&client, &server, Peer::new(routes).sctp_port(server.sctp_port())).await;
+    let state = async |wanted: fn(PathState) -> bool| {
+        within(async {
+            while !wanted(ours.paths().await[1].state) {
+                // Data finds a failure sooner than HEARTBEATs do.
+                let _ = ours.send(vec![1; 2_000], Default::default()).await;
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    };
+    state(|state| state == PathState::Active).await;
+    path.abort();
+    assert!(path.await.is_err(), "it has ended");
+    state(|state| state != PathState::Active).await;
+    let inside = tokio::net::UdpSocket::bind(place).await.expect("the same socket");
+    let path = tokio::spawn(forward(inside, server.local_addresses()[1]));
+    state(|state| state == PathState::Active).await;
+    path.abort();
+}
