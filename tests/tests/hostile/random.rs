@@ -66,9 +66,9 @@ fn target(seed: u64) -> Target {
     config.recv_buffer_bytes = RECV_BUFFER_BYTES;
     config.send_buffer_bytes = Some(RECV_BUFFER_BYTES);
     config.mtu_bytes = 1_200;
-    config.mtu_search_up_to_bytes = (seed % 5 == 0).then_some(1_500);
-    config.address_changes.asconf = seed % 7 == 0;
-    Target::new(config, (seed % 4 != 3).then(Guard::default), seed % 3 == 0)
+    config.mtu_search_up_to_bytes = seed.is_multiple_of(5).then_some(1_500);
+    config.address_changes.asconf = seed.is_multiple_of(7);
+    Target::new(config, (seed % 4 != 3).then(Guard::default), seed.is_multiple_of(3))
 }
 
 /// Has the peer and the endpoint be associated, whoever calls.
@@ -124,7 +124,7 @@ fn run(seed: u64, messages: u64) -> Figures {
     for message in 0..messages {
         if peer.wire.live().is_none() {
             figures.lives += 1;
-            associate(&mut peer, seed % 2 == 0);
+            associate(&mut peer, seed.is_multiple_of(2));
         }
         let bytes = attack.message(&mut peer);
         peer.send(&bytes);
