@@ -245,6 +245,16 @@ mod tests {
     }
 
     #[test]
+    fn lists_in_packets_are_equal_exactly_if_their_items_are() {
+        let list = |bytes| WireList::<u16>::new(bytes).unwrap();
+        assert!(list(&[0, 1, 0, 2]) == list(&[0, 1, 0, 2]));
+        assert!(list(&[0, 1, 0, 2]) != list(&[0, 1, 0, 3]));
+        assert!(list(&[0, 1]) != list(&[0, 1, 0, 2]));
+        let typed = List::new(&[1_u16, 2]);
+        assert!(List::new(&[1_u16, 3]) != typed && List::new(&[1_u16]) != typed);
+    }
+
+    #[test]
     fn left_over_bytes_are_no_list() {
         assert_eq!(List::<u16>::read(&[1, 2, 3]), None);
         assert!(List::<u16>::read(&[]).unwrap().is_empty());

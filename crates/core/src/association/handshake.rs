@@ -715,3 +715,6 @@ impl Association {
         matches!(self.state, State::ShutdownAckSent { .. })
     }
 }
+
+#[cfg(test)]
+mod tests;
