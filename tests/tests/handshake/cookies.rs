@@ -100,6 +100,44 @@ fn an_association_that_the_peer_knows_nothing_of_ends_with_its_first_answer() {
     assert!(wires.nodes[1].events.contains(&(new, gone)), "{:?}", wires.nodes[1].events);
 }
 
+/// A pair whose cookies live two seconds, after its first COOKIE ECHO has become older than that.
+fn connected_long_ago() -> (Wires, Packet) {
+    let (mut wires, echo) = echo(Span::from_secs(2));
+    wires.loses = Box::new(|_| false);
+    wires.replay(&echo);
+    wires.run(Span::from_secs(4));
+    assert!(wires.nodes.iter().all(|n| n.told(&AssociationEvent::Connected)));
+    (wires, echo)
+}
+
+#[test]
+fn a_cookie_of_the_association_that_is_up_is_acknowledged_however_old_it_is() {
+    // RFC 9260 section 5.2.4, step 3: with both tags of the association its age does not matter.
+    let (mut wires, echo) = connected_long_ago();
+    let mark = wires.log.len();
+    assert!(matches!(wires.replay(&echo), Handled::Delivered(_)));
+    let answers: Vec<u8> = wires.since(mark).iter().flat_map(Packet::kinds).collect();
+    assert_eq!(answers, [COOKIE_ACK]);
+    data_flows(&mut wires);
+}
+
+#[test]
+fn a_stale_cookie_of_a_restart_is_reported_and_leaves_the_old_association_as_it_is() {
+    let (mut wires, _) = connected_long_ago();
+    wires.loses = Box::new(|p| p.kind() == COOKIE_ECHO);
+    wires.log.clear();
+    wires.replace(0, 7, association("sctp"));
+    wires.connect(0, 1);
+    wires.run(Span::from_millis(50));
+    let echo = wires.sent(COOKIE_ECHO).remove(0);
+    wires.run(Span::from_millis(2_500));
+    let mark = wires.log.len();
+    assert_eq!(wires.replay(&echo), Handled::Discarded(Discard::CookieStale));
+    let answers: Vec<u8> = wires.since(mark).iter().flat_map(Packet::kinds).collect();
+    assert_eq!(answers, [ERROR]);
+    assert!(!wires.nodes[1].told(&AssociationEvent::Restarted));
+}
+
 //= docs/rfc9260.txt#section-5.2.6
 //= type=test
 //# When processing an ERROR chunk with a "Stale Cookie" error cause, an endpoint SHOULD first examine if an association

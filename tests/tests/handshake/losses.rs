@@ -89,6 +89,21 @@ fn data_sent_before_the_association_is_up_arrives_once_it_is() {
 //# Retransmissions of INIT chunks and COOKIE ECHO chunks SHOULD use all addresses of the peer similar to retransmissions
 //# of DATA chunks.
 #[test]
+fn data_leaves_with_the_cookie_ack_and_waits_for_no_heartbeat() {
+    // RFC 9260 section 5.4: the address that took part in the handshake is confirmed by it.
+    let mut wires = Wires::pair(2, &association("sctp"));
+    wires.connect(0, 1);
+    wires.nodes[0]
+        .only_mut()
+        .send(Bytes::from_static(b"first"), SendOptions::default())
+        .expect("it is taken");
+    wires.run(Span::from_secs(1));
+    let acknowledged = wires.sent(COOKIE_ACK)[0].sent + wires.delay;
+    let data = wires.log.iter().find(|p| p.kinds().contains(&DATA)).expect("it is sent");
+    assert_eq!(data.sent, acknowledged);
+}
+
+#[test]
 fn an_association_comes_up_over_the_second_path_when_the_first_is_dead() {
     let mut wires = Wires::pair(2, &association("sctp"));
     let dead = [address(0, 1), address(0, 2)];

@@ -162,6 +162,20 @@ fn a_restart_that_names_a_new_address_is_refused_and_the_old_association_stays()
 //# lost) with source and destination transport addresses (either in the IP addresses or in the INIT chunk) that belong to
 //# this association, it SHOULD discard the INIT chunk and retransmit the SHUTDOWN ACK chunk.
 #[test]
+fn a_path_that_was_removed_stays_out_of_use_when_the_peer_restarts() {
+    let mut wires = Wires::connected(2);
+    let now = wires.now;
+    let removed = wires.nodes[1].only().paths()[1].id;
+    wires.nodes[1].only_mut().remove_path(now, removed).expect("another one is left");
+    restart_and_connect(&mut wires);
+    assert_eq!(wires.nodes[1].times_told(&AssociationEvent::Restarted), 1);
+    assert_eq!(wires.nodes[1].only().path_addresses(removed), None);
+    let mark = wires.log.len();
+    data_flows(&mut wires);
+    assert!(wires.since(mark).iter().all(|p| p.from != address(1, 2)), "nothing leaves there");
+}
+
+#[test]
 fn a_peer_that_restarts_while_its_last_answer_is_awaited_ends_the_old_association_first() {
     // RFC 9260 section 9.2: an INIT in SHUTDOWN-ACK-SENT is dropped, and the SHUTDOWN-ACK goes out again.
     let mut wires = Wires::connected(1);

@@ -2,9 +2,9 @@
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, Discard, Handled};
-use anabranch_wire::{InitRepr, SackRepr, Tsn};
+use anabranch_wire::{Chunk, InitRepr, PacketView, Param, SackRepr, Tsn};
 
-use crate::rig::craft::{INIT_ACK, SHUTDOWN_COMPLETE, packet, with_tag};
+use crate::rig::craft::{COOKIE_ACK, INIT_ACK, SHUTDOWN_COMPLETE, packet, with_tag};
 use crate::rig::wires::Wires;
 use crate::rig::{address, association};
 use crate::{data_flows, tags};
@@ -254,4 +254,64 @@ fn a_shutdown_ack_during_the_handshake_is_answered_by_a_reflected_shutdown_compl
     assert_eq!(wires.inject(0, address(0, 2), address(0, 1), &old), Handled::Replied);
     let answer = wires.log.last().expect("an answer");
     assert_eq!((answer.kinds(), answer.tag(), answer.bytes[13]), (vec![SHUTDOWN_COMPLETE], 4711, 1));
+}
+
+#[test]
+fn answers_that_nobody_waits_for_are_counted_and_change_nothing() {
+    let mut wires = Wires::connected(1);
+    for kind in [INIT_ACK, COOKIE_ACK] {
+        let old = wires.sent(kind).remove(0);
+        let before = wires.nodes[0].endpoint.discards().of(Discard::Unexpected);
+        let mark = wires.log.len();
+        wires.replay(&old);
+        assert_eq!(wires.nodes[0].endpoint.discards().of(Discard::Unexpected), before + 1, "type {kind}");
+        assert_eq!(wires.since(mark), []);
+    }
+    assert_eq!(wires.nodes[0].times_told(&AssociationEvent::Connected), 1);
+    data_flows(&mut wires);
+}
+
+#[test]
+fn an_init_ack_offers_what_the_listener_is_configured_for() {
+    let mut wires = Wires::pair(1, &association("sctp"));
+    inject(&mut wires, &init(0));
+    let answer = wires.sent(INIT_ACK).remove(0);
+    assert_eq!(answer.tag(), 99);
+    let view = PacketView::parse(&answer.bytes).expect("it is a packet");
+    let chunk = view.chunks().next().expect("one chunk").expect("whole");
+    let Ok(Chunk::InitAck(ack)) = chunk.decode() else { panic!("no INIT ACK") };
+    assert_eq!((ack.outbound_streams(), ack.inbound_streams(), ack.a_rwnd()), (8, 8, 256 * 1024));
+    let listed = ack.params().filter(|p| matches!(p, Ok(Param::Ipv4Address(_) | Param::Ipv6Address(_))));
+    assert_eq!(listed.count(), 0, "its only address is where the packet comes from");
+}
+
+#[test]
+fn a_listed_address_of_another_family_than_ours_is_no_path() {
+    let mut wires = Wires::pair(1, &association("sctp"));
+    let repr = InitRepr {
+        initiate_tag: 99,
+        a_rwnd: 10_000,
+        outbound_streams: 1,
+        inbound_streams: 1,
+        initial_tsn: Tsn::new(5),
+    };
+    let other = Param::Ipv6Address([0xfd00, 0, 0, 0, 0, 0, 0, 1].into());
+    let same = Param::Ipv4Address([10, 0, 0, 7].into());
+    inject(&mut wires, &packet(0, |w| w.init(&repr, [other, same])));
+    let answer = wires.sent(INIT_ACK).remove(0);
+    let view = PacketView::parse(&answer.bytes).expect("it is a packet");
+    let chunk = view.chunks().next().expect("one chunk").expect("whole");
+    let Ok(Chunk::InitAck(ack)) = chunk.decode() else { panic!("no INIT ACK") };
+    let cookie =
+        ack.params().find_map(|p| if let Ok(Param::StateCookie(cookie)) = p { Some(cookie) } else { None });
+    let echo = packet(ack.initiate_tag(), |w| w.cookie_echo(cookie.expect("there is a cookie")));
+    assert!(matches!(inject(&mut wires, &echo), Handled::New(_)));
+    let association = wires.nodes[1].only();
+    let remotes: Vec<_> = association
+        .paths()
+        .iter()
+        .filter_map(|p| association.path_addresses(p.id))
+        .map(|(_, remote)| remote)
+        .collect();
+    assert_eq!(remotes, [address(0, 1), address(0, 7)]);
 }

@@ -496,6 +496,116 @@ mod tests {
     }
 
     #[test]
+    fn the_flights_on_one_path_end_without_those_on_others_and_only_once() {
+        let mut outstanding = Outstanding::new(FIRST);
+        send(&mut outstanding, 0);
+        for path in [1, 0] {
+            outstanding.add_transmission(FIRST, transmission(path));
+        }
+        let mut ended_on = |path: usize| {
+            let mut ended = 0;
+            outstanding.end_flights_on(FIRST, PathId::new(path), |t| ended += t.path.index() + 1);
+            ended
+        };
+        assert_eq!([ended_on(0), ended_on(0), ended_on(1), ended_on(1)], [2, 0, 2, 0]);
+        outstanding.resume_flight(FIRST);
+        let flying: Vec<bool> = outstanding.transmissions_of(FIRST).map(|t| t.in_flight).collect();
+        assert_eq!(flying, [true, false, false], "the latest one flies again");
+    }
+
+    #[test]
+    fn user_bytes_are_held_until_their_chunk_leaves_or_the_receiver_keeps_it() {
+        let mut outstanding = Outstanding::new(FIRST);
+        assert!(outstanding.is_empty());
+        for _ in 0..3 {
+            send(&mut outstanding, 0);
+        }
+        assert_eq!((outstanding.len(), outstanding.payload_bytes()), (3, 3));
+        assert_eq!(outstanding.next_tsn(), FIRST + 3);
+        outstanding.mark_acked(FIRST);
+        outstanding.mark_acked(FIRST + 1);
+        outstanding.keep(FIRST + 1, FIRST + 1, |path, bytes| {
+            assert_eq!((path, bytes), (PathId::new(0), ChunkBytes::new(17)), "with the chunk's header");
+        });
+        assert_eq!(outstanding.payload_bytes(), 2);
+        outstanding.pop(|_| ());
+        assert_eq!((outstanding.len(), outstanding.payload_bytes(), outstanding.cumulative()), (2, 1, FIRST));
+        outstanding.pop(|_| ());
+        assert_eq!((outstanding.payload_bytes(), outstanding.cumulative()), (1, FIRST + 1));
+        assert!(!outstanding.is_empty());
+    }
+
+    #[test]
+    fn what_the_receiver_keeps_is_sought_only_among_chunks_that_are_here() {
+        let mut outstanding = Outstanding::new(FIRST);
+        for _ in 0..3 {
+            send(&mut outstanding, 0);
+        }
+        outstanding.mark_acked(FIRST);
+        outstanding.mark_acked(FIRST + 2);
+        let mut released = 0;
+        outstanding.keep(0, u64::MAX, |_, _| released += 1);
+        assert_eq!(released, 2, "the chunk between them is not acknowledged");
+        outstanding.keep(FIRST + 3, FIRST + 3, |_, _| released += 1);
+        assert_eq!(released, 2, "nothing was sent there");
+    }
+
+    #[test]
+    fn gap_blocks_add_up_until_the_cumulative_tsn_passes_them() {
+        let mut outstanding = Outstanding::new(FIRST);
+        for _ in 0..9 {
+            send(&mut outstanding, 0);
+        }
+        outstanding.add_gap_acked(&[(FIRST + 6, FIRST + 6), (FIRST + 8, FIRST + 8)]);
+        outstanding.add_gap_acked(&[(FIRST + 2, FIRST + 3), (FIRST + 7, FIRST + 7)]);
+        assert_eq!(outstanding.gap_acked(), [(FIRST + 2, FIRST + 3), (FIRST + 6, FIRST + 8)]);
+        for tsn in FIRST..FIRST + 4 {
+            outstanding.mark_acked(tsn);
+            outstanding.pop(|_| ());
+        }
+        outstanding.add_gap_acked(&[]);
+        assert_eq!(outstanding.gap_acked(), [(FIRST + 6, FIRST + 8)]);
+        outstanding.set_gap_acked(&[(FIRST + 5, FIRST + 5)]);
+        assert_eq!(outstanding.gap_acked(), [(FIRST + 5, FIRST + 5)]);
+    }
+
+    #[test]
+    fn policies_see_where_the_head_of_line_is_in_flight_and_how_often_it_was_sent() {
+        let mut outstanding = Outstanding::new(FIRST);
+        let tsn = outstanding.push(draft(), PathId::new(2));
+        let head = outstanding.head_of_line(tsn).expect("it is here");
+        assert_eq!((head.tsn, head.path, head.sent_at, head.transmissions), (FIRST, PathId::new(2), None, 0));
+        assert_eq!(head.in_flight_on.len(), 0);
+        for path in [0, 1] {
+            outstanding.add_transmission(tsn, transmission(path));
+        }
+        outstanding.end_flights_on(tsn, PathId::new(0), |_| ());
+        let head = outstanding.head_of_line(tsn).expect("it is here");
+        assert_eq!((head.path, head.sent_at, head.transmissions), (PathId::new(1), Some(Time::ZERO), 2));
+        assert_eq!(head.in_flight_on, [PathId::new(1)].into_iter().collect());
+        assert!(
+            outstanding.head_of_line(FIRST - 1).is_none() && outstanding.head_of_line(FIRST + 1).is_none()
+        );
+    }
+
+    #[test]
+    fn chunks_that_wait_to_be_sent_are_not_what_a_path_has_outstanding() {
+        let mut outstanding = Outstanding::new(FIRST);
+        let path = PathId::new(0);
+        let bound = outstanding.push(draft(), path);
+        assert_eq!((outstanding.earliest_on(path, u64::MAX), outstanding.highest_on(path)), (None, None));
+        outstanding.add_transmission(bound, transmission(0));
+        send(&mut outstanding, 0);
+        assert_eq!(
+            (outstanding.earliest_on(path, u64::MAX), outstanding.highest_on(path)),
+            (Some(FIRST), Some(FIRST + 1))
+        );
+        assert_eq!(outstanding.earliest_on(path, FIRST), None, "the limit itself is not before it");
+        outstanding.get_mut(FIRST + 1).expect("it is here").state = ChunkState::Lost(LossCause::Timeout);
+        assert_eq!(outstanding.highest_on(path), Some(FIRST), "a lost one waits to be sent again");
+    }
+
+    #[test]
     fn a_path_knows_its_earliest_and_highest_chunks() {
         let mut outstanding = Outstanding::new(FIRST);
         for path in [0, 1, 0, 1] {
