@@ -279,4 +279,72 @@ mod tests {
         receiver.read(&mut Vec::new(), false);
         assert_eq!(receiver.take(next, &profile), Ok(Taken::New));
     }
+
+    #[test]
+    fn a_full_buffer_takes_next_chunks_up_to_twice_its_size() {
+        let profile = Profile::rfc9260();
+        let mut receiver = Receiver::new(FIRST, 1, 0, 100);
+        assert_eq!(receiver.take(part(FIRST + 3, false, true, &[0; 90]), &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(part(FIRST + 2, false, false, &[0; 11]), &profile), Ok(Taken::Dropped));
+        assert!(receiver.is_starved(), "it is not the next one");
+        assert_eq!(receiver.take(part(FIRST, true, false, &[0; 60]), &profile), Ok(Taken::New));
+        assert!(!receiver.is_starved());
+        assert_eq!(receiver.take(part(FIRST + 1, false, false, &[0; 51]), &profile), Ok(Taken::Dropped));
+        assert_eq!(receiver.take(part(FIRST + 1, false, false, &[0; 50]), &profile), Ok(Taken::New));
+        assert_eq!((receiver.held_payload_bytes(), receiver.free(&profile).get()), (200, 0));
+    }
+
+    #[test]
+    fn what_is_held_and_what_can_be_read_are_counted_until_they_are_read() {
+        let profile = Profile::rfc9260();
+        let mut receiver = Receiver::new(FIRST, 2, 0, 100);
+        assert!(!receiver.has_message());
+        let other = Fragment { stream: 1, ..part(FIRST + 1, true, true, &[0; 20]) };
+        assert_eq!(receiver.take(other, &profile), Ok(Taken::New));
+        let later = Fragment { ssn: 1, ..part(FIRST + 2, true, true, &[0; 30]) };
+        assert_eq!(receiver.take(later, &profile), Ok(Taken::New));
+        assert!(receiver.has_message());
+        assert_eq!((receiver.held_payload_bytes(), receiver.readable_bytes()), (50, 20));
+        assert_eq!((receiver.free(&profile).get(), receiver.buffer().get()), (50, 100));
+        assert_eq!(receiver.read(&mut Vec::new(), false).map(|piece| piece.bytes), Some(20));
+        assert_eq!((receiver.held_payload_bytes(), receiver.readable_bytes()), (30, 0));
+        assert!(!receiver.has_message());
+    }
+
+    #[test]
+    fn a_buffer_grows_and_never_shrinks() {
+        let mut receiver = Receiver::new(FIRST, 1, 0, 100);
+        receiver.grow(WindowBytes::new(99));
+        assert_eq!(receiver.buffer().get(), 100);
+        receiver.grow(WindowBytes::new(150));
+        assert_eq!(receiver.free(&Profile::rfc9260()).get(), 150);
+    }
+
+    #[test]
+    fn chunks_that_come_again_or_from_no_stream_are_acknowledged_and_not_kept() {
+        let profile = Profile::rfc9260();
+        let mut receiver = Receiver::new(FIRST, 1, 0, 100);
+        // RFC 9260 section 6.5: a stream that does not exist is an error, and the TSN has arrived all the same.
+        let nowhere = Fragment { stream: 1, ..part(FIRST, true, true, b"x") };
+        assert_eq!(receiver.take(nowhere, &profile), Err(Violation::NoSuchStream));
+        assert_eq!(receiver.tracker.cumulative(), FIRST);
+        assert_eq!(receiver.take(nowhere, &profile), Ok(Taken::Duplicate));
+        assert_eq!(receiver.tracker.duplicates(), [FIRST]);
+        assert_eq!(receiver.held_payload_bytes(), 0);
+        assert_eq!(receiver.take(part(FIRST + 1, true, true, b"x"), &profile), Ok(Taken::New));
+        assert_eq!(receiver.read(&mut Vec::new(), false).map(|piece| piece.bytes), Some(1));
+    }
+
+    #[test]
+    fn a_forward_tsn_lets_what_waited_behind_the_gap_be_read() {
+        let profile = Profile::rfc9260();
+        let mut receiver = Receiver::new(FIRST, 1, 0, 100);
+        let behind = Fragment { ssn: 1, ..part(FIRST + 1, true, true, b"x") };
+        assert_eq!(receiver.take(behind, &profile), Ok(Taken::New));
+        receiver.forward(FIRST);
+        assert_eq!(receiver.tracker.cumulative(), FIRST + 1);
+        assert!(!receiver.has_message(), "the sequence number before it has not been skipped");
+        receiver.skip_ordered(0, 0);
+        assert_eq!(receiver.read(&mut Vec::new(), false).map(|piece| piece.ssn), Some(1));
+    }
 }
