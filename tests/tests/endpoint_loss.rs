@@ -45,6 +45,7 @@ fn three_reports_make_a_chunk_lost_and_two_do_not() {
         duo.run(Span::from_millis(500));
         let statistics = duo.nodes[A].association().statistics();
         assert_eq!(statistics.fast_retransmitted_chunks, expected, "{messages} messages");
+        assert_eq!(statistics.fast_retransmit_events, expected, "{messages} messages");
         assert_eq!(duo.all_arrived(Side::A), expected == 1, "{messages} messages");
         assert!(duo.run_until(Span::from_secs(3), |duo| duo.all_arrived(Side::A)));
         let timeouts = duo.nodes[A].association().statistics().timeouts;
@@ -56,6 +57,31 @@ fn three_reports_make_a_chunk_lost_and_two_do_not() {
 //= type=test
 //# If the timer for that address is already running, the sender MUST restart the timer if the earliest (i.e., lowest TSN)
 //# outstanding DATA chunk sent to that address is being retransmitted.
+#[test]
+fn every_sack_that_arrives_is_counted_and_those_overtaken_are_counted_apart() {
+    let mut duo = one_path();
+    duo.kept = Some(Vec::new());
+    duo.send_all(Side::A, 1_000, 10);
+    assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
+    duo.run(Span::from_secs(1));
+    let sacks: Vec<Packet> = duo
+        .kept
+        .iter()
+        .flatten()
+        .map(|(_, packet)| packet.clone())
+        .filter(|p| sight::sack(p).is_some())
+        .collect();
+    let counts = |duo: &Duo| {
+        let statistics = duo.nodes[A].association().statistics();
+        (statistics.sacks_received, statistics.sacks_ignored)
+    };
+    assert_eq!(counts(&duo), (sacks.len() as u64, 0));
+    // The first one again, now that later ones have been heard.
+    let now = duo.now;
+    duo.nodes[A].handle(now, &sacks[0]);
+    assert_eq!(counts(&duo), (sacks.len() as u64 + 1, 1));
+}
+
 #[test]
 fn only_an_ack_of_its_own_earliest_chunk_puts_a_paths_time_out_off() {
     // Both paths carry data; the first chunk on the second path is lost for good. Acks of what follows on either path must
