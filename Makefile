@@ -5,6 +5,8 @@ PYTHON ?= python3
 OUT ?= out
 # Seconds of fuzzing for each target.
 FUZZ_SECONDS ?= 60
+# Areas whose code `make mutants` changes; MUTANTS_ARGS says more, as --sample 100.
+MUTANTS ?= wire sack handshake reassembly
 # Seed of the demo's run that is captured and traced.
 DEMO_SEED ?= 1
 # Pairs of runs for each question of the check over relays.
@@ -35,7 +37,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test venv python wheel lint rfc fuzz crossval fairness interop interop-speed wire soak relaycheck shapes papers papers-check papers-slice which-scheme bench cards book clean
+.PHONY: help demo test venv python wheel lint rfc fuzz mutants crossval fairness interop interop-speed wire soak relaycheck shapes papers papers-check papers-slice which-scheme bench cards book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -201,6 +203,12 @@ fuzz: ## Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
 		$(CARGO) fuzz run -s none "$$1" "target/scratch/$$1" "corpus/$$1" -- \
 			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 > "$$log" 2>&1 || { cat "$$log"; exit 1; }; \
 		printf "%s\n" "== $$1 for $(FUZZ_SECONDS) s" "$$(grep "^stat::" "$$log")"' fuzz
+
+# No check: it takes hours, and what is missed is for a person to judge.
+mutants: ## Change the code in small ways and count what the tests notice; MUTANTS=AREA, MUTANTS_ARGS='--sample 100'.
+	@set -eu; \
+	$(CARGO) mutants --version > /dev/null 2>&1 || { echo 'Installing cargo-mutants'; $(CARGO) install cargo-mutants --locked; }; \
+	$(PYTHON) .ci/mutants.py $(MUTANTS_ARGS) $(MUTANTS)
 
 crossval: ## Run ns-2's points under profile ns2 and print both side by side; CROSSVAL=--quick for few seeds.
 	$(ANABRANCH) crossval $(CROSSVAL)

@@ -315,7 +315,7 @@ impl Association {
         let sampled = self.deliver(path, bytes, credited.stamps);
         self.path_spoke(path);
         self.note_delivered_size(path, bytes);
-        let event = AckedTransmission { path, tsn, bytes, cumulative, sent_once: once, ..sampled };
+        let event = AckedTransmission { tsn, cumulative, sent_once: once, ..sampled };
         self.tell(&Event::Acked(&event));
         if !timed_out {
             let proof = if once { ProofOfLife::Unambiguous } else { ProofOfLife::Ambiguous };

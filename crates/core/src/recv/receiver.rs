@@ -331,6 +331,9 @@ mod tests {
         assert_eq!(receiver.take(nowhere, &profile), Ok(Taken::Duplicate));
         assert_eq!(receiver.tracker.duplicates(), [FIRST]);
         assert_eq!(receiver.held_payload_bytes(), 0);
+        // Its message has ended, so what follows has to begin one.
+        let continues = receiver.take(part(FIRST + 1, false, true, b"x"), &profile);
+        assert_eq!(continues, Err(Violation::ContinuesNothing));
         assert_eq!(receiver.take(part(FIRST + 1, true, true, b"x"), &profile), Ok(Taken::New));
         assert_eq!(receiver.read(&mut Vec::new(), false).map(|piece| piece.bytes), Some(1));
     }
