@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
-    AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, EndpointConfig, Guard,
-    Handled, Meta,
+    AcceptFrom, AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, EndpointConfig,
+    Guard, Handled, Meta,
 };
 
 use super::craft::PORT;
@@ -52,6 +52,7 @@ impl Target {
             addresses: vec![local],
             encapsulation: Encapsulation::None,
             accept: Some(config.clone()),
+            accept_from: AcceptFrom::Everyone,
             max_associations: 16,
             guard,
         };
