@@ -38,6 +38,22 @@ fn a_message_arrives_over_a_new_association() {
 }
 
 #[test]
+fn a_paths_delivery_rate_is_what_arrived_in_the_time_that_it_took() {
+    let mut duo = Duo::connected(Setup::new(1, "sctp", "rfc9260"));
+    let acknowledged = |duo: &Duo| duo.nodes[0].association().buffered_bytes() == 0;
+    // An acknowledgement ends the time in which nothing was sent.
+    duo.send_all(Side::A, 1_000, 1);
+    assert!(duo.run_until(Span::from_secs(5), acknowledged));
+    // Two chunks of 1,016 B are acknowledged together, one round trip of 50 ms after they left.
+    let start = duo.now;
+    duo.send_all(Side::A, 1_000, 2);
+    assert!(duo.run_until(Span::from_secs(5), acknowledged));
+    assert_eq!(duo.now.since(start), Span::from_millis(50));
+    let rate = duo.nodes[0].association().paths()[0].delivery_rate.map(|rate| rate.as_bps());
+    assert_eq!(rate, Some(2 * 1_016 * 8 * 1_000 / 50));
+}
+
+#[test]
 fn everything_arrives_both_ways_at_once_under_every_scheme_and_profile() {
     for scheme in SCHEMES {
         for profile in ["rfc9260", "ns2"] {
