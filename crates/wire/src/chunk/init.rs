@@ -189,6 +189,16 @@ mod tests {
     }
 
     #[test]
+    fn an_init_ack_is_told_from_an_init() {
+        let repr =
+            InitRepr { initiate_tag: 7, outbound_streams: 2, inbound_streams: 3, ..InitRepr::default() };
+        let packet = write(|packet| packet.init_ack(&repr, [Param::StateCookie(b"cookie")]));
+        let view = only!(InitAck, &packet);
+        assert_eq!(view.repr(), repr);
+        assert!(view.params().eq([Ok(Param::StateCookie(b"cookie"))]));
+    }
+
+    #[test]
     fn a_bad_value_does_not_hide_the_parameters_behind_it() {
         let mut value = [0; 16].to_vec();
         value.extend_from_slice(&[0, 5, 0, 5, 0, 0, 0, 0]);
