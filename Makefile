@@ -15,6 +15,8 @@ RELAYCHECK_PAIRS ?= 3
 SHAPES_SEEDS ?= 20
 # What `make papers` reproduces.
 PAPERS ?= all
+# Which bugs of the ledger `make ledger` reproduces: their ids, or nothing to list them.
+LEDGER ?=
 # What `make which-scheme` does besides: it writes the book's chapter. With --quick, a part of the grid and no chapter.
 WHICH ?= --book docs/src
 
@@ -37,7 +39,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test venv python wheel lint rfc fuzz mutants crossval fairness interop interop-speed wire soak relaycheck shapes papers papers-check papers-slice which-scheme bench cards book clean
+.PHONY: help demo test venv python wheel lint rfc fuzz mutants crossval fairness interop interop-speed wire soak relaycheck shapes papers papers-check papers-slice which-scheme bench cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -165,9 +167,11 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check $(CARGO) fmt --manifest-path examples/own-scheme/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy $(OWN_SCHEME) --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
-	check '$(VENV)/bin/ruff' check python examples/which-scheme; \
-	check '$(VENV)/bin/ruff' format --check python examples/which-scheme; \
+	check '$(VENV)/bin/ruff' check python examples/which-scheme tests/ledger; \
+	check '$(VENV)/bin/ruff' format --check python examples/which-scheme tests/ledger; \
 	check '$(VENV)/bin/mypy'; \
+	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger; \
+	check '$(VENV)/bin/python' tests/ledger/reproduce.py check; \
 	check $(PYTHON) .ci/check_sources.py; \
 	check $(PYTHON) .ci/check_rfc_test.py --quiet; \
 	check $(PYTHON) .ci/check_rfc.py; \
@@ -273,6 +277,12 @@ bench: venv ## Measure the simulator, what schemes' decisions and observing real
 
 cards: ## Make the book's pages about schemes and components anew, from their cards.
 	$(ANABRANCH) schemes --markdown docs/src
+
+# Old commits are built in a clone below target/ledger; the checkout is only read.
+ledger: ## Reproduce bugs of the ledger at the parents of their fixes: LEDGER=ID, or nothing to list them.
+	@set -eu; \
+	if [ -z '$(LEDGER)' ]; then $(PYTHON) tests/ledger/reproduce.py list; \
+	else $(PYTHON) tests/ledger/reproduce.py run --fixed $(LEDGER); fi
 
 book: ## Build the book into out/book.
 	@set -eu; \

@@ -48,6 +48,76 @@ fn cut(pair: usize, cut: bool) -> Op {
     Op::Cut { pair, cut }
 }
 
+fn delay(pair: usize, delay_ms: u32) -> Op {
+    Op::Impair { pair, delay_ms, loss: 0, duplicate: 0, reorder: 0, corrupt: 0 }
+}
+
+#[test]
+fn a_late_copy_of_a_cookie_opens_no_second_association() {
+    let ops = vec![
+        Op::Impair { pair: 0, delay_ms: 66, loss: 0, duplicate: 0, reorder: 49, corrupt: 0 },
+        advance(169),
+        cut(5, true),
+        cut(2, true),
+        advance(103),
+        Op::AddPath { side: Side::A, local: 0, remote: 0 },
+        Op::Abort { side: Side::B },
+    ];
+    let sides = [side(PLAIN, "rfc9260", 65_536), side(PLAIN, "rfc9260", 65_536)];
+    run::run(&case(2, 103, 516_714_594, sides, ops));
+}
+
+#[test]
+fn a_shutdown_during_the_handshake_waits_for_what_was_sent() {
+    let sides = [side(PLAIN, "rfc9260", 11_648), side(PLAIN, "rfc9260", 2_000)];
+    let ops = vec![advance(0), send(Side::A, 667, 3), advance(234), Op::Shutdown { side: Side::A }];
+    run::run(&Case { mtu: 9000, ..case(1, 78, 0, sides, ops) });
+}
+
+#[test]
+fn a_path_in_the_place_of_the_removed_first_one_is_no_second_primary() {
+    let sides = [side(PLAIN, "rfc9260", 65_536), side(PLAIN, "rfc9260", 65_536)];
+    let ops = vec![advance(0), Op::RemovePath { side: Side::A, path: 0 }];
+    run::run(&case(3, 0, 0, sides, ops));
+}
+
+#[test]
+fn two_paths_to_one_address_do_not_drive_each_other_out() {
+    let sides = [side(PLAIN, "rfc9260", 65_536), side(PLAIN, "rfc9260", 65_536)];
+    let ops = vec![
+        advance(0),
+        Op::AddPath { side: Side::A, local: 1, remote: 2 },
+        Op::AddPath { side: Side::B, local: 3, remote: 1 },
+        advance(0),
+    ];
+    run::run(&case(3, 0, 0, sides, ops));
+}
+
+#[test]
+fn a_packet_that_is_late_does_not_make_a_good_end_a_bad_one() {
+    let a = side("naive-cmt(rtx=rtx-asap,sfr=false,dac=false,sack-every=1,sack-delay=0)", "rfc9260", 65_536);
+    let ops = vec![
+        advance(75),
+        send(Side::A, 349, 7),
+        Op::AddPath { side: Side::B, local: 1, remote: 2 },
+        cut(6, true),
+        cut(0, true),
+        advance(956),
+        Op::AddPath { side: Side::B, local: 2, remote: 5 },
+        advance(62_046),
+        send(Side::A, 1085, 8),
+        advance(89_203),
+        advance(1_261),
+        delay(5, 182),
+        advance(23),
+        advance(1_702),
+        advance(540),
+    ];
+    let b = side("sctp(trigger=1,sack-delay=0)", "rfc9260", 65_536);
+    let found = case(2, 15, 4_385_120_049_190_196_484, [a, b], ops);
+    run::run(&Case { ending: Ending::One(Side::B), ..found });
+}
+
 #[test]
 fn what_a_peer_takes_back_on_a_removed_path_is_lost_there() {
     // SACKs overtake each other on paths of different delay, which ns-2 takes for reneging.
@@ -121,6 +191,67 @@ fn a_path_put_into_service_for_want_of_a_better_one_keeps_its_time_out() {
         advance(236),
     ];
     let found = case(2, 0, 1_487_431_904_183_237_716, [side(PLAIN, "rfc9260", 65_536), b], ops);
+    run::run(&Case { mtu: 576, ..found });
+}
+
+#[test]
+fn a_packet_counts_though_there_is_no_room_for_its_path() {
+    let a = side(
+        "cmt-pf(pf=pf1,rtx=rtx-same,trigger=1,sfr=false,cuc=false,dac=false,sack-every=1,sack-delay=0)",
+        "rfc9260",
+        2_178,
+    );
+    let b = side(
+        "naive-cmt(rtx=rtx-ssthresh,trigger=1,sfr=false,cuc=false,dac=false,sack-every=1,sack-delay=0)",
+        "rfc9260",
+        2_000,
+    );
+    let ops = vec![
+        advance(0),
+        send(Side::B, 243, 3),
+        delay(0, 3),
+        send(Side::B, 11_617, 9),
+        advance(9),
+        Op::Reading { side: Side::A, by_hand: true },
+        Op::RemovePath { side: Side::A, path: 2 },
+        advance(7),
+        Op::AddPath { side: Side::A, local: 0, remote: 1 },
+    ];
+    let sides = [a, SideCase { tsns_to_wrap: Some(0), ..b }];
+    run::run(&case(8, 0, 14_699_204_776_456_356_191, sides, ops));
+}
+
+#[test]
+fn a_message_that_nearly_fills_the_buffer_arrives_in_parts() {
+    let ops = vec![advance(0), send(Side::B, 2093, 2), Op::RemovePath { side: Side::B, path: 1 }];
+    let sides = [side(PLAIN, "ns2", 2_156), side(PLAIN, "ns2", 65_536)];
+    let found = case(2, 0, 1_091_890_541_002_359_651, sides, ops);
+    run::run(&Case { ipv6: 62, mtu: 576, ..found });
+}
+
+#[test]
+fn a_tail_probe_lets_time_pass_where_a_round_trip_takes_none() {
+    let b = side(
+        "naive-cmt(rtx=rtx-same,trigger=1,sfr=false,cuc=false,dac=false,sack-every=1,sack-delay=0)+rack(ack-delay=133)+round-robin",
+        "rfc9260",
+        65_536,
+    );
+    let ops = vec![advance(0), cut(2, true), send(Side::B, 1453, 3), delay(1, 1), delay(0, 1)];
+    run::run(&case(3, 0, 0, [side(PLAIN, "rfc9260", 7_605), b], ops));
+}
+
+#[test]
+fn two_tails_that_are_due_at_once_are_both_probed() {
+    let a = side("naive-cmt(rtx=rtx-asap,trigger=2,floor=2)+rack(reports=false,ack-delay=0)", "ns2", 65_536);
+    let ops = vec![advance(0), send(Side::A, 1, 1), cut(4, true), send(Side::A, 1, 1), advance(0)];
+    run::run(&case(3, 0, 0, [a, side(PLAIN, "ns2", 65_536)], ops));
+}
+
+#[test]
+fn a_time_out_of_copies_lets_new_data_go() {
+    let b = side("cmt-rpv1+opportunistic(when=linux,penalise=false)+sttf(replan=never)", "ns2", 65_536);
+    let ops = vec![advance(0), cut(1, true), send(Side::B, 925, 6)];
+    let found = case(2, 0, 0, [side(PLAIN, "rfc9260", 3_760), b], ops);
     run::run(&Case { mtu: 576, ..found });
 }
 
