@@ -20,6 +20,8 @@ from bugs import HERE, Bug, LedgerError
 
 # What cargo's test runner prints for each binary, if no test failed there.
 PASSED = re.compile(r"^test result: ok\. (\d+) passed", re.M)
+# And if one failed, or ended the process.
+FAILED = re.compile(r"^test result: FAILED|process didn't exit successfully", re.M)
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Scratch:
         outcome = self._run(bug, "parent")
         if outcome.status == 0:
             raise LedgerError(f"the command passes at the parent of the fix; see {outcome.log}")
+        if _is_cargo_test(bug) and not FAILED.search(outcome.text):
+            raise LedgerError(f"no test failed at the parent of the fix, see {outcome.log}\n{outcome.end()}")
         if bug.fails_with not in outcome.text:
             raise LedgerError(
                 f"the command fails at the parent of the fix, but without {bug.fails_with!r}; see {outcome.log}\n"
@@ -94,8 +98,7 @@ class Scratch:
         outcome = self._run(bug, "fix")
         if outcome.status != 0:
             raise LedgerError(f"the command fails at the fix; see {outcome.log}\n{outcome.end()}")
-        is_cargo_test = bug.arguments[:2] == ["cargo", "test"]
-        if is_cargo_test and not any(int(count) for count in PASSED.findall(outcome.text)):
+        if _is_cargo_test(bug) and not any(int(count) for count in PASSED.findall(outcome.text)):
             raise LedgerError(f"no test ran at the fix: does its name still fit? See {outcome.log}")
         return outcome.seconds
 
@@ -187,6 +190,10 @@ class Scratch:
             "CARGO_TERM_COLOR": "never",
         }
         return {**defaults, **environment, "CARGO_TARGET_DIR": str(self.target)}
+
+
+def _is_cargo_test(bug: Bug) -> bool:
+    return bug.arguments[:2] == ["cargo", "test"]
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

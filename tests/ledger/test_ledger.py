@@ -135,14 +135,26 @@ def test_a_command_that_fails_at_the_fix_is_told_of(root: Path, bug: Bug) -> Non
         at_fix(root, replace(bug, command="false"))
 
 
-def test_a_filter_that_fits_no_test_is_no_pass(root: Path, bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
+def stand_in_for_cargo(root: Path, bug: Bug, monkeypatch: pytest.MonkeyPatch, script: str) -> Bug:
+    """The bug with `cargo test` as its command, where cargo is this script."""
     cargo = root / "target" / "cargo"
     cargo.parent.mkdir()
-    cargo.write_text("#!/bin/sh\necho 'test result: ok. 0 passed; 0 failed'\n")
+    cargo.write_text(f"#!/bin/sh\n{script}\n")
     cargo.chmod(0o755)
     monkeypatch.setenv("PATH", f"{cargo.parent}:/usr/bin:/bin")
+    return replace(bug, command="cargo test")
+
+
+def test_a_filter_that_fits_no_test_is_no_pass(root: Path, bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
+    bug = stand_in_for_cargo(root, bug, monkeypatch, "echo 'test result: ok. 0 passed; 0 failed'")
     with pytest.raises(LedgerError, match="no test ran"):
-        at_fix(root, replace(bug, command="cargo test"))
+        at_fix(root, bug)
+
+
+def test_what_does_not_compile_reproduces_nothing(root: Path, bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
+    bug = stand_in_for_cargo(root, bug, monkeypatch, "echo 'error: assert 3 is not 4'; exit 101")
+    with pytest.raises(LedgerError, match="no test failed"):
+        at_parent(root, bug)
 
 
 def test_a_command_is_ended_with_all_that_it_started_when_its_time_is_over(root: Path, bug: Bug) -> None:
