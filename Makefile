@@ -9,6 +9,8 @@ FUZZ_SECONDS ?= 60
 DEMO_SEED ?= 1
 # Pairs of runs for each question of the check over relays.
 RELAYCHECK_PAIRS ?= 3
+# Messages that a hostile peer sends in `make hostile`.
+HOSTILE_MESSAGES ?= 1000000
 # Seeds of the papers' settings.
 SHAPES_SEEDS ?= 20
 # What `make papers` reproduces.
@@ -35,7 +37,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test venv python wheel lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes papers papers-check papers-slice which-scheme bench cards book clean
+.PHONY: help demo test venv python wheel lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes papers papers-check papers-slice which-scheme bench cards book clean hostile
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -194,6 +196,10 @@ fairness: ## Compare what every scheme takes of a shared bottleneck with what it
 # One after the other: each of them keeps the machine busy.
 wire: ## Send 64 MiB over relayed paths on real sockets that fail, change and are flooded; hashes are compared.
 	$(CARGO) test --release --locked --test wire -- --ignored --test-threads=1 faults:: garbage::
+
+# In the profile of tests, which finds numbers that overflow. A round that failed is repeated with ANABRANCH_HOSTILE_SEED.
+hostile: ## Let a peer send HOSTILE_MESSAGES (1000000) arbitrary messages of the transfer protocol, against servers and clients.
+	ANABRANCH_HOSTILE_MESSAGES=$(HOSTILE_MESSAGES) $(CARGO) test --locked --test random -- --nocapture
 
 soak: ## The same with 1 GiB, which takes about ten minutes.
 	ANABRANCH_WIRE_MIB=1024 $(CARGO) test --release --locked --test wire -- --ignored --test-threads=1 faults::
