@@ -62,7 +62,7 @@ Examples:
   anabranch crossval --quick                compare with ns-2
   anabranch serve --dir inbox               take files that others send, and let them fetch what is there
   anabranch send FILE HOST                  send a file over every path there is
-  anabranch recv HOST                       fetch what a server offers
+  anabranch recv HOST NAME                  fetch what a server offers
   anabranch relay --help                    put links like those of scenarios before real UDP sockets
   anabranch compare scenarios/two-path.toml run it in the simulator and over real sockets
   anabranch paths                           see which local addresses real paths would begin at

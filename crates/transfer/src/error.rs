@@ -5,6 +5,7 @@ use std::time::Duration;
 use anabranch_net::{RecvError, SendError};
 use thiserror::Error;
 
+use crate::name::Name;
 use crate::protocol::{Failure, ProtocolError, Reason};
 
 /// Why a transfer could not be carried through. What has arrived is kept, and sending the same again goes on from there.
@@ -22,6 +23,11 @@ pub enum TransferError {
     /// What the peer sent makes no sense.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
+    /// The peer offered something that was not asked for.
+    #[error(
+        "the peer offered `{0}`, which was not asked for; the transfer was ended, and nothing of it was stored"
+    )]
+    NotRequested(Name),
     /// The peer said that it cannot go on.
     #[error("the peer refuses: {0}")]
     Peer(Failure),
@@ -33,7 +39,7 @@ impl TransferError {
         match self {
             TransferError::Lost(_) | TransferError::Silent(_) => true,
             TransferError::Peer(failure) => failure.reason == Reason::Busy,
-            TransferError::Replaced | TransferError::Protocol(_) => false,
+            TransferError::Replaced | TransferError::Protocol(_) | TransferError::NotRequested(_) => false,
         }
     }
 }

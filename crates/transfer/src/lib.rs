@@ -8,6 +8,7 @@
 //!
 //! The protocol is in [`protocol`], and in the book's chapter on transfers.
 
+mod accept;
 mod block;
 mod error;
 mod link;
@@ -20,6 +21,7 @@ mod server;
 mod session;
 mod store;
 
+pub use accept::{Accept, BadRequest};
 pub use block::{BLOCK_BYTES, Hash};
 pub use error::TransferError;
 pub use name::{BadName, MAX_NAME_BYTES, MAX_PART_BYTES, MAX_PARTS, Name};

@@ -7,9 +7,12 @@ use std::time::Duration;
 use anabranch_net::Association;
 use tokio::time::timeout;
 
+use crate::accept::Accept;
 use crate::error::TransferError;
 use crate::link::{self, Incoming, Outgoing};
-use crate::protocol::{Failure, Intent, MAX_WANTED, Message, ProtocolError, Reason, WINDOW_BLOCKS};
+use crate::protocol::{
+    Failure, Intent, MAX_WANTED, MAX_WANTED_BYTES, Message, ProtocolError, Reason, WINDOW_BLOCKS,
+};
 use crate::receive::{Heard, Receiving, Store, receive};
 use crate::report::Report;
 use crate::send::{Rate, Sender, Source};
@@ -47,6 +50,8 @@ pub enum Served {
 pub struct ServerOptions {
     /// What peers may do.
     pub allow: Allow,
+    /// What is stored of that which peers offer.
+    pub accept: Accept,
     /// Silence after which an association counts as lost.
     pub silence: Duration,
     /// Transfers at a time; further ones are refused.
@@ -56,9 +61,15 @@ pub struct ServerOptions {
 }
 
 impl Default for ServerOptions {
-    /// Both ways, a minute of silence, 64 transfers.
+    /// Both ways, everything but hidden names, a minute of silence, 64 transfers.
     fn default() -> Self {
-        ServerOptions { allow: Allow::Both, silence: Duration::from_secs(60), most_transfers: 64, rate: None }
+        ServerOptions {
+            allow: Allow::Both,
+            accept: Accept::default(),
+            silence: Duration::from_secs(60),
+            most_transfers: 64,
+            rate: None,
+        }
     }
 }
 
@@ -120,7 +131,7 @@ impl Server {
             Err(TransferError::Protocol(error)) => {
                 self.say_why(&association, Failure::new(Reason::Protocol, error.to_string())).await;
             }
-            Err(TransferError::Peer(_)) => link::end(&association).await,
+            Err(TransferError::Peer(_) | TransferError::NotRequested(_)) => link::end(&association).await,
         }
         served
     }
@@ -223,6 +234,7 @@ impl Server {
         let (transfers, own) = (Arc::clone(&self.transfers), place.number);
         let receiving = Receiving {
             store: self.store.clone(),
+            accept: self.options.accept.clone(),
             window_blocks: WINDOW_BLOCKS,
             silence: self.options.silence,
             report: report.clone(),
@@ -267,10 +279,15 @@ fn end_silent(transfers: &Mutex<Transfers>, own: u64) {
 
 /// The names that a peer wants.
 async fn wanted(association: &Association) -> Result<Vec<String>, TransferError> {
-    let mut names = Vec::new();
+    let (mut names, mut bytes) = (Vec::new(), 0);
     loop {
         match link::recv(association).await? {
-            Some(Incoming::Control(Message::Want(name))) if names.len() < MAX_WANTED => names.push(name),
+            Some(Incoming::Control(Message::Want(name)))
+                if names.len() < MAX_WANTED && bytes + name.len() <= MAX_WANTED_BYTES =>
+            {
+                bytes += name.len();
+                names.push(name);
+            }
             Some(Incoming::Control(Message::WantEnd)) => return Ok(names),
             Some(Incoming::Control(Message::Alive)) => {}
             Some(_) => return Err(ProtocolError::Unexpected("something else than names").into()),

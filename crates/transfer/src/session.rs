@@ -7,6 +7,7 @@ use std::time::Duration;
 use anabranch_net::Association;
 use tokio::time::Instant;
 
+use crate::accept::Accept;
 use crate::error::TransferError;
 use crate::link::{self, Outgoing};
 use crate::protocol::{Intent, Message, ProtocolError, WINDOW_BLOCKS};
@@ -74,13 +75,13 @@ async fn push_once(
     sender.run(association, window_blocks, silence, heard).await
 }
 
-/// Fetches what is called so from whoever accepted `first`; everything if `names` is empty. Where that association is lost,
-/// `connect` opens another one.
+/// Fetches what is to be accepted from whoever accepted `first`. A peer that offers anything else ends the transfer. Where that
+/// association is lost, `connect` opens another one.
 ///
 /// # Errors
 /// Why it could not be carried through. What became of each file is in the report, and no error.
 pub async fn pull<C, F, E>(
-    names: &[String],
+    accept: &Accept,
     store: Store,
     first: Association,
     connect: C,
@@ -98,13 +99,14 @@ where
     loop {
         let receiving = Receiving {
             store: store.clone(),
+            accept: accept.clone(),
             window_blocks: WINDOW_BLOCKS,
             silence: patience.silence,
             report: report.clone(),
             heard: line.heard.clone(),
             contend: Arc::new(|| {}),
         };
-        let Err(error) = pull_once(names, &association, session, receiving).await else {
+        let Err(error) = pull_once(&association, session, receiving).await else {
             link::end(&association).await;
             return Ok(());
         };
@@ -114,15 +116,14 @@ where
 }
 
 async fn pull_once(
-    names: &[String],
     association: &Association,
     session: [u8; 16],
     receiving: Receiving,
 ) -> Result<(), TransferError> {
     greet(association, session, Intent::Pull { window_blocks: receiving.window_blocks }).await?;
     receiving.heard.again();
-    for name in names {
-        link::send(association, Outgoing::from(&Message::Want(name.clone()))).await?;
+    for name in receiving.accept.wanted() {
+        link::send(association, Outgoing::from(&Message::Want(name.as_str().to_owned()))).await?;
     }
     link::send(association, Outgoing::from(&Message::WantEnd)).await?;
     receive(association, receiving).await

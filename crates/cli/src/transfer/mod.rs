@@ -111,7 +111,10 @@ fn remedy(error: &TransferError) -> &'static str {
         TransferError::Lost(_) | TransferError::Silent(_) => {
             "; what has arrived is kept: start it again to go on from there"
         }
-        TransferError::Replaced | TransferError::Protocol(_) | TransferError::Peer(_) => "",
+        TransferError::Replaced
+        | TransferError::Protocol(_)
+        | TransferError::NotRequested(_)
+        | TransferError::Peer(_) => "",
     }
 }
 

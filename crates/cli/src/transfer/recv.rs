@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::{AcceptError, Association, Host};
-use anabranch_transfer::{Allow, Folder, Pipe, Report, Server, ServerOptions, Store, TransferError, pull};
+use anabranch_transfer::{
+    Accept, Allow, Folder, Pipe, Report, Server, ServerOptions, Store, TransferError, pull,
+};
 use clap::Args;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
@@ -24,14 +26,17 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  Fetch all that `anabranch serve` offers on another machine, or one file and one folder of it:
-    anabranch recv example.org
+  Fetch a file and a folder that `anabranch serve` offers on another machine, or everything it offers:
     anabranch recv example.org video.mkv photos --dir inbox
+    anabranch recv example.org --all --dir inbox
   Hand a file to another program as it comes:
     anabranch recv example.org photos.tar --stdout | tar t
-  Wait for one transfer from `anabranch send`, and exit:
-    anabranch recv --listen 192.0.2.1:9899 --listen 198.51.100.1:9899
+  Wait for one transfer from `anabranch send`, take only this file or whatever comes, and exit:
+    anabranch recv --listen 192.0.2.1:9899 --listen 198.51.100.1:9899 video.mkv
+    anabranch recv --listen 192.0.2.1:9899 --all
 
+Only what is named, and what is in it, is stored; a peer that offers anything else is left. With --all, names that begin with a dot
+are left out unless --hidden is given. Names are compared exactly: case and Unicode normalisation make a difference.
 Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the command line is wrong,
 3 if files were left out, each with a line that says why, 130 after Ctrl-C.";
 
@@ -39,13 +44,17 @@ Exit status: 0 if everything is there, 1 if the peer could not be reached or was
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RecvArguments {
-    /// Whom to fetch from: HOST or HOST:PORT [port: 9899]; not with --listen
-    #[arg(value_name = "HOST[:PORT]", required_unless_present = "listen", conflicts_with = "listen")]
-    host: Option<String>,
+    /// Whom to fetch from: HOST or HOST:PORT [port: 9899], unless --listen is given; then the names of files and folders to take
+    #[arg(value_name = "HOST[:PORT]] [NAME")]
+    host_and_names: Vec<String>,
 
-    /// What to fetch [default: everything that is offered]
-    #[arg(value_name = "NAME")]
-    names: Vec<String>,
+    /// Take everything that is offered, except for names that begin with a dot
+    #[arg(long)]
+    all: bool,
+
+    /// With --all: take names that begin with a dot, too
+    #[arg(long, requires = "all")]
+    hidden: bool,
 
     #[command(flatten)]
     listening: ListenAddresses,
@@ -80,6 +89,34 @@ struct ListenAddresses {
     listen: Vec<std::net::SocketAddr>,
 }
 
+impl RecvArguments {
+    /// The host, unless one transfer is waited for, and what is taken.
+    fn request(&self) -> Result<(Option<&str>, Accept), Stopped> {
+        let (host, names) = match self.host_and_names.split_first() {
+            _ if !self.listening.listen.is_empty() => (None, &self.host_and_names[..]),
+            Some((host, names)) => (Some(host.as_str()), names),
+            None => {
+                return Err(Stopped::usage(
+                    "name the HOST to fetch from, or where to wait with --listen ADDR",
+                ));
+            }
+        };
+        let accept = match (self.all, names) {
+            (true, []) => Accept::all(self.hidden),
+            (true, [name, ..]) => {
+                return Err(Stopped::usage(format!("--all: `{name}` is part of it; leave one of them out")));
+            }
+            (false, []) => {
+                return Err(Stopped::usage(
+                    "name what to take, as in `recv HOST video.mkv photos`, or take everything that is offered with --all",
+                ));
+            }
+            (false, names) => Accept::names(names).map_err(Stopped::usage)?,
+        };
+        Ok((host, accept))
+    }
+}
+
 /// Carries the command out.
 pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
     if let (false, Some(option)) =
@@ -89,6 +126,7 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
             "{option} is for connecting to a host; leave it out with --listen"
         )));
     }
+    let (host, accept) = arguments.request()?;
     let to_stdout = arguments.stdout || arguments.dir == Path::new("-");
     if to_stdout && arguments.show.json {
         return Err(Stopped::usage("--json: standard output takes the file; leave one of them out"));
@@ -100,9 +138,9 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
     };
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
-        match &arguments.host {
-            Some(host) => fetch(arguments, host, store).await,
-            None => wait(arguments, store).await,
+        match host {
+            Some(host) => fetch(arguments, host, &accept, store).await,
+            None => wait(arguments, accept, store).await,
         }
     });
     // Threads that write bring their journals up to date.
@@ -117,7 +155,12 @@ pub(super) fn folder(dir: &Path, on_clash: Clash) -> Result<Folder, Stopped> {
     })
 }
 
-async fn fetch(arguments: &RecvArguments, host: &str, store: Store) -> Result<Status, Stopped> {
+async fn fetch(
+    arguments: &RecvArguments,
+    host: &str,
+    accept: &Accept,
+    store: Store,
+) -> Result<Status, Stopped> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
     tokio::pin!(stop);
@@ -131,7 +174,7 @@ async fn fetch(arguments: &RecvArguments, host: &str, store: Store) -> Result<St
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let patience = arguments.patience.patience();
-    let pulled = pull(&arguments.names, store, first, || line.open(), patience, &report);
+    let pulled = pull(accept, store, first, || line.open(), patience, &report);
     let ended = tokio::select! {
         ended = pulled => Some(ended),
         () = &mut stop => None,
@@ -141,7 +184,7 @@ async fn fetch(arguments: &RecvArguments, host: &str, store: Store) -> Result<St
 }
 
 /// Waits for one transfer.
-async fn wait(arguments: &RecvArguments, store: Store) -> Result<Status, Stopped> {
+async fn wait(arguments: &RecvArguments, accept: Accept, store: Store) -> Result<Status, Stopped> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
     let listen = ListenOptions {
@@ -151,8 +194,10 @@ async fn wait(arguments: &RecvArguments, store: Store) -> Result<Status, Stopped
     let host = listen.bind()?;
     where_it_listens(&host, &arguments.show, "waiting for a transfer")?;
     let silence = arguments.patience.timeout;
-    let server =
-        Server::new(store, ServerOptions { allow: Allow::Write, silence, ..ServerOptions::default() });
+    let server = Server::new(
+        store,
+        ServerOptions { allow: Allow::Write, accept, silence, ..ServerOptions::default() },
+    );
     let console = Arc::new(Console::new(&arguments.show, false));
     let paths = Mutex::new(Paths::default());
     let telling = Arc::clone(&console);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::{Association, Host};
-use anabranch_transfer::{Allow, Rate, Report, Served, Server, ServerOptions, Store};
+use anabranch_transfer::{Accept, Allow, Rate, Report, Served, Server, ServerOptions, Store};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -32,6 +32,7 @@ Examples:
     anabranch serve --dir inbox --allow write --listen 192.0.2.1:9899 --listen 198.51.100.1:9899
 
 Anybody who can reach the addresses may do what --allow says: nothing is encrypted, and nobody is asked for a password.
+Names that begin with a dot are stored only with --hidden.
 It runs until Ctrl-C. Unfinished files stay as hidden part files, and go on when they are sent again.
 Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is wrong.";
 
@@ -46,6 +47,10 @@ pub(crate) struct ServeArguments {
     /// What others may do
     #[arg(long, value_enum, default_value_t)]
     allow: Allowed,
+
+    /// Store names that begin with a dot, too
+    #[arg(long)]
+    hidden: bool,
 
     /// What to do where there is another file of that name
     #[arg(long, value_enum, default_value_t)]
@@ -106,6 +111,7 @@ async fn run(arguments: &ServeArguments, store: Store) -> Result<Status, Stopped
     let host = arguments.listen.bind()?;
     let options = ServerOptions {
         allow: arguments.allow.into(),
+        accept: Accept::all(arguments.hidden),
         silence: arguments.timeout,
         most_transfers: usize::from(arguments.transfers),
         rate: arguments.limit,

@@ -27,3 +27,5 @@ pub const WINDOW_BLOCKS: u32 = 32;
 pub const MAX_OPEN_OFFERS: usize = 64;
 /// Names that one transfer may ask for.
 pub const MAX_WANTED: usize = 4096;
+/// Bytes of these names in all, so that a request makes the other side hold little.
+pub const MAX_WANTED_BYTES: usize = 256 << 10;

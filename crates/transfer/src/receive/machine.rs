@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use super::{Contend, Input, Receiving, Store};
+use crate::accept::{Accept, Verdict};
 use crate::block::{BLOCK_BYTES, Hash, block_len, blocks_of};
 use crate::error::TransferError;
 use crate::link::{Incoming, Outgoing};
@@ -49,6 +50,7 @@ enum Next {
 
 pub(super) struct Machine {
     store: Store,
+    accept: Accept,
     window_blocks: usize,
     report: Report,
     contend: Contend,
@@ -67,6 +69,7 @@ impl Machine {
     pub(super) fn new(receiving: Receiving, output: mpsc::UnboundedSender<Outgoing>) -> Self {
         Machine {
             store: receiving.store,
+            accept: receiving.accept,
             window_blocks: receiving.window_blocks as usize,
             report: receiving.report,
             contend: receiving.contend,
@@ -88,18 +91,18 @@ impl Machine {
                 return Err(TransferError::Lost("the peer is gone".to_owned()));
             };
             if let Err(error) = self.take(input) {
-                self.say(&Message::Fail(Failure::new(Reason::Protocol, error.to_string())));
+                self.say(&Message::Fail(refusal(&error)));
                 self.keep();
-                return Err(error.into());
+                return Err(error);
             }
         }
         self.report.all_found();
         Ok(())
     }
 
-    fn take(&mut self, input: Input) -> Result<(), ProtocolError> {
+    fn take(&mut self, input: Input) -> Result<(), TransferError> {
         match input {
-            Input::Heard(Incoming::Data(segment)) => self.on_segment(segment),
+            Input::Heard(Incoming::Data(segment)) => Ok(self.on_segment(segment)?),
             Input::Heard(Incoming::Control(message)) => self.on_message(message),
             Input::Tick => {
                 self.on_tick();
@@ -108,10 +111,10 @@ impl Machine {
         }
     }
 
-    fn on_message(&mut self, message: Message) -> Result<(), ProtocolError> {
+    fn on_message(&mut self, message: Message) -> Result<(), TransferError> {
         match message {
             Message::Offer(offer) => self.on_offer(offer),
-            Message::End { id, size_bytes, root } => self.on_end(id, size_bytes, root),
+            Message::End { id, size_bytes, root } => Ok(self.on_end(id, size_bytes, root)?),
             Message::GiveUp { id, failure, again } => {
                 self.on_give_up(id, failure, again);
                 Ok(())
@@ -125,19 +128,19 @@ impl Machine {
                 if self.is_finished {
                     Ok(())
                 } else {
-                    Err(ProtocolError::Unexpected("an end before the end"))
+                    Err(ProtocolError::Unexpected("an end before the end").into())
                 }
             }
-            _ => Err(ProtocolError::Unexpected("a message that only receivers send")),
+            _ => Err(ProtocolError::Unexpected("a message that only receivers send").into()),
         }
     }
 
-    fn on_offer(&mut self, offer: Offer) -> Result<(), ProtocolError> {
+    fn on_offer(&mut self, offer: Offer) -> Result<(), TransferError> {
         if offer.id < self.next_id {
-            return Err(ProtocolError::Unexpected("an offer out of order"));
+            return Err(ProtocolError::Unexpected("an offer out of order").into());
         }
         if self.open.len() + self.folder_ends.len() >= MAX_OPEN_OFFERS {
-            return Err(ProtocolError::Unexpected("more offers at a time than agreed"));
+            return Err(ProtocolError::Unexpected("more offers at a time than agreed").into());
         }
         self.next_id = offer.id.saturating_add(1);
         let name = match Name::new(&offer.name) {
@@ -149,6 +152,15 @@ impl Machine {
                 return Ok(());
             }
         };
+        match self.accept.judge(&name) {
+            Verdict::Accepted => self.on_accepted(name, offer),
+            Verdict::Hidden => self.done(&offer, Outcome::Failed(hidden(&name))),
+            Verdict::NotRequested => return Err(TransferError::NotRequested(name)),
+        }
+        Ok(())
+    }
+
+    fn on_accepted(&mut self, name: Name, offer: Offer) {
         match (&offer.kind, &self.store) {
             (Kind::Folder, Store::Folder(folder)) => {
                 let outcome = folder.make_folder(&name);
@@ -175,7 +187,6 @@ impl Machine {
                 self.begin(name, offer);
             }
         }
-        Ok(())
     }
 
     fn begin(&mut self, name: Name, offer: Offer) {
@@ -527,6 +538,23 @@ fn finish_part(
 fn corrupt(name: &Name) -> Failure {
     let text = format!("{name}: what arrived is not what was sent, and was thrown away; send it again");
     Failure::new(Reason::Corrupt, text)
+}
+
+fn hidden(name: &Name) -> Failure {
+    let text = format!(
+        "{name} was left out by the receiver: names that begin with a dot are stored with --hidden or if asked for by name"
+    );
+    Failure::new(Reason::NotAllowed, text)
+}
+
+/// What the peer is told when it ends the transfer by what it sent.
+fn refusal(error: &TransferError) -> Failure {
+    match error {
+        TransferError::NotRequested(name) => {
+            Failure::new(Reason::NotAllowed, format!("{name} was not asked for; offer only what was"))
+        }
+        error => Failure::new(Reason::Protocol, error.to_string()),
+    }
 }
 
 fn refused_by_pipe(name: &Name, is_begun: bool) -> Failure {

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use self::machine::Machine;
+use crate::accept::Accept;
 use crate::error::TransferError;
 use crate::link::{self, ALIVE_EVERY, Incoming, Outgoing};
 use crate::protocol::Message;
@@ -64,6 +65,8 @@ impl Heard {
 #[derive(Clone)]
 pub(crate) struct Receiving {
     pub(crate) store: Store,
+    /// What is stored of that which is offered.
+    pub(crate) accept: Accept,
     pub(crate) window_blocks: u32,
     /// Silence after which the association counts as lost.
     pub(crate) silence: Duration,

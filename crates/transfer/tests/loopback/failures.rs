@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
-use anabranch_net::{Association, SendOptions};
+use anabranch_net::{Association, Host, SendOptions};
 use anabranch_transfer::protocol::{Changed, Intent, Kind, Message, Offer, Outcome, Reason, Segment};
 use anabranch_transfer::{Allow, Hash, OnClash, ServerOptions, Source, TransferError};
 
@@ -132,10 +132,10 @@ fn a_server_does_only_what_it_is_allowed_to() {
 }
 
 /// A peer that says what it likes.
-struct Rogue(Association);
+pub(crate) struct Rogue(pub(crate) Association);
 
 impl Rogue {
-    async fn greet(serving: &Serving) -> Rogue {
+    pub(crate) async fn greet(serving: &Serving) -> Rogue {
         let rogue = Rogue(connect(&serving.host).await);
         rogue.say(&Message::Hello { session: [1; 16], intent: Intent::Push }).await;
         let welcome = rogue.0.recv().await.expect("open").expect("a message");
@@ -143,21 +143,54 @@ impl Rogue {
         rogue
     }
 
-    async fn say(&self, message: &Message) {
+    /// Takes in the one who connects to fetch, and hears out what it asks for.
+    pub(crate) async fn welcome(host: &Host) -> Rogue {
+        let rogue = Rogue(host.accept().await.expect("an association"));
+        let hello = rogue.0.recv().await.expect("open").expect("a message");
+        assert!(matches!(Message::decode_first(&hello.payload), Ok(Message::Hello { .. })));
+        rogue.say(&Message::Welcome { window_blocks: 0 }).await;
+        while rogue.hear().await != Message::WantEnd {}
+        rogue
+    }
+
+    /// Begins to fetch.
+    pub(crate) async fn ask(serving: &Serving) -> Rogue {
+        let rogue = Rogue(connect(&serving.host).await);
+        rogue.say(&Message::Hello { session: [1; 16], intent: Intent::Pull { window_blocks: 4 } }).await;
+        assert!(matches!(rogue.hear().await, Message::Welcome { .. }));
+        rogue
+    }
+
+    /// Listens to the end, and tells why it was refused if it was.
+    pub(crate) async fn last_failure(&self) -> Option<Reason> {
+        let mut reason = None;
+        while let Ok(Some(packet)) = self.0.recv().await {
+            if let Ok(Message::Fail(failure)) = Message::decode(&packet.payload) {
+                reason = Some(failure.reason);
+            }
+        }
+        reason
+    }
+
+    pub(crate) async fn say(&self, message: &Message) {
         self.0.send(message.encode(), SendOptions::default()).await.expect("taken");
     }
 
-    async fn data(&self, bytes: Vec<u8>) {
+    pub(crate) async fn data(&self, bytes: Vec<u8>) {
         let options = SendOptions { stream: 1, unordered: true, ..SendOptions::default() };
         self.0.send(bytes, options).await.expect("taken");
     }
 
-    async fn offer(&self, id: u32, name: &str, kind: Kind) {
-        let changed = Changed { seconds: 5, nanos: 0 };
-        self.say(&Message::Offer(Offer { id, name: name.to_owned(), kind, changed, mode: 0o644 })).await;
+    pub(crate) async fn offer(&self, id: u32, name: &str, kind: Kind) {
+        self.offer_with_mode(id, name, kind, 0o644).await;
     }
 
-    async fn hear(&self) -> Message {
+    pub(crate) async fn offer_with_mode(&self, id: u32, name: &str, kind: Kind, mode: u16) {
+        let changed = Changed { seconds: 5, nanos: 0 };
+        self.say(&Message::Offer(Offer { id, name: name.to_owned(), kind, changed, mode })).await;
+    }
+
+    pub(crate) async fn hear(&self) -> Message {
         loop {
             let packet = self.0.recv().await.expect("open").expect("a message");
             match Message::decode(&packet.payload) {
@@ -168,7 +201,7 @@ impl Rogue {
         }
     }
 
-    async fn refused(&self) -> Reason {
+    pub(crate) async fn refused(&self) -> Reason {
         match self.hear().await {
             Message::Done { outcome: Outcome::Failed(failure), .. } => failure.reason,
             other => panic!("{other:?}"),

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Host, Peer, Route, config};
 use anabranch_transfer::{
-    Event, Folder, OnClash, Patience, Rate, Report, Sender, Server, ServerOptions, Source, Store, Totals,
-    TransferError, pull, push,
+    Accept, Event, Folder, OnClash, Patience, Rate, Report, Sender, Server, ServerOptions, Source, Store,
+    Totals, TransferError, pull, push,
 };
 use tempfile::TempDir;
 
@@ -119,6 +119,7 @@ impl Serving {
         (ended, report.totals(), events)
     }
 
+    /// Fetches these names, or everything if there is none.
     pub(crate) async fn fetch(
         &self,
         names: &[&str],
@@ -126,10 +127,13 @@ impl Serving {
     ) -> (Result<(), TransferError>, Totals, Events) {
         let events = Events::default();
         let report = events.report();
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let first = connect(&self.host).await;
         let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
-        let ended = pull(&names, store, first, again, Patience::default(), &report).await;
+        let accept = match names {
+            [] => Accept::all(false),
+            names => Accept::names(names).expect("names"),
+        };
+        let ended = pull(&accept, store, first, again, Patience::default(), &report).await;
         (ended, report.totals(), events)
     }
 
