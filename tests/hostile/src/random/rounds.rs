@@ -8,7 +8,7 @@ use std::time::Duration;
 use anabranch_net::{Association, Host};
 use anabranch_transfer::protocol::{Intent, Message};
 use anabranch_transfer::{
-    OnClash, Patience, Pipe, Report, Sender, ServerOptions, Source as From, Store, pull, push,
+    Accept, OnClash, Patience, Pipe, Report, Sender, ServerOptions, Source as From, Store, pull, push,
 };
 use fastrand::Rng;
 use tokio::task::JoinSet;
@@ -210,7 +210,8 @@ async fn sends(host: &Host, first: Association, inbox: &Inbox, dice: &mut Rng) {
 
 async fn fetches(host: &Host, first: Association, store: Store, dice: &mut Rng) {
     let patience = Patience { silence: SILENCE, retry: SILENCE };
-    let _ = pull(&[], store, first, again(host, dice.u8(..3)), patience, &Report::default()).await;
+    let _ =
+        pull(&Accept::all(true), store, first, again(host, dice.u8(..3)), patience, &Report::default()).await;
 }
 
 /// Connects so many times more.
