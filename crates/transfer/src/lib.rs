@@ -9,7 +9,9 @@
 //! The protocol is in [`protocol`], and in the book's chapter on transfers.
 
 mod block;
+mod cancel;
 mod error;
+mod identity;
 mod link;
 mod name;
 pub mod protocol;
@@ -22,6 +24,7 @@ mod store;
 
 pub use block::{BLOCK_BYTES, Hash};
 pub use error::TransferError;
+pub use identity::SenderId;
 pub use name::{BadName, MAX_NAME_BYTES, MAX_PART_BYTES, MAX_PARTS, Name};
 pub use receive::Store;
 pub use report::{Counters, Event, Report, Totals};

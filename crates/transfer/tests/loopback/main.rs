@@ -2,5 +2,6 @@
 
 mod failures;
 mod resume;
+mod storage;
 mod support;
 mod whole;
