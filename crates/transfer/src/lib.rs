@@ -10,7 +10,9 @@
 
 mod accept;
 mod block;
+mod cancel;
 mod error;
+mod identity;
 mod link;
 mod name;
 pub mod protocol;
@@ -24,6 +26,7 @@ mod store;
 pub use accept::{Accept, BadRequest};
 pub use block::{BLOCK_BYTES, Hash};
 pub use error::TransferError;
+pub use identity::SenderId;
 pub use name::{BadName, MAX_NAME_BYTES, MAX_PART_BYTES, MAX_PARTS, Name};
 pub use receive::Store;
 pub use report::{Counters, Event, Report, Totals};

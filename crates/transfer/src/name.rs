@@ -4,6 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::identity::Owner;
+
 /// Most bytes of a name.
 pub const MAX_NAME_BYTES: usize = 4096;
 /// Most bytes of one part of a name, as file systems have it.
@@ -92,13 +94,13 @@ impl Name {
     }
 
     /// Where what has arrived of it is kept.
-    pub(crate) fn part(&self) -> String {
-        self.beside(&hidden(self.last(), PART_ENDING))
+    pub(crate) fn part(&self, owner: Owner) -> String {
+        self.beside(&hidden(self.last(), owner, PART_ENDING))
     }
 
     /// Where it is written down what has arrived of it.
-    pub(crate) fn journal(&self) -> String {
-        self.beside(&hidden(self.last(), JOURNAL_ENDING))
+    pub(crate) fn journal(&self, owner: Owner) -> String {
+        self.beside(&hidden(self.last(), owner, JOURNAL_ENDING))
     }
 }
 
@@ -126,17 +128,17 @@ fn check_part(part: &str) -> Result<(), BadName> {
     Ok(())
 }
 
-/// A hidden file's name for `last`, short enough, and another one for another name.
-fn hidden(last: &str, ending: &str) -> String {
+/// A hidden file's name for `last`, short enough, and another one for another name or another sender.
+fn hidden(last: &str, owner: Owner, ending: &str) -> String {
     if last.len() <= KEPT_BYTES {
-        return format!(".{last}{ending}");
+        return format!(".{last}.{owner}{ending}");
     }
     let mut end = KEPT_BYTES;
     while !last.is_char_boundary(end) {
         end -= 1;
     }
     let hash = blake3::hash(last.as_bytes()).to_hex();
-    format!(".{}~{}{ending}", &last[..end], &hash[..32])
+    format!(".{}~{}.{owner}{ending}", &last[..end], &hash[..32])
 }
 
 impl fmt::Display for Name {
@@ -188,26 +190,30 @@ mod tests {
     fn long_names_have_part_files_of_their_own_that_are_not_too_long() {
         let one = Name::new(&format!("d/{}1", "é".repeat(127))).expect("a name");
         let two = Name::new(&format!("d/{}2", "é".repeat(127))).expect("a name");
-        assert_ne!(one.part(), two.part());
+        let owner = Owner::default();
+        assert_ne!(one.part(owner), two.part(owner));
         for name in [&one, &two] {
-            for file in [name.part(), name.journal()] {
+            for file in [name.part(owner), name.journal(owner)] {
                 assert!(file.starts_with("d/.é") && file.len() <= 2 + MAX_PART_BYTES, "{file}");
             }
         }
-        assert_eq!(Name::new("a").expect("a name").part(), ".a.anabranch-part");
+        assert_eq!(Name::new("a").expect("a name").part(owner), ".a.0000000000000000.anabranch-part");
+        let other = crate::SenderId::from_bytes([1; 16]).owner();
+        assert_ne!(one.part(other), one.part(owner), "another sender has another part file");
     }
 
     proptest! {
         #[test]
         fn a_name_that_is_taken_only_ever_leads_down(text in r"[a./\\\x00\x7f:é-]{0,12}") {
             if let Ok(name) = Name::new(&text) {
-                for path in [name.as_str().to_owned(), name.part(), name.journal()] {
+                let (part, journal) = (name.part(Owner::default()), name.journal(Owner::default()));
+                for path in [name.as_str().to_owned(), part.clone(), journal.clone()] {
                     prop_assert!(!path.is_empty());
                     prop_assert!(Path::new(&path).components().all(|part| matches!(part, Component::Normal(_))));
                     prop_assert!(!path.contains('\0'));
                     prop_assert_eq!(Path::new(&path).components().count(), path.split('/').count());
                 }
-                prop_assert!(Name::new(&name.part()).is_err() && Name::new(&name.journal()).is_err());
+                prop_assert!(Name::new(&part).is_err() && Name::new(&journal).is_err());
             }
         }
     }

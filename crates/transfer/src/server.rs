@@ -9,9 +9,10 @@ use tokio::time::timeout;
 
 use crate::accept::Accept;
 use crate::error::TransferError;
+use crate::identity::SenderId;
 use crate::link::{self, Incoming, Outgoing};
 use crate::protocol::{
-    Failure, Intent, MAX_WANTED, MAX_WANTED_BYTES, Message, ProtocolError, Reason, WINDOW_BLOCKS,
+    Failure, Intent, MAX_WANTED, MAX_WANTED_BYTES, Message, ProtocolError, Reason, Terms, WINDOW_BLOCKS,
 };
 use crate::receive::{Heard, Receiving, Store, receive};
 use crate::report::Report;
@@ -58,6 +59,8 @@ pub struct ServerOptions {
     pub most_transfers: usize,
     /// A limit on what leaves, for each transfer.
     pub rate: Option<Rate>,
+    /// Who offers what is fetched. Without one, one is drawn for each transfer, and none is resumed by another one.
+    pub sender: Option<SenderId>,
 }
 
 impl Default for ServerOptions {
@@ -69,6 +72,7 @@ impl Default for ServerOptions {
             silence: Duration::from_secs(60),
             most_transfers: 64,
             rate: None,
+            sender: None,
         }
     }
 }
@@ -148,7 +152,7 @@ impl Server {
 
     async fn say_why(&self, association: &Association, failure: Failure) {
         // A peer of another version understands the first bytes of a welcome, and so which version this is.
-        let welcome = Message::Welcome { window_blocks: 0 };
+        let welcome = Message::Welcome { terms: Terms::Refuse };
         let _ = link::send(association, Outgoing::from(&welcome)).await;
         let _ = link::send(association, Outgoing::from(&Message::Fail(failure))).await;
         link::end(association).await;
@@ -170,7 +174,9 @@ impl Server {
             return Err(self.refuse(association, Failure::new(Reason::Busy, text)).await);
         };
         let ended = match intent {
-            Intent::Push => self.take(association, &place, report).await.map(|()| Served::Received),
+            Intent::Push { sender } => {
+                self.take(association, sender, &place, report).await.map(|()| Served::Received)
+            }
             Intent::Pull { window_blocks } => {
                 self.give(association, window_blocks, &place, report).await.map(|()| Served::Sent)
             }
@@ -222,6 +228,7 @@ impl Server {
     async fn take(
         &self,
         association: &Association,
+        sender: SenderId,
         place: &Place,
         report: &Report,
     ) -> Result<(), TransferError> {
@@ -230,10 +237,11 @@ impl Server {
                 "files can only be fetched from there; start it with --allow write or both to send some";
             return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
         }
-        link::send(association, Outgoing::from(&Message::Welcome { window_blocks: WINDOW_BLOCKS })).await?;
+        let terms = Terms::Take { window_blocks: WINDOW_BLOCKS };
+        link::send(association, Outgoing::from(&Message::Welcome { terms })).await?;
         let (transfers, own) = (Arc::clone(&self.transfers), place.number);
         let receiving = Receiving {
-            store: self.store.clone(),
+            store: self.store.of_sender(sender),
             accept: self.options.accept.clone(),
             window_blocks: WINDOW_BLOCKS,
             silence: self.options.silence,
@@ -259,7 +267,9 @@ impl Server {
                 return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
             }
         };
-        link::send(association, Outgoing::from(&Message::Welcome { window_blocks: 0 })).await?;
+        let sender = self.options.sender.map_or_else(SenderId::random, Ok)?;
+        let terms = Terms::Give { sender };
+        link::send(association, Outgoing::from(&Message::Welcome { terms })).await?;
         let wanted = timeout(WANTED_WITHIN, wanted(association)).await;
         let names = wanted.map_err(|_| TransferError::Silent(WANTED_WITHIN))??;
         let sources = sources(&folder, names);

@@ -10,13 +10,15 @@ use tokio::time::Instant;
 use crate::accept::Accept;
 use crate::error::TransferError;
 use crate::link::{self, Outgoing};
-use crate::protocol::{Intent, Message, ProtocolError, WINDOW_BLOCKS};
+use crate::protocol::{Intent, Message, ProtocolError, Terms, WINDOW_BLOCKS};
 use crate::receive::{Heard, Receiving, Store, receive};
 use crate::report::{Event, Report};
 use crate::send::Sender;
 
 /// Pause between two attempts to connect again.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long the reason of a refusal may take.
+const REASON_WITHIN: Duration = Duration::from_secs(5);
 
 /// How patient a transfer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +72,10 @@ async fn push_once(
     silence: Duration,
     heard: &Heard,
 ) -> Result<(), TransferError> {
-    let window_blocks = greet(association, session, Intent::Push).await?;
+    let intent = Intent::Push { sender: sender.identity()? };
+    let Terms::Take { window_blocks } = greet(association, session, intent).await? else {
+        return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
+    };
     heard.again();
     sender.run(association, window_blocks, silence, heard).await
 }
@@ -118,9 +123,13 @@ where
 async fn pull_once(
     association: &Association,
     session: [u8; 16],
-    receiving: Receiving,
+    mut receiving: Receiving,
 ) -> Result<(), TransferError> {
-    greet(association, session, Intent::Pull { window_blocks: receiving.window_blocks }).await?;
+    let intent = Intent::Pull { window_blocks: receiving.window_blocks };
+    let Terms::Give { sender } = greet(association, session, intent).await? else {
+        return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
+    };
+    receiving.store = receiving.store.of_sender(sender);
     receiving.heard.again();
     for name in receiving.accept.wanted() {
         link::send(association, Outgoing::from(&Message::Want(name.as_str().to_owned()))).await?;
@@ -129,12 +138,21 @@ async fn pull_once(
     receive(association, receiving).await
 }
 
-/// Says what is wanted, and gives the window that the peer allows.
-async fn greet(association: &Association, session: [u8; 16], intent: Intent) -> Result<u32, TransferError> {
+/// Says what is wanted, and gives what the peer is ready for.
+async fn greet(association: &Association, session: [u8; 16], intent: Intent) -> Result<Terms, TransferError> {
     link::send(association, Outgoing::from(&Message::Hello { session, intent })).await?;
     match link::recv_first(association).await? {
-        Message::Welcome { window_blocks } => Ok(window_blocks),
+        Message::Welcome { terms: Terms::Refuse } => Err(refusal(association).await),
+        Message::Welcome { terms } => Ok(terms),
         _ => Err(ProtocolError::Unexpected("an answer that is no welcome").into()),
+    }
+}
+
+/// Why the peer is ready for nothing.
+async fn refusal(association: &Association) -> TransferError {
+    match tokio::time::timeout(REASON_WITHIN, link::recv(association)).await {
+        Ok(Err(why)) => why,
+        _ => ProtocolError::Unexpected("a refusal without a reason").into(),
     }
 }
 

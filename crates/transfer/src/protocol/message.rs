@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::block::Hash;
+use crate::identity::SenderId;
 use crate::name::MAX_NAME_BYTES;
 
 /// The version of the protocol that this crate speaks.
-pub const PROTOCOL_VERSION: u16 = 1;
+pub const PROTOCOL_VERSION: u16 = 2;
 
 /// Most bytes of a control message. Nothing in it can be longer, so this bounds what a message can make us hold.
 pub const MAX_CONTROL_BYTES: usize = 64 << 10;
@@ -32,12 +33,32 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Intent {
     /// To offer files.
-    Push,
+    Push {
+        /// Who offers.
+        sender: SenderId,
+    },
     /// To be offered files, and to take so many blocks at a time.
     Pull {
         /// Blocks that may be on their way or not be stored yet.
         window_blocks: u32,
     },
+}
+
+/// What the side that accepts is ready for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Terms {
+    /// To be offered files, and to take so many blocks at a time.
+    Take {
+        /// Blocks that may be on their way or not be stored yet.
+        window_blocks: u32,
+    },
+    /// To offer files.
+    Give {
+        /// Who offers.
+        sender: SenderId,
+    },
+    /// Nothing: the reason follows. It lets a peer of another version see which one this is.
+    Refuse,
 }
 
 /// A time stamp of a file: seconds and nanoseconds since 1970, UTC.
@@ -160,8 +181,8 @@ pub enum Message {
     },
     /// The answer to it.
     Welcome {
-        /// Blocks that may be on their way or not be stored yet, if the side that accepts is to receive.
-        window_blocks: u32,
+        /// What for.
+        terms: Terms,
     },
     /// The other answer, and how either side ends a transfer that cannot go on.
     Fail(Failure),
@@ -191,7 +212,7 @@ pub enum Message {
         id: u32,
         /// Its size.
         size_bytes: u64,
-        /// The root over the hashes of the blocks that the answer did not name, in order.
+        /// The root over the hashes of all blocks in order, those that the receiver had included.
         root: Hash,
     },
     /// The source gives a file up.
@@ -365,13 +386,19 @@ mod tests {
         ] {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
         }
-        let hello = Message::Hello { session: [9; 16], intent: Intent::Pull { window_blocks: 4 } };
-        assert_eq!(Message::decode_first(&hello.encode()), Ok(hello));
+        let sender = SenderId::from_bytes([3; 16]);
+        for first in [
+            Message::Hello { session: [9; 16], intent: Intent::Pull { window_blocks: 4 } },
+            Message::Hello { session: [9; 16], intent: Intent::Push { sender } },
+            Message::Welcome { terms: Terms::Give { sender } },
+        ] {
+            assert_eq!(Message::decode_first(&first.encode()), Ok(first));
+        }
     }
 
     #[test]
     fn another_version_and_another_protocol_are_told_apart() {
-        let mut bytes = Message::Welcome { window_blocks: 1 }.encode();
+        let mut bytes = Message::Welcome { terms: Terms::Take { window_blocks: 1 } }.encode();
         bytes[5] = 9;
         assert_eq!(Message::decode_first(&bytes), Err(ProtocolError::Version(9)));
         assert!(ProtocolError::Version(9).to_string().contains("version 9"));

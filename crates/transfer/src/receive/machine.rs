@@ -1,13 +1,15 @@
 //! What a receiver does with what it hears.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
 use super::{Contend, Input, Receiving, Store};
 use crate::accept::{Accept, Verdict};
-use crate::block::{BLOCK_BYTES, Hash, block_len, blocks_of};
+use crate::block::{Hash, block_len, blocks_of};
+use crate::cancel::Cancel;
 use crate::error::TransferError;
 use crate::link::{Incoming, Outgoing};
 use crate::name::Name;
@@ -19,6 +21,9 @@ use crate::store::{Assembly, Begin, Block, Flow, Folder, Part, file_root};
 
 /// How long a file may be in somebody else's hands before it is refused.
 const BUSY_FOR: Duration = Duration::from_secs(12);
+
+/// Most folders that may be offered without their end. Those that contain each other are fewer than [`MAX_PARTS`](crate::MAX_PARTS).
+const MAX_OPEN_FOLDERS: usize = 1024;
 
 /// How far an offered file is.
 enum Stage {
@@ -58,15 +63,19 @@ pub(super) struct Machine {
     next_id: u32,
     open: BTreeMap<u32, Open>,
     assemblies: BTreeMap<(u32, u64), Assembly>,
+    /// Folders that were offered, and whose end was not.
+    folders: BTreeMap<Name, Result<(), Failure>>,
     /// Folders that wait for what is in them.
     folder_ends: VecDeque<(Name, Offer)>,
     /// A pipe was offered a folder, and takes nothing of what is in it.
     is_folder_refused: bool,
     is_finished: bool,
+    /// Set when nobody waits for what is computed here any more.
+    cancel: Cancel,
 }
 
 impl Machine {
-    pub(super) fn new(receiving: Receiving, output: mpsc::UnboundedSender<Outgoing>) -> Self {
+    pub(super) fn new(receiving: Receiving, output: mpsc::UnboundedSender<Outgoing>, cancel: Cancel) -> Self {
         Machine {
             store: receiving.store,
             accept: receiving.accept,
@@ -77,9 +86,11 @@ impl Machine {
             next_id: 0,
             open: BTreeMap::new(),
             assemblies: BTreeMap::new(),
+            folders: BTreeMap::new(),
             folder_ends: VecDeque::new(),
             is_folder_refused: false,
             is_finished: false,
+            cancel,
         }
     }
 
@@ -153,26 +164,27 @@ impl Machine {
             }
         };
         match self.accept.judge(&name) {
-            Verdict::Accepted => self.on_accepted(name, offer),
+            Verdict::Accepted => self.on_accepted(name, offer)?,
             Verdict::Hidden => self.done(&offer, Outcome::Failed(hidden(&name))),
             Verdict::NotRequested => return Err(TransferError::NotRequested(name)),
         }
         Ok(())
     }
 
-    fn on_accepted(&mut self, name: Name, offer: Offer) {
+    fn on_accepted(&mut self, name: Name, offer: Offer) -> Result<(), ProtocolError> {
         match (&offer.kind, &self.store) {
             (Kind::Folder, Store::Folder(folder)) => {
                 let outcome = folder.make_folder(&name);
+                self.folders.insert(name, outcome.clone());
+                if self.folders.len() > MAX_OPEN_FOLDERS {
+                    return Err(ProtocolError::Unexpected("more folders at a time than agreed"));
+                }
                 self.done(
                     &offer,
                     outcome.map_or_else(Outcome::Failed, |()| Outcome::Stored { renamed: None }),
                 );
             }
-            (Kind::FolderEnd, Store::Folder(_)) => {
-                self.folder_ends.push_back((name, offer));
-                self.end_folders();
-            }
+            (Kind::FolderEnd, Store::Folder(_)) => self.on_folder_end(name, offer),
             (Kind::Folder | Kind::FolderEnd, Store::Pipe(_)) => {
                 self.is_folder_refused = true;
                 let text = format!("{name} is a folder; a pipe takes one file only");
@@ -187,11 +199,30 @@ impl Machine {
                 self.begin(name, offer);
             }
         }
+        Ok(())
+    }
+
+    /// Only what was offered as a folder on this association has an end.
+    fn on_folder_end(&mut self, name: Name, offer: Offer) {
+        match self.folders.remove(&name) {
+            Some(Ok(())) => {
+                self.folder_ends.push_back((name, offer));
+                self.end_folders();
+            }
+            // It was reported when the folder was offered.
+            Some(Err(failure)) => {
+                self.say(&Message::Done { id: offer.id, outcome: Outcome::Failed(failure) });
+            }
+            None => {
+                let text = format!("{name} was not offered as a folder before its end; it was left as it is");
+                self.done(&offer, Outcome::Failed(Failure::new(Reason::Protocol, text)));
+            }
+        }
     }
 
     fn begin(&mut self, name: Name, offer: Offer) {
         let next = match &self.store {
-            Store::Folder(folder) => match folder.begin(&name, &offer) {
+            Store::Folder(folder) => match folder.begin(&name, &offer, &self.cancel) {
                 Ok(begin) => next(begin),
                 Err(failure) => Next::Done(Outcome::Failed(failure)),
             },
@@ -246,7 +277,7 @@ impl Machine {
     fn on_segment(&mut self, segment: Segment) -> Result<(), ProtocolError> {
         let (id, index) = (segment.id, segment.index);
         self.report.moved(segment.content.len() as u64);
-        let Some(open) = self.open.get(&id) else {
+        let Some(open) = self.open.get_mut(&id) else {
             // What was under way when the file was given up here.
             return if id < self.next_id {
                 Ok(())
@@ -254,7 +285,12 @@ impl Machine {
                 Err(ProtocolError::Unexpected("data of nothing offered"))
             };
         };
-        open.check(index, segment.block_len)?;
+        open.check(index, segment.block_len, self.window_blocks)?;
+        if let Err(error) = open.check_room(index) {
+            let failure = self.store.failure(&open.name, &error);
+            self.fail(id, failure, Keep::Yes);
+            return Ok(());
+        }
         let block_len = segment.block_len;
         let assembly = self.assemblies.entry((id, index)).or_insert_with(|| Assembly::new(block_len));
         let complete = assembly.take(segment)?;
@@ -308,9 +344,12 @@ impl Machine {
                 Err(ProtocolError::Unexpected("an end of nothing offered"))
             };
         };
-        if matches!(open.stage, Stage::Waiting { .. })
-            || size_of(&open.offer).is_some_and(|size| size != size_bytes)
-        {
+        let is_expected = match &open.stage {
+            Stage::Waiting { .. } => false,
+            Stage::Part(part) => part.may_end_at(size_bytes),
+            Stage::Comparing | Stage::Flow(_) => true,
+        };
+        if !is_expected || open.end.is_some() || size_of(&open.offer).is_some_and(|size| size != size_bytes) {
             return Err(ProtocolError::Unexpected("an end that does not fit its offer"));
         }
         if matches!(open.stage, Stage::Comparing) {
@@ -318,6 +357,9 @@ impl Machine {
             return Ok(());
         }
         open.end = Some((size_bytes, root));
+        if let Stage::Part(part) = &mut open.stage {
+            part.end_at(size_bytes);
+        }
         self.finish_if_complete(id);
         Ok(())
     }
@@ -326,13 +368,13 @@ impl Machine {
     fn compare(&mut self, id: u32, size_bytes: u64, root: Hash) {
         let (Some(open), Store::Folder(folder)) = (self.open.remove(&id), &self.store) else { return };
         let Open { name, offer, .. } = open;
-        let there = folder.open_file(name.as_str()).and_then(|file| file_root(&file));
+        let there = folder.open_file(name.as_str()).and_then(|file| file_root(&file, &self.cancel));
         let next = match there {
             Ok(there) if there == (size_bytes, root) => Next::Done(Outcome::Identical),
             Ok(_) => {
                 let taken = folder
                     .check_clash(&name, "is there already, with another content")
-                    .and_then(|()| folder.take(&name, &offer));
+                    .and_then(|()| folder.take(&name, &offer, &self.cancel));
                 taken.map_or_else(|failure| Next::Done(Outcome::Failed(failure)), next)
             }
             Err(error) => Next::Done(Outcome::Failed(folder.failure(&name, &error))),
@@ -349,18 +391,44 @@ impl Machine {
                 finish_part(folder, part, &open.offer, size_bytes, root)
             }
             Stage::Flow(flow) if flow.is_complete(size_bytes) => match flow.finish(size_bytes, root) {
-                true => Ok(Outcome::Stored { renamed: None }),
+                true => Ok(Finish::Done(Outcome::Stored { renamed: None })),
                 false => Err((corrupt(&open.name), Keep::No)),
             },
             _ => return,
         };
         match outcome {
-            Ok(outcome) => {
+            Ok(Finish::Done(outcome)) => {
                 let Some(open) = self.open.remove(&id) else { return };
                 self.done_with(&open.offer, Some(size_bytes), outcome);
             }
+            Ok(Finish::Again) => self.take_again(id),
             Err((failure, keep)) => self.fail(id, failure, keep),
         }
+    }
+
+    /// What was there of a file is not what its source has, so everything is asked for. This happens once: then nothing is
+    /// there that did not come from this source.
+    fn take_again(&mut self, id: u32) {
+        let Some(Open { name, offer, mut stage, held_bytes, reused_bytes, .. }) = self.open.remove(&id)
+        else {
+            return;
+        };
+        self.report.forget(reused_bytes, held_bytes);
+        let restarted = match &mut stage {
+            Stage::Part(part) => part.restart(&offer),
+            Stage::Waiting { .. } | Stage::Comparing | Stage::Flow(_) => Ok(()),
+        };
+        let next = match restarted {
+            Ok(()) => {
+                let text = format!(
+                    "{name}: what was kept of it is not what is sent, and was thrown away; it begins anew"
+                );
+                self.report.note(text);
+                Next::Open(stage, Some(Answer::Take { have: Vec::new() }))
+            }
+            Err(error) => Next::Done(Outcome::Failed(self.store.failure(&name, &error))),
+        };
+        self.enter(name, offer, next);
     }
 
     fn on_give_up(&mut self, id: u32, failure: Failure, again: bool) {
@@ -412,16 +480,20 @@ impl Machine {
     }
 
     fn on_tick(&mut self) {
-        let mut waiting = Vec::new();
+        let (mut waiting, mut failed) = (Vec::new(), Vec::new());
         for (id, open) in &mut self.open {
             match &mut open.stage {
                 Stage::Waiting { since } => waiting.push((*id, *since)),
                 Stage::Part(part) if part.is_due() => {
-                    // The next block that is written will say why.
-                    let _ = part.sync_beside();
+                    if let Err(error) = part.sync_beside() {
+                        failed.push((*id, self.store.failure(&open.name, &error)));
+                    }
                 }
                 _ => {}
             }
+        }
+        for (id, failure) in failed {
+            self.fail(id, failure, Keep::Yes);
         }
         for (id, since) in waiting {
             self.try_again(id, since);
@@ -431,7 +503,7 @@ impl Machine {
     fn try_again(&mut self, id: u32, since: Instant) {
         let Some(Open { name, offer, .. }) = self.open.remove(&id) else { return };
         let Store::Folder(folder) = &self.store else { return };
-        let next = match folder.begin(&name, &offer) {
+        let next = match folder.begin(&name, &offer, &self.cancel) {
             Ok(Begin::Busy) if since.elapsed() >= BUSY_FOR => {
                 let text = format!(
                     "{} is being received from somebody else; try again when that is done",
@@ -454,6 +526,10 @@ impl Machine {
     }
 
     fn done_with(&mut self, offer: &Offer, size_bytes: Option<u64>, outcome: Outcome) {
+        if self.cancel.is_cancelled() && matches!(outcome, Outcome::Failed(_)) {
+            // It was left, and did not fail.
+            return;
+        }
         if offer.kind != Kind::FolderEnd || matches!(outcome, Outcome::Failed(_)) {
             self.report.done(&offer.name.escape_debug().to_string(), size_bytes, outcome.clone());
         }
@@ -482,6 +558,13 @@ impl Machine {
     }
 }
 
+/// What becomes of a file of which every block is there.
+enum Finish {
+    Done(Outcome),
+    /// It is wrong, and not all of it came on this association.
+    Again,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keep {
     Yes,
@@ -490,26 +573,34 @@ enum Keep {
 
 impl Open {
     /// Whether a block has a place in this file.
-    fn check(&self, index: u64, len: u32) -> Result<(), ProtocolError> {
-        let has = match &self.stage {
-            Stage::Part(part) => part.has(index),
-            Stage::Flow(flow) => flow.has(index),
+    fn check(&self, index: u64, len: u32, window_blocks: usize) -> Result<(), ProtocolError> {
+        let is_wanted = match &self.stage {
+            Stage::Part(part) => part.admits(index, len),
+            Stage::Flow(flow) => {
+                let fits = size_of(&self.offer)
+                    .is_none_or(|size| index < blocks_of(size) && len == block_len(size, index));
+                fits && len > 0 && flow.admits(index, window_blocks)
+            }
             Stage::Waiting { .. } | Stage::Comparing => {
                 return Err(ProtocolError::Unexpected("data that nobody asked for"));
             }
         };
-        let fits = match size_of(&self.offer) {
-            Some(size) => index < blocks_of(size) && len == block_len(size, index),
-            None => index < u64::MAX / u64::from(BLOCK_BYTES),
-        };
-        if fits && !has { Ok(()) } else { Err(ProtocolError::Unexpected("a block that nobody asked for")) }
+        if is_wanted { Ok(()) } else { Err(ProtocolError::Unexpected("a block that nobody asked for")) }
+    }
+
+    /// Whether the file system has room for a block there.
+    fn check_room(&mut self, index: u64) -> io::Result<()> {
+        match &mut self.stage {
+            Stage::Part(part) => part.check_room(index),
+            Stage::Waiting { .. } | Stage::Comparing | Stage::Flow(_) => Ok(()),
+        }
     }
 }
 
 fn next(begin: Begin) -> Next {
     match begin {
         Begin::Take(part) => {
-            let have = part.have().to_vec();
+            let have = part.told().to_vec();
             Next::Open(Stage::Part(part), Some(Answer::Take { have }))
         }
         Begin::Compare => Next::Open(Stage::Comparing, Some(Answer::Compare)),
@@ -524,15 +615,18 @@ fn finish_part(
     offer: &Offer,
     size_bytes: u64,
     root: Hash,
-) -> Result<Outcome, (Failure, Keep)> {
+) -> Result<Finish, (Failure, Keep)> {
     let system = |name: &Name, error| (folder.failure(name, &error), Keep::Yes);
     let name = part.name().clone();
     if part.root(size_bytes).map_err(|error| system(&name, error))? != Some(root) {
+        if !part.told().is_empty() {
+            return Ok(Finish::Again);
+        }
         return Err((corrupt(&name), Keep::No));
     }
     part.seal(size_bytes, offer).map_err(|error| system(&name, error))?;
     let renamed = folder.commit(part).map_err(|failure| (failure, Keep::Yes))?;
-    Ok(Outcome::Stored { renamed })
+    Ok(Finish::Done(Outcome::Stored { renamed }))
 }
 
 fn corrupt(name: &Name) -> Failure {

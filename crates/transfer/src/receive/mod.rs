@@ -14,7 +14,9 @@ use tokio::time::MissedTickBehavior;
 
 use self::machine::Machine;
 use crate::accept::Accept;
+use crate::cancel::Cancel;
 use crate::error::TransferError;
+use crate::identity::SenderId;
 use crate::link::{self, ALIVE_EVERY, Incoming, Outgoing};
 use crate::protocol::Message;
 use crate::report::Report;
@@ -30,6 +32,16 @@ pub enum Store {
     Folder(Folder),
     /// One file into a pipe.
     Pipe(Pipe),
+}
+
+impl Store {
+    /// The same store, as this sender puts files into it.
+    pub(crate) fn of_sender(&self, sender: SenderId) -> Self {
+        match self {
+            Store::Folder(folder) => Store::Folder(folder.owned_by(sender.owner())),
+            Store::Pipe(pipe) => Store::Pipe(pipe.clone()),
+        }
+    }
 }
 
 /// What the thread is told.
@@ -76,18 +88,24 @@ pub(crate) struct Receiving {
 }
 
 /// Receives what is offered until everything is done. Dropping the future ends the thread, after it has brought its journals up to
-/// date.
+/// date; what it hashes or compares then is left.
 pub(crate) async fn receive(association: &Association, receiving: Receiving) -> Result<(), TransferError> {
     let (heard, silence) = (receiving.heard.clone(), receiving.silence);
     let (input, inputs) = mpsc::channel(WAITING_MESSAGES);
     let (output, mut outputs) = mpsc::unbounded_channel();
-    let worker = tokio::task::spawn_blocking(move || Machine::new(receiving, output).run(inputs));
+    let cancel = Cancel::default();
+    let _cancel_on_drop = cancel.on_drop();
+    let machine = Machine::new(receiving, output, cancel.clone());
+    let worker = tokio::task::spawn_blocking(move || machine.run(inputs));
     let ticks = input.clone();
     let interrupted = tokio::select! {
         ended = hear(association, input, &heard) => ended.err(),
         ended = say(association, &mut outputs) => ended.err(),
         silent = watch(ticks, &heard, silence, association) => Some(silent),
     };
+    if interrupted.is_some() {
+        cancel.cancel();
+    }
     let ended =
         worker.await.unwrap_or_else(|_| Err(TransferError::Lost("the receiver broke off".to_owned())));
     // What it said last.

@@ -4,6 +4,7 @@
 //! goes when, and passes messages.
 
 mod files;
+mod folders;
 mod pace;
 mod reader;
 mod sender;

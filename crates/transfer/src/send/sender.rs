@@ -9,12 +9,14 @@ use anabranch_net::Association;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use super::files::{Entry, Kept, Sending, Stage};
+use super::files::{Entry, Kept, Sending, Stage, Wanted};
+use super::folders::OpenFolders;
 use super::pace::{Pace, Rate};
 use super::reader::{self, Reply, Request, What};
 use super::walk::{self, Item, Origin, Source};
 use crate::block::{Hash, blocks_of};
 use crate::error::TransferError;
+use crate::identity::SenderId;
 use crate::link::{self, ALIVE_EVERY, Incoming, Outgoing};
 use crate::protocol::{
     Answer, BlockMessages, Changed, Failure, Kind, MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message, Outcome,
@@ -32,6 +34,8 @@ const WAITING_SEGMENTS: usize = 40;
 const MOST_CHANGES: u32 = 3;
 /// How many blocks of a file may arrive wrong.
 const MOST_WRONG: u32 = 16;
+/// How often a receiver may ask for a file's blocks on one association: once, and again if what it had kept was wrong.
+const MOST_TAKES: u32 = 2;
 
 /// Sends files, over one association after the other if need be.
 pub struct Sender {
@@ -39,6 +43,7 @@ pub struct Sender {
     is_walked: bool,
     /// What was offered and is not done, in the order of offers.
     open: BTreeMap<u32, Entry>,
+    folders: OpenFolders,
     next_id: u32,
     /// Files whose blocks are to be read, in turn.
     sending: VecDeque<u32>,
@@ -47,6 +52,7 @@ pub struct Sender {
     /// Blocks asked of the reader.
     reading: usize,
     rate: Option<Rate>,
+    identity: Option<SenderId>,
     report: Report,
 }
 
@@ -67,13 +73,30 @@ impl Sender {
             items: walk::walk(sources),
             is_walked: false,
             open: BTreeMap::new(),
+            folders: OpenFolders::default(),
             next_id: 0,
             sending: VecDeque::new(),
             reader: reader::start(reply),
             replies,
             reading: 0,
             rate,
+            identity: None,
             report,
+        }
+    }
+
+    /// Says who sends, so that a later sender with the same identity goes on with what this one leaves unfinished. Without it,
+    /// one is drawn that only this sender has.
+    #[must_use]
+    pub fn with_identity(mut self, identity: SenderId) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    pub(crate) fn identity(&mut self) -> Result<SenderId, TransferError> {
+        match self.identity {
+            Some(identity) => Ok(identity),
+            None => Ok(*self.identity.insert(SenderId::random()?)),
         }
     }
 
@@ -132,15 +155,21 @@ impl Sender {
     /// so those get new numbers; what comes through a pipe cannot be read again and keeps its own.
     fn offer_again(&mut self, link: &mut Link) {
         self.sending.clear();
-        let (kept, others): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.open).into_iter().partition(|(_, entry)| entry.is_stream());
+        let before = std::mem::take(&mut self.open);
+        for entry in self.folders.offers() {
+            let id = self.new_id();
+            self.offer(link, id, entry);
+        }
+        let (kept, others): (Vec<_>, Vec<_>) = before.into_iter().partition(|(_, entry)| entry.is_stream());
         for (id, entry) in kept {
             self.offer(link, id, entry);
         }
         for (old, entry) in others {
             self.ask(Request::Close { id: old });
-            let id = self.new_id();
-            self.offer(link, id, entry);
+            if entry.kind != Kind::Folder {
+                let id = self.new_id();
+                self.offer(link, id, entry);
+            }
         }
     }
 
@@ -157,6 +186,7 @@ impl Sender {
     fn offer(&mut self, link: &mut Link, id: u32, mut entry: Entry) {
         entry.stage = Stage::Offered;
         entry.in_flight = 0;
+        entry.takes = 0;
         link.say(&Message::Offer(entry.offer(id)));
         self.open.insert(id, entry);
     }
@@ -179,7 +209,8 @@ impl Sender {
                 match &kind {
                     Kind::File { size_bytes, .. } => self.report.found(1, *size_bytes),
                     Kind::Stream { .. } => self.report.found(1, 0),
-                    Kind::Folder | Kind::FolderEnd => {}
+                    Kind::Folder => self.folders.begin(&name, changed, mode),
+                    Kind::FolderEnd => {}
                 }
                 let id = self.new_id();
                 self.offer(link, id, Entry::new(name, kind, changed, mode, origin));
@@ -208,15 +239,23 @@ impl Sender {
                 Err(ProtocolError::Unexpected("an answer to no offer"))
             };
         };
-        let is_file = matches!(entry.kind, Kind::File { .. });
-        match (answer, &entry.stage) {
-            // After a comparison it may still be taken.
-            (Answer::Take { have }, Stage::Offered | Stage::Ended) if is_file || entry.is_stream() => {
+        match (answer, &entry.kind, &entry.stage) {
+            (
+                Answer::Take { have },
+                Kind::File { .. } | Kind::Stream { .. },
+                stage @ (Stage::Offered | Stage::Ended),
+            ) if entry.may_take(stage, &have) => {
+                entry.takes += 1;
+                if entry.takes > 1 {
+                    self.report.forget(entry.reused_bytes, entry.counted_bytes - entry.reused_bytes);
+                    (entry.reused_bytes, entry.counted_bytes, entry.is_counted) = (0, 0, false);
+                }
                 self.begin(link, id, have);
                 Ok(())
             }
-            (Answer::Compare, Stage::Offered) if is_file => {
-                entry.stage = Stage::Comparing;
+            (Answer::Compare, Kind::File { size_bytes, .. }, Stage::Offered) => {
+                let all = Run { first: 0, count: blocks_of(*size_bytes) };
+                entry.stage = Stage::Opening(vec![all]);
                 self.open_file(id);
                 Ok(())
             }
@@ -231,6 +270,7 @@ impl Sender {
             self.report.recount(entry.counted_bytes, held);
         } else {
             self.report.reused(held);
+            entry.reused_bytes = held;
         }
         entry.counted_bytes = held;
         let (name, size_bytes) = (entry.name.clone(), entry.size_bytes());
@@ -246,7 +286,7 @@ impl Sender {
     /// What comes through a pipe is read once, so all that the receiver has not got must be here still.
     fn begin_stream(&mut self, link: &mut Link, id: u32, have: Vec<Run>) {
         let Some(entry) = self.open.get_mut(&id) else { return };
-        let mut sending = Sending::new(have);
+        let sending = Sending::new(have);
         entry.kept.blocks.retain(|index, _| !sending.has(*index));
         let is_lost =
             (0..entry.kept.read).any(|index| !sending.has(index) && !entry.kept.blocks.contains_key(&index));
@@ -256,7 +296,6 @@ impl Sender {
             return self.give_up(link, id, Failure::new(Reason::Changed, text));
         }
         for (block, _) in entry.kept.blocks.values() {
-            sending.root.add(block.hash);
             link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
         }
         let in_flight = entry.kept.blocks.len() + usize::from(entry.kept.is_reading);
@@ -282,10 +321,13 @@ impl Sender {
                 self.sending.pop_front();
                 continue;
             };
-            if let Some(entry) = self.open.get_mut(&id) {
+            // What is only hashed is never on its way.
+            if !matches!(request, Request::Hash { .. })
+                && let Some(entry) = self.open.get_mut(&id)
+            {
                 entry.in_flight += 1;
+                link.in_flight += 1;
             }
-            link.in_flight += 1;
             self.reading += 1;
             self.ask(request);
         }
@@ -301,11 +343,6 @@ impl Sender {
                 self.sending.push_back(id);
                 self.end_if_read(link, id);
             }
-            (What::Opened, Stage::Comparing) => self.ask(Request::Root { id }),
-            (What::Root { size_bytes, root }, Stage::Comparing) => {
-                entry.stage = Stage::Ended;
-                link.say(&Message::End { id, size_bytes, root });
-            }
             (What::Block { index, block }, _) if entry.repeats.remove(&index) => {
                 link.data.extend(block.messages.into_iter().map(Outgoing::Data));
             }
@@ -314,6 +351,11 @@ impl Sender {
                 sending.root.add(block.hash);
                 sending.reading -= 1;
                 link.data.extend(block.messages.into_iter().map(Outgoing::Data));
+                self.end_if_read(link, id);
+            }
+            (What::Hashed(hash), Stage::Sending(sending)) => {
+                sending.root.add(hash);
+                sending.reading -= 1;
                 self.end_if_read(link, id);
             }
             (What::Next { index, block, bytes, is_last }, _) => {
@@ -346,14 +388,14 @@ impl Sender {
         kept.bytes += u64::from(bytes);
         self.report.found(0, u64::from(bytes));
         if bytes > 0 {
+            kept.root.add(block.hash);
             kept.read = index + 1;
         } else {
             entry.in_flight = entry.in_flight.saturating_sub(1);
             link.in_flight = link.in_flight.saturating_sub(1);
         }
-        if let Stage::Sending(sending) = &mut entry.stage {
+        if let Stage::Sending(_) = &entry.stage {
             if bytes > 0 {
-                sending.root.add(block.hash);
                 link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
             }
             if !self.sending.contains(&id) {
@@ -379,8 +421,8 @@ impl Sender {
         }
         let root = std::mem::take(&mut sending.root);
         if entry.is_stream() {
-            let size_bytes = entry.kept.bytes;
-            return self.end(link, id, size_bytes, root.finish());
+            let (size_bytes, root) = (entry.kept.bytes, entry.kept.root.finish());
+            return self.end(link, id, size_bytes, root);
         }
         entry.stage = Stage::Checking(root);
         let (kind, changed) = (entry.kind.clone(), entry.changed);
@@ -453,7 +495,18 @@ impl Sender {
             self.report.recount(entry.counted_bytes, 0);
             self.report.reused(size);
         }
-        if entry.kind != Kind::FolderEnd || matches!(outcome, Outcome::Failed(_)) {
+        let is_failed = matches!(outcome, Outcome::Failed(_));
+        let is_worth_telling = match entry.kind {
+            Kind::Folder => {
+                if is_failed {
+                    self.folders.refuse(&entry.name);
+                }
+                !entry.is_counted
+            }
+            Kind::FolderEnd => !self.folders.end(&entry.name) && is_failed,
+            Kind::File { .. } | Kind::Stream { .. } => true,
+        };
+        if is_worth_telling {
             self.report.done(&entry.name, entry.size_bytes(), outcome);
         }
         Ok(())
@@ -510,7 +563,7 @@ impl Sender {
 }
 
 impl Entry {
-    fn new(name: String, kind: Kind, changed: Changed, mode: u16, origin: Origin) -> Self {
+    pub(super) fn new(name: String, kind: Kind, changed: Changed, mode: u16, origin: Origin) -> Self {
         Entry {
             name,
             kind,
@@ -522,9 +575,19 @@ impl Entry {
             wrong: 0,
             repeats: BTreeSet::new(),
             counted_bytes: 0,
+            reused_bytes: 0,
+            takes: 0,
             is_counted: false,
             in_flight: 0,
             kept: Kept::default(),
+        }
+    }
+
+    /// Whether the receiver may ask for its blocks now: first, after a comparison, or once more and then for all of them.
+    fn may_take(&self, stage: &Stage, have: &[Run]) -> bool {
+        match stage {
+            Stage::Offered => true,
+            _ => self.in_flight == 0 && self.takes < MOST_TAKES && (self.takes == 0 || have.is_empty()),
         }
     }
 
@@ -533,8 +596,11 @@ impl Entry {
         let Stage::Sending(sending) = &mut self.stage else { return None };
         match (&self.kind, &self.origin) {
             (Kind::File { size_bytes, .. }, _) => {
-                let index = sending.take(blocks_of(*size_bytes))?;
-                Some(Request::Block { id, index, block_len: self.block_len(index) })
+                let wanted = sending.take(blocks_of(*size_bytes))?;
+                Some(match wanted {
+                    Wanted::Sent(index) => Request::Block { id, index, block_len: self.block_len(index) },
+                    Wanted::Hashed(index) => Request::Hash { id, index, block_len: self.block_len(index) },
+                })
             }
             (_, Origin::Stream(from)) if !self.kept.is_reading && !self.kept.is_at_end => {
                 self.kept.is_reading = true;

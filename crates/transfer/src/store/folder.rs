@@ -9,8 +9,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
+use super::disk::{Disk, Step};
+use super::made::{Made, MadeFolders};
 use super::part::Part;
 use crate::block::{BLOCK_BYTES, Hash, Root};
+use crate::cancel::Cancel;
+use crate::identity::Owner;
 use crate::name::Name;
 use crate::protocol::{Changed, Failure, Kind, Offer, Reason};
 
@@ -37,6 +41,11 @@ pub struct Folder {
     dir: Arc<Dir>,
     shown: String,
     on_clash: OnClash,
+    /// Folders that were made in it and are not sealed.
+    made: MadeFolders,
+    disk: Disk,
+    /// Whose unfinished files these are.
+    owner: Owner,
 }
 
 /// What to do about an offer.
@@ -61,7 +70,34 @@ impl Folder {
         let dir = Dir::open_ambient_dir(path, ambient_authority())?;
         // Opening tells nothing of a folder that was a file.
         dir.dir_metadata()?;
-        Ok(Folder { dir: Arc::new(dir), shown: path.display().to_string(), on_clash })
+        let shown = path.display().to_string();
+        Ok(Folder {
+            dir: Arc::new(dir),
+            shown,
+            on_clash,
+            made: MadeFolders::default(),
+            disk: Disk::default(),
+            owner: Owner::default(),
+        })
+    }
+
+    /// The same folder, as this sender puts files into it.
+    pub(crate) fn owned_by(&self, owner: Owner) -> Self {
+        Folder { owner, ..self.clone() }
+    }
+
+    /// Where what has arrived of a name is kept.
+    pub(super) fn part_of(&self, name: &Name) -> String {
+        name.part(self.owner)
+    }
+
+    /// Where it is written down what has arrived of a name.
+    pub(super) fn journal_of(&self, name: &Name) -> String {
+        name.journal(self.owner)
+    }
+
+    pub(crate) fn disk(&self) -> &Disk {
+        &self.disk
     }
 
     /// A name in it as people should see it.
@@ -78,7 +114,7 @@ impl Folder {
     }
 
     /// Begins with an offered file or stream.
-    pub(crate) fn begin(&self, name: &Name, offer: &Offer) -> Result<Begin, Failure> {
+    pub(crate) fn begin(&self, name: &Name, offer: &Offer, cancel: &Cancel) -> Result<Begin, Failure> {
         let system = |error: io::Error| self.failure(name, &error);
         if let Some(parent) = name.parent() {
             self.make_dirs(parent).map_err(|error| explain(&self.show(parent), &error))?;
@@ -98,14 +134,44 @@ impl Folder {
             },
             Present::Other => self.check_clash(name, "is there already, and is no regular file")?,
         }
-        self.take(name, offer)
+        self.take(name, offer, cancel)
     }
 
     /// Takes an offer whatever is there of that name; what the policy for clashes says has been asked.
-    pub(crate) fn take(&self, name: &Name, offer: &Offer) -> Result<Begin, Failure> {
-        let part = Part::open(self, name.clone(), offer)
-            .map_err(|error| explain(&self.show(&name.part()), &error))?;
+    pub(crate) fn take(&self, name: &Name, offer: &Offer, cancel: &Cancel) -> Result<Begin, Failure> {
+        let system = |error: io::Error| self.failure(name, &error);
+        if let Kind::File { size_bytes, .. } = offer.kind {
+            self.check_room(name, size_bytes)?;
+        }
+        self.disk.before(Step::OpenPart).map_err(system)?;
+        let part = Part::open(self, name.clone(), offer, cancel).map_err(system)?;
         Ok(part.map_or(Begin::Busy, |part| Begin::Take(Box::new(part))))
+    }
+
+    /// Fails if a file of this size does not fit beside what there is, of it and of others.
+    fn check_room(&self, name: &Name, size_bytes: u64) -> Result<(), Failure> {
+        let parent =
+            self.open_file(name.parent().unwrap_or(".")).map_err(|error| self.failure(name, &error))?;
+        let Some(free) = self.disk.free_bytes(&parent) else { return Ok(()) };
+        let missing = size_bytes.saturating_sub(self.allocated_bytes(&self.part_of(name)));
+        if missing <= free {
+            return Ok(());
+        }
+        let text = format!("{missing} B more are needed and {free} B are free");
+        Err(explain(&self.show(name.as_str()), &io::Error::new(ErrorKind::StorageFull, text)))
+    }
+
+    /// What a file takes on the disk; 0 if there is none.
+    fn allocated_bytes(&self, path: &str) -> u64 {
+        #[cfg(unix)]
+        {
+            use cap_std::fs::MetadataExt;
+            self.dir.symlink_metadata(path).map_or(0, |metadata| metadata.blocks().saturating_mul(512))
+        }
+        #[cfg(not(unix))]
+        {
+            self.dir.symlink_metadata(path).map_or(0, |metadata| metadata.len())
+        }
     }
 
     /// Fails unless files that differ from what is there may come.
@@ -156,20 +222,49 @@ impl Folder {
         }
     }
 
-    /// Makes an offered folder.
+    /// Makes an offered folder, unless it is there.
     pub(crate) fn make_folder(&self, name: &Name) -> Result<(), Failure> {
-        self.make_dirs(name.as_str()).map_err(|error| match error.kind() {
+        let make = || {
+            name.parent().map_or(Ok(()), |parent| self.make_dirs(parent))?;
+            match self.dir.create_dir(name.as_str()) {
+                Ok(()) => {
+                    self.made.add(self.owner, name, Made::of(&self.open_file(name.as_str())?.metadata()?));
+                    Ok(())
+                }
+                // It is there already, or a link to a folder is.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && self.dir.is_dir(name.as_str()) => {
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            }
+        };
+        make().map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => self.clash(name, "is there already, and is no folder"),
             _ => self.failure(name, &error),
         })
     }
 
-    /// Gives a folder its time and permissions, when everything is in it.
+    /// Gives a folder its time and permissions, when everything is in it, if it is one that [`make_folder`](Self::make_folder)
+    /// made: what others made keeps its own.
     pub(crate) fn seal_folder(&self, name: &Name, offer: &Offer) -> Result<(), Failure> {
+        let made = self.made.take(self.owner, name);
         let seal = || {
+            let is_folder = self.dir.symlink_metadata(name.as_str())?.is_dir();
+            let Some(made) = made else {
+                // One that was there may be a link to a folder.
+                let is_there = is_folder || self.dir.is_dir(name.as_str());
+                return if is_there { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) };
+            };
+            if !is_folder {
+                return Err(ErrorKind::NotADirectory.into());
+            }
             // `open_dir` gives handles that can do nothing but resolve names.
             let folder = self.open_file(name.as_str())?;
-            set_mode(&folder, offer.mode)?;
+            if Made::of(&folder.metadata()?) != made {
+                return Ok(());
+            }
+            // The owner goes on with it: an interrupted transfer resumes, and what was received can be removed.
+            set_mode(&folder, offer.mode | 0o700)?;
             folder.set_times(FileTimes::new().set_modified(to_system_time(offer.changed)))
         };
         seal().map_err(|error| self.failure(name, &error))
@@ -177,9 +272,9 @@ impl Folder {
 
     /// The part file of a name, created if need be, for us alone; `None` if somebody else holds it.
     pub(super) fn lock_part(&self, name: &Name) -> io::Result<Option<File>> {
-        let path = name.part();
+        let path = self.part_of(name);
         for _ in 0..LOCK_TRIES {
-            let file = self.open_or_create(&path)?;
+            let file = self.open_part(&path)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
@@ -217,6 +312,21 @@ impl Folder {
         Ok(if self.dir.exists(path) { OnlyName::Yes } else { OnlyName::Gone })
     }
 
+    /// Opens a part file, one that was given the permissions of its source before it could be given its name, too.
+    fn open_part(&self, path: &str) -> io::Result<File> {
+        match self.open_or_create(path) {
+            #[cfg(unix)]
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                use cap_std::fs::PermissionsExt;
+                self.dir
+                    .set_permissions(path, cap_std::fs::Permissions::from_mode(0o600))
+                    .map_err(|_| error)?;
+                self.open_or_create(path)
+            }
+            opened => opened,
+        }
+    }
+
     pub(super) fn open_or_create(&self, path: &str) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true);
@@ -238,11 +348,11 @@ impl Folder {
 
     /// Takes away what is left of a name whose file is complete, as after a crash at the very end.
     fn tidy(&self, name: &Name) -> io::Result<()> {
-        if self.dir.symlink_metadata(name.part()).is_ok()
+        if self.dir.symlink_metadata(self.part_of(name)).is_ok()
             && let Some(_held) = self.lock_part(name)?
         {
-            self.remove_if_there(&name.part())?;
-            return self.remove_if_there(&name.journal());
+            self.remove_if_there(&self.part_of(name))?;
+            return self.remove_if_there(&self.journal_of(name));
         }
         Ok(())
     }
@@ -251,32 +361,33 @@ impl Folder {
     pub(crate) fn commit(&self, part: &Part) -> Result<Option<String>, Failure> {
         let name = part.name();
         let system = |error: io::Error| self.failure(name, &error);
+        self.disk.before(Step::Commit).map_err(system)?;
         let given = match self.on_clash {
             OnClash::Overwrite => {
-                self.dir.rename(name.part(), &self.dir, name.as_str()).map_err(system)?;
+                self.dir.rename(self.part_of(name), &self.dir, name.as_str()).map_err(system)?;
                 None
             }
             OnClash::Refuse => {
-                if !self.link(&name.part(), name.as_str()).map_err(system)? {
+                if !self.link(&self.part_of(name), name.as_str()).map_err(system)? {
                     return Err(self.clash(name, "came into being meanwhile"));
                 }
                 None
             }
             OnClash::Rename => self.link_beside(name).map_err(system)?,
         };
-        self.remove_if_there(&name.part()).map_err(system)?;
-        self.remove_if_there(&name.journal()).map_err(system)?;
+        self.remove_if_there(&self.part_of(name)).map_err(system)?;
+        self.remove_if_there(&self.journal_of(name)).map_err(system)?;
         self.sync_parent(name).map_err(system)?;
         Ok(given)
     }
 
     fn link_beside(&self, name: &Name) -> io::Result<Option<String>> {
-        if self.link(&name.part(), name.as_str())? {
+        if self.link(&self.part_of(name), name.as_str())? {
             return Ok(None);
         }
         for number in 1..=MOST_RENAMED {
             let other = name.beside(&format!("{}.{number}", name.last()));
-            if self.link(&name.part(), &other)? {
+            if self.link(&self.part_of(name), &other)? {
                 return Ok(Some(other));
             }
         }
@@ -329,10 +440,11 @@ enum OnlyName {
     Gone,
 }
 
-/// The root of a file as it is.
-pub(crate) fn file_root(mut file: &File) -> io::Result<(u64, Hash)> {
+/// The size of a file as it is, and the root over its blocks. Fails once it is cancelled.
+pub(crate) fn file_root(mut file: &File, cancel: &Cancel) -> io::Result<(u64, Hash)> {
     let (mut root, mut size, mut block) = (Root::default(), 0, Vec::new());
     loop {
+        cancel.check()?;
         block.clear();
         (&mut file).take(u64::from(BLOCK_BYTES)).read_to_end(&mut block)?;
         if block.is_empty() {

@@ -5,14 +5,14 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::journal::Journal;
-use crate::block::Hash;
+use super::disk::{Disk, Step};
+use super::journal::{Entry, Journal};
 
 /// A journal that a part file and its syncer share.
 pub(super) type SharedJournal = Arc<Mutex<Journal>>;
 
 /// Blocks that were written, and are not in the journal.
-pub(super) type Batch = Vec<(u64, Hash)>;
+pub(super) type Batch = Vec<Entry>;
 
 /// A thread that synchronises one batch at a time.
 #[derive(Debug)]
@@ -24,12 +24,12 @@ pub(super) struct Syncer {
 
 impl Syncer {
     /// Starts the thread, which ends when this is dropped.
-    pub(super) fn start(part: File, journal: SharedJournal) -> io::Result<Self> {
+    pub(super) fn start(part: File, journal: SharedJournal, disk: Disk) -> io::Result<Self> {
         let (batches, jobs) = sync_channel::<Batch>(1);
         let (tell, done) = sync_channel(1);
         std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
             for batch in jobs {
-                if tell.send(sync(&part, &journal, &batch)).is_err() {
+                if tell.send(sync(&part, &journal, &batch, &disk)).is_err() {
                     return;
                 }
             }
@@ -70,10 +70,11 @@ impl Syncer {
 }
 
 /// First what the journal tells of, then the journal.
-fn sync(part: &File, journal: &Mutex<Journal>, batch: &Batch) -> io::Result<()> {
+fn sync(part: &File, journal: &Mutex<Journal>, batch: &Batch, disk: &Disk) -> io::Result<()> {
     part.sync_data()?;
+    disk.before(Step::SyncJournal)?;
     let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
-    batch.iter().try_for_each(|(index, hash)| journal.write(*index, *hash))?;
+    batch.iter().try_for_each(|entry| journal.append(entry))?;
     journal.sync()
 }
 

@@ -6,10 +6,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
 use anabranch_net::{Association, Host, SendOptions};
-use anabranch_transfer::protocol::{Changed, Intent, Kind, Message, Offer, Outcome, Reason, Segment};
-use anabranch_transfer::{Allow, Hash, OnClash, ServerOptions, Source, TransferError};
+use anabranch_transfer::protocol::{Changed, Intent, Kind, Message, Offer, Outcome, Reason, Segment, Terms};
+use anabranch_transfer::{Allow, Hash, OnClash, SenderId, ServerOptions, Source, TransferError};
 
-use crate::support::{Serving, connect, folder, names, noise, rate, run};
+use crate::support::{PART_ENDING, Serving, connect, folder, identity, names, noise, rate, run};
 
 #[test]
 fn a_clash_is_settled_as_the_receiver_wants() {
@@ -66,8 +66,12 @@ fn a_file_that_changes_while_it_is_sent_arrives_as_it_is_in_the_end() {
         let file = from.path().join("log");
         fs::write(&file, noise(1, 12_000_000)).expect("written");
         let append = async {
-            let part = serving.dir.path().join(".log.anabranch-part");
-            while fs::metadata(&part).map_or(0, |part| part.len()) == 0 {
+            let is_begun = || {
+                let mut parts =
+                    names(serving.dir.path()).into_iter().filter(|name| name.ends_with(PART_ENDING));
+                parts.any(|part| fs::metadata(serving.dir.path().join(part)).is_ok_and(|part| part.len() > 0))
+            };
+            while !is_begun() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             let mut log = fs::File::options().append(true).open(&file).expect("open");
@@ -131,13 +135,18 @@ fn a_server_does_only_what_it_is_allowed_to() {
     });
 }
 
+/// As the honest sender says it: whoever sees the packets can say the same.
+fn push() -> Intent {
+    Intent::Push { sender: identity() }
+}
+
 /// A peer that says what it likes.
 pub(crate) struct Rogue(pub(crate) Association);
 
 impl Rogue {
     pub(crate) async fn greet(serving: &Serving) -> Rogue {
         let rogue = Rogue(connect(&serving.host).await);
-        rogue.say(&Message::Hello { session: [1; 16], intent: Intent::Push }).await;
+        rogue.say(&Message::Hello { session: [1; 16], intent: push() }).await;
         let welcome = rogue.0.recv().await.expect("open").expect("a message");
         assert!(matches!(Message::decode_first(&welcome.payload), Ok(Message::Welcome { .. })));
         rogue
@@ -148,7 +157,7 @@ impl Rogue {
         let rogue = Rogue(host.accept().await.expect("an association"));
         let hello = rogue.0.recv().await.expect("open").expect("a message");
         assert!(matches!(Message::decode_first(&hello.payload), Ok(Message::Hello { .. })));
-        rogue.say(&Message::Welcome { window_blocks: 0 }).await;
+        rogue.say(&Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([8; 16]) } }).await;
         while rogue.hear().await != Message::WantEnd {}
         rogue
     }
@@ -264,7 +273,7 @@ fn a_block_that_arrives_wrong_is_asked_for_again_and_never_stored() {
 fn garbage_ends_only_its_own_transfer_and_is_told_what_is_wrong() {
     run(async {
         let serving = Serving::usual();
-        let mut newer = Message::Hello { session: [1; 16], intent: Intent::Push }.encode();
+        let mut newer = Message::Hello { session: [1; 16], intent: push() }.encode();
         newer[5] = 77;
         for first in [noise(1, 100), b"GET / HTTP/1.1\r\n".to_vec(), newer, Message::Alive.encode()] {
             let rogue = Rogue(connect(&serving.host).await);

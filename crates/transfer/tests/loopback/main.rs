@@ -3,5 +3,6 @@
 mod failures;
 mod requests;
 mod resume;
+mod storage;
 mod support;
 mod whole;
