@@ -12,12 +12,12 @@ use crate::block::{Hash, block_len, blocks_of};
 use crate::cancel::Cancel;
 use crate::error::TransferError;
 use crate::link::{Incoming, Outgoing};
-use crate::name::Name;
+use crate::name::{BadName, Name};
 use crate::protocol::{
     Answer, Failure, Kind, MAX_OPEN_OFFERS, Message, Offer, Outcome, ProtocolError, Reason, Segment,
 };
 use crate::report::{Event, Report};
-use crate::store::{Assembly, Begin, Block, Flow, Folder, Part, file_root};
+use crate::store::{Assembly, Begin, Block, Comparison, Flow, Folder, Part};
 
 /// How long a file may be in somebody else's hands before it is refused.
 const BUSY_FOR: Duration = Duration::from_secs(12);
@@ -111,7 +111,7 @@ impl Machine {
         Ok(())
     }
 
-    fn take(&mut self, input: Input) -> Result<(), TransferError> {
+    pub(super) fn take(&mut self, input: Input) -> Result<(), TransferError> {
         match input {
             Input::Heard(Incoming::Data(segment)) => Ok(self.on_segment(segment)?),
             Input::Heard(Incoming::Control(message)) => self.on_message(message),
@@ -154,7 +154,7 @@ impl Machine {
             return Err(ProtocolError::Unexpected("more offers at a time than agreed").into());
         }
         self.next_id = offer.id.saturating_add(1);
-        let name = match Name::new(&offer.name) {
+        let name = match self.store.admit(&offer.name) {
             Ok(name) => name,
             Err(bad) => {
                 let shown = offer.name.escape_debug().to_string();
@@ -368,10 +368,12 @@ impl Machine {
     fn compare(&mut self, id: u32, size_bytes: u64, root: Hash) {
         let (Some(open), Store::Folder(folder)) = (self.open.remove(&id), &self.store) else { return };
         let Open { name, offer, .. } = open;
-        let there = folder.open_file(name.as_str()).and_then(|file| file_root(&file, &self.cancel));
-        let next = match there {
-            Ok(there) if there == (size_bytes, root) => Next::Done(Outcome::Identical),
-            Ok(_) => {
+        let next = match folder.compare(&name, &offer, (size_bytes, root), &self.cancel) {
+            Ok(Comparison::Same(recorded)) => {
+                tell_unrecorded(&self.report, recorded);
+                Next::Done(Outcome::Identical)
+            }
+            Ok(Comparison::Different) => {
                 let taken = folder
                     .check_clash(&name, "is there already, with another content")
                     .and_then(|()| folder.take(&name, &offer, &self.cancel));
@@ -388,7 +390,7 @@ impl Machine {
         let outcome = match &mut open.stage {
             Stage::Part(part) if part.is_complete(size_bytes) => {
                 let Store::Folder(folder) = &self.store else { return };
-                finish_part(folder, part, &open.offer, size_bytes, root)
+                finish_part(folder, part, &open.offer, (size_bytes, root), &self.report)
             }
             Stage::Flow(flow) if flow.is_complete(size_bytes) => match flow.finish(size_bytes, root) {
                 true => Ok(Finish::Done(Outcome::Stored { renamed: None })),
@@ -613,8 +615,8 @@ fn finish_part(
     folder: &Folder,
     part: &mut Part,
     offer: &Offer,
-    size_bytes: u64,
-    root: Hash,
+    (size_bytes, root): (u64, Hash),
+    report: &Report,
 ) -> Result<Finish, (Failure, Keep)> {
     let system = |name: &Name, error| (folder.failure(name, &error), Keep::Yes);
     let name = part.name().clone();
@@ -626,7 +628,21 @@ fn finish_part(
     }
     part.seal(size_bytes, offer).map_err(|error| system(&name, error))?;
     let renamed = folder.commit(part).map_err(|failure| (failure, Keep::Yes))?;
+    if renamed.is_none() {
+        // After everything that changes the file's state.
+        let recorded = part.state().and_then(|state| folder.record(&name, offer, state));
+        tell_unrecorded(report, recorded);
+    }
     Ok(Finish::Done(Outcome::Stored { renamed }))
+}
+
+/// A file that is not recorded is as good as any other, but for the time that it takes to compare it.
+fn tell_unrecorded(report: &Report, recorded: io::Result<()>) {
+    if let Err(error) = recorded {
+        report.note(format!(
+            "the record of stored files cannot be kept ({error}); they are compared next time"
+        ));
+    }
 }
 
 fn corrupt(name: &Name) -> Failure {
@@ -667,6 +683,13 @@ fn size_of(offer: &Offer) -> Option<u64> {
 }
 
 impl Store {
+    fn admit(&self, name: &str) -> Result<Name, BadName> {
+        match self {
+            Store::Folder(folder) => folder.admit(name),
+            Store::Pipe(_) => Name::new(name),
+        }
+    }
+
     fn failure(&self, name: &Name, error: &std::io::Error) -> Failure {
         match self {
             Store::Folder(folder) => folder.failure(name, error),

@@ -4,6 +4,8 @@
 //! nobody. A task passes messages between it and the association.
 
 mod machine;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

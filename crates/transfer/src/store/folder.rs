@@ -12,10 +12,11 @@ use cap_std::fs::{Dir, OpenOptions};
 use super::disk::{Disk, Step};
 use super::made::{Made, MadeFolders};
 use super::part::Part;
+use super::record::{FileState, Record, Version};
 use crate::block::{BLOCK_BYTES, Hash, Root};
 use crate::cancel::Cancel;
 use crate::identity::Owner;
-use crate::name::Name;
+use crate::name::{BadName, JOURNAL_ENDING, MAX_PARTS, Name, NameRules, PART_ENDING};
 use crate::protocol::{Changed, Failure, Kind, Offer, Reason};
 
 /// How often it is tried to get hold of a part file that others rename or remove at the same time.
@@ -41,11 +42,50 @@ pub struct Folder {
     dir: Arc<Dir>,
     shown: String,
     on_clash: OnClash,
+    names: NameRules,
     /// Folders that were made in it and are not sealed.
     made: MadeFolders,
     disk: Disk,
+    record: Record,
     /// Whose unfinished files these are.
     owner: Owner,
+}
+
+/// What came of comparing a file with what is offered.
+#[derive(Debug)]
+pub(crate) enum Comparison {
+    /// They are the same, which was recorded unless that failed.
+    Same(io::Result<()>),
+    Different,
+}
+
+/// What is unfinished in a folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Files of which a part has arrived.
+    pub files: u64,
+    /// What those parts take.
+    pub bytes: u64,
+    /// When the one that was left alone longest was last written to.
+    pub oldest: Option<SystemTime>,
+    /// Whether the whole folder was looked at.
+    pub is_all: bool,
+}
+
+impl Unfinished {
+    fn count(&mut self, name: &str, metadata: &cap_std::fs::Metadata) {
+        if name.ends_with(PART_ENDING) {
+            self.files += 1;
+            self.bytes += metadata.len();
+        }
+        // Part files have a time stamp that tells nothing.
+        if name.ends_with(JOURNAL_ENDING)
+            && let Ok(written) = metadata.modified()
+        {
+            let written = written.into_std();
+            self.oldest = Some(self.oldest.map_or(written, |oldest| oldest.min(written)));
+        }
+    }
 }
 
 /// What to do about an offer.
@@ -75,10 +115,25 @@ impl Folder {
             dir: Arc::new(dir),
             shown,
             on_clash,
+            names: NameRules::default(),
             made: MadeFolders::default(),
             disk: Disk::default(),
+            record: Record::default(),
             owner: Owner::default(),
         })
+    }
+
+    /// The same folder with other rules for names.
+    #[must_use]
+    pub fn with_names(mut self, names: NameRules) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// Takes a name that a peer sent, if it can be stored in it.
+    pub(crate) fn admit(&self, name: &str) -> Result<Name, BadName> {
+        let name = Name::new(name)?;
+        self.names.check(&name).map(|()| name)
     }
 
     /// The same folder, as this sender puts files into it.
@@ -122,9 +177,9 @@ impl Folder {
         match self.present(name).map_err(system)? {
             Present::Nothing => {}
             Present::Folder => return Err(self.clash(name, "is a folder")),
-            Present::File { size_bytes, changed } => match offer.kind {
+            Present::File { size_bytes } => match offer.kind {
                 Kind::File { size_bytes: size, .. } if size == size_bytes => {
-                    if changed == offer.changed {
+                    if self.is_recorded(name, offer) {
                         self.tidy(name).map_err(system)?;
                         return Ok(Begin::Identical);
                     }
@@ -146,6 +201,40 @@ impl Folder {
         self.disk.before(Step::OpenPart).map_err(system)?;
         let part = Part::open(self, name.clone(), offer, cancel).map_err(system)?;
         Ok(part.map_or(Begin::Busy, |part| Begin::Take(Box::new(part))))
+    }
+
+    /// Whether a file is known, without reading it, to be what is offered.
+    fn is_recorded(&self, name: &Name, offer: &Offer) -> bool {
+        let version = Version { owner: self.owner, name, offer };
+        self.dir
+            .symlink_metadata(name.as_str())
+            .is_ok_and(|found| self.record.holds(self, &version, FileState::of_found(&found)))
+    }
+
+    /// Records that a file is what was offered, so that it need not be read when it is offered again.
+    ///
+    /// # Errors
+    /// Why it was not recorded; it will be compared then.
+    pub(crate) fn record(&self, name: &Name, offer: &Offer, file: FileState) -> io::Result<()> {
+        self.record.add(self, &Version { owner: self.owner, name, offer }, file, &self.disk)
+    }
+
+    /// Compares a file that is there with what is offered, and says why if it could not be recorded that they are the same.
+    pub(crate) fn compare(
+        &self,
+        name: &Name,
+        offer: &Offer,
+        offered: (u64, Hash),
+        cancel: &Cancel,
+    ) -> io::Result<Comparison> {
+        let file = self.open_file(name.as_str())?;
+        // Before it is read: what is changed meanwhile must not be recorded.
+        let before = FileState::of(&file.metadata()?);
+        Ok(if file_root(&file, cancel)? == offered {
+            Comparison::Same(self.record(name, offer, before))
+        } else {
+            Comparison::Different
+        })
     }
 
     /// Fails if a file of this size does not fit beside what there is, of it and of others.
@@ -204,8 +293,7 @@ impl Folder {
         if !metadata.is_file() {
             return Ok(Present::Other);
         }
-        let changed = from_system_time(metadata.modified()?.into_std());
-        Ok(Present::File { size_bytes: metadata.len(), changed })
+        Ok(Present::File { size_bytes: metadata.len() })
     }
 
     /// Opens a file in it to read.
@@ -339,6 +427,16 @@ impl Folder {
         Ok(self.dir.open_with(path, &options)?.into_std())
     }
 
+    /// Opens or makes a regular file at the top; `None` if something else has the name, such as a link.
+    pub(super) fn open_plain(&self, name: &str) -> io::Result<Option<File>> {
+        match self.dir.symlink_metadata(name) {
+            Ok(there) if !there.is_file() => return Ok(None),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        self.open_or_create(name).map(Some)
+    }
+
     pub(super) fn remove_if_there(&self, path: &str) -> io::Result<()> {
         match self.dir.remove_file(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -417,6 +515,41 @@ impl Folder {
         Ok(())
     }
 
+    /// What is unfinished in it, looking at so many files and folders at most.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn unfinished(&self, most_entries: usize) -> io::Result<Unfinished> {
+        let mut found = Unfinished { is_all: true, ..Unfinished::default() };
+        let mut open = vec![self.dir.read_dir(".")?];
+        let mut looked_at = 0;
+        while let Some(entries) = open.last_mut() {
+            let Some(entry) = entries.next() else {
+                open.pop();
+                continue;
+            };
+            looked_at += 1;
+            if looked_at > most_entries || open.len() > MAX_PARTS {
+                found.is_all = false;
+                break;
+            }
+            // What cannot be looked at is not counted.
+            let Some((entry, metadata)) = entry
+                .and_then(|entry| Ok((entry.metadata()?, entry)))
+                .ok()
+                .map(|(metadata, entry)| (entry, metadata))
+            else {
+                continue;
+            };
+            if metadata.is_dir() {
+                open.extend(entry.open_dir().and_then(|folder| folder.entries()));
+            } else if let Some(name) = entry.file_name().to_str() {
+                found.count(name, &metadata);
+            }
+        }
+        Ok(found)
+    }
+
     /// The whole of it, to be offered.
     pub(crate) fn entries(&self, name: &str) -> io::Result<cap_std::fs::ReadDir> {
         self.dir.read_dir(if name.is_empty() { "." } else { name })
@@ -429,7 +562,7 @@ impl Folder {
 
 enum Present {
     Nothing,
-    File { size_bytes: u64, changed: Changed },
+    File { size_bytes: u64 },
     Folder,
     Other,
 }
@@ -441,7 +574,7 @@ enum OnlyName {
 }
 
 /// The size of a file as it is, and the root over its blocks. Fails once it is cancelled.
-pub(crate) fn file_root(mut file: &File, cancel: &Cancel) -> io::Result<(u64, Hash)> {
+fn file_root(mut file: &File, cancel: &Cancel) -> io::Result<(u64, Hash)> {
     let (mut root, mut size, mut block) = (Root::default(), 0, Vec::new());
     loop {
         cancel.check()?;

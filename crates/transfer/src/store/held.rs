@@ -2,7 +2,7 @@
 
 use rangemap::RangeSet;
 
-use crate::block::{BLOCK_BYTES, block_len, blocks_of};
+use crate::block::{BLOCK_BYTES, block_at, block_len, blocks_of};
 use crate::protocol::Run;
 
 /// The blocks that a part file holds, each counted once. What it costs is bounded by what was received: a range takes at least
@@ -49,6 +49,12 @@ impl Held {
 
     fn last(&self) -> Option<u64> {
         self.blocks.last().map(|range| range.end - 1)
+    }
+
+    /// Where the last of them ends.
+    pub(crate) fn end_bytes(&self) -> u64 {
+        let last_len = self.short.map_or(BLOCK_BYTES, |(_, len)| len);
+        self.last().map_or(0, |last| block_at(last).saturating_add(u64::from(last_len)))
     }
 
     /// Adds a block that [is admitted](Self::admits).
@@ -141,6 +147,10 @@ mod tests {
             assert!(!stream.admits(None, index, len), "{index} {len}");
         }
         assert!(stream.admits(None, 5, BLOCK_BYTES));
+        assert_eq!(
+            (stream.end_bytes(), held(&[0, 4]).end_bytes(), held(&[]).end_bytes()),
+            (6 * MIB + 7, 5 * MIB, 0)
+        );
         assert!(stream.is_within(6 * MIB + 7));
         for size in [6 * MIB + 8, 6 * MIB + 6, 6 * MIB, 7 * MIB, 0] {
             assert!(!stream.is_within(size), "{size}");

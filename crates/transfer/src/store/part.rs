@@ -14,6 +14,7 @@ use super::disk::{Disk, Step};
 use super::folder::Folder;
 use super::held::{Held, contain};
 use super::journal::{Entry, Journal};
+use super::record::FileState;
 use super::syncer::{Batch, SharedJournal, Syncer};
 use crate::block::{BLOCK_BYTES, Hash, Root, block_at, blocks_of};
 use crate::cancel::Cancel;
@@ -270,10 +271,16 @@ impl Part {
 
     /// Writes a verified block.
     pub(crate) fn write(&mut self, index: u64, block: &Block, hash: Hash) -> io::Result<()> {
-        self.disk.before(Step::WriteBlock)?;
         self.file.seek(SeekFrom::Start(block_at(index)))?;
-        let written = block.write_to(&mut self.file);
-        // Half a block is no stranger's doing, either.
+        let mut written = self.disk.before(Step::WriteBlock);
+        if written.is_ok() {
+            written = block.write_to(&mut self.file);
+        }
+        if written.is_err() {
+            // Half a block is of no use, and on a full disk the journal needs the room.
+            let _ = self.file.set_len(self.held.end_bytes());
+        }
+        // What was half written is no stranger's doing, either.
         self.set_mark()?;
         written?;
         let len = u32::try_from(block.len()).unwrap_or(BLOCK_BYTES);
@@ -374,6 +381,11 @@ impl Part {
         super::folder::set_mode(&self.file, offer.mode)?;
         self.file.set_times(FileTimes::new().set_modified(super::folder::to_system_time(offer.changed)))?;
         self.file.sync_all()
+    }
+
+    /// The state of the file as it is.
+    pub(crate) fn state(&self) -> io::Result<FileState> {
+        self.file.metadata().map(|metadata| FileState::of(&metadata))
     }
 
     pub(crate) fn name(&self) -> &Name {

@@ -202,11 +202,12 @@ pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Every name in a folder, hidden ones too, in order.
+/// Every name in a folder, hidden ones too, in order, but for the record of what is stored in it.
 pub(crate) fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(dir)
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .filter(|name| name != ".anabranch-stored")
         .collect();
     names.sort();
     names
