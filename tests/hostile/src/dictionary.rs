@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 /// Names that lead out of a folder, look like others, are no names at all, or are in the way of what an
 /// [`Inbox`](crate::Inbox) holds.
-const NAMES: [&str; 66] = [
+const NAMES: [&str; 68] = [
     "",
     ".",
     "..",
@@ -69,6 +69,8 @@ const NAMES: [&str; 66] = [
     "dangling",
     "loop",
     "loop/x",
+    ".anabranch-stored",
+    ".anabranch-stored/x",
     ".existing.anabranch-part",
     ".big.anabranch-journal",
     ".A.ANABRANCH-PART",

@@ -183,17 +183,18 @@ impl Inbox {
         damage
     }
 
-    /// The files that were not there at the beginning, except for those of unfinished transfers, which are hidden.
+    /// The files that were not there at the beginning, except for those that the program keeps for itself, which are hidden.
     ///
     /// # Errors
     /// If the folder cannot be read.
     pub fn new_files(&self) -> io::Result<Vec<String>> {
         let now = Tree::read(&self.path())?;
         let is_new = |path: &&PathBuf| {
-            let hidden = path.to_string_lossy();
-            !(hidden.ends_with(".anabranch-part") || hidden.ends_with(".anabranch-journal"))
-                && self.existing.get(*path).map(|entry| &entry.what)
-                    != now.0.get(*path).map(|entry| &entry.what)
+            let own =
+                path.extension().is_some_and(|ending| ending.to_string_lossy().starts_with("anabranch-"))
+                    || path.as_os_str() == ".anabranch-stored";
+            !own && self.existing.get(*path).map(|entry| &entry.what)
+                != now.0.get(*path).map(|entry| &entry.what)
                 && !matches!(now.0.get(*path).map(|entry| &entry.what), Some(What::Folder))
         };
         Ok(now.0.keys().filter(is_new).map(|path| path.to_string_lossy().into_owned()).collect())

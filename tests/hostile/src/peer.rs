@@ -4,8 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use anabranch_net::{Association, Host, SendOptions};
+use anabranch_transfer::SenderId;
 use anabranch_transfer::protocol::{
-    CONTROL_STREAM, Changed, DATA_STREAM, Intent, Kind, Message, Offer, Segment,
+    CONTROL_STREAM, Changed, DATA_STREAM, Intent, Kind, Message, Offer, Segment, Terms,
 };
 use bytes::Bytes;
 
@@ -14,6 +15,8 @@ use crate::packet::Packet;
 
 /// How long [`Peer::hear_until`] waits. Longer than anything takes here, on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Who offers, unless the caller says somebody else.
+const SENDER: [u8; SenderId::LEN] = [9; SenderId::LEN];
 /// How often a peer that only shows that it is there says so.
 const ALIVE_EVERY: Duration = Duration::from_millis(500);
 
@@ -62,7 +65,8 @@ impl Peer {
     /// If it was refused.
     pub async fn push_to(server: &Host, session: [u8; 16]) -> Result<Self, Gone> {
         let peer = Peer(connect(server).await.map_err(gone)?);
-        peer.say(&Message::Hello { session, intent: Intent::Push }).await?;
+        let sender = SenderId::from_bytes(SENDER);
+        peer.say(&Message::Hello { session, intent: Intent::Push { sender } }).await?;
         peer.hear_until(|message| matches!(message, Message::Welcome { .. })).await?;
         Ok(peer)
     }
@@ -87,7 +91,7 @@ impl Peer {
         Ok(peer)
     }
 
-    /// As the side that accepted: hears what the other side wants, and welcomes it.
+    /// As the side that accepted: hears what the other side wants, and welcomes it, with this window if it offers.
     ///
     /// # Errors
     /// If it says something else first.
@@ -95,7 +99,11 @@ impl Peer {
         let peer = Peer(association);
         let first = peer.hear_until(|_| true).await?;
         let Message::Hello { intent, .. } = first else { return Err(gone(format!("{first:?}"))) };
-        peer.say(&Message::Welcome { window_blocks }).await?;
+        let terms = match intent {
+            Intent::Push { .. } => Terms::Take { window_blocks },
+            Intent::Pull { .. } => Terms::Give { sender: SenderId::from_bytes(SENDER) },
+        };
+        peer.say(&Message::Welcome { terms }).await?;
         Ok((peer, intent))
     }
 

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::machine::Machine;
 use super::{Heard, Input, Receiving, Store};
+use crate::accept::Accept;
 use crate::block::{BLOCK_BYTES, Hash, Root};
 use crate::cancel::Cancel;
 use crate::link::{Incoming, Outgoing};
@@ -31,6 +32,7 @@ impl Receiver {
         let (output, outputs) = mpsc::unbounded_channel();
         let receiving = Receiving {
             store: Store::Folder(folder.clone()),
+            accept: Accept::default(),
             window_blocks: 32,
             silence: Duration::from_secs(60),
             report: report.clone(),

@@ -1,7 +1,9 @@
 //! Messages with arbitrary values, none of which has to fit what was said before.
 
-use anabranch_transfer::protocol::{Answer, Failure, Intent, Kind, Message, Offer, Outcome, Reason, Segment};
-use anabranch_transfer::{BLOCK_BYTES, Hash};
+use anabranch_transfer::protocol::{
+    Answer, Failure, Intent, Kind, Message, Offer, Outcome, Reason, Segment, Terms,
+};
+use anabranch_transfer::{BLOCK_BYTES, Hash, SenderId};
 use bytes::Bytes;
 use fastrand::Rng;
 
@@ -37,7 +39,7 @@ pub(super) fn message(dice: &mut Rng) -> Message {
     let id = small_number(dice);
     match dice.u8(..KINDS) {
         0 => Message::Hello { session: [dice.u8(..); 16], intent: intent(dice) },
-        1 => Message::Welcome { window_blocks: dice.u32(..) },
+        1 => Message::Welcome { terms: terms(dice) },
         2 => Message::Fail(failure(dice)),
         3 => Message::Want(name(dice)),
         4 => Message::WantEnd,
@@ -54,7 +56,24 @@ pub(super) fn message(dice: &mut Rng) -> Message {
 }
 
 pub(super) fn intent(dice: &mut Rng) -> Intent {
-    if dice.bool() { Intent::Push } else { Intent::Pull { window_blocks: small_number(dice) } }
+    if dice.bool() {
+        Intent::Push { sender: sender(dice) }
+    } else {
+        Intent::Pull { window_blocks: small_number(dice) }
+    }
+}
+
+fn terms(dice: &mut Rng) -> Terms {
+    match dice.u8(..3) {
+        0 => Terms::Take { window_blocks: small_number(dice) },
+        1 => Terms::Give { sender: sender(dice) },
+        _ => Terms::Refuse,
+    }
+}
+
+/// One of a few, so that unfinished files are met again and by others.
+pub(super) fn sender(dice: &mut Rng) -> SenderId {
+    SenderId::from_bytes([dice.u8(..3); SenderId::LEN])
 }
 
 pub(super) fn failure(dice: &mut Rng) -> Failure {

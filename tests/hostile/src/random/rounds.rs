@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anabranch_net::{Association, Host};
-use anabranch_transfer::protocol::{Intent, Message};
+use anabranch_transfer::protocol::{Intent, Message, Terms};
 use anabranch_transfer::{
     Accept, OnClash, Patience, Pipe, Report, Sender, ServerOptions, Source as From, Store, pull, push,
 };
@@ -146,7 +146,7 @@ async fn to_server(round: &Round, peer: &Peer, dice: &mut Rng) {
         return;
     }
     round.counts.messages.fetch_add(1, Ordering::Relaxed);
-    if intent == Intent::Push {
+    if matches!(intent, Intent::Push { .. }) {
         return round.source(peer, dice).await;
     }
     for _ in 0..dice.u8(..4) {
@@ -241,13 +241,18 @@ async fn as_server(round: &Round, role: Role, association: Association, dice: &m
     let first = match dice.u8(..50) {
         0 => arbitrary::packet(dice),
         1 => Packet::control(&Message::Fail(arbitrary::failure(dice))),
-        _ => Packet::control(&Message::Welcome { window_blocks: dictionary::small_number(dice) }),
+        _ if role == Role::Push => welcome(Terms::Take { window_blocks: dictionary::small_number(dice) }),
+        _ => welcome(Terms::Give { sender: arbitrary::sender(dice) }),
     };
     if peer.send(&first).await.is_err() {
         return;
     }
     round.counts.messages.fetch_add(1, Ordering::Relaxed);
     if role == Role::Push { round.receiver(&peer, dice).await } else { round.source(&peer, dice).await }
+}
+
+fn welcome(terms: Terms) -> Packet {
+    Packet::control(&Message::Welcome { terms })
 }
 
 /// What comes through a pipe, of which nothing is kept.

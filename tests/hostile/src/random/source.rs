@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anabranch_transfer::protocol::{Answer, Changed, Kind, Message, Outcome, PROTOCOL_VERSION, Run};
+use anabranch_transfer::protocol::{Answer, Changed, Kind, Message, Outcome, Run};
 use anabranch_transfer::{BLOCK_BYTES, Hash};
 use fastrand::Rng;
 
@@ -176,34 +176,21 @@ impl Source {
             _ => offered.stream_len(),
         };
         let size_bytes = if dice.u8(..100) == 0 { dictionary::number(dice) } else { size_bytes };
-        let hashes = self.hashes(offered);
-        let all = root(hashes.iter().map(|(_, hash)| *hash));
-        let sent = match &offered.answer {
-            Some(Answer::Take { have }) if PROTOCOL_VERSION < 2 => {
-                root(hashes.iter().filter(|(index, _)| !has(have, *index)).map(|(_, hash)| *hash))
-            }
-            _ => all,
-        };
-        let is_wrong = dice.u8(..30) == 0;
-        let (all, sent) = if is_wrong {
-            let wrong = dictionary::hash(dice);
-            (wrong, wrong)
-        } else {
-            (all, sent)
-        };
-        self.claims.ended(&offered.name, size_bytes, all);
-        Some(Packet::control(&Message::End { id, size_bytes, root: sent }))
+        let root = root(self.hashes(offered));
+        let root = if dice.u8(..30) == 0 { dictionary::hash(dice) } else { root };
+        self.claims.ended(&offered.name, size_bytes, root);
+        Some(Packet::control(&Message::End { id, size_bytes, root }))
     }
 
     /// The hashes of the blocks of a file, as they were sent or should have been.
-    fn hashes(&self, offered: &Offered) -> Vec<(u64, Hash)> {
+    fn hashes(&self, offered: &Offered) -> Vec<Hash> {
         let hash = |index| {
             let sent = offered.sent.get(&index).copied();
             sent.unwrap_or_else(|| {
                 Hash::of(&self.content(&offered.name, offered.version, index, offered.block_len(index)))
             })
         };
-        (0..offered.blocks().min(MOST_BLOCKS)).map(|index| (index, hash(index))).collect()
+        (0..offered.blocks().min(MOST_BLOCKS)).map(hash).collect()
     }
 
     fn give_up(&self, dice: &mut Rng) -> Packet {
