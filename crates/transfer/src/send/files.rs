@@ -28,6 +28,8 @@ pub(super) struct Entry {
     pub(super) is_counted: bool,
     /// Blocks that are being read or that the receiver has not confirmed.
     pub(super) in_flight: usize,
+    /// Those of them that were read and handed over to leave: what the receiver can know of.
+    pub(super) under_way: BTreeSet<u64>,
     /// How many blocks arrived wrong.
     pub(super) wrong: u32,
     /// Blocks that are read again because of that.
@@ -110,10 +112,12 @@ impl Entry {
         }
     }
 
-    /// User bytes in these blocks.
+    /// User bytes in these blocks. A receiver may claim any: those that there are not count as nothing.
     pub(super) fn bytes_in(&self, runs: &[Run]) -> u64 {
         let Kind::File { size_bytes, .. } = self.kind else {
-            return runs.iter().map(|run| run.count * u64::from(BLOCK_BYTES)).sum();
+            let read = self.kept.read;
+            let held = |run: &Run| run.first.saturating_add(run.count).min(read).saturating_sub(run.first);
+            return (runs.iter().map(held).sum::<u64>() * u64::from(BLOCK_BYTES)).min(self.kept.bytes);
         };
         let end = blocks_of(size_bytes);
         let held = |run: &Run| {

@@ -186,6 +186,7 @@ impl Sender {
     fn offer(&mut self, link: &mut Link, id: u32, mut entry: Entry) {
         entry.stage = Stage::Offered;
         entry.in_flight = 0;
+        entry.under_way.clear();
         entry.takes = 0;
         link.say(&Message::Offer(entry.offer(id)));
         self.open.insert(id, entry);
@@ -300,6 +301,7 @@ impl Sender {
         }
         let in_flight = entry.kept.blocks.len() + usize::from(entry.kept.is_reading);
         entry.in_flight = in_flight;
+        entry.under_way = entry.kept.blocks.keys().copied().collect();
         entry.stage = Stage::Sending(sending);
         link.in_flight += in_flight;
         self.sending.push_back(id);
@@ -344,9 +346,11 @@ impl Sender {
                 self.end_if_read(link, id);
             }
             (What::Block { index, block }, _) if entry.repeats.remove(&index) => {
+                entry.under_way.insert(index);
                 link.data.extend(block.messages.into_iter().map(Outgoing::Data));
             }
-            (What::Block { block, .. }, Stage::Sending(sending)) => {
+            (What::Block { index, block }, Stage::Sending(sending)) => {
+                entry.under_way.insert(index);
                 // The reader answers in the order in which it was asked, so the root comes out right.
                 sending.root.add(block.hash);
                 sending.reading -= 1;
@@ -396,6 +400,7 @@ impl Sender {
         }
         if let Stage::Sending(_) = &entry.stage {
             if bytes > 0 {
+                entry.under_way.insert(index);
                 link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
             }
             if !self.sending.contains(&id) {
@@ -444,10 +449,11 @@ impl Sender {
                 Err(ProtocolError::Unexpected("a block of no offer"))
             };
         };
-        if entry.in_flight == 0 {
+        // Neither what was never sent nor what was confirmed counts, whatever the receiver says of it.
+        if !entry.under_way.remove(&index) {
             return Err(ProtocolError::Unexpected("a block that was not sent"));
         }
-        entry.in_flight -= 1;
+        entry.in_flight = entry.in_flight.saturating_sub(1);
         link.in_flight = link.in_flight.saturating_sub(1);
         if good {
             let bytes = u64::from(entry.block_len(index));
@@ -473,6 +479,7 @@ impl Sender {
         link.in_flight += 1;
         if entry.is_stream() {
             if let Some((block, _)) = entry.kept.blocks.get(&index) {
+                entry.under_way.insert(index);
                 link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
             }
         } else {
@@ -579,6 +586,7 @@ impl Entry {
             takes: 0,
             is_counted: false,
             in_flight: 0,
+            under_way: BTreeSet::new(),
             kept: Kept::default(),
         }
     }
