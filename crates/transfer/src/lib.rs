@@ -10,8 +10,10 @@
 
 mod accept;
 mod block;
+mod claims;
 mod error;
 mod link;
+mod moment;
 mod name;
 pub mod protocol;
 mod receive;
@@ -28,6 +30,6 @@ pub use name::{BadName, MAX_NAME_BYTES, MAX_PART_BYTES, MAX_PARTS, Name};
 pub use receive::Store;
 pub use report::{Counters, Event, Report, Totals};
 pub use send::{Rate, Sender, Source};
-pub use server::{Allow, Served, Server, ServerOptions};
+pub use server::{Allow, Deadlines, Served, Server, ServerOptions};
 pub use session::{Patience, pull, push};
 pub use store::{Folder, OnClash, Pipe};

@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::{Contend, Input, Receiving, Store};
+use super::{Input, Receiving, Store};
 use crate::accept::{Accept, Verdict};
 use crate::block::{BLOCK_BYTES, Hash, block_len, blocks_of};
+use crate::claims::{Claim, Claimant};
 use crate::error::TransferError;
 use crate::link::{Incoming, Outgoing};
+use crate::moment::Moment;
 use crate::name::Name;
 use crate::protocol::{
     Answer, Failure, Kind, MAX_OPEN_OFFERS, Message, Offer, Outcome, ProtocolError, Reason, Segment,
@@ -40,6 +42,8 @@ struct Open {
     end: Option<(u64, Hash)>,
     held_bytes: u64,
     reused_bytes: u64,
+    /// Says that this transfer holds the part file; dropped with it.
+    _claim: Option<Claim>,
 }
 
 /// What is known of an offer that may be done at once.
@@ -53,8 +57,10 @@ pub(super) struct Machine {
     accept: Accept,
     window_blocks: usize,
     report: Report,
-    contend: Contend,
-    output: mpsc::UnboundedSender<Outgoing>,
+    /// When the transfer came further.
+    progress: Moment,
+    claimant: Claimant,
+    output: mpsc::Sender<Outgoing>,
     next_id: u32,
     open: BTreeMap<u32, Open>,
     assemblies: BTreeMap<(u32, u64), Assembly>,
@@ -66,13 +72,14 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(receiving: Receiving, output: mpsc::UnboundedSender<Outgoing>) -> Self {
+    pub(super) fn new(receiving: Receiving, output: mpsc::Sender<Outgoing>) -> Self {
         Machine {
             store: receiving.store,
             accept: receiving.accept,
             window_blocks: receiving.window_blocks as usize,
             report: receiving.report,
-            contend: receiving.contend,
+            progress: receiving.activity.progress,
+            claimant: receiving.claimant,
             output,
             next_id: 0,
             open: BTreeMap::new(),
@@ -142,6 +149,10 @@ impl Machine {
         if self.open.len() + self.folder_ends.len() >= MAX_OPEN_OFFERS {
             return Err(ProtocolError::Unexpected("more offers at a time than agreed").into());
         }
+        if self.next_id == 0 {
+            // Whatever it is, the peer has begun.
+            self.progress.mark();
+        }
         self.next_id = offer.id.saturating_add(1);
         let name = match Name::new(&offer.name) {
             Ok(name) => name,
@@ -207,7 +218,7 @@ impl Machine {
             },
         };
         if matches!(next, Next::Open(Stage::Waiting { .. }, _)) {
-            (self.contend)();
+            self.claimant.contend(&part_of(&name));
         }
         self.enter(name, offer, next);
     }
@@ -237,8 +248,14 @@ impl Machine {
             let size_bytes = size_of(&offer);
             self.report.tell(Event::Begun { name: name.to_string(), size_bytes, reused_bytes });
         }
-        self.open.insert(id, Open { name, offer, stage, end: None, held_bytes: 0, reused_bytes });
+        let claim = match &stage {
+            Stage::Part(part) => Some(self.claimant.hold(part_of(part.name()))),
+            Stage::Flow(_) | Stage::Waiting { .. } | Stage::Comparing => None,
+        };
+        self.open
+            .insert(id, Open { name, offer, stage, end: None, held_bytes: 0, reused_bytes, _claim: claim });
         if let Some(answer) = answer {
+            self.progress.mark();
             self.say(&Message::Answer { id, answer });
         }
     }
@@ -258,7 +275,7 @@ impl Machine {
         let block_len = segment.block_len;
         let assembly = self.assemblies.entry((id, index)).or_insert_with(|| Assembly::new(block_len));
         let complete = assembly.take(segment)?;
-        if self.assemblies.len() > self.window_blocks {
+        if self.assemblies.len() + self.early_blocks() > self.window_blocks {
             return Err(ProtocolError::Unexpected("more blocks at a time than agreed"));
         }
         if let Some(block) = complete {
@@ -266,6 +283,15 @@ impl Machine {
             self.on_block(id, index, block);
         }
         Ok(())
+    }
+
+    /// Blocks that are complete and wait for others before them.
+    fn early_blocks(&self) -> usize {
+        let early = |open: &Open| match &open.stage {
+            Stage::Flow(flow) => flow.early_blocks(),
+            _ => 0,
+        };
+        self.open.values().map(early).sum()
     }
 
     fn on_block(&mut self, id: u32, index: u64, block: Block) {
@@ -281,6 +307,7 @@ impl Machine {
         };
         match written {
             Ok(written) => {
+                self.progress.mark();
                 for (index, bytes) in written {
                     open.held_bytes += bytes;
                     self.report.held(bytes);
@@ -289,7 +316,7 @@ impl Machine {
                     }
                     let message = Message::Block { id, index, good: true };
                     // Whoever listened is gone when this fails.
-                    let _ = self.output.send(Outgoing::from(&message));
+                    let _ = self.output.blocking_send(Outgoing::from(&message));
                 }
                 self.finish_if_complete(id);
             }
@@ -440,7 +467,7 @@ impl Machine {
                 Next::Done(Outcome::Failed(Failure::new(Reason::Busy, text)))
             }
             Ok(Begin::Busy) => {
-                (self.contend)();
+                self.claimant.contend(&part_of(&name));
                 Next::Open(Stage::Waiting { since }, None)
             }
             Ok(begin) => next(begin),
@@ -456,6 +483,9 @@ impl Machine {
     fn done_with(&mut self, offer: &Offer, size_bytes: Option<u64>, outcome: Outcome) {
         if offer.kind != Kind::FolderEnd || matches!(outcome, Outcome::Failed(_)) {
             self.report.done(&offer.name.escape_debug().to_string(), size_bytes, outcome.clone());
+        }
+        if !matches!(outcome, Outcome::Failed(_)) {
+            self.progress.mark();
         }
         self.say(&Message::Done { id: offer.id, outcome });
         self.end_folders();
@@ -478,7 +508,7 @@ impl Machine {
 
     fn say(&self, message: &Message) {
         // Whoever listened is gone when this fails, and then the inputs end, too.
-        let _ = self.output.send(Outgoing::from(message));
+        let _ = self.output.blocking_send(Outgoing::from(message));
     }
 }
 
@@ -504,6 +534,11 @@ impl Open {
         };
         if fits && !has { Ok(()) } else { Err(ProtocolError::Unexpected("a block that nobody asked for")) }
     }
+}
+
+/// The part file of an offered name, by which transfers that want the same one find each other.
+fn part_of(name: &Name) -> String {
+    name.part()
 }
 
 fn next(begin: Begin) -> Next {

@@ -92,6 +92,11 @@ impl Flow {
         index < self.pipe.lock().next || self.early.contains_key(&index)
     }
 
+    /// Blocks that are held until those before them are written.
+    pub(crate) fn early_blocks(&self) -> usize {
+        self.early.len()
+    }
+
     pub(crate) fn reused_bytes(&self) -> u64 {
         block_at(self.from)
     }
