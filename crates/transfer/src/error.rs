@@ -20,6 +20,9 @@ pub enum TransferError {
     /// Another association of the same transfer took its place.
     #[error("the same transfer goes on over another connection")]
     Replaced,
+    /// It came no further, and gave its place to another transfer.
+    #[error("it came no further while another transfer needed its place; what has arrived is kept")]
+    GaveWay,
     /// What the peer sent makes no sense.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -39,7 +42,10 @@ impl TransferError {
         match self {
             TransferError::Lost(_) | TransferError::Silent(_) => true,
             TransferError::Peer(failure) => failure.reason == Reason::Busy,
-            TransferError::Replaced | TransferError::Protocol(_) | TransferError::NotRequested(_) => false,
+            TransferError::Replaced
+            | TransferError::GaveWay
+            | TransferError::Protocol(_)
+            | TransferError::NotRequested(_) => false,
         }
     }
 }

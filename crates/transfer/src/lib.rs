@@ -11,9 +11,11 @@
 mod accept;
 mod block;
 mod cancel;
+mod claims;
 mod error;
 mod identity;
 mod link;
+mod moment;
 mod name;
 pub mod protocol;
 mod receive;
@@ -31,6 +33,6 @@ pub use name::{BadName, MAX_NAME_BYTES, MAX_PART_BYTES, MAX_PARTS, Name, NameRul
 pub use receive::Store;
 pub use report::{Counters, Event, Report, Totals};
 pub use send::{Rate, Sender, Source};
-pub use server::{Allow, Served, Server, ServerOptions};
+pub use server::{Allow, Deadlines, Served, Server, ServerOptions};
 pub use session::{Patience, pull, push};
 pub use store::{Folder, OnClash, Pipe, Unfinished};

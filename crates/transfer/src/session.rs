@@ -1,17 +1,18 @@
 //! Transfers from the side that connects: over one association after the other, as long as it takes.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::Association;
 use tokio::time::Instant;
 
 use crate::accept::Accept;
+use crate::claims::Claimant;
 use crate::error::TransferError;
 use crate::link::{self, Outgoing};
+use crate::moment::Activity;
 use crate::protocol::{Intent, Message, ProtocolError, Terms, WINDOW_BLOCKS};
-use crate::receive::{Heard, Receiving, Store, receive};
+use crate::receive::{Receiving, Store, receive};
 use crate::report::{Event, Report};
 use crate::send::Sender;
 
@@ -53,10 +54,10 @@ where
     E: std::fmt::Display,
 {
     let session = link::token()?;
-    let mut line = Line { connect, patience, report: report.clone(), heard: Heard::now() };
+    let mut line = Line { connect, patience, report: report.clone(), activity: Activity::now() };
     let mut association = first;
     loop {
-        let ended = push_once(sender, &association, session, patience.silence, &line.heard).await;
+        let ended = push_once(sender, &association, session, patience.silence, &line.activity).await;
         let Err(error) = ended else {
             link::end(&association).await;
             return Ok(());
@@ -70,14 +71,14 @@ async fn push_once(
     association: &Association,
     session: [u8; 16],
     silence: Duration,
-    heard: &Heard,
+    activity: &Activity,
 ) -> Result<(), TransferError> {
     let intent = Intent::Push { sender: sender.identity()? };
-    let Terms::Take { window_blocks } = greet(association, session, intent).await? else {
+    let Terms::Take { window_blocks } = greet(association, session, intent, silence).await? else {
         return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
     };
-    heard.again();
-    sender.run(association, window_blocks, silence, heard).await
+    activity.heard.mark();
+    sender.run(association, window_blocks, silence, activity).await
 }
 
 /// Fetches what is to be accepted from whoever accepted `first`. A peer that offers anything else ends the transfer. Where that
@@ -99,7 +100,7 @@ where
     E: std::fmt::Display,
 {
     let session = link::token()?;
-    let mut line = Line { connect, patience, report: report.clone(), heard: Heard::now() };
+    let mut line = Line { connect, patience, report: report.clone(), activity: Activity::now() };
     let mut association = first;
     loop {
         let receiving = Receiving {
@@ -108,8 +109,10 @@ where
             window_blocks: WINDOW_BLOCKS,
             silence: patience.silence,
             report: report.clone(),
-            heard: line.heard.clone(),
-            contend: Arc::new(|| {}),
+            activity: line.activity.clone(),
+            // Whoever fetches waits for as long as he likes.
+            first_offer_within: None,
+            claimant: Claimant::alone(),
         };
         let Err(error) = pull_once(&association, session, receiving).await else {
             link::end(&association).await;
@@ -126,11 +129,11 @@ async fn pull_once(
     mut receiving: Receiving,
 ) -> Result<(), TransferError> {
     let intent = Intent::Pull { window_blocks: receiving.window_blocks };
-    let Terms::Give { sender } = greet(association, session, intent).await? else {
+    let Terms::Give { sender } = greet(association, session, intent, receiving.silence).await? else {
         return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
     };
     receiving.store = receiving.store.of_sender(sender);
-    receiving.heard.again();
+    receiving.activity.heard.mark();
     for name in receiving.accept.wanted() {
         link::send(association, Outgoing::from(&Message::Want(name.as_str().to_owned()))).await?;
     }
@@ -139,9 +142,14 @@ async fn pull_once(
 }
 
 /// Says what is wanted, and gives what the peer is ready for.
-async fn greet(association: &Association, session: [u8; 16], intent: Intent) -> Result<Terms, TransferError> {
+async fn greet(
+    association: &Association,
+    session: [u8; 16],
+    intent: Intent,
+    within: Duration,
+) -> Result<Terms, TransferError> {
     link::send(association, Outgoing::from(&Message::Hello { session, intent })).await?;
-    match link::recv_first(association).await? {
+    match link::recv_first(association, within).await? {
         Message::Welcome { terms: Terms::Refuse } => Err(refusal(association).await),
         Message::Welcome { terms } => Ok(terms),
         _ => Err(ProtocolError::Unexpected("an answer that is no welcome").into()),
@@ -161,7 +169,7 @@ struct Line<C> {
     connect: C,
     patience: Patience,
     report: Report,
-    heard: Heard,
+    activity: Activity,
 }
 
 impl<C, F, E> Line<C>
@@ -182,7 +190,7 @@ where
         let mut latest = error;
         loop {
             let Some(left) =
-                self.patience.retry.checked_sub(self.heard.silence()).filter(|left| !left.is_zero())
+                self.patience.retry.checked_sub(self.activity.heard.elapsed()).filter(|left| !left.is_zero())
             else {
                 return Err(latest);
             };

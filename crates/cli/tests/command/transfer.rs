@@ -392,6 +392,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["recv", address, "x", "--all"], 2, "leave one of them out"),
         (&["recv", address, "x", "--hidden"], 2, "--all"),
         (&["serve"], 2, "--dir"),
+        (&["serve", "--dir", ".", "--memory", "10MiB"], 2, "64 transfers need 192 MiB"),
         (&["serve", "--dir", file, "--listen", "127.0.0.9:0"], 1, "--dir "),
         (&["serve", "--dir", ".", "--listen", address], 1, "cannot listen"),
     ] {

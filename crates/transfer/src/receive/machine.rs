@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::{Contend, Input, Receiving, Store};
+use super::{Input, Receiving, Store};
 use crate::accept::{Accept, Verdict};
 use crate::block::{Hash, block_len, blocks_of};
 use crate::cancel::Cancel;
+use crate::claims::{Claim, Claimant};
 use crate::error::TransferError;
 use crate::link::{Incoming, Outgoing};
+use crate::moment::Moment;
 use crate::name::{BadName, Name};
 use crate::protocol::{
     Answer, Failure, Kind, MAX_OPEN_OFFERS, Message, Offer, Outcome, ProtocolError, Reason, Segment,
@@ -45,6 +47,8 @@ struct Open {
     end: Option<(u64, Hash)>,
     held_bytes: u64,
     reused_bytes: u64,
+    /// Says that this transfer holds the part file; dropped with it.
+    _claim: Option<Claim>,
 }
 
 /// What is known of an offer that may be done at once.
@@ -58,8 +62,10 @@ pub(super) struct Machine {
     accept: Accept,
     window_blocks: usize,
     report: Report,
-    contend: Contend,
-    output: mpsc::UnboundedSender<Outgoing>,
+    /// When the transfer came further.
+    progress: Moment,
+    claimant: Claimant,
+    output: mpsc::Sender<Outgoing>,
     next_id: u32,
     open: BTreeMap<u32, Open>,
     assemblies: BTreeMap<(u32, u64), Assembly>,
@@ -75,13 +81,14 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(receiving: Receiving, output: mpsc::UnboundedSender<Outgoing>, cancel: Cancel) -> Self {
+    pub(super) fn new(receiving: Receiving, output: mpsc::Sender<Outgoing>, cancel: Cancel) -> Self {
         Machine {
             store: receiving.store,
             accept: receiving.accept,
             window_blocks: receiving.window_blocks as usize,
             report: receiving.report,
-            contend: receiving.contend,
+            progress: receiving.activity.progress,
+            claimant: receiving.claimant,
             output,
             next_id: 0,
             open: BTreeMap::new(),
@@ -152,6 +159,10 @@ impl Machine {
         }
         if self.open.len() + self.folder_ends.len() >= MAX_OPEN_OFFERS {
             return Err(ProtocolError::Unexpected("more offers at a time than agreed").into());
+        }
+        if self.next_id == 0 {
+            // Whatever it is, the peer has begun.
+            self.progress.mark();
         }
         self.next_id = offer.id.saturating_add(1);
         let name = match self.store.admit(&offer.name) {
@@ -238,7 +249,7 @@ impl Machine {
             },
         };
         if matches!(next, Next::Open(Stage::Waiting { .. }, _)) {
-            (self.contend)();
+            self.claimant.contend(&self.store.part_of(&name));
         }
         self.enter(name, offer, next);
     }
@@ -268,8 +279,14 @@ impl Machine {
             let size_bytes = size_of(&offer);
             self.report.tell(Event::Begun { name: name.to_string(), size_bytes, reused_bytes });
         }
-        self.open.insert(id, Open { name, offer, stage, end: None, held_bytes: 0, reused_bytes });
+        let claim = match &stage {
+            Stage::Part(part) => Some(self.claimant.hold(self.store.part_of(part.name()))),
+            Stage::Flow(_) | Stage::Waiting { .. } | Stage::Comparing => None,
+        };
+        self.open
+            .insert(id, Open { name, offer, stage, end: None, held_bytes: 0, reused_bytes, _claim: claim });
         if let Some(answer) = answer {
+            self.progress.mark();
             self.say(&Message::Answer { id, answer });
         }
     }
@@ -294,7 +311,7 @@ impl Machine {
         let block_len = segment.block_len;
         let assembly = self.assemblies.entry((id, index)).or_insert_with(|| Assembly::new(block_len));
         let complete = assembly.take(segment)?;
-        if self.assemblies.len() > self.window_blocks {
+        if self.assemblies.len() + self.early_blocks() > self.window_blocks {
             return Err(ProtocolError::Unexpected("more blocks at a time than agreed"));
         }
         if let Some(block) = complete {
@@ -302,6 +319,15 @@ impl Machine {
             self.on_block(id, index, block);
         }
         Ok(())
+    }
+
+    /// Blocks that are complete and wait for others before them.
+    fn early_blocks(&self) -> usize {
+        let early = |open: &Open| match &open.stage {
+            Stage::Flow(flow) => flow.early_blocks(),
+            _ => 0,
+        };
+        self.open.values().map(early).sum()
     }
 
     fn on_block(&mut self, id: u32, index: u64, block: Block) {
@@ -317,6 +343,7 @@ impl Machine {
         };
         match written {
             Ok(written) => {
+                self.progress.mark();
                 for (index, bytes) in written {
                     open.held_bytes += bytes;
                     self.report.held(bytes);
@@ -325,7 +352,7 @@ impl Machine {
                     }
                     let message = Message::Block { id, index, good: true };
                     // Whoever listened is gone when this fails.
-                    let _ = self.output.send(Outgoing::from(&message));
+                    let _ = self.output.blocking_send(Outgoing::from(&message));
                 }
                 self.finish_if_complete(id);
             }
@@ -514,7 +541,7 @@ impl Machine {
                 Next::Done(Outcome::Failed(Failure::new(Reason::Busy, text)))
             }
             Ok(Begin::Busy) => {
-                (self.contend)();
+                self.claimant.contend(&self.store.part_of(&name));
                 Next::Open(Stage::Waiting { since }, None)
             }
             Ok(begin) => next(begin),
@@ -534,6 +561,9 @@ impl Machine {
         }
         if offer.kind != Kind::FolderEnd || matches!(outcome, Outcome::Failed(_)) {
             self.report.done(&offer.name.escape_debug().to_string(), size_bytes, outcome.clone());
+        }
+        if !matches!(outcome, Outcome::Failed(_)) {
+            self.progress.mark();
         }
         self.say(&Message::Done { id: offer.id, outcome });
         self.end_folders();
@@ -556,7 +586,7 @@ impl Machine {
 
     fn say(&self, message: &Message) {
         // Whoever listened is gone when this fails, and then the inputs end, too.
-        let _ = self.output.send(Outgoing::from(message));
+        let _ = self.output.blocking_send(Outgoing::from(message));
     }
 }
 
@@ -683,6 +713,14 @@ fn size_of(offer: &Offer) -> Option<u64> {
 }
 
 impl Store {
+    /// The part file of an offered name, by which transfers that want the same one find each other.
+    fn part_of(&self, name: &Name) -> String {
+        match self {
+            Store::Folder(folder) => folder.part_of(name),
+            Store::Pipe(_) => String::new(),
+        }
+    }
+
     fn admit(&self, name: &str) -> Result<Name, BadName> {
         match self {
             Store::Folder(folder) => folder.admit(name),

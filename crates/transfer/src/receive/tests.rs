@@ -8,11 +8,13 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::machine::Machine;
-use super::{Heard, Input, Receiving, Store};
+use super::{Input, Receiving, Store};
 use crate::accept::Accept;
 use crate::block::{BLOCK_BYTES, Hash, Root};
 use crate::cancel::Cancel;
+use crate::claims::Claimant;
 use crate::link::{Incoming, Outgoing};
+use crate::moment::Activity;
 use crate::protocol::{
     Answer, Changed, Failure, Kind, Message, Offer, Outcome, Reason, Run, Segment, read_block,
 };
@@ -24,20 +26,21 @@ const BLOCKS: usize = 3;
 /// A receiver without a network.
 struct Receiver {
     machine: Machine,
-    outputs: mpsc::UnboundedReceiver<Outgoing>,
+    outputs: mpsc::Receiver<Outgoing>,
 }
 
 impl Receiver {
     fn new(folder: &Folder, report: &Report) -> Self {
-        let (output, outputs) = mpsc::unbounded_channel();
+        let (output, outputs) = mpsc::channel(1000);
         let receiving = Receiving {
             store: Store::Folder(folder.clone()),
             accept: Accept::default(),
             window_blocks: 32,
             silence: Duration::from_secs(60),
             report: report.clone(),
-            heard: Heard::now(),
-            contend: Arc::new(|| {}),
+            activity: Activity::now(),
+            first_offer_within: None,
+            claimant: Claimant::alone(),
         };
         Receiver { machine: Machine::new(receiving, output, Cancel::default()), outputs }
     }

@@ -11,5 +11,6 @@ mod sender;
 mod walk;
 
 pub use pace::Rate;
+pub(crate) use sender::SENDER_BLOCKS;
 pub use sender::Sender;
 pub use walk::Source;

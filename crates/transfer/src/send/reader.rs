@@ -51,6 +51,8 @@ pub(super) enum What {
     },
     Hashed(Hash),
     Checked,
+    /// The file was let go of.
+    Closed,
     /// It is not what was found; what it is now, if that can be told.
     Changed(Option<(Kind, Changed)>),
     Failed(io::Error),
@@ -62,9 +64,8 @@ pub(super) fn start(replies: UnboundedSender<Reply>) -> mpsc::Sender<Request> {
     tokio::task::spawn_blocking(move || {
         let mut files = Files::new();
         for request in asked {
-            if let Some(reply) = answer(&mut files, request)
-                && replies.send(reply).is_err()
-            {
+            // As many replies wait as requests were made, and the sender bounds those.
+            if replies.send(answer(&mut files, request)).is_err() {
                 return;
             }
         }
@@ -75,7 +76,7 @@ pub(super) fn start(replies: UnboundedSender<Reply>) -> mpsc::Sender<Request> {
 /// The files that are open.
 type Files = BTreeMap<u32, (File, Origin)>;
 
-fn answer(files: &mut Files, request: Request) -> Option<Reply> {
+fn answer(files: &mut Files, request: Request) -> Reply {
     let is_block = matches!(request, Request::Block { .. } | Request::Hash { .. } | Request::Next { .. });
     let (id, what) = match request {
         Request::Open { id, origin, kind, changed } => (id, open(files, id, &origin, &kind, changed)),
@@ -93,7 +94,7 @@ fn answer(files: &mut Files, request: Request) -> Option<Reply> {
         Request::Next { id, index, from } => (id, next(id, index, &from)),
         Request::Close { id } => {
             files.remove(&id);
-            return None;
+            (id, Ok(What::Closed))
         }
     };
     let what = what.unwrap_or_else(|error| match error.kind() {
@@ -109,7 +110,7 @@ fn answer(files: &mut Files, request: Request) -> Option<Reply> {
         },
         what => what,
     };
-    Some(Reply { id, is_block, what })
+    Reply { id, is_block, what }
 }
 
 fn held(files: &Files, id: u32) -> io::Result<&File> {

@@ -18,18 +18,27 @@ use crate::block::{Hash, blocks_of};
 use crate::error::TransferError;
 use crate::identity::SenderId;
 use crate::link::{self, ALIVE_EVERY, Incoming, Outgoing};
+use crate::moment::Activity;
 use crate::protocol::{
     Answer, BlockMessages, Changed, Failure, Kind, MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message, Outcome,
     ProtocolError, Reason, Run,
 };
-use crate::receive::Heard;
 use crate::report::{Event, Report};
 use crate::store::explain;
 
-/// Blocks that are read ahead of what has left.
+/// Most blocks that are read ahead of what has left.
 const READ_AHEAD: usize = 4;
-/// Segments that wait to leave before further blocks are read.
+/// Most segments that wait to leave before further blocks are read.
 const WAITING_SEGMENTS: usize = 40;
+/// With as many blocks of memory a sender reads ahead as far as it is of use.
+pub(crate) const SENDER_BLOCKS: u32 = 8;
+/// Control messages that wait to leave before further items are offered.
+const WAITING_CONTROL: usize = 64;
+/// Control messages that wait to leave before the peer is heard again: one that has us answer, and does not read the answers, waits
+/// for itself. Peers that keep to the protocol stay far below: each of the open offers has an end or two to be told.
+const MOST_CONTROL: usize = 4 * MAX_OPEN_OFFERS;
+/// Requests that wait for the reader before further items are offered.
+const MOST_ASKED: usize = 4 * MAX_OPEN_OFFERS;
 /// How often a file is offered anew because it was changed while it was sent.
 const MOST_CHANGES: u32 = 3;
 /// How many blocks of a file may arrive wrong.
@@ -51,9 +60,32 @@ pub struct Sender {
     replies: mpsc::UnboundedReceiver<Reply>,
     /// Blocks asked of the reader.
     reading: usize,
+    /// Requests of any kind that it has not answered.
+    asked: usize,
+    /// Blocks that arrived wrong and are to be read again.
+    wrong: VecDeque<(u32, u64)>,
+    ahead: Ahead,
     rate: Option<Rate>,
     identity: Option<SenderId>,
     report: Report,
+}
+
+/// How far it is read ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ahead {
+    blocks: usize,
+    segments: usize,
+}
+
+impl Ahead {
+    /// As far as this memory goes: segments that wait, and blocks that come from the reader on top of them.
+    fn within(blocks: u32) -> Ahead {
+        let blocks = usize::try_from(blocks).unwrap_or(usize::MAX);
+        Ahead {
+            blocks: (blocks / 2).clamp(1, READ_AHEAD),
+            segments: blocks.saturating_mul(5).clamp(1, WAITING_SEGMENTS),
+        }
+    }
 }
 
 /// What belongs to one association.
@@ -79,6 +111,9 @@ impl Sender {
             reader: reader::start(reply),
             replies,
             reading: 0,
+            asked: 0,
+            wrong: VecDeque::new(),
+            ahead: Ahead::within(SENDER_BLOCKS),
             rate,
             identity: None,
             report,
@@ -100,6 +135,11 @@ impl Sender {
         }
     }
 
+    /// With memory for so many blocks of 1 MiB to be read ahead.
+    pub(crate) fn with_memory(self, blocks: u32) -> Self {
+        Sender { ahead: Ahead::within(blocks), ..self }
+    }
+
     /// Offers and sends until everything is done. After an error that is passing it may be called again with another
     /// association, and goes on.
     pub(crate) async fn run(
@@ -107,7 +147,7 @@ impl Sender {
         association: &Association,
         window_blocks: u32,
         silence: Duration,
-        heard: &Heard,
+        activity: &Activity,
     ) -> Result<(), TransferError> {
         let mut link = Link {
             control: VecDeque::new(),
@@ -124,27 +164,39 @@ impl Sender {
             if self.is_done() && link.control.is_empty() && link.data.is_empty() {
                 break;
             }
-            let may_offer = !self.is_walked && self.open.len() < MAX_OPEN_OFFERS;
+            let (may_offer, may_hear) = (self.may_offer(&link), link.control.len() < MOST_CONTROL);
             tokio::select! {
-                came = link::recv(association) => {
+                came = link::recv(association), if may_hear => {
                     let Some(message) = came? else {
                         return Err(TransferError::Lost("the peer ended it early".to_owned()));
                     };
-                    heard.again();
-                    self.on_message(&mut link, message)?;
+                    activity.heard.mark();
+                    if self.on_message(&mut link, message)? == Step::Forward {
+                        activity.progress.mark();
+                    }
                 }
                 sent = link.send_next(association) => self.report.moved(sent?),
                 item = self.items.recv(), if may_offer => self.on_item(&mut link, item),
                 Some(reply) = self.replies.recv() => self.on_reply(&mut link, reply),
                 _ = tick.tick() => {
-                    if heard.silence() >= silence {
+                    if activity.heard.elapsed() >= silence {
                         return Err(TransferError::Silent(silence));
                     }
-                    link.say(&Message::Alive);
+                    // Whatever waits to leave says as much.
+                    if link.control.is_empty() {
+                        link.say(&Message::Alive);
+                    }
                 }
             }
         }
         link::send(association, Outgoing::from(&Message::Finished)).await
+    }
+
+    fn may_offer(&self, link: &Link) -> bool {
+        !self.is_walked
+            && self.open.len() < MAX_OPEN_OFFERS
+            && link.control.len() < WAITING_CONTROL
+            && self.asked < MOST_ASKED
     }
 
     fn is_done(&self) -> bool {
@@ -155,6 +207,7 @@ impl Sender {
     /// so those get new numbers; what comes through a pipe cannot be read again and keeps its own.
     fn offer_again(&mut self, link: &mut Link) {
         self.sending.clear();
+        self.wrong.clear();
         let before = std::mem::take(&mut self.open);
         for entry in self.folders.offers() {
             let id = self.new_id();
@@ -178,7 +231,8 @@ impl Sender {
         self.next_id - 1
     }
 
-    fn ask(&self, request: Request) {
+    fn ask(&mut self, request: Request) {
+        self.asked += 1;
         // A reader that is gone answers nothing, and its thread has said why.
         let _ = self.reader.send(request);
     }
@@ -186,6 +240,7 @@ impl Sender {
     fn offer(&mut self, link: &mut Link, id: u32, mut entry: Entry) {
         entry.stage = Stage::Offered;
         entry.in_flight = 0;
+        entry.repeats.clear();
         entry.under_way.clear();
         entry.takes = 0;
         link.say(&Message::Offer(entry.offer(id)));
@@ -219,15 +274,22 @@ impl Sender {
         }
     }
 
-    fn on_message(&mut self, link: &mut Link, message: Incoming) -> Result<(), ProtocolError> {
+    /// Whether the transfer came further by it.
+    fn on_message(&mut self, link: &mut Link, message: Incoming) -> Result<Step, ProtocolError> {
         let Incoming::Control(message) = message else {
             return Err(ProtocolError::Unexpected("data from a receiver"));
         };
         match message {
-            Message::Alive => Ok(()),
-            Message::Answer { id, answer } => self.on_answer(link, id, answer),
-            Message::Block { id, index, good } => self.on_block(link, id, index, good),
-            Message::Done { id, outcome } => self.on_done(link, id, outcome),
+            Message::Alive => Ok(Step::None),
+            Message::Answer { id, answer } => self.on_answer(link, id, answer).map(|()| Step::Forward),
+            Message::Block { id, index, good } => {
+                self.on_block(link, id, index, good)?;
+                Ok(if good { Step::Forward } else { Step::None })
+            }
+            Message::Done { id, outcome } => {
+                let step = if matches!(outcome, Outcome::Failed(_)) { Step::None } else { Step::Forward };
+                self.on_done(link, id, outcome).map(|()| step)
+            }
             _ => Err(ProtocolError::Unexpected("a message that only sources send")),
         }
     }
@@ -316,8 +378,14 @@ impl Sender {
 
     /// Has blocks read as far as the receiver has room for them.
     fn ask_for_blocks(&mut self, link: &mut Link) {
-        while self.reading < READ_AHEAD && link.in_flight < link.window && link.data.len() < WAITING_SEGMENTS
-        {
+        while self.reading < self.ahead.blocks && link.data.len() < self.ahead.segments {
+            if let Some((id, index)) = self.wrong.pop_front() {
+                self.read_again(link, id, index);
+                continue;
+            }
+            if link.in_flight >= link.window {
+                return;
+            }
             let Some(&id) = self.sending.front() else { return };
             let Some(request) = self.open.get_mut(&id).and_then(|entry| entry.next_request(id)) else {
                 self.sending.pop_front();
@@ -338,6 +406,7 @@ impl Sender {
     fn on_reply(&mut self, link: &mut Link, reply: Reply) {
         let Reply { id, is_block, what } = reply;
         self.reading -= usize::from(is_block);
+        self.asked = self.asked.saturating_sub(1);
         let Some(entry) = self.open.get_mut(&id) else { return };
         match (what, &mut entry.stage) {
             (What::Opened, Stage::Opening(have)) => {
@@ -462,32 +531,42 @@ impl Sender {
             self.report.held(bytes);
             return Ok(());
         }
-        self.send_again(link, id, index);
-        Ok(())
+        self.send_again(link, id, index)
     }
 
     /// Sends a block again that arrived wrong.
-    fn send_again(&mut self, link: &mut Link, id: u32, index: u64) {
-        let Some(entry) = self.open.get_mut(&id) else { return };
+    fn send_again(&mut self, link: &mut Link, id: u32, index: u64) -> Result<(), ProtocolError> {
+        let Some(entry) = self.open.get_mut(&id) else { return Ok(()) };
         entry.wrong += 1;
         if entry.wrong > MOST_WRONG {
             let text =
                 format!("{}: it arrives wrong again and again; check the machines' memory", entry.name);
-            return self.give_up(link, id, Failure::new(Reason::Corrupt, text));
+            self.give_up(link, id, Failure::new(Reason::Corrupt, text));
+            return Ok(());
+        }
+        if !entry.repeats.insert(index) {
+            return Err(ProtocolError::Unexpected("a block that was wrong twice and sent once"));
         }
         entry.in_flight += 1;
         link.in_flight += 1;
+        self.wrong.push_back((id, index));
+        Ok(())
+    }
+
+    /// Reads a block again, when there is room for it.
+    fn read_again(&mut self, link: &mut Link, id: u32, index: u64) {
+        let Some(entry) = self.open.get_mut(&id) else { return };
         if entry.is_stream() {
+            entry.repeats.remove(&index);
             if let Some((block, _)) = entry.kept.blocks.get(&index) {
                 entry.under_way.insert(index);
                 link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
             }
-        } else {
-            let block_len = entry.block_len(index);
-            entry.repeats.insert(index);
-            self.reading += 1;
-            self.ask(Request::Block { id, index, block_len });
+            return;
         }
+        let block_len = entry.block_len(index);
+        self.reading += 1;
+        self.ask(Request::Block { id, index, block_len });
     }
 
     fn on_done(&mut self, link: &mut Link, id: u32, outcome: Outcome) -> Result<(), ProtocolError> {
@@ -524,6 +603,7 @@ impl Sender {
         let entry = self.open.remove(&id)?;
         link.in_flight = link.in_flight.saturating_sub(entry.in_flight);
         self.sending.retain(|other| *other != id);
+        self.wrong.retain(|(other, _)| *other != id);
         self.ask(Request::Close { id });
         Some(entry)
     }
@@ -567,6 +647,14 @@ impl Sender {
         fresh.changes = entry.changes + 1;
         self.offer(link, id, fresh);
     }
+}
+
+/// What a message did for the transfer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// It came further.
+    Forward,
+    None,
 }
 
 impl Entry {

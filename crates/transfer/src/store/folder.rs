@@ -142,7 +142,7 @@ impl Folder {
     }
 
     /// Where what has arrived of a name is kept.
-    pub(super) fn part_of(&self, name: &Name) -> String {
+    pub(crate) fn part_of(&self, name: &Name) -> String {
         name.part(self.owner)
     }
 

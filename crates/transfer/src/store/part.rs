@@ -290,7 +290,8 @@ impl Part {
             return Ok(());
         }
         self.unsynced.push(Entry { index, len, hash });
-        self.unsynced_bytes += block.len();
+        // Blocks of a stream may be as short as its source likes, and their records are as long as others.
+        self.unsynced_bytes += u64::from(BLOCK_BYTES);
         if self.unsynced_bytes >= SYNC_BYTES || self.last_sync.elapsed() >= SYNC_EVERY {
             self.sync_beside()?;
         }

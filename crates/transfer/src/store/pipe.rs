@@ -104,6 +104,11 @@ impl Flow {
         ahead.is_some_and(|ahead| ahead < window_blocks) && !self.early.contains_key(&index)
     }
 
+    /// Blocks that are held until those before them are written.
+    pub(crate) fn early_blocks(&self) -> usize {
+        self.early.len()
+    }
+
     pub(crate) fn reused_bytes(&self) -> u64 {
         block_at(self.from)
     }

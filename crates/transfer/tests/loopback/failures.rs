@@ -145,10 +145,21 @@ pub(crate) struct Rogue(pub(crate) Association);
 
 impl Rogue {
     pub(crate) async fn greet(serving: &Serving) -> Rogue {
-        let rogue = Rogue(connect(&serving.host).await);
-        rogue.say(&Message::Hello { session: [1; 16], intent: push() }).await;
+        Rogue::greet_as(serving, 1).await
+    }
+
+    /// Begins to push, as the transfer with this number.
+    pub(crate) async fn greet_as(serving: &Serving, session: u8) -> Rogue {
+        let rogue = Rogue::connect_as(serving, session).await;
         let welcome = rogue.0.recv().await.expect("open").expect("a message");
         assert!(matches!(Message::decode_first(&welcome.payload), Ok(Message::Welcome { .. })));
+        rogue
+    }
+
+    /// Says that it wants to push, and hears nothing yet.
+    pub(crate) async fn connect_as(serving: &Serving, session: u8) -> Rogue {
+        let rogue = Rogue(connect(&serving.host).await);
+        rogue.say(&Message::Hello { session: [session; 16], intent: push() }).await;
         rogue
     }
 

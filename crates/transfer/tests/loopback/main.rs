@@ -1,6 +1,7 @@
 //! Transfers over real sockets on loopback addresses.
 
 mod failures;
+mod limits;
 mod requests;
 mod resume;
 mod storage;
