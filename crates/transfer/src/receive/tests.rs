@@ -165,6 +165,42 @@ fn blocks_that_arrived_before_the_disk_was_full_are_kept() {
 }
 
 #[test]
+fn a_journal_that_cannot_be_written_beside_the_blocks_fails_the_file_and_leaves_it_whole() {
+    let ((dir, folder), content) = (folder(), content());
+    let mut receiver = Receiver::new(&folder, &Report::default());
+    receiver.offer(Kind::File { size_bytes: content.len() as u64, first: None });
+    folder.disk().fill_at(Some(Step::SyncJournal));
+    let send_block = |receiver: &mut Receiver, index: u64| {
+        let mut block = &content[index as usize * BLOCK_BYTES as usize..];
+        let fill = |buffer: &mut [u8]| std::io::Read::read_exact(&mut block, buffer);
+        for message in read_block(0, index, BLOCK_BYTES, fill).expect("it is in memory").messages {
+            receiver.hear(Incoming::Data(Segment::decode(message).expect("a segment")));
+        }
+    };
+    send_block(&mut receiver, 0);
+    // As ticks come while nothing is heard. A second block that waits for the journal is what they find the failure with.
+    let mut said = receiver.said();
+    for tick in 1..600 {
+        if let Some(Message::Done { .. }) = said.last() {
+            break;
+        }
+        if tick == 30 {
+            send_block(&mut receiver, 1);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        receiver.machine.take(Input::Tick).expect("time passes");
+        said.extend(receiver.said());
+    }
+    let Some(Message::Done { outcome, .. }) = said.pop() else { panic!("it is not done") };
+    check_is_full(&outcome);
+    drop(receiver);
+    folder.disk().fill_at(None);
+    let (outcome, _) = Receiver::new(&folder, &Report::default()).send(&content);
+    assert_eq!(outcome, Outcome::Stored { renamed: None });
+    assert!(fs::read(dir.path().join("file")).expect("there") == content);
+}
+
+#[test]
 fn a_file_that_cannot_be_recorded_is_stored_and_compared_next_time() {
     let ((dir, folder), content) = (folder(), content());
     let notes = Arc::new(std::sync::Mutex::new(Vec::new()));

@@ -405,7 +405,12 @@ impl Folder {
         match self.open_or_create(path) {
             #[cfg(unix)]
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                use cap_std::fs::PermissionsExt;
+                use cap_std::fs::{MetadataExt, PermissionsExt};
+                if self.dir.symlink_metadata(path)?.nlink() > 1 {
+                    // It has its name, which keeps its permissions.
+                    self.remove_if_there(path)?;
+                    return self.open_or_create(path);
+                }
                 self.dir
                     .set_permissions(path, cap_std::fs::Permissions::from_mode(0o600))
                     .map_err(|_| error)?;

@@ -235,6 +235,49 @@ fn blocks_that_were_planted_are_found_out_and_the_file_begins_anew() {
 }
 
 #[test]
+fn the_size_and_time_of_what_others_stored_prove_nothing() {
+    run(async {
+        let serving = Serving::usual();
+        let from = tempfile::tempdir().expect("a folder");
+        let (file, planted) = (from.path().join("file"), from.path().join("planted"));
+        let content = noise(1, 2 * MIB);
+        fs::create_dir(&planted).expect("made");
+        fs::write(&file, &content).expect("written");
+        fs::write(planted.join("file"), noise(2, 2 * MIB)).expect("written");
+        for path in [&file, &planted.join("file")] {
+            set_time(path, 1_000_000);
+        }
+        let stranger = SenderId::from_bytes([8; 16]);
+        serving.send_as(stranger, vec![Source::path(planted.join("file"))], None).await.0.expect("sent");
+        assert_eq!(state(&serving.dir.path().join("file")).0, state(&file).0, "the same size and time");
+        let (ended, totals, events) = serving.send(vec![Source::path(&file)]).await;
+        ended.expect("the transfer itself goes well");
+        assert_eq!((totals.done_files, totals.failed_files), (0, 1), "{}", events.text());
+        assert!(events.text().contains("with another content"), "{}", events.text());
+    });
+}
+
+#[test]
+fn a_stored_file_that_was_changed_and_dated_back_is_not_taken_for_the_same() {
+    run(async {
+        let serving = Serving::usual();
+        let from = tempfile::tempdir().expect("a folder");
+        let file = from.path().join("file");
+        fs::write(&file, noise(1, 2 * MIB)).expect("written");
+        set_time(&file, 1_000_000);
+        serving.send(vec![Source::path(&file)]).await.0.expect("sent");
+        let there = serving.dir.path().join("file");
+        // The clock of the file system may need a moment to move on.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        fs::write(&there, noise(2, 2 * MIB)).expect("written");
+        set_time(&there, 1_000_000);
+        let (ended, totals, events) = serving.send(vec![Source::path(&file)]).await;
+        ended.expect("the transfer itself goes well");
+        assert_eq!((totals.done_files, totals.failed_files), (0, 1), "{}", events.text());
+    });
+}
+
+#[test]
 fn what_one_sender_left_unfinished_is_not_anothers() {
     run(async {
         let serving = Serving::start(OnClash::Rename, ServerOptions::default());
