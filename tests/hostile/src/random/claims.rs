@@ -54,7 +54,11 @@ impl Claims {
             }
         }
         for name in &state.stored {
-            let path = inbox.path().join(name);
+            let mut path = inbox.path().join(name);
+            // Where files are replaced, the link that led there may have been.
+            if let (false, Some(rest)) = (path.exists(), name.strip_prefix("alias/")) {
+                path = inbox.path().join("kept").join(rest);
+            }
             if !path.is_file() {
                 let there = path.symlink_metadata();
                 return Err(format!("{name:?} was reported as stored as a file, but there is {there:?}"));

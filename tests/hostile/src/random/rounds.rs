@@ -8,7 +8,8 @@ use std::time::Duration;
 use anabranch_net::{Association, Host};
 use anabranch_transfer::protocol::{Intent, Message, Terms};
 use anabranch_transfer::{
-    Accept, OnClash, Patience, Pipe, Report, Sender, ServerOptions, Source as From, Store, pull, push,
+    Accept, Deadlines, OnClash, Patience, Pipe, Report, Sender, ServerOptions, Source as From, Store, pull,
+    push,
 };
 use fastrand::Rng;
 use tokio::task::JoinSet;
@@ -113,7 +114,9 @@ fn check(role: Role, round: &Round, inbox: &Inbox) -> Result<(), String> {
 }
 
 async fn against_server(round: &Round, store: Store) -> Result<(), String> {
-    let options = ServerOptions { silence: SILENCE, most_transfers: 5, ..ServerOptions::default() };
+    let deadlines = Deadlines { start: SILENCE, contended: SILENCE / 2, give_way: SILENCE };
+    let options =
+        ServerOptions { silence: SILENCE, most_transfers: 5, deadlines, ..ServerOptions::default() };
     let serving = Serving::start(store, options);
     let mut associations = JoinSet::new();
     for _ in 0..AT_A_TIME {
