@@ -188,6 +188,12 @@ fn numbers_that_do_not_grow_and_too_many_offers_end_the_transfer() {
         peer.offer(3, "b", file()).await.expect("said");
         assert!(is_refused(&peer).await);
 
+        // No number is behind the greatest one.
+        let (_inbox, _serving, peer) = pushing().await;
+        peer.offer(u32::MAX, "a", file()).await.expect("said");
+        peer.offer(u32::MAX, "b", file()).await.expect("said");
+        assert!(is_refused(&peer).await);
+
         let (_inbox, _serving, peer) = pushing().await;
         for id in 0..=u32::try_from(MAX_OPEN_OFFERS).expect("few") {
             peer.offer(id, &format!("f{id}"), file()).await.expect("said");

@@ -154,7 +154,8 @@ impl Machine {
     }
 
     fn on_offer(&mut self, offer: Offer) -> Result<(), TransferError> {
-        if offer.id < self.next_id {
+        // Nothing comes after the greatest number, so that one could be offered again and again.
+        if offer.id < self.next_id || offer.id == u32::MAX {
             return Err(ProtocolError::Unexpected("an offer out of order").into());
         }
         if self.open.len() + self.folder_ends.len() >= MAX_OPEN_OFFERS {
@@ -164,7 +165,7 @@ impl Machine {
             // Whatever it is, the peer has begun.
             self.progress.mark();
         }
-        self.next_id = offer.id.saturating_add(1);
+        self.next_id = offer.id + 1;
         let name = match self.store.admit(&offer.name) {
             Ok(name) => name,
             Err(bad) => {

@@ -51,7 +51,7 @@ impl Source {
             2..8 => self.next_id.saturating_add(dice.u32(..5)),
             _ => self.next_id,
         };
-        let is_in_order = id >= self.next_id;
+        let is_in_order = id >= self.next_id && id < u32::MAX;
         self.next_id = self.next_id.max(id.saturating_add(1));
         let mut offer = arbitrary::offer(dice, id);
         let version = dice.u8(..8) / 7;
