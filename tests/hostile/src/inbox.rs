@@ -105,7 +105,18 @@ impl Inbox {
     /// # Errors
     /// If that cannot be written to.
     pub fn new() -> io::Result<Self> {
-        let root = tempfile::tempdir()?;
+        Inbox::fill(tempfile::tempdir()?)
+    }
+
+    /// Makes it in a folder of its own below `path`.
+    ///
+    /// # Errors
+    /// If that cannot be written to.
+    pub fn new_in(path: &Path) -> io::Result<Self> {
+        Inbox::fill(tempfile::tempdir_in(path)?)
+    }
+
+    fn fill(root: TempDir) -> io::Result<Self> {
         let (inbox, outside) = (root.path().join("inbox"), root.path().join("outside"));
         fs::create_dir_all(inbox.join("kept"))?;
         fs::create_dir_all(outside.join("folder"))?;

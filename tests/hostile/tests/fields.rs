@@ -384,6 +384,33 @@ fn a_stream_is_as_long_as_what_arrived_of_it() {
 }
 
 #[test]
+fn a_name_that_was_stored_with_any_time_can_be_offered_again() {
+    run(async {
+        // A file system in memory keeps 64 bits of a time; others keep fewer, and show nothing here.
+        let memory = std::path::Path::new("/dev/shm");
+        let inbox = if memory.is_dir() { Inbox::new_in(memory) } else { Inbox::new() }.expect("made");
+        let serving = Serving::start(inbox.store(OnClash::Refuse), ServerOptions::default());
+        let peer = Peer::push_to(&serving.host, [1; 16]).await.expect("welcome");
+        for (id, seconds) in (0..).step_by(2).zip([i64::MIN, i64::MIN + 1, i64::MAX]) {
+            let changed = anabranch_transfer::protocol::Changed { seconds, nanos: 999_999_999 };
+            let kind = Kind::File { size_bytes: 0, first: None };
+            let offer =
+                |id| Offer { id, name: format!("f{seconds}"), kind: kind.clone(), changed, mode: 0o600 };
+            peer.say(&Message::Offer(offer(id))).await.expect("said");
+            peer.hear_until(|message| matches!(message, Message::Answer { .. })).await.expect("an answer");
+            peer.say(&Message::End { id, size_bytes: 0, root: root([]) }).await.expect("said");
+            assert_eq!(outcome(&peer).await, Outcome::Stored { renamed: None });
+            peer.say(&Message::Offer(offer(id + 1))).await.expect("said");
+            let again = |message: &Message| matches!(message, Message::Answer { .. } | Message::Done { .. });
+            if let Message::Answer { id, .. } = peer.hear_until(again).await.expect("something") {
+                peer.say(&Message::End { id, size_bytes: 0, root: root([]) }).await.expect("said");
+                assert_eq!(outcome(&peer).await, Outcome::Identical);
+            }
+        }
+    });
+}
+
+#[test]
 fn a_peer_that_only_says_that_it_is_there_hinders_no_other() {
     run(async {
         let (inbox, serving, idle) = pushing().await;

@@ -72,6 +72,16 @@ impl Source {
         Packet::control(&Message::Offer(offer))
     }
 
+    /// Any packet. An offer takes its number, so that what is said of it is not taken for said of another one.
+    fn anything(&mut self, dice: &mut Rng) -> Packet {
+        let packet = arbitrary::packet(dice);
+        if let Ok(Message::Offer(offer)) = Message::decode(&packet.bytes) {
+            self.next_id = self.next_id.max(offer.id.saturating_add(1));
+            self.open.remove(&offer.id);
+        }
+        packet
+    }
+
     /// What a file of this name and version is: the same each time, so that it is resumed.
     fn plausible(&self, dice: &mut Rng, name: &str, version: u8) -> (Kind, Changed) {
         let seed = self.seed(name, version, u64::MAX);
@@ -212,7 +222,7 @@ impl Actor for Source {
             }
             180..185 => vec![Packet::control(&Message::Alive)],
             185..187 => dice.choice(&self.said).cloned().into_iter().collect(),
-            187 => vec![arbitrary::packet(dice)],
+            187 => vec![self.anything(dice)],
             _ => Vec::new(),
         };
         self.note_sent(&packets);
