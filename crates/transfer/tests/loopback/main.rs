@@ -5,4 +5,5 @@ mod limits;
 mod requests;
 mod resume;
 mod support;
+mod vanish;
 mod whole;
