@@ -127,7 +127,7 @@ impl Machine {
                 Ok(())
             }
             Message::Passed { name, failure } => {
-                self.report.passed(name.escape_debug().to_string(), failure);
+                self.report.passed(name, failure);
                 Ok(())
             }
             Message::Finished => {
@@ -154,11 +154,11 @@ impl Machine {
             self.progress.mark();
         }
         self.next_id = offer.id.saturating_add(1);
-        let name = match Name::new(&offer.name) {
+        let name = match Name::new(offer.name.raw()) {
             Ok(name) => name,
             Err(bad) => {
-                let shown = offer.name.escape_debug().to_string();
-                let text = format!("the name `{shown}` is not taken: {bad}; send it under another one");
+                let text =
+                    format!("the name `{}` is not taken: {bad}; send it under another one", offer.name);
                 self.done(&offer, Outcome::Failed(Failure::new(Reason::BadName, text)));
                 return Ok(());
             }
@@ -243,10 +243,10 @@ impl Machine {
             self.report.reused(reused_bytes);
             if matches!(&stage, Stage::Part(part) if part.restarted) {
                 let text = format!("{name} has changed since a part of it arrived; it begins anew");
-                self.report.tell(Event::Note(text));
+                self.report.tell(Event::Note(text.into()));
             }
             let size_bytes = size_of(&offer);
-            self.report.tell(Event::Begun { name: name.to_string(), size_bytes, reused_bytes });
+            self.report.tell(Event::Begun { name: name.as_str().into(), size_bytes, reused_bytes });
         }
         let claim = match &stage {
             Stage::Part(part) => Some(self.claimant.hold(part_of(part.name()))),
@@ -482,7 +482,7 @@ impl Machine {
 
     fn done_with(&mut self, offer: &Offer, size_bytes: Option<u64>, outcome: Outcome) {
         if offer.kind != Kind::FolderEnd || matches!(outcome, Outcome::Failed(_)) {
-            self.report.done(&offer.name.escape_debug().to_string(), size_bytes, outcome.clone());
+            self.report.done(offer.name.clone(), size_bytes, outcome.clone());
         }
         if !matches!(outcome, Outcome::Failed(_)) {
             self.progress.mark();
@@ -567,7 +567,7 @@ fn finish_part(
     }
     part.seal(size_bytes, offer).map_err(|error| system(&name, error))?;
     let renamed = folder.commit(part).map_err(|failure| (failure, Keep::Yes))?;
-    Ok(Outcome::Stored { renamed })
+    Ok(Outcome::Stored { renamed: renamed.map(Into::into) })
 }
 
 fn corrupt(name: &Name) -> Failure {

@@ -118,7 +118,8 @@ fn a_peer_that_does_not_read_is_not_answered_without_limit() {
         for id in 0..1_000_000 {
             let changed = Changed { seconds: 5, nanos: 0 };
             let name = format!("../{}", "x".repeat(200));
-            let offer = Message::Offer(Offer { id, name, kind: FILE, changed, mode: 0o644 }).encode();
+            let offer =
+                Message::Offer(Offer { id, name: name.into(), kind: FILE, changed, mode: 0o644 }).encode();
             let length = offer.len();
             if rogue.0.send(offer, SendOptions::default()).await.is_err() {
                 break;
