@@ -37,7 +37,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test venv python wheel lint fuzz crossval fairness interop interop-speed wire soak relaycheck shapes papers papers-check papers-slice which-scheme bench cards book clean hostile
+.PHONY: help demo test venv python wheel lint fuzz crossval fairness interop interop-speed wire soak transfers relaycheck shapes papers papers-check papers-slice which-scheme bench cards book clean hostile
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -203,6 +203,9 @@ hostile: ## Let a peer send HOSTILE_MESSAGES (1000000) arbitrary messages of the
 
 soak: ## The same with 1 GiB, which takes about ten minutes.
 	ANABRANCH_WIRE_MIB=1024 $(CARGO) test --release --locked --test wire -- --ignored --test-threads=1 faults::
+
+transfers: ## Carry out 10,000 transfers in one process and compare its memory and descriptors before and after.
+	ANABRANCH_TRANSFERS=10000 $(CARGO) test --release --locked -p anabranch-transfer --test many -- --nocapture
 
 relaycheck: ## Hold transfers over relays against what they should be, RELAYCHECK_PAIRS (3) pairs of runs each; gates nothing.
 	$(ANABRANCH_BUILD)

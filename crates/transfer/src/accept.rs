@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::name::{BadName, Name};
 use crate::protocol::{MAX_WANTED, MAX_WANTED_BYTES};
+use crate::text::PeerText;
 
 /// What a receiver takes. Names are compared byte by byte: case and Unicode normalisation make a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,10 +35,10 @@ pub(crate) enum Verdict {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadRequest {
     /// A name that no file can have.
-    #[error("`{}` cannot be asked for: {why}", .name.escape_debug())]
+    #[error("`{}` cannot be asked for: {why}", .name)]
     Name {
         /// As it was given.
-        name: String,
+        name: PeerText,
         /// What is wrong with it.
         why: BadName,
     },
@@ -113,7 +114,7 @@ fn is_at_or_below(name: &Name, folder: &Name) -> bool {
 }
 
 fn requested(text: &str) -> Result<Name, BadRequest> {
-    let bad = |why| BadRequest::Name { name: text.to_owned(), why };
+    let bad = |why| BadRequest::Name { name: text.into(), why };
     if text.starts_with('/') {
         return Err(bad(BadName::Absolute));
     }
@@ -168,7 +169,7 @@ mod tests {
             ("a\x1b[2J", BadName::Control),
         ] {
             let refused = Accept::names([name]).expect_err(name);
-            assert_eq!(refused, BadRequest::Name { name: name.to_owned(), why });
+            assert_eq!(refused, BadRequest::Name { name: name.into(), why });
             assert!(!refused.to_string().contains('\x1b'));
         }
         assert_eq!(Accept::names([] as [&str; 0]), Err(BadRequest::Nothing));

@@ -24,6 +24,7 @@ mod send;
 mod server;
 mod session;
 mod store;
+mod text;
 
 pub use accept::{Accept, BadRequest};
 pub use block::{BLOCK_BYTES, Hash};
@@ -36,3 +37,4 @@ pub use send::{Rate, Sender, Source};
 pub use server::{Allow, Deadlines, Served, Server, ServerOptions};
 pub use session::{Patience, pull, push};
 pub use store::{Folder, OnClash, Pipe, Unfinished};
+pub use text::{PeerText, escape};

@@ -226,13 +226,13 @@ fn hidden(last: &str, owner: Owner, ending: &str) -> String {
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        crate::text::write_escaped(f, &self.0)
     }
 }
 
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        write!(f, "\"{self}\"")
     }
 }
 

@@ -186,7 +186,7 @@ where
         }
         lost.abort();
         drop(lost);
-        self.report.tell(Event::Lost(error.to_string()));
+        self.report.tell(Event::Lost(error.to_string().into()));
         let mut latest = error;
         loop {
             let Some(left) =

@@ -1,7 +1,10 @@
 //! What a peer sends: control messages, segments, and bytes that are neither.
 
 use anabranch_transfer::Hash;
-use anabranch_transfer::protocol::{CONTROL_STREAM, DATA_STREAM, MAX_SEGMENT_BYTES, Message, Segment};
+use anabranch_transfer::PeerText;
+use anabranch_transfer::protocol::{
+    CONTROL_STREAM, DATA_STREAM, Failure, MAX_SEGMENT_BYTES, Message, Reason, Segment,
+};
 use bytes::{BufMut, Bytes, BytesMut};
 
 /// A message of the association, as it leaves.
@@ -70,9 +73,25 @@ pub fn root(blocks: impl IntoIterator<Item = Hash>) -> Hash {
     Hash(*hasher.finalize().as_bytes())
 }
 
+/// A text as it came. Elsewhere nobody gets at that, so that nothing is shown which a terminal would obey; a test compares it with
+/// names of files.
+pub(crate) fn raw(text: PeerText) -> String {
+    // The variant, the reason, and the length in groups of seven bits are before it.
+    let bytes = Message::Fail(Failure { reason: Reason::Clash, text }).encode();
+    let length = bytes[2..].iter().take_while(|byte| **byte & 0x80 != 0).count() + 1;
+    String::from_utf8(bytes[2 + length..].to_vec()).expect("a text")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_comes_back_as_it_came() {
+        for text in ["", "a", "\x1b[2J\u{202e}", &"é".repeat(2000)] {
+            assert_eq!(raw(text.into()), text);
+        }
+    }
 
     #[test]
     fn the_segments_of_a_block_are_what_the_protocol_reads() {

@@ -143,7 +143,7 @@ impl Peer {
     /// As [`send`](Self::send).
     pub async fn offer(&self, id: u32, name: &str, kind: Kind) -> Result<(), Gone> {
         let changed = Changed { seconds: 5, nanos: 0 };
-        self.say(&Message::Offer(Offer { id, name: name.to_owned(), kind, changed, mode: 0o644 })).await
+        self.say(&Message::Offer(Offer { id, name: name.into(), kind, changed, mode: 0o644 })).await
     }
 
     /// The next thing that the other side says. Cancel-safe.

@@ -400,8 +400,13 @@ fn a_name_that_was_stored_with_any_time_can_be_offered_again() {
         for (id, seconds) in (0..).step_by(2).zip([i64::MIN, i64::MIN + 1, i64::MAX]) {
             let changed = anabranch_transfer::protocol::Changed { seconds, nanos: 999_999_999 };
             let kind = Kind::File { size_bytes: 0, first: None };
-            let offer =
-                |id| Offer { id, name: format!("f{seconds}"), kind: kind.clone(), changed, mode: 0o600 };
+            let offer = |id| Offer {
+                id,
+                name: format!("f{seconds}").into(),
+                kind: kind.clone(),
+                changed,
+                mode: 0o600,
+            };
             peer.say(&Message::Offer(offer(id))).await.expect("said");
             peer.hear_until(|message| matches!(message, Message::Answer { .. })).await.expect("an answer");
             peer.say(&Message::End { id, size_bytes: 0, root: root([]) }).await.expect("said");
@@ -442,7 +447,7 @@ fn what_was_recorded_may_be_sent_again_and_stores_nothing_twice() {
         let said = [
             vec![Packet::control(&Message::Offer(Offer {
                 id: 0,
-                name: "file".to_owned(),
+                name: "file".into(),
                 kind: Kind::File { size_bytes: 7, first: None },
                 changed: anabranch_transfer::protocol::Changed { seconds: 5, nanos: 0 },
                 mode: 0o644,

@@ -16,4 +16,6 @@ mod stopping;
 mod support;
 mod sweep;
 #[cfg(unix)]
+mod terminal;
+#[cfg(unix)]
 mod transfer;

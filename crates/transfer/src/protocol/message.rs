@@ -6,6 +6,7 @@ use thiserror::Error;
 use crate::block::Hash;
 use crate::identity::SenderId;
 use crate::name::MAX_NAME_BYTES;
+use crate::text::{self, PeerText};
 
 /// The version of the protocol that this crate speaks.
 pub const PROTOCOL_VERSION: u16 = 2;
@@ -97,7 +98,8 @@ pub struct Offer {
     /// Numbered from 0 in the order of offers.
     pub id: u32,
     /// Where to put it; see [`Name`](crate::Name) for what is taken.
-    pub name: String,
+    #[serde(with = "text::raw")]
+    pub name: PeerText,
     /// What it is.
     pub kind: Kind,
     /// When its content was changed last.
@@ -124,7 +126,8 @@ pub enum Outcome {
     /// It is there, complete and verified.
     Stored {
         /// Under this name, if it is not the one that was offered.
-        renamed: Option<String>,
+        #[serde(with = "text::raw_option")]
+        renamed: Option<PeerText>,
     },
     /// It was there.
     Identical,
@@ -139,7 +142,8 @@ pub struct Failure {
     /// For programs.
     pub reason: Reason,
     /// For people: what is wrong with which file, and what to do.
-    pub text: String,
+    #[serde(with = "text::raw")]
+    pub text: PeerText,
 }
 
 /// Kinds of failure.
@@ -195,7 +199,8 @@ pub enum Message {
     /// What was wanted or found and is not offered.
     Passed {
         /// Its name.
-        name: String,
+        #[serde(with = "text::raw")]
+        name: PeerText,
         /// Why.
         failure: Failure,
     },
@@ -352,7 +357,7 @@ impl Failure {
             end -= 1;
         }
         text.truncate(end);
-        Failure { reason, text }
+        Failure { reason, text: text.into() }
     }
 }
 
@@ -366,7 +371,7 @@ mod tests {
         let kind = Kind::File { size_bytes: 5, first: Some(Hash::of(b"x")) };
         Message::Offer(Offer {
             id: 7,
-            name: name.to_owned(),
+            name: name.into(),
             kind,
             changed: Changed { seconds: -1, nanos: 999_999_999 },
             mode: 0o640,
@@ -380,7 +385,7 @@ mod tests {
             offer("a/b"),
             Message::Answer { id: u32::MAX, answer: Answer::Take { have: runs } },
             Message::End { id: 0, size_bytes: u64::MAX, root: Hash::of(b"") },
-            Message::Done { id: 1, outcome: Outcome::Stored { renamed: Some("b.1".to_owned()) } },
+            Message::Done { id: 1, outcome: Outcome::Stored { renamed: Some("b.1".into()) } },
             Message::Fail(Failure::new(Reason::NoSpace, "é".repeat(1000))),
             Message::Alive,
         ] {

@@ -138,7 +138,7 @@ impl Machine {
                 Ok(())
             }
             Message::Passed { name, failure } => {
-                self.report.passed(name.escape_debug().to_string(), failure);
+                self.report.passed(name, failure);
                 Ok(())
             }
             Message::Finished => {
@@ -166,11 +166,11 @@ impl Machine {
             self.progress.mark();
         }
         self.next_id = offer.id + 1;
-        let name = match self.store.admit(&offer.name) {
+        let name = match self.store.admit(offer.name.raw()) {
             Ok(name) => name,
             Err(bad) => {
-                let shown = offer.name.escape_debug().to_string();
-                let text = format!("the name `{shown}` is not taken: {bad}; send it under another one");
+                let text =
+                    format!("the name `{}` is not taken: {bad}; send it under another one", offer.name);
                 self.done(&offer, Outcome::Failed(Failure::new(Reason::BadName, text)));
                 return Ok(());
             }
@@ -275,10 +275,10 @@ impl Machine {
             self.report.reused(reused_bytes);
             if matches!(&stage, Stage::Part(part) if part.restarted) {
                 let text = format!("{name} has changed since a part of it arrived; it begins anew");
-                self.report.tell(Event::Note(text));
+                self.report.tell(Event::Note(text.into()));
             }
             let size_bytes = size_of(&offer);
-            self.report.tell(Event::Begun { name: name.to_string(), size_bytes, reused_bytes });
+            self.report.tell(Event::Begun { name: name.as_str().into(), size_bytes, reused_bytes });
         }
         let claim = match &stage {
             Stage::Part(part) => Some(self.claimant.hold(self.store.part_of(part.name()))),
@@ -561,7 +561,7 @@ impl Machine {
             return;
         }
         if offer.kind != Kind::FolderEnd || matches!(outcome, Outcome::Failed(_)) {
-            self.report.done(&offer.name.escape_debug().to_string(), size_bytes, outcome.clone());
+            self.report.done(offer.name.clone(), size_bytes, outcome.clone());
         }
         if !matches!(outcome, Outcome::Failed(_)) {
             self.progress.mark();
@@ -664,7 +664,7 @@ fn finish_part(
         let recorded = part.state().and_then(|state| folder.record(&name, offer, state));
         tell_unrecorded(report, recorded);
     }
-    Ok(Finish::Done(Outcome::Stored { renamed }))
+    Ok(Finish::Done(Outcome::Stored { renamed: renamed.map(Into::into) }))
 }
 
 /// A file that is not recorded is as good as any other, but for the time that it takes to compare it.

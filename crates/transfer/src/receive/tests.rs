@@ -51,7 +51,7 @@ impl Receiver {
 
     fn offer(&mut self, kind: Kind) -> Message {
         let changed = Changed { seconds: 5, nanos: 0 };
-        let offer = Offer { id: 0, name: "file".to_owned(), kind, changed, mode: 0o400 };
+        let offer = Offer { id: 0, name: "file".into(), kind, changed, mode: 0o400 };
         self.hear(Incoming::Control(Message::Offer(offer)));
         self.said().remove(0)
     }
@@ -113,6 +113,7 @@ fn content() -> Vec<u8> {
 
 fn check_is_full(outcome: &Outcome) {
     let Outcome::Failed(Failure { reason: Reason::NoSpace, text }) = outcome else { panic!("{outcome:?}") };
+    let text = text.to_string();
     assert!(text.contains("/file: ") && text.contains("make room and send it again to go on"), "{text}");
 }
 
@@ -207,7 +208,7 @@ fn a_file_that_cannot_be_recorded_is_stored_and_compared_next_time() {
     let list = Arc::clone(&notes);
     let report = Report::new(move |event| {
         if let Event::Note(text) = event {
-            list.lock().expect("a list").push(text);
+            list.lock().expect("a list").push(text.to_string());
         }
     });
     folder.disk().fill_at(Some(Step::Record));

@@ -89,7 +89,7 @@ pub(super) struct Kept {
 impl Entry {
     pub(super) fn offer(&self, id: u32) -> Offer {
         let Entry { name, kind, changed, mode, .. } = self;
-        Offer { id, name: name.clone(), kind: kind.clone(), changed: *changed, mode: *mode }
+        Offer { id, name: name.as_str().into(), kind: kind.clone(), changed: *changed, mode: *mode }
     }
 
     /// Its size; `None` for folders and as long as a pipe is open.

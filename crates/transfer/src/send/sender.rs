@@ -258,7 +258,7 @@ impl Sender {
                 while !name.is_char_boundary(end) {
                     end -= 1;
                 }
-                link.say(&Message::Passed { name: name[..end].to_owned(), failure: failure.clone() });
+                link.say(&Message::Passed { name: name[..end].into(), failure: failure.clone() });
                 self.report.passed(name, failure);
             }
             Some(Item::Found { name, kind, changed, mode, origin }) => {
@@ -337,7 +337,7 @@ impl Sender {
         }
         entry.counted_bytes = held;
         let (name, size_bytes) = (entry.name.clone(), entry.size_bytes());
-        self.report.tell(Event::Begun { name, size_bytes, reused_bytes: held });
+        self.report.tell(Event::Begun { name: name.into(), size_bytes, reused_bytes: held });
         if entry.is_stream() {
             self.begin_stream(link, id, have);
         } else {
@@ -593,7 +593,7 @@ impl Sender {
             Kind::File { .. } | Kind::Stream { .. } => true,
         };
         if is_worth_telling {
-            self.report.done(&entry.name, entry.size_bytes(), outcome);
+            self.report.done(entry.name.as_str(), entry.size_bytes(), outcome);
         }
         Ok(())
     }
@@ -611,7 +611,7 @@ impl Sender {
     fn give_up(&mut self, link: &mut Link, id: u32, failure: Failure) {
         if let Some(entry) = self.close(link, id) {
             link.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
-            self.report.done(&entry.name, entry.size_bytes(), Outcome::Failed(failure));
+            self.report.done(entry.name.as_str(), entry.size_bytes(), Outcome::Failed(failure));
         }
     }
 
@@ -632,7 +632,7 @@ impl Sender {
             let text = format!("{text}, again and again; send it when nobody writes to it");
             let failure = Failure::new(Reason::Changed, text);
             link.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
-            return self.report.done(&entry.name, entry.size_bytes(), Outcome::Failed(failure));
+            return self.report.done(entry.name.as_str(), entry.size_bytes(), Outcome::Failed(failure));
         };
         let failure = Failure::new(Reason::Changed, format!("{text}; it begins anew"));
         self.report.tell(Event::Note(failure.text.clone()));

@@ -62,7 +62,7 @@ pub(crate) struct Part {
 
 /// The identity of a source: where it changes, what was taken of it is of no use.
 fn identity(offer: &Offer) -> Hash {
-    let bytes = postcard::to_stdvec(&(&offer.name, &offer.kind, offer.changed));
+    let bytes = postcard::to_stdvec(&(offer.name.raw(), &offer.kind, offer.changed));
     Hash::of(&bytes.expect("a vector takes everything"))
 }
 

@@ -339,7 +339,7 @@ mod tests {
 
     fn offer(name: &str, seconds: i64) -> Offer {
         let kind = Kind::File { size_bytes: 7, first: None };
-        Offer { id: 0, name: name.to_owned(), kind, changed: Changed { seconds, nanos: 0 }, mode: 0o644 }
+        Offer { id: 0, name: name.into(), kind, changed: Changed { seconds, nanos: 0 }, mode: 0o644 }
     }
 
     fn with_file(name: &str) -> TempDir {

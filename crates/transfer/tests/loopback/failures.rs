@@ -207,7 +207,7 @@ impl Rogue {
 
     pub(crate) async fn offer_with_mode(&self, id: u32, name: &str, kind: Kind, mode: u16) {
         let changed = Changed { seconds: 5, nanos: 0 };
-        self.say(&Message::Offer(Offer { id, name: name.to_owned(), kind, changed, mode })).await;
+        self.say(&Message::Offer(Offer { id, name: name.into(), kind, changed, mode })).await;
     }
 
     pub(crate) async fn hear(&self) -> Message {

@@ -90,7 +90,9 @@ fn windows_stay_within_the_memory_of_the_server() {
         for session in 0..16 {
             let rogue = Rogue::connect_as(&serving, session).await;
             match rogue.hear().await {
-                Message::Welcome { window_blocks } => held.push((rogue, u64::from(window_blocks))),
+                Message::Welcome { terms: Terms::Take { window_blocks } } => {
+                    held.push((rogue, u64::from(window_blocks)))
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -118,7 +120,8 @@ fn a_peer_that_does_not_read_is_not_answered_without_limit() {
         for id in 0..1_000_000 {
             let changed = Changed { seconds: 5, nanos: 0 };
             let name = format!("../{}", "x".repeat(200));
-            let offer = Message::Offer(Offer { id, name, kind: FILE, changed, mode: 0o644 }).encode();
+            let offer =
+                Message::Offer(Offer { id, name: name.into(), kind: FILE, changed, mode: 0o644 }).encode();
             let length = offer.len();
             if rogue.0.send(offer, SendOptions::default()).await.is_err() {
                 break;

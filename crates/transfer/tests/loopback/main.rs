@@ -6,4 +6,5 @@ mod requests;
 mod resume;
 mod storage;
 mod support;
+mod vanish;
 mod whole;

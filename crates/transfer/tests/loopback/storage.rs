@@ -19,7 +19,7 @@ const LET_GO_WITHIN: Duration = Duration::from_secs(20);
 impl Rogue {
     async fn end_folder(&self, id: u32, name: &str) -> Outcome {
         let changed = Changed { seconds: 5, nanos: 0 };
-        let end = Offer { id, name: name.to_owned(), kind: Kind::FolderEnd, changed, mode: 0 };
+        let end = Offer { id, name: name.into(), kind: Kind::FolderEnd, changed, mode: 0 };
         self.say(&Message::Offer(end)).await;
         match self.hear().await {
             Message::Done { outcome, .. } => outcome,

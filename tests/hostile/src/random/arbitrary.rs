@@ -44,7 +44,7 @@ pub(super) fn message(dice: &mut Rng) -> Message {
         3 => Message::Want(name(dice)),
         4 => Message::WantEnd,
         5 | 6 => Message::Offer(offer(dice, id)),
-        7 => Message::Passed { name: name(dice), failure: failure(dice) },
+        7 => Message::Passed { name: name(dice).into(), failure: failure(dice) },
         8 => Message::Answer { id, answer: answer(dice) },
         9 => Message::End { id, size_bytes: number(dice), root: hash(dice) },
         10 => Message::GiveUp { id, failure: failure(dice), again: dice.bool() },
@@ -90,12 +90,12 @@ pub(super) fn failure(dice: &mut Rng) -> Failure {
         Reason::System,
         Reason::Protocol,
     ];
-    Failure { reason: reasons[dice.usize(..reasons.len())], text: text(dice) }
+    Failure { reason: reasons[dice.usize(..reasons.len())], text: text(dice).into() }
 }
 
 pub(super) fn offer(dice: &mut Rng, id: u32) -> Offer {
     let mode = if dice.u8(..10) == 0 { 0 } else { dice.u16(..=0o777) };
-    Offer { id, name: name(dice), kind: kind(dice), changed: changed(dice), mode }
+    Offer { id, name: name(dice).into(), kind: kind(dice), changed: changed(dice), mode }
 }
 
 fn kind(dice: &mut Rng) -> Kind {
@@ -113,7 +113,7 @@ pub(super) fn answer(dice: &mut Rng) -> Answer {
 
 pub(super) fn outcome(dice: &mut Rng) -> Outcome {
     match dice.u8(..4) {
-        0 => Outcome::Stored { renamed: dice.bool().then(|| name(dice)) },
+        0 => Outcome::Stored { renamed: dice.bool().then(|| name(dice).into()) },
         1 => Outcome::Identical,
         _ => Outcome::Failed(failure(dice)),
     }

@@ -11,7 +11,7 @@ use super::actor::Actor;
 use super::arbitrary;
 use super::claims::Claims;
 use crate::dictionary;
-use crate::packet::{Packet, block, root};
+use crate::packet::{Packet, block, raw, root};
 use crate::peer::Heard;
 
 /// Offers that are open at a time, unless it is tried what happens to more.
@@ -54,17 +54,13 @@ impl Source {
         let is_in_order = id >= self.next_id && id < u32::MAX;
         self.next_id = self.next_id.max(id.saturating_add(1));
         let mut offer = arbitrary::offer(dice, id);
+        let name = raw(offer.name.clone());
         let version = dice.u8(..8) / 7;
         if dice.u8(..4) > 0 {
-            (offer.kind, offer.changed) = self.plausible(dice, &offer.name, version);
+            (offer.kind, offer.changed) = self.plausible(dice, &name, version);
         }
-        let offered = Offered {
-            name: offer.name.clone(),
-            version,
-            kind: offer.kind.clone(),
-            answer: None,
-            sent: BTreeMap::new(),
-        };
+        let offered =
+            Offered { name, version, kind: offer.kind.clone(), answer: None, sent: BTreeMap::new() };
         // What is said of a number that was used before is said of the first offer.
         if is_in_order && !matches!(offer.kind, Kind::Folder | Kind::FolderEnd) {
             self.open.insert(id, offered);
@@ -217,7 +213,7 @@ impl Actor for Source {
             120..170 => self.end(dice).into_iter().collect(),
             170..176 => vec![self.give_up(dice)],
             176..180 => {
-                let (name, failure) = (dictionary::name(dice), arbitrary::failure(dice));
+                let (name, failure) = (dictionary::name(dice).into(), arbitrary::failure(dice));
                 vec![Packet::control(&Message::Passed { name, failure })]
             }
             180..185 => vec![Packet::control(&Message::Alive)],
@@ -249,7 +245,7 @@ impl Actor for Source {
             }
             Heard::Control(Message::Done { id, outcome }) => {
                 if let (Some(offered), Outcome::Stored { renamed }) = (self.open.remove(&id), outcome) {
-                    self.claims.stored(renamed.unwrap_or(offered.name));
+                    self.claims.stored(renamed.map_or(offered.name, raw));
                 }
             }
             _ => {}
