@@ -50,7 +50,10 @@ impl Stopped {
 
     /// Prints the reason.
     pub(crate) fn report(self) -> Status {
-        eprintln!("{:#}", self.error);
+        // Names of files and what peers say are others' text; line breaks are ours.
+        for line in format!("{:#}", self.error).lines() {
+            eprintln!("{}", anabranch_transfer::escape(line));
+        }
         self.status
     }
 }

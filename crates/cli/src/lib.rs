@@ -63,7 +63,7 @@ Examples:
   anabranch serve --dir inbox --from 192.0.2.0/24
                                             take files that others there send, and let them fetch what is there
   anabranch send FILE HOST                  send a file over every path there is
-  anabranch recv HOST                       fetch what a server offers
+  anabranch recv HOST NAME                  fetch what a server offers
   anabranch relay --help                    put links like those of scenarios before real UDP sockets
   anabranch compare scenarios/two-path.toml run it in the simulator and over real sockets
   anabranch paths                           see which local addresses real paths would begin at

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anabranch_net::{RecvError, SendError};
 use thiserror::Error;
 
+use crate::name::Name;
 use crate::protocol::{Failure, ProtocolError, Reason};
 
 /// Why a transfer could not be carried through. What has arrived is kept, and sending the same again goes on from there.
@@ -19,9 +20,17 @@ pub enum TransferError {
     /// Another association of the same transfer took its place.
     #[error("the same transfer goes on over another connection")]
     Replaced,
+    /// It came no further, and gave its place to another transfer.
+    #[error("it came no further while another transfer needed its place; what has arrived is kept")]
+    GaveWay,
     /// What the peer sent makes no sense.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
+    /// The peer offered something that was not asked for.
+    #[error(
+        "the peer offered `{0}`, which was not asked for; the transfer was ended, and nothing of it was stored"
+    )]
+    NotRequested(Name),
     /// The peer said that it cannot go on.
     #[error("the peer refuses: {0}")]
     Peer(Failure),
@@ -33,7 +42,10 @@ impl TransferError {
         match self {
             TransferError::Lost(_) | TransferError::Silent(_) => true,
             TransferError::Peer(failure) => failure.reason == Reason::Busy,
-            TransferError::Replaced | TransferError::Protocol(_) => false,
+            TransferError::Replaced
+            | TransferError::GaveWay
+            | TransferError::Protocol(_)
+            | TransferError::NotRequested(_) => false,
         }
     }
 }

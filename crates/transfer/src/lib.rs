@@ -8,9 +8,14 @@
 //!
 //! The protocol is in [`protocol`], and in the book's chapter on transfers.
 
+mod accept;
 mod block;
+mod cancel;
+mod claims;
 mod error;
+mod identity;
 mod link;
+mod moment;
 mod name;
 pub mod protocol;
 mod receive;
@@ -19,13 +24,17 @@ mod send;
 mod server;
 mod session;
 mod store;
+mod text;
 
+pub use accept::{Accept, BadRequest};
 pub use block::{BLOCK_BYTES, Hash};
 pub use error::TransferError;
-pub use name::{BadName, MAX_NAME_BYTES, MAX_PART_BYTES, MAX_PARTS, Name};
+pub use identity::SenderId;
+pub use name::{BadName, MAX_NAME_BYTES, MAX_PART_BYTES, MAX_PARTS, Name, NameRules};
 pub use receive::Store;
 pub use report::{Counters, Event, Report, Totals};
 pub use send::{Rate, Sender, Source};
-pub use server::{Allow, Served, Server, ServerOptions};
+pub use server::{Allow, Deadlines, Served, Server, ServerOptions};
 pub use session::{Patience, pull, push};
-pub use store::{Folder, OnClash, Pipe};
+pub use store::{Folder, OnClash, Pipe, Unfinished};
+pub use text::{PeerText, escape};

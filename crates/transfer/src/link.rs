@@ -11,10 +11,8 @@ use crate::protocol::{CONTROL_STREAM, DATA_STREAM, Message, ProtocolError, Segme
 
 /// How often each side says that it is there.
 pub(crate) const ALIVE_EVERY: Duration = Duration::from_secs(2);
-/// How long the first message of a peer may take.
-const FIRST_WITHIN: Duration = Duration::from_secs(15);
 /// How long an end in good order may take; by then everything that matters was said.
-const END_WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// What comes from the peer.
 #[derive(Debug)]
@@ -80,10 +78,13 @@ fn parse(packet: Packet) -> Result<Incoming, TransferError> {
     }
 }
 
-/// The peer's first message.
-pub(crate) async fn recv_first(association: &Association) -> Result<Message, TransferError> {
-    let first = timeout(FIRST_WITHIN, association.recv()).await;
-    let packet = first.map_err(|_| TransferError::Silent(FIRST_WITHIN))??;
+/// The peer's first message, which may take so long.
+pub(crate) async fn recv_first(
+    association: &Association,
+    within: Duration,
+) -> Result<Message, TransferError> {
+    let first = timeout(within, association.recv()).await;
+    let packet = first.map_err(|_| TransferError::Silent(within))??;
     let Some(packet) = packet else {
         return Err(TransferError::Lost("the peer closed it without a word".to_owned()));
     };

@@ -4,6 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::identity::Owner;
+
 /// Most bytes of a name.
 pub const MAX_NAME_BYTES: usize = 4096;
 /// Most bytes of one part of a name, as file systems have it.
@@ -12,9 +14,13 @@ pub const MAX_PART_BYTES: usize = 255;
 pub const MAX_PARTS: usize = 128;
 
 /// Ending of the file that holds what has arrived of another one.
-const PART_ENDING: &str = ".anabranch-part";
+pub(crate) const PART_ENDING: &str = ".anabranch-part";
 /// Ending of the file that says which blocks of it are there.
-const JOURNAL_ENDING: &str = ".anabranch-journal";
+pub(crate) const JOURNAL_ENDING: &str = ".anabranch-journal";
+/// What all names of our own begin with that belong to no other file.
+const OWN_BEGINNING: &str = ".anabranch-";
+/// The file at the top of a folder that says what is stored in it.
+pub(crate) const RECORD_NAME: &str = ".anabranch-stored";
 /// What is kept of a long name in the names of its part file and journal, so that those are not too long.
 const KEPT_BYTES: usize = 160;
 
@@ -40,9 +46,20 @@ pub enum BadName {
     /// Too long for the file systems there are.
     #[error("it is too long: at most {MAX_PART_BYTES} B a part, {MAX_PARTS} parts and {MAX_NAME_BYTES} B")]
     TooLong,
-    /// A part file or a journal of ours.
-    #[error("names that end in `{PART_ENDING}` or `{JOURNAL_ENDING}` are kept for unfinished files")]
+    /// A file of our own.
+    #[error(
+        "names that end in `{PART_ENDING}` or `{JOURNAL_ENDING}` or begin with `{OWN_BEGINNING}` are the program's own"
+    )]
     Reserved,
+    /// The name of a device on some systems, with any ending.
+    #[error("it is the name of a device on Windows")]
+    Device,
+    /// A character that some systems do not take.
+    #[error("it contains `{0}`, which not every system can store")]
+    Character(char),
+    /// A dot or a space at the end, which some systems drop.
+    #[error("a part of it ends in a dot or a space, which not every system keeps")]
+    Trailing,
 }
 
 impl Name {
@@ -92,13 +109,13 @@ impl Name {
     }
 
     /// Where what has arrived of it is kept.
-    pub(crate) fn part(&self) -> String {
-        self.beside(&hidden(self.last(), PART_ENDING))
+    pub(crate) fn part(&self, owner: Owner) -> String {
+        self.beside(&hidden(self.last(), owner, PART_ENDING))
     }
 
     /// Where it is written down what has arrived of it.
-    pub(crate) fn journal(&self) -> String {
-        self.beside(&hidden(self.last(), JOURNAL_ENDING))
+    pub(crate) fn journal(&self, owner: Owner) -> String {
+        self.beside(&hidden(self.last(), owner, JOURNAL_ENDING))
     }
 }
 
@@ -115,9 +132,9 @@ fn check_part(part: &str) -> Result<(), BadName> {
     if part.len() > MAX_PART_BYTES {
         return Err(BadName::TooLong);
     }
-    // File systems that ignore case exist.
-    let lower = part.to_lowercase();
-    if lower.ends_with(PART_ENDING) || lower.ends_with(JOURNAL_ENDING) {
+    let folded = fold(part);
+    if folded.ends_with(PART_ENDING) || folded.ends_with(JOURNAL_ENDING) || folded.starts_with(OWN_BEGINNING)
+    {
         return Err(BadName::Reserved);
     }
     if cfg!(windows) && part.contains(['\\', ':']) {
@@ -126,28 +143,96 @@ fn check_part(part: &str) -> Result<(), BadName> {
     Ok(())
 }
 
-/// A hidden file's name for `last`, short enough, and another one for another name.
-fn hidden(last: &str, ending: &str) -> String {
+/// A name as file systems compare it that ignore case and characters without a width.
+fn fold(part: &str) -> String {
+    let is_ignored = |c: &char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    // Both ways, because some characters agree in one case only, such as the long s.
+    part.chars().filter(|c| !is_ignored(c)).collect::<String>().to_uppercase().to_lowercase()
+}
+
+/// Which names a receiver takes, of those that lead nowhere else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NameRules {
+    /// Those that this system can store.
+    #[default]
+    System,
+    /// Those that every system can store.
+    Portable,
+}
+
+impl NameRules {
+    /// Fails if a name is not taken.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    ///
+    /// ```
+    /// use anabranch_transfer::{BadName, Name, NameRules};
+    /// let name = Name::new("photos/aux.jpg").expect("it leads nowhere else");
+    /// assert_eq!(NameRules::Portable.check(&name), Err(BadName::Device));
+    /// ```
+    pub fn check(self, name: &Name) -> Result<(), BadName> {
+        // Unix systems store whatever a `Name` is.
+        if self == NameRules::Portable || cfg!(windows) {
+            name.as_str().split('/').try_for_each(check_portable)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// What Windows stores, which takes the least.
+fn check_portable(part: &str) -> Result<(), BadName> {
+    if let Some(bad) = part.chars().find(|c| matches!(c, '<' | '>' | ':' | '"' | '|' | '?' | '*' | '\\')) {
+        return Err(BadName::Character(bad));
+    }
+    if part.chars().any(char::is_control) {
+        return Err(BadName::Control);
+    }
+    if part.ends_with(['.', ' ']) {
+        return Err(BadName::Trailing);
+    }
+    if is_device(part) {
+        return Err(BadName::Device);
+    }
+    Ok(())
+}
+
+/// Devices have their names in every folder, whatever comes behind a dot.
+fn is_device(part: &str) -> bool {
+    let stem = part.split('.').next().unwrap_or(part).trim_end_matches(' ').to_uppercase();
+    let is_numbered = |stem: &str| {
+        stem.strip_prefix("COM").or(stem.strip_prefix("LPT")).is_some_and(|number| {
+            let mut digits = number.chars();
+            // The superscripts are digits there.
+            matches!((digits.next(), digits.next()), (Some('0'..='9' | '¹' | '²' | '³'), None))
+        })
+    };
+    matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$") || is_numbered(&stem)
+}
+
+/// A hidden file's name for `last`, short enough, and another one for another name or another sender.
+fn hidden(last: &str, owner: Owner, ending: &str) -> String {
     if last.len() <= KEPT_BYTES {
-        return format!(".{last}{ending}");
+        return format!(".{last}.{owner}{ending}");
     }
     let mut end = KEPT_BYTES;
     while !last.is_char_boundary(end) {
         end -= 1;
     }
     let hash = blake3::hash(last.as_bytes()).to_hex();
-    format!(".{}~{}{ending}", &last[..end], &hash[..32])
+    format!(".{}~{}.{owner}{ending}", &last[..end], &hash[..32])
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        crate::text::write_escaped(f, &self.0)
     }
 }
 
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        write!(f, "\"{self}\"")
     }
 }
 
@@ -174,6 +259,11 @@ mod tests {
             (".a.anabranch-part", BadName::Reserved),
             ("d/.A.ANABRANCH-Journal", BadName::Reserved),
             ("x.anabranch-part/y", BadName::Reserved),
+            (".anabranch-stored", BadName::Reserved),
+            ("d/.Anabranch-Stored", BadName::Reserved),
+            (".anabranch-\u{17f}tored", BadName::Reserved),
+            (".ana\u{200d}branch-stored", BadName::Reserved),
+            (".anabranch-sender", BadName::Reserved),
         ] {
             assert_eq!(Name::new(text), Err(why), "{text:?}");
         }
@@ -185,29 +275,60 @@ mod tests {
     }
 
     #[test]
+    fn portable_names_are_those_that_every_system_stores() {
+        for (text, why) in [
+            ("CON", BadName::Device),
+            ("a/aux.txt", BadName::Device),
+            ("nul.tar.gz", BadName::Device),
+            ("con .txt", BadName::Device),
+            ("Com1", BadName::Device),
+            ("lpt\u{b9}.txt", BadName::Device),
+            ("conout$", BadName::Device),
+            ("prn/x", BadName::Device),
+            ("end.", BadName::Trailing),
+            ("end /x", BadName::Trailing),
+            ("a:b", BadName::Character(':')),
+            ("a\\b", BadName::Character('\\')),
+            ("what?", BadName::Character('?')),
+            ("x/<y>", BadName::Character('<')),
+        ] {
+            let name = Name::new(text).expect(text);
+            assert_eq!(NameRules::Portable.check(&name), Err(why), "{text:?}");
+            assert_eq!(NameRules::System.check(&name).is_ok(), cfg!(not(windows)), "{text:?}");
+        }
+        for text in ["console", "com10", "com", "a.con", "aux_", ".hidden", "a b", "é/ü", "lpt"] {
+            assert_eq!(NameRules::Portable.check(&Name::new(text).expect(text)), Ok(()), "{text:?}");
+        }
+    }
+
+    #[test]
     fn long_names_have_part_files_of_their_own_that_are_not_too_long() {
         let one = Name::new(&format!("d/{}1", "é".repeat(127))).expect("a name");
         let two = Name::new(&format!("d/{}2", "é".repeat(127))).expect("a name");
-        assert_ne!(one.part(), two.part());
+        let owner = Owner::default();
+        assert_ne!(one.part(owner), two.part(owner));
         for name in [&one, &two] {
-            for file in [name.part(), name.journal()] {
+            for file in [name.part(owner), name.journal(owner)] {
                 assert!(file.starts_with("d/.é") && file.len() <= 2 + MAX_PART_BYTES, "{file}");
             }
         }
-        assert_eq!(Name::new("a").expect("a name").part(), ".a.anabranch-part");
+        assert_eq!(Name::new("a").expect("a name").part(owner), ".a.0000000000000000.anabranch-part");
+        let other = crate::SenderId::from_bytes([1; 16]).owner();
+        assert_ne!(one.part(other), one.part(owner), "another sender has another part file");
     }
 
     proptest! {
         #[test]
         fn a_name_that_is_taken_only_ever_leads_down(text in r"[a./\\\x00\x7f:é-]{0,12}") {
             if let Ok(name) = Name::new(&text) {
-                for path in [name.as_str().to_owned(), name.part(), name.journal()] {
+                let (part, journal) = (name.part(Owner::default()), name.journal(Owner::default()));
+                for path in [name.as_str().to_owned(), part.clone(), journal.clone()] {
                     prop_assert!(!path.is_empty());
                     prop_assert!(Path::new(&path).components().all(|part| matches!(part, Component::Normal(_))));
                     prop_assert!(!path.contains('\0'));
                     prop_assert_eq!(Path::new(&path).components().count(), path.split('/').count());
                 }
-                prop_assert!(Name::new(&name.part()).is_err() && Name::new(&name.journal()).is_err());
+                prop_assert!(Name::new(&part).is_err() && Name::new(&journal).is_err());
             }
         }
     }

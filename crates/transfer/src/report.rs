@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::protocol::{Failure, Outcome};
+use crate::text::PeerText;
 
 /// Counters of a transfer, which one side advances and anybody may read. All are since the transfer began, over all its
 /// associations.
@@ -47,7 +48,7 @@ pub enum Event {
     /// A file goes on its way.
     Begun {
         /// Its name.
-        name: String,
+        name: PeerText,
         /// Its size, if that is known.
         size_bytes: Option<u64>,
         /// User bytes that the receiver has already.
@@ -56,7 +57,7 @@ pub enum Event {
     /// An offered file or folder is done.
     Done {
         /// Its name.
-        name: String,
+        name: PeerText,
         /// Its size; `None` for a folder.
         size_bytes: Option<u64>,
         /// How it ended.
@@ -65,14 +66,14 @@ pub enum Event {
     /// Something was not offered.
     Passed {
         /// Its name.
-        name: String,
+        name: PeerText,
         /// Why.
         failure: Failure,
     },
     /// Something worth knowing that is no failure.
-    Note(String),
+    Note(PeerText),
     /// The association was lost; another one is tried.
-    Lost(String),
+    Lost(PeerText),
     /// Another association took its place.
     Back,
 }
@@ -122,8 +123,8 @@ impl Report {
     }
 
     /// Tells something worth knowing.
-    pub fn note(&self, text: String) {
-        self.tell(Event::Note(text));
+    pub fn note(&self, text: impl Into<PeerText>) {
+        self.tell(Event::Note(text.into()));
     }
 
     /// Everything is offered anew, on another association: what was counted of it is forgotten. What was moved stays moved.
@@ -170,17 +171,17 @@ impl Report {
         add(&self.counters.moved_bytes, bytes);
     }
 
-    pub(crate) fn done(&self, name: &str, size_bytes: Option<u64>, outcome: Outcome) {
+    pub(crate) fn done(&self, name: impl Into<PeerText>, size_bytes: Option<u64>, outcome: Outcome) {
         match outcome {
             Outcome::Failed(_) => add(&self.counters.failed_files, 1),
             _ => add(&self.counters.done_files, u64::from(size_bytes.is_some())),
         }
-        self.tell(Event::Done { name: name.to_owned(), size_bytes, outcome });
+        self.tell(Event::Done { name: name.into(), size_bytes, outcome });
     }
 
-    pub(crate) fn passed(&self, name: String, failure: Failure) {
+    pub(crate) fn passed(&self, name: impl Into<PeerText>, failure: Failure) {
         add(&self.counters.failed_files, 1);
-        self.tell(Event::Passed { name, failure });
+        self.tell(Event::Passed { name: name.into(), failure });
     }
 }
 

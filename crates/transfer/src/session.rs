@@ -1,21 +1,25 @@
 //! Transfers from the side that connects: over one association after the other, as long as it takes.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::Association;
 use tokio::time::Instant;
 
+use crate::accept::Accept;
+use crate::claims::Claimant;
 use crate::error::TransferError;
 use crate::link::{self, Outgoing};
-use crate::protocol::{Intent, Message, ProtocolError, WINDOW_BLOCKS};
-use crate::receive::{Heard, Receiving, Store, receive};
+use crate::moment::Activity;
+use crate::protocol::{Intent, Message, ProtocolError, Terms, WINDOW_BLOCKS};
+use crate::receive::{Receiving, Store, receive};
 use crate::report::{Event, Report};
 use crate::send::Sender;
 
 /// Pause between two attempts to connect again.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long the reason of a refusal may take.
+const REASON_WITHIN: Duration = Duration::from_secs(5);
 
 /// How patient a transfer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +54,10 @@ where
     E: std::fmt::Display,
 {
     let session = link::token()?;
-    let mut line = Line { connect, patience, report: report.clone(), heard: Heard::now() };
+    let mut line = Line { connect, patience, report: report.clone(), activity: Activity::now() };
     let mut association = first;
     loop {
-        let ended = push_once(sender, &association, session, patience.silence, &line.heard).await;
+        let ended = push_once(sender, &association, session, patience.silence, &line.activity).await;
         let Err(error) = ended else {
             link::end(&association).await;
             return Ok(());
@@ -67,20 +71,23 @@ async fn push_once(
     association: &Association,
     session: [u8; 16],
     silence: Duration,
-    heard: &Heard,
+    activity: &Activity,
 ) -> Result<(), TransferError> {
-    let window_blocks = greet(association, session, Intent::Push).await?;
-    heard.again();
-    sender.run(association, window_blocks, silence, heard).await
+    let intent = Intent::Push { sender: sender.identity()? };
+    let Terms::Take { window_blocks } = greet(association, session, intent, silence).await? else {
+        return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
+    };
+    activity.heard.mark();
+    sender.run(association, window_blocks, silence, activity).await
 }
 
-/// Fetches what is called so from whoever accepted `first`; everything if `names` is empty. Where that association is lost,
-/// `connect` opens another one.
+/// Fetches what is to be accepted from whoever accepted `first`. A peer that offers anything else ends the transfer. Where that
+/// association is lost, `connect` opens another one.
 ///
 /// # Errors
 /// Why it could not be carried through. What became of each file is in the report, and no error.
 pub async fn pull<C, F, E>(
-    names: &[String],
+    accept: &Accept,
     store: Store,
     first: Association,
     connect: C,
@@ -93,18 +100,21 @@ where
     E: std::fmt::Display,
 {
     let session = link::token()?;
-    let mut line = Line { connect, patience, report: report.clone(), heard: Heard::now() };
+    let mut line = Line { connect, patience, report: report.clone(), activity: Activity::now() };
     let mut association = first;
     loop {
         let receiving = Receiving {
             store: store.clone(),
+            accept: accept.clone(),
             window_blocks: WINDOW_BLOCKS,
             silence: patience.silence,
             report: report.clone(),
-            heard: line.heard.clone(),
-            contend: Arc::new(|| {}),
+            activity: line.activity.clone(),
+            // Whoever fetches waits for as long as he likes.
+            first_offer_within: None,
+            claimant: Claimant::alone(),
         };
-        let Err(error) = pull_once(names, &association, session, receiving).await else {
+        let Err(error) = pull_once(&association, session, receiving).await else {
             link::end(&association).await;
             return Ok(());
         };
@@ -114,26 +124,43 @@ where
 }
 
 async fn pull_once(
-    names: &[String],
     association: &Association,
     session: [u8; 16],
-    receiving: Receiving,
+    mut receiving: Receiving,
 ) -> Result<(), TransferError> {
-    greet(association, session, Intent::Pull { window_blocks: receiving.window_blocks }).await?;
-    receiving.heard.again();
-    for name in names {
-        link::send(association, Outgoing::from(&Message::Want(name.clone()))).await?;
+    let intent = Intent::Pull { window_blocks: receiving.window_blocks };
+    let Terms::Give { sender } = greet(association, session, intent, receiving.silence).await? else {
+        return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
+    };
+    receiving.store = receiving.store.of_sender(sender);
+    receiving.activity.heard.mark();
+    for name in receiving.accept.wanted() {
+        link::send(association, Outgoing::from(&Message::Want(name.as_str().to_owned()))).await?;
     }
     link::send(association, Outgoing::from(&Message::WantEnd)).await?;
     receive(association, receiving).await
 }
 
-/// Says what is wanted, and gives the window that the peer allows.
-async fn greet(association: &Association, session: [u8; 16], intent: Intent) -> Result<u32, TransferError> {
+/// Says what is wanted, and gives what the peer is ready for.
+async fn greet(
+    association: &Association,
+    session: [u8; 16],
+    intent: Intent,
+    within: Duration,
+) -> Result<Terms, TransferError> {
     link::send(association, Outgoing::from(&Message::Hello { session, intent })).await?;
-    match link::recv_first(association).await? {
-        Message::Welcome { window_blocks } => Ok(window_blocks),
+    match link::recv_first(association, within).await? {
+        Message::Welcome { terms: Terms::Refuse } => Err(refusal(association).await),
+        Message::Welcome { terms } => Ok(terms),
         _ => Err(ProtocolError::Unexpected("an answer that is no welcome").into()),
+    }
+}
+
+/// Why the peer is ready for nothing.
+async fn refusal(association: &Association) -> TransferError {
+    match tokio::time::timeout(REASON_WITHIN, link::recv(association)).await {
+        Ok(Err(why)) => why,
+        _ => ProtocolError::Unexpected("a refusal without a reason").into(),
     }
 }
 
@@ -142,7 +169,7 @@ struct Line<C> {
     connect: C,
     patience: Patience,
     report: Report,
-    heard: Heard,
+    activity: Activity,
 }
 
 impl<C, F, E> Line<C>
@@ -159,11 +186,11 @@ where
         }
         lost.abort();
         drop(lost);
-        self.report.tell(Event::Lost(error.to_string()));
+        self.report.tell(Event::Lost(error.to_string().into()));
         let mut latest = error;
         loop {
             let Some(left) =
-                self.patience.retry.checked_sub(self.heard.silence()).filter(|left| !left.is_zero())
+                self.patience.retry.checked_sub(self.activity.heard.elapsed()).filter(|left| !left.is_zero())
             else {
                 return Err(latest);
             };

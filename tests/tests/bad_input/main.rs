@@ -3,6 +3,7 @@
 
 mod corpus;
 mod mutation;
+mod parameters;
 #[path = "../rig/mod.rs"]
 mod rig;
 mod sacks;

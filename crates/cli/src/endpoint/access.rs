@@ -92,11 +92,11 @@ fn network_around(address: IpAddr, local: &LocalAddress) -> Option<Network> {
 }
 
 /// A path as it can be typed into a shell, or else the word that stands for it in the help.
-pub(crate) fn typed(path: &Path) -> String {
+pub(crate) fn typed(path: &Path, word: &str) -> String {
     let plain = |text: &&str| {
         !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+,".contains(c))
     };
-    path.to_str().filter(plain).unwrap_or("DIR").to_owned()
+    path.to_str().filter(plain).unwrap_or(word).to_owned()
 }
 
 /// The networks that peers are accepted from, as `--from` would take them.
@@ -176,9 +176,9 @@ mod tests {
 
     #[test]
     fn a_path_is_repeated_only_where_a_shell_takes_it_as_it_is() {
-        assert_eq!(typed(Path::new("/var/lib/in-box.d")), "/var/lib/in-box.d");
+        assert_eq!(typed(Path::new("/var/lib/in-box.d"), "DIR"), "/var/lib/in-box.d");
         for other in ["", "my files", "$(reboot)", "a\u{1b}[2J", "~/x", "'"] {
-            assert_eq!(typed(Path::new(other)), "DIR", "{other}");
+            assert_eq!(typed(Path::new(other), "DIR"), "DIR", "{other}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anabranch_transfer::protocol::{Failure, Outcome};
-use anabranch_transfer::{Event, Totals};
+use anabranch_transfer::{Event, PeerText, Totals, escape};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -85,6 +85,8 @@ impl Console {
     }
 
     fn say(&self, text: &str) {
+        // Names of files here and of interfaces are others' text, too.
+        let text = escape(text);
         let label =
             self.label.as_ref().map(|(number, peer)| format!("{number} {peer}: ")).unwrap_or_default();
         match &self.mode {
@@ -117,11 +119,11 @@ impl Console {
                 Outcome::Failed(failure) => self.failed(name, failure),
                 _ if self.is_quiet() => {}
                 Outcome::Stored { renamed: Some(other) } => self.say(&format!("{name}: stored as {other}")),
-                Outcome::Stored { renamed: None } => self.say(name),
+                Outcome::Stored { renamed: None } => self.say(&name.to_string()),
                 Outcome::Identical => self.say(&format!("{name}: there already")),
             },
             Event::Passed { name, failure } => self.failed(name, failure),
-            Event::Note(text) => self.note(text),
+            Event::Note(text) => self.note(&text.to_string()),
             Event::Lost(why) => self.note(&format!("{why}; trying to connect again")),
             Event::Back => self.note("connected again"),
         }
@@ -133,11 +135,9 @@ impl Console {
         }
     }
 
-    fn failed(&self, name: &str, failure: &Failure) {
-        // What comes from the peer is not to write control characters to the terminal.
-        let text: String =
-            failure.text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-        self.say(&if text.contains(name) {
+    fn failed(&self, name: &PeerText, failure: &Failure) {
+        let (name, text) = (name.to_string(), failure.to_string());
+        self.say(&if text.contains(&name) {
             format!("failed: {text}")
         } else {
             format!("failed: {name}: {text}")
@@ -274,24 +274,26 @@ fn totals_json(totals: &Totals) -> Value {
 
 fn event_json(event: &Event) -> Value {
     let failed =
-        |failure: &Failure| json!({ "reason": format!("{:?}", failure.reason), "text": failure.text });
+        |failure: &Failure| json!({ "reason": format!("{:?}", failure.reason), "text": failure.to_string() });
     match event {
         Event::Begun { name, size_bytes, reused_bytes } => {
-            json!({ "event": "begin", "file": name, "size_bytes": size_bytes, "reused_bytes": reused_bytes })
+            json!({ "event": "begin", "file": name.to_string(), "size_bytes": size_bytes, "reused_bytes": reused_bytes })
         }
         Event::Done { name, size_bytes, outcome } => {
             let (result, renamed, error) = match outcome {
-                Outcome::Stored { renamed } => ("stored", renamed.as_deref(), Value::Null),
+                Outcome::Stored { renamed } => {
+                    ("stored", renamed.as_ref().map(ToString::to_string), Value::Null)
+                }
                 Outcome::Identical => ("identical", None, Value::Null),
                 Outcome::Failed(failure) => ("failed", None, failed(failure)),
             };
-            json!({ "event": "file", "file": name, "size_bytes": size_bytes, "result": result, "renamed": renamed, "error": error })
+            json!({ "event": "file", "file": name.to_string(), "size_bytes": size_bytes, "result": result, "renamed": renamed, "error": error })
         }
         Event::Passed { name, failure } => {
-            json!({ "event": "file", "file": name, "result": "failed", "error": failed(failure) })
+            json!({ "event": "file", "file": name.to_string(), "result": "failed", "error": failed(failure) })
         }
-        Event::Note(text) => json!({ "event": "note", "text": text }),
-        Event::Lost(text) => json!({ "event": "lost", "text": text }),
+        Event::Note(text) => json!({ "event": "note", "text": text.to_string() }),
+        Event::Lost(text) => json!({ "event": "lost", "text": text.to_string() }),
         Event::Back => json!({ "event": "back" }),
     }
 }

@@ -90,6 +90,10 @@ fn read_silence(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn read_size(text: &str) -> Result<u64, String> {
+    units::parse_size(text).map_err(|error| error.to_string())
+}
+
 fn read_limit(text: &str) -> Result<Rate, String> {
     let rate = units::parse_rate(
         text.strip_suffix("bit").map_or(text.to_owned(), |rate| format!("{rate}bit/s")).as_str(),
@@ -111,7 +115,11 @@ fn remedy(error: &TransferError) -> &'static str {
         TransferError::Lost(_) | TransferError::Silent(_) => {
             "; what has arrived is kept: start it again to go on from there"
         }
-        TransferError::Replaced | TransferError::Protocol(_) | TransferError::Peer(_) => "",
+        TransferError::Replaced
+        | TransferError::GaveWay
+        | TransferError::Protocol(_)
+        | TransferError::NotRequested(_)
+        | TransferError::Peer(_) => "",
     }
 }
 
@@ -125,6 +133,7 @@ mod tests {
         assert_eq!(read_limit("80 kbit/s").expect("a rate").0.get(), 10_000);
         assert!(read_limit("0Mbit").is_err() && read_limit("fast").is_err());
         assert_eq!(read_seconds("0"), Ok(Duration::ZERO));
+        assert_eq!(read_size("512MiB"), Ok(512 << 20));
         assert!(read_seconds("-1").is_err() && read_silence("4").is_err());
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::{AcceptError, AcceptFrom, Association, Host};
-use anabranch_transfer::{Allow, Folder, Pipe, Report, Server, ServerOptions, Store, TransferError, pull};
+use anabranch_transfer::{
+    Accept, Allow, Folder, Pipe, Report, Server, ServerOptions, Store, TransferError, pull,
+};
 use clap::Args;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
@@ -15,7 +17,7 @@ use super::paths::Paths;
 use super::send::{Line, finish, watch};
 use super::serve::where_it_listens;
 use super::{Clash, PatienceOptions, ShowOptions, remedy, runtime};
-use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, start_notice};
+use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, start_notice, typed};
 use crate::exit::{Status, Stopped};
 use crate::signal::interrupted;
 
@@ -24,14 +26,18 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  Fetch all that `anabranch serve` offers on another machine, or one file and one folder of it:
-    anabranch recv example.org
+  Fetch a file and a folder that `anabranch serve` offers on another machine, or everything it offers:
     anabranch recv example.org video.mkv photos --dir inbox
+    anabranch recv example.org --all --dir inbox
   Hand a file to another program as it comes:
     anabranch recv example.org photos.tar --stdout | tar t
-  Wait for one transfer from `anabranch send`, and exit:
-    anabranch recv --listen 192.0.2.1 --listen 198.51.100.1 --from 203.0.113.0/24
+  Wait for one transfer from `anabranch send`, take only this file or whatever comes, and exit:
+    anabranch recv --listen 192.0.2.1 --listen 198.51.100.1 --from 203.0.113.0/24 video.mkv
+    anabranch recv --listen 192.0.2.1 --from 203.0.113.7 --all
 
+Only what is named, and what is in it, is stored; a peer that offers anything else is left. With
+--all, names that begin with a dot are left out unless --hidden is given. Names are compared
+exactly: case and Unicode normalisation make a difference.
 --listen needs --from or --insecure: nothing is encrypted, and nobody is asked for a password.
 --from looks at the addresses that a peer calls from; packets from elsewhere get no answer.
 Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the command line is wrong,
@@ -41,13 +47,17 @@ Exit status: 0 if everything is there, 1 if the peer could not be reached or was
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RecvArguments {
-    /// Whom to fetch from: HOST or HOST:PORT [port: 9899]; not with --listen
-    #[arg(value_name = "HOST[:PORT]", required_unless_present = "listen", conflicts_with = "listen")]
-    host: Option<String>,
+    /// Whom to fetch from: HOST or HOST:PORT [port: 9899], unless --listen is given; then the names of files and folders to take
+    #[arg(value_name = "HOST[:PORT]] [NAME")]
+    host_and_names: Vec<String>,
 
-    /// What to fetch [default: everything that is offered]
-    #[arg(value_name = "NAME")]
-    names: Vec<String>,
+    /// Take everything that is offered, except for names that begin with a dot
+    #[arg(long)]
+    all: bool,
+
+    /// With --all: take names that begin with a dot, too
+    #[arg(long, requires = "all")]
+    hidden: bool,
 
     #[command(flatten)]
     listening: ListenAddresses,
@@ -91,30 +101,69 @@ enum Role<'a> {
     Wait(Box<ListenOptions>, AcceptFrom),
 }
 
-fn role(arguments: &RecvArguments) -> Result<Role<'_>, Stopped> {
-    let ListenAddresses { listen, access } = &arguments.listening;
-    if let Some(host) = &arguments.host {
-        return match access.given() {
+impl RecvArguments {
+    /// Which side connects, and what is taken.
+    fn request(&self) -> Result<(Role<'_>, Accept), Stopped> {
+        let (host, names) = match self.host_and_names.split_first() {
+            _ if !self.listening.listen.is_empty() => (None, &self.host_and_names[..]),
+            Some((host, names)) => (Some(host.as_str()), names),
+            None => {
+                return Err(Stopped::usage(
+                    "name the HOST to fetch from, or where to wait with --listen ADDR",
+                ));
+            }
+        };
+        let role = match host {
+            Some(host) => self.fetch(host)?,
+            None => self.wait(names)?,
+        };
+        Ok((role, self.accept(names)?))
+    }
+
+    fn accept(&self, names: &[String]) -> Result<Accept, Stopped> {
+        match (self.all, names) {
+            (true, []) => Ok(Accept::all(self.hidden)),
+            (true, [name, ..]) => {
+                Err(Stopped::usage(format!("--all: `{name}` is part of it; leave one of them out")))
+            }
+            (false, []) => Err(Stopped::usage(
+                "name what to take, as in `recv HOST video.mkv photos`, or take everything that is offered with --all",
+            )),
+            (false, names) => Accept::names(names).map_err(Stopped::usage),
+        }
+    }
+
+    fn fetch<'a>(&self, host: &'a str) -> Result<Role<'a>, Stopped> {
+        match self.listening.access.given() {
             Some(option) => {
                 Err(Stopped::usage(format!("{option} is for --listen; leave it out to fetch from {host}")))
             }
             None => Ok(Role::Fetch(host)),
-        };
+        }
     }
-    if let Some(option) = arguments.connect.given_to_connect() {
-        return Err(Stopped::usage(format!(
-            "{option} is for connecting to a host; leave it out with --listen"
-        )));
+
+    fn wait(&self, names: &[String]) -> Result<Role<'_>, Stopped> {
+        if let Some(option) = self.connect.given_to_connect() {
+            return Err(Stopped::usage(format!(
+                "{option} is for connecting to a host; leave it out with --listen"
+            )));
+        }
+        let ListenAddresses { listen, access } = &self.listening;
+        let association = self.connect.association.clone();
+        let listen = ListenOptions { listen: listen.clone(), access: access.clone(), association };
+        let mut command = "anabranch recv".to_owned();
+        if self.all {
+            command.push_str(" --all");
+        }
+        names.iter().for_each(|name| command.extend([" ", &typed(Path::new(name), "NAME")]));
+        let from = listen.accept_from(&command)?;
+        Ok(Role::Wait(Box::new(listen), from))
     }
-    let association = arguments.connect.association.clone();
-    let listen = ListenOptions { listen: listen.clone(), access: access.clone(), association };
-    let from = listen.accept_from("anabranch recv")?;
-    Ok(Role::Wait(Box::new(listen), from))
 }
 
 /// Carries the command out.
 pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
-    let role = role(arguments)?;
+    let (role, accept) = arguments.request()?;
     let to_stdout = arguments.stdout || arguments.dir == Path::new("-");
     if to_stdout && arguments.show.json {
         return Err(Stopped::usage("--json: standard output takes the file; leave one of them out"));
@@ -127,8 +176,8 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         match role {
-            Role::Fetch(host) => fetch(arguments, host, store).await,
-            Role::Wait(listen, from) => wait(arguments, &listen, &from, store).await,
+            Role::Fetch(host) => fetch(arguments, host, &accept, store).await,
+            Role::Wait(listen, from) => wait(arguments, &listen, &from, accept, store).await,
         }
     });
     // Threads that write bring their journals up to date.
@@ -143,7 +192,12 @@ pub(super) fn folder(dir: &Path, on_clash: Clash) -> Result<Folder, Stopped> {
     })
 }
 
-async fn fetch(arguments: &RecvArguments, host: &str, store: Store) -> Result<Status, Stopped> {
+async fn fetch(
+    arguments: &RecvArguments,
+    host: &str,
+    accept: &Accept,
+    store: Store,
+) -> Result<Status, Stopped> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
     tokio::pin!(stop);
@@ -157,7 +211,7 @@ async fn fetch(arguments: &RecvArguments, host: &str, store: Store) -> Result<St
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let patience = arguments.patience.patience();
-    let pulled = pull(&arguments.names, store, first, || line.open(), patience, &report);
+    let pulled = pull(accept, store, first, || line.open(), patience, &report);
     let ended = tokio::select! {
         ended = pulled => Some(ended),
         () = &mut stop => None,
@@ -171,6 +225,7 @@ async fn wait(
     arguments: &RecvArguments,
     listen: &ListenOptions,
     from: &AcceptFrom,
+    accept: Accept,
     store: Store,
 ) -> Result<Status, Stopped> {
     let stop = interrupted()?;
@@ -178,8 +233,10 @@ async fn wait(
     let host = listen.bind(from)?;
     where_it_listens(&host, &arguments.show, from, "waiting for a transfer")?;
     let silence = arguments.patience.timeout;
-    let server =
-        Server::new(store, ServerOptions { allow: Allow::Write, silence, ..ServerOptions::default() });
+    let server = Server::new(
+        store,
+        ServerOptions { allow: Allow::Write, accept, silence, ..ServerOptions::default() },
+    );
     let console = Arc::new(Console::new(&arguments.show, false));
     let paths = Mutex::new(Paths::default());
     let telling = Arc::clone(&console);

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_net::{AcceptFrom, Association, Host};
-use anabranch_transfer::{Allow, Rate, Report, Served, Server, ServerOptions, Store};
+use anabranch_net::{
+    AcceptFrom, Association, AssociationConfig, DEFAULT_RECV_BUFFER, DEFAULT_SEND_BUFFER, DEFAULT_UDP_PORT, Host,
+};
+use anabranch_transfer::{Accept, Allow, Deadlines, Rate, Report, Served, Server, ServerOptions, Store};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -15,7 +17,7 @@ use super::console::{Console, End};
 use super::paths::Paths;
 use super::recv::folder;
 use super::send::watch;
-use super::{Clash, ShowOptions, read_limit, read_silence, remedy, runtime};
+use super::{Clash, ShowOptions, read_limit, read_silence, read_size, remedy, runtime};
 use crate::endpoint::{ListenOptions, access_notice, networks, start_notice, typed};
 use crate::exit::{Status, Stopped};
 use crate::output;
@@ -33,7 +35,8 @@ Examples:
 
 Either --from or --insecure has to be given. Whoever is accepted may do what --allow says:
 nothing is encrypted, and nobody is asked for a password. --from looks at the addresses that a
-peer calls from; packets from elsewhere get no answer.
+peer calls from; packets from elsewhere get no answer. Names that begin with a dot are stored
+only with --hidden.
 It runs until Ctrl-C. Unfinished files stay as hidden part files, and go on when they are sent again.
 Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is wrong.";
 
@@ -49,6 +52,10 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_enum, default_value_t)]
     allow: Allowed,
 
+    /// Store names that begin with a dot, too
+    #[arg(long)]
+    hidden: bool,
+
     /// What to do where there is another file of that name
     #[arg(long, value_enum, default_value_t)]
     on_clash: Clash,
@@ -56,6 +63,14 @@ pub(crate) struct ServeArguments {
     /// Transfers at a time; further ones are refused
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     transfers: u16,
+
+    /// Transfers at a time from one IPv4 address, or one IPv6 network of 64 bits
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    transfers_per_address: u16,
+
+    /// What all transfers together may hold of data that is not written yet or waits to leave, such as 1GiB
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = read_size)]
+    memory: u64,
 
     /// Send at most this fast, for each transfer, such as 10Mbit
     #[arg(long, value_name = "RATE", value_parser = read_limit)]
@@ -95,7 +110,15 @@ impl From<Allowed> for Allow {
 
 /// Carries the command out.
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, Stopped> {
-    let from = arguments.listen.accept_from(&format!("anabranch serve --dir {}", typed(&arguments.dir)))?;
+    let from = arguments.listen.accept_from(&format!("anabranch serve --dir {}", typed(&arguments.dir, "DIR")))?;
+    let least = ServerOptions::least_memory_bytes(usize::from(arguments.transfers));
+    if arguments.memory < least {
+        return Err(Stopped::usage(format!(
+            "--memory: {} transfers need {} MiB; give more, or take fewer with --transfers",
+            arguments.transfers,
+            least >> 20
+        )));
+    }
     let store = Store::Folder(folder(&arguments.dir, arguments.on_clash)?);
     let runtime = runtime()?;
     let ended = runtime.block_on(run(arguments, store, &from));
@@ -106,11 +129,15 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, Stopped> {
 async fn run(arguments: &ServeArguments, store: Store, from: &AcceptFrom) -> Result<Status, Stopped> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
-    let host = arguments.listen.bind(from)?;
+    let host = arguments.listen.bind_at(from, DEFAULT_UDP_PORT, |config| share_buffers(config, arguments))?;
     let options = ServerOptions {
         allow: arguments.allow.into(),
+        accept: Accept::all(arguments.hidden),
         silence: arguments.timeout,
         most_transfers: usize::from(arguments.transfers),
+        most_per_address: usize::from(arguments.transfers_per_address),
+        memory_bytes: arguments.memory,
+        deadlines: Deadlines::default(),
         rate: arguments.limit,
     };
     let server = Server::new(store, options);
@@ -128,6 +155,16 @@ async fn run(arguments: &ServeArguments, store: Store, from: &AcceptFrom) -> Res
     // What takes longer is ended all the same.
     let _ = tokio::time::timeout(SETTLED_WITHIN, settled).await;
     Ok(status)
+}
+
+/// Bounds what associations buffer: together they may receive as many bytes ahead as the transfers may hold, and as many may wait to
+/// be acknowledged, but none gets less than what it begins with.
+fn share_buffers(config: &mut AssociationConfig, arguments: &ServeArguments) {
+    if let Some(growth) = &mut config.buffer_growth {
+        let share = arguments.memory / u64::from(arguments.transfers);
+        growth.largest_recv_bytes = growth.largest_recv_bytes.min(share.max(DEFAULT_RECV_BUFFER));
+        growth.largest_send_bytes = growth.largest_send_bytes.min(share.max(DEFAULT_SEND_BUFFER));
+    }
 }
 
 /// Says where it listens and whom it accepts, for people or for programs.

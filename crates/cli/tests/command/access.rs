@@ -56,7 +56,7 @@ fn a_command_that_listens_binds_nothing_until_it_is_said_who_may_connect() {
     let (_taken, address) = taken();
     for (typed, listens) in [
         ("anabranch serve --dir not-there", &["serve", "--dir", "not-there"][..]),
-        ("anabranch recv", &["recv"]),
+        ("anabranch recv --all", &["recv", "--all"]),
         ("anabranch bench -s", &["bench", "-s"]),
     ] {
         let listen = [listens, &["--listen", &address]].concat();
@@ -144,7 +144,7 @@ fn that_everyone_is_accepted_is_a_warning_to_people_and_a_field_to_programs() {
     let dir = dir.path().to_str().expect("UTF-8");
     let listen = ["--listen", "127.0.0.55:0", "--insecure"];
     let everyone = json!(["0.0.0.0/0", "::/0"]);
-    for listens in [&["serve", "--dir", dir, "--json"][..], &["recv", "--dir", dir, "--json"]] {
+    for listens in [&["serve", "--dir", dir, "--json"][..], &["recv", "--all", "--dir", dir, "--json"]] {
         let mut server = Listening::start(&[listens, &listen].concat());
         let listening = server.json();
         assert_eq!((&listening["insecure"], &listening["from"]), (&Value::from(true), &everyone));

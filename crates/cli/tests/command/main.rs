@@ -17,4 +17,6 @@ mod stopping;
 mod support;
 mod sweep;
 #[cfg(unix)]
+mod terminal;
+#[cfg(unix)]
 mod transfer;

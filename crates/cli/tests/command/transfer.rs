@@ -249,16 +249,40 @@ fn pipes_go_in_and_come_out() {
 #[test]
 fn one_transfer_is_waited_for_and_then_it_is_over() {
     let dir = tempfile::tempdir().expect("a folder");
-    let fixed = ["recv", "--json", "--dir", text(dir.path())];
+    let fixed = ["recv", "--json", "--dir", text(dir.path()), "file"];
     let waiting = Running::start(command(&[&fixed[..], &LISTEN].concat()));
     let waiting = Serving::of(waiting, dir);
     let from = tempfile::tempdir().expect("a folder");
     fs::write(from.path().join("file"), "content").expect("written");
+    fs::write(from.path().join("other"), "content").expect("written");
+    let refused = waiting.run("send", &[text(&from.path().join("other"))]).with_status(1);
+    assert!(refused.out.contains("other was not asked for"), "{}", refused.out);
     waiting.run("send", &[text(&from.path().join("file"))]).with_status(0);
     assert_eq!(waiting.there("file"), b"content");
     let mut waiting = waiting;
     assert_eq!(waiting.running.event("end")["result"], "complete");
     assert_eq!(waiting.running.child.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn everything_is_fetched_only_on_request_and_hidden_names_only_on_another() {
+    let serving = Serving::start(&[]);
+    for name in [".bashrc", "file"] {
+        fs::write(serving.dir.path().join(name), "content").expect("written");
+    }
+    let to = tempfile::tempdir().expect("a folder");
+    let ended = serving.run("recv", &["--all", "--dir", text(to.path())]).with_status(3);
+    assert!(ended.out.contains("stored with --hidden or if asked for by name"), "{}", ended.out);
+    assert_eq!(names(to.path()), ["file"]);
+    serving.run("recv", &["--all", "--hidden", "--dir", text(to.path())]).with_status(0);
+    assert_eq!(names(to.path()), [".bashrc", "file"]);
+    // The shell completes folders with a slash.
+    let named = tempfile::tempdir().expect("a folder");
+    serving.run("recv", &["file/", "--dir", text(named.path())]).with_status(0);
+    assert_eq!(names(named.path()), ["file"]);
+    // Those who send there are held to the same.
+    let ended = serving.run("send", &[text(&to.path().join(".bashrc"))]).with_status(3);
+    assert!(ended.out.contains("left out by the receiver"), "{}", ended.out);
 }
 
 #[test]
@@ -314,7 +338,7 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
     let text_of = failed["error"]["text"].as_str().expect("text");
     assert!(text_of.contains("big: ") && text_of.contains("make room and send it again"), "{text_of}");
     let to = tempfile::tempdir().expect("a folder");
-    serving.run("recv", &["--dir", text(to.path())]).with_status(0);
+    serving.run("recv", &["--all", "--dir", text(to.path())]).with_status(0);
     assert!(names(to.path()).is_empty(), "nothing has its final name");
 }
 
@@ -357,13 +381,18 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["send", file, address, "--timeout", "1"], 2, "5 seconds or more"),
         (&["send", file, address, "--scheme", "cmtt"], 2, "did you mean `cmt`"),
         (&["recv"], 2, "HOST"),
-        (&["recv", address, "--dir", "/no/such/dir"], 1, "--dir /no/such/dir: No such file"),
-        (&["recv", address, "--stdout", "--json"], 2, "--json"),
-        (&["recv", address, "--dir", "-", "--json"], 2, "--json"),
+        (&["recv", address, "--all", "--dir", "/no/such/dir"], 1, "--dir /no/such/dir: No such file"),
+        (&["recv", address, "x", "--stdout", "--json"], 2, "--json"),
+        (&["recv", address, "x", "--dir", "-", "--json"], 2, "--json"),
         (&["recv", "--listen", "127.0.0.9:0", "--to", "127.0.0.1:9"], 2, "--to is for connecting"),
         (&["recv", address, "nothing", "--dir", text(dir.path())], 3, "nothing: "),
-        (&["recv", address, "../x", "--dir", text(dir.path())], 3, "contains `.` or `..`"),
+        (&["recv", address, "../x", "--dir", text(dir.path())], 2, "contains `.` or `..`"),
+        (&["recv", address], 2, "with --all"),
+        (&["recv", "--listen", "127.0.0.9:0", "--insecure"], 2, "with --all"),
+        (&["recv", address, "x", "--all"], 2, "leave one of them out"),
+        (&["recv", address, "x", "--hidden"], 2, "--all"),
         (&["serve"], 2, "--dir"),
+        (&["serve", "--dir", ".", "--insecure", "--memory", "10MiB"], 2, "64 transfers need 192 MiB"),
         (&["serve", "--dir", file, "--listen", "127.0.0.9:0", "--insecure"], 1, "--dir "),
         (&["serve", "--dir", ".", "--listen", address, "--from", "::1"], 1, "cannot listen"),
     ] {

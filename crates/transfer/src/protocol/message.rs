@@ -4,10 +4,12 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::block::Hash;
+use crate::identity::SenderId;
 use crate::name::MAX_NAME_BYTES;
+use crate::text::{self, PeerText};
 
 /// The version of the protocol that this crate speaks.
-pub const PROTOCOL_VERSION: u16 = 1;
+pub const PROTOCOL_VERSION: u16 = 2;
 
 /// Most bytes of a control message. Nothing in it can be longer, so this bounds what a message can make us hold.
 pub const MAX_CONTROL_BYTES: usize = 64 << 10;
@@ -32,12 +34,32 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Intent {
     /// To offer files.
-    Push,
+    Push {
+        /// Who offers.
+        sender: SenderId,
+    },
     /// To be offered files, and to take so many blocks at a time.
     Pull {
         /// Blocks that may be on their way or not be stored yet.
         window_blocks: u32,
     },
+}
+
+/// What the side that accepts is ready for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Terms {
+    /// To be offered files, and to take so many blocks at a time.
+    Take {
+        /// Blocks that may be on their way or not be stored yet.
+        window_blocks: u32,
+    },
+    /// To offer files.
+    Give {
+        /// Who offers.
+        sender: SenderId,
+    },
+    /// Nothing: the reason follows. It lets a peer of another version see which one this is.
+    Refuse,
 }
 
 /// A time stamp of a file: seconds and nanoseconds since 1970, UTC.
@@ -76,7 +98,8 @@ pub struct Offer {
     /// Numbered from 0 in the order of offers.
     pub id: u32,
     /// Where to put it; see [`Name`](crate::Name) for what is taken.
-    pub name: String,
+    #[serde(with = "text::raw")]
+    pub name: PeerText,
     /// What it is.
     pub kind: Kind,
     /// When its content was changed last.
@@ -103,7 +126,8 @@ pub enum Outcome {
     /// It is there, complete and verified.
     Stored {
         /// Under this name, if it is not the one that was offered.
-        renamed: Option<String>,
+        #[serde(with = "text::raw_option")]
+        renamed: Option<PeerText>,
     },
     /// It was there.
     Identical,
@@ -118,7 +142,8 @@ pub struct Failure {
     /// For programs.
     pub reason: Reason,
     /// For people: what is wrong with which file, and what to do.
-    pub text: String,
+    #[serde(with = "text::raw")]
+    pub text: PeerText,
 }
 
 /// Kinds of failure.
@@ -160,8 +185,8 @@ pub enum Message {
     },
     /// The answer to it.
     Welcome {
-        /// Blocks that may be on their way or not be stored yet, if the side that accepts is to receive.
-        window_blocks: u32,
+        /// What for.
+        terms: Terms,
     },
     /// The other answer, and how either side ends a transfer that cannot go on.
     Fail(Failure),
@@ -174,7 +199,8 @@ pub enum Message {
     /// What was wanted or found and is not offered.
     Passed {
         /// Its name.
-        name: String,
+        #[serde(with = "text::raw")]
+        name: PeerText,
         /// Why.
         failure: Failure,
     },
@@ -191,7 +217,7 @@ pub enum Message {
         id: u32,
         /// Its size.
         size_bytes: u64,
-        /// The root over the hashes of the blocks that the answer did not name, in order.
+        /// The root over the hashes of all blocks in order, those that the receiver had included.
         root: Hash,
     },
     /// The source gives a file up.
@@ -331,7 +357,7 @@ impl Failure {
             end -= 1;
         }
         text.truncate(end);
-        Failure { reason, text }
+        Failure { reason, text: text.into() }
     }
 }
 
@@ -345,7 +371,7 @@ mod tests {
         let kind = Kind::File { size_bytes: 5, first: Some(Hash::of(b"x")) };
         Message::Offer(Offer {
             id: 7,
-            name: name.to_owned(),
+            name: name.into(),
             kind,
             changed: Changed { seconds: -1, nanos: 999_999_999 },
             mode: 0o640,
@@ -359,19 +385,25 @@ mod tests {
             offer("a/b"),
             Message::Answer { id: u32::MAX, answer: Answer::Take { have: runs } },
             Message::End { id: 0, size_bytes: u64::MAX, root: Hash::of(b"") },
-            Message::Done { id: 1, outcome: Outcome::Stored { renamed: Some("b.1".to_owned()) } },
+            Message::Done { id: 1, outcome: Outcome::Stored { renamed: Some("b.1".into()) } },
             Message::Fail(Failure::new(Reason::NoSpace, "é".repeat(1000))),
             Message::Alive,
         ] {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
         }
-        let hello = Message::Hello { session: [9; 16], intent: Intent::Pull { window_blocks: 4 } };
-        assert_eq!(Message::decode_first(&hello.encode()), Ok(hello));
+        let sender = SenderId::from_bytes([3; 16]);
+        for first in [
+            Message::Hello { session: [9; 16], intent: Intent::Pull { window_blocks: 4 } },
+            Message::Hello { session: [9; 16], intent: Intent::Push { sender } },
+            Message::Welcome { terms: Terms::Give { sender } },
+        ] {
+            assert_eq!(Message::decode_first(&first.encode()), Ok(first));
+        }
     }
 
     #[test]
     fn another_version_and_another_protocol_are_told_apart() {
-        let mut bytes = Message::Welcome { window_blocks: 1 }.encode();
+        let mut bytes = Message::Welcome { terms: Terms::Take { window_blocks: 1 } }.encode();
         bytes[5] = 9;
         assert_eq!(Message::decode_first(&bytes), Err(ProtocolError::Version(9)));
         assert!(ProtocolError::Version(9).to_string().contains("version 9"));

@@ -10,7 +10,7 @@ mod segment;
 
 pub use message::{
     Answer, Changed, Failure, Intent, Kind, MAX_CONTROL_BYTES, MAX_RUNS, MAX_TEXT_BYTES, Message, Offer,
-    Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run,
+    Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run, Terms,
 };
 pub(crate) use segment::{BlockMessages, read_block};
 pub use segment::{MAX_SEGMENT_BYTES, Segment};
@@ -27,3 +27,5 @@ pub const WINDOW_BLOCKS: u32 = 32;
 pub const MAX_OPEN_OFFERS: usize = 64;
 /// Names that one transfer may ask for.
 pub const MAX_WANTED: usize = 4096;
+/// Bytes of these names in all, so that a request makes the other side hold little.
+pub const MAX_WANTED_BYTES: usize = 256 << 10;

@@ -1,23 +1,31 @@
 //! What a receiver does with what it hears.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::{Contend, Input, Receiving, Store};
-use crate::block::{BLOCK_BYTES, Hash, block_len, blocks_of};
+use super::{Input, Receiving, Store};
+use crate::accept::{Accept, Verdict};
+use crate::block::{Hash, block_len, blocks_of};
+use crate::cancel::Cancel;
+use crate::claims::{Claim, Claimant};
 use crate::error::TransferError;
 use crate::link::{Incoming, Outgoing};
-use crate::name::Name;
+use crate::moment::Moment;
+use crate::name::{BadName, Name};
 use crate::protocol::{
     Answer, Failure, Kind, MAX_OPEN_OFFERS, Message, Offer, Outcome, ProtocolError, Reason, Segment,
 };
 use crate::report::{Event, Report};
-use crate::store::{Assembly, Begin, Block, Flow, Folder, Part, file_root};
+use crate::store::{Assembly, Begin, Block, Comparison, Flow, Folder, Part};
 
 /// How long a file may be in somebody else's hands before it is refused.
 const BUSY_FOR: Duration = Duration::from_secs(12);
+
+/// Most folders that may be offered without their end. Those that contain each other are fewer than [`MAX_PARTS`](crate::MAX_PARTS).
+const MAX_OPEN_FOLDERS: usize = 1024;
 
 /// How far an offered file is.
 enum Stage {
@@ -39,6 +47,8 @@ struct Open {
     end: Option<(u64, Hash)>,
     held_bytes: u64,
     reused_bytes: u64,
+    /// Says that this transfer holds the part file; dropped with it.
+    _claim: Option<Claim>,
 }
 
 /// What is known of an offer that may be done at once.
@@ -49,34 +59,45 @@ enum Next {
 
 pub(super) struct Machine {
     store: Store,
+    accept: Accept,
     window_blocks: usize,
     report: Report,
-    contend: Contend,
-    output: mpsc::UnboundedSender<Outgoing>,
+    /// When the transfer came further.
+    progress: Moment,
+    claimant: Claimant,
+    output: mpsc::Sender<Outgoing>,
     next_id: u32,
     open: BTreeMap<u32, Open>,
     assemblies: BTreeMap<(u32, u64), Assembly>,
+    /// Folders that were offered, and whose end was not.
+    folders: BTreeMap<Name, Result<(), Failure>>,
     /// Folders that wait for what is in them.
     folder_ends: VecDeque<(Name, Offer)>,
     /// A pipe was offered a folder, and takes nothing of what is in it.
     is_folder_refused: bool,
     is_finished: bool,
+    /// Set when nobody waits for what is computed here any more.
+    cancel: Cancel,
 }
 
 impl Machine {
-    pub(super) fn new(receiving: Receiving, output: mpsc::UnboundedSender<Outgoing>) -> Self {
+    pub(super) fn new(receiving: Receiving, output: mpsc::Sender<Outgoing>, cancel: Cancel) -> Self {
         Machine {
             store: receiving.store,
+            accept: receiving.accept,
             window_blocks: receiving.window_blocks as usize,
             report: receiving.report,
-            contend: receiving.contend,
+            progress: receiving.activity.progress,
+            claimant: receiving.claimant,
             output,
             next_id: 0,
             open: BTreeMap::new(),
             assemblies: BTreeMap::new(),
+            folders: BTreeMap::new(),
             folder_ends: VecDeque::new(),
             is_folder_refused: false,
             is_finished: false,
+            cancel,
         }
     }
 
@@ -88,18 +109,18 @@ impl Machine {
                 return Err(TransferError::Lost("the peer is gone".to_owned()));
             };
             if let Err(error) = self.take(input) {
-                self.say(&Message::Fail(Failure::new(Reason::Protocol, error.to_string())));
+                self.say(&Message::Fail(refusal(&error)));
                 self.keep();
-                return Err(error.into());
+                return Err(error);
             }
         }
         self.report.all_found();
         Ok(())
     }
 
-    fn take(&mut self, input: Input) -> Result<(), ProtocolError> {
+    pub(super) fn take(&mut self, input: Input) -> Result<(), TransferError> {
         match input {
-            Input::Heard(Incoming::Data(segment)) => self.on_segment(segment),
+            Input::Heard(Incoming::Data(segment)) => Ok(self.on_segment(segment)?),
             Input::Heard(Incoming::Control(message)) => self.on_message(message),
             Input::Tick => {
                 self.on_tick();
@@ -108,16 +129,16 @@ impl Machine {
         }
     }
 
-    fn on_message(&mut self, message: Message) -> Result<(), ProtocolError> {
+    fn on_message(&mut self, message: Message) -> Result<(), TransferError> {
         match message {
             Message::Offer(offer) => self.on_offer(offer),
-            Message::End { id, size_bytes, root } => self.on_end(id, size_bytes, root),
+            Message::End { id, size_bytes, root } => Ok(self.on_end(id, size_bytes, root)?),
             Message::GiveUp { id, failure, again } => {
                 self.on_give_up(id, failure, again);
                 Ok(())
             }
             Message::Passed { name, failure } => {
-                self.report.passed(name.escape_debug().to_string(), failure);
+                self.report.passed(name, failure);
                 Ok(())
             }
             Message::Finished => {
@@ -125,42 +146,57 @@ impl Machine {
                 if self.is_finished {
                     Ok(())
                 } else {
-                    Err(ProtocolError::Unexpected("an end before the end"))
+                    Err(ProtocolError::Unexpected("an end before the end").into())
                 }
             }
-            _ => Err(ProtocolError::Unexpected("a message that only receivers send")),
+            _ => Err(ProtocolError::Unexpected("a message that only receivers send").into()),
         }
     }
 
-    fn on_offer(&mut self, offer: Offer) -> Result<(), ProtocolError> {
-        if offer.id < self.next_id {
-            return Err(ProtocolError::Unexpected("an offer out of order"));
+    fn on_offer(&mut self, offer: Offer) -> Result<(), TransferError> {
+        // Nothing comes after the greatest number, so that one could be offered again and again.
+        if offer.id < self.next_id || offer.id == u32::MAX {
+            return Err(ProtocolError::Unexpected("an offer out of order").into());
         }
         if self.open.len() + self.folder_ends.len() >= MAX_OPEN_OFFERS {
-            return Err(ProtocolError::Unexpected("more offers at a time than agreed"));
+            return Err(ProtocolError::Unexpected("more offers at a time than agreed").into());
         }
-        self.next_id = offer.id.saturating_add(1);
-        let name = match Name::new(&offer.name) {
+        if self.next_id == 0 {
+            // Whatever it is, the peer has begun.
+            self.progress.mark();
+        }
+        self.next_id = offer.id + 1;
+        let name = match self.store.admit(offer.name.raw()) {
             Ok(name) => name,
             Err(bad) => {
-                let shown = offer.name.escape_debug().to_string();
-                let text = format!("the name `{shown}` is not taken: {bad}; send it under another one");
+                let text =
+                    format!("the name `{}` is not taken: {bad}; send it under another one", offer.name);
                 self.done(&offer, Outcome::Failed(Failure::new(Reason::BadName, text)));
                 return Ok(());
             }
         };
+        match self.accept.judge(&name) {
+            Verdict::Accepted => self.on_accepted(name, offer)?,
+            Verdict::Hidden => self.done(&offer, Outcome::Failed(hidden(&name))),
+            Verdict::NotRequested => return Err(TransferError::NotRequested(name)),
+        }
+        Ok(())
+    }
+
+    fn on_accepted(&mut self, name: Name, offer: Offer) -> Result<(), ProtocolError> {
         match (&offer.kind, &self.store) {
             (Kind::Folder, Store::Folder(folder)) => {
                 let outcome = folder.make_folder(&name);
+                self.folders.insert(name, outcome.clone());
+                if self.folders.len() > MAX_OPEN_FOLDERS {
+                    return Err(ProtocolError::Unexpected("more folders at a time than agreed"));
+                }
                 self.done(
                     &offer,
                     outcome.map_or_else(Outcome::Failed, |()| Outcome::Stored { renamed: None }),
                 );
             }
-            (Kind::FolderEnd, Store::Folder(_)) => {
-                self.folder_ends.push_back((name, offer));
-                self.end_folders();
-            }
+            (Kind::FolderEnd, Store::Folder(_)) => self.on_folder_end(name, offer),
             (Kind::Folder | Kind::FolderEnd, Store::Pipe(_)) => {
                 self.is_folder_refused = true;
                 let text = format!("{name} is a folder; a pipe takes one file only");
@@ -178,9 +214,27 @@ impl Machine {
         Ok(())
     }
 
+    /// Only what was offered as a folder on this association has an end.
+    fn on_folder_end(&mut self, name: Name, offer: Offer) {
+        match self.folders.remove(&name) {
+            Some(Ok(())) => {
+                self.folder_ends.push_back((name, offer));
+                self.end_folders();
+            }
+            // It was reported when the folder was offered.
+            Some(Err(failure)) => {
+                self.say(&Message::Done { id: offer.id, outcome: Outcome::Failed(failure) });
+            }
+            None => {
+                let text = format!("{name} was not offered as a folder before its end; it was left as it is");
+                self.done(&offer, Outcome::Failed(Failure::new(Reason::Protocol, text)));
+            }
+        }
+    }
+
     fn begin(&mut self, name: Name, offer: Offer) {
         let next = match &self.store {
-            Store::Folder(folder) => match folder.begin(&name, &offer) {
+            Store::Folder(folder) => match folder.begin(&name, &offer, &self.cancel) {
                 Ok(begin) => next(begin),
                 Err(failure) => Next::Done(Outcome::Failed(failure)),
             },
@@ -196,7 +250,7 @@ impl Machine {
             },
         };
         if matches!(next, Next::Open(Stage::Waiting { .. }, _)) {
-            (self.contend)();
+            self.claimant.contend(&self.store.part_of(&name));
         }
         self.enter(name, offer, next);
     }
@@ -221,13 +275,19 @@ impl Machine {
             self.report.reused(reused_bytes);
             if matches!(&stage, Stage::Part(part) if part.restarted) {
                 let text = format!("{name} has changed since a part of it arrived; it begins anew");
-                self.report.tell(Event::Note(text));
+                self.report.tell(Event::Note(text.into()));
             }
             let size_bytes = size_of(&offer);
-            self.report.tell(Event::Begun { name: name.to_string(), size_bytes, reused_bytes });
+            self.report.tell(Event::Begun { name: name.as_str().into(), size_bytes, reused_bytes });
         }
-        self.open.insert(id, Open { name, offer, stage, end: None, held_bytes: 0, reused_bytes });
+        let claim = match &stage {
+            Stage::Part(part) => Some(self.claimant.hold(self.store.part_of(part.name()))),
+            Stage::Flow(_) | Stage::Waiting { .. } | Stage::Comparing => None,
+        };
+        self.open
+            .insert(id, Open { name, offer, stage, end: None, held_bytes: 0, reused_bytes, _claim: claim });
         if let Some(answer) = answer {
+            self.progress.mark();
             self.say(&Message::Answer { id, answer });
         }
     }
@@ -235,7 +295,7 @@ impl Machine {
     fn on_segment(&mut self, segment: Segment) -> Result<(), ProtocolError> {
         let (id, index) = (segment.id, segment.index);
         self.report.moved(segment.content.len() as u64);
-        let Some(open) = self.open.get(&id) else {
+        let Some(open) = self.open.get_mut(&id) else {
             // What was under way when the file was given up here.
             return if id < self.next_id {
                 Ok(())
@@ -243,11 +303,16 @@ impl Machine {
                 Err(ProtocolError::Unexpected("data of nothing offered"))
             };
         };
-        open.check(index, segment.block_len)?;
+        open.check(index, segment.block_len, self.window_blocks)?;
+        if let Err(error) = open.check_room(index) {
+            let failure = self.store.failure(&open.name, &error);
+            self.fail(id, failure, Keep::Yes);
+            return Ok(());
+        }
         let block_len = segment.block_len;
         let assembly = self.assemblies.entry((id, index)).or_insert_with(|| Assembly::new(block_len));
         let complete = assembly.take(segment)?;
-        if self.assemblies.len() > self.window_blocks {
+        if self.assemblies.len() + self.early_blocks() > self.window_blocks {
             return Err(ProtocolError::Unexpected("more blocks at a time than agreed"));
         }
         if let Some(block) = complete {
@@ -255,6 +320,15 @@ impl Machine {
             self.on_block(id, index, block);
         }
         Ok(())
+    }
+
+    /// Blocks that are complete and wait for others before them.
+    fn early_blocks(&self) -> usize {
+        let early = |open: &Open| match &open.stage {
+            Stage::Flow(flow) => flow.early_blocks(),
+            _ => 0,
+        };
+        self.open.values().map(early).sum()
     }
 
     fn on_block(&mut self, id: u32, index: u64, block: Block) {
@@ -270,6 +344,7 @@ impl Machine {
         };
         match written {
             Ok(written) => {
+                self.progress.mark();
                 for (index, bytes) in written {
                     open.held_bytes += bytes;
                     self.report.held(bytes);
@@ -278,7 +353,7 @@ impl Machine {
                     }
                     let message = Message::Block { id, index, good: true };
                     // Whoever listened is gone when this fails.
-                    let _ = self.output.send(Outgoing::from(&message));
+                    let _ = self.output.blocking_send(Outgoing::from(&message));
                 }
                 self.finish_if_complete(id);
             }
@@ -297,9 +372,12 @@ impl Machine {
                 Err(ProtocolError::Unexpected("an end of nothing offered"))
             };
         };
-        if matches!(open.stage, Stage::Waiting { .. })
-            || size_of(&open.offer).is_some_and(|size| size != size_bytes)
-        {
+        let is_expected = match &open.stage {
+            Stage::Waiting { .. } => false,
+            Stage::Part(part) => part.may_end_at(size_bytes),
+            Stage::Comparing | Stage::Flow(_) => true,
+        };
+        if !is_expected || open.end.is_some() || size_of(&open.offer).is_some_and(|size| size != size_bytes) {
             return Err(ProtocolError::Unexpected("an end that does not fit its offer"));
         }
         if matches!(open.stage, Stage::Comparing) {
@@ -307,6 +385,9 @@ impl Machine {
             return Ok(());
         }
         open.end = Some((size_bytes, root));
+        if let Stage::Part(part) = &mut open.stage {
+            part.end_at(size_bytes);
+        }
         self.finish_if_complete(id);
         Ok(())
     }
@@ -315,13 +396,15 @@ impl Machine {
     fn compare(&mut self, id: u32, size_bytes: u64, root: Hash) {
         let (Some(open), Store::Folder(folder)) = (self.open.remove(&id), &self.store) else { return };
         let Open { name, offer, .. } = open;
-        let there = folder.open_file(name.as_str()).and_then(|file| file_root(&file));
-        let next = match there {
-            Ok(there) if there == (size_bytes, root) => Next::Done(Outcome::Identical),
-            Ok(_) => {
+        let next = match folder.compare(&name, &offer, (size_bytes, root), &self.cancel) {
+            Ok(Comparison::Same(recorded)) => {
+                tell_unrecorded(&self.report, recorded);
+                Next::Done(Outcome::Identical)
+            }
+            Ok(Comparison::Different) => {
                 let taken = folder
                     .check_clash(&name, "is there already, with another content")
-                    .and_then(|()| folder.take(&name, &offer));
+                    .and_then(|()| folder.take(&name, &offer, &self.cancel));
                 taken.map_or_else(|failure| Next::Done(Outcome::Failed(failure)), next)
             }
             Err(error) => Next::Done(Outcome::Failed(folder.failure(&name, &error))),
@@ -335,21 +418,47 @@ impl Machine {
         let outcome = match &mut open.stage {
             Stage::Part(part) if part.is_complete(size_bytes) => {
                 let Store::Folder(folder) = &self.store else { return };
-                finish_part(folder, part, &open.offer, size_bytes, root)
+                finish_part(folder, part, &open.offer, (size_bytes, root), &self.report)
             }
             Stage::Flow(flow) if flow.is_complete(size_bytes) => match flow.finish(size_bytes, root) {
-                true => Ok(Outcome::Stored { renamed: None }),
+                true => Ok(Finish::Done(Outcome::Stored { renamed: None })),
                 false => Err((corrupt(&open.name), Keep::No)),
             },
             _ => return,
         };
         match outcome {
-            Ok(outcome) => {
+            Ok(Finish::Done(outcome)) => {
                 let Some(open) = self.open.remove(&id) else { return };
                 self.done_with(&open.offer, Some(size_bytes), outcome);
             }
+            Ok(Finish::Again) => self.take_again(id),
             Err((failure, keep)) => self.fail(id, failure, keep),
         }
+    }
+
+    /// What was there of a file is not what its source has, so everything is asked for. This happens once: then nothing is
+    /// there that did not come from this source.
+    fn take_again(&mut self, id: u32) {
+        let Some(Open { name, offer, mut stage, held_bytes, reused_bytes, .. }) = self.open.remove(&id)
+        else {
+            return;
+        };
+        self.report.forget(reused_bytes, held_bytes);
+        let restarted = match &mut stage {
+            Stage::Part(part) => part.restart(&offer),
+            Stage::Waiting { .. } | Stage::Comparing | Stage::Flow(_) => Ok(()),
+        };
+        let next = match restarted {
+            Ok(()) => {
+                let text = format!(
+                    "{name}: what was kept of it is not what is sent, and was thrown away; it begins anew"
+                );
+                self.report.note(text);
+                Next::Open(stage, Some(Answer::Take { have: Vec::new() }))
+            }
+            Err(error) => Next::Done(Outcome::Failed(self.store.failure(&name, &error))),
+        };
+        self.enter(name, offer, next);
     }
 
     fn on_give_up(&mut self, id: u32, failure: Failure, again: bool) {
@@ -401,16 +510,20 @@ impl Machine {
     }
 
     fn on_tick(&mut self) {
-        let mut waiting = Vec::new();
+        let (mut waiting, mut failed) = (Vec::new(), Vec::new());
         for (id, open) in &mut self.open {
             match &mut open.stage {
                 Stage::Waiting { since } => waiting.push((*id, *since)),
                 Stage::Part(part) if part.is_due() => {
-                    // The next block that is written will say why.
-                    let _ = part.sync_beside();
+                    if let Err(error) = part.sync_beside() {
+                        failed.push((*id, self.store.failure(&open.name, &error)));
+                    }
                 }
                 _ => {}
             }
+        }
+        for (id, failure) in failed {
+            self.fail(id, failure, Keep::Yes);
         }
         for (id, since) in waiting {
             self.try_again(id, since);
@@ -420,7 +533,7 @@ impl Machine {
     fn try_again(&mut self, id: u32, since: Instant) {
         let Some(Open { name, offer, .. }) = self.open.remove(&id) else { return };
         let Store::Folder(folder) = &self.store else { return };
-        let next = match folder.begin(&name, &offer) {
+        let next = match folder.begin(&name, &offer, &self.cancel) {
             Ok(Begin::Busy) if since.elapsed() >= BUSY_FOR => {
                 let text = format!(
                     "{} is being received from somebody else; try again when that is done",
@@ -429,7 +542,7 @@ impl Machine {
                 Next::Done(Outcome::Failed(Failure::new(Reason::Busy, text)))
             }
             Ok(Begin::Busy) => {
-                (self.contend)();
+                self.claimant.contend(&self.store.part_of(&name));
                 Next::Open(Stage::Waiting { since }, None)
             }
             Ok(begin) => next(begin),
@@ -443,8 +556,15 @@ impl Machine {
     }
 
     fn done_with(&mut self, offer: &Offer, size_bytes: Option<u64>, outcome: Outcome) {
+        if self.cancel.is_cancelled() && matches!(outcome, Outcome::Failed(_)) {
+            // It was left, and did not fail.
+            return;
+        }
         if offer.kind != Kind::FolderEnd || matches!(outcome, Outcome::Failed(_)) {
-            self.report.done(&offer.name.escape_debug().to_string(), size_bytes, outcome.clone());
+            self.report.done(offer.name.clone(), size_bytes, outcome.clone());
+        }
+        if !matches!(outcome, Outcome::Failed(_)) {
+            self.progress.mark();
         }
         self.say(&Message::Done { id: offer.id, outcome });
         self.end_folders();
@@ -467,8 +587,15 @@ impl Machine {
 
     fn say(&self, message: &Message) {
         // Whoever listened is gone when this fails, and then the inputs end, too.
-        let _ = self.output.send(Outgoing::from(message));
+        let _ = self.output.blocking_send(Outgoing::from(message));
     }
+}
+
+/// What becomes of a file of which every block is there.
+enum Finish {
+    Done(Outcome),
+    /// It is wrong, and not all of it came on this association.
+    Again,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -479,26 +606,34 @@ enum Keep {
 
 impl Open {
     /// Whether a block has a place in this file.
-    fn check(&self, index: u64, len: u32) -> Result<(), ProtocolError> {
-        let has = match &self.stage {
-            Stage::Part(part) => part.has(index),
-            Stage::Flow(flow) => flow.has(index),
+    fn check(&self, index: u64, len: u32, window_blocks: usize) -> Result<(), ProtocolError> {
+        let is_wanted = match &self.stage {
+            Stage::Part(part) => part.admits(index, len),
+            Stage::Flow(flow) => {
+                let fits = size_of(&self.offer)
+                    .is_none_or(|size| index < blocks_of(size) && len == block_len(size, index));
+                fits && len > 0 && flow.admits(index, window_blocks)
+            }
             Stage::Waiting { .. } | Stage::Comparing => {
                 return Err(ProtocolError::Unexpected("data that nobody asked for"));
             }
         };
-        let fits = match size_of(&self.offer) {
-            Some(size) => index < blocks_of(size) && len == block_len(size, index),
-            None => index < u64::MAX / u64::from(BLOCK_BYTES),
-        };
-        if fits && !has { Ok(()) } else { Err(ProtocolError::Unexpected("a block that nobody asked for")) }
+        if is_wanted { Ok(()) } else { Err(ProtocolError::Unexpected("a block that nobody asked for")) }
+    }
+
+    /// Whether the file system has room for a block there.
+    fn check_room(&mut self, index: u64) -> io::Result<()> {
+        match &mut self.stage {
+            Stage::Part(part) => part.check_room(index),
+            Stage::Waiting { .. } | Stage::Comparing | Stage::Flow(_) => Ok(()),
+        }
     }
 }
 
 fn next(begin: Begin) -> Next {
     match begin {
         Begin::Take(part) => {
-            let have = part.have().to_vec();
+            let have = part.told().to_vec();
             Next::Open(Stage::Part(part), Some(Answer::Take { have }))
         }
         Begin::Compare => Next::Open(Stage::Comparing, Some(Answer::Compare)),
@@ -511,22 +646,56 @@ fn finish_part(
     folder: &Folder,
     part: &mut Part,
     offer: &Offer,
-    size_bytes: u64,
-    root: Hash,
-) -> Result<Outcome, (Failure, Keep)> {
+    (size_bytes, root): (u64, Hash),
+    report: &Report,
+) -> Result<Finish, (Failure, Keep)> {
     let system = |name: &Name, error| (folder.failure(name, &error), Keep::Yes);
     let name = part.name().clone();
     if part.root(size_bytes).map_err(|error| system(&name, error))? != Some(root) {
+        if !part.told().is_empty() {
+            return Ok(Finish::Again);
+        }
         return Err((corrupt(&name), Keep::No));
     }
     part.seal(size_bytes, offer).map_err(|error| system(&name, error))?;
     let renamed = folder.commit(part).map_err(|failure| (failure, Keep::Yes))?;
-    Ok(Outcome::Stored { renamed })
+    if renamed.is_none() {
+        // After everything that changes the file's state.
+        let recorded = part.state().and_then(|state| folder.record(&name, offer, state));
+        tell_unrecorded(report, recorded);
+    }
+    Ok(Finish::Done(Outcome::Stored { renamed: renamed.map(Into::into) }))
+}
+
+/// A file that is not recorded is as good as any other, but for the time that it takes to compare it.
+fn tell_unrecorded(report: &Report, recorded: io::Result<()>) {
+    if let Err(error) = recorded {
+        report.note(format!(
+            "the record of stored files cannot be kept ({error}); they are compared next time"
+        ));
+    }
 }
 
 fn corrupt(name: &Name) -> Failure {
     let text = format!("{name}: what arrived is not what was sent, and was thrown away; send it again");
     Failure::new(Reason::Corrupt, text)
+}
+
+fn hidden(name: &Name) -> Failure {
+    let text = format!(
+        "{name} was left out by the receiver: names that begin with a dot are stored with --hidden or if asked for by name"
+    );
+    Failure::new(Reason::NotAllowed, text)
+}
+
+/// What the peer is told when it ends the transfer by what it sent.
+fn refusal(error: &TransferError) -> Failure {
+    match error {
+        TransferError::NotRequested(name) => {
+            Failure::new(Reason::NotAllowed, format!("{name} was not asked for; offer only what was"))
+        }
+        error => Failure::new(Reason::Protocol, error.to_string()),
+    }
 }
 
 fn refused_by_pipe(name: &Name, is_begun: bool) -> Failure {
@@ -545,6 +714,21 @@ fn size_of(offer: &Offer) -> Option<u64> {
 }
 
 impl Store {
+    /// The part file of an offered name, by which transfers that want the same one find each other.
+    fn part_of(&self, name: &Name) -> String {
+        match self {
+            Store::Folder(folder) => folder.part_of(name),
+            Store::Pipe(_) => String::new(),
+        }
+    }
+
+    fn admit(&self, name: &str) -> Result<Name, BadName> {
+        match self {
+            Store::Folder(folder) => folder.admit(name),
+            Store::Pipe(_) => Name::new(name),
+        }
+    }
+
     fn failure(&self, name: &Name, error: &std::io::Error) -> Failure {
         match self {
             Store::Folder(folder) => folder.failure(name, error),

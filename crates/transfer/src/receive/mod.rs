@@ -4,23 +4,31 @@
 //! nobody. A task passes messages between it and the association.
 
 mod machine;
+#[cfg(test)]
+mod tests;
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anabranch_net::Association;
 use tokio::sync::mpsc;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{MissedTickBehavior, timeout};
 
 use self::machine::Machine;
+use crate::accept::Accept;
+use crate::cancel::Cancel;
+use crate::claims::Claimant;
 use crate::error::TransferError;
-use crate::link::{self, ALIVE_EVERY, Incoming, Outgoing};
+use crate::identity::SenderId;
+use crate::link::{self, ALIVE_EVERY, END_WITHIN, Incoming, Outgoing};
+use crate::moment::{Activity, Moment};
 use crate::protocol::Message;
 use crate::report::Report;
 use crate::store::{Folder, Pipe};
 
 /// Messages that wait for the thread; the association holds the rest back.
 const WAITING_MESSAGES: usize = 16;
+/// Messages of the thread that wait to leave. A peer that does not read them holds the thread up, and so, in the end, itself.
+const WAITING_ANSWERS: usize = 16;
 
 /// Where what arrives is put.
 #[derive(Clone, Debug)]
@@ -31,6 +39,16 @@ pub enum Store {
     Pipe(Pipe),
 }
 
+impl Store {
+    /// The same store, as this sender puts files into it.
+    pub(crate) fn of_sender(&self, sender: SenderId) -> Self {
+        match self {
+            Store::Folder(folder) => Store::Folder(folder.owned_by(sender.owner())),
+            Store::Pipe(pipe) => Store::Pipe(pipe.clone()),
+        }
+    }
+}
+
 /// What the thread is told.
 #[derive(Debug)]
 pub(crate) enum Input {
@@ -39,60 +57,48 @@ pub(crate) enum Input {
     Tick,
 }
 
-/// Asks others who hold a file, and may be dead, to let go of it.
-pub(crate) type Contend = Arc<dyn Fn() + Send + Sync>;
-
-/// When the peer was heard last.
-#[derive(Clone, Debug)]
-pub(crate) struct Heard(Arc<Mutex<Instant>>);
-
-impl Heard {
-    pub(crate) fn now() -> Self {
-        Heard(Arc::new(Mutex::new(Instant::now())))
-    }
-
-    pub(crate) fn again(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-    }
-
-    pub(crate) fn silence(&self) -> Duration {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
-    }
-}
-
 /// What a receiver needs to know besides what is sent.
 #[derive(Clone)]
 pub(crate) struct Receiving {
     pub(crate) store: Store,
+    /// What is stored of that which is offered.
+    pub(crate) accept: Accept,
     pub(crate) window_blocks: u32,
     /// Silence after which the association counts as lost.
     pub(crate) silence: Duration,
     pub(crate) report: Report,
-    pub(crate) heard: Heard,
-    pub(crate) contend: Contend,
+    pub(crate) activity: Activity,
+    /// How long the first offer may take; `None` is for ever.
+    pub(crate) first_offer_within: Option<Duration>,
+    pub(crate) claimant: Claimant,
 }
 
 /// Receives what is offered until everything is done. Dropping the future ends the thread, after it has brought its journals up to
-/// date.
+/// date; what it hashes or compares then is left.
 pub(crate) async fn receive(association: &Association, receiving: Receiving) -> Result<(), TransferError> {
-    let (heard, silence) = (receiving.heard.clone(), receiving.silence);
     let (input, inputs) = mpsc::channel(WAITING_MESSAGES);
-    let (output, mut outputs) = mpsc::unbounded_channel();
-    let worker = tokio::task::spawn_blocking(move || Machine::new(receiving, output).run(inputs));
-    let ticks = input.clone();
+    let (output, mut outputs) = mpsc::channel(WAITING_ANSWERS);
+    let cancel = Cancel::default();
+    let _cancel_on_drop = cancel.on_drop();
+    let watch = Watch::new(&receiving, &input);
+    let (heard, silence) = (receiving.activity.heard.clone(), receiving.silence);
+    let machine = Machine::new(receiving, output, cancel.clone());
+    let worker = tokio::task::spawn_blocking(move || machine.run(inputs));
     let interrupted = tokio::select! {
         ended = hear(association, input, &heard) => ended.err(),
-        ended = say(association, &mut outputs) => ended.err(),
-        silent = watch(ticks, &heard, silence, association) => Some(silent),
+        ended = say(association, &mut outputs, silence) => ended.err(),
+        silent = watch.run(association) => Some(silent),
     };
+    if interrupted.is_some() {
+        cancel.cancel();
+    } else {
+        // What it said last. A peer that does not read that either waits for nothing.
+        let _ = timeout(END_WITHIN, say(association, &mut outputs, END_WITHIN)).await;
+    }
+    // From here on nobody reads what the thread says, so a full channel must not hold it up.
+    drop(outputs);
     let ended =
         worker.await.unwrap_or_else(|_| Err(TransferError::Lost("the receiver broke off".to_owned())));
-    // What it said last.
-    while let Ok(message) = outputs.try_recv() {
-        if link::send(association, message).await.is_err() {
-            break;
-        }
-    }
     match (ended, interrupted) {
         (Err(TransferError::Lost(_)), Some(why)) => Err(why),
         (ended, _) => ended,
@@ -103,13 +109,13 @@ pub(crate) async fn receive(association: &Association, receiving: Receiving) -> 
 async fn hear(
     association: &Association,
     input: mpsc::Sender<Input>,
-    heard: &Heard,
+    heard: &Moment,
 ) -> Result<(), TransferError> {
     loop {
         let Some(message) = link::recv(association).await? else {
             return Err(TransferError::Lost("the peer ended it early".to_owned()));
         };
-        heard.again();
+        heard.mark();
         if !matches!(message, Incoming::Control(Message::Alive))
             && input.send(Input::Heard(message)).await.is_err()
         {
@@ -118,39 +124,77 @@ async fn hear(
     }
 }
 
-/// Passes on what the thread says, until it has ended.
+/// Passes on what the thread says, until it has ended. A peer that reads nothing for as long as `patience` is gone, or stays away on
+/// purpose: SCTP lets it acknowledge for ever without taking anything.
 async fn say(
     association: &Association,
-    outputs: &mut mpsc::UnboundedReceiver<Outgoing>,
+    outputs: &mut mpsc::Receiver<Outgoing>,
+    patience: Duration,
 ) -> Result<(), TransferError> {
     while let Some(message) = outputs.recv().await {
-        link::send(association, message).await?;
+        match timeout(patience, link::send(association, message)).await {
+            Ok(sent) => sent?,
+            Err(_) => return Err(TransferError::Silent(patience)),
+        }
     }
     Ok(())
 }
 
 /// Says that we are there, looks whether the peer is, and lets the thread know that time passes.
-async fn watch(
-    ticks: mpsc::Sender<Input>,
-    heard: &Heard,
+struct Watch {
+    ticks: mpsc::WeakSender<Input>,
+    activity: Activity,
     silence: Duration,
-    association: &Association,
-) -> TransferError {
-    let mut tick = tokio::time::interval(ALIVE_EVERY / 4);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut said = Instant::now();
-    loop {
-        tick.tick().await;
-        // A thread that is busy need not be told.
-        let _ = ticks.try_send(Input::Tick);
-        if heard.silence() >= silence {
-            return TransferError::Silent(silence);
+    /// How long the first offer may take, while that is waited for.
+    first_offer_within: Option<Duration>,
+    began: Instant,
+}
+
+impl Watch {
+    fn new(receiving: &Receiving, ticks: &mpsc::Sender<Input>) -> Self {
+        Watch {
+            ticks: ticks.downgrade(),
+            activity: receiving.activity.clone(),
+            silence: receiving.silence,
+            first_offer_within: receiving.first_offer_within,
+            began: Instant::now(),
         }
-        if said.elapsed() >= ALIVE_EVERY {
-            said = Instant::now();
-            if let Err(lost) = link::send(association, Outgoing::from(&Message::Alive)).await {
-                return lost;
+    }
+
+    async fn run(&self, association: &Association) -> TransferError {
+        let shortest = self.first_offer_within.unwrap_or(self.silence).min(self.silence);
+        let mut tick = tokio::time::interval((ALIVE_EVERY / 4).min(shortest / 2));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut said, mut busy) = (Instant::now(), self.began);
+        loop {
+            tick.tick().await;
+            // While the thread has enough to do, nothing is taken from the peer, and so nothing is heard of it.
+            let is_busy = |ticks: mpsc::Sender<_>| {
+                matches!(ticks.try_send(Input::Tick), Err(mpsc::error::TrySendError::Full(_)))
+            };
+            if self.ticks.upgrade().is_some_and(is_busy) {
+                busy = Instant::now();
+            }
+            if let Some(silence) = self.silent_for(busy) {
+                return TransferError::Silent(silence);
+            }
+            if said.elapsed() >= ALIVE_EVERY {
+                said = Instant::now();
+                let alive = link::send(association, Outgoing::from(&Message::Alive));
+                // Where this finds no room, other messages are on their way and say the same.
+                if let Ok(Err(lost)) = timeout(ALIVE_EVERY / 4, alive).await {
+                    return lost;
+                }
             }
         }
+    }
+
+    /// Which limit the peer has kept us waiting for.
+    fn silent_for(&self, busy: Instant) -> Option<Duration> {
+        if self.activity.heard.elapsed().min(busy.elapsed()) >= self.silence {
+            return Some(self.silence);
+        }
+        let nothing_yet = self.activity.progress.latest() <= self.began;
+        self.first_offer_within.filter(|within| nothing_yet && self.began.elapsed() >= *within)
     }
 }

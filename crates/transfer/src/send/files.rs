@@ -20,10 +20,16 @@ pub(super) struct Entry {
     pub(super) changes: u32,
     /// User bytes that the receiver holds of it, as far as was counted.
     pub(super) counted_bytes: u64,
+    /// User bytes that were reported as there before.
+    pub(super) reused_bytes: u64,
+    /// How often the receiver asked for its blocks on this association.
+    pub(super) takes: u32,
     /// Whether what the receiver had before we began was counted.
     pub(super) is_counted: bool,
     /// Blocks that are being read or that the receiver has not confirmed.
     pub(super) in_flight: usize,
+    /// Those of them that were read and handed over to leave: what the receiver can know of.
+    pub(super) under_way: BTreeSet<u64>,
     /// How many blocks arrived wrong.
     pub(super) wrong: u32,
     /// Blocks that are read again because of that.
@@ -36,11 +42,9 @@ pub(super) struct Entry {
 pub(super) enum Stage {
     /// The receiver has not answered.
     Offered,
-    /// It is being opened, to be sent except for these blocks.
+    /// It is being opened, to be sent except for these blocks. What is to be compared is not sent at all.
     Opening(Vec<Run>),
-    /// It is being opened or read, to be compared.
-    Comparing,
-    /// Its blocks are sent.
+    /// Its blocks are read, and sent except for those that the receiver has.
     Sending(Sending),
     /// Everything was read; it is looked at whether it is still the same.
     Checking(Root),
@@ -55,7 +59,16 @@ pub(super) struct Sending {
     pub(super) next: u64,
     /// Blocks that were asked of the reader for the first time and have not come.
     pub(super) reading: usize,
+    /// Over all blocks read, those that the receiver has included: only so it learns that what it kept is something else.
     pub(super) root: Root,
+}
+
+/// What is to be done with a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Sent(u64),
+    /// The receiver has it, and the root needs its hash.
+    Hashed(u64),
 }
 
 /// What was read from a pipe.
@@ -63,6 +76,8 @@ pub(super) struct Sending {
 pub(super) struct Kept {
     /// Blocks that the receiver has not confirmed, with their lengths.
     pub(super) blocks: BTreeMap<u64, (BlockMessages, u32)>,
+    /// Over all blocks read.
+    pub(super) root: Root,
     /// How many were read, and how many bytes.
     pub(super) read: u64,
     pub(super) bytes: u64,
@@ -74,7 +89,7 @@ pub(super) struct Kept {
 impl Entry {
     pub(super) fn offer(&self, id: u32) -> Offer {
         let Entry { name, kind, changed, mode, .. } = self;
-        Offer { id, name: name.clone(), kind: kind.clone(), changed: *changed, mode: *mode }
+        Offer { id, name: name.as_str().into(), kind: kind.clone(), changed: *changed, mode: *mode }
     }
 
     /// Its size; `None` for folders and as long as a pipe is open.
@@ -97,10 +112,12 @@ impl Entry {
         }
     }
 
-    /// User bytes in these blocks.
+    /// User bytes in these blocks. A receiver may claim any: those that there are not count as nothing.
     pub(super) fn bytes_in(&self, runs: &[Run]) -> u64 {
         let Kind::File { size_bytes, .. } = self.kind else {
-            return runs.iter().map(|run| run.count * u64::from(BLOCK_BYTES)).sum();
+            let read = self.kept.read;
+            let held = |run: &Run| run.first.saturating_add(run.count).min(read).saturating_sub(run.first);
+            return (runs.iter().map(held).sum::<u64>() * u64::from(BLOCK_BYTES)).min(self.kept.bytes);
         };
         let end = blocks_of(size_bytes);
         let held = |run: &Run| {
@@ -116,30 +133,18 @@ impl Entry {
 
 impl Sending {
     pub(super) fn new(have: Vec<Run>) -> Self {
-        let mut sending = Sending { have, next: 0, reading: 0, root: Root::default() };
-        sending.skip();
-        sending
-    }
-
-    /// Passes over blocks that the receiver has.
-    fn skip(&mut self) {
-        while let Some(run) =
-            self.have.iter().find(|run| run.first <= self.next && self.next - run.first < run.count)
-        {
-            self.next = run.first + run.count;
-        }
+        Sending { have, next: 0, reading: 0, root: Root::default() }
     }
 
     /// The next block to read of a file with so many.
-    pub(super) fn take(&mut self, blocks: u64) -> Option<u64> {
+    pub(super) fn take(&mut self, blocks: u64) -> Option<Wanted> {
         if self.next >= blocks {
             return None;
         }
         let index = self.next;
         self.next += 1;
-        self.skip();
         self.reading += 1;
-        Some(index)
+        Some(if self.has(index) { Wanted::Hashed(index) } else { Wanted::Sent(index) })
     }
 
     /// Whether every block of a file with so many has been read.
@@ -157,11 +162,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_that_the_receiver_has_are_passed_over() {
+    fn every_block_is_read_in_order_and_those_that_the_receiver_has_are_not_sent() {
         let run = |first, count| Run { first, count };
         let mut sending = Sending::new(vec![run(0, 2), run(3, 1), run(6, 100)]);
-        let taken: Vec<u64> = std::iter::from_fn(|| sending.take(7)).collect();
-        assert_eq!(taken, [2, 4, 5]);
+        let taken: Vec<Wanted> = std::iter::from_fn(|| sending.take(7)).collect();
+        let (sent, hashed) = (Wanted::Sent, Wanted::Hashed);
+        assert_eq!(taken, [hashed(0), hashed(1), sent(2), hashed(3), sent(4), sent(5), hashed(6)]);
         assert!(!sending.is_read(7));
         sending.reading = 0;
         assert!(sending.is_read(7));

@@ -4,11 +4,13 @@
 //! goes when, and passes messages.
 
 mod files;
+mod folders;
 mod pace;
 mod reader;
 mod sender;
 mod walk;
 
 pub use pace::Rate;
+pub(crate) use sender::SENDER_BLOCKS;
 pub use sender::Sender;
 pub use walk::Source;

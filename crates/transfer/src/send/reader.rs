@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::walk::{Origin, Pipe, describe};
 use crate::block::{BLOCK_BYTES, Hash, block_at};
 use crate::protocol::{BlockMessages, Changed, Kind, read_block};
-use crate::store::{file_root, from_system_time};
+use crate::store::from_system_time;
 
 /// What is asked of the reader.
 pub(super) enum Request {
@@ -18,8 +18,8 @@ pub(super) enum Request {
     Open { id: u32, origin: Origin, kind: Kind, changed: Changed },
     /// Read a block of a file that is open.
     Block { id: u32, index: u64, block_len: u32 },
-    /// Read the whole file for its root.
-    Root { id: u32 },
+    /// Hash a block of a file that is open.
+    Hash { id: u32, index: u64, block_len: u32 },
     /// Look whether it is still as it was found.
     Check { id: u32, kind: Kind, changed: Changed },
     /// Read what comes next through a pipe.
@@ -49,11 +49,10 @@ pub(super) enum What {
         bytes: u32,
         is_last: bool,
     },
-    Root {
-        size_bytes: u64,
-        root: Hash,
-    },
+    Hashed(Hash),
     Checked,
+    /// The file was let go of.
+    Closed,
     /// It is not what was found; what it is now, if that can be told.
     Changed(Option<(Kind, Changed)>),
     Failed(io::Error),
@@ -65,9 +64,8 @@ pub(super) fn start(replies: UnboundedSender<Reply>) -> mpsc::Sender<Request> {
     tokio::task::spawn_blocking(move || {
         let mut files = Files::new();
         for request in asked {
-            if let Some(reply) = answer(&mut files, request)
-                && replies.send(reply).is_err()
-            {
+            // As many replies wait as requests were made, and the sender bounds those.
+            if replies.send(answer(&mut files, request)).is_err() {
                 return;
             }
         }
@@ -78,20 +76,16 @@ pub(super) fn start(replies: UnboundedSender<Reply>) -> mpsc::Sender<Request> {
 /// The files that are open.
 type Files = BTreeMap<u32, (File, Origin)>;
 
-fn answer(files: &mut Files, request: Request) -> Option<Reply> {
-    let is_block = matches!(request, Request::Block { .. } | Request::Next { .. });
+fn answer(files: &mut Files, request: Request) -> Reply {
+    let is_block = matches!(request, Request::Block { .. } | Request::Hash { .. } | Request::Next { .. });
     let (id, what) = match request {
         Request::Open { id, origin, kind, changed } => (id, open(files, id, &origin, &kind, changed)),
         Request::Block { id, index, block_len } => {
             let block = held(files, id).and_then(|file| read(file, id, index, block_len));
             (id, block.map(|block| What::Block { index, block }))
         }
-        Request::Root { id } => {
-            let root = held(files, id).and_then(|mut file| {
-                file.seek(SeekFrom::Start(0))?;
-                file_root(file)
-            });
-            (id, root.map(|(size_bytes, root)| What::Root { size_bytes, root }))
+        Request::Hash { id, index, block_len } => {
+            (id, held(files, id).and_then(|file| hash(file, index, block_len)).map(What::Hashed))
         }
         Request::Check { id, kind, changed } => {
             let same = held(files, id).and_then(|file| is_same(file, &kind, changed));
@@ -100,7 +94,7 @@ fn answer(files: &mut Files, request: Request) -> Option<Reply> {
         Request::Next { id, index, from } => (id, next(id, index, &from)),
         Request::Close { id } => {
             files.remove(&id);
-            return None;
+            (id, Ok(What::Closed))
         }
     };
     let what = what.unwrap_or_else(|error| match error.kind() {
@@ -116,7 +110,7 @@ fn answer(files: &mut Files, request: Request) -> Option<Reply> {
         },
         what => what,
     };
-    Some(Reply { id, is_block, what })
+    Reply { id, is_block, what }
 }
 
 fn held(files: &Files, id: u32) -> io::Result<&File> {
@@ -148,6 +142,16 @@ fn look_again(origin: &Origin) -> io::Result<Option<(Kind, Changed)>> {
 fn read(mut file: &File, id: u32, index: u64, block_len: u32) -> io::Result<BlockMessages> {
     file.seek(SeekFrom::Start(block_at(index)))?;
     read_block(id, index, block_len, |buffer| file.read_exact(buffer))
+}
+
+fn hash(mut file: &File, index: u64, block_len: u32) -> io::Result<Hash> {
+    let mut content = Vec::new();
+    file.seek(SeekFrom::Start(block_at(index)))?;
+    file.take(u64::from(block_len)).read_to_end(&mut content)?;
+    if content.len() < block_len as usize {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Hash::of(&content))
 }
 
 /// Reads until a block is full or nothing more comes.

@@ -9,29 +9,42 @@ use anabranch_net::Association;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use super::files::{Entry, Kept, Sending, Stage};
+use super::files::{Entry, Kept, Sending, Stage, Wanted};
+use super::folders::OpenFolders;
 use super::pace::{Pace, Rate};
 use super::reader::{self, Reply, Request, What};
 use super::walk::{self, Item, Origin, Source};
 use crate::block::{Hash, blocks_of};
 use crate::error::TransferError;
+use crate::identity::SenderId;
 use crate::link::{self, ALIVE_EVERY, Incoming, Outgoing};
+use crate::moment::Activity;
 use crate::protocol::{
     Answer, BlockMessages, Changed, Failure, Kind, MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message, Outcome,
     ProtocolError, Reason, Run,
 };
-use crate::receive::Heard;
 use crate::report::{Event, Report};
 use crate::store::explain;
 
-/// Blocks that are read ahead of what has left.
+/// Most blocks that are read ahead of what has left.
 const READ_AHEAD: usize = 4;
-/// Segments that wait to leave before further blocks are read.
+/// Most segments that wait to leave before further blocks are read.
 const WAITING_SEGMENTS: usize = 40;
+/// With as many blocks of memory a sender reads ahead as far as it is of use.
+pub(crate) const SENDER_BLOCKS: u32 = 8;
+/// Control messages that wait to leave before further items are offered.
+const WAITING_CONTROL: usize = 64;
+/// Control messages that wait to leave before the peer is heard again: one that has us answer, and does not read the answers, waits
+/// for itself. Peers that keep to the protocol stay far below: each of the open offers has an end or two to be told.
+const MOST_CONTROL: usize = 4 * MAX_OPEN_OFFERS;
+/// Requests that wait for the reader before further items are offered.
+const MOST_ASKED: usize = 4 * MAX_OPEN_OFFERS;
 /// How often a file is offered anew because it was changed while it was sent.
 const MOST_CHANGES: u32 = 3;
 /// How many blocks of a file may arrive wrong.
 const MOST_WRONG: u32 = 16;
+/// How often a receiver may ask for a file's blocks on one association: once, and again if what it had kept was wrong.
+const MOST_TAKES: u32 = 2;
 
 /// Sends files, over one association after the other if need be.
 pub struct Sender {
@@ -39,6 +52,7 @@ pub struct Sender {
     is_walked: bool,
     /// What was offered and is not done, in the order of offers.
     open: BTreeMap<u32, Entry>,
+    folders: OpenFolders,
     next_id: u32,
     /// Files whose blocks are to be read, in turn.
     sending: VecDeque<u32>,
@@ -46,8 +60,32 @@ pub struct Sender {
     replies: mpsc::UnboundedReceiver<Reply>,
     /// Blocks asked of the reader.
     reading: usize,
+    /// Requests of any kind that it has not answered.
+    asked: usize,
+    /// Blocks that arrived wrong and are to be read again.
+    wrong: VecDeque<(u32, u64)>,
+    ahead: Ahead,
     rate: Option<Rate>,
+    identity: Option<SenderId>,
     report: Report,
+}
+
+/// How far it is read ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ahead {
+    blocks: usize,
+    segments: usize,
+}
+
+impl Ahead {
+    /// As far as this memory goes: segments that wait, and blocks that come from the reader on top of them.
+    fn within(blocks: u32) -> Ahead {
+        let blocks = usize::try_from(blocks).unwrap_or(usize::MAX);
+        Ahead {
+            blocks: (blocks / 2).clamp(1, READ_AHEAD),
+            segments: blocks.saturating_mul(5).clamp(1, WAITING_SEGMENTS),
+        }
+    }
 }
 
 /// What belongs to one association.
@@ -67,14 +105,39 @@ impl Sender {
             items: walk::walk(sources),
             is_walked: false,
             open: BTreeMap::new(),
+            folders: OpenFolders::default(),
             next_id: 0,
             sending: VecDeque::new(),
             reader: reader::start(reply),
             replies,
             reading: 0,
+            asked: 0,
+            wrong: VecDeque::new(),
+            ahead: Ahead::within(SENDER_BLOCKS),
             rate,
+            identity: None,
             report,
         }
+    }
+
+    /// Says who sends, so that a later sender with the same identity goes on with what this one leaves unfinished. Without it,
+    /// one is drawn that only this sender has.
+    #[must_use]
+    pub fn with_identity(mut self, identity: SenderId) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    pub(crate) fn identity(&mut self) -> Result<SenderId, TransferError> {
+        match self.identity {
+            Some(identity) => Ok(identity),
+            None => Ok(*self.identity.insert(SenderId::random()?)),
+        }
+    }
+
+    /// With memory for so many blocks of 1 MiB to be read ahead.
+    pub(crate) fn with_memory(self, blocks: u32) -> Self {
+        Sender { ahead: Ahead::within(blocks), ..self }
     }
 
     /// Offers and sends until everything is done. After an error that is passing it may be called again with another
@@ -84,7 +147,7 @@ impl Sender {
         association: &Association,
         window_blocks: u32,
         silence: Duration,
-        heard: &Heard,
+        activity: &Activity,
     ) -> Result<(), TransferError> {
         let mut link = Link {
             control: VecDeque::new(),
@@ -101,27 +164,39 @@ impl Sender {
             if self.is_done() && link.control.is_empty() && link.data.is_empty() {
                 break;
             }
-            let may_offer = !self.is_walked && self.open.len() < MAX_OPEN_OFFERS;
+            let (may_offer, may_hear) = (self.may_offer(&link), link.control.len() < MOST_CONTROL);
             tokio::select! {
-                came = link::recv(association) => {
+                came = link::recv(association), if may_hear => {
                     let Some(message) = came? else {
                         return Err(TransferError::Lost("the peer ended it early".to_owned()));
                     };
-                    heard.again();
-                    self.on_message(&mut link, message)?;
+                    activity.heard.mark();
+                    if self.on_message(&mut link, message)? == Step::Forward {
+                        activity.progress.mark();
+                    }
                 }
                 sent = link.send_next(association) => self.report.moved(sent?),
                 item = self.items.recv(), if may_offer => self.on_item(&mut link, item),
                 Some(reply) = self.replies.recv() => self.on_reply(&mut link, reply),
                 _ = tick.tick() => {
-                    if heard.silence() >= silence {
+                    if activity.heard.elapsed() >= silence {
                         return Err(TransferError::Silent(silence));
                     }
-                    link.say(&Message::Alive);
+                    // Whatever waits to leave says as much.
+                    if link.control.is_empty() {
+                        link.say(&Message::Alive);
+                    }
                 }
             }
         }
         link::send(association, Outgoing::from(&Message::Finished)).await
+    }
+
+    fn may_offer(&self, link: &Link) -> bool {
+        !self.is_walked
+            && self.open.len() < MAX_OPEN_OFFERS
+            && link.control.len() < WAITING_CONTROL
+            && self.asked < MOST_ASKED
     }
 
     fn is_done(&self) -> bool {
@@ -132,15 +207,22 @@ impl Sender {
     /// so those get new numbers; what comes through a pipe cannot be read again and keeps its own.
     fn offer_again(&mut self, link: &mut Link) {
         self.sending.clear();
-        let (kept, others): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.open).into_iter().partition(|(_, entry)| entry.is_stream());
+        self.wrong.clear();
+        let before = std::mem::take(&mut self.open);
+        for entry in self.folders.offers() {
+            let id = self.new_id();
+            self.offer(link, id, entry);
+        }
+        let (kept, others): (Vec<_>, Vec<_>) = before.into_iter().partition(|(_, entry)| entry.is_stream());
         for (id, entry) in kept {
             self.offer(link, id, entry);
         }
         for (old, entry) in others {
             self.ask(Request::Close { id: old });
-            let id = self.new_id();
-            self.offer(link, id, entry);
+            if entry.kind != Kind::Folder {
+                let id = self.new_id();
+                self.offer(link, id, entry);
+            }
         }
     }
 
@@ -149,7 +231,8 @@ impl Sender {
         self.next_id - 1
     }
 
-    fn ask(&self, request: Request) {
+    fn ask(&mut self, request: Request) {
+        self.asked += 1;
         // A reader that is gone answers nothing, and its thread has said why.
         let _ = self.reader.send(request);
     }
@@ -157,6 +240,9 @@ impl Sender {
     fn offer(&mut self, link: &mut Link, id: u32, mut entry: Entry) {
         entry.stage = Stage::Offered;
         entry.in_flight = 0;
+        entry.repeats.clear();
+        entry.under_way.clear();
+        entry.takes = 0;
         link.say(&Message::Offer(entry.offer(id)));
         self.open.insert(id, entry);
     }
@@ -172,14 +258,15 @@ impl Sender {
                 while !name.is_char_boundary(end) {
                     end -= 1;
                 }
-                link.say(&Message::Passed { name: name[..end].to_owned(), failure: failure.clone() });
+                link.say(&Message::Passed { name: name[..end].into(), failure: failure.clone() });
                 self.report.passed(name, failure);
             }
             Some(Item::Found { name, kind, changed, mode, origin }) => {
                 match &kind {
                     Kind::File { size_bytes, .. } => self.report.found(1, *size_bytes),
                     Kind::Stream { .. } => self.report.found(1, 0),
-                    Kind::Folder | Kind::FolderEnd => {}
+                    Kind::Folder => self.folders.begin(&name, changed, mode),
+                    Kind::FolderEnd => {}
                 }
                 let id = self.new_id();
                 self.offer(link, id, Entry::new(name, kind, changed, mode, origin));
@@ -187,15 +274,22 @@ impl Sender {
         }
     }
 
-    fn on_message(&mut self, link: &mut Link, message: Incoming) -> Result<(), ProtocolError> {
+    /// Whether the transfer came further by it.
+    fn on_message(&mut self, link: &mut Link, message: Incoming) -> Result<Step, ProtocolError> {
         let Incoming::Control(message) = message else {
             return Err(ProtocolError::Unexpected("data from a receiver"));
         };
         match message {
-            Message::Alive => Ok(()),
-            Message::Answer { id, answer } => self.on_answer(link, id, answer),
-            Message::Block { id, index, good } => self.on_block(link, id, index, good),
-            Message::Done { id, outcome } => self.on_done(link, id, outcome),
+            Message::Alive => Ok(Step::None),
+            Message::Answer { id, answer } => self.on_answer(link, id, answer).map(|()| Step::Forward),
+            Message::Block { id, index, good } => {
+                self.on_block(link, id, index, good)?;
+                Ok(if good { Step::Forward } else { Step::None })
+            }
+            Message::Done { id, outcome } => {
+                let step = if matches!(outcome, Outcome::Failed(_)) { Step::None } else { Step::Forward };
+                self.on_done(link, id, outcome).map(|()| step)
+            }
             _ => Err(ProtocolError::Unexpected("a message that only sources send")),
         }
     }
@@ -208,15 +302,23 @@ impl Sender {
                 Err(ProtocolError::Unexpected("an answer to no offer"))
             };
         };
-        let is_file = matches!(entry.kind, Kind::File { .. });
-        match (answer, &entry.stage) {
-            // After a comparison it may still be taken.
-            (Answer::Take { have }, Stage::Offered | Stage::Ended) if is_file || entry.is_stream() => {
+        match (answer, &entry.kind, &entry.stage) {
+            (
+                Answer::Take { have },
+                Kind::File { .. } | Kind::Stream { .. },
+                stage @ (Stage::Offered | Stage::Ended),
+            ) if entry.may_take(stage, &have) => {
+                entry.takes += 1;
+                if entry.takes > 1 {
+                    self.report.forget(entry.reused_bytes, entry.counted_bytes - entry.reused_bytes);
+                    (entry.reused_bytes, entry.counted_bytes, entry.is_counted) = (0, 0, false);
+                }
                 self.begin(link, id, have);
                 Ok(())
             }
-            (Answer::Compare, Stage::Offered) if is_file => {
-                entry.stage = Stage::Comparing;
+            (Answer::Compare, Kind::File { size_bytes, .. }, Stage::Offered) => {
+                let all = Run { first: 0, count: blocks_of(*size_bytes) };
+                entry.stage = Stage::Opening(vec![all]);
                 self.open_file(id);
                 Ok(())
             }
@@ -231,10 +333,11 @@ impl Sender {
             self.report.recount(entry.counted_bytes, held);
         } else {
             self.report.reused(held);
+            entry.reused_bytes = held;
         }
         entry.counted_bytes = held;
         let (name, size_bytes) = (entry.name.clone(), entry.size_bytes());
-        self.report.tell(Event::Begun { name, size_bytes, reused_bytes: held });
+        self.report.tell(Event::Begun { name: name.into(), size_bytes, reused_bytes: held });
         if entry.is_stream() {
             self.begin_stream(link, id, have);
         } else {
@@ -246,7 +349,7 @@ impl Sender {
     /// What comes through a pipe is read once, so all that the receiver has not got must be here still.
     fn begin_stream(&mut self, link: &mut Link, id: u32, have: Vec<Run>) {
         let Some(entry) = self.open.get_mut(&id) else { return };
-        let mut sending = Sending::new(have);
+        let sending = Sending::new(have);
         entry.kept.blocks.retain(|index, _| !sending.has(*index));
         let is_lost =
             (0..entry.kept.read).any(|index| !sending.has(index) && !entry.kept.blocks.contains_key(&index));
@@ -256,11 +359,11 @@ impl Sender {
             return self.give_up(link, id, Failure::new(Reason::Changed, text));
         }
         for (block, _) in entry.kept.blocks.values() {
-            sending.root.add(block.hash);
             link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
         }
         let in_flight = entry.kept.blocks.len() + usize::from(entry.kept.is_reading);
         entry.in_flight = in_flight;
+        entry.under_way = entry.kept.blocks.keys().copied().collect();
         entry.stage = Stage::Sending(sending);
         link.in_flight += in_flight;
         self.sending.push_back(id);
@@ -275,17 +378,26 @@ impl Sender {
 
     /// Has blocks read as far as the receiver has room for them.
     fn ask_for_blocks(&mut self, link: &mut Link) {
-        while self.reading < READ_AHEAD && link.in_flight < link.window && link.data.len() < WAITING_SEGMENTS
-        {
+        while self.reading < self.ahead.blocks && link.data.len() < self.ahead.segments {
+            if let Some((id, index)) = self.wrong.pop_front() {
+                self.read_again(link, id, index);
+                continue;
+            }
+            if link.in_flight >= link.window {
+                return;
+            }
             let Some(&id) = self.sending.front() else { return };
             let Some(request) = self.open.get_mut(&id).and_then(|entry| entry.next_request(id)) else {
                 self.sending.pop_front();
                 continue;
             };
-            if let Some(entry) = self.open.get_mut(&id) {
+            // What is only hashed is never on its way.
+            if !matches!(request, Request::Hash { .. })
+                && let Some(entry) = self.open.get_mut(&id)
+            {
                 entry.in_flight += 1;
+                link.in_flight += 1;
             }
-            link.in_flight += 1;
             self.reading += 1;
             self.ask(request);
         }
@@ -294,6 +406,7 @@ impl Sender {
     fn on_reply(&mut self, link: &mut Link, reply: Reply) {
         let Reply { id, is_block, what } = reply;
         self.reading -= usize::from(is_block);
+        self.asked = self.asked.saturating_sub(1);
         let Some(entry) = self.open.get_mut(&id) else { return };
         match (what, &mut entry.stage) {
             (What::Opened, Stage::Opening(have)) => {
@@ -301,19 +414,21 @@ impl Sender {
                 self.sending.push_back(id);
                 self.end_if_read(link, id);
             }
-            (What::Opened, Stage::Comparing) => self.ask(Request::Root { id }),
-            (What::Root { size_bytes, root }, Stage::Comparing) => {
-                entry.stage = Stage::Ended;
-                link.say(&Message::End { id, size_bytes, root });
-            }
             (What::Block { index, block }, _) if entry.repeats.remove(&index) => {
+                entry.under_way.insert(index);
                 link.data.extend(block.messages.into_iter().map(Outgoing::Data));
             }
-            (What::Block { block, .. }, Stage::Sending(sending)) => {
+            (What::Block { index, block }, Stage::Sending(sending)) => {
+                entry.under_way.insert(index);
                 // The reader answers in the order in which it was asked, so the root comes out right.
                 sending.root.add(block.hash);
                 sending.reading -= 1;
                 link.data.extend(block.messages.into_iter().map(Outgoing::Data));
+                self.end_if_read(link, id);
+            }
+            (What::Hashed(hash), Stage::Sending(sending)) => {
+                sending.root.add(hash);
+                sending.reading -= 1;
                 self.end_if_read(link, id);
             }
             (What::Next { index, block, bytes, is_last }, _) => {
@@ -346,14 +461,15 @@ impl Sender {
         kept.bytes += u64::from(bytes);
         self.report.found(0, u64::from(bytes));
         if bytes > 0 {
+            kept.root.add(block.hash);
             kept.read = index + 1;
         } else {
             entry.in_flight = entry.in_flight.saturating_sub(1);
             link.in_flight = link.in_flight.saturating_sub(1);
         }
-        if let Stage::Sending(sending) = &mut entry.stage {
+        if let Stage::Sending(_) = &entry.stage {
             if bytes > 0 {
-                sending.root.add(block.hash);
+                entry.under_way.insert(index);
                 link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
             }
             if !self.sending.contains(&id) {
@@ -379,8 +495,8 @@ impl Sender {
         }
         let root = std::mem::take(&mut sending.root);
         if entry.is_stream() {
-            let size_bytes = entry.kept.bytes;
-            return self.end(link, id, size_bytes, root.finish());
+            let (size_bytes, root) = (entry.kept.bytes, entry.kept.root.finish());
+            return self.end(link, id, size_bytes, root);
         }
         entry.stage = Stage::Checking(root);
         let (kind, changed) = (entry.kind.clone(), entry.changed);
@@ -402,10 +518,11 @@ impl Sender {
                 Err(ProtocolError::Unexpected("a block of no offer"))
             };
         };
-        if entry.in_flight == 0 {
+        // Neither what was never sent nor what was confirmed counts, whatever the receiver says of it.
+        if !entry.under_way.remove(&index) {
             return Err(ProtocolError::Unexpected("a block that was not sent"));
         }
-        entry.in_flight -= 1;
+        entry.in_flight = entry.in_flight.saturating_sub(1);
         link.in_flight = link.in_flight.saturating_sub(1);
         if good {
             let bytes = u64::from(entry.block_len(index));
@@ -414,31 +531,42 @@ impl Sender {
             self.report.held(bytes);
             return Ok(());
         }
-        self.send_again(link, id, index);
-        Ok(())
+        self.send_again(link, id, index)
     }
 
     /// Sends a block again that arrived wrong.
-    fn send_again(&mut self, link: &mut Link, id: u32, index: u64) {
-        let Some(entry) = self.open.get_mut(&id) else { return };
+    fn send_again(&mut self, link: &mut Link, id: u32, index: u64) -> Result<(), ProtocolError> {
+        let Some(entry) = self.open.get_mut(&id) else { return Ok(()) };
         entry.wrong += 1;
         if entry.wrong > MOST_WRONG {
             let text =
                 format!("{}: it arrives wrong again and again; check the machines' memory", entry.name);
-            return self.give_up(link, id, Failure::new(Reason::Corrupt, text));
+            self.give_up(link, id, Failure::new(Reason::Corrupt, text));
+            return Ok(());
+        }
+        if !entry.repeats.insert(index) {
+            return Err(ProtocolError::Unexpected("a block that was wrong twice and sent once"));
         }
         entry.in_flight += 1;
         link.in_flight += 1;
+        self.wrong.push_back((id, index));
+        Ok(())
+    }
+
+    /// Reads a block again, when there is room for it.
+    fn read_again(&mut self, link: &mut Link, id: u32, index: u64) {
+        let Some(entry) = self.open.get_mut(&id) else { return };
         if entry.is_stream() {
+            entry.repeats.remove(&index);
             if let Some((block, _)) = entry.kept.blocks.get(&index) {
+                entry.under_way.insert(index);
                 link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
             }
-        } else {
-            let block_len = entry.block_len(index);
-            entry.repeats.insert(index);
-            self.reading += 1;
-            self.ask(Request::Block { id, index, block_len });
+            return;
         }
+        let block_len = entry.block_len(index);
+        self.reading += 1;
+        self.ask(Request::Block { id, index, block_len });
     }
 
     fn on_done(&mut self, link: &mut Link, id: u32, outcome: Outcome) -> Result<(), ProtocolError> {
@@ -453,8 +581,19 @@ impl Sender {
             self.report.recount(entry.counted_bytes, 0);
             self.report.reused(size);
         }
-        if entry.kind != Kind::FolderEnd || matches!(outcome, Outcome::Failed(_)) {
-            self.report.done(&entry.name, entry.size_bytes(), outcome);
+        let is_failed = matches!(outcome, Outcome::Failed(_));
+        let is_worth_telling = match entry.kind {
+            Kind::Folder => {
+                if is_failed {
+                    self.folders.refuse(&entry.name);
+                }
+                !entry.is_counted
+            }
+            Kind::FolderEnd => !self.folders.end(&entry.name) && is_failed,
+            Kind::File { .. } | Kind::Stream { .. } => true,
+        };
+        if is_worth_telling {
+            self.report.done(entry.name.as_str(), entry.size_bytes(), outcome);
         }
         Ok(())
     }
@@ -464,6 +603,7 @@ impl Sender {
         let entry = self.open.remove(&id)?;
         link.in_flight = link.in_flight.saturating_sub(entry.in_flight);
         self.sending.retain(|other| *other != id);
+        self.wrong.retain(|(other, _)| *other != id);
         self.ask(Request::Close { id });
         Some(entry)
     }
@@ -471,7 +611,7 @@ impl Sender {
     fn give_up(&mut self, link: &mut Link, id: u32, failure: Failure) {
         if let Some(entry) = self.close(link, id) {
             link.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
-            self.report.done(&entry.name, entry.size_bytes(), Outcome::Failed(failure));
+            self.report.done(entry.name.as_str(), entry.size_bytes(), Outcome::Failed(failure));
         }
     }
 
@@ -492,7 +632,7 @@ impl Sender {
             let text = format!("{text}, again and again; send it when nobody writes to it");
             let failure = Failure::new(Reason::Changed, text);
             link.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
-            return self.report.done(&entry.name, entry.size_bytes(), Outcome::Failed(failure));
+            return self.report.done(entry.name.as_str(), entry.size_bytes(), Outcome::Failed(failure));
         };
         let failure = Failure::new(Reason::Changed, format!("{text}; it begins anew"));
         self.report.tell(Event::Note(failure.text.clone()));
@@ -509,8 +649,16 @@ impl Sender {
     }
 }
 
+/// What a message did for the transfer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// It came further.
+    Forward,
+    None,
+}
+
 impl Entry {
-    fn new(name: String, kind: Kind, changed: Changed, mode: u16, origin: Origin) -> Self {
+    pub(super) fn new(name: String, kind: Kind, changed: Changed, mode: u16, origin: Origin) -> Self {
         Entry {
             name,
             kind,
@@ -522,9 +670,20 @@ impl Entry {
             wrong: 0,
             repeats: BTreeSet::new(),
             counted_bytes: 0,
+            reused_bytes: 0,
+            takes: 0,
             is_counted: false,
             in_flight: 0,
+            under_way: BTreeSet::new(),
             kept: Kept::default(),
+        }
+    }
+
+    /// Whether the receiver may ask for its blocks now: first, after a comparison, or once more and then for all of them.
+    fn may_take(&self, stage: &Stage, have: &[Run]) -> bool {
+        match stage {
+            Stage::Offered => true,
+            _ => self.in_flight == 0 && self.takes < MOST_TAKES && (self.takes == 0 || have.is_empty()),
         }
     }
 
@@ -533,8 +692,11 @@ impl Entry {
         let Stage::Sending(sending) = &mut self.stage else { return None };
         match (&self.kind, &self.origin) {
             (Kind::File { size_bytes, .. }, _) => {
-                let index = sending.take(blocks_of(*size_bytes))?;
-                Some(Request::Block { id, index, block_len: self.block_len(index) })
+                let wanted = sending.take(blocks_of(*size_bytes))?;
+                Some(match wanted {
+                    Wanted::Sent(index) => Request::Block { id, index, block_len: self.block_len(index) },
+                    Wanted::Hashed(index) => Request::Hash { id, index, block_len: self.block_len(index) },
+                })
             }
             (_, Origin::Stream(from)) if !self.kept.is_reading && !self.kept.is_at_end => {
                 self.kept.is_reading = true;

@@ -180,8 +180,14 @@ impl Walker {
         shown: &str,
     ) -> Result<Option<String>, Gone> {
         match entry.map(|entry| entry.file_name().into_string()) {
-            // What others left unfinished is nobody's.
-            Ok(Ok(name)) if Name::new(&name) == Err(crate::BadName::Reserved) => Ok(None),
+            // What others left unfinished is nobody's. Nothing is told of it, so this asks whether anybody listens.
+            Ok(Ok(name)) if Name::new(&name) == Err(crate::BadName::Reserved) => {
+                if self.items.is_closed() {
+                    Err(Gone)
+                } else {
+                    Ok(None)
+                }
+            }
             Ok(Ok(name)) => Ok(Some(name)),
             Ok(Err(name)) => {
                 let name = format!("{shown}/{}", name.to_string_lossy());

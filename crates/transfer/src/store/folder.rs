@@ -9,9 +9,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
+use super::disk::{Disk, Step};
+use super::made::{Made, MadeFolders};
 use super::part::Part;
+use super::record::{FileState, Record, Version};
 use crate::block::{BLOCK_BYTES, Hash, Root};
-use crate::name::Name;
+use crate::cancel::Cancel;
+use crate::identity::Owner;
+use crate::name::{BadName, JOURNAL_ENDING, MAX_PARTS, Name, NameRules, PART_ENDING};
 use crate::protocol::{Changed, Failure, Kind, Offer, Reason};
 
 /// How often it is tried to get hold of a part file that others rename or remove at the same time.
@@ -37,6 +42,50 @@ pub struct Folder {
     dir: Arc<Dir>,
     shown: String,
     on_clash: OnClash,
+    names: NameRules,
+    /// Folders that were made in it and are not sealed.
+    made: MadeFolders,
+    disk: Disk,
+    record: Record,
+    /// Whose unfinished files these are.
+    owner: Owner,
+}
+
+/// What came of comparing a file with what is offered.
+#[derive(Debug)]
+pub(crate) enum Comparison {
+    /// They are the same, which was recorded unless that failed.
+    Same(io::Result<()>),
+    Different,
+}
+
+/// What is unfinished in a folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Files of which a part has arrived.
+    pub files: u64,
+    /// What those parts take.
+    pub bytes: u64,
+    /// When the one that was left alone longest was last written to.
+    pub oldest: Option<SystemTime>,
+    /// Whether the whole folder was looked at.
+    pub is_all: bool,
+}
+
+impl Unfinished {
+    fn count(&mut self, name: &str, metadata: &cap_std::fs::Metadata) {
+        if name.ends_with(PART_ENDING) {
+            self.files += 1;
+            self.bytes += metadata.len();
+        }
+        // Part files have a time stamp that tells nothing.
+        if name.ends_with(JOURNAL_ENDING)
+            && let Ok(written) = metadata.modified()
+        {
+            let written = written.into_std();
+            self.oldest = Some(self.oldest.map_or(written, |oldest| oldest.min(written)));
+        }
+    }
 }
 
 /// What to do about an offer.
@@ -61,7 +110,49 @@ impl Folder {
         let dir = Dir::open_ambient_dir(path, ambient_authority())?;
         // Opening tells nothing of a folder that was a file.
         dir.dir_metadata()?;
-        Ok(Folder { dir: Arc::new(dir), shown: path.display().to_string(), on_clash })
+        let shown = path.display().to_string();
+        Ok(Folder {
+            dir: Arc::new(dir),
+            shown,
+            on_clash,
+            names: NameRules::default(),
+            made: MadeFolders::default(),
+            disk: Disk::default(),
+            record: Record::default(),
+            owner: Owner::default(),
+        })
+    }
+
+    /// The same folder with other rules for names.
+    #[must_use]
+    pub fn with_names(mut self, names: NameRules) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// Takes a name that a peer sent, if it can be stored in it.
+    pub(crate) fn admit(&self, name: &str) -> Result<Name, BadName> {
+        let name = Name::new(name)?;
+        self.names.check(&name).map(|()| name)
+    }
+
+    /// The same folder, as this sender puts files into it.
+    pub(crate) fn owned_by(&self, owner: Owner) -> Self {
+        Folder { owner, ..self.clone() }
+    }
+
+    /// Where what has arrived of a name is kept.
+    pub(crate) fn part_of(&self, name: &Name) -> String {
+        name.part(self.owner)
+    }
+
+    /// Where it is written down what has arrived of a name.
+    pub(super) fn journal_of(&self, name: &Name) -> String {
+        name.journal(self.owner)
+    }
+
+    pub(crate) fn disk(&self) -> &Disk {
+        &self.disk
     }
 
     /// A name in it as people should see it.
@@ -78,7 +169,7 @@ impl Folder {
     }
 
     /// Begins with an offered file or stream.
-    pub(crate) fn begin(&self, name: &Name, offer: &Offer) -> Result<Begin, Failure> {
+    pub(crate) fn begin(&self, name: &Name, offer: &Offer, cancel: &Cancel) -> Result<Begin, Failure> {
         let system = |error: io::Error| self.failure(name, &error);
         if let Some(parent) = name.parent() {
             self.make_dirs(parent).map_err(|error| explain(&self.show(parent), &error))?;
@@ -86,9 +177,9 @@ impl Folder {
         match self.present(name).map_err(system)? {
             Present::Nothing => {}
             Present::Folder => return Err(self.clash(name, "is a folder")),
-            Present::File { size_bytes, changed } => match offer.kind {
+            Present::File { size_bytes } => match offer.kind {
                 Kind::File { size_bytes: size, .. } if size == size_bytes => {
-                    if changed == offer.changed {
+                    if self.is_recorded(name, offer) {
                         self.tidy(name).map_err(system)?;
                         return Ok(Begin::Identical);
                     }
@@ -98,14 +189,78 @@ impl Folder {
             },
             Present::Other => self.check_clash(name, "is there already, and is no regular file")?,
         }
-        self.take(name, offer)
+        self.take(name, offer, cancel)
     }
 
     /// Takes an offer whatever is there of that name; what the policy for clashes says has been asked.
-    pub(crate) fn take(&self, name: &Name, offer: &Offer) -> Result<Begin, Failure> {
-        let part = Part::open(self, name.clone(), offer)
-            .map_err(|error| explain(&self.show(&name.part()), &error))?;
+    pub(crate) fn take(&self, name: &Name, offer: &Offer, cancel: &Cancel) -> Result<Begin, Failure> {
+        let system = |error: io::Error| self.failure(name, &error);
+        if let Kind::File { size_bytes, .. } = offer.kind {
+            self.check_room(name, size_bytes)?;
+        }
+        self.disk.before(Step::OpenPart).map_err(system)?;
+        let part = Part::open(self, name.clone(), offer, cancel).map_err(system)?;
         Ok(part.map_or(Begin::Busy, |part| Begin::Take(Box::new(part))))
+    }
+
+    /// Whether a file is known, without reading it, to be what is offered.
+    fn is_recorded(&self, name: &Name, offer: &Offer) -> bool {
+        let version = Version { owner: self.owner, name, offer };
+        self.dir
+            .symlink_metadata(name.as_str())
+            .is_ok_and(|found| self.record.holds(self, &version, FileState::of_found(&found)))
+    }
+
+    /// Records that a file is what was offered, so that it need not be read when it is offered again.
+    ///
+    /// # Errors
+    /// Why it was not recorded; it will be compared then.
+    pub(crate) fn record(&self, name: &Name, offer: &Offer, file: FileState) -> io::Result<()> {
+        self.record.add(self, &Version { owner: self.owner, name, offer }, file, &self.disk)
+    }
+
+    /// Compares a file that is there with what is offered, and says why if it could not be recorded that they are the same.
+    pub(crate) fn compare(
+        &self,
+        name: &Name,
+        offer: &Offer,
+        offered: (u64, Hash),
+        cancel: &Cancel,
+    ) -> io::Result<Comparison> {
+        let file = self.open_file(name.as_str())?;
+        // Before it is read: what is changed meanwhile must not be recorded.
+        let before = FileState::of(&file.metadata()?);
+        Ok(if file_root(&file, cancel)? == offered {
+            Comparison::Same(self.record(name, offer, before))
+        } else {
+            Comparison::Different
+        })
+    }
+
+    /// Fails if a file of this size does not fit beside what there is, of it and of others.
+    fn check_room(&self, name: &Name, size_bytes: u64) -> Result<(), Failure> {
+        let parent =
+            self.open_file(name.parent().unwrap_or(".")).map_err(|error| self.failure(name, &error))?;
+        let Some(free) = self.disk.free_bytes(&parent) else { return Ok(()) };
+        let missing = size_bytes.saturating_sub(self.allocated_bytes(&self.part_of(name)));
+        if missing <= free {
+            return Ok(());
+        }
+        let text = format!("{missing} B more are needed and {free} B are free");
+        Err(explain(&self.show(name.as_str()), &io::Error::new(ErrorKind::StorageFull, text)))
+    }
+
+    /// What a file takes on the disk; 0 if there is none.
+    fn allocated_bytes(&self, path: &str) -> u64 {
+        #[cfg(unix)]
+        {
+            use cap_std::fs::MetadataExt;
+            self.dir.symlink_metadata(path).map_or(0, |metadata| metadata.blocks().saturating_mul(512))
+        }
+        #[cfg(not(unix))]
+        {
+            self.dir.symlink_metadata(path).map_or(0, |metadata| metadata.len())
+        }
     }
 
     /// Fails unless files that differ from what is there may come.
@@ -138,8 +293,7 @@ impl Folder {
         if !metadata.is_file() {
             return Ok(Present::Other);
         }
-        let changed = from_system_time(metadata.modified()?.into_std());
-        Ok(Present::File { size_bytes: metadata.len(), changed })
+        Ok(Present::File { size_bytes: metadata.len() })
     }
 
     /// Opens a file in it to read.
@@ -156,20 +310,49 @@ impl Folder {
         }
     }
 
-    /// Makes an offered folder.
+    /// Makes an offered folder, unless it is there.
     pub(crate) fn make_folder(&self, name: &Name) -> Result<(), Failure> {
-        self.make_dirs(name.as_str()).map_err(|error| match error.kind() {
+        let make = || {
+            name.parent().map_or(Ok(()), |parent| self.make_dirs(parent))?;
+            match self.dir.create_dir(name.as_str()) {
+                Ok(()) => {
+                    self.made.add(self.owner, name, Made::of(&self.open_file(name.as_str())?.metadata()?));
+                    Ok(())
+                }
+                // It is there already, or a link to a folder is.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && self.dir.is_dir(name.as_str()) => {
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            }
+        };
+        make().map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => self.clash(name, "is there already, and is no folder"),
             _ => self.failure(name, &error),
         })
     }
 
-    /// Gives a folder its time and permissions, when everything is in it.
+    /// Gives a folder its time and permissions, when everything is in it, if it is one that [`make_folder`](Self::make_folder)
+    /// made: what others made keeps its own.
     pub(crate) fn seal_folder(&self, name: &Name, offer: &Offer) -> Result<(), Failure> {
+        let made = self.made.take(self.owner, name);
         let seal = || {
+            let is_folder = self.dir.symlink_metadata(name.as_str())?.is_dir();
+            let Some(made) = made else {
+                // One that was there may be a link to a folder.
+                let is_there = is_folder || self.dir.is_dir(name.as_str());
+                return if is_there { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) };
+            };
+            if !is_folder {
+                return Err(ErrorKind::NotADirectory.into());
+            }
             // `open_dir` gives handles that can do nothing but resolve names.
             let folder = self.open_file(name.as_str())?;
-            set_mode(&folder, offer.mode)?;
+            if Made::of(&folder.metadata()?) != made {
+                return Ok(());
+            }
+            // The owner goes on with it: an interrupted transfer resumes, and what was received can be removed.
+            set_mode(&folder, offer.mode | 0o700)?;
             folder.set_times(FileTimes::new().set_modified(to_system_time(offer.changed)))
         };
         seal().map_err(|error| self.failure(name, &error))
@@ -177,9 +360,9 @@ impl Folder {
 
     /// The part file of a name, created if need be, for us alone; `None` if somebody else holds it.
     pub(super) fn lock_part(&self, name: &Name) -> io::Result<Option<File>> {
-        let path = name.part();
+        let path = self.part_of(name);
         for _ in 0..LOCK_TRIES {
-            let file = self.open_or_create(&path)?;
+            let file = self.open_part(&path)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
@@ -217,6 +400,26 @@ impl Folder {
         Ok(if self.dir.exists(path) { OnlyName::Yes } else { OnlyName::Gone })
     }
 
+    /// Opens a part file, one that was given the permissions of its source before it could be given its name, too.
+    fn open_part(&self, path: &str) -> io::Result<File> {
+        match self.open_or_create(path) {
+            #[cfg(unix)]
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                use cap_std::fs::{MetadataExt, PermissionsExt};
+                if self.dir.symlink_metadata(path)?.nlink() > 1 {
+                    // It has its name, which keeps its permissions.
+                    self.remove_if_there(path)?;
+                    return self.open_or_create(path);
+                }
+                self.dir
+                    .set_permissions(path, cap_std::fs::Permissions::from_mode(0o600))
+                    .map_err(|_| error)?;
+                self.open_or_create(path)
+            }
+            opened => opened,
+        }
+    }
+
     pub(super) fn open_or_create(&self, path: &str) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true);
@@ -229,6 +432,16 @@ impl Folder {
         Ok(self.dir.open_with(path, &options)?.into_std())
     }
 
+    /// Opens or makes a regular file at the top; `None` if something else has the name, such as a link.
+    pub(super) fn open_plain(&self, name: &str) -> io::Result<Option<File>> {
+        match self.dir.symlink_metadata(name) {
+            Ok(there) if !there.is_file() => return Ok(None),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        self.open_or_create(name).map(Some)
+    }
+
     pub(super) fn remove_if_there(&self, path: &str) -> io::Result<()> {
         match self.dir.remove_file(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -238,11 +451,11 @@ impl Folder {
 
     /// Takes away what is left of a name whose file is complete, as after a crash at the very end.
     fn tidy(&self, name: &Name) -> io::Result<()> {
-        if self.dir.symlink_metadata(name.part()).is_ok()
+        if self.dir.symlink_metadata(self.part_of(name)).is_ok()
             && let Some(_held) = self.lock_part(name)?
         {
-            self.remove_if_there(&name.part())?;
-            return self.remove_if_there(&name.journal());
+            self.remove_if_there(&self.part_of(name))?;
+            return self.remove_if_there(&self.journal_of(name));
         }
         Ok(())
     }
@@ -251,32 +464,33 @@ impl Folder {
     pub(crate) fn commit(&self, part: &Part) -> Result<Option<String>, Failure> {
         let name = part.name();
         let system = |error: io::Error| self.failure(name, &error);
+        self.disk.before(Step::Commit).map_err(system)?;
         let given = match self.on_clash {
             OnClash::Overwrite => {
-                self.dir.rename(name.part(), &self.dir, name.as_str()).map_err(system)?;
+                self.dir.rename(self.part_of(name), &self.dir, name.as_str()).map_err(system)?;
                 None
             }
             OnClash::Refuse => {
-                if !self.link(&name.part(), name.as_str()).map_err(system)? {
+                if !self.link(&self.part_of(name), name.as_str()).map_err(system)? {
                     return Err(self.clash(name, "came into being meanwhile"));
                 }
                 None
             }
             OnClash::Rename => self.link_beside(name).map_err(system)?,
         };
-        self.remove_if_there(&name.part()).map_err(system)?;
-        self.remove_if_there(&name.journal()).map_err(system)?;
+        self.remove_if_there(&self.part_of(name)).map_err(system)?;
+        self.remove_if_there(&self.journal_of(name)).map_err(system)?;
         self.sync_parent(name).map_err(system)?;
         Ok(given)
     }
 
     fn link_beside(&self, name: &Name) -> io::Result<Option<String>> {
-        if self.link(&name.part(), name.as_str())? {
+        if self.link(&self.part_of(name), name.as_str())? {
             return Ok(None);
         }
         for number in 1..=MOST_RENAMED {
             let other = name.beside(&format!("{}.{number}", name.last()));
-            if self.link(&name.part(), &other)? {
+            if self.link(&self.part_of(name), &other)? {
                 return Ok(Some(other));
             }
         }
@@ -306,6 +520,41 @@ impl Folder {
         Ok(())
     }
 
+    /// What is unfinished in it, looking at so many files and folders at most.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn unfinished(&self, most_entries: usize) -> io::Result<Unfinished> {
+        let mut found = Unfinished { is_all: true, ..Unfinished::default() };
+        let mut open = vec![self.dir.read_dir(".")?];
+        let mut looked_at = 0;
+        while let Some(entries) = open.last_mut() {
+            let Some(entry) = entries.next() else {
+                open.pop();
+                continue;
+            };
+            looked_at += 1;
+            if looked_at > most_entries || open.len() > MAX_PARTS {
+                found.is_all = false;
+                break;
+            }
+            // What cannot be looked at is not counted.
+            let Some((entry, metadata)) = entry
+                .and_then(|entry| Ok((entry.metadata()?, entry)))
+                .ok()
+                .map(|(metadata, entry)| (entry, metadata))
+            else {
+                continue;
+            };
+            if metadata.is_dir() {
+                open.extend(entry.open_dir().and_then(|folder| folder.entries()));
+            } else if let Some(name) = entry.file_name().to_str() {
+                found.count(name, &metadata);
+            }
+        }
+        Ok(found)
+    }
+
     /// The whole of it, to be offered.
     pub(crate) fn entries(&self, name: &str) -> io::Result<cap_std::fs::ReadDir> {
         self.dir.read_dir(if name.is_empty() { "." } else { name })
@@ -318,7 +567,7 @@ impl Folder {
 
 enum Present {
     Nothing,
-    File { size_bytes: u64, changed: Changed },
+    File { size_bytes: u64 },
     Folder,
     Other,
 }
@@ -329,10 +578,11 @@ enum OnlyName {
     Gone,
 }
 
-/// The root of a file as it is.
-pub(crate) fn file_root(mut file: &File) -> io::Result<(u64, Hash)> {
+/// The size of a file as it is, and the root over its blocks. Fails once it is cancelled.
+fn file_root(mut file: &File, cancel: &Cancel) -> io::Result<(u64, Hash)> {
     let (mut root, mut size, mut block) = (Root::default(), 0, Vec::new());
     loop {
+        cancel.check()?;
         block.clear();
         (&mut file).take(u64::from(BLOCK_BYTES)).read_to_end(&mut block)?;
         if block.is_empty() {
@@ -372,10 +622,16 @@ pub(super) fn set_mode(_file: &File, _mode: u16) -> io::Result<()> {
     Ok(())
 }
 
+/// The furthest from 1970 that a file's time is set to: some 34,000 years. File systems that keep 64 bits keep anything, and what
+/// reads such a time may not be able to count with it: `cap-std` panics at the smallest number, so that one offer would make a
+/// name, or a whole folder, unusable for good.
+const FURTHEST_SECONDS: i64 = 1 << 40;
+
+/// A time stamp as a file gets it, or the nearest one that a file may have.
 pub(crate) fn to_system_time(changed: Changed) -> SystemTime {
-    let whole = Duration::from_secs(changed.seconds.unsigned_abs());
-    let base =
-        if changed.seconds >= 0 { UNIX_EPOCH.checked_add(whole) } else { UNIX_EPOCH.checked_sub(whole) };
+    let seconds = changed.seconds.clamp(-FURTHEST_SECONDS, FURTHEST_SECONDS);
+    let whole = Duration::from_secs(seconds.unsigned_abs());
+    let base = if seconds >= 0 { UNIX_EPOCH.checked_add(whole) } else { UNIX_EPOCH.checked_sub(whole) };
     base.and_then(|base| base.checked_add(Duration::from_nanos(u64::from(changed.nanos))))
         .unwrap_or(UNIX_EPOCH)
 }
@@ -393,6 +649,25 @@ pub(crate) fn from_system_time(time: SystemTime) -> Changed {
                 seconds: -i64::try_from(before.as_secs()).unwrap_or(i64::MAX - 1) - up,
                 nanos: (1_000_000_000 - before.subsec_nanos()) % 1_000_000_000,
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod times {
+    use super::*;
+
+    #[test]
+    fn a_time_that_nothing_can_count_with_is_the_nearest_that_a_file_may_have() {
+        for (seconds, set) in [
+            (0, 0),
+            (-5, -5),
+            (i64::MIN, -FURTHEST_SECONDS),
+            (i64::MAX, FURTHEST_SECONDS),
+            (1 << 41, 1 << 40),
+        ] {
+            let time = to_system_time(Changed { seconds, nanos: 7 });
+            assert_eq!(from_system_time(time), Changed { seconds: set, nanos: 7 });
         }
     }
 }

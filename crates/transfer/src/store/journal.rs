@@ -1,20 +1,36 @@
-//! The journal of an unfinished file: a table with the hash of each block that is in its part file.
+//! The journal of an unfinished file: a record with the hash of each block that is in its part file, in the order of arrival.
 //!
-//! A header says which source the file comes from; a record for block *n* is at a fixed place, so a journal of any length needs
-//! no memory, and a record that was half written, or belongs to another header, fails its checksum and counts as missing.
+//! A header says which source the file comes from. Records only ever go to the end, so a journal is as long as what was received
+//! and no longer, whatever the blocks' indices are. Records have one length and a checksum each: one that was half written, or
+//! belongs to another header, counts as missing.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 
-use crate::block::Hash;
-use crate::protocol::{MAX_RUNS, Run};
+use crate::block::{Hash, Root};
+use crate::cancel::Cancel;
 
-const MAGIC: [u8; 8] = *b"ANBJRNL1";
+const MAGIC: [u8; 8] = *b"ANBJRNL2";
 const MARK_AT: usize = MAGIC.len() + Hash::LEN;
 const SUM_AT: usize = MARK_AT + 8;
 const HEADER_LEN: usize = SUM_AT + SUM_LEN;
 const SUM_LEN: usize = 8;
-const RECORD_LEN: usize = Hash::LEN + SUM_LEN;
+const HASH_AT: usize = 12;
+const ENTRY_LEN: usize = HASH_AT + Hash::LEN;
+const RECORD_LEN: usize = ENTRY_LEN + SUM_LEN;
+
+/// Hashes that are kept in memory while the root is computed, because blocks before theirs come later in the journal.
+const MOST_WAITING: usize = 1 << 16;
+
+/// What a record tells: this block is in the part file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) index: u64,
+    /// Bytes of the block.
+    pub(super) len: u32,
+    pub(super) hash: Hash,
+}
 
 #[derive(Debug)]
 pub(super) struct Journal {
@@ -22,6 +38,8 @@ pub(super) struct Journal {
     /// What records are checked with: of another source's records none passes.
     key: [u8; 32],
     mark: u64,
+    /// Where the next record goes.
+    end: u64,
 }
 
 impl Journal {
@@ -41,36 +59,48 @@ impl Journal {
             return Ok(Err(file));
         }
         let mark = u64::from_be_bytes(header[MARK_AT..SUM_AT].try_into().expect("eight bytes"));
-        Ok(Ok(Journal::with(file, identity, mark)))
+        // What was half written at the end is overwritten.
+        let records = (file.metadata()?.len() - HEADER_LEN as u64) / RECORD_LEN as u64;
+        Ok(Ok(Journal::with(file, identity, mark, records)))
     }
 
     /// Begins an empty journal. `mark` is the time in seconds that the part file shows while nobody but us has changed it.
-    pub(super) fn create(mut file: File, identity: &Hash, mark: u64) -> io::Result<Self> {
-        file.set_len(0)?;
-        let mut header = [&MAGIC[..], &identity.0, &mark.to_be_bytes()].concat();
-        header.extend_from_slice(&sum(&identity.0, &header));
-        file.seek(SeekFrom::Start(0))?;
-        file.write_all(&header)?;
-        Ok(Journal::with(file, identity, mark))
+    pub(super) fn create(file: File, identity: &Hash, mark: u64) -> io::Result<Self> {
+        let mut journal = Journal::with(file, identity, mark, 0);
+        journal.restart(identity, mark)?;
+        Ok(journal)
     }
 
-    fn with(file: File, identity: &Hash, mark: u64) -> Self {
-        let key = *blake3::hash(&[&identity.0[..], &mark.to_be_bytes()].concat()).as_bytes();
-        Journal { file, key, mark }
+    /// Forgets everything, and belongs to this source from now on.
+    pub(super) fn restart(&mut self, identity: &Hash, mark: u64) -> io::Result<()> {
+        self.file.set_len(0)?;
+        let mut header = [&MAGIC[..], &identity.0, &mark.to_be_bytes()].concat();
+        header.extend_from_slice(&sum(&identity.0, &header));
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(&header)?;
+        (self.key, self.mark, self.end) = (key(identity, mark), mark, HEADER_LEN as u64);
+        Ok(())
+    }
+
+    fn with(file: File, identity: &Hash, mark: u64, records: u64) -> Self {
+        Journal { file, key: key(identity, mark), mark, end: HEADER_LEN as u64 + records * RECORD_LEN as u64 }
     }
 
     pub(super) fn mark(&self) -> u64 {
         self.mark
     }
 
-    pub(super) fn write(&mut self, index: u64, hash: Hash) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(record_at(index)?))?;
-        self.file.write_all(&[&hash.0[..], &record_sum(&self.key, index, &hash.0)].concat())
+    /// Adds a record. After an error the same place is written again.
+    pub(super) fn append(&mut self, entry: &Entry) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(&entry.encode(&self.key))?;
+        self.end += RECORD_LEN as u64;
+        Ok(())
     }
 
-    /// Takes a block out again.
-    pub(super) fn erase(&mut self, index: u64) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(record_at(index)?))?;
+    /// Takes the record at a place out again.
+    pub(super) fn erase(&mut self, at: u64) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(at))?;
         self.file.write_all(&[0; RECORD_LEN])
     }
 
@@ -79,69 +109,92 @@ impl Journal {
         self.file.sync_data()
     }
 
-    /// Calls `see` with each block below `blocks` that is there, in order, until that fails.
+    /// Calls `see` with each record and its place, in the order of arrival, until that fails or it is cancelled.
     pub(super) fn scan(
         &mut self,
-        blocks: u64,
-        mut see: impl FnMut(u64, Hash) -> io::Result<()>,
+        cancel: &Cancel,
+        mut see: impl FnMut(u64, Entry) -> io::Result<()>,
     ) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(HEADER_LEN as u64))?;
         let mut records = BufReader::with_capacity(RECORD_LEN * 4096, &self.file);
         let mut record = [0; RECORD_LEN];
-        for index in 0..blocks {
+        let mut at = HEADER_LEN as u64;
+        while at < self.end {
+            cancel.check()?;
             match records.read_exact(&mut record) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
                 Err(error) => return Err(error),
             }
-            if record[Hash::LEN..] == record_sum(&self.key, index, &record[..Hash::LEN]) {
-                see(index, Hash(record[..Hash::LEN].try_into().expect("the length of a hash")))?;
+            if let Some(entry) = Entry::decode(&self.key, &record) {
+                see(at, entry)?;
             }
+            at += RECORD_LEN as u64;
         }
         Ok(())
     }
+
+    /// The root over the hashes of all blocks of a file that has so many; `None` if one is missing.
+    pub(super) fn root(&mut self, blocks: u64, cancel: &Cancel) -> io::Result<Option<Hash>> {
+        self.root_within(blocks, cancel, MOST_WAITING)
+    }
+
+    /// Blocks arrive nearly in order, so that reading the journal once is enough with little memory. Where it is not, what is
+    /// furthest away is forgotten and read again.
+    fn root_within(&mut self, blocks: u64, cancel: &Cancel, most: usize) -> io::Result<Option<Hash>> {
+        let (mut root, mut next) = (Root::default(), 0);
+        let mut waiting = BTreeMap::new();
+        while next < blocks {
+            let before = next;
+            self.scan(cancel, |_, entry| {
+                if (next..blocks).contains(&entry.index) {
+                    waiting.insert(entry.index, entry.hash);
+                }
+                while let Some(hash) = waiting.remove(&next) {
+                    root.add(hash);
+                    next += 1;
+                }
+                if waiting.len() > most {
+                    waiting.pop_last();
+                }
+                Ok(())
+            })?;
+            if next == before {
+                return Ok(None);
+            }
+        }
+        Ok((next == blocks).then(|| root.finish()))
+    }
 }
 
-fn record_at(index: u64) -> io::Result<u64> {
-    let at = index.checked_mul(RECORD_LEN as u64).and_then(|at| at.checked_add(HEADER_LEN as u64));
-    at.ok_or_else(|| ErrorKind::FileTooLarge.into())
+impl Entry {
+    fn encode(&self, key: &[u8; 32]) -> [u8; RECORD_LEN] {
+        let mut record = [0; RECORD_LEN];
+        record[..8].copy_from_slice(&self.index.to_be_bytes());
+        record[8..HASH_AT].copy_from_slice(&self.len.to_be_bytes());
+        record[HASH_AT..ENTRY_LEN].copy_from_slice(&self.hash.0);
+        let sum = sum(key, &record[..ENTRY_LEN]);
+        record[ENTRY_LEN..].copy_from_slice(&sum);
+        record
+    }
+
+    fn decode(key: &[u8; 32], record: &[u8; RECORD_LEN]) -> Option<Self> {
+        let is_right = record[ENTRY_LEN..] == sum(key, &record[..ENTRY_LEN]);
+        is_right.then(|| Entry {
+            index: u64::from_be_bytes(record[..8].try_into().expect("eight bytes")),
+            len: u32::from_be_bytes(record[8..HASH_AT].try_into().expect("four bytes")),
+            hash: Hash(record[HASH_AT..ENTRY_LEN].try_into().expect("the length of a hash")),
+        })
+    }
+}
+
+fn key(identity: &Hash, mark: u64) -> [u8; 32] {
+    *blake3::hash(&[&identity.0[..], &mark.to_be_bytes()].concat()).as_bytes()
 }
 
 fn sum(key: &[u8; 32], bytes: &[u8]) -> [u8; SUM_LEN] {
     let hash = blake3::keyed_hash(key, bytes);
     *hash.as_bytes().first_chunk().expect("a hash is longer")
-}
-
-fn record_sum(key: &[u8; 32], index: u64, hash: &[u8]) -> [u8; SUM_LEN] {
-    let mut hasher = blake3::Hasher::new_keyed(key);
-    hasher.update(&index.to_be_bytes()).update(hash);
-    *hasher.finalize().as_bytes().first_chunk().expect("a hash is longer")
-}
-
-/// Blocks as runs, for an answer: what does not fit is left out.
-#[derive(Debug, Default)]
-pub(crate) struct Runs(Vec<Run>);
-
-impl Runs {
-    /// Adds a block behind those that are there.
-    pub(crate) fn add(&mut self, index: u64) {
-        let is_full = self.0.len() >= MAX_RUNS;
-        match self.0.last_mut() {
-            Some(run) if run.first + run.count == index => run.count += 1,
-            _ if is_full => {}
-            _ => self.0.push(Run { first: index, count: 1 }),
-        }
-    }
-
-    pub(crate) fn into_vec(self) -> Vec<Run> {
-        self.0
-    }
-}
-
-/// Whether a block is in one of these runs, which are in order.
-pub(crate) fn contain(runs: &[Run], index: u64) -> bool {
-    let behind = runs.partition_point(|run| run.first <= index);
-    behind.checked_sub(1).is_some_and(|at| index - runs[at].first < runs[at].count)
 }
 
 #[cfg(test)]
@@ -150,66 +203,111 @@ mod tests {
 
     use super::*;
 
-    fn entries(journal: &mut Journal, blocks: u64) -> Vec<(u64, Hash)> {
+    fn entry(index: u64) -> Entry {
+        Entry { index, len: (index % 1000) as u32 + 1, hash: Hash::of(&index.to_be_bytes()) }
+    }
+
+    fn journal(file: &File, indices: &[u64]) -> Journal {
+        let mut journal =
+            Journal::create(file.try_clone().expect("a clone"), &Hash::of(b"one"), 77).expect("written");
+        indices.iter().for_each(|&index| journal.append(&entry(index)).expect("written"));
+        journal
+    }
+
+    fn entries(journal: &mut Journal) -> Vec<Entry> {
         let mut seen = Vec::new();
-        let keep = |index, hash| {
-            seen.push((index, hash));
+        let keep = |_, entry| {
+            seen.push(entry);
             Ok(())
         };
-        journal.scan(blocks, keep).expect("it can be read");
+        journal.scan(&Cancel::default(), keep).expect("it can be read");
         seen
+    }
+
+    fn open(file: &File) -> Option<Journal> {
+        Journal::open(file.try_clone().expect("a clone"), &Hash::of(b"one")).expect("it can be read").ok()
     }
 
     #[test]
     fn a_journal_holds_what_was_written_and_belongs_to_one_source() {
         let file = tempfile::tempfile().expect("a file");
-        let mut journal =
-            Journal::create(file.try_clone().expect("a clone"), &Hash::of(b"one"), 77).expect("written");
-        for index in [0, 5, 2] {
-            journal.write(index, Hash::of(&[index as u8])).expect("written");
-        }
-        journal.erase(5).expect("written");
-        let mut again = Journal::open(file.try_clone().expect("a clone"), &Hash::of(b"one"))
-            .expect("it can be read")
-            .expect("it is the same");
+        let mut first = journal(&file, &[0, 5, 2]);
+        first.erase(HEADER_LEN as u64 + RECORD_LEN as u64).expect("written");
+        let mut again = open(&file).expect("it is the same");
         assert_eq!(again.mark(), 77);
-        assert_eq!(entries(&mut again, 6), [(0, Hash::of(&[0])), (2, Hash::of(&[2]))]);
-        assert_eq!(entries(&mut again, 1).len(), 1);
+        assert_eq!(entries(&mut again), [entry(0), entry(2)]);
+        again.append(&entry(7)).expect("written");
+        assert_eq!(entries(&mut again), [entry(0), entry(2), entry(7)]);
         assert!(Journal::open(file, &Hash::of(b"two")).expect("it can be read").is_err());
     }
 
     #[test]
-    fn runs_hold_what_was_added() {
-        let mut runs = Runs::default();
-        [0, 1, 2, 7, 9, 10].into_iter().for_each(|index| runs.add(index));
-        let runs = runs.into_vec();
-        assert_eq!(runs.len(), 3);
-        let held: Vec<u64> = (0..12).filter(|index| contain(&runs, *index)).collect();
-        assert_eq!(held, [0, 1, 2, 7, 9, 10]);
+    fn a_journal_is_as_long_as_what_was_received_wherever_that_lies() {
+        let file = tempfile::tempfile().expect("a file");
+        let mut far = journal(&file, &[1 << 40, u64::MAX / 2]);
+        assert_eq!(file.metadata().expect("metadata").len(), (HEADER_LEN + 2 * RECORD_LEN) as u64);
+        assert_eq!(entries(&mut far).len(), 2);
+    }
+
+    #[test]
+    fn what_was_half_written_is_written_again() {
+        let file = tempfile::tempfile().expect("a file");
+        drop(journal(&file, &[0, 1]));
+        file.set_len((HEADER_LEN + RECORD_LEN + 7) as u64).expect("cut");
+        let mut again = open(&file).expect("it is the same");
+        again.append(&entry(2)).expect("written");
+        assert_eq!(entries(&mut again), [entry(0), entry(2)]);
+    }
+
+    #[test]
+    fn a_scan_ends_when_it_is_cancelled() {
+        let file = tempfile::tempfile().expect("a file");
+        let mut journal = journal(&file, &[0, 1, 2, 3]);
+        let (cancel, mut seen) = (Cancel::default(), 0);
+        let ended = journal.scan(&cancel, |_, _| {
+            seen += 1;
+            cancel.cancel();
+            Ok(())
+        });
+        assert!(ended.is_err());
+        assert_eq!(seen, 1);
+        assert!(journal.root(4, &cancel).is_err());
+    }
+
+    #[test]
+    fn the_root_is_that_of_all_blocks_in_order_however_they_arrived() {
+        let mut root = Root::default();
+        (0..40).for_each(|index| root.add(entry(index).hash));
+        let (forwards, backwards): (Vec<u64>, Vec<u64>) = ((0..40).collect(), (0..40).rev().collect());
+        let mixed: Vec<u64> = (0..40).map(|at| at * 7 % 40).collect();
+        for indices in [forwards, backwards, mixed] {
+            let file = tempfile::tempfile().expect("a file");
+            let mut journal = journal(&file, &indices);
+            for most in [1, 3, 100] {
+                let found = journal.root_within(40, &Cancel::default(), most).expect("it can be read");
+                assert_eq!(found, Some(root.finish()), "{most}");
+            }
+            assert_eq!(journal.root(41, &Cancel::default()).expect("it can be read"), None, "one is missing");
+        }
     }
 
     proptest! {
         #[test]
         fn a_garbled_or_cut_journal_never_tells_of_a_block_that_was_not_written(
-            cut in 0_u64..600,
-            garbled in prop::collection::vec((0_u64..600, any::<u8>()), 0..8),
+            cut in 0_u64..700,
+            garbled in prop::collection::vec((0_u64..700, any::<u8>()), 0..8),
         ) {
             let mut file = tempfile::tempfile().expect("a file");
-            let identity = Hash::of(b"one");
-            let mut journal =
-                Journal::create(file.try_clone().expect("a clone"), &identity, 1).expect("written");
-            for index in 0..10 {
-                journal.write(index, Hash::of(&[index as u8])).expect("written");
-            }
+            drop(journal(&file, &[3, 1, 4, 0, 5, 9, 2, 6, 8, 7]));
             let length = file.metadata().expect("metadata").len();
             file.set_len(cut.min(length)).expect("cut");
             for (at, byte) in garbled {
                 file.seek(SeekFrom::Start(at)).expect("a place");
                 file.write_all(&[byte]).expect("written");
             }
-            if let Ok(mut journal) = Journal::open(file, &identity).expect("it can be read") {
-                for (index, hash) in entries(&mut journal, 20) {
-                    prop_assert_eq!(hash, Hash::of(&[index as u8]));
+            if let Some(mut journal) = open(&file) {
+                for found in entries(&mut journal) {
+                    prop_assert_eq!(found, entry(found.index));
                 }
             }
         }

@@ -4,17 +4,22 @@
 //! take back. After each write the part file gets a time stamp of ours, the *mark*. As long as it shows that one, nobody else has
 //! written to it, and the journal is believed without reading what it tells of.
 
+use std::collections::VecDeque;
 use std::fs::{File, FileTimes};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use super::disk::{Disk, Step};
 use super::folder::Folder;
-use super::journal::{Journal, Runs, contain};
+use super::held::{Held, contain};
+use super::journal::{Entry, Journal};
+use super::record::FileState;
 use super::syncer::{Batch, SharedJournal, Syncer};
-use crate::block::{Hash, Root, block_at, block_len, blocks_of};
+use crate::block::{BLOCK_BYTES, Hash, Root, block_at, blocks_of};
+use crate::cancel::Cancel;
 use crate::name::Name;
-use crate::protocol::{Kind, Offer, Run};
+use crate::protocol::{Kind, MAX_RUNS, Offer, Run};
 use crate::store::Block;
 
 /// Bytes written before the journal is brought up to date, at most.
@@ -36,55 +41,70 @@ pub(crate) struct Part {
     /// Started with the first batch.
     syncer: Option<Syncer>,
     mark: SystemTime,
+    held: Held,
     /// Blocks that were there at the beginning, as the source was told.
-    have: Vec<Run>,
-    have_blocks: u64,
+    told: Vec<Run>,
+    told_bytes: u64,
     size_bytes: Option<u64>,
+    /// Blocks of a stream below this index are known to have room.
+    room_blocks: u64,
     /// Written, and not in the journal yet.
     unsynced: Batch,
     unsynced_bytes: u64,
     last_sync: Instant,
-    /// Blocks taken since the beginning.
-    taken: u64,
     /// The only block of a file without a journal.
     single: Option<Hash>,
     /// A part of another version of the source was thrown away.
     pub(crate) restarted: bool,
+    disk: Disk,
+    cancel: Cancel,
 }
 
 /// The identity of a source: where it changes, what was taken of it is of no use.
 fn identity(offer: &Offer) -> Hash {
-    let bytes = postcard::to_stdvec(&(&offer.name, &offer.kind, offer.changed));
+    let bytes = postcard::to_stdvec(&(offer.name.raw(), &offer.kind, offer.changed));
     Hash::of(&bytes.expect("a vector takes everything"))
+}
+
+fn size_of(offer: &Offer) -> Option<u64> {
+    match offer.kind {
+        Kind::File { size_bytes, .. } => Some(size_bytes),
+        Kind::Stream { .. } | Kind::Folder | Kind::FolderEnd => None,
+    }
 }
 
 impl Part {
     /// Opens the part of an offered file or stream, new or with what is there of it; `None` if somebody else has it open.
-    pub(crate) fn open(folder: &Folder, name: Name, offer: &Offer) -> io::Result<Option<Self>> {
+    pub(crate) fn open(
+        folder: &Folder,
+        name: Name,
+        offer: &Offer,
+        cancel: &Cancel,
+    ) -> io::Result<Option<Self>> {
         let Some(file) = folder.lock_part(&name)? else { return Ok(None) };
-        let size_bytes = match offer.kind {
-            Kind::File { size_bytes, .. } => Some(size_bytes),
-            _ => None,
-        };
+        let size_bytes = size_of(offer);
         let mut part = Part {
             name,
             file,
             journal: None,
             syncer: None,
             mark: UNIX_EPOCH,
-            have: Vec::new(),
-            have_blocks: 0,
+            held: Held::default(),
+            told: Vec::new(),
+            told_bytes: 0,
             size_bytes,
+            room_blocks: 0,
             unsynced: Vec::new(),
             unsynced_bytes: 0,
             last_sync: Instant::now(),
-            taken: 0,
             single: None,
             restarted: false,
+            disk: folder.disk().clone(),
+            cancel: cancel.clone(),
         };
         if size_bytes.is_some_and(|size| blocks_of(size) <= 1) {
             part.file.set_len(0)?;
-            folder.remove_if_there(&part.name.journal())?;
+            folder.remove_if_there(&folder.journal_of(&part.name))?;
         } else {
             part.open_journal(folder, &identity(offer))?;
         }
@@ -92,10 +112,12 @@ impl Part {
     }
 
     fn open_journal(&mut self, folder: &Folder, identity: &Hash) -> io::Result<()> {
-        let file = folder.open_or_create(&self.name.journal())?;
+        self.disk.before(Step::CreateJournal)?;
+        let file = folder.open_or_create(&folder.journal_of(&self.name))?;
         let was_empty = file.metadata()?.len() == 0;
         match Journal::open(file, identity)? {
             Ok(mut journal) => {
+                self.mark = mark_time(journal.mark());
                 self.take_over(&mut journal)?;
                 self.share(journal);
             }
@@ -115,101 +137,161 @@ impl Part {
 
     /// Finds out which blocks are there.
     fn take_over(&mut self, journal: &mut Journal) -> io::Result<()> {
-        let metadata = self.file.metadata()?;
-        let untouched = metadata.modified()? == mark_time(journal.mark());
-        if !(untouched && self.samples_are_right(journal, metadata.len())?) {
-            self.drop_wrong(journal)?;
+        let is_untouched = self.file.metadata()?.modified()? == self.mark;
+        let is_believed = is_untouched && self.load(journal)? && self.samples_are_right(journal)?;
+        if !is_believed {
+            self.erase_wrong(journal)?;
+            self.load(journal)?;
         }
-        let (mut runs, mut count) = (Runs::default(), 0);
-        journal.scan(self.most_blocks(), |index, _| {
-            runs.add(index);
-            count += 1;
-            Ok(())
-        })?;
-        self.have = runs.into_vec();
-        self.have_blocks = self.have.iter().map(|run| run.count).sum();
+        self.told = self.held.runs(MAX_RUNS);
+        if self.told.iter().map(|run| run.count).sum::<u64>() < self.held.count() {
+            self.erase_untold(journal)?;
+            self.load(journal)?;
+        }
+        self.told_bytes = self.held.bytes();
         Ok(())
     }
 
-    fn most_blocks(&self) -> u64 {
-        self.size_bytes.map_or(u64::MAX, blocks_of)
+    /// Reads the journal. Whether every record has a place; one block in two records has none.
+    fn load(&mut self, journal: &mut Journal) -> io::Result<bool> {
+        let (mut held, mut is_sound, size_bytes) = (Held::default(), true, self.size_bytes);
+        journal.scan(&self.cancel, |_, Entry { index, len, .. }| {
+            if held.admits(size_bytes, index, len) {
+                held.insert(index, len);
+            } else {
+                is_sound = false;
+            }
+            Ok(())
+        })?;
+        self.held = held;
+        Ok(is_sound)
     }
 
-    /// Whether the last blocks of the journal, which are those written last in most cases, are in the file.
-    fn samples_are_right(&self, journal: &mut Journal, file_len: u64) -> io::Result<bool> {
-        let mut last = std::collections::VecDeque::new();
-        journal.scan(self.most_blocks(), |index, hash| {
+    /// Whether the last blocks of the journal, which are those written last, are in the file.
+    fn samples_are_right(&self, journal: &mut Journal) -> io::Result<bool> {
+        let mut last = VecDeque::new();
+        journal.scan(&self.cancel, |_, entry| {
             if last.len() == SAMPLED {
                 last.pop_front();
             }
-            last.push_back((index, hash));
+            last.push_back(entry);
             Ok(())
         })?;
         let mut content = Vec::new();
-        for (index, hash) in last {
-            if block_at(index) >= file_len || self.read(index, &mut content)? != hash {
+        for entry in last {
+            if self.read(&entry, &mut content)? != entry.hash {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Takes every block out of the journal that is not in the file.
-    fn drop_wrong(&self, journal: &mut Journal) -> io::Result<()> {
+    /// Takes every record out of the journal whose block is not in the file, or has another record.
+    fn erase_wrong(&self, journal: &mut Journal) -> io::Result<()> {
+        let mut held = Held::default();
+        self.erase_where(journal, |entry, content| {
+            let Entry { index, len, .. } = *entry;
+            let is_right =
+                held.admits(self.size_bytes, index, len) && self.read(entry, content)? == entry.hash;
+            if is_right {
+                held.insert(index, len);
+            }
+            Ok(!is_right)
+        })
+    }
+
+    /// Blocks that the source is not told of come again, so their records must not stay.
+    fn erase_untold(&self, journal: &mut Journal) -> io::Result<()> {
+        self.erase_where(journal, |entry, _| Ok(!contain(&self.told, entry.index)))
+    }
+
+    fn erase_where(
+        &self,
+        journal: &mut Journal,
+        mut is_wrong: impl FnMut(&Entry, &mut Vec<u8>) -> io::Result<bool>,
+    ) -> io::Result<()> {
         let (mut wrong, mut content) = (Vec::new(), Vec::new());
-        journal.scan(self.most_blocks(), |index, hash| {
-            if self.read(index, &mut content)? != hash {
-                wrong.push(index);
+        journal.scan(&self.cancel, |at, entry| {
+            if is_wrong(&entry, &mut content)? {
+                wrong.push(at);
             }
             Ok(())
         })?;
-        wrong.into_iter().try_for_each(|index| journal.erase(index))?;
+        for at in wrong {
+            self.cancel.check()?;
+            journal.erase(at)?;
+        }
         journal.sync()
     }
 
-    fn read(&self, index: u64, content: &mut Vec<u8>) -> io::Result<Hash> {
-        let length = self.size_bytes.map_or(crate::BLOCK_BYTES, |size| block_len(size, index));
+    fn read(&self, entry: &Entry, content: &mut Vec<u8>) -> io::Result<Hash> {
         content.clear();
         let mut file = &self.file;
-        file.seek(SeekFrom::Start(block_at(index)))?;
-        file.take(u64::from(length)).read_to_end(content)?;
+        file.seek(SeekFrom::Start(block_at(entry.index)))?;
+        file.take(u64::from(entry.len)).read_to_end(content)?;
         Ok(Hash::of(content))
     }
 
     /// The blocks that were there at the beginning.
-    pub(crate) fn have(&self) -> &[Run] {
-        &self.have
+    pub(crate) fn told(&self) -> &[Run] {
+        &self.told
     }
 
     /// User bytes of the blocks that were there at the beginning.
     pub(crate) fn reused_bytes(&self) -> u64 {
-        let Some(size) = self.size_bytes else { return self.have_blocks * u64::from(crate::BLOCK_BYTES) };
-        let last = blocks_of(size).saturating_sub(1);
-        let has_last = blocks_of(size) > 0 && contain(&self.have, last);
-        let full = self.have_blocks - u64::from(has_last);
-        let short = if has_last { u64::from(block_len(size, last)) } else { 0 };
-        full * u64::from(crate::BLOCK_BYTES) + short
+        self.told_bytes
     }
 
-    /// Whether a block was there at the beginning.
-    pub(crate) fn has(&self, index: u64) -> bool {
-        contain(&self.have, index)
+    /// Whether a block has a place in it, and is not there yet.
+    pub(crate) fn admits(&self, index: u64, len: u32) -> bool {
+        self.held.admits(self.size_bytes, index, len)
+    }
+
+    /// Whether a file of this size can be what arrives.
+    pub(crate) fn may_end_at(&self, size_bytes: u64) -> bool {
+        self.size_bytes.is_none_or(|size| size == size_bytes) && self.held.is_within(size_bytes)
+    }
+
+    /// Sets the size of a stream, once that is known.
+    pub(crate) fn end_at(&mut self, size_bytes: u64) {
+        self.size_bytes = Some(size_bytes);
+    }
+
+    /// Fails if a block of a stream lies further out than the file system has room for: holes cost nothing, so an index alone
+    /// is no reason for it to fail later. Files were asked for their room when they were offered.
+    pub(crate) fn check_room(&mut self, index: u64) -> io::Result<()> {
+        if self.size_bytes.is_some() || index < self.room_blocks {
+            return Ok(());
+        }
+        let free = self.disk.free_bytes(&self.file).map_or(u64::MAX, |bytes| bytes / u64::from(BLOCK_BYTES));
+        // The last block may be short.
+        self.room_blocks = self.held.count().saturating_add(free).saturating_add(1);
+        if index < self.room_blocks { Ok(()) } else { Err(ErrorKind::StorageFull.into()) }
     }
 
     /// Writes a verified block.
     pub(crate) fn write(&mut self, index: u64, block: &Block, hash: Hash) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(block_at(index)))?;
-        let written = block.write_to(&mut self.file);
-        // Half a block is no stranger's doing, either.
+        let mut written = self.disk.before(Step::WriteBlock);
+        if written.is_ok() {
+            written = block.write_to(&mut self.file);
+        }
+        if written.is_err() {
+            // Half a block is of no use, and on a full disk the journal needs the room.
+            let _ = self.file.set_len(self.held.end_bytes());
+        }
+        // What was half written is no stranger's doing, either.
         self.set_mark()?;
         written?;
-        self.taken += 1;
+        let len = u32::try_from(block.len()).unwrap_or(BLOCK_BYTES);
+        self.held.insert(index, len);
         if self.journal.is_none() {
             self.single = Some(hash);
             return Ok(());
         }
-        self.unsynced.push((index, hash));
-        self.unsynced_bytes += block.len();
+        self.unsynced.push(Entry { index, len, hash });
+        // Blocks of a stream may be as short as its source likes, and their records are as long as others.
+        self.unsynced_bytes += u64::from(BLOCK_BYTES);
         if self.unsynced_bytes >= SYNC_BYTES || self.last_sync.elapsed() >= SYNC_EVERY {
             self.sync_beside()?;
         }
@@ -228,7 +310,9 @@ impl Part {
         let Some(journal) = &self.journal else { return Ok(()) };
         let syncer = match &mut self.syncer {
             Some(syncer) => syncer,
-            none => none.insert(Syncer::start(self.file.try_clone()?, Arc::clone(journal))?),
+            none => {
+                none.insert(Syncer::start(self.file.try_clone()?, Arc::clone(journal), self.disk.clone())?)
+            }
         };
         if !self.unsynced.is_empty() && (syncer.is_free()? || self.unsynced_bytes >= 2 * SYNC_BYTES) {
             self.last_sync = Instant::now();
@@ -254,37 +338,55 @@ impl Part {
 
     /// Whether all blocks of a file of this size are there.
     pub(crate) fn is_complete(&self, size_bytes: u64) -> bool {
-        self.have_blocks + self.taken >= blocks_of(size_bytes)
+        self.held.is_all_of(size_bytes)
     }
 
-    /// The root over the blocks that were not there at the beginning; `None` if one is missing.
+    /// The root over all blocks, those that were there at the beginning included; `None` if one is missing.
     pub(crate) fn root(&mut self, size_bytes: u64) -> io::Result<Option<Hash>> {
         self.sync()?;
-        let (blocks, mut root, mut next) = (blocks_of(size_bytes), Root::default(), 0);
         match &self.journal {
             Some(journal) => {
-                journal.lock().unwrap_or_else(PoisonError::into_inner).scan(blocks, |index, hash| {
-                    next += u64::from(next == index);
-                    if !contain(&self.have, index) {
-                        root.add(hash);
-                    }
-                    Ok(())
-                })?;
+                let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+                journal.root(blocks_of(size_bytes), &self.cancel)
             }
             None => {
+                let mut root = Root::default();
                 self.single.into_iter().for_each(|hash| root.add(hash));
-                next = u64::from(self.single.is_some());
+                Ok((u64::from(self.single.is_some()) == blocks_of(size_bytes)).then(|| root.finish()))
             }
         }
-        Ok((next == blocks).then(|| root.finish()))
+    }
+
+    /// Throws away what has arrived and begins anew, with the part file still ours.
+    pub(crate) fn restart(&mut self, offer: &Offer) -> io::Result<()> {
+        // Why the journal could not be brought up to date does not matter any more.
+        let _ = self.sync();
+        self.syncer = None;
+        self.unsynced.clear();
+        self.unsynced_bytes = 0;
+        self.file.set_len(0)?;
+        if let Some(journal) = &self.journal {
+            let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+            journal.restart(&identity(offer), new_mark()?)?;
+            self.mark = mark_time(journal.mark());
+        }
+        (self.held, self.told, self.told_bytes) = (Held::default(), Vec::new(), 0);
+        self.size_bytes = size_of(offer);
+        self.set_mark()
     }
 
     /// Gives the file its length, time and permissions, and brings it to the disk: ready for its name.
     pub(crate) fn seal(&self, size_bytes: u64, offer: &Offer) -> io::Result<()> {
+        self.disk.before(Step::Seal)?;
         self.file.set_len(size_bytes)?;
         super::folder::set_mode(&self.file, offer.mode)?;
         self.file.set_times(FileTimes::new().set_modified(super::folder::to_system_time(offer.changed)))?;
         self.file.sync_all()
+    }
+
+    /// The state of the file as it is.
+    pub(crate) fn state(&self) -> io::Result<FileState> {
+        self.file.metadata().map(|metadata| FileState::of(&metadata))
     }
 
     pub(crate) fn name(&self) -> &Name {
@@ -293,13 +395,13 @@ impl Part {
 
     /// Throws away what has arrived.
     pub(crate) fn discard(self, folder: &Folder) -> io::Result<()> {
-        folder.remove_if_there(&self.name.part())?;
-        folder.remove_if_there(&self.name.journal())
+        folder.remove_if_there(&folder.part_of(&self.name))?;
+        folder.remove_if_there(&folder.journal_of(&self.name))
     }
 
     /// Whether it is worth keeping.
     pub(crate) fn is_resumable(&self) -> bool {
-        self.journal.is_some() && self.have_blocks + self.taken > 0
+        self.journal.is_some() && self.held.count() > 0
     }
 }
 

@@ -21,6 +21,8 @@ struct State {
     /// Blocks written.
     next: u64,
     bytes: u64,
+    /// Over the blocks written.
+    root: Root,
     is_done: bool,
 }
 
@@ -32,13 +34,19 @@ pub(crate) struct Flow {
     pub(crate) from: u64,
     /// Blocks that others must be written before.
     early: BTreeMap<u64, (Block, Hash)>,
-    root: Root,
 }
 
 impl Pipe {
     /// Writes to `out`.
     pub fn new(out: impl Write + Send + 'static) -> Self {
-        let state = State { out: Box::new(out), source: None, next: 0, bytes: 0, is_done: false };
+        let state = State {
+            out: Box::new(out),
+            source: None,
+            next: 0,
+            bytes: 0,
+            root: Root::default(),
+            is_done: false,
+        };
         Pipe(Arc::new(Mutex::new(state)))
     }
 
@@ -58,7 +66,7 @@ impl Pipe {
         state.source = Some(offer.clone());
         let from = state.next;
         drop(state);
-        Some(Flow { pipe: self.clone(), from, early: BTreeMap::new(), root: Root::default() })
+        Some(Flow { pipe: self.clone(), from, early: BTreeMap::new() })
     }
 
     /// Whether something was written that cannot be taken back.
@@ -79,7 +87,7 @@ impl Flow {
         let mut written = Vec::new();
         while let Some((block, hash)) = self.early.remove(&state.next) {
             block.write_to(&mut state.out)?;
-            self.root.add(hash);
+            state.root.add(hash);
             written.push((state.next, block.len()));
             state.next += 1;
             state.bytes += block.len();
@@ -88,8 +96,17 @@ impl Flow {
         Ok(written)
     }
 
-    pub(crate) fn has(&self, index: u64) -> bool {
-        index < self.pipe.lock().next || self.early.contains_key(&index)
+    /// Whether a block may come. What is confirmed was written, so a source that keeps to the window sends nothing further
+    /// ahead of that, and no more than the window waits in memory.
+    pub(crate) fn admits(&self, index: u64, window_blocks: usize) -> bool {
+        let next = self.pipe.lock().next;
+        let ahead = index.checked_sub(next).and_then(|ahead| usize::try_from(ahead).ok());
+        ahead.is_some_and(|ahead| ahead < window_blocks) && !self.early.contains_key(&index)
+    }
+
+    /// Blocks that are held until those before them are written.
+    pub(crate) fn early_blocks(&self) -> usize {
+        self.early.len()
     }
 
     pub(crate) fn reused_bytes(&self) -> u64 {
@@ -100,11 +117,11 @@ impl Flow {
         self.pipe.lock().bytes >= size_bytes
     }
 
-    /// Ends it if these are the root over what was written on this association and the size of the whole.
+    /// Ends it if these are the root over all that was written, on whichever association, and the size of it.
     pub(crate) fn finish(&mut self, size_bytes: u64, root: Hash) -> bool {
         let mut state = self.pipe.lock();
         state.is_done = true;
-        state.bytes == size_bytes && self.root.finish() == root
+        state.bytes == size_bytes && state.root.finish() == root
     }
 }
 

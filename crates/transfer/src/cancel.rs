@@ -1,0 +1,53 @@
+//! Ends long loops over records and blocks once nobody waits for their result.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Tells a thread that what it computes is no longer wanted. Clones are the same token.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cancel(Arc<AtomicBool>);
+
+/// Cancels when it is dropped, so that a future that is dropped ends its thread, too.
+#[derive(Debug)]
+pub(crate) struct CancelOnDrop(Cancel);
+
+impl Cancel {
+    pub(crate) fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn on_drop(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
+    }
+
+    /// Fails once it is cancelled. Every loop over records or blocks calls it once for each.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        // Not `Interrupted`: the standard library repeats a read that ends with that.
+        if self.is_cancelled() { Err(io::Error::other("nobody waits for it any more")) } else { Ok(()) }
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropping_the_guard_cancels_every_clone() {
+        let cancel = Cancel::default();
+        let guard = cancel.on_drop();
+        assert!(cancel.clone().check().is_ok());
+        drop(guard);
+        assert!(cancel.is_cancelled() && cancel.clone().check().is_err());
+    }
+}

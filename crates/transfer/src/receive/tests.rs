@@ -1,0 +1,248 @@
+//! What becomes of a file when the disk is full, at each step.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+use super::machine::Machine;
+use super::{Input, Receiving, Store};
+use crate::accept::Accept;
+use crate::block::{BLOCK_BYTES, Hash, Root};
+use crate::cancel::Cancel;
+use crate::claims::Claimant;
+use crate::link::{Incoming, Outgoing};
+use crate::moment::Activity;
+use crate::protocol::{
+    Answer, Changed, Failure, Kind, Message, Offer, Outcome, Reason, Run, Segment, read_block,
+};
+use crate::report::{Event, Report};
+use crate::store::{Folder, OnClash, Step};
+
+const BLOCKS: usize = 3;
+
+/// A receiver without a network.
+struct Receiver {
+    machine: Machine,
+    outputs: mpsc::Receiver<Outgoing>,
+}
+
+impl Receiver {
+    fn new(folder: &Folder, report: &Report) -> Self {
+        let (output, outputs) = mpsc::channel(1000);
+        let receiving = Receiving {
+            store: Store::Folder(folder.clone()),
+            accept: Accept::default(),
+            window_blocks: 32,
+            silence: Duration::from_secs(60),
+            report: report.clone(),
+            activity: Activity::now(),
+            first_offer_within: None,
+            claimant: Claimant::alone(),
+        };
+        Receiver { machine: Machine::new(receiving, output, Cancel::default()), outputs }
+    }
+
+    fn hear(&mut self, incoming: Incoming) {
+        self.machine.take(Input::Heard(incoming)).expect("the protocol is kept to");
+    }
+
+    fn offer(&mut self, kind: Kind) -> Message {
+        let changed = Changed { seconds: 5, nanos: 0 };
+        let offer = Offer { id: 0, name: "file".into(), kind, changed, mode: 0o400 };
+        self.hear(Incoming::Control(Message::Offer(offer)));
+        self.said().remove(0)
+    }
+
+    fn said(&mut self) -> Vec<Message> {
+        std::iter::from_fn(|| self.outputs.try_recv().ok())
+            .map(|said| match said {
+                Outgoing::Control(bytes) => Message::decode(&bytes).expect("a message"),
+                Outgoing::Data(_) => panic!("a receiver sends no data"),
+            })
+            .collect()
+    }
+
+    /// Sends the blocks that are missing and the end, and tells how it ended and how many blocks were there already.
+    fn send(&mut self, content: &[u8]) -> (Outcome, u64) {
+        let kind = Kind::File { size_bytes: content.len() as u64, first: None };
+        let have = match self.offer(kind) {
+            Message::Answer { answer: Answer::Take { have }, .. } => have,
+            Message::Done { outcome, .. } => return (outcome, 0),
+            other => panic!("{other:?}"),
+        };
+        let mut root = Root::default();
+        for (index, mut block) in content.chunks(BLOCK_BYTES as usize).enumerate() {
+            root.add(Hash::of(block));
+            if has(&have, index as u64) {
+                continue;
+            }
+            let fill = |buffer: &mut [u8]| std::io::Read::read_exact(&mut block, buffer);
+            let messages = read_block(0, index as u64, BLOCK_BYTES, fill).expect("it is in memory").messages;
+            for message in messages {
+                self.hear(Incoming::Data(Segment::decode(message).expect("a segment")));
+            }
+        }
+        let end = Message::End { id: 0, size_bytes: content.len() as u64, root: root.finish() };
+        self.hear(Incoming::Control(end));
+        let outcome = self.said().into_iter().find_map(|message| match message {
+            Message::Done { outcome, .. } => Some(outcome),
+            _ => None,
+        });
+        (outcome.expect("it is done"), have.iter().map(|run| run.count).sum())
+    }
+}
+
+fn has(have: &[Run], index: u64) -> bool {
+    have.iter().any(|run| (run.first..run.first + run.count).contains(&index))
+}
+
+fn folder() -> (TempDir, Folder) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = Folder::open(dir.path(), OnClash::Refuse).expect("a folder");
+    (dir, folder)
+}
+
+fn content() -> Vec<u8> {
+    let mut content = vec![0; BLOCKS * BLOCK_BYTES as usize];
+    fastrand::Rng::with_seed(1).fill(&mut content);
+    content
+}
+
+fn check_is_full(outcome: &Outcome) {
+    let Outcome::Failed(Failure { reason: Reason::NoSpace, text }) = outcome else { panic!("{outcome:?}") };
+    let text = text.to_string();
+    assert!(text.contains("/file: ") && text.contains("make room and send it again to go on"), "{text}");
+}
+
+#[test]
+fn a_full_disk_fails_the_file_with_its_name_and_a_later_attempt_goes_on() {
+    let every = [
+        (Step::OpenPart, 0),
+        (Step::CreateJournal, 0),
+        (Step::WriteBlock, 0),
+        // What is on the disk and not in the journal comes again.
+        (Step::SyncJournal, 0),
+        (Step::Seal, BLOCKS as u64),
+        (Step::Commit, BLOCKS as u64),
+    ];
+    for (step, kept) in every {
+        let ((dir, folder), content) = (folder(), content());
+        folder.disk().fill_at(Some(step));
+        let (outcome, _) = Receiver::new(&folder, &Report::default()).send(&content);
+        check_is_full(&outcome);
+        assert!(!dir.path().join("file").exists(), "{step:?}");
+        folder.disk().fill_at(None);
+        let (outcome, reused) = Receiver::new(&folder, &Report::default()).send(&content);
+        assert_eq!((outcome, reused), (Outcome::Stored { renamed: None }, kept), "{step:?}");
+        assert!(fs::read(dir.path().join("file")).expect("there") == content, "{step:?}");
+    }
+}
+
+#[test]
+fn blocks_that_arrived_before_the_disk_was_full_are_kept() {
+    let ((dir, folder), content) = (folder(), content());
+    let size_bytes = content.len() as u64;
+    let mut receiver = Receiver::new(&folder, &Report::default());
+    receiver.offer(Kind::File { size_bytes, first: None });
+    for (index, mut block) in content.chunks(BLOCK_BYTES as usize).enumerate() {
+        if index == BLOCKS - 1 {
+            folder.disk().fill_at(Some(Step::WriteBlock));
+        }
+        let fill = |buffer: &mut [u8]| std::io::Read::read_exact(&mut block, buffer);
+        for message in read_block(0, index as u64, BLOCK_BYTES, fill).expect("it is in memory").messages {
+            receiver.hear(Incoming::Data(Segment::decode(message).expect("a segment")));
+        }
+    }
+    let Some(Message::Done { outcome, .. }) = receiver.said().pop() else { panic!("it is not done") };
+    check_is_full(&outcome);
+    drop(receiver);
+    folder.disk().fill_at(None);
+    let (outcome, reused) = Receiver::new(&folder, &Report::default()).send(&content);
+    assert_eq!((outcome, reused), (Outcome::Stored { renamed: None }, BLOCKS as u64 - 1));
+    assert!(fs::read(dir.path().join("file")).expect("there") == content);
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_beside_the_blocks_fails_the_file_and_leaves_it_whole() {
+    let ((dir, folder), content) = (folder(), content());
+    let mut receiver = Receiver::new(&folder, &Report::default());
+    receiver.offer(Kind::File { size_bytes: content.len() as u64, first: None });
+    folder.disk().fill_at(Some(Step::SyncJournal));
+    let send_block = |receiver: &mut Receiver, index: u64| {
+        let mut block = &content[index as usize * BLOCK_BYTES as usize..];
+        let fill = |buffer: &mut [u8]| std::io::Read::read_exact(&mut block, buffer);
+        for message in read_block(0, index, BLOCK_BYTES, fill).expect("it is in memory").messages {
+            receiver.hear(Incoming::Data(Segment::decode(message).expect("a segment")));
+        }
+    };
+    send_block(&mut receiver, 0);
+    // As ticks come while nothing is heard. A second block that waits for the journal is what they find the failure with.
+    let mut said = receiver.said();
+    for tick in 1..600 {
+        if let Some(Message::Done { .. }) = said.last() {
+            break;
+        }
+        if tick == 30 {
+            send_block(&mut receiver, 1);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        receiver.machine.take(Input::Tick).expect("time passes");
+        said.extend(receiver.said());
+    }
+    let Some(Message::Done { outcome, .. }) = said.pop() else { panic!("it is not done") };
+    check_is_full(&outcome);
+    drop(receiver);
+    folder.disk().fill_at(None);
+    let (outcome, _) = Receiver::new(&folder, &Report::default()).send(&content);
+    assert_eq!(outcome, Outcome::Stored { renamed: None });
+    assert!(fs::read(dir.path().join("file")).expect("there") == content);
+}
+
+#[test]
+fn a_file_that_cannot_be_recorded_is_stored_and_compared_next_time() {
+    let ((dir, folder), content) = (folder(), content());
+    let notes = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let list = Arc::clone(&notes);
+    let report = Report::new(move |event| {
+        if let Event::Note(text) = event {
+            list.lock().expect("a list").push(text.to_string());
+        }
+    });
+    folder.disk().fill_at(Some(Step::Record));
+    let (outcome, _) = Receiver::new(&folder, &report).send(&content);
+    assert_eq!(outcome, Outcome::Stored { renamed: None });
+    assert!(fs::read(dir.path().join("file")).expect("there") == content);
+    assert!(notes.lock().expect("a list")[0].contains("compared next time"));
+    folder.disk().fill_at(None);
+    let kind = || Kind::File { size_bytes: content.len() as u64, first: None };
+    let mut receiver = Receiver::new(&folder, &report);
+    assert_eq!(receiver.offer(kind()), Message::Answer { id: 0, answer: Answer::Compare });
+    let mut root = Root::default();
+    content.chunks(BLOCK_BYTES as usize).for_each(|block| root.add(Hash::of(block)));
+    let end = Message::End { id: 0, size_bytes: content.len() as u64, root: root.finish() };
+    receiver.hear(Incoming::Control(end));
+    assert_eq!(receiver.said(), [Message::Done { id: 0, outcome: Outcome::Identical }]);
+    let known = Receiver::new(&folder, &report).offer(kind());
+    assert_eq!(known, Message::Done { id: 0, outcome: Outcome::Identical }, "now it is recorded");
+}
+
+#[test]
+fn a_file_that_does_not_fit_is_refused_and_what_was_kept_of_it_counts() {
+    let ((_dir, folder), content) = (folder(), content());
+    let kind = || Kind::File { size_bytes: content.len() as u64, first: None };
+    folder.disk().set_free_bytes(content.len() as u64 - 1);
+    let Message::Done { outcome, .. } = Receiver::new(&folder, &Report::default()).offer(kind()) else {
+        panic!("it is taken");
+    };
+    check_is_full(&outcome);
+    folder.disk().set_free_bytes(content.len() as u64);
+    folder.disk().fill_at(Some(Step::Commit));
+    check_is_full(&Receiver::new(&folder, &Report::default()).send(&content).0);
+    folder.disk().fill_at(None);
+    folder.disk().set_free_bytes(1 << 20);
+    let (outcome, _) = Receiver::new(&folder, &Report::default()).send(&content);
+    assert_eq!(outcome, Outcome::Stored { renamed: None });
+}

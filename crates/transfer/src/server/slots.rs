@@ -1,0 +1,240 @@
+//! How many transfers run at a time, in all and from one address, and which one gives way when there are as many.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use crate::moment::Moment;
+
+/// Where a peer is, as far as numbers are limited: an IPv4 address, or the /64 of an IPv6 address, since whoever has one address of
+/// it has all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Site {
+    V4([u8; 4]),
+    V6([u8; 8]),
+}
+
+impl From<IpAddr> for Site {
+    fn from(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Site::V4(address.octets()),
+            IpAddr::V6(address) => Site::V6(*address.octets().first_chunk().expect("sixteen bytes")),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Transfers in all. As many associations may not have begun one.
+    pub(super) most: usize,
+    /// Transfers of a site, and associations of it that have not begun one.
+    pub(super) most_per_site: usize,
+    /// How long a transfer may come no further before it has to give way to another one.
+    pub(super) give_way_after: Duration,
+}
+
+/// How far an association is.
+#[derive(Clone, Debug)]
+enum Stage {
+    /// It has not said what it wants.
+    Greeting,
+    /// It transfers, and came further then.
+    Running(Moment),
+    /// It has to give way, and ends what it does.
+    Leaving,
+}
+
+#[derive(Debug)]
+pub(super) struct Slots {
+    limits: Limits,
+    slots: BTreeMap<u64, (Site, Stage)>,
+    next: u64,
+}
+
+/// What came of a wish to begin a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// It runs.
+    Runs,
+    /// It runs, and this one has to end.
+    RunsFor(u64),
+    /// There is no room.
+    Full,
+}
+
+impl Slots {
+    pub(super) fn new(limits: Limits) -> Self {
+        Slots { limits, slots: BTreeMap::new(), next: 0 }
+    }
+
+    /// A number for an association that has said nothing yet, if there is room for it.
+    pub(super) fn enter(&mut self, site: Site) -> Option<u64> {
+        let greeting = |stage: &Stage| matches!(stage, Stage::Greeting);
+        let is_full = self.count(greeting, None) >= self.limits.most
+            || self.count(greeting, Some(site)) >= self.limits.most_per_site;
+        if is_full {
+            return None;
+        }
+        let number = self.next;
+        self.next += 1;
+        self.slots.insert(number, (site, Stage::Greeting));
+        Some(number)
+    }
+
+    /// Lets an association that entered begin its transfer, in the place of one that has come no further for the longest time if
+    /// there is no other.
+    pub(super) fn begin(&mut self, number: u64, progress: Moment, now: Instant) -> Begin {
+        let Some((site, _)) = self.slots.get(&number) else { return Begin::Full };
+        let site = *site;
+        let running = |stage: &Stage| matches!(stage, Stage::Running(_));
+        let rivals = if self.count(running, Some(site)) >= self.limits.most_per_site {
+            Some(Some(site))
+        } else if self.count(running, None) >= self.limits.most {
+            Some(None)
+        } else {
+            None
+        };
+        let gives_way = match rivals.map(|site| self.longest_without_progress(site, now)) {
+            None => None,
+            Some(Some(idle)) => Some(idle),
+            Some(None) => return Begin::Full,
+        };
+        if let Some((_, stage)) = gives_way.and_then(|idle| self.slots.get_mut(&idle)) {
+            *stage = Stage::Leaving;
+        }
+        self.slots.insert(number, (site, Stage::Running(progress)));
+        gives_way.map_or(Begin::Runs, Begin::RunsFor)
+    }
+
+    pub(super) fn leave(&mut self, number: u64) {
+        self.slots.remove(&number);
+    }
+
+    /// Associations that have begun a transfer or not.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Transfers that may still begin.
+    pub(super) fn free(&self) -> usize {
+        let running = self.count(|stage| !matches!(stage, Stage::Greeting), None);
+        self.limits.most.saturating_sub(running)
+    }
+
+    fn count(&self, is_counted: impl Fn(&Stage) -> bool, of: Option<Site>) -> usize {
+        let is_of = |site: &Site| of.is_none_or(|of| of == *site);
+        self.slots.values().filter(|(site, stage)| is_of(site) && is_counted(stage)).count()
+    }
+
+    fn longest_without_progress(&self, of: Option<Site>, now: Instant) -> Option<u64> {
+        let idle = self.slots.iter().filter_map(|(number, (site, stage))| match stage {
+            Stage::Running(progress) if of.is_none_or(|of| of == *site) => {
+                Some((now.saturating_duration_since(progress.latest()), *number))
+            }
+            _ => None,
+        });
+        let (idle, number) = idle.max_by_key(|(idle, number)| (*idle, Reverse(*number)))?;
+        (idle >= self.limits.give_way_after).then_some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(30);
+
+    fn site(text: &str) -> Site {
+        text.parse::<IpAddr>().expect("an address").into()
+    }
+
+    fn slots(most: usize, most_per_site: usize) -> Slots {
+        Slots::new(Limits { most, most_per_site, give_way_after: IDLE })
+    }
+
+    /// An association from `address` that begins a transfer `seconds` after the start.
+    fn begin(slots: &mut Slots, start: Instant, seconds: u64, address: &str) -> (u64, Begin) {
+        let number = slots.enter(site(address)).expect("room to say something");
+        let now = start + Duration::from_secs(seconds);
+        let begun = slots.begin(number, Moment::at(now), now);
+        if begun == Begin::Full {
+            slots.leave(number);
+        }
+        (number, begun)
+    }
+
+    #[test]
+    fn addresses_of_one_site_are_one() {
+        assert_eq!(site("2001:db8:1:2::1"), site("2001:db8:1:2:ffff::9"));
+        assert_ne!(site("2001:db8:1:2::1"), site("2001:db8:1:3::1"));
+        assert_eq!(site("::ffff:192.0.2.1"), site("192.0.2.1"));
+        assert_ne!(site("192.0.2.1"), site("192.0.2.2"));
+    }
+
+    #[test]
+    fn one_site_cannot_take_every_place() {
+        let (mut slots, start) = (slots(4, 2), Instant::now());
+        for (address, begun) in [
+            ("192.0.2.1", Begin::Runs),
+            ("192.0.2.1", Begin::Runs),
+            ("192.0.2.1", Begin::Full),
+            ("192.0.2.2", Begin::Runs),
+            ("192.0.2.3", Begin::Runs),
+            ("192.0.2.4", Begin::Full),
+        ] {
+            assert_eq!(begin(&mut slots, start, 0, address).1, begun, "{address}");
+        }
+        assert_eq!(slots.free(), 0);
+    }
+
+    #[test]
+    fn associations_that_say_nothing_are_as_few() {
+        let mut slots = slots(3, 2);
+        let silent: Vec<_> = (0..3).map(|_| slots.enter(site("192.0.2.1"))).collect();
+        assert_eq!(silent[2], None);
+        assert!(slots.enter(site("192.0.2.2")).is_some() && slots.enter(site("192.0.2.3")).is_none());
+        slots.leave(silent[0].expect("entered"));
+        assert!(slots.enter(site("192.0.2.3")).is_some());
+        assert_eq!(slots.free(), 3, "none of them holds a transfer's place");
+    }
+
+    #[test]
+    fn the_one_that_came_no_further_for_the_longest_time_gives_way() {
+        let (mut slots, start) = (slots(3, 2), Instant::now());
+        let first = begin(&mut slots, start, 0, "192.0.2.1").0;
+        let second = begin(&mut slots, start, 1, "192.0.2.1").0;
+        let third = begin(&mut slots, start, 2, "192.0.2.2").0;
+        assert_eq!(
+            begin(&mut slots, start, 29, "192.0.2.3").1,
+            Begin::Full,
+            "nobody was idle for long enough"
+        );
+        assert_eq!(begin(&mut slots, start, 30, "192.0.2.3").1, Begin::RunsFor(first));
+        // Who leaves already is not chosen again, and counts no more.
+        assert_eq!(begin(&mut slots, start, 31, "192.0.2.3").1, Begin::RunsFor(second));
+        assert_eq!(
+            begin(&mut slots, start, 40, "192.0.2.3").1,
+            Begin::Full,
+            "only its own site gives way, and that is busy"
+        );
+        assert_eq!(begin(&mut slots, start, 40, "192.0.2.4").1, Begin::RunsFor(third));
+    }
+
+    #[test]
+    fn progress_keeps_a_place() {
+        let (mut slots, start) = (slots(1, 1), Instant::now());
+        let number = slots.enter(site("192.0.2.1")).expect("room");
+        let progress = Moment::at(start + Duration::from_secs(20));
+        slots.begin(number, progress, start);
+        assert_eq!(begin(&mut slots, start, 30, "192.0.2.2").1, Begin::Full);
+        assert_eq!(begin(&mut slots, start, 60, "192.0.2.2").1, Begin::RunsFor(number));
+    }
+
+    #[test]
+    fn an_idle_transfer_goes_on_while_nobody_needs_its_place() {
+        let (mut slots, start) = (slots(2, 2), Instant::now());
+        begin(&mut slots, start, 0, "192.0.2.1");
+        assert_eq!(begin(&mut slots, start, 100_000, "192.0.2.1").1, Begin::Runs);
+    }
+}

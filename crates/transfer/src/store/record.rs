@@ -1,0 +1,464 @@
+//! Which files of a folder are known to be what a sender has, without reading them.
+//!
+//! A file at the top of the folder holds, for each name, a digest of who sent it, of the version that was offered (size and time)
+//! and of the state that the file had when it was stored or compared. The state includes the inode and the time of its last
+//! change of any kind, which no program can set, so whatever is done to the file later makes the digest another one. What is not
+//! recorded is compared; so a record that is missing, damaged, full or out of date costs time and never a file.
+//!
+//! Entries only ever go to the end, under a lock, so that several processes may share a folder. An entry carries no checksum of
+//! its own: its digest is one, and a garbled one agrees with no file.
+
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::disk::{Disk, Step};
+use super::folder::Folder;
+use crate::identity::Owner;
+use crate::name::{Name, RECORD_NAME};
+use crate::protocol::Offer;
+
+const MAGIC: [u8; 8] = *b"ANBSTOR1";
+const KEY_LEN: usize = 32;
+const HEADER_LEN: usize = MAGIC.len() + KEY_LEN + SUM_LEN;
+const SUM_LEN: usize = 8;
+const PLACE_LEN: usize = 8;
+const DIGEST_LEN: usize = 16;
+const ENTRY_LEN: usize = PLACE_LEN + DIGEST_LEN;
+/// Most entries of a record; then the older half is dropped.
+const MOST_ENTRIES: usize = 1 << 20;
+
+type Place = [u8; PLACE_LEN];
+type Digest = [u8; DIGEST_LEN];
+
+/// The record of a folder. Clones are the same one.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    state: Arc<Mutex<State>>,
+    most: usize,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nobody has asked yet.
+    Unread,
+    Open(Table),
+    /// The file is not ours, or cannot be used: everything is compared.
+    None,
+}
+
+/// What has been read of the file.
+#[derive(Debug)]
+struct Table {
+    file: File,
+    key: [u8; KEY_LEN],
+    entries: BTreeMap<Place, Digest>,
+    /// Bytes of the file that were read.
+    read: u64,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Record { state: Arc::new(Mutex::new(State::Unread)), most: MOST_ENTRIES }
+    }
+}
+
+/// What a file has to be to count as a version of a sender's.
+pub(super) struct Version<'a> {
+    pub(super) owner: Owner,
+    pub(super) name: &'a Name,
+    pub(super) offer: &'a Offer,
+}
+
+impl Record {
+    /// Whether this file was recorded as this version, and nothing was done to it since.
+    pub(super) fn holds(&self, folder: &Folder, version: &Version<'_>, file: FileState) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(table) = state.table(folder) else { return false };
+        let Some((place, digest)) = table.entry(version, file) else { return false };
+        if table.entries.get(&place) == Some(&digest) {
+            return true;
+        }
+        // Another process may have written it.
+        table.catch_up().is_ok() && table.entries.get(&place) == Some(&digest)
+    }
+
+    /// Records that this file is this version.
+    pub(super) fn add(
+        &self,
+        folder: &Folder,
+        version: &Version<'_>,
+        file: FileState,
+        disk: &Disk,
+    ) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(table) = state.table(folder) else { return Ok(()) };
+        let Some((place, digest)) = table.entry(version, file) else { return Ok(()) };
+        disk.before(Step::Record)?;
+        table.file.lock()?;
+        let added = table.append(place, digest, self.most);
+        table.file.unlock()?;
+        added
+    }
+}
+
+impl State {
+    fn table(&mut self, folder: &Folder) -> Option<&mut Table> {
+        if matches!(self, State::Unread) {
+            *self = match Table::open(folder) {
+                Ok(Some(table)) => State::Open(table),
+                Ok(None) | Err(_) => State::None,
+            };
+        }
+        match self {
+            State::Open(table) => Some(table),
+            State::Unread | State::None => None,
+        }
+    }
+}
+
+impl Table {
+    /// Opens the record or makes it; `None` if something else has its name.
+    fn open(folder: &Folder) -> io::Result<Option<Self>> {
+        let file = match folder.open_plain(RECORD_NAME)? {
+            Some(file) => file,
+            None => return Ok(None),
+        };
+        file.lock()?;
+        let opened = Table::read_header(file);
+        if let Ok(Some(table)) = &opened {
+            table.file.unlock()?;
+        }
+        opened.and_then(|table| table.map_or(Ok(None), |mut table| table.catch_up().map(|()| Some(table))))
+    }
+
+    fn read_header(mut file: File) -> io::Result<Option<Self>> {
+        let mut header = [0; HEADER_LEN];
+        if file.metadata()?.len() == 0 {
+            return Table::create(file).map(Some);
+        }
+        file.seek(SeekFrom::Start(0))?;
+        match file.read_exact(&mut header) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Table::retake(file),
+            Err(error) => return Err(error),
+        }
+        let key: [u8; KEY_LEN] = header[MAGIC.len()..][..KEY_LEN].try_into().expect("the length of a key");
+        if header != header_of(&key) {
+            return Table::retake(file);
+        }
+        Ok(Some(Table { file, key, entries: BTreeMap::new(), read: HEADER_LEN as u64 }))
+    }
+
+    /// Begins anew where a header of ours is damaged, and leaves alone what never was one.
+    fn retake(mut file: File) -> io::Result<Option<Self>> {
+        let mut magic = [0; MAGIC.len()];
+        file.seek(SeekFrom::Start(0))?;
+        let is_ours = file.read_exact(&mut magic).is_ok() && magic == MAGIC;
+        if is_ours { Table::create(file).map(Some) } else { Ok(None) }
+    }
+
+    fn create(mut file: File) -> io::Result<Self> {
+        let mut key = [0; KEY_LEN];
+        getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
+        file.set_len(0)?;
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&header_of(&key))?;
+        Ok(Table { file, key, entries: BTreeMap::new(), read: HEADER_LEN as u64 })
+    }
+
+    /// Reads what was added since the last time, by whomever.
+    fn catch_up(&mut self) -> io::Result<()> {
+        let len = self.file.metadata()?.len();
+        if len < self.read {
+            // It was begun anew or made shorter.
+            self.entries.clear();
+            self.read = HEADER_LEN as u64;
+        }
+        let (whole, most) = ((len.saturating_sub(self.read)) / ENTRY_LEN as u64, MOST_ENTRIES as u64);
+        // More than it ever holds is none of ours; the latest count.
+        self.read += whole.saturating_sub(most) * ENTRY_LEN as u64;
+        self.file.seek(SeekFrom::Start(self.read))?;
+        let mut entries = io::BufReader::new(&self.file).take(whole.min(most) * ENTRY_LEN as u64);
+        let mut entry = [0; ENTRY_LEN];
+        while entries.limit() > 0 {
+            entries.read_exact(&mut entry)?;
+            let (place, digest) = entry.split_at(PLACE_LEN);
+            let place = place.try_into().expect("the length of a place");
+            self.entries.insert(place, digest.try_into().expect("the length of a digest"));
+            self.read += ENTRY_LEN as u64;
+        }
+        Ok(())
+    }
+
+    /// Adds an entry. The file is locked.
+    fn append(&mut self, place: Place, digest: Digest, most: usize) -> io::Result<()> {
+        self.catch_up()?;
+        if self.entries.get(&place) == Some(&digest) {
+            return Ok(());
+        }
+        if (self.read - HEADER_LEN as u64) / ENTRY_LEN as u64 >= most as u64 {
+            self.drop_older(most / 2)?;
+        }
+        // What another process wrote by half is overwritten.
+        self.file.seek(SeekFrom::Start(self.read))?;
+        self.file.write_all(&[&place[..], &digest].concat())?;
+        self.entries.insert(place, digest);
+        self.read += ENTRY_LEN as u64;
+        Ok(())
+    }
+
+    /// Keeps this many of the latest entries. A crash meanwhile loses entries, and no more than that.
+    fn drop_older(&mut self, kept: usize) -> io::Result<()> {
+        let kept_bytes = (kept * ENTRY_LEN) as u64;
+        self.file.seek(SeekFrom::Start(self.read - kept_bytes))?;
+        let mut latest = Vec::with_capacity(kept * ENTRY_LEN);
+        (&mut self.file).take(kept_bytes).read_to_end(&mut latest)?;
+        self.file.set_len(HEADER_LEN as u64)?;
+        self.file.seek(SeekFrom::Start(HEADER_LEN as u64))?;
+        self.file.write_all(&latest)?;
+        self.read = HEADER_LEN as u64;
+        self.entries.clear();
+        self.catch_up()
+    }
+
+    /// What is recorded of a file; `None` where the system does not tell whether it was changed.
+    fn entry(&self, version: &Version<'_>, file: FileState) -> Option<(Place, Digest)> {
+        let mut place = blake3::Hasher::new_keyed(&self.key);
+        place.update(b"name").update(version.owner.as_bytes()).update(version.name.as_str().as_bytes());
+        let place = place.finalize();
+        let offered = (&version.offer.kind, version.offer.changed, file.0?);
+        let offered = postcard::to_stdvec(&offered).expect("a vector takes everything");
+        let mut digest = blake3::Hasher::new_keyed(&self.key);
+        digest.update(b"state").update(place.as_bytes()).update(&offered);
+        let first = |hash: blake3::Hash| -> [u8; DIGEST_LEN] {
+            *hash.as_bytes().first_chunk().expect("a hash is longer")
+        };
+        let place = *first(place).first_chunk().expect("a place is shorter");
+        Some((place, first(digest.finalize())))
+    }
+}
+
+fn header_of(key: &[u8; KEY_LEN]) -> [u8; HEADER_LEN] {
+    let mut header = [0; HEADER_LEN];
+    header[..MAGIC.len()].copy_from_slice(&MAGIC);
+    header[MAGIC.len()..][..KEY_LEN].copy_from_slice(key);
+    let sum = blake3::keyed_hash(key, &MAGIC);
+    header[HEADER_LEN - SUM_LEN..].copy_from_slice(&sum.as_bytes()[..SUM_LEN]);
+    header
+}
+
+/// The state of a file: its size, where it is, and when its content and anything about it were changed last. `None` on systems
+/// that have no time which programs cannot set: there nothing is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileState(Option<[u64; 7]>);
+
+impl FileState {
+    /// Of a file that is open.
+    pub(crate) fn of(file: &Metadata) -> Self {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
+            FileState::from_parts([file.len(), file.dev(), file.ino()], times)
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = file;
+            FileState(None)
+        }
+    }
+
+    /// Of a file that was looked up, which need not be readable.
+    pub(super) fn of_found(file: &cap_std::fs::Metadata) -> Self {
+        #[cfg(unix)]
+        {
+            use cap_std::fs::MetadataExt;
+            let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
+            FileState::from_parts([file.len(), file.dev(), file.ino()], times)
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = file;
+            FileState(None)
+        }
+    }
+
+    #[cfg(unix)]
+    fn from_parts([len, device, inode]: [u64; 3], times: [i64; 4]) -> Self {
+        let [modified, modified_nanos, changed, changed_nanos] = times.map(i64::cast_unsigned);
+        FileState(Some([len, device, inode, modified, modified_nanos, changed, changed_nanos]))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::SenderId;
+    use crate::protocol::{Changed, Kind};
+    use crate::store::OnClash;
+
+    /// A folder with a file of this name, as one process sees it.
+    struct Process {
+        folder: Folder,
+        record: Record,
+    }
+
+    impl Process {
+        fn new(dir: &TempDir, most: usize) -> Self {
+            let folder = Folder::open(dir.path(), OnClash::Refuse).expect("a folder");
+            Process { folder, record: Record { most, ..Record::default() } }
+        }
+
+        fn holds(&self, owner: u8, name: &str, seconds: i64) -> bool {
+            let state =
+                FileState::of(&self.folder.open_file(name).expect("open").metadata().expect("metadata"));
+            let (name, offer) = (Name::new(name).expect("a name"), offer(name, seconds));
+            let version =
+                Version { owner: SenderId::from_bytes([owner; 16]).owner(), name: &name, offer: &offer };
+            self.record.holds(&self.folder, &version, state)
+        }
+
+        fn add(&self, owner: u8, name: &str, seconds: i64) {
+            let state =
+                FileState::of(&self.folder.open_file(name).expect("open").metadata().expect("metadata"));
+            let (name, offer) = (Name::new(name).expect("a name"), offer(name, seconds));
+            let version =
+                Version { owner: SenderId::from_bytes([owner; 16]).owner(), name: &name, offer: &offer };
+            self.record.add(&self.folder, &version, state, &Disk::default()).expect("added");
+        }
+    }
+
+    fn offer(name: &str, seconds: i64) -> Offer {
+        let kind = Kind::File { size_bytes: 7, first: None };
+        Offer { id: 0, name: name.into(), kind, changed: Changed { seconds, nanos: 0 }, mode: 0o644 }
+    }
+
+    fn with_file(name: &str) -> TempDir {
+        let dir = tempfile::tempdir().expect("a folder");
+        fs::write(dir.path().join(name), "content").expect("written");
+        dir
+    }
+
+    /// Does something to a file until its clock has moved on, and hides it as well as a program can.
+    fn tamper(path: &Path, change: impl Fn()) {
+        let before = fs::metadata(path).expect("metadata");
+        while FileState::of(&fs::metadata(path).expect("metadata")) == FileState::of(&before) {
+            std::thread::sleep(Duration::from_millis(5));
+            change();
+            let file = fs::File::options().write(true).open(path).expect("open");
+            file.set_modified(before.modified().expect("a time")).expect("set");
+        }
+    }
+
+    #[test]
+    fn a_version_of_one_sender_is_known_to_every_process_and_no_other_version_is() {
+        let dir = with_file("file");
+        let (one, two) = (Process::new(&dir, 100), Process::new(&dir, 100));
+        assert!(!two.holds(1, "file", 5), "it has read the record before it is written");
+        one.add(1, "file", 5);
+        assert!(one.holds(1, "file", 5) && two.holds(1, "file", 5));
+        assert!(Process::new(&dir, 100).holds(1, "file", 5));
+        assert!(!one.holds(2, "file", 5), "another sender");
+        assert!(!one.holds(1, "file", 6), "another time");
+        two.add(1, "file", 6);
+        assert!(one.holds(1, "file", 6) && !one.holds(1, "file", 5), "the latest counts");
+    }
+
+    #[test]
+    fn whatever_is_done_to_a_file_it_is_not_believed_any_more() {
+        let path = |dir: &TempDir| dir.path().join("file");
+        let rewrite = |dir: &TempDir| fs::write(path(dir), "CONTENT").expect("written");
+        let allow = |dir: &TempDir| {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            fs::set_permissions(path(dir), mode).expect("set");
+        };
+        let replace = |dir: &TempDir| {
+            fs::copy(path(dir), dir.path().join("copy")).expect("copied");
+            fs::rename(dir.path().join("copy"), path(dir)).expect("renamed");
+        };
+        for change in [&rewrite as &dyn Fn(&TempDir), &allow, &replace] {
+            let dir = with_file("file");
+            let process = Process::new(&dir, 100);
+            process.add(1, "file", 5);
+            assert!(process.holds(1, "file", 5));
+            tamper(&path(&dir), || change(&dir));
+            assert!(!process.holds(1, "file", 5));
+        }
+    }
+
+    #[test]
+    fn a_record_keeps_to_its_size_and_forgets_the_oldest() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let process = Process::new(&dir, 8);
+        let names: Vec<String> = (0..20).map(|number| format!("{number}")).collect();
+        for name in &names {
+            fs::write(dir.path().join(name), "content").expect("written");
+            process.add(1, name, 5);
+            let length = fs::metadata(dir.path().join(RECORD_NAME)).expect("there").len();
+            assert!(length <= (HEADER_LEN + 8 * ENTRY_LEN) as u64, "{length}");
+        }
+        assert!(process.holds(1, "19", 5) && process.holds(1, "17", 5));
+        assert!(!process.holds(1, "0", 5));
+        assert!(!Process::new(&dir, 8).holds(1, "0", 5) && Process::new(&dir, 8).holds(1, "19", 5));
+    }
+
+    #[test]
+    fn what_is_not_ours_is_left_alone_and_nothing_is_believed() {
+        let dir = with_file("file");
+        let path = dir.path().join(RECORD_NAME);
+        fs::write(&path, "somebody's notes").expect("written");
+        let process = Process::new(&dir, 100);
+        process.add(1, "file", 5);
+        assert!(!process.holds(1, "file", 5));
+        assert_eq!(fs::read(&path).expect("there"), b"somebody's notes");
+        fs::remove_file(&path).expect("removed");
+        std::os::unix::fs::symlink("file", &path).expect("linked");
+        let process = Process::new(&dir, 100);
+        process.add(1, "file", 5);
+        assert!(!process.holds(1, "file", 5));
+        assert_eq!(fs::read(dir.path().join("file")).expect("there"), b"content");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_garbled_or_cut_record_never_tells_of_what_was_not_recorded_and_goes_on(
+            cut in 0_usize..300,
+            garbled in prop::collection::vec((0_usize..300, any::<u8>()), 0..8),
+        ) {
+            let dir = with_file("file");
+            let names: Vec<String> = (0..8).map(|number| format!("{number}")).collect();
+            let process = Process::new(&dir, 100);
+            for name in &names {
+                fs::write(dir.path().join(name), "content").expect("written");
+                process.add(1, name, 5);
+            }
+            let path = dir.path().join(RECORD_NAME);
+            let mut bytes = fs::read(&path).expect("there");
+            bytes.truncate(cut);
+            for (at, byte) in garbled {
+                if let Some(there) = bytes.get_mut(at) {
+                    *there = byte;
+                }
+            }
+            let is_ours = bytes.len() < MAGIC.len() && bytes.is_empty() || bytes.starts_with(&MAGIC);
+            fs::write(&path, bytes).expect("written");
+            for again in [process, Process::new(&dir, 100)] {
+                prop_assert!(!again.holds(1, "file", 5));
+                prop_assert!(names.iter().all(|name| !again.holds(1, name, 6) && !again.holds(2, name, 5)));
+            }
+            let again = Process::new(&dir, 100);
+            again.add(1, "file", 5);
+            prop_assert_eq!(again.holds(1, "file", 5), is_ours);
+        }
+    }
+}

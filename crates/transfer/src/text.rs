@@ -1,0 +1,162 @@
+//! Text that somebody else wrote. A terminal obeys some of its characters, and others change how the rest reads.
+
+use std::fmt::{self, Write};
+
+/// Text from a peer or a file system. It can be shown only with every character escaped that a terminal obeys or that hides or
+/// reorders others.
+///
+/// There is no way to get at the text itself outside of this crate, so none to print it by mistake.
+///
+/// ```
+/// use anabranch_transfer::PeerText;
+/// assert_eq!(PeerText::from("a\x1b[2Jb\u{202e}").to_string(), "a\\u{1b}[2Jb\\u{202e}");
+/// ```
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PeerText(String);
+
+impl PeerText {
+    /// The text as it came: for the encoding of messages, and to make a name of it that is checked.
+    pub(crate) fn raw(&self) -> &str {
+        &self.0
+    }
+
+    /// Bytes of the text as it came.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<String> for PeerText {
+    fn from(text: String) -> Self {
+        PeerText(text)
+    }
+}
+
+impl From<&str> for PeerText {
+    fn from(text: &str) -> Self {
+        PeerText(text.to_owned())
+    }
+}
+
+impl fmt::Display for PeerText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_escaped(f, &self.0)
+    }
+}
+
+impl fmt::Debug for PeerText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+/// Text with every character escaped that is not to reach a terminal, as `\u{1b}`. Escaping twice changes nothing more.
+pub fn escape(text: &str) -> String {
+    PeerText::from(text).to_string()
+}
+
+pub(crate) fn write_escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    for character in text.chars() {
+        if is_escaped(character) {
+            write!(f, "{}", character.escape_unicode())?;
+        } else {
+            f.write_char(character)?;
+        }
+    }
+    Ok(())
+}
+
+/// Control characters (C0, DEL, C1), separators of lines, and what is invisible: the characters that Unicode calls
+/// default-ignorable, which include the controls of writing direction, and interlinear annotations.
+fn is_escaped(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+/// Encodes a text as it is: for messages only.
+pub(crate) mod raw {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::PeerText;
+
+    pub(crate) fn serialize<S: Serializer>(text: &PeerText, to: S) -> Result<S::Ok, S::Error> {
+        text.0.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PeerText, D::Error> {
+        String::deserialize(from).map(PeerText)
+    }
+}
+
+/// The same for a text that need not be there.
+pub(crate) mod raw_option {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::PeerText;
+
+    #[allow(clippy::ref_option)]
+    pub(crate) fn serialize<S: Serializer>(text: &Option<PeerText>, to: S) -> Result<S::Ok, S::Error> {
+        text.as_ref().map(|text| &text.0).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PeerText>, D::Error> {
+        Ok(Option::<String>::deserialize(from)?.map(PeerText))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_or_does_not_show_is_escaped() {
+        for (text, shown) in [
+            ("\x1b[2J\x07\r\n\t\x7f", r"\u{1b}[2J\u{7}\u{d}\u{a}\u{9}\u{7f}"),
+            ("\u{9b}2J", r"\u{9b}2J"),
+            ("exe.\u{202e}gpj", r"exe.\u{202e}gpj"),
+            ("\u{2066}\u{2069}\u{61c}\u{200e}\u{200f}", r"\u{2066}\u{2069}\u{61c}\u{200e}\u{200f}"),
+            ("a\u{2028}b\u{2029}c\u{200b}\u{feff}\u{ad}", r"a\u{2028}b\u{2029}c\u{200b}\u{feff}\u{ad}"),
+            ("\u{e0041}", r"\u{e0041}"),
+            ("Käse/チーズ/\u{1f9c0} \\u{1b}", "Käse/チーズ/\u{1f9c0} \\u{1b}"),
+        ] {
+            assert_eq!(PeerText::from(text).to_string(), shown);
+            assert_eq!(escape(shown), shown, "twice is once");
+            assert_eq!(format!("{:?}", PeerText::from(text)), format!("\"{shown}\""));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_control_character_ever_gets_through(text in any::<String>()) {
+            let shown = escape(&text);
+            prop_assert!(!shown.chars().any(is_escaped));
+            prop_assert_eq!(escape(&shown), shown);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Only what was asked for is stored.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use anabranch_net::{Host, SendOptions};
+use anabranch_transfer::protocol::{Kind, Message, Reason};
+use anabranch_transfer::{
+    Accept, Allow, OnClash, Patience, Pipe, Report, ServerOptions, Source, Store, TransferError, pull,
+};
+
+use crate::failures::Rogue;
+use crate::support::{Serving, connect, folder, listener, names, run};
+
+fn file(size_bytes: u64) -> Kind {
+    Kind::File { size_bytes, first: None }
+}
+
+/// Fetches from a source that offers these whatever it is asked for; tells how that ended and the reason that the source was given.
+async fn fetch(
+    accept: &Accept,
+    store: Store,
+    offers: &[(&str, Kind)],
+) -> (Result<(), TransferError>, Option<Reason>) {
+    let host = listener();
+    let source = async {
+        let rogue = Rogue::welcome(&host).await;
+        for (id, (name, kind)) in (0..).zip(offers) {
+            rogue.offer(id, name, kind.clone()).await;
+        }
+        rogue.last_failure().await
+    };
+    let (ended, reason) = tokio::join!(fetch_from(&host, accept, store), source);
+    (ended, reason)
+}
+
+async fn fetch_from(host: &Host, accept: &Accept, store: Store) -> Result<(), TransferError> {
+    let patience = Patience { retry: Duration::ZERO, ..Patience::default() };
+    let again = || async { Err::<anabranch_net::Association, _>("no second association") };
+    pull(accept, store, connect(host).await, again, patience, &Report::default()).await
+}
+
+fn is_empty(dir: &Path) -> bool {
+    names(dir).is_empty()
+}
+
+#[test]
+fn a_server_cannot_store_anything_that_was_not_asked_for() {
+    run(async {
+        let accept = Accept::names(["video.mkv"]).expect("a name");
+        for (name, kind) in [
+            (".bashrc", file(0)),
+            (".ssh", Kind::Folder),
+            (".ssh/authorized_keys", file(0)),
+            ("video.mkv2", file(0)),
+            ("Video.mkv", file(0)),
+            (".ssh", Kind::FolderEnd),
+            ("piped", Kind::Stream { token: [0; 16] }),
+        ] {
+            let to = tempfile::tempdir().expect("a folder");
+            let store = folder(to.path(), OnClash::Overwrite);
+            let (ended, reason) = fetch(&accept, store, &[(name, kind)]).await;
+            match ended {
+                Err(TransferError::NotRequested(offered)) => assert_eq!(offered.as_str(), name),
+                other => panic!("{name}: {other:?}"),
+            }
+            assert_eq!(reason, Some(Reason::NotAllowed), "{name}");
+            assert!(is_empty(to.path()), "{name}");
+        }
+        let (ended, _) =
+            fetch(&accept, Store::Pipe(Pipe::new(std::io::sink())), &[(".bashrc", file(0))]).await;
+        assert!(matches!(ended, Err(TransferError::NotRequested(_))), "{ended:?}");
+    });
+}
+
+#[test]
+fn everything_is_fetched_without_hidden_names_and_says_so() {
+    run(async {
+        let serving = Serving::usual();
+        fs::write(serving.dir.path().join(".bashrc"), "evil").expect("written");
+        fs::create_dir_all(serving.dir.path().join("tree/.git")).expect("made");
+        fs::write(serving.dir.path().join("tree/.git/run"), "#!/bin/sh").expect("written");
+        let runs = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(serving.dir.path().join("tree/.git/run"), runs).expect("set");
+        let to = tempfile::tempdir().expect("a folder");
+        let (ended, totals, events) = serving.fetch(&[], folder(to.path(), OnClash::Refuse)).await;
+        ended.expect("the transfer itself goes well");
+        assert_eq!((totals.done_files, totals.failed_files), (1, 1), "{}", events.text());
+        assert!(events.text().contains("--hidden or if asked for by name"), "{}", events.text());
+        assert_eq!(names(to.path()), ["tree"]);
+        let mode = fs::metadata(to.path().join("tree/.git/run")).expect("there").permissions().mode();
+        assert_eq!(mode & 0o7777, 0o755, "inside an accepted folder dot names and x bits are kept");
+        serving.fetch(&[".bashrc"], folder(to.path(), OnClash::Refuse)).await.0.expect("asked for by name");
+        assert_eq!(names(to.path()), [".bashrc", "tree"]);
+    });
+}
+
+#[test]
+fn a_server_stores_hidden_names_only_if_told_to() {
+    run(async {
+        let from = tempfile::tempdir().expect("a folder");
+        fs::write(from.path().join(".profile"), "evil").expect("written");
+        for (hidden, stored) in [(false, &[][..]), (true, &[".profile"])] {
+            let accept = Accept::all(hidden);
+            let options = ServerOptions { accept, allow: Allow::Write, ..ServerOptions::default() };
+            let serving = Serving::start(OnClash::Refuse, options);
+            let (ended, totals, _) = serving.send(vec![Source::path(from.path().join(".profile"))]).await;
+            ended.expect("the transfer itself goes well");
+            assert_eq!(totals.failed_files, u64::from(!hidden));
+            assert_eq!(names(serving.dir.path()), stored);
+        }
+    });
+}
+
+#[test]
+fn one_who_waits_for_a_name_takes_nothing_else() {
+    run(async {
+        let from = tempfile::tempdir().expect("a folder");
+        fs::write(from.path().join("wanted"), "content").expect("written");
+        fs::write(from.path().join("other"), "content").expect("written");
+        let accept = Accept::names(["wanted"]).expect("a name");
+        let serving = Serving::start(OnClash::Refuse, ServerOptions { accept, ..ServerOptions::default() });
+        let (ended, _, _) = serving.send(vec![Source::path(from.path().join("other"))]).await;
+        match ended {
+            Err(TransferError::Peer(failure)) => assert_eq!(failure.reason, Reason::NotAllowed),
+            other => panic!("{other:?}"),
+        }
+        assert!(is_empty(serving.dir.path()));
+        serving.send(vec![Source::path(from.path().join("wanted"))]).await.0.expect("stored");
+        assert_eq!(names(serving.dir.path()), ["wanted"]);
+    });
+}
+
+#[test]
+fn bits_that_let_a_file_run_as_somebody_else_are_refused() {
+    run(async {
+        let serving = Serving::usual();
+        for mode in [0o4755, 0o2755, 0o1777, 0o7777] {
+            let rogue = Rogue::greet(&serving).await;
+            rogue.offer_with_mode(0, "file", file(0), mode).await;
+            assert_eq!(rogue.last_failure().await, Some(Reason::Protocol), "{mode:o}");
+        }
+        assert!(is_empty(serving.dir.path()));
+    });
+}
+
+#[test]
+fn a_request_leads_no_way_out_of_the_folder() {
+    run(async {
+        let serving = Serving::usual();
+        let rogue = Rogue::ask(&serving).await;
+        rogue.say(&Message::Want("../x".to_owned())).await;
+        rogue.say(&Message::WantEnd).await;
+        match rogue.hear().await {
+            Message::Passed { failure, .. } => assert_eq!(failure.reason, Reason::BadName),
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn a_list_of_names_that_never_ends_is_cut_off() {
+    run(async {
+        let serving = Serving::usual();
+        let rogue = Rogue::ask(&serving).await;
+        // 300 names of 1000 bytes are more than a transfer may ask for.
+        for _ in 0..300 {
+            let want = Message::Want("a".repeat(1000)).encode();
+            if rogue.0.send(want, SendOptions::default()).await.is_err() {
+                break;
+            }
+        }
+        assert_eq!(rogue.last_failure().await, Some(Reason::Protocol));
+    });
+}

@@ -1,0 +1,262 @@
+//! A peer that is gone without a word, wherever the transfer was: its place, its memory and its files are free soon after.
+
+use std::fs;
+use std::time::Duration;
+
+use anabranch_net::{Association, SendOptions};
+use anabranch_transfer::protocol::{Answer, Intent, Kind, Message, Terms};
+use anabranch_transfer::{
+    Accept, Deadlines, Hash, OnClash, Patience, Report, Sender, SenderId, ServerOptions, Source,
+    TransferError, pull, push,
+};
+use tokio::time::Instant;
+
+use crate::failures::Rogue;
+use crate::support::{Serving, connect, folder, identity, listener, names, run};
+
+const SILENCE: Duration = Duration::from_secs(1);
+/// Deadlines, with much room for a machine that is busy.
+const FREE_WITHIN: Duration = Duration::from_secs(20);
+
+/// Where a peer that connects is gone.
+#[derive(Clone, Copy, Debug)]
+enum Point {
+    BeforeHello,
+    AfterHello,
+    AfterWelcome,
+    AfterOffer,
+    MidBlock,
+    AfterEnd,
+    BeforeFinished,
+    AskedNothing,
+    MidNames,
+    AfterNames,
+    MidFetch,
+}
+
+const POINTS: [Point; 11] = [
+    Point::BeforeHello,
+    Point::AfterHello,
+    Point::AfterWelcome,
+    Point::AfterOffer,
+    Point::MidBlock,
+    Point::AfterEnd,
+    Point::BeforeFinished,
+    Point::AskedNothing,
+    Point::MidNames,
+    Point::AfterNames,
+    Point::MidFetch,
+];
+
+/// Runs `peer` on a runtime of its own, and takes that away when it is done: no packet says so.
+async fn vanish<F: Future<Output = Rogue>>(peer: impl FnOnce() -> F + Send + 'static) {
+    let gone = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        // Dropping it would abort the association.
+        std::mem::forget(runtime.block_on(peer()));
+        runtime.shutdown_background();
+    });
+    tokio::task::spawn_blocking(move || gone.join().expect("it did what it was to do"))
+        .await
+        .expect("joined");
+}
+
+fn half_a_block() -> Vec<u8> {
+    let mut bytes = [&0_u32.to_be_bytes()[..], &0_u64.to_be_bytes(), &(1_u32 << 20).to_be_bytes()].concat();
+    bytes.extend_from_slice(&0_u32.to_be_bytes());
+    bytes.resize(bytes.len() + (60 << 10), 7);
+    bytes
+}
+
+/// Goes as far as this point.
+async fn advance(host: anabranch_net::Host, point: Point, number: u8) -> Rogue {
+    let rogue = Rogue(connect(&host).await);
+    if let Point::BeforeHello = point {
+        return rogue;
+    }
+    let asks = matches!(point, Point::AskedNothing | Point::MidNames | Point::AfterNames | Point::MidFetch);
+    let intent = if asks { Intent::Pull { window_blocks: 4 } } else { Intent::Push { sender: identity() } };
+    rogue.say(&Message::Hello { session: [number; 16], intent }).await;
+    if let Point::AfterHello = point {
+        return rogue;
+    }
+    assert!(matches!(rogue.hear().await, Message::Welcome { .. }), "{point:?}");
+    if asks {
+        return ask(rogue, point).await;
+    }
+    if let Point::AfterWelcome = point {
+        return rogue;
+    }
+    let size_bytes = if let Point::BeforeFinished = point { 0 } else { 3 << 20 };
+    rogue.offer(0, &format!("file-{number}"), Kind::File { size_bytes, first: None }).await;
+    assert!(matches!(rogue.hear().await, Message::Answer { .. }), "{point:?}");
+    match point {
+        Point::MidBlock => rogue.data(half_a_block()).await,
+        Point::AfterEnd => rogue.say(&Message::End { id: 0, size_bytes, root: Hash::of(b"") }).await,
+        Point::BeforeFinished => {
+            rogue.say(&Message::End { id: 0, size_bytes, root: Hash::of(b"") }).await;
+            assert!(matches!(rogue.hear().await, Message::Done { .. }));
+        }
+        _ => {}
+    }
+    rogue
+}
+
+async fn ask(rogue: Rogue, point: Point) -> Rogue {
+    if let Point::AskedNothing = point {
+        return rogue;
+    }
+    rogue.say(&Message::Want("offered".to_owned())).await;
+    if let Point::MidNames = point {
+        return rogue;
+    }
+    rogue.say(&Message::WantEnd).await;
+    assert!(matches!(rogue.hear().await, Message::Offer(_)));
+    if let Point::MidFetch = point {
+        rogue.say(&Message::Answer { id: 0, answer: Answer::Take { have: Vec::new() } }).await;
+        rogue.0.recv().await.expect("open");
+    }
+    rogue
+}
+
+#[test]
+fn a_client_that_is_gone_holds_nothing_for_long() {
+    run(async {
+        let deadlines = Deadlines { start: SILENCE, ..Deadlines::default() };
+        let options = ServerOptions { silence: SILENCE, deadlines, ..ServerOptions::default() };
+        let serving = Serving::start(OnClash::Refuse, options);
+        let all = serving.server.free_memory_bytes();
+        fs::write(serving.dir.path().join("offered"), vec![1; 8 << 20]).expect("written");
+        let began = Instant::now();
+        for (number, point) in (1..).zip(POINTS) {
+            let host = serving.host.clone();
+            vanish(move || advance(host, point, number)).await;
+        }
+        while serving.server.present() > 0 {
+            assert!(began.elapsed() < FREE_WITHIN, "{} are there still", serving.server.present());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(serving.server.free_memory_bytes(), all);
+        // Another sender gets every file at once.
+        let from = tempfile::tempdir().expect("a folder");
+        let files: Vec<_> = (4..=6).map(|number| from.path().join(format!("file-{number}"))).collect();
+        files.iter().for_each(|file| fs::write(file, "content").expect("written"));
+        let (ended, totals, events) = serving.send(files.iter().map(Source::path).collect()).await;
+        ended.expect("sent");
+        assert_eq!((totals.done_files, totals.failed_files), (3, 0), "{}", events.text());
+    });
+}
+
+/// Accepts and goes so far, or is gone from the beginning.
+async fn accept(host: anabranch_net::Host, steps: u8) -> Rogue {
+    let rogue = Rogue(host.accept().await.expect("an association"));
+    if steps >= 1 {
+        rogue.0.recv().await.expect("open").expect("a hello");
+        rogue.say(&Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([8; 16]) } }).await;
+    }
+    if steps >= 2 {
+        // A name or an offer.
+        rogue.0.recv().await.expect("open").expect("a message");
+        rogue.offer(0, "file", Kind::File { size_bytes: 3 << 20, first: None }).await;
+    }
+    if steps >= 3 {
+        rogue.data(half_a_block()).await;
+    }
+    rogue
+}
+
+async fn never() -> Result<Association, &'static str> {
+    Err("it is gone")
+}
+
+#[test]
+fn a_server_that_is_gone_is_given_up_in_time() {
+    run(async {
+        let patience = Patience { silence: SILENCE, retry: SILENCE };
+        for steps in 0..4 {
+            let (tell, told) = tokio::sync::oneshot::channel();
+            let server = vanish(move || async move {
+                let host = listener();
+                tell.send(host.clone()).expect("it is waited for");
+                let rogue = accept(host.clone(), steps).await;
+                std::mem::forget(host);
+                rogue
+            });
+            let to = tempfile::tempdir().expect("a folder");
+            let client = async {
+                let first = connect(&told.await.expect("a host")).await;
+                let began = Instant::now();
+                let names = Accept::names(["file"]).expect("a name");
+                let store = folder(to.path(), OnClash::Refuse);
+                let ended = pull(&names, store, first, never, patience, &Report::default()).await;
+                assert!(matches!(ended, Err(TransferError::Lost(_) | TransferError::Silent(_))), "{ended:?}");
+                assert!(began.elapsed() < FREE_WITHIN);
+            };
+            tokio::join!(server, client);
+            // What is unfinished is nobody's now.
+            let serving = Serving::usual();
+            fs::write(serving.dir.path().join("file"), "content").expect("written");
+            serving.fetch(&["file"], folder(to.path(), OnClash::Refuse)).await.0.expect("fetched");
+            assert!(names(to.path()).contains(&"file".to_owned()));
+        }
+    });
+}
+
+#[test]
+fn a_receiver_that_is_gone_is_given_up_in_time() {
+    run(async {
+        let patience = Patience { silence: SILENCE, retry: SILENCE };
+        let from = tempfile::tempdir().expect("a folder");
+        fs::write(from.path().join("file"), vec![1; 3 << 20]).expect("written");
+        for steps in 0..3 {
+            let (tell, told) = tokio::sync::oneshot::channel();
+            let server = vanish(move || async move {
+                let host = listener();
+                tell.send(host.clone()).expect("it is waited for");
+                let rogue = Rogue(host.accept().await.expect("an association"));
+                std::mem::forget(host);
+                if steps >= 1 {
+                    rogue.0.recv().await.expect("open").expect("a hello");
+                    rogue.say(&Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
+                }
+                if steps >= 2 {
+                    rogue.0.recv().await.expect("open").expect("an offer");
+                    rogue.say(&Message::Answer { id: 0, answer: Answer::Take { have: Vec::new() } }).await;
+                    rogue.0.recv().await.expect("open").expect("data");
+                }
+                rogue
+            });
+            let client = async {
+                let first = connect(&told.await.expect("a host")).await;
+                let report = Report::default();
+                let mut sender =
+                    Sender::new(vec![Source::path(from.path().join("file"))], None, report.clone());
+                let began = Instant::now();
+                let ended = push(&mut sender, first, never, patience, &report).await;
+                assert!(matches!(ended, Err(TransferError::Lost(_) | TransferError::Silent(_))), "{ended:?}");
+                assert!(began.elapsed() < FREE_WITHIN);
+            };
+            tokio::join!(server, client);
+        }
+    });
+}
+
+#[test]
+fn a_client_that_says_nothing_is_not_waited_for() {
+    run(async {
+        let deadlines = Deadlines { start: Duration::from_millis(200), ..Deadlines::default() };
+        let serving =
+            Serving::start(OnClash::Refuse, ServerOptions { deadlines, ..ServerOptions::default() });
+        let mute = Rogue(connect(&serving.host).await);
+        while let Ok(Some(_)) = mute.0.recv().await {}
+        let idle = Rogue::greet(&serving).await;
+        // It says that it is there, and offers nothing.
+        while idle.0.send(Message::Alive.encode(), SendOptions::default()).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let reader = Rogue::ask(&serving).await;
+        while let Ok(Some(_)) = reader.0.recv().await {}
+        serving.idle().await;
+    });
+}

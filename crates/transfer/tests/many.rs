@@ -1,0 +1,167 @@
+//! Transfers one after another leave nothing behind: no memory, no descriptor. Three hundred here; `make transfers` runs ten
+//! thousand, with `ANABRANCH_TRANSFERS`.
+
+use std::alloc::System;
+use std::convert::Infallible;
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use anabranch_net::{Association, Guard, Host, Peer, Rate, Route, config};
+use anabranch_transfer::{
+    Accept, Folder, OnClash, Patience, Report, Sender, Server, ServerOptions, Source, Store, pull, push,
+};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use tempfile::TempDir;
+
+#[global_allocator]
+static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Larger than any first use of a table or buffer makes things after the warm-up, and far less than a leak in each of so many
+/// transfers.
+const SLACK_BYTES: usize = 256 << 10;
+/// Nothing takes this long on any machine.
+const STUCK_AFTER: Duration = Duration::from_secs(120);
+
+/// What the process holds.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    bytes: usize,
+    descriptors: usize,
+}
+
+impl Held {
+    fn now() -> Held {
+        let stats = GLOBAL.stats();
+        let descriptors = fs::read_dir("/proc/self/fd").expect("procfs").count();
+        Held { bytes: stats.bytes_allocated - stats.bytes_deallocated, descriptors }
+    }
+}
+
+struct Rig {
+    host: Host,
+    server: Server,
+    inbox: TempDir,
+    outbox: TempDir,
+}
+
+impl Rig {
+    fn start() -> Rig {
+        let often = Rate { per_second: 1_000_000, burst: 1_000_000 };
+        let host = Host::builder()
+            .local(SocketAddr::from(([127, 0, 0, 1], 0)))
+            .accept(config("cmt").expect("a scheme"))
+            .guard(Guard { per_source: often, in_all: often })
+            .bind()
+            .expect("bound");
+        let (inbox, outbox) =
+            (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let store = Store::Folder(Folder::open(inbox.path(), OnClash::Overwrite).expect("a folder"));
+        let server = Server::new(store, ServerOptions::default());
+        let (accepting, serving) = (host.clone(), server.clone());
+        tokio::spawn(async move {
+            while let Ok(association) = accepting.accept().await {
+                let server = serving.clone();
+                tokio::spawn(async move { server.serve(association, &Report::default()).await });
+            }
+        });
+        fs::write(outbox.path().join("small"), [7; 5_000]).expect("written");
+        fs::write(outbox.path().join("large"), vec![7; 4 << 20]).expect("written");
+        fs::write(inbox.path().join("offered"), [8; 5_000]).expect("written");
+        Rig { host, server, inbox, outbox }
+    }
+
+    /// Over a host of its own, as each command has.
+    async fn connect(&self) -> Association {
+        let local = IpAddr::from([127, 0, 0, 2]);
+        let host = Host::builder().local(SocketAddr::new(local, 0)).bind().expect("bound");
+        let route = Route { local, remote: self.host.local_addresses()[0] };
+        host.connect(Peer::new([route]), config("cmt").expect("a scheme")).await.expect("connected")
+    }
+
+    async fn again(&self) -> Result<Association, Infallible> {
+        Ok(self.connect().await)
+    }
+
+    async fn transfer(&self, number: usize) {
+        match number % 10 {
+            0 => self.send_and_stop().await,
+            1..=4 => self.fetch().await,
+            _ => self.send("small").await,
+        }
+    }
+
+    async fn send(&self, name: &str) {
+        let report = Report::default();
+        let mut sender = Sender::new(vec![Source::path(self.outbox.path().join(name))], None, report.clone());
+        let first = self.connect().await;
+        push(&mut sender, first, || self.again(), Patience::default(), &report).await.expect("sent");
+    }
+
+    /// Stops without a word once a part of the file is there.
+    async fn send_and_stop(&self) {
+        let report = Report::default();
+        let mut sender =
+            Sender::new(vec![Source::path(self.outbox.path().join("large"))], None, report.clone());
+        let first = self.connect().await;
+        let part_is_there = async {
+            while report.totals().held_bytes == 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::select! {
+            _ = push(&mut sender, first, || self.again(), Patience::default(), &report) => {}
+            () = part_is_there => {}
+        }
+    }
+
+    async fn fetch(&self) {
+        let to = Store::Folder(Folder::open(self.outbox.path(), OnClash::Overwrite).expect("a folder"));
+        let accept = Accept::names(["offered"]).expect("a name");
+        let first = self.connect().await;
+        pull(&accept, to, first, || self.again(), Patience::default(), &Report::default())
+            .await
+            .expect("fetched");
+        fs::remove_file(self.outbox.path().join("offered")).expect("it was there");
+    }
+
+    /// What is held when every transfer and every association is over.
+    async fn settled(&self) -> Held {
+        while self.server.running() > 0 || self.host.statistics().await.associations > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        // Threads end and sockets close a little later than what they served.
+        let mut held = Held::now();
+        for _ in 0..20 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let now = Held::now();
+            held =
+                Held { bytes: held.bytes.min(now.bytes), descriptors: held.descriptors.min(now.descriptors) };
+        }
+        held
+    }
+}
+
+#[test]
+fn transfers_one_after_another_leave_nothing_behind() {
+    let transfers: usize =
+        std::env::var("ANABRANCH_TRANSFERS").map_or(300, |count| count.parse().expect("a number"));
+    // Whatever is made only once is made by then.
+    let warm_up = (transfers / 4).min(500);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let rig = Rig::start();
+        let mut before = None;
+        for number in 0..transfers {
+            if number == warm_up {
+                before = Some(rig.settled().await);
+            }
+            tokio::time::timeout(STUCK_AFTER, rig.transfer(number)).await.expect("a transfer is stuck");
+        }
+        let (before, after) = (before.expect("warmed up"), rig.settled().await);
+        eprintln!("{transfers} transfers: {before:?} after {warm_up}, {after:?} at the end");
+        assert!(after.descriptors <= before.descriptors, "{before:?} {after:?}");
+        assert!(after.bytes <= before.bytes + SLACK_BYTES, "{before:?} {after:?}");
+        assert_eq!(fs::read(rig.inbox.path().join("small")).expect("there"), [7; 5_000]);
+    });
+}

@@ -1,0 +1,259 @@
+//! A folder that a server may fill, with links that lead out of it, beside a tree that nobody may touch.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, FileTimes, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use anabranch_transfer::{Folder, Hash, OnClash, Store};
+use tempfile::TempDir;
+
+/// What every file outside of the inbox holds, and nothing inside does.
+pub const MARKER: &[u8] = b"this is outside of the inbox";
+
+/// When everything here was changed: in the past, so that a change shows.
+const CHANGED: Duration = Duration::from_secs(1_000_000_000);
+
+/// The files, folders and links below a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree(BTreeMap<PathBuf, Entry>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    mode: u32,
+    modified: (i64, i64),
+    inode: u64,
+    what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    File(u64, Hash),
+    Folder,
+    Link(PathBuf),
+    Other,
+}
+
+impl Tree {
+    /// Reads everything below `path`, which itself is included, and follows no link.
+    ///
+    /// # Errors
+    /// If something cannot be read.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        let mut tree = Tree(BTreeMap::new());
+        let mut left = vec![PathBuf::new()];
+        while let Some(inside) = left.pop() {
+            // Joined with nothing it would end in a slash, which no file may.
+            let at = if inside.as_os_str().is_empty() { path.to_owned() } else { path.join(&inside) };
+            let metadata = fs::symlink_metadata(&at)?;
+            let what = if metadata.is_dir() {
+                for entry in fs::read_dir(&at)? {
+                    left.push(inside.join(entry?.file_name()));
+                }
+                What::Folder
+            } else if metadata.is_symlink() {
+                What::Link(fs::read_link(&at)?)
+            } else if metadata.is_file() {
+                What::File(metadata.len(), hash(&at)?)
+            } else {
+                What::Other
+            };
+            let modified = (metadata.mtime(), metadata.mtime_nsec());
+            let entry = Entry { mode: metadata.mode(), modified, inode: metadata.ino(), what };
+            tree.0.insert(inside, entry);
+        }
+        Ok(tree)
+    }
+
+    /// What differs in `now`, one line for each path.
+    pub fn changes(&self, now: &Tree) -> Vec<String> {
+        let paths = self.0.keys().chain(now.0.keys().filter(|path| !self.0.contains_key(*path)));
+        paths
+            .filter(|path| self.0.get(*path) != now.0.get(*path))
+            .map(|path| format!("{}: {:?} became {:?}", path.display(), self.0.get(path), now.0.get(path)))
+            .collect()
+    }
+}
+
+/// A file's hash, by pieces: one that a peer made huge takes no memory.
+fn hash(path: &Path) -> io::Result<Hash> {
+    let mut hasher = blake3::Hasher::new();
+    // A file with holes that nobody could read through is told apart by its length.
+    if fs::metadata(path)?.len() <= 64 << 20 {
+        hasher.update_reader(File::open(path)?)?;
+    }
+    Ok(Hash(*hasher.finalize().as_bytes()))
+}
+
+/// A folder to receive in.
+///
+/// It holds files (`existing`, `empty`, `big` of two blocks), a folder `kept` with a file `inside`, a link `alias` to that folder,
+/// and links that lead out: `out` and `absolute` to a folder, `link` to a file, `dangling` to a file that is not there, `loop` to
+/// itself.
+#[derive(Debug)]
+pub struct Inbox {
+    root: TempDir,
+    outside: Tree,
+    existing: BTreeMap<PathBuf, Entry>,
+}
+
+impl Inbox {
+    /// Makes it in a temporary folder.
+    ///
+    /// # Errors
+    /// If that cannot be written to.
+    pub fn new() -> io::Result<Self> {
+        Inbox::fill(tempfile::tempdir()?)
+    }
+
+    /// Makes it in a folder of its own below `path`.
+    ///
+    /// # Errors
+    /// If that cannot be written to.
+    pub fn new_in(path: &Path) -> io::Result<Self> {
+        Inbox::fill(tempfile::tempdir_in(path)?)
+    }
+
+    fn fill(root: TempDir) -> io::Result<Self> {
+        let (inbox, outside) = (root.path().join("inbox"), root.path().join("outside"));
+        fs::create_dir_all(inbox.join("kept"))?;
+        fs::create_dir_all(outside.join("folder"))?;
+        fs::write(outside.join("secret"), MARKER)?;
+        fs::write(outside.join("folder/deep"), MARKER)?;
+        fs::write(root.path().join("beside"), MARKER)?;
+        fs::write(inbox.join("existing"), b"was here before")?;
+        fs::write(inbox.join("empty"), b"")?;
+        fs::write(inbox.join("big"), vec![7; (1 << 20) + 100])?;
+        fs::write(inbox.join("kept/inside"), b"was here before, too")?;
+        symlink("../outside", inbox.join("out"))?;
+        symlink(&outside, inbox.join("absolute"))?;
+        symlink("../outside/secret", inbox.join("link"))?;
+        symlink("../outside/planted", inbox.join("dangling"))?;
+        symlink("loop", inbox.join("loop"))?;
+        symlink("kept", inbox.join("alias"))?;
+        fs::set_permissions(inbox.join("existing"), Permissions::from_mode(0o600))?;
+        fs::set_permissions(inbox.join("kept"), Permissions::from_mode(0o750))?;
+        let old = ["existing", "empty", "big", "kept/inside", "kept"].map(|name| inbox.join(name));
+        let secret = [outside.join("secret"), outside.join("folder/deep"), outside.join("folder")];
+        for path in old.iter().chain(&secret).chain([&outside]) {
+            File::open(path)?.set_times(FileTimes::new().set_modified(UNIX_EPOCH + CHANGED))?;
+        }
+        let existing = Tree::read(&inbox)?.0;
+        Ok(Inbox { outside: outside_of(root.path())?, root, existing })
+    }
+
+    /// The folder to receive in.
+    pub fn path(&self) -> PathBuf {
+        self.root.path().join("inbox")
+    }
+
+    /// The tree that nobody may touch.
+    pub fn outside(&self) -> PathBuf {
+        self.root.path().join("outside")
+    }
+
+    /// The folder as a store.
+    ///
+    /// # Panics
+    /// If it cannot be opened.
+    pub fn store(&self, on_clash: OnClash) -> Store {
+        Store::Folder(self.folder(on_clash))
+    }
+
+    /// The folder as one to offer files of.
+    ///
+    /// # Panics
+    /// If it cannot be opened.
+    pub fn folder(&self, on_clash: OnClash) -> Folder {
+        Folder::open(&self.path(), on_clash).expect("a folder")
+    }
+
+    /// What was changed outside of the folder, and what became of the files and links that were in it: nothing should.
+    pub fn damage(&self) -> Vec<String> {
+        self.damage_where(|_| true)
+    }
+
+    /// The same, of what was in the folder only where `matters` says so.
+    pub fn damage_where(&self, matters: impl Fn(&Path) -> bool) -> Vec<String> {
+        let outside = outside_of(self.root.path()).map(|now| self.outside.changes(&now));
+        let mut damage = outside.unwrap_or_else(|error| vec![error.to_string()]);
+        let now = Tree::read(&self.path()).unwrap_or(Tree(BTreeMap::new()));
+        for (path, before) in &self.existing {
+            // A folder's time changes with what is put into it.
+            let is_same = |now: &Entry| match before.what {
+                What::Folder => (now.mode, now.inode, &now.what) == (before.mode, before.inode, &before.what),
+                _ => now == before,
+            };
+            let found = now.0.get(path);
+            if matters(path) && !found.is_some_and(is_same) {
+                damage.push(format!("inbox/{}: {before:?} became {found:?}", path.display()));
+            }
+        }
+        damage
+    }
+
+    /// The files that were not there at the beginning, except for those that the program keeps for itself, which are hidden.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn new_files(&self) -> io::Result<Vec<String>> {
+        let now = Tree::read(&self.path())?;
+        let is_new = |path: &&PathBuf| {
+            let own =
+                path.extension().is_some_and(|ending| ending.to_string_lossy().starts_with("anabranch-"))
+                    || path.as_os_str() == ".anabranch-stored";
+            !own && self.existing.get(*path).map(|entry| &entry.what)
+                != now.0.get(*path).map(|entry| &entry.what)
+                && !matches!(now.0.get(*path).map(|entry| &entry.what), Some(What::Folder))
+        };
+        Ok(now.0.keys().filter(is_new).map(|path| path.to_string_lossy().into_owned()).collect())
+    }
+}
+
+/// Everything beside the inbox.
+fn outside_of(root: &Path) -> io::Result<Tree> {
+    let mut tree = Tree::read(&root.join("outside"))?;
+    for entry in fs::read_dir(root)? {
+        let name = entry?.file_name();
+        if name != "inbox" && name != "outside" {
+            let beside = Tree::read(&root.join(&name))?;
+            tree.0.extend(
+                beside.0.into_iter().map(|(path, entry)| (Path::new("..").join(&name).join(path), entry)),
+            );
+        }
+    }
+    Ok(tree)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_content_mode_time_or_number_of_files_is_damage() {
+        type Change = fn(&Inbox) -> io::Result<()>;
+        let changes: [Change; 6] = [
+            |inbox| fs::write(inbox.outside().join("secret"), b"changed"),
+            |inbox| fs::set_permissions(inbox.outside().join("folder"), Permissions::from_mode(0o700)),
+            |inbox| fs::write(inbox.outside().join("planted"), b""),
+            |inbox| fs::write(inbox.outside().join("../elsewhere"), b""),
+            |inbox| fs::remove_file(inbox.path().join("link")),
+            |inbox| {
+                let file = File::open(inbox.path().join("existing"))?;
+                file.set_times(FileTimes::new().set_modified(UNIX_EPOCH))
+            },
+        ];
+        for change in changes {
+            let inbox = Inbox::new().expect("made");
+            assert_eq!(inbox.damage(), Vec::<String>::new());
+            change(&inbox).expect("changed");
+            assert!(!inbox.damage().is_empty());
+        }
+        let inbox = Inbox::new().expect("made");
+        fs::write(inbox.path().join("kept/new"), b"x").expect("written");
+        assert_eq!(inbox.damage(), Vec::<String>::new());
+        assert_eq!(inbox.new_files().expect("read"), ["kept/new"]);
+    }
+}

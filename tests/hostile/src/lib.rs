@@ -1,0 +1,49 @@
+//! A hostile peer for the transfer protocol.
+//!
+//! [`Peer`] speaks the protocol over a real association, in either role and from either side, and sends whatever it is told to:
+//! valid messages in any order, [blocks](block) whole, half or with a hash that is not theirs, raw bytes on any stream, or
+//! nothing but `Alive`. A slice of [`Packet`]s can be sent again over another association.
+//!
+//! [`random`] drives such a peer at random against a server and against the functions `push` and `pull`, and checks what must
+//! hold whatever it says. [`Inbox`] is a folder beside a tree that nobody may touch; [`resources`] reads what the process uses.
+//!
+//! A peer that offers a file and sends a block with a hash of other content:
+//!
+//! ```
+//! use anabranch_hostile::{Heard, Inbox, Peer, Serving, block};
+//! use anabranch_transfer::protocol::{Kind, Message};
+//! use anabranch_transfer::{Hash, OnClash, ServerOptions, Store};
+//!
+//! # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+//! let inbox = Inbox::new()?;
+//! let serving = Serving::start(inbox.store(OnClash::Refuse), ServerOptions::default());
+//!
+//! let peer = Peer::push_to(&serving.host, [1; 16]).await?;
+//! peer.offer(0, "report.txt", Kind::File { size_bytes: 4, first: None }).await?;
+//! peer.hear_until(|message| matches!(message, Message::Answer { .. })).await?;
+//! peer.send_all(&block(0, 0, b"evil", Hash::of(b"good"))).await?;
+//! let answer = peer.hear_until(|message| matches!(message, Message::Block { .. })).await?;
+//! assert_eq!(answer, Message::Block { id: 0, index: 0, good: false });
+//!
+//! // It goes away in the middle. Nothing has the name of the file, and nothing outside of the folder has changed.
+//! peer.abort();
+//! serving.idle().await;
+//! assert!(!inbox.path().join("report.txt").exists());
+//! assert_eq!(inbox.damage(), Vec::<String>::new());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod dictionary;
+mod inbox;
+mod loopback;
+mod packet;
+mod peer;
+pub mod random;
+pub mod resources;
+
+pub use inbox::{Inbox, MARKER, Tree};
+pub use loopback::{Serving, accepting, client, connect};
+pub use packet::{Packet, block, root};
+pub use peer::{Gone, Heard, Peer};

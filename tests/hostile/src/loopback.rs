@@ -1,0 +1,111 @@
+//! Hosts on loopback addresses, and a server behind one.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anabranch_net::{Association, ConnectError, Guard, Host, Peer, Route, config};
+use anabranch_transfer::{Report, Server, ServerOptions, Store};
+
+/// The address of every host here. Each has a UDP port and an SCTP port of its own.
+const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+/// A host that accepts, without a limit on handshakes: a test makes thousands of associations from one address.
+///
+/// # Panics
+/// If nothing can be bound.
+pub fn accepting() -> Host {
+    let rate = any_rate();
+    Host::builder()
+        .local(SocketAddr::new(ADDRESS, 0))
+        .guard(Guard { per_source: rate, in_all: rate })
+        .accept(config("sctp").expect("a scheme"))
+        .bind()
+        .expect("a loopback address can be bound")
+}
+
+fn any_rate() -> anabranch_net::Rate {
+    anabranch_net::Rate { per_second: 1_000_000, burst: 1_000_000 }
+}
+
+/// A host to connect from.
+///
+/// # Panics
+/// If nothing can be bound.
+pub fn client() -> Host {
+    Host::builder().local(SocketAddr::new(ADDRESS, 0)).bind().expect("a loopback address can be bound")
+}
+
+/// An association with an accepting host, from a host of its own.
+///
+/// # Errors
+/// As [`Host::connect`].
+pub async fn connect(server: &Host) -> Result<Association, ConnectError> {
+    connect_from(&client(), server).await
+}
+
+/// An association from a host that has none with that one.
+pub(crate) async fn connect_from(client: &Host, server: &Host) -> Result<Association, ConnectError> {
+    let remote = server.local_addresses()[0];
+    let to = Peer::new([Route { local: ADDRESS, remote }]).sctp_port(server.sctp_port());
+    client.connect(to, config("sctp").expect("a scheme")).await
+}
+
+/// A server that serves whoever connects, until it is dropped.
+#[derive(Debug)]
+pub struct Serving {
+    /// Where it listens.
+    pub host: Host,
+    /// The server.
+    pub server: Server,
+    /// What all its transfers report to.
+    pub report: Report,
+    ended: Arc<AtomicU64>,
+    begun: Arc<AtomicU64>,
+}
+
+impl Serving {
+    /// Starts a server on a host of its own. To be called in a tokio runtime.
+    pub fn start(store: Store, options: ServerOptions) -> Self {
+        Serving::reporting(store, options, Report::default())
+    }
+
+    /// The same with a report.
+    pub fn reporting(store: Store, options: ServerOptions, report: Report) -> Self {
+        let (host, server) = (accepting(), Server::new(store, options));
+        let (begun, ended) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+        let (accept, serve, tell) = (host.clone(), server.clone(), report.clone());
+        let (counted, done) = (Arc::clone(&begun), Arc::clone(&ended));
+        tokio::spawn(async move {
+            while let Ok(association) = accept.accept().await {
+                counted.fetch_add(1, Ordering::SeqCst);
+                let (server, report, done) = (serve.clone(), tell.clone(), Arc::clone(&done));
+                tokio::spawn(async move {
+                    let _ = server.serve(association, &report).await;
+                    done.fetch_add(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Serving { host, server, report, ended, begun }
+    }
+
+    /// Associations that were accepted and whose service has not ended.
+    pub fn running(&self) -> u64 {
+        let ended = self.ended.load(Ordering::SeqCst);
+        self.begun.load(Ordering::SeqCst).saturating_sub(ended)
+    }
+
+    /// Waits until no association is served.
+    pub async fn idle(&self) {
+        while self.running() > 0 || self.server.running() > 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.host.stop_accepting();
+    }
+}

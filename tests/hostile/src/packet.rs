@@ -1,0 +1,107 @@
+//! What a peer sends: control messages, segments, and bytes that are neither.
+
+use anabranch_transfer::Hash;
+use anabranch_transfer::PeerText;
+use anabranch_transfer::protocol::{
+    CONTROL_STREAM, DATA_STREAM, Failure, MAX_SEGMENT_BYTES, Message, Reason, Segment,
+};
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// A message of the association, as it leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// The stream it leaves on.
+    pub stream: u16,
+    /// Whether it takes no part in the order of that stream.
+    pub unordered: bool,
+    /// Its bytes; never empty, which SCTP cannot carry.
+    pub bytes: Bytes,
+}
+
+impl Packet {
+    /// A control message on the stream for them.
+    pub fn control(message: &Message) -> Self {
+        Packet::raw(CONTROL_STREAM, message.encode())
+    }
+
+    /// A segment, whether or not its lengths agree. [`Segment::decode`] is the inverse where they do.
+    pub fn segment(segment: &Segment) -> Self {
+        let mut bytes = BytesMut::with_capacity(20 + segment.content.len() + Hash::LEN);
+        bytes.put_u32(segment.id);
+        bytes.put_u64(segment.index);
+        bytes.put_u32(segment.block_len);
+        bytes.put_u32(segment.offset);
+        bytes.put_slice(&segment.content);
+        if let Some(hash) = segment.hash {
+            bytes.put_slice(&hash.0);
+        }
+        Packet { stream: DATA_STREAM, unordered: true, bytes: bytes.freeze() }
+    }
+
+    /// Any bytes on any stream, in order.
+    pub fn raw(stream: u16, bytes: impl Into<Bytes>) -> Self {
+        Packet { stream, unordered: false, bytes: bytes.into() }
+    }
+}
+
+/// The segments of a block, with whatever hash. A part of them is a block that was half sent.
+///
+/// # Panics
+/// If the block is longer than 4 GiB.
+pub fn block(id: u32, index: u64, content: &[u8], hash: Hash) -> Vec<Packet> {
+    let block_len = u32::try_from(content.len()).expect("a block is short");
+    let pieces = content.len().div_ceil(MAX_SEGMENT_BYTES);
+    let segment = |(at, piece): (usize, &[u8])| {
+        Packet::segment(&Segment {
+            id,
+            index,
+            block_len,
+            offset: u32::try_from(at * MAX_SEGMENT_BYTES).expect("below the length"),
+            content: Bytes::copy_from_slice(piece),
+            hash: (at + 1 == pieces).then_some(hash),
+        })
+    };
+    content.chunks(MAX_SEGMENT_BYTES).enumerate().map(segment).collect()
+}
+
+/// The root of a file with blocks of these hashes, computed here and not by the code under test.
+pub fn root(blocks: impl IntoIterator<Item = Hash>) -> Hash {
+    let mut hasher = blake3::Hasher::new();
+    for block in blocks {
+        hasher.update(&block.0);
+    }
+    Hash(*hasher.finalize().as_bytes())
+}
+
+/// A text as it came. Elsewhere nobody gets at that, so that nothing is shown which a terminal would obey; a test compares it with
+/// names of files.
+pub(crate) fn raw(text: PeerText) -> String {
+    // The variant, the reason, and the length in groups of seven bits are before it.
+    let bytes = Message::Fail(Failure { reason: Reason::Clash, text }).encode();
+    let length = bytes[2..].iter().take_while(|byte| **byte & 0x80 != 0).count() + 1;
+    String::from_utf8(bytes[2 + length..].to_vec()).expect("a text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_comes_back_as_it_came() {
+        for text in ["", "a", "\x1b[2J\u{202e}", &"é".repeat(2000)] {
+            assert_eq!(raw(text.into()), text);
+        }
+    }
+
+    #[test]
+    fn the_segments_of_a_block_are_what_the_protocol_reads() {
+        let content = vec![7; MAX_SEGMENT_BYTES + 5];
+        let packets = block(3, 1 << 40, &content, Hash::of(&content));
+        let read: Vec<Segment> =
+            packets.iter().map(|packet| Segment::decode(packet.bytes.clone()).expect("a segment")).collect();
+        assert_eq!(read.iter().map(|segment| segment.content.len()).sum::<usize>(), content.len());
+        assert_eq!(read.last().and_then(|segment| segment.hash), Some(Hash::of(&content)));
+        assert!(read.iter().all(|segment| (segment.id, segment.index) == (3, 1 << 40)));
+        assert_eq!(read.iter().map(Packet::segment).collect::<Vec<_>>(), packets);
+    }
+}

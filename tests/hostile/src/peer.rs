@@ -1,0 +1,203 @@
+//! A peer that says what it is told to.
+
+use std::fmt;
+use std::time::Duration;
+
+use anabranch_net::{Association, Host, SendOptions};
+use anabranch_transfer::SenderId;
+use anabranch_transfer::protocol::{
+    CONTROL_STREAM, Changed, DATA_STREAM, Intent, Kind, Message, Offer, Segment, Terms,
+};
+use bytes::Bytes;
+
+use crate::loopback::connect;
+use crate::packet::Packet;
+
+/// How long [`Peer::hear_until`] waits. Longer than anything takes here, on any machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Who offers, unless the caller says somebody else.
+const SENDER: [u8; SenderId::LEN] = [9; SenderId::LEN];
+/// How often a peer that only shows that it is there says so.
+const ALIVE_EVERY: Duration = Duration::from_millis(500);
+
+/// One side of a transfer, over an association.
+#[derive(Debug)]
+pub struct Peer(Association);
+
+/// What came from the other side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// A control message, the first one included.
+    Control(Message),
+    /// A segment.
+    Data(Segment),
+    /// Something that the protocol does not know.
+    Unreadable(Bytes),
+    /// The association is over.
+    Ended,
+}
+
+/// The association is over, or nothing was heard for a minute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone(String);
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Gone {}
+
+fn gone(why: impl fmt::Display) -> Gone {
+    Gone(why.to_string())
+}
+
+impl Peer {
+    /// Speaks over an association, which either side may have opened.
+    pub fn over(association: Association) -> Self {
+        Peer(association)
+    }
+
+    /// Connects and says that it will offer files. Returns after the answer.
+    ///
+    /// # Errors
+    /// If it was refused.
+    pub async fn push_to(server: &Host, session: [u8; 16]) -> Result<Self, Gone> {
+        let peer = Peer(connect(server).await.map_err(gone)?);
+        let sender = SenderId::from_bytes(SENDER);
+        peer.say(&Message::Hello { session, intent: Intent::Push { sender } }).await?;
+        peer.hear_until(|message| matches!(message, Message::Welcome { .. })).await?;
+        Ok(peer)
+    }
+
+    /// Connects and asks for these names with this window. Returns after the answer.
+    ///
+    /// # Errors
+    /// If it was refused.
+    pub async fn pull_from(
+        server: &Host,
+        session: [u8; 16],
+        window_blocks: u32,
+        names: &[&str],
+    ) -> Result<Self, Gone> {
+        let peer = Peer(connect(server).await.map_err(gone)?);
+        peer.say(&Message::Hello { session, intent: Intent::Pull { window_blocks } }).await?;
+        peer.hear_until(|message| matches!(message, Message::Welcome { .. })).await?;
+        for name in names {
+            peer.say(&Message::Want((*name).to_owned())).await?;
+        }
+        peer.say(&Message::WantEnd).await?;
+        Ok(peer)
+    }
+
+    /// As the side that accepted: hears what the other side wants, and welcomes it, with this window if it offers.
+    ///
+    /// # Errors
+    /// If it says something else first.
+    pub async fn welcome(association: Association, window_blocks: u32) -> Result<(Self, Intent), Gone> {
+        let peer = Peer(association);
+        let first = peer.hear_until(|_| true).await?;
+        let Message::Hello { intent, .. } = first else { return Err(gone(format!("{first:?}"))) };
+        let terms = match intent {
+            Intent::Push { .. } => Terms::Take { window_blocks },
+            Intent::Pull { .. } => Terms::Give { sender: SenderId::from_bytes(SENDER) },
+        };
+        peer.say(&Message::Welcome { terms }).await?;
+        Ok((peer, intent))
+    }
+
+    /// Sends one packet.
+    ///
+    /// # Errors
+    /// If the association is over, or has no such stream.
+    pub async fn send(&self, packet: &Packet) -> Result<(), Gone> {
+        let Packet { stream, unordered, bytes } = packet;
+        let options =
+            SendOptions { stream: *stream, unordered: *unordered, immediate: true, ..SendOptions::default() };
+        self.0.send(bytes.clone(), options).await.map_err(gone)
+    }
+
+    /// Sends packets one after the other; those that were sent before are a replay.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn send_all(&self, packets: &[Packet]) -> Result<(), Gone> {
+        for packet in packets {
+            self.send(packet).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends a control message, whether or not it has a place here.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn say(&self, message: &Message) -> Result<(), Gone> {
+        self.send(&Packet::control(message)).await
+    }
+
+    /// Offers something that was changed in 1970.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn offer(&self, id: u32, name: &str, kind: Kind) -> Result<(), Gone> {
+        let changed = Changed { seconds: 5, nanos: 0 };
+        self.say(&Message::Offer(Offer { id, name: name.into(), kind, changed, mode: 0o644 })).await
+    }
+
+    /// The next thing that the other side says. Cancel-safe.
+    pub async fn hear(&self) -> Heard {
+        match self.0.recv().await {
+            Ok(Some(packet)) => read(packet.stream, packet.payload),
+            Ok(None) | Err(_) => Heard::Ended,
+        }
+    }
+
+    /// The first control message that fits, past everything else but a `Fail`.
+    ///
+    /// # Errors
+    /// If the association ends, the other side says `Fail`, or nothing fits within a minute.
+    pub async fn hear_until(&self, fits: impl Fn(&Message) -> bool) -> Result<Message, Gone> {
+        let heard = async {
+            loop {
+                match self.hear().await {
+                    Heard::Control(message) if fits(&message) => return Ok(message),
+                    Heard::Control(Message::Fail(failure)) => return Err(gone(failure)),
+                    Heard::Ended => return Err(gone("the association is over")),
+                    _ => {}
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, heard).await.map_err(gone)?
+    }
+
+    /// Sends nothing but `Alive`, and hears nothing, until the other side has ended the association or `time` has passed.
+    pub async fn show_only_that_it_is_there(&self, time: Duration) {
+        let alive = async {
+            while self.say(&Message::Alive).await.is_ok() {
+                tokio::time::sleep(ALIVE_EVERY).await;
+            }
+        };
+        let _ = tokio::time::timeout(time, alive).await;
+    }
+
+    /// Ends the association at once, in the middle of whatever it is.
+    pub fn abort(&self) {
+        self.0.abort();
+    }
+
+    /// The association, for what is below the protocol.
+    pub fn association(&self) -> &Association {
+        &self.0
+    }
+}
+
+fn read(stream: u16, bytes: Bytes) -> Heard {
+    let control = || Message::decode(&bytes).or_else(|_| Message::decode_first(&bytes));
+    match stream {
+        CONTROL_STREAM => control().map_or(Heard::Unreadable(bytes), Heard::Control),
+        DATA_STREAM => Segment::decode(bytes.clone()).map_or(Heard::Unreadable(bytes), Heard::Data),
+        _ => Heard::Unreadable(bytes),
+    }
+}

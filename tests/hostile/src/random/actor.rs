@@ -1,0 +1,98 @@
+//! What both actors have in common: a conversation with whoever is at the other end.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anabranch_transfer::protocol::Message;
+use fastrand::Rng;
+use tokio::time::timeout;
+
+use super::Counts;
+use crate::packet::Packet;
+use crate::peer::{Heard, Peer};
+
+/// How long it is listened for an answer before something else is said.
+const LISTEN: Duration = Duration::from_millis(1);
+/// How long a message may wait to leave: the other side may have stopped reading.
+const SEND_WITHIN: Duration = Duration::from_secs(2);
+/// How long the peer stays without a word, at most.
+const SILENT_FOR: Duration = Duration::from_secs(3);
+
+/// Decides what is said next.
+pub(super) trait Actor {
+    /// What to say now, if anything.
+    fn next(&mut self, dice: &mut Rng) -> Vec<Packet>;
+    /// What the other side said.
+    fn heard(&mut self, heard: Heard);
+}
+
+/// Speaks until so many messages were sent or it is over, and ends it in one way or another.
+pub(super) async fn converse(
+    peer: &Peer,
+    actor: &mut (impl Actor + Send),
+    dice: &mut Rng,
+    counts: &Counts,
+    most: u64,
+) {
+    let mut sent = 0;
+    while sent < most {
+        for _ in 0..dice.u8(1..6) {
+            for packet in actor.next(dice) {
+                match timeout(SEND_WITHIN, peer.send(&packet)).await {
+                    Ok(Ok(())) => sent += 1,
+                    Ok(Err(_)) | Err(_) => return settle(peer, counts, sent),
+                }
+            }
+        }
+        if listen(peer, actor, counts, LISTEN).await.is_none() {
+            return settle(peer, counts, sent);
+        }
+        // A peer that finds nothing to say shall not go on for ever.
+        sent += u64::from(dice.u8(..30) == 0);
+    }
+    counts.messages.fetch_add(sent, Ordering::Relaxed);
+    end(peer, actor, dice, counts).await;
+}
+
+fn settle(peer: &Peer, counts: &Counts, sent: u64) {
+    counts.messages.fetch_add(sent, Ordering::Relaxed);
+    peer.abort();
+}
+
+/// Hears everything that comes until nothing has come for a while; `None` if the other side wants no more.
+async fn listen(
+    peer: &Peer,
+    actor: &mut (impl Actor + Send),
+    counts: &Counts,
+    quiet: Duration,
+) -> Option<()> {
+    while let Ok(heard) = timeout(quiet, peer.hear()).await {
+        match heard {
+            Heard::Ended | Heard::Control(Message::Fail(_) | Message::Finished) => return None,
+            Heard::Data(_) => {
+                counts.heard_segments.fetch_add(1, Ordering::Relaxed);
+                actor.heard(heard);
+            }
+            heard => actor.heard(heard),
+        }
+    }
+    Some(())
+}
+
+async fn end(peer: &Peer, actor: &mut (impl Actor + Send), dice: &mut Rng, counts: &Counts) {
+    match dice.u8(..100) {
+        0..50 => peer.abort(),
+        50..75 => {
+            let _ = timeout(Duration::from_secs(1), peer.association().shutdown()).await;
+        }
+        75..97 => {
+            listen(peer, actor, counts, Duration::from_millis(20)).await;
+            let _ = peer.say(&Message::Finished).await;
+            listen(peer, actor, counts, Duration::from_millis(20)).await;
+        }
+        // Without a word, or with nothing but that it is there, and without hearing anything.
+        97 => peer.show_only_that_it_is_there(SILENT_FOR).await,
+        _ => tokio::time::sleep(SILENT_FOR).await,
+    }
+    peer.abort();
+}

@@ -1,0 +1,120 @@
+//! Messages with arbitrary values, none of which has to fit what was said before.
+
+use anabranch_transfer::protocol::{
+    Answer, Failure, Intent, Kind, Message, Offer, Outcome, Reason, Segment, Terms,
+};
+use anabranch_transfer::{BLOCK_BYTES, Hash, SenderId};
+use bytes::Bytes;
+use fastrand::Rng;
+
+use crate::dictionary::{changed, hash, name, number, runs, small_number, text};
+use crate::packet::Packet;
+
+/// How many messages there are to choose from.
+const KINDS: u8 = 16;
+
+pub(super) fn packet(dice: &mut Rng) -> Packet {
+    match dice.u8(..10) {
+        0 => Packet::raw(dice.u16(..3), noise(dice)),
+        1 | 2 => Packet::segment(&segment(dice)),
+        _ => Packet::control(&message(dice)),
+    }
+}
+
+fn noise(dice: &mut Rng) -> Vec<u8> {
+    let mut bytes = vec![0; if dice.u8(..20) == 0 { 70_000 } else { dice.usize(1..200) }];
+    dice.fill(&mut bytes);
+    bytes
+}
+
+fn segment(dice: &mut Rng) -> Segment {
+    let block_len = small_number(dice).min(2 * BLOCK_BYTES);
+    let content = Bytes::from(vec![dice.u8(..); dice.usize(1..100)]);
+    let offset = if dice.bool() { 0 } else { small_number(dice) };
+    let hash = dice.bool().then(|| Hash::of(&content));
+    Segment { id: small_number(dice), index: number(dice), block_len, offset, content, hash }
+}
+
+pub(super) fn message(dice: &mut Rng) -> Message {
+    let id = small_number(dice);
+    match dice.u8(..KINDS) {
+        0 => Message::Hello { session: [dice.u8(..); 16], intent: intent(dice) },
+        1 => Message::Welcome { terms: terms(dice) },
+        2 => Message::Fail(failure(dice)),
+        3 => Message::Want(name(dice)),
+        4 => Message::WantEnd,
+        5 | 6 => Message::Offer(offer(dice, id)),
+        7 => Message::Passed { name: name(dice).into(), failure: failure(dice) },
+        8 => Message::Answer { id, answer: answer(dice) },
+        9 => Message::End { id, size_bytes: number(dice), root: hash(dice) },
+        10 => Message::GiveUp { id, failure: failure(dice), again: dice.bool() },
+        11 | 12 => Message::Block { id, index: number(dice), good: dice.bool() },
+        13 => Message::Done { id, outcome: outcome(dice) },
+        14 => Message::Finished,
+        _ => Message::Alive,
+    }
+}
+
+pub(super) fn intent(dice: &mut Rng) -> Intent {
+    if dice.bool() {
+        Intent::Push { sender: sender(dice) }
+    } else {
+        Intent::Pull { window_blocks: small_number(dice) }
+    }
+}
+
+fn terms(dice: &mut Rng) -> Terms {
+    match dice.u8(..3) {
+        0 => Terms::Take { window_blocks: small_number(dice) },
+        1 => Terms::Give { sender: sender(dice) },
+        _ => Terms::Refuse,
+    }
+}
+
+/// One of a few, so that unfinished files are met again and by others.
+pub(super) fn sender(dice: &mut Rng) -> SenderId {
+    SenderId::from_bytes([dice.u8(..3); SenderId::LEN])
+}
+
+pub(super) fn failure(dice: &mut Rng) -> Failure {
+    let reasons = [
+        Reason::Clash,
+        Reason::Busy,
+        Reason::BadName,
+        Reason::Permission,
+        Reason::NoSpace,
+        Reason::NotThere,
+        Reason::Changed,
+        Reason::Corrupt,
+        Reason::NotAllowed,
+        Reason::System,
+        Reason::Protocol,
+    ];
+    Failure { reason: reasons[dice.usize(..reasons.len())], text: text(dice).into() }
+}
+
+pub(super) fn offer(dice: &mut Rng, id: u32) -> Offer {
+    let mode = if dice.u8(..10) == 0 { 0 } else { dice.u16(..=0o777) };
+    Offer { id, name: name(dice).into(), kind: kind(dice), changed: changed(dice), mode }
+}
+
+fn kind(dice: &mut Rng) -> Kind {
+    match dice.u8(..10) {
+        0..6 => Kind::File { size_bytes: number(dice), first: dice.bool().then(|| hash(dice)) },
+        6 | 7 => Kind::Stream { token: [dice.u8(..); 16] },
+        8 => Kind::Folder,
+        _ => Kind::FolderEnd,
+    }
+}
+
+pub(super) fn answer(dice: &mut Rng) -> Answer {
+    if dice.u8(..4) == 0 { Answer::Compare } else { Answer::Take { have: runs(dice) } }
+}
+
+pub(super) fn outcome(dice: &mut Rng) -> Outcome {
+    match dice.u8(..4) {
+        0 => Outcome::Stored { renamed: dice.bool().then(|| name(dice).into()) },
+        1 => Outcome::Identical,
+        _ => Outcome::Failed(failure(dice)),
+    }
+}

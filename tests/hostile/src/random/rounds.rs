@@ -1,0 +1,277 @@
+//! One round: a few associations at a time with one server, or with clients one after the other.
+
+use std::io::{self, Cursor, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use anabranch_net::{Association, Host};
+use anabranch_transfer::protocol::{Intent, Message, Terms};
+use anabranch_transfer::{
+    Accept, Deadlines, OnClash, Patience, Pipe, Report, Sender, ServerOptions, Source as From, Store, pull,
+    push,
+};
+use fastrand::Rng;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::actor::converse;
+use super::arbitrary;
+use super::claims::Claims;
+use super::receiver::Receiver;
+use super::source::Source;
+use super::{Counts, Role};
+use crate::dictionary;
+use crate::inbox::Inbox;
+use crate::loopback::{Serving, accepting, connect};
+use crate::packet::Packet;
+use crate::peer::{Heard, Peer};
+
+/// Associations at a time.
+const AT_A_TIME: u64 = 6;
+/// Messages of one association, at most.
+const MOST_MESSAGES: u64 = 400;
+/// Silence after which an association counts as lost.
+const SILENCE: Duration = Duration::from_secs(1);
+/// When whoever spoke to the peer must have come to its end: after all the times that the protocol gives a peer.
+const ENDS_WITHIN: Duration = Duration::from_secs(60);
+
+/// What the associations of a round share.
+#[derive(Clone)]
+struct Round {
+    seed: u64,
+    claims: Arc<Claims>,
+    leaked: Arc<AtomicBool>,
+    counts: Arc<Counts>,
+    /// Messages that are still to be sent.
+    left: Arc<Left>,
+}
+
+#[derive(Debug)]
+struct Left {
+    until: u64,
+    associations: AtomicU64,
+}
+
+impl Round {
+    /// The dice of the next association, as long as there is to be one.
+    fn next(&self) -> Option<Rng> {
+        if self.counts.messages.load(Ordering::Relaxed) >= self.left.until {
+            return None;
+        }
+        self.counts.associations.fetch_add(1, Ordering::Relaxed);
+        let number = self.left.associations.fetch_add(1, Ordering::Relaxed);
+        Some(Rng::with_seed(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(number)))
+    }
+
+    async fn source(&self, peer: &Peer, dice: &mut Rng) {
+        let mut source = Source::new(Arc::clone(&self.claims), self.seed);
+        let most = dice.u64(1..MOST_MESSAGES);
+        converse(peer, &mut source, dice, &self.counts, most).await;
+    }
+
+    async fn receiver(&self, peer: &Peer, dice: &mut Rng) {
+        let mut receiver = Receiver::new(Arc::clone(&self.leaked));
+        let most = dice.u64(1..MOST_MESSAGES);
+        converse(peer, &mut receiver, dice, &self.counts, most).await;
+    }
+}
+
+/// Runs one round; what must not be is the error.
+pub(super) async fn round(role: Role, seed: u64, messages: u64, counts: &Arc<Counts>) -> Result<(), String> {
+    let inbox = Arc::new(Inbox::new().map_err(|error| format!("no inbox: {error}"))?);
+    let left =
+        Left { until: counts.messages.load(Ordering::Relaxed) + messages, associations: AtomicU64::new(0) };
+    let round = Round {
+        seed,
+        claims: Arc::default(),
+        leaked: Arc::default(),
+        counts: Arc::clone(counts),
+        left: Arc::new(left),
+    };
+    match role {
+        Role::Server(on_clash) => against_server(&round, inbox.store(on_clash)).await?,
+        Role::ServerWithPipe => against_server(&round, Store::Pipe(Pipe::new(NoneWrong))).await?,
+        Role::Push | Role::Pull | Role::PullToPipe => against_clients(&round, role, &inbox).await?,
+    }
+    check(role, &round, &inbox)
+}
+
+fn check(role: Role, round: &Round, inbox: &Inbox) -> Result<(), String> {
+    let replaces = role == Role::Server(OnClash::Overwrite);
+    let damage = inbox.damage_where(|path| !replaces || path.ends_with("kept"));
+    if !damage.is_empty() {
+        return Err(format!("damage: {damage:#?}"));
+    }
+    if round.leaked.load(Ordering::SeqCst) {
+        return Err("content from outside of the folder was sent".to_owned());
+    }
+    if matches!(role, Role::Server(_) | Role::Pull) {
+        let stored = round.claims.check(inbox)?;
+        round.counts.stored_files.fetch_add(stored, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+async fn against_server(round: &Round, store: Store) -> Result<(), String> {
+    let deadlines = Deadlines { start: SILENCE, contended: SILENCE / 2, give_way: SILENCE };
+    let options =
+        ServerOptions { silence: SILENCE, most_transfers: 5, deadlines, ..ServerOptions::default() };
+    let serving = Serving::start(store, options);
+    let mut associations = JoinSet::new();
+    for _ in 0..AT_A_TIME {
+        let (round, host) = (round.clone(), serving.host.clone());
+        associations.spawn(async move {
+            while let Some(mut dice) = round.next() {
+                if let Ok(association) = connect(&host).await {
+                    to_server(&round, &Peer::over(association), &mut dice).await;
+                }
+            }
+        });
+    }
+    while let Some(ended) = associations.join_next().await {
+        ended.map_err(|error| error.to_string())?;
+    }
+    let idle = timeout(ENDS_WITHIN, serving.idle()).await;
+    idle.map_err(|_| format!("{} associations have not ended after {ENDS_WITHIN:?}", serving.running()))
+}
+
+async fn to_server(round: &Round, peer: &Peer, dice: &mut Rng) {
+    // Some take the place of others.
+    let session = if dice.u8(..20) == 0 { [dice.u8(..2); 16] } else { dice.u128(..).to_be_bytes() };
+    let intent = arbitrary::intent(dice);
+    let first = if dice.u8(..50) == 0 {
+        arbitrary::packet(dice)
+    } else {
+        Packet::control(&Message::Hello { session, intent: intent.clone() })
+    };
+    if peer.send(&first).await.is_err() || peer.hear_until(|_| true).await.is_err() {
+        return;
+    }
+    round.counts.messages.fetch_add(1, Ordering::Relaxed);
+    if matches!(intent, Intent::Push { .. }) {
+        return round.source(peer, dice).await;
+    }
+    for _ in 0..dice.u8(..4) {
+        let name = if dice.u8(..8) == 0 { String::new() } else { dictionary::name(dice) };
+        let _ = peer.say(&Message::Want(name)).await;
+    }
+    let _ = peer.say(&Message::WantEnd).await;
+    round.receiver(peer, dice).await;
+}
+
+async fn against_clients(round: &Round, role: Role, inbox: &Arc<Inbox>) -> Result<(), String> {
+    let mut clients = JoinSet::new();
+    for _ in 0..AT_A_TIME {
+        let (round, inbox) = (round.clone(), Arc::clone(inbox));
+        clients.spawn(async move {
+            while let Some(dice) = round.next() {
+                against_client(&round, role, &inbox, dice).await?;
+            }
+            Ok::<_, String>(())
+        });
+    }
+    while let Some(ended) = clients.join_next().await {
+        ended.map_err(|error| error.to_string())??;
+    }
+    Ok(())
+}
+
+async fn against_client(round: &Round, role: Role, inbox: &Inbox, mut dice: Rng) -> Result<(), String> {
+    let host = accepting();
+    let mut of_peer = dice.fork();
+    let speaks = async {
+        while let Ok(association) = host.accept().await {
+            as_server(round, role, association, &mut of_peer).await;
+        }
+    };
+    let client = async {
+        let Ok(first) = connect(&host).await else { return };
+        match role {
+            Role::Push => sends(&host, first, inbox, &mut dice).await,
+            Role::PullToPipe => fetches(&host, first, Store::Pipe(Pipe::new(NoneWrong)), &mut dice).await,
+            _ => fetches(&host, first, inbox.store(OnClash::Refuse), &mut dice).await,
+        }
+    };
+    tokio::select! {
+        () = speaks => Err("the peer's host is gone".to_owned()),
+        ended = timeout(ENDS_WITHIN, client) => ended.map_err(|_| format!("a client has not ended after {ENDS_WITHIN:?}")),
+    }
+}
+
+async fn sends(host: &Host, first: Association, inbox: &Inbox, dice: &mut Rng) {
+    let mut sources = vec![From::inside(inbox.folder(OnClash::Refuse), "")];
+    if dice.bool() {
+        let length = if dice.u8(..8) == 0 { 2_300_000 } else { dice.usize(..5000) };
+        sources.push(From::stream("stdin", Cursor::new(vec![dice.u8(..); length])));
+    }
+    let report = Report::default();
+    let mut sender = Sender::new(sources, None, report.clone());
+    let patience = Patience { silence: SILENCE, retry: SILENCE };
+    let _ = push(&mut sender, first, again(host, dice.u8(..3)), patience, &report).await;
+}
+
+async fn fetches(host: &Host, first: Association, store: Store, dice: &mut Rng) {
+    let patience = Patience { silence: SILENCE, retry: SILENCE };
+    let _ =
+        pull(&Accept::all(true), store, first, again(host, dice.u8(..3)), patience, &Report::default()).await;
+}
+
+/// Connects so many times more.
+fn again(
+    host: &Host,
+    mut times: u8,
+) -> impl FnMut() -> std::pin::Pin<Box<dyn Future<Output = io::Result<Association>> + Send>> {
+    let host = host.clone();
+    move || {
+        let (host, may) = (host.clone(), times > 0);
+        times = times.saturating_sub(1);
+        Box::pin(async move {
+            if !may {
+                return Err(io::ErrorKind::ConnectionRefused.into());
+            }
+            connect(&host).await.map_err(io::Error::other)
+        })
+    }
+}
+
+/// The peer as the side that accepts.
+async fn as_server(round: &Round, role: Role, association: Association, dice: &mut Rng) {
+    let peer = Peer::over(association);
+    if !matches!(timeout(SILENCE, peer.hear()).await, Ok(Heard::Control(Message::Hello { .. }))) {
+        return;
+    }
+    let first = match dice.u8(..50) {
+        0 => arbitrary::packet(dice),
+        1 => Packet::control(&Message::Fail(arbitrary::failure(dice))),
+        _ if role == Role::Push => welcome(Terms::Take { window_blocks: dictionary::small_number(dice) }),
+        _ => welcome(Terms::Give { sender: arbitrary::sender(dice) }),
+    };
+    if peer.send(&first).await.is_err() {
+        return;
+    }
+    round.counts.messages.fetch_add(1, Ordering::Relaxed);
+    if role == Role::Push { round.receiver(&peer, dice).await } else { round.source(&peer, dice).await }
+}
+
+fn welcome(terms: Terms) -> Packet {
+    Packet::control(&Message::Welcome { terms })
+}
+
+/// What comes through a pipe, of which nothing is kept.
+struct NoneWrong;
+
+impl Write for NoneWrong {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Content that the peer sends with a hash of other content.
+        assert!(
+            bytes.len() < 8 || bytes.iter().any(|byte| *byte != 0x66),
+            "a block was written that its hash does not fit"
+        );
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! What this process uses, as Linux tells it.
+
+use std::fs;
+use std::panic;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static PANICS: AtomicU64 = AtomicU64::new(0);
+
+/// Descriptors that are open.
+///
+/// # Panics
+/// Where there is no `/proc`.
+pub fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").expect("Linux").count()
+}
+
+/// The most memory that was ever resident, in bytes.
+///
+/// # Panics
+/// Where there is no `/proc`.
+pub fn peak_resident_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    let kibibytes = line.split_whitespace().next().and_then(|number| number.parse::<u64>().ok());
+    kibibytes.expect("a number") << 10
+}
+
+/// Counts panics from now on, those of threads and tasks that nobody asks included, and reports them as before.
+pub fn count_panics() {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |panicked| {
+        PANICS.fetch_add(1, Ordering::SeqCst);
+        report(panicked);
+    }));
+}
+
+/// Panics since [`count_panics`].
+pub fn panics() -> u64 {
+    PANICS.load(Ordering::SeqCst)
+}

@@ -1,0 +1,64 @@
+//! A peer that says anything in any order harms nobody.
+//!
+//! `ANABRANCH_HOSTILE_MESSAGES` says how many messages it sends, `ANABRANCH_HOSTILE_SEED` which ones.
+
+use std::alloc::System;
+use std::time::{Duration, Instant};
+
+use anabranch_hostile::random::{Options, run};
+use anabranch_hostile::resources;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Messages of a run that nobody has asked to be longer.
+const MESSAGES: u64 = 20_000;
+/// What may be resident at most: six associations at a time, with what the protocol lets each of them fill.
+const MOST_RESIDENT: u64 = 600 << 20;
+/// What may be left on the heap after everything has ended: what the runtime and the harness keep.
+const MOST_LEFT: usize = 16 << 20;
+/// How long sockets and threads may take to go away.
+const GONE_WITHIN: Duration = Duration::from_secs(20);
+
+fn live() -> usize {
+    let stats = GLOBAL.stats();
+    stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+}
+
+#[test]
+fn a_peer_that_says_anything_in_any_order_harms_nobody() {
+    resources::count_panics();
+    let seed = setting("ANABRANCH_HOSTILE_SEED").unwrap_or(1);
+    let messages = setting("ANABRANCH_HOSTILE_MESSAGES").unwrap_or(MESSAGES);
+    println!("seed {seed}, {messages} messages");
+    let (descriptors, heap, began) = (resources::descriptors(), live(), Instant::now());
+
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let outcome = runtime.block_on(run(Options { seed, messages }));
+    let figures = outcome.unwrap_or_else(|violation| panic!("{violation}"));
+    runtime.shutdown_timeout(GONE_WITHIN);
+
+    let peak = resources::peak_resident_bytes();
+    println!("{figures:?} in {:.1} s, at most {} MiB resident", began.elapsed().as_secs_f64(), peak >> 20);
+    assert_eq!(resources::panics(), 0, "something panicked; see above");
+    assert!(peak < MOST_RESIDENT, "{} MiB were resident", peak >> 20);
+    let left = live().saturating_sub(heap);
+    assert!(left < MOST_LEFT, "{left} bytes are left on the heap");
+    let until = Instant::now() + GONE_WITHIN;
+    while resources::descriptors() > descriptors && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(resources::descriptors(), descriptors, "descriptors are left open");
+    // Nothing is tested by a peer that nobody listens to. A repeated round has one role only.
+    if messages >= MESSAGES {
+        assert!(figures.stored_files > messages / 500, "{figures:?}");
+        assert!(figures.heard_segments > messages / 500, "{figures:?}");
+    }
+}
