@@ -307,13 +307,13 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
          cd '{0}' && exec {program} serve --json --dir . --listen 127.0.0.1:0 --listen 127.0.0.2:0",
         text(dir.path())
     );
-    let mut command = Command::new("unshare");
-    command.args(["-Urm", "sh", "-c", &script]).stdin(Stdio::null()).env("XDG_STATE_HOME", state_dir());
+    let mut unshared = Command::new("unshare");
+    unshared.args(["-Urm", "sh", "-c", &script]).stdin(Stdio::null()).env("XDG_STATE_HOME", state_dir());
     if !Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success()) {
         eprintln!("left out: no namespaces here");
         return;
     }
-    let serving = Serving::of(Running::start(command), dir);
+    let serving = Serving::of(Running::start(unshared), dir);
     let from = tempfile::tempdir().expect("a folder");
     fs::write(from.path().join("big"), noise(9 * MB)).expect("written");
     fs::write(from.path().join("small"), "small").expect("written");
