@@ -140,8 +140,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, Stopped> {
 async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> Result<Status, Stopped> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
-    let host =
-        arguments.listen.bind_at(from, DEFAULT_UDP_PORT, |config| share_buffers(config, arguments))?;
+    let host = arguments.listen.bind_at(from, DEFAULT_UDP_PORT, |config| share_buffers(config, arguments))?;
     let sender = match arguments.allow {
         Allowed::Both | Allowed::Read => Some(sender(&arguments.show)?),
         Allowed::Write => None,
