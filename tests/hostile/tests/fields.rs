@@ -169,7 +169,7 @@ fn nothing_outside_of_the_folder_is_offered_whatever_is_wanted() {
                 Heard::Control(Message::Finished) => break,
                 Heard::Control(Message::Offer(offer)) => panic!("{offer:?}"),
                 Heard::Data(segment) => {
-                    assert!(!segment.content.windows(MARKER.len()).any(|part| part == MARKER))
+                    assert!(!segment.content.windows(MARKER.len()).any(|part| part == MARKER));
                 }
                 Heard::Control(_) => {}
                 other => panic!("{other:?}"),

@@ -20,7 +20,7 @@ const FOLDERS: [(&str, &str); 8] = [
     ("loopback/", "crates/transfer/tests/loopback/"),
     ("sockets/", "crates/net/tests/loopback/"),
     ("hostile/", "tests/hostile/"),
-    ("tests/", "tests/tests/"),
+    ("endpoint/", "tests/tests/"),
 ];
 
 fn root() -> PathBuf {
@@ -126,7 +126,7 @@ fn walk_container(registry: &Registry, name: &str, path: &str, paths: &mut BTree
         ContainerFormat::UnitStruct => {}
         ContainerFormat::NewTypeStruct(inner) => walk(registry, inner, path, paths),
         ContainerFormat::TupleStruct(parts) => {
-            parts.iter().for_each(|part| walk(registry, part, path, paths))
+            parts.iter().for_each(|part| walk(registry, part, path, paths));
         }
         ContainerFormat::Struct(fields) => walk_fields(registry, fields, path, paths),
         ContainerFormat::Enum(variants) => {
@@ -176,7 +176,7 @@ fn walk(registry: &Registry, format: &Format, path: &str, paths: &mut BTreeSet<S
         Format::Tuple(parts) => parts.iter().for_each(|part| walk(registry, part, path, paths)),
         Format::TupleArray { content, .. } => walk(registry, content, path, paths),
         Format::Map { key, value } => {
-            [key, value].into_iter().for_each(|part| walk(registry, part, path, paths))
+            [key, value].into_iter().for_each(|part| walk(registry, part, path, paths));
         }
         _ => {}
     }
