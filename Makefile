@@ -238,8 +238,8 @@ wire: ## Send 64 MiB over relayed paths on real sockets that fail, change and ar
 	$(CARGO) test --release --locked --test wire -- --ignored --test-threads=1 faults:: garbage::
 
 # In the profile of tests, which finds numbers that overflow. A round that failed is repeated with ANABRANCH_HOSTILE_SEED.
-hostile: ## Let a peer send HOSTILE_MESSAGES (1000000) arbitrary messages of the transfer protocol, against servers and clients.
-	ANABRANCH_HOSTILE_MESSAGES=$(HOSTILE_MESSAGES) $(CARGO) test --locked --test random -- --nocapture
+hostile: ## Let hostile peers send HOSTILE_MESSAGES (1000000) arbitrary messages of SCTP, and as many of the transfer protocol.
+	ANABRANCH_HOSTILE_MESSAGES=$(HOSTILE_MESSAGES) $(CARGO) test --locked --no-fail-fast --test hostile --test random -- --nocapture
 
 soak: ## The same with 1 GiB, which takes about ten minutes.
 	ANABRANCH_WIRE_MIB=1024 $(CARGO) test --release --locked --test wire -- --ignored --test-threads=1 faults::
