@@ -2,6 +2,7 @@
 
 mod console;
 mod figures;
+mod identity;
 mod paths;
 mod recv;
 mod send;
@@ -11,7 +12,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use anabranch_lab::scenario::units;
-use anabranch_transfer::{OnClash, Patience, Rate, TransferError};
+use anabranch_transfer::{NameRules, OnClash, Patience, Rate, TransferError};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use tokio::runtime::Runtime;
@@ -51,6 +52,20 @@ struct ShowOptions {
     /// Print errors only
     #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
+}
+
+/// Which names are taken.
+#[derive(Clone, Copy, Debug, Args)]
+struct NameOptions {
+    /// Refuse names that not every system can store, such as aux.txt, "end." or a:b
+    #[arg(long)]
+    portable_names: bool,
+}
+
+impl NameOptions {
+    fn rules(self) -> NameRules {
+        if self.portable_names { NameRules::Portable } else { NameRules::System }
+    }
 }
 
 /// `--on-clash`.

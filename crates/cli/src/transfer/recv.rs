@@ -16,7 +16,7 @@ use super::console::{Console, End};
 use super::paths::Paths;
 use super::send::{Line, finish, watch};
 use super::serve::where_it_listens;
-use super::{Clash, PatienceOptions, ShowOptions, remedy, runtime};
+use super::{Clash, NameOptions, PatienceOptions, ShowOptions, remedy, runtime};
 use crate::endpoint::{ConnectOptions, ListenOptions, start_notice};
 use crate::exit::{Status, Stopped};
 use crate::signal::interrupted;
@@ -70,6 +70,9 @@ pub(crate) struct RecvArguments {
     /// What to do where there is another file of that name
     #[arg(long, value_enum, default_value_t)]
     on_clash: Clash,
+
+    #[command(flatten)]
+    names_taken: NameOptions,
 
     #[command(flatten)]
     connect: ConnectOptions,
@@ -134,7 +137,7 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
     let store = if to_stdout {
         Store::Pipe(Pipe::new(std::io::stdout()))
     } else {
-        Store::Folder(folder(&arguments.dir, arguments.on_clash)?)
+        Store::Folder(folder(&arguments.dir, arguments.on_clash, arguments.names_taken)?)
     };
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
@@ -149,10 +152,11 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
 }
 
 /// Opens the folder that files go to.
-pub(super) fn folder(dir: &Path, on_clash: Clash) -> Result<Folder, Stopped> {
-    Folder::open(dir, on_clash.into()).map_err(|error| {
+pub(super) fn folder(dir: &Path, on_clash: Clash, names: NameOptions) -> Result<Folder, Stopped> {
+    let folder = Folder::open(dir, on_clash.into()).map_err(|error| {
         Stopped::failure(format!("--dir {}: {error}; name a folder that is there", dir.display()))
-    })
+    })?;
+    Ok(folder.with_names(names.rules()))
 }
 
 async fn fetch(

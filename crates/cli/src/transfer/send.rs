@@ -10,6 +10,7 @@ use clap::Args;
 use tokio::sync::Mutex;
 
 use super::console::{Console, End, LOOK_EVERY};
+use super::identity::sender;
 use super::paths::Paths;
 use super::{PatienceOptions, ShowOptions, read_limit, remedy, runtime};
 use crate::endpoint::{ConnectOptions, start_notice};
@@ -96,6 +97,7 @@ async fn run(arguments: &SendArguments, host: &str, sources: Vec<Source>) -> Res
     // Before anything is said, so that whoever reads it may send a signal.
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
+    let identity = sender(&arguments.show)?;
     tokio::pin!(stop);
     let line = Line::new(&arguments.connect, host);
     let first = tokio::select! {
@@ -106,7 +108,7 @@ async fn run(arguments: &SendArguments, host: &str, sources: Vec<Source>) -> Res
     console.start("send", &line.paths.lock().await.look().await);
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
-    let mut sender = Sender::new(sources, arguments.limit, report.clone());
+    let mut sender = Sender::new(sources, arguments.limit, report.clone()).with_identity(identity);
     let pushed = push(&mut sender, first, || line.open(), arguments.patience.patience(), &report);
     let ended = tokio::select! {
         ended = pushed => Some(ended),

@@ -5,22 +5,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::{Association, AssociationConfig, DEFAULT_RECV_BUFFER, DEFAULT_SEND_BUFFER, Host};
-use anabranch_transfer::{Accept, Allow, Deadlines, Rate, Report, Served, Server, ServerOptions, Store};
+use anabranch_transfer::{
+    Accept, Allow, Deadlines, Folder, Rate, Report, Served, Server, ServerOptions, Store,
+};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::sync::Mutex;
 
 use super::console::{Console, End};
+use super::figures::amount;
+use super::identity::sender;
 use super::paths::Paths;
 use super::recv::folder;
 use super::send::watch;
-use super::{Clash, ShowOptions, read_limit, read_silence, read_size, remedy, runtime};
+use super::{Clash, NameOptions, ShowOptions, read_limit, read_silence, read_size, remedy, runtime};
 use crate::endpoint::{ListenOptions, start_notice};
 use crate::exit::{Status, Stopped};
 use crate::output;
 use crate::signal::interrupted;
 
+/// Files and folders that are looked at for unfinished ones at the start.
+const MOST_LOOKED_AT: usize = 1_000_000;
 /// How long transfers may take to let go at the end.
 const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
@@ -55,6 +61,9 @@ pub(crate) struct ServeArguments {
     /// What to do where there is another file of that name
     #[arg(long, value_enum, default_value_t)]
     on_clash: Clash,
+
+    #[command(flatten)]
+    names: NameOptions,
 
     /// Transfers at a time; further ones are refused
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
@@ -114,17 +123,21 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, Stopped> {
             least >> 20
         )));
     }
-    let store = Store::Folder(folder(&arguments.dir, arguments.on_clash)?);
+    let folder = folder(&arguments.dir, arguments.on_clash, arguments.names)?;
     let runtime = runtime()?;
-    let ended = runtime.block_on(run(arguments, store));
+    let ended = runtime.block_on(run(arguments, folder));
     runtime.shutdown_timeout(SETTLED_WITHIN);
     ended
 }
 
-async fn run(arguments: &ServeArguments, store: Store) -> Result<Status, Stopped> {
+async fn run(arguments: &ServeArguments, folder: Folder) -> Result<Status, Stopped> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
     let host = arguments.listen.bind_with(|config| share_buffers(config, arguments))?;
+    let sender = match arguments.allow {
+        Allowed::Both | Allowed::Read => Some(sender(&arguments.show)?),
+        Allowed::Write => None,
+    };
     let options = ServerOptions {
         allow: arguments.allow.into(),
         accept: Accept::all(arguments.hidden),
@@ -134,9 +147,14 @@ async fn run(arguments: &ServeArguments, store: Store) -> Result<Status, Stopped
         memory_bytes: arguments.memory,
         deadlines: Deadlines::default(),
         rate: arguments.limit,
+        sender,
     };
-    let server = Server::new(store, options);
+    let server = Server::new(Store::Folder(folder.clone()), options);
     where_it_listens(&host, &arguments.show, &format!("serving {}", arguments.dir.display()))?;
+    tokio::task::spawn_blocking({
+        let show = arguments.show.clone();
+        move || tell_unfinished(&folder, &show)
+    });
     let status = tokio::select! {
         status = accept(&host, &server, &arguments.show) => status?,
         () = stop => Status::Interrupted,
@@ -159,6 +177,28 @@ fn share_buffers(config: &mut AssociationConfig, arguments: &ServeArguments) {
         let share = arguments.memory / u64::from(arguments.transfers);
         growth.largest_recv_bytes = growth.largest_recv_bytes.min(share.max(DEFAULT_RECV_BUFFER));
         growth.largest_send_bytes = growth.largest_send_bytes.min(share.max(DEFAULT_SEND_BUFFER));
+    }
+}
+
+/// Says how many unfinished files there are, which stay until they are sent again or somebody removes them.
+fn tell_unfinished(folder: &Folder, show: &ShowOptions) {
+    let Ok(found) = folder.unfinished(MOST_LOOKED_AT) else { return };
+    if found.files == 0 || show.quiet {
+        return;
+    }
+    let more = if found.is_all { "" } else { " or more" };
+    let age = found.oldest.and_then(|oldest| oldest.elapsed().ok()).map_or(0, |age| age.as_secs() / 86_400);
+    let text = format!(
+        "{} unfinished files{more}, {}, the oldest untouched for {age} days: they go on when they are sent again by whoever \
+         sent them, and can be removed (.*.anabranch-part and .*.anabranch-journal)",
+        found.files,
+        amount(found.bytes)
+    );
+    if show.json {
+        // A reader that is gone wants no more.
+        let _ = output::print(&format!("{}\n", json!({ "event": "note", "text": text })));
+    } else {
+        eprintln!("{text}");
     }
 }
 

@@ -14,7 +14,13 @@ pub(crate) struct Ended {
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
     command.args(arguments).current_dir(workspace()).stdin(Stdio::null());
+    command.env("XDG_STATE_HOME", state_dir());
     command
+}
+
+/// Where the programs of all tests keep what they keep, in place of the user's own.
+pub(crate) fn state_dir() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("state")
 }
 
 pub(crate) fn workspace() -> PathBuf {

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Ended, anabranch, command};
+use crate::support::{Ended, anabranch, command, state_dir};
 
 const MB: usize = 1_000_000;
 
@@ -33,8 +33,17 @@ fn names(dir: &Path) -> Vec<String> {
     let name = |entry: fs::DirEntry| entry.file_name().into_string().expect("UTF-8");
     let mut names: Vec<String> =
         fs::read_dir(dir).expect("a folder").map(|entry| name(entry.expect("an entry"))).collect();
+    names.retain(|name| name != ".anabranch-stored");
     names.sort();
     names
+}
+
+/// Endings of what is kept of an unfinished file.
+const UNFINISHED: [&str; 2] = [".anabranch-journal", ".anabranch-part"];
+
+fn is_unfinished(dir: &Path) -> bool {
+    let names = names(dir);
+    names.len() == 2 && UNFINISHED.iter().zip(&names).all(|(ending, name)| name.ends_with(ending))
 }
 
 /// A program that runs and prints JSON.
@@ -177,7 +186,7 @@ fn a_sender_that_is_killed_sends_less_than_a_twentieth_again() {
     while first.event("progress")["totals"]["held_bytes"].as_u64() < Some(25_000_000) {}
     first.signal("KILL");
     assert_eq!(first.end().status, None);
-    assert!(names(serving.dir.path()).contains(&".file.anabranch-part".to_owned()));
+    assert!(is_unfinished(serving.dir.path()));
     let end = last(&serving.run("send", &[text(&file)]).with_status(0));
     let total = |key: &str| end["totals"][key].as_u64().expect("a number");
     assert!(total("reused_bytes") >= 25_000_000, "{end}");
@@ -211,7 +220,7 @@ fn a_signal_on_either_side_leaves_what_can_be_resumed() {
             let ended = sending.end().with_status(1);
             assert!(last(&ended)["error"].as_str().expect("text").contains("start it again to go on"));
         }
-        assert_eq!(names(serving.dir.path()), [".file.anabranch-journal", ".file.anabranch-part"]);
+        assert!(is_unfinished(serving.dir.path()), "{:?}", names(serving.dir.path()));
         if !of_sender {
             let fixed = ["serve", "--json", "--dir", text(serving.dir.path())];
             serving.running = Running::start(command(&[&fixed[..], &LISTEN].concat()));
@@ -322,13 +331,13 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
          cd '{0}' && exec {program} serve --json --dir . --listen 127.0.0.1:0 --listen 127.0.0.2:0",
         text(dir.path())
     );
-    let mut command = Command::new("unshare");
-    command.args(["-Urm", "sh", "-c", &script]).stdin(Stdio::null());
+    let mut unshared = Command::new("unshare");
+    unshared.args(["-Urm", "sh", "-c", &script]).stdin(Stdio::null()).env("XDG_STATE_HOME", state_dir());
     if !Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success()) {
         eprintln!("left out: no namespaces here");
         return;
     }
-    let serving = Serving::of(Running::start(command), dir);
+    let serving = Serving::of(Running::start(unshared), dir);
     let from = tempfile::tempdir().expect("a folder");
     fs::write(from.path().join("big"), noise(9 * MB)).expect("written");
     fs::write(from.path().join("small"), "small").expect("written");
@@ -337,6 +346,16 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
     assert_eq!(failed["error"]["reason"], "NoSpace");
     let text_of = failed["error"]["text"].as_str().expect("text");
     assert!(text_of.contains("big: ") && text_of.contains("make room and send it again"), "{text_of}");
+    // What comes through a pipe has no size to be refused by.
+    let arguments = serving.arguments("send", &["-", "--name", "piped"]);
+    let mut child = command(&arguments);
+    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
+    // It is not all taken.
+    let _ = child.stdin.take().expect("a pipe").write_all(&noise(9 * MB));
+    let out = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8(out.stdout).expect("text");
+    assert_eq!(out.status.code(), Some(3), "{said}");
+    assert!(said.contains("NoSpace") && said.contains("make room and send it again"), "{said}");
     let to = tempfile::tempdir().expect("a folder");
     serving.run("recv", &["--all", "--dir", text(to.path())]).with_status(0);
     assert!(names(to.path()).is_empty(), "nothing has its final name");
@@ -413,4 +432,58 @@ fn links_are_left_out_and_the_status_says_so() {
     let ended = serving.run("send", &[text(&tree)]).with_status(3);
     assert!(ended.out.contains("tree/link was left out"), "{}", ended.out);
     assert_eq!(names(&serving.dir.path().join("tree")), ["file"]);
+}
+
+#[test]
+fn names_that_not_every_system_stores_are_refused_where_that_is_wanted() {
+    let from = tempfile::tempdir().expect("a folder");
+    for name in ["aux.txt", "fine.txt"] {
+        fs::write(from.path().join(name), "content").expect("written");
+    }
+    let paths = ["aux.txt", "fine.txt"].map(|name| text(&from.path().join(name)).to_owned());
+    let paths = [paths[0].as_str(), paths[1].as_str()];
+    let portable = Serving::start(&["--portable-names"]);
+    let ended = portable.run("send", &paths).with_status(3);
+    assert!(
+        ended.out.contains("`aux.txt` is not taken: it is the name of a device on Windows"),
+        "{}",
+        ended.out
+    );
+    assert_eq!(names(portable.dir.path()), ["fine.txt"]);
+    let other = Serving::start(&[]);
+    other.run("send", &paths).with_status(0);
+    let to = tempfile::tempdir().expect("a folder");
+    other.run("recv", &["--portable-names", "--dir", text(to.path())]).with_status(3);
+    assert_eq!(names(to.path()), ["fine.txt"]);
+}
+
+#[test]
+fn a_server_tells_of_what_is_unfinished_and_keeps_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let left = [".a.00.anabranch-part", ".a.00.anabranch-journal"];
+    fs::create_dir(dir.path().join("d")).expect("made");
+    for name in left {
+        fs::write(dir.path().join("d").join(name), noise(3000)).expect("written");
+    }
+    let fixed = ["serve", "--json", "--dir", text(dir.path())];
+    let mut running = Running::start(command(&[&fixed[..], &LISTEN].concat()));
+    let note = running.event("note")["text"].as_str().expect("text").to_owned();
+    assert!(note.starts_with("1 unfinished files, 3 kB"), "{note}");
+    running.signal("INT");
+    running.end().with_status(130);
+    assert_eq!(names(&dir.path().join("d")).len(), 2);
+}
+
+#[test]
+fn a_sender_whose_identity_cannot_be_kept_says_so_and_sends() {
+    let serving = Serving::start(&[]);
+    let from = tempfile::tempdir().expect("a folder");
+    let file = from.path().join("file");
+    fs::write(&file, "content").expect("written");
+    let mut sending = command(&serving.arguments("send", &[text(&file)]));
+    let out = sending.env("XDG_STATE_HOME", &file).output().expect("it runs");
+    let said = String::from_utf8(out.stdout).expect("text");
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    assert!(said.contains(".anabranch-sender: Not a directory"), "{said}");
+    assert_eq!(serving.there("file"), b"content");
 }
