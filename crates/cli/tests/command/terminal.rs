@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch_net::{Association, Host, SendOptions, config};
-use anabranch_transfer::protocol::{Changed, Failure, Kind, Message, Offer, Outcome, Reason};
+use anabranch_transfer::SenderId;
+use anabranch_transfer::protocol::{Changed, Failure, Kind, Message, Offer, Outcome, Reason, Terms};
 
 use crate::support::{Ended, anabranch};
 
@@ -40,7 +41,8 @@ fn offer(id: u32, name: &str) -> Message {
 
 /// Offers to whoever fetches.
 async fn offer_evil(association: Association) {
-    say(&association, Message::Welcome { window_blocks: 0 }).await;
+    say(&association, Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([8; 16]) } })
+        .await;
     while hear(&association).await.is_some_and(|message| message != Message::WantEnd) {}
     say(&association, Message::Passed { name: EVIL.into(), failure: failure() }).await;
     say(&association, offer(0, EVIL)).await;
@@ -54,7 +56,7 @@ async fn offer_evil(association: Association) {
 
 /// Takes what is sent, and gives it other names.
 async fn take_evil(association: Association) {
-    say(&association, Message::Welcome { window_blocks: 4 }).await;
+    say(&association, Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
     let mut offered = 0;
     while let Some(message) = hear(&association).await {
         let Message::Offer(Offer { id, .. }) = message else { continue };
