@@ -25,28 +25,37 @@ pub(crate) struct ListenOptions {
 }
 
 impl ListenOptions {
-    /// A host that accepts associations; its `local_addresses` tell where.
-    pub(crate) fn bind(&self) -> Result<Host, Stopped> {
-        self.bind_with(|_| {})
+    /// A host that accepts so many associations at a time, at the default UDP port if no address is named; its
+    /// `local_addresses` tell where.
+    pub(crate) fn bind_bounded(
+        &self,
+        most_associations: usize,
+        configure: impl FnOnce(&mut AssociationConfig),
+    ) -> Result<Host, Stopped> {
+        self.bind_host(DEFAULT_UDP_PORT, configure, |builder| builder.max_associations(most_associations))
     }
 
-    /// The same, with more to configure.
-    pub(crate) fn bind_with(&self, configure: impl FnOnce(&mut AssociationConfig)) -> Result<Host, Stopped> {
-        self.bind_at(DEFAULT_UDP_PORT, configure)
-    }
-
-    /// The same, with another UDP port if no address is named.
+    /// A host that accepts as many associations as hosts do, at another UDP port if no address is named.
     pub(crate) fn bind_at(
         &self,
         port: u16,
         configure: impl FnOnce(&mut AssociationConfig),
+    ) -> Result<Host, Stopped> {
+        self.bind_host(port, configure, |builder| builder)
+    }
+
+    fn bind_host(
+        &self,
+        port: u16,
+        configure: impl FnOnce(&mut AssociationConfig),
+        bound: impl FnOnce(HostBuilder) -> HostBuilder,
     ) -> Result<Host, Stopped> {
         let mut config = self.association.config()?;
         configure(&mut config);
         let posts = Posts::new(self.listen.clone(), port, Words::OPTIONS);
         let builder = posts.host().map_err(Stopped::failure)?;
         let builder = self.association.attach(builder, Role::Server, &config)?;
-        let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
+        let builder = bound(builder.sctp_port(self.association.sctp_port()).accept(config));
         let host = builder.bind().map_err(|error| match error {
             BindError::Socket { .. } => Stopped::from(anyhow::Error::new(error).context("cannot listen")),
             _ => Stopped::usage(format!("--listen: {error}")),

@@ -195,13 +195,11 @@ async fn wait(arguments: &RecvArguments, accept: Accept, store: Store) -> Result
         listen: arguments.listening.listen.clone(),
         association: arguments.connect.association.clone(),
     };
-    let host = listen.bind()?;
-    where_it_listens(&host, &arguments.show, "waiting for a transfer")?;
     let silence = arguments.patience.timeout;
-    let server = Server::new(
-        store,
-        ServerOptions { allow: Allow::Write, accept, silence, ..ServerOptions::default() },
-    );
+    let options = ServerOptions { allow: Allow::Write, accept, silence, ..ServerOptions::default() };
+    let host = listen.bind_bounded(options.most_associations(), |_| {})?;
+    where_it_listens(&host, &arguments.show, "waiting for a transfer")?;
+    let server = Server::new(store, options);
     let console = Arc::new(Console::new(&arguments.show, false));
     let paths = Mutex::new(Paths::default());
     let telling = Arc::clone(&console);
