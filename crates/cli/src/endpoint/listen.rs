@@ -29,8 +29,8 @@ pub(crate) struct ListenOptions {
 }
 
 impl ListenOptions {
-    /// Who may connect, for [`bind`](Self::bind). Unless the options say it this is an error that explains the choice; `command`
-    /// is what was typed up to the options of listening.
+    /// Who may connect, for the calls that bind. Unless the options say it this is an error that explains the choice; `command` is
+    /// what was typed up to the options of listening.
     pub(crate) fn accept_from(&self, command: &str) -> Result<AcceptFrom, Stopped> {
         match self.access.accept_from()? {
             Some(from) => Ok(from),
@@ -45,17 +45,35 @@ impl ListenOptions {
         question(&format!("{command}{listen}"), &networks_of(&bound, &locals.all))
     }
 
-    /// A host that accepts associations from there; its `local_addresses` tell where.
-    pub(crate) fn bind(&self, from: &AcceptFrom) -> Result<Host, Stopped> {
-        self.bind_at(from, DEFAULT_UDP_PORT, |_| {})
+    /// A host that accepts so many associations at a time from there, at the default UDP port if no address is named; its
+    /// `local_addresses` tell where.
+    pub(crate) fn bind_bounded(
+        &self,
+        from: &AcceptFrom,
+        most_associations: usize,
+        configure: impl FnOnce(&mut AssociationConfig),
+    ) -> Result<Host, Stopped> {
+        self.bind_host(from, DEFAULT_UDP_PORT, configure, |builder| {
+            builder.max_associations(most_associations)
+        })
     }
 
-    /// The same, with another UDP port if no address is named, and with more to configure.
+    /// A host that accepts as many associations as hosts do, at another UDP port if no address is named.
     pub(crate) fn bind_at(
         &self,
         from: &AcceptFrom,
         port: u16,
         configure: impl FnOnce(&mut AssociationConfig),
+    ) -> Result<Host, Stopped> {
+        self.bind_host(from, port, configure, |builder| builder)
+    }
+
+    fn bind_host(
+        &self,
+        from: &AcceptFrom,
+        port: u16,
+        configure: impl FnOnce(&mut AssociationConfig),
+        bound: impl FnOnce(HostBuilder) -> HostBuilder,
     ) -> Result<Host, Stopped> {
         let mut config = self.association.config()?;
         configure(&mut config);
@@ -63,7 +81,7 @@ impl ListenOptions {
         let builder = posts.host().map_err(Stopped::failure)?;
         let builder = self.association.attach(builder, Role::Server, &config)?;
         let builder =
-            builder.sctp_port(self.association.sctp_port()).accept(config).accept_from(from.clone());
+            bound(builder.sctp_port(self.association.sctp_port()).accept(config)).accept_from(from.clone());
         let host = builder.bind().map_err(|error| match error {
             BindError::Socket { .. } => Stopped::from(anyhow::Error::new(error).context("cannot listen")),
             _ => Stopped::usage(format!("--listen: {error}")),

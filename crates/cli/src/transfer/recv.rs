@@ -234,13 +234,11 @@ async fn wait(
 ) -> Result<Status, Stopped> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
-    let host = listen.bind(from)?;
-    where_it_listens(&host, &arguments.show, from, "waiting for a transfer")?;
     let silence = arguments.patience.timeout;
-    let server = Server::new(
-        store,
-        ServerOptions { allow: Allow::Write, accept, silence, ..ServerOptions::default() },
-    );
+    let options = ServerOptions { allow: Allow::Write, accept, silence, ..ServerOptions::default() };
+    let host = listen.bind_bounded(from, options.most_associations(), |_| {})?;
+    where_it_listens(&host, &arguments.show, from, "waiting for a transfer")?;
+    let server = Server::new(store, options);
     let console = Arc::new(Console::new(&arguments.show, false));
     let paths = Mutex::new(Paths::default());
     let telling = Arc::clone(&console);

@@ -4,10 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_net::{
-    AcceptFrom, Association, AssociationConfig, DEFAULT_RECV_BUFFER, DEFAULT_SEND_BUFFER, DEFAULT_UDP_PORT,
-    Host,
-};
+use anabranch_net::{AcceptFrom, Association, Host};
 use anabranch_transfer::{
     Accept, Allow, Deadlines, Folder, Rate, Report, Served, Server, ServerOptions, Store,
 };
@@ -140,7 +137,6 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, Stopped> {
 async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> Result<Status, Stopped> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
-    let host = arguments.listen.bind_at(from, DEFAULT_UDP_PORT, |config| share_buffers(config, arguments))?;
     let sender = match arguments.allow {
         Allowed::Both | Allowed::Read => Some(sender(&arguments.show)?),
         Allowed::Write => None,
@@ -156,6 +152,9 @@ async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> R
         rate: arguments.limit,
         sender,
     };
+    let host = arguments
+        .listen
+        .bind_bounded(from, options.most_associations(), |config| options.share_buffers(config))?;
     let server = Server::new(Store::Folder(folder.clone()), options);
     where_it_listens(&host, &arguments.show, from, &format!("serving {}", arguments.dir.display()))?;
     tokio::task::spawn_blocking({
@@ -175,16 +174,6 @@ async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> R
     // What takes longer is ended all the same.
     let _ = tokio::time::timeout(SETTLED_WITHIN, settled).await;
     Ok(status)
-}
-
-/// Bounds what associations buffer: together they may receive as many bytes ahead as the transfers may hold, and as many may wait to
-/// be acknowledged, but none gets less than what it begins with.
-fn share_buffers(config: &mut AssociationConfig, arguments: &ServeArguments) {
-    if let Some(growth) = &mut config.buffer_growth {
-        let share = arguments.memory / u64::from(arguments.transfers);
-        growth.largest_recv_bytes = growth.largest_recv_bytes.min(share.max(DEFAULT_RECV_BUFFER));
-        growth.largest_send_bytes = growth.largest_send_bytes.min(share.max(DEFAULT_SEND_BUFFER));
-    }
 }
 
 /// Says how many unfinished files there are, which stay until they are sent again or somebody removes them.

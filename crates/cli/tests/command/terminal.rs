@@ -41,7 +41,7 @@ fn offer(id: u32, name: &str) -> Message {
 
 /// Offers to whoever fetches.
 async fn offer_evil(association: Association) {
-    say(&association, Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([7; 16]) } })
+    say(&association, Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([8; 16]) } })
         .await;
     while hear(&association).await.is_some_and(|message| message != Message::WantEnd) {}
     say(&association, Message::Passed { name: EVIL.into(), failure: failure() }).await;

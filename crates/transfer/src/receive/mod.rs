@@ -3,6 +3,8 @@
 //! What the protocol decides is a plain state machine on a thread of its own ([`Machine`]), where hashing and writing hold up
 //! nobody. A task passes messages between it and the association.
 
+#[cfg(test)]
+mod bounds;
 mod machine;
 #[cfg(test)]
 mod tests;
@@ -73,11 +75,16 @@ pub(crate) struct Receiving {
     pub(crate) claimant: Claimant,
 }
 
+/// The way of what the thread says to the association.
+fn answers() -> (mpsc::Sender<Outgoing>, mpsc::Receiver<Outgoing>) {
+    mpsc::channel(WAITING_ANSWERS)
+}
+
 /// Receives what is offered until everything is done. Dropping the future ends the thread, after it has brought its journals up to
 /// date; what it hashes or compares then is left.
 pub(crate) async fn receive(association: &Association, receiving: Receiving) -> Result<(), TransferError> {
     let (input, inputs) = mpsc::channel(WAITING_MESSAGES);
-    let (output, mut outputs) = mpsc::channel(WAITING_ANSWERS);
+    let (output, mut outputs) = answers();
     let cancel = Cancel::default();
     let _cancel_on_drop = cancel.on_drop();
     let watch = Watch::new(&receiving, &input);

@@ -149,13 +149,7 @@ impl Sender {
         silence: Duration,
         activity: &Activity,
     ) -> Result<(), TransferError> {
-        let mut link = Link {
-            control: VecDeque::new(),
-            data: VecDeque::new(),
-            window: window_blocks.clamp(1, MAX_WINDOW_BLOCKS) as usize,
-            in_flight: 0,
-            pace: Pace::new(self.rate),
-        };
+        let mut link = Link::new(window_blocks, self.rate);
         self.offer_again(&mut link);
         let mut tick = tokio::time::interval(ALIVE_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -164,7 +158,7 @@ impl Sender {
             if self.is_done() && link.control.is_empty() && link.data.is_empty() {
                 break;
             }
-            let (may_offer, may_hear) = (self.may_offer(&link), link.control.len() < MOST_CONTROL);
+            let (may_offer, may_hear) = (self.may_offer(&link), link.may_hear());
             tokio::select! {
                 came = link::recv(association), if may_hear => {
                     let Some(message) = came? else {
@@ -182,10 +176,7 @@ impl Sender {
                     if activity.heard.elapsed() >= silence {
                         return Err(TransferError::Silent(silence));
                     }
-                    // Whatever waits to leave says as much.
-                    if link.control.is_empty() {
-                        link.say(&Message::Alive);
-                    }
+                    link.say_alive();
                 }
             }
         }
@@ -708,6 +699,28 @@ impl Entry {
 }
 
 impl Link {
+    fn new(window_blocks: u32, rate: Option<Rate>) -> Self {
+        Link {
+            control: VecDeque::new(),
+            data: VecDeque::new(),
+            window: window_blocks.clamp(1, MAX_WINDOW_BLOCKS) as usize,
+            in_flight: 0,
+            pace: Pace::new(rate),
+        }
+    }
+
+    /// Whether there is room for what a message of the peer may have us answer.
+    fn may_hear(&self) -> bool {
+        self.control.len() < MOST_CONTROL
+    }
+
+    fn say_alive(&mut self) {
+        // Whatever waits to leave says as much.
+        if self.control.is_empty() {
+            self.say(&Message::Alive);
+        }
+    }
+
     fn say(&mut self, message: &Message) {
         self.control.push_back(Outgoing::from(message));
     }
@@ -735,3 +748,6 @@ impl std::fmt::Debug for Sender {
         f.debug_struct("Sender").field("open", &self.open.len()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! Transfers from the side that accepts: any number at a time.
 
+mod buffers;
 mod memory;
 mod slots;
 
@@ -239,9 +240,6 @@ impl Server {
     }
 
     async fn say_why(&self, association: &Association, failure: Failure) {
-        // A peer of another version understands the first bytes of a welcome, and so which version this is.
-        let welcome = Message::Welcome { terms: Terms::Refuse };
-        let _ = link::send(association, Outgoing::from(&welcome)).await;
         let _ = link::send(association, Outgoing::from(&Message::Fail(failure))).await;
         link::end(association).await;
     }
@@ -257,10 +255,7 @@ impl Server {
             let text = "too many connections from this address at a time; try again later";
             return Err(self.refuse(association, busy(text)).await);
         };
-        let first = link::recv_first(association, self.options.deadlines.start).await?;
-        let Message::Hello { session, intent } = first else {
-            return Err(ProtocolError::Unexpected("a first message that is no hello").into());
-        };
+        let (session, intent) = self.hear_hello(association).await?;
         self.replace(session).await;
         if !self.begin(&place, session, association) {
             // Nothing but the answer is left to do, and that is bounded elsewhere.
@@ -281,6 +276,21 @@ impl Server {
             (Err(_), Fate::GivesWay) => Err(TransferError::GaveWay),
             (ended, _) => ended,
         }
+    }
+
+    async fn hear_hello(&self, association: &Association) -> Result<([u8; 16], Intent), TransferError> {
+        let heard = match link::recv_first(association, self.options.deadlines.start).await {
+            Ok(Message::Hello { session, intent }) => Ok((session, intent)),
+            Ok(_) => Err(ProtocolError::Unexpected("a first message that is no hello").into()),
+            Err(error) => Err(error),
+        };
+        if let Err(TransferError::Protocol(_)) = heard {
+            // A peer of another version understands the first bytes of a welcome, and so which version this is. The reason
+            // follows. Later a second welcome would be read as a message without a version.
+            let welcome = Message::Welcome { terms: Terms::Refuse };
+            let _ = link::send(association, Outgoing::from(&welcome)).await;
+        }
+        heard
     }
 
     /// A place for an association that has said nothing yet.

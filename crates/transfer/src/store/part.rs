@@ -414,3 +414,76 @@ fn new_mark() -> io::Result<u64> {
 fn mark_time(mark: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(mark)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::protocol::{Changed, Segment, read_block};
+    use crate::store::{Assembly, OnClash};
+
+    /// The most records that wait to be in the journal: those of 64 MiB.
+    const MOST_RECORDS: usize = 64;
+
+    /// A stream, whose blocks may be short, that is brought up to date because of its blocks and not because of the time.
+    fn part(dir: &tempfile::TempDir) -> Part {
+        let folder = Folder::open(dir.path(), OnClash::Refuse).expect("a folder");
+        let changed = Changed { seconds: 5, nanos: 0 };
+        let kind = Kind::Stream { token: [1; 16] };
+        let offer = Offer { id: 0, name: "file".into(), kind, changed, mode: 0o644 };
+        let name = Name::new("file").expect("a name");
+        let part = Part::open(&folder, name, &offer, &Cancel::default()).expect("opened").expect("free");
+        Part { last_sync: Instant::now() + Duration::from_secs(3600), ..part }
+    }
+
+    /// Writes blocks of one byte.
+    fn write(part: &mut Part, indices: std::ops::Range<u64>) {
+        for index in indices {
+            let fill = |buffer: &mut [u8]| {
+                buffer.fill(7);
+                io::Result::Ok(())
+            };
+            let messages = read_block(0, index, 1, fill).expect("it is in memory").messages;
+            let segment = Segment::decode(messages[0].clone()).expect("a segment");
+            let block = Assembly::new(1).take(segment).expect("it fits").expect("it is whole");
+            let hash = block.verified().expect("it is right");
+            part.write(index, &block, hash).expect("written");
+            part.last_sync = Instant::now() + Duration::from_secs(3600);
+        }
+    }
+
+    #[test]
+    fn records_that_wait_for_the_journal_are_few_however_short_their_blocks_are() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut part = part(&dir);
+        for index in 0..4 * MOST_RECORDS as u64 {
+            write(&mut part, index..index + 1);
+            assert!(part.unsynced.len() < MOST_RECORDS, "{}", part.unsynced.len());
+        }
+    }
+
+    #[test]
+    fn a_disk_that_is_slow_holds_up_whoever_writes_before_more_records_wait() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut part = part(&dir);
+        let journal = Arc::clone(part.journal.as_ref().expect("a stream has one"));
+        let slow = journal.lock().expect("nobody panicked");
+        let (tell, told) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // Half of them begin to be brought to the disk.
+                let most = MOST_RECORDS as u64;
+                write(&mut part, 0..most / 2 + most - 1);
+                tell.send(part.unsynced.len()).expect("it is waited for");
+                write(&mut part, most / 2 + most - 1..most / 2 + most);
+                tell.send(part.unsynced.len()).expect("it is waited for");
+            });
+            assert_eq!(told.recv(), Ok(MOST_RECORDS - 1));
+            // Never said in time if the bound is there, on whichever machine.
+            assert!(told.recv_timeout(Duration::from_millis(200)).is_err(), "it was not held up");
+            drop(slow);
+            assert_eq!(told.recv(), Ok(0));
+        });
+    }
+}

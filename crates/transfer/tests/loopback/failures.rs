@@ -305,3 +305,20 @@ fn garbage_ends_only_its_own_transfer_and_is_told_what_is_wrong() {
         assert_eq!(names(serving.dir.path()), ["file"]);
     });
 }
+
+/// Who breaks the protocol in the middle of a transfer hears why, in a message that it can read there.
+#[test]
+fn a_peer_that_is_garbled_in_the_middle_of_a_transfer_hears_the_reason_and_no_second_welcome() {
+    run(async {
+        let serving = Serving::usual();
+        for pushes in [true, false] {
+            let rogue = if pushes { Rogue::greet(&serving).await } else { Rogue::ask(&serving).await };
+            rogue.0.send(vec![0xff; 50], SendOptions::default()).await.expect("taken");
+            let heard = rogue.hear().await;
+            assert!(
+                matches!(&heard, Message::Fail(failure) if failure.reason == Reason::Protocol),
+                "{heard:?}"
+            );
+        }
+    });
+}

@@ -91,7 +91,7 @@ fn windows_stay_within_the_memory_of_the_server() {
             let rogue = Rogue::connect_as(&serving, session).await;
             match rogue.hear().await {
                 Message::Welcome { terms: Terms::Take { window_blocks } } => {
-                    held.push((rogue, u64::from(window_blocks)))
+                    held.push((rogue, u64::from(window_blocks)));
                 }
                 other => panic!("{other:?}"),
             }

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use anabranch_net::SendOptions;
 use anabranch_transfer::protocol::{Answer, Changed, Kind, Message, Offer, Outcome, Reason};
 use anabranch_transfer::{BLOCK_BYTES, Hash, OnClash, SenderId, ServerOptions, Source};
 
@@ -39,7 +40,9 @@ impl Rogue {
             if offset as usize + piece.len() == content.len() {
                 bytes.extend(Hash::of(content).0);
             }
-            self.data(bytes).await;
+            let options = SendOptions { stream: 1, unordered: true, ..SendOptions::default() };
+            // Whoever refuses the first piece may have ended the association before the others are sent.
+            let _ = self.0.send(bytes, options).await;
         }
     }
 

@@ -1,0 +1,156 @@
+//! What a source can make a receiver hold.
+
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+use super::machine::Machine;
+use super::{Input, Receiving, Store, answers};
+use crate::accept::Accept;
+use crate::block::BLOCK_BYTES;
+use crate::cancel::Cancel;
+use crate::claims::Claimant;
+use crate::error::TransferError;
+use crate::link::{Incoming, Outgoing};
+use crate::moment::Activity;
+use crate::protocol::{
+    Changed, Kind, MAX_CONTROL_BYTES, MAX_SEGMENT_BYTES, Message, Offer, ProtocolError, Segment, read_block,
+};
+use crate::report::Report;
+use crate::store::{Folder, OnClash, Pipe};
+
+const WINDOW_BLOCKS: u32 = 4;
+
+fn machine(store: Store, output: mpsc::Sender<Outgoing>) -> Machine {
+    let receiving = Receiving {
+        store,
+        accept: Accept::default(),
+        window_blocks: WINDOW_BLOCKS,
+        silence: std::time::Duration::from_secs(60),
+        report: Report::default(),
+        activity: Activity::now(),
+        first_offer_within: None,
+        claimant: Claimant::alone(),
+    };
+    Machine::new(receiving, output, Cancel::default())
+}
+
+fn folder() -> (TempDir, Store) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = Folder::open(dir.path(), OnClash::Refuse).expect("a folder");
+    (dir, Store::Folder(folder))
+}
+
+fn control(message: Message) -> Input {
+    Input::Heard(Incoming::Control(message))
+}
+
+fn offer(id: u32, name: &str, kind: Kind) -> Input {
+    let changed = Changed { seconds: 5, nanos: 0 };
+    control(Message::Offer(Offer { id, name: name.into(), kind, changed, mode: 0o644 }))
+}
+
+fn refused_offer(id: u32) -> Input {
+    offer(id, "../file", Kind::File { size_bytes: 1, first: None })
+}
+
+/// The segments of a block.
+fn block(id: u32, index: u64, block_len: u32) -> Vec<Input> {
+    let fill = |buffer: &mut [u8]| {
+        buffer.fill(7);
+        std::io::Result::Ok(())
+    };
+    let messages = read_block(id, index, block_len, fill).expect("it is in memory").messages;
+    let segment = |bytes| Input::Heard(Incoming::Data(Segment::decode(bytes).expect("a segment")));
+    messages.into_iter().map(segment).collect()
+}
+
+fn take(machine: &mut Machine, input: Input) -> Result<(), ProtocolError> {
+    machine.take(input).map_err(|error| match error {
+        TransferError::Protocol(error) => error,
+        other => panic!("{other}"),
+    })
+}
+
+#[test]
+fn answers_that_nobody_takes_hold_the_thread_up_until_whoever_would_take_them_is_gone() {
+    let (output, outputs) = answers();
+    let most = output.max_capacity();
+    assert!(most * MAX_CONTROL_BYTES <= BLOCK_BYTES as usize, "{most} answers wait");
+    let (_dir, store) = folder();
+    let mut machine = machine(store, output.clone());
+    for id in 0..u32::try_from(most).expect("few") {
+        machine.take(refused_offer(id)).expect("it is refused, and that is all");
+    }
+    assert_eq!((outputs.len(), output.capacity()), (most, 0));
+    // Every further answer waits: the thread ends because the answers have nowhere to go any more.
+    let (input, inputs) = mpsc::channel(100);
+    for id in 0..100 {
+        input.try_send(refused_offer(1000 + id)).expect("there is room");
+    }
+    drop(input);
+    let worker = std::thread::spawn(move || machine.run(inputs));
+    assert_eq!(outputs.len(), most);
+    drop(outputs);
+    let ended = worker.join().expect("no panic");
+    assert!(matches!(ended, Err(TransferError::Lost(_))), "{ended:?}");
+}
+
+#[test]
+fn what_waits_for_the_thread_fits_the_memory_that_a_transfer_has_for_it() {
+    assert!(super::WAITING_MESSAGES * MAX_SEGMENT_BYTES <= BLOCK_BYTES as usize);
+}
+
+#[test]
+fn blocks_that_wait_for_one_before_them_in_a_pipe_are_within_the_window() {
+    let (output, _outputs) = mpsc::channel(1000);
+    let mut machine = machine(Store::Pipe(Pipe::new(std::io::sink())), output);
+    machine.take(offer(0, "file", Kind::Stream { token: [1; 16] })).expect("it is taken");
+    for index in 1..u64::from(WINDOW_BLOCKS) {
+        for segment in block(0, index, 10) {
+            machine.take(segment).expect("it is in the window");
+        }
+    }
+    let beyond = block(0, u64::from(WINDOW_BLOCKS), 10).remove(0);
+    assert_eq!(
+        take(&mut machine, beyond),
+        Err(ProtocolError::Unexpected("a block that nobody asked for")),
+        "it is further ahead than the window"
+    );
+}
+
+#[test]
+fn blocks_that_wait_and_blocks_that_are_incomplete_count_together() {
+    let (output, _outputs) = mpsc::channel(1000);
+    let mut machine = machine(Store::Pipe(Pipe::new(std::io::sink())), output);
+    // A pipe goes on with the same file, so both offers are open.
+    for id in 0..2 {
+        machine.take(offer(id, "file", Kind::Stream { token: [1; 16] })).expect("it is taken");
+    }
+    for (id, index) in [(0, 1), (0, 2), (0, 3), (1, 1)] {
+        for segment in block(id, index, 10) {
+            machine.take(segment).expect("it is in the window");
+        }
+    }
+    let fifth = block(1, 2, 10).remove(0);
+    assert_eq!(
+        take(&mut machine, fifth),
+        Err(ProtocolError::Unexpected("more blocks at a time than agreed"))
+    );
+}
+
+#[test]
+fn incomplete_blocks_of_all_files_are_within_the_window() {
+    let ((_dir, store), (output, _outputs)) = (folder(), mpsc::channel(1000));
+    let mut machine = machine(store, output);
+    let size_bytes = 10 * u64::from(BLOCK_BYTES);
+    for (id, name) in [(0, "a"), (1, "b")] {
+        machine.take(offer(id, name, Kind::File { size_bytes, first: None })).expect("it is taken");
+    }
+    for (id, index) in [(0, 0), (0, 9), (1, 5), (1, 0)] {
+        machine.take(block(id, index, BLOCK_BYTES).remove(0)).expect("it is in the window");
+    }
+    assert_eq!(
+        take(&mut machine, block(1, 1, BLOCK_BYTES).remove(0)),
+        Err(ProtocolError::Unexpected("more blocks at a time than agreed"))
+    );
+}

@@ -1,0 +1,243 @@
+//! What a receiver can make a sender hold.
+
+use bytes::Bytes;
+
+use super::*;
+use crate::block::BLOCK_BYTES;
+use crate::protocol::MAX_SEGMENT_BYTES;
+
+/// Segments of a block.
+const SEGMENTS: usize = (BLOCK_BYTES as usize).div_ceil(MAX_SEGMENT_BYTES);
+const WINDOW_BLOCKS: u32 = 32;
+
+/// A sender of which nothing leaves, and whose reader answers when it is told to.
+struct Stalled {
+    sender: Sender,
+    link: Link,
+    requests: requests::Receiver<Request>,
+}
+
+impl Stalled {
+    fn new(memory_blocks: u32) -> Self {
+        let mut sender = Sender::new(Vec::new(), None, Report::default()).with_memory(memory_blocks);
+        let (reader, requests) = requests::channel();
+        sender.reader = reader;
+        Stalled { sender, link: Link::new(WINDOW_BLOCKS, None), requests }
+    }
+
+    /// Takes a file up if the sender would.
+    fn offer(&mut self, blocks: u64) -> bool {
+        let may_offer = self.sender.may_offer(&self.link);
+        if may_offer {
+            let item = Item::Found {
+                name: "file".to_owned(),
+                kind: Kind::File { size_bytes: blocks * u64::from(BLOCK_BYTES), first: None },
+                changed: Changed { seconds: 5, nanos: 0 },
+                mode: 0o644,
+                origin: Origin::Folder,
+            };
+            self.sender.on_item(&mut self.link, Some(item));
+        }
+        may_offer
+    }
+
+    fn hear(&mut self, message: Message) -> Result<(), ProtocolError> {
+        self.sender.on_message(&mut self.link, Incoming::Control(message)).map(|_| ())
+    }
+
+    fn hear_take(&mut self, id: u32) {
+        self.hear(Message::Answer { id, answer: Answer::Take { have: Vec::new() } }).expect("it was offered");
+    }
+
+    /// Lets the reader answer until nothing is asked of it, and tells how many blocks it read.
+    fn read(&mut self) -> usize {
+        let mut blocks = 0;
+        self.sender.ask_for_blocks(&mut self.link);
+        while let Ok(request) = self.requests.try_recv() {
+            let reply = answer(&request);
+            blocks += usize::from(reply.is_block);
+            self.sender.on_reply(&mut self.link, reply);
+            self.sender.ask_for_blocks(&mut self.link);
+        }
+        blocks
+    }
+
+    /// The same, with everything that waits leaving at once.
+    fn read_all(&mut self) -> usize {
+        let mut blocks = 0;
+        loop {
+            let more = self.read();
+            if more == 0 {
+                return blocks;
+            }
+            blocks += more;
+            self.link.data.clear();
+        }
+    }
+}
+
+fn answer(request: &Request) -> Reply {
+    match *request {
+        Request::Block { id, index, .. } => {
+            let messages = vec![Bytes::from_static(b"segment"); SEGMENTS];
+            let block = BlockMessages { messages, hash: Hash::of(b"block") };
+            Reply { id, is_block: true, what: What::Block { index, block } }
+        }
+        Request::Open { id, .. } => Reply { id, is_block: false, what: What::Opened },
+        Request::Check { id, .. } => Reply { id, is_block: false, what: What::Checked },
+        Request::Close { id } => Reply { id, is_block: false, what: What::Closed },
+        Request::Hash { .. } | Request::Next { .. } => panic!("neither is asked for here"),
+    }
+}
+
+fn bad(id: u32, index: u64) -> Message {
+    Message::Block { id, index, good: false }
+}
+
+#[tokio::test]
+async fn what_is_left_out_waits_to_be_said_within_a_bound() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    for _ in 0..1000 {
+        if stalled.sender.may_offer(&stalled.link) {
+            let failure = Failure::new(Reason::NotThere, "a symbolic link");
+            let item = Item::Passed { name: "link".to_owned(), failure };
+            stalled.sender.on_item(&mut stalled.link, Some(item));
+        }
+    }
+    assert_eq!(stalled.link.control.len(), 64);
+}
+
+#[tokio::test]
+async fn a_sign_of_life_waits_once_and_only_where_nothing_else_does() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    (0..100).for_each(|_| stalled.link.say_alive());
+    assert_eq!(stalled.link.control.len(), 1);
+    assert!(stalled.offer(1));
+    (0..100).for_each(|_| stalled.link.say_alive());
+    assert_eq!(stalled.link.control.len(), 2);
+}
+
+#[tokio::test]
+async fn a_peer_that_has_us_answer_and_reads_no_answer_is_not_heard_any_more() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    let mut heard = 0;
+    while stalled.link.may_hear() && heard < 10_000 {
+        stalled.link.say(&Message::GiveUp {
+            id: heard,
+            failure: Failure::new(Reason::Corrupt, "it arrives wrong"),
+            again: false,
+        });
+        heard += 1;
+    }
+    assert_eq!(heard, 256, "four answers for each of 64 offers");
+}
+
+#[tokio::test]
+async fn files_that_fail_at_once_make_neither_offers_nor_answers_wait_without_bound() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    for _ in 0..1000 {
+        while stalled.offer(1) {}
+        let open: Vec<u32> = stalled.sender.open.keys().copied().collect();
+        for id in open {
+            if !stalled.link.may_hear() {
+                break;
+            }
+            let entry = stalled.sender.open.get_mut(&id).expect("it is open");
+            (entry.wrong, entry.under_way) = (MOST_WRONG, BTreeSet::from([0]));
+            stalled.hear(bad(id, 0)).expect("it was sent");
+        }
+        assert!(stalled.link.control.len() <= MOST_CONTROL, "{}", stalled.link.control.len());
+    }
+    assert!(stalled.sender.next_id <= 64, "no more is offered than can be said");
+}
+
+#[tokio::test]
+async fn segments_that_wait_to_leave_fit_the_memory_of_the_sender() {
+    for memory_blocks in 2..=SENDER_BLOCKS {
+        let mut stalled = Stalled::new(memory_blocks);
+        stalled.offer(100);
+        stalled.hear_take(0);
+        stalled.read();
+        let waiting = stalled.link.data.len();
+        assert!(waiting > 0 && waiting <= memory_blocks as usize * SEGMENTS, "{waiting} of {memory_blocks}");
+    }
+}
+
+#[tokio::test]
+async fn no_more_blocks_are_under_way_than_the_window_has() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    stalled.offer(100);
+    stalled.hear_take(0);
+    assert_eq!(stalled.read_all(), WINDOW_BLOCKS as usize);
+    stalled.hear(Message::Block { id: 0, index: 3, good: true }).expect("it was sent");
+    assert_eq!(stalled.read_all(), 1);
+}
+
+#[tokio::test]
+async fn a_reader_that_is_slow_is_asked_for_few_blocks() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    stalled.offer(100);
+    stalled.hear_take(0);
+    let open = stalled.requests.try_recv().expect("it is to be opened");
+    stalled.sender.on_reply(&mut stalled.link, answer(&open));
+    (0..100).for_each(|_| stalled.sender.ask_for_blocks(&mut stalled.link));
+    assert_eq!(stalled.requests.try_iter().count(), 4);
+}
+
+#[tokio::test]
+async fn blocks_that_arrive_wrong_are_read_again_when_there_is_room_and_each_counts() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    for id in 0..4 {
+        stalled.offer(10);
+        stalled.hear_take(id);
+    }
+    assert_eq!(stalled.read_all(), WINDOW_BLOCKS as usize);
+    stalled.link.data.extend(vec![Outgoing::Data(Bytes::from_static(b"segment")); WAITING_SEGMENTS]);
+    for number in 0..u64::from(WINDOW_BLOCKS) {
+        let (id, index) = ((number / 10) as u32, number % 10);
+        stalled.hear(bad(id, index)).expect("it was sent");
+        assert_eq!(
+            stalled.hear(bad(id, index)),
+            Err(ProtocolError::Unexpected("a block that was not sent")),
+            "what is not sent again yet cannot have arrived"
+        );
+    }
+    let least_wrong = WINDOW_BLOCKS as usize;
+    assert_eq!((stalled.sender.wrong.len(), stalled.link.in_flight), (least_wrong, least_wrong));
+    assert_eq!(stalled.read(), 0, "nothing is read while so much waits to leave");
+    stalled.link.data.clear();
+    assert_eq!(stalled.read_all(), WINDOW_BLOCKS as usize, "nothing but those is read");
+    assert!(stalled.sender.wrong.is_empty());
+}
+
+#[tokio::test]
+async fn a_file_whose_blocks_arrive_wrong_too_often_is_given_up_and_nothing_of_it_waits() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    stalled.offer(100);
+    stalled.hear_take(0);
+    stalled.read_all();
+    for index in 0..=u64::from(MOST_WRONG) {
+        assert!(stalled.sender.wrong.len() <= MOST_WRONG as usize);
+        stalled.hear(bad(0, index)).expect("it was sent");
+    }
+    assert!(stalled.sender.open.is_empty() && stalled.sender.wrong.is_empty());
+    assert_eq!(stalled.link.in_flight, 0);
+}
+
+#[tokio::test]
+async fn a_reader_that_answers_nothing_has_few_requests_waiting() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    for id in 0..2000 {
+        if !stalled.offer(1) {
+            break;
+        }
+        stalled.hear_take(id);
+        let outcome = Outcome::Failed(Failure::new(Reason::Clash, "there is another one"));
+        stalled.hear(Message::Done { id, outcome }).expect("it was offered");
+        // Everything that is said leaves.
+        stalled.link.control.clear();
+    }
+    let waiting = stalled.requests.try_iter().count();
+    assert_eq!(waiting, stalled.sender.asked, "as many replies can wait as requests");
+    assert!(waiting <= 4 * MAX_OPEN_OFFERS + 2, "{waiting}");
+}

@@ -1,0 +1,66 @@
+//! What the associations of a server may take besides the memory of its transfers.
+
+use anabranch_net::{AssociationConfig, DEFAULT_RECV_BUFFER, DEFAULT_SEND_BUFFER};
+
+use super::ServerOptions;
+
+/// Associations that may end, be refused or not have said anything yet besides twice the transfers.
+const SPARE_ASSOCIATIONS: usize = 16;
+
+impl ServerOptions {
+    /// The most associations that a host for this server needs at a time: those that transfer, as many that have said nothing yet,
+    /// and some that are being refused or replaced. Each holds buffers of its own, so a host should accept no more.
+    pub fn most_associations(&self) -> usize {
+        self.most_transfers.saturating_mul(2).saturating_add(SPARE_ASSOCIATIONS)
+    }
+
+    /// Bounds what associations buffer: those of all transfers together may receive as many bytes ahead as the transfers may
+    /// hold, and as many may wait to be acknowledged, but none gets less than what it begins with.
+    pub fn share_buffers(&self, config: &mut AssociationConfig) {
+        if let Some(growth) = &mut config.buffer_growth {
+            let share = self.memory_bytes / (self.most_transfers as u64).max(1);
+            growth.largest_recv_bytes = growth.largest_recv_bytes.min(share.max(DEFAULT_RECV_BUFFER));
+            growth.largest_send_bytes = growth.largest_send_bytes.min(share.max(DEFAULT_SEND_BUFFER));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn options(memory_mib: u64, most_transfers: usize) -> ServerOptions {
+        ServerOptions { memory_bytes: memory_mib * MIB, most_transfers, ..ServerOptions::default() }
+    }
+
+    #[test]
+    fn associations_share_the_memory_and_none_gets_less_than_it_begins_with_or_more_than_it_would_use() {
+        for (memory_mib, transfers, largest_mib) in [
+            (512, 64, 8),
+            (512, 32, 16),
+            (512, 256, 2),
+            (512, 100_000, 2),
+            (3, 1, 3),
+            (0, 0, 2),
+            (1 << 30, 1, 16),
+        ] {
+            let mut config = anabranch_net::config("cmt").expect("a scheme");
+            options(memory_mib, transfers).share_buffers(&mut config);
+            let growth = config.buffer_growth.expect("buffers grow");
+            assert_eq!(
+                (growth.largest_recv_bytes, growth.largest_send_bytes),
+                (largest_mib * MIB, largest_mib * MIB),
+                "{memory_mib} MiB for {transfers}"
+            );
+        }
+    }
+
+    #[test]
+    fn associations_are_bounded_by_the_transfers_with_room_for_those_that_are_refused() {
+        for (transfers, most) in [(0, 16), (1, 18), (64, 144), (usize::MAX, usize::MAX)] {
+            assert_eq!(options(512, transfers).most_associations(), most);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a peer makes a server hold that offers without end and reads no answer, against the figure that the book gives.
+
+use std::alloc::System;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use anabranch_net::{Association, Host, Peer, Route, SendOptions, config};
+use anabranch_transfer::protocol::{Changed, Intent, Kind, Message, Offer};
+use anabranch_transfer::{Folder, OnClash, Report, SenderId, Server, ServerOptions, Store};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Of offers, if they were taken.
+const OFFERED_BYTES: usize = 40 << 20;
+/// 8 MiB of buffer each way for the server's association, as much for a client whose buffers begin with 2 MiB, and what parts of
+/// messages and tables take besides.
+const MOST_HELD_BYTES: usize = 32 << 20;
+/// Nothing takes this long on any machine.
+const STUCK_AFTER: Duration = Duration::from_secs(120);
+
+fn held_bytes() -> usize {
+    let stats = GLOBAL.stats();
+    stats.bytes_allocated - stats.bytes_deallocated
+}
+
+/// A server that ends a peer which reads nothing for a second.
+fn serve(dir: &tempfile::TempDir) -> Host {
+    let options = ServerOptions { silence: Duration::from_secs(1), ..ServerOptions::default() };
+    let mut association = config("cmt").expect("a scheme");
+    options.share_buffers(&mut association);
+    let host = Host::builder()
+        .local(SocketAddr::from(([127, 0, 0, 1], 0)))
+        .max_associations(options.most_associations())
+        .accept(association)
+        .bind()
+        .expect("bound");
+    let store = Store::Folder(Folder::open(dir.path(), OnClash::Refuse).expect("a folder"));
+    let (server, accepting) = (Server::new(store, options), host.clone());
+    tokio::spawn(async move {
+        while let Ok(association) = accepting.accept().await {
+            let server = server.clone();
+            tokio::spawn(async move { server.serve(association, &Report::default()).await });
+        }
+    });
+    host
+}
+
+/// A client with small buffers of its own, that is welcome to push.
+async fn greet(server: &Host) -> Association {
+    let local = IpAddr::from([127, 0, 0, 2]);
+    let host = Host::builder().local(SocketAddr::new(local, 0)).bind().expect("bound");
+    let route = Route { local, remote: server.local_addresses()[0] };
+    let mut small = config("cmt").expect("a scheme");
+    small.buffer_growth = None;
+    let association = host.connect(Peer::new([route]), small).await.expect("connected");
+    let intent = Intent::Push { sender: SenderId::from_bytes([7; SenderId::LEN]) };
+    let hello = Message::Hello { session: [1; 16], intent };
+    association.send(hello.encode(), SendOptions::default()).await.expect("taken");
+    let welcome = association.recv().await.expect("open").expect("a message");
+    assert!(matches!(Message::decode_first(&welcome.payload), Ok(Message::Welcome { .. })));
+    association
+}
+
+#[test]
+fn forty_megabytes_of_refused_offers_do_not_become_answers_in_memory() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let offering = async {
+        let dir = tempfile::tempdir().expect("a folder");
+        let server = serve(&dir);
+        let client = greet(&server).await;
+        let before = held_bytes();
+        let (mut most, mut taken_bytes, mut id) = (0, 0, 0);
+        while taken_bytes < OFFERED_BYTES {
+            let name = format!("../{}", "x".repeat(200)).into();
+            let kind = Kind::File { size_bytes: 1, first: None };
+            let changed = Changed { seconds: 5, nanos: 0 };
+            let offer = Message::Offer(Offer { id, name, kind, changed, mode: 0o644 }).encode();
+            taken_bytes += offer.len();
+            id += 1;
+            if client.send(offer, SendOptions::default()).await.is_err() {
+                break;
+            }
+            most = most.max(held_bytes().saturating_sub(before));
+        }
+        eprintln!("{taken_bytes} B of offers: at most {most} B were held");
+        assert!(most < MOST_HELD_BYTES, "{most} B were held");
+        assert!(taken_bytes < OFFERED_BYTES, "the client was never held up");
+    };
+    runtime
+        .expect("a runtime")
+        .block_on(async { tokio::time::timeout(STUCK_AFTER, offering).await.expect("the client is stuck") });
+}
