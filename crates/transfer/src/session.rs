@@ -54,7 +54,7 @@ where
     E: std::fmt::Display,
 {
     let session = link::token()?;
-    let mut line = Line { connect, patience, report: report.clone(), activity: Activity::now() };
+    let mut line = Line { connect, patience, report: report.clone(), activity: Activity::now(), opened: Instant::now() };
     let mut association = first;
     loop {
         let ended = push_once(sender, &association, session, patience.silence, &line.activity).await;
@@ -100,7 +100,7 @@ where
     E: std::fmt::Display,
 {
     let session = link::token()?;
-    let mut line = Line { connect, patience, report: report.clone(), activity: Activity::now() };
+    let mut line = Line { connect, patience, report: report.clone(), activity: Activity::now(), opened: Instant::now() };
     let mut association = first;
     loop {
         let receiving = Receiving {
@@ -170,6 +170,8 @@ struct Line<C> {
     patience: Patience,
     report: Report,
     activity: Activity,
+    /// When the association in use was opened.
+    opened: Instant,
 }
 
 impl<C, F, E> Line<C>
@@ -188,6 +190,8 @@ where
         drop(lost);
         self.report.tell(Event::Lost(error.to_string().into()));
         let mut latest = error;
+        // A peer that opens associations only to end them sets the pace otherwise.
+        tokio::time::sleep_until(self.opened + PAUSE).await;
         loop {
             let Some(left) =
                 self.patience.retry.checked_sub(self.activity.heard.elapsed()).filter(|left| !left.is_zero())
@@ -198,6 +202,7 @@ where
             match tokio::time::timeout_at(until, (self.connect)()).await {
                 Ok(Ok(association)) => {
                     self.report.tell(Event::Back);
+                    self.opened = Instant::now();
                     return Ok(association);
                 }
                 Ok(Err(refused)) => latest = TransferError::Lost(refused.to_string()),

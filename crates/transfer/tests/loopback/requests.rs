@@ -175,3 +175,31 @@ fn a_list_of_names_that_never_ends_is_cut_off() {
         assert_eq!(rogue.last_failure().await, Some(Reason::Protocol));
     });
 }
+
+#[test]
+fn a_peer_that_ends_every_association_does_not_set_the_pace_of_new_ones() {
+    run(async {
+        let host = listener();
+        let mut greeted = 0;
+        let ends_them = async {
+            loop {
+                Rogue::welcome(&host).await.0.abort();
+                greeted += 1;
+            }
+        };
+        let to = tempfile::tempdir().expect("a folder");
+        let accept = Accept::names(["video.mkv"]).expect("a name");
+        let again = || async { Ok::<_, TransferError>(connect(&host).await) };
+        let first = connect(&host).await;
+        let (store, patience, report) =
+            (folder(to.path(), OnClash::Refuse), Patience::default(), Report::default());
+        let fetches = pull(&accept, store, first, again, patience, &report);
+        tokio::select! {
+            () = ends_them => unreachable!("it never ends"),
+            ended = fetches => panic!("{ended:?}"),
+            () = tokio::time::sleep(Duration::from_secs(2)) => {}
+        }
+        // One at once, and one each half second.
+        assert!((1..=5).contains(&greeted), "{greeted}");
+    });
+}
