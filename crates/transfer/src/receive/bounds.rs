@@ -154,3 +154,32 @@ fn incomplete_blocks_of_all_files_are_within_the_window() {
         Err(ProtocolError::Unexpected("more blocks at a time than agreed"))
     );
 }
+
+#[test]
+fn files_that_are_open_and_folders_that_wait_for_them_are_as_many_as_agreed() {
+    let ((_dir, store), (output, _outputs)) = (folder(), mpsc::channel(1000));
+    let mut machine = machine(store, output);
+    let file = || Kind::File { size_bytes: 1, first: None };
+    machine.take(offer(0, "folder", Kind::Folder)).expect("it is made");
+    for id in 1..64 {
+        machine.take(offer(id, &format!("file-{id}"), file())).expect("it is taken");
+    }
+    machine.take(offer(64, "folder", Kind::FolderEnd)).expect("it waits for what was offered before");
+    assert_eq!(
+        take(&mut machine, offer(65, "further", file())),
+        Err(ProtocolError::Unexpected("more offers at a time than agreed"))
+    );
+}
+
+#[test]
+fn folders_without_their_end_are_as_many_as_agreed() {
+    let ((_dir, store), (output, _outputs)) = (folder(), mpsc::channel(2000));
+    let mut machine = machine(store, output);
+    for id in 0..1024 {
+        machine.take(offer(id, &format!("folder-{id}"), Kind::Folder)).expect("it is made");
+    }
+    assert_eq!(
+        take(&mut machine, offer(1024, "further", Kind::Folder)),
+        Err(ProtocolError::Unexpected("more folders at a time than agreed"))
+    );
+}

@@ -241,3 +241,17 @@ async fn a_reader_that_answers_nothing_has_few_requests_waiting() {
     assert_eq!(waiting, stalled.sender.asked, "as many replies can wait as requests");
     assert!(waiting <= 4 * MAX_OPEN_OFFERS + 2, "{waiting}");
 }
+
+#[tokio::test]
+async fn no_more_is_offered_at_a_time_than_the_protocol_allows() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    for _ in 0..1000 {
+        stalled.offer(1);
+        // Everything that is said leaves, and nothing is answered.
+        stalled.link.control.clear();
+    }
+    assert_eq!(stalled.sender.open.len(), MAX_OPEN_OFFERS);
+    let outcome = Outcome::Failed(Failure::new(Reason::Clash, "there is another one"));
+    stalled.hear(Message::Done { id: 5, outcome }).expect("it was offered");
+    assert!(stalled.offer(1) && !stalled.offer(1), "there is room for one");
+}
