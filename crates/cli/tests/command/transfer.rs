@@ -453,7 +453,7 @@ fn names_that_not_every_system_stores_are_refused_where_that_is_wanted() {
     let other = Serving::start(&[]);
     other.run("send", &paths).with_status(0);
     let to = tempfile::tempdir().expect("a folder");
-    other.run("recv", &["--portable-names", "--dir", text(to.path())]).with_status(3);
+    other.run("recv", &["--all", "--portable-names", "--dir", text(to.path())]).with_status(3);
     assert_eq!(names(to.path()), ["fine.txt"]);
 }
 
