@@ -54,7 +54,8 @@ where
     E: std::fmt::Display,
 {
     let session = link::token()?;
-    let mut line = Line { connect, patience, report: report.clone(), activity: Activity::now(), opened: Instant::now() };
+    let mut line =
+        Line { connect, patience, report: report.clone(), activity: Activity::now(), opened: Instant::now() };
     let mut association = first;
     loop {
         let ended = push_once(sender, &association, session, patience.silence, &line.activity).await;
@@ -100,7 +101,8 @@ where
     E: std::fmt::Display,
 {
     let session = link::token()?;
-    let mut line = Line { connect, patience, report: report.clone(), activity: Activity::now(), opened: Instant::now() };
+    let mut line =
+        Line { connect, patience, report: report.clone(), activity: Activity::now(), opened: Instant::now() };
     let mut association = first;
     loop {
         let receiving = Receiving {
