@@ -23,7 +23,8 @@ async fn offer(association: Association, name: &str) {
     say(&association, Message::Welcome { window_blocks: 0 }).await;
     let changed = Changed { seconds: 5, nanos: 0 };
     let kind = Kind::File { size_bytes: 0, first: None };
-    say(&association, Message::Offer(Offer { id: 0, name: name.to_owned(), kind, changed, mode: 0o644 })).await;
+    say(&association, Message::Offer(Offer { id: 0, name: name.to_owned(), kind, changed, mode: 0o644 }))
+        .await;
     while let Some(message) = hear(&association).await {
         match message {
             Message::Answer { .. } => {

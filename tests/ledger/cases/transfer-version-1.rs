@@ -226,7 +226,10 @@ fn one_address_does_not_take_every_place() {
         }
         let other = connect_from(&serving, [127, 0, 0, 5].into()).await;
         let count = idle.len();
-        assert!(other.is_welcome(100).await, "{count} idle transfers of one address left no place for another one");
+        assert!(
+            other.is_welcome(100).await,
+            "{count} idle transfers of one address left no place for another one"
+        );
     });
 }
 
