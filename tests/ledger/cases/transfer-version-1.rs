@@ -191,7 +191,7 @@ fn a_peer_that_does_not_read_is_not_answered_without_limit() {
         let name = format!("../{}", "x".repeat(200));
         let changed = Changed { seconds: 5, nanos: 0 };
         let mut taken_bytes = 0;
-        for id in 0..50_000 {
+        for id in 0..200_000 {
             // Refused with a text that is longer than the offer.
             let offer = Offer { id, name: name.clone(), kind: file(0, None), changed, mode: 0 };
             let message = Message::Offer(offer).encode();
