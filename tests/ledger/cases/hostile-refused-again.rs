@@ -14,8 +14,8 @@ const REFUSALS: usize = 16;
 #[test]
 fn a_block_that_is_refused_many_times_at_once_leaves_the_root_as_it_is() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let within = tokio::time::timeout(Duration::from_secs(60), refuse());
-    runtime.expect("a runtime").block_on(async { within.await.expect("in time") });
+    let within = async { tokio::time::timeout(Duration::from_secs(60), refuse()).await };
+    runtime.expect("a runtime").block_on(within).expect("in time");
 }
 
 async fn refuse() {
@@ -44,10 +44,14 @@ async fn refuse() {
                 peer.say(&held).await.expect("said");
             }
             Heard::Control(Message::End { root: said, .. }) => {
-                return assert_eq!(said, root(content.chunks(MIB).map(Hash::of)), "the root that it says");
+                return assert_eq!(
+                    said,
+                    root(content.chunks(MIB).map(Hash::of)),
+                    "the sender says another root"
+                );
             }
             Heard::Control(Message::Fail(failure)) => return assert_eq!(failure.reason, Reason::Protocol),
-            Heard::Ended => panic!("it ended without a word"),
+            Heard::Ended => panic!("the sender says nothing at its end"),
             _ => {}
         }
     }
