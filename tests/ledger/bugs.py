@@ -21,7 +21,7 @@ ROOT = HERE.parent.parent
 BUGS = HERE / "bugs.toml"
 
 REQUIRED = ("id", "title", "fixed", "date", "where", "wrong", "found_by", "input", "test")
-REPRODUCTION = ("take", "place", "command", "fails_with", "verified")
+REPRODUCTION = ("take", "place", "command", "fails_with", "fixed_command", "verified")
 OPTIONAL = (*REPRODUCTION, "note", "not_reproducible")
 
 
@@ -46,6 +46,7 @@ class Bug:
     place: dict[str, str] = field(default_factory=dict)
     command: str = ""
     fails_with: str = ""
+    fixed_command: str = ""
     verified: str = ""
     note: str = ""
     not_reproducible: str = ""
@@ -53,6 +54,11 @@ class Bug:
     @property
     def arguments(self) -> list[str]:
         return shlex.split(self.command)
+
+    @property
+    def fixed_arguments(self) -> list[str]:
+        """What runs at the fix."""
+        return shlex.split(self.fixed_command or self.command)
 
 
 @dataclass(frozen=True)

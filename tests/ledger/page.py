@@ -56,6 +56,8 @@ def _section(bug: Bug) -> Iterator[str]:
         return
     seen = f"Verified on {bug.verified}, at the parent and at the fix." if bug.verified else "Not verified."
     yield f"* The command below fails at the parent of the fix with `{bug.fails_with}`. {seen}"
+    if bug.fixed_command:
+        yield f"* The case does not compile with the interface of the fix. At the fix runs `{bug.fixed_command}`."
     yield from ("", "```sh", f"make ledger LEDGER={bug.id}", "# or by hand:", *by_hand(bug), "```")
 
 

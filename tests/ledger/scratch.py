@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -79,11 +80,11 @@ class Scratch:
 
     def fails_at_parent(self, bug: Bug) -> float:
         """Runs the command with the tests of the fix on its parent. Gives the seconds that it took."""
-        self._check_out(bug, f"{bug.fixed}^")
-        outcome = self._run(bug, "parent")
+        self._check_out(bug, f"{bug.fixed}^", bug.place)
+        outcome = self._run(bug, bug.arguments, "parent")
         if outcome.status == 0:
             raise LedgerError(f"the command passes at the parent of the fix; see {outcome.log}")
-        if _is_cargo_test(bug) and not FAILED.search(outcome.text):
+        if _is_cargo_test(bug.arguments) and not FAILED.search(outcome.text):
             raise LedgerError(f"no test failed at the parent of the fix, see {outcome.log}\n{outcome.end()}")
         if bug.fails_with not in outcome.text:
             raise LedgerError(
@@ -93,18 +94,19 @@ class Scratch:
         return outcome.seconds
 
     def passes_at_fix(self, bug: Bug) -> float:
-        """Runs the command at the fix. Gives the seconds that it took."""
-        self._check_out(bug, bug.fixed)
-        outcome = self._run(bug, "fix")
+        """Runs the command at the fix, or the one that stands in for it there. Gives the seconds that it took."""
+        # A command of the fix's own runs its own tests; the placed ones need not even compile there.
+        self._check_out(bug, bug.fixed, {} if bug.fixed_command else bug.place)
+        outcome = self._run(bug, bug.fixed_arguments, "fix")
         if outcome.status != 0:
             raise LedgerError(f"the command fails at the fix; see {outcome.log}\n{outcome.end()}")
-        if _is_cargo_test(bug) and not any(int(count) for count in PASSED.findall(outcome.text)):
+        if _is_cargo_test(bug.fixed_arguments) and not any(int(count) for count in PASSED.findall(outcome.text)):
             raise LedgerError(f"no test ran at the fix: does its name still fit? See {outcome.log}")
         return outcome.seconds
 
-    def _check_out(self, bug: Bug, revision: str) -> None:
+    def _check_out(self, bug: Bug, revision: str, place: dict[str, str]) -> None:
         # Files that are written anew are built anew, even if they are what they were.
-        wanted = (revision, bug.fixed if bug.take else None, bug.take, bug.place)
+        wanted = (revision, bug.fixed if bug.take else None, bug.take, place)
         if wanted == self._now_there:
             return
         self._now_there = None
@@ -119,7 +121,7 @@ class Scratch:
         self._git("checkout", "--quiet", "--force", "--detach", known.stdout.strip())
         if bug.take:
             self._git("checkout", "--quiet", bug.fixed, "--", *bug.take)
-        for source, path in bug.place.items():
+        for source, path in place.items():
             target = self.tree / path
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(HERE / source, target)
@@ -142,22 +144,22 @@ class Scratch:
             raise LedgerError(f"`git {' '.join(arguments)}` failed: {done.stderr.strip()}")
         return done
 
-    def _run(self, bug: Bug, where: str) -> Outcome:
+    def _run(self, bug: Bug, arguments: list[str], where: str) -> Outcome:
         log = self.folder / "logs" / f"{bug.id}.{where}.log"
         log.parent.mkdir(exist_ok=True)
         began = time.monotonic()
         with log.open("wb") as output:
-            process = self._start(bug, output)
+            process = self._start(arguments, output)
             try:
                 status = self._wait(process, log, began)
             finally:
                 _end_group(process)
         return Outcome(status, time.monotonic() - began, log, log.read_text(encoding="utf-8", errors="replace"))
 
-    def _start(self, bug: Bug, output: BinaryIO) -> subprocess.Popen[bytes]:
+    def _start(self, arguments: list[str], output: BinaryIO) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
-                bug.arguments,
+                arguments,
                 cwd=self.tree,
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
@@ -166,7 +168,7 @@ class Scratch:
                 start_new_session=True,
             )
         except OSError as error:
-            raise LedgerError(f"`{bug.command}` cannot be started: {error}") from error
+            raise LedgerError(f"`{shlex.join(arguments)}` cannot be started: {error}") from error
 
     def _wait(self, process: subprocess.Popen[bytes], log: Path, began: float) -> int:
         while True:
@@ -192,8 +194,8 @@ class Scratch:
         return {**defaults, **environment, "CARGO_TARGET_DIR": str(self.target)}
 
 
-def _is_cargo_test(bug: Bug) -> bool:
-    return bug.arguments[:2] == ["cargo", "test"]
+def _is_cargo_test(arguments: list[str]) -> bool:
+    return arguments[:2] == ["cargo", "test"]
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -135,6 +135,27 @@ def test_a_command_that_fails_at_the_fix_is_told_of(root: Path, bug: Bug) -> Non
         at_fix(root, replace(bug, command="false"))
 
 
+def test_a_command_of_the_fix_runs_there_without_what_was_placed(
+    root: Path, bug: Bug, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = tmp_path_factory.mktemp("ledger")
+    (ledger / "old.py").write_text("raise SystemExit('only for the old interface')\n")
+    monkeypatch.setattr(scratch, "HERE", ledger)
+    bug = replace(bug, take=[], place={"old.py": TEST}, fails_with="only for the old interface")
+    at_parent(root, bug)
+    with pytest.raises(LedgerError, match="fails at the fix"):
+        at_fix(root, bug)
+    at_fix(root, replace(bug, command="false", fixed_command=bug.command))
+
+
+def test_a_command_of_the_fix_that_fits_no_test_is_no_pass(
+    root: Path, bug: Bug, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bug = stand_in_for_cargo(root, bug, monkeypatch, "echo 'test result: ok. 0 passed; 0 failed'")
+    with pytest.raises(LedgerError, match="no test ran"):
+        at_fix(root, replace(bug, command="false", fixed_command="cargo test"))
+
+
 def stand_in_for_cargo(root: Path, bug: Bug, monkeypatch: pytest.MonkeyPatch, script: str) -> Bug:
     """The bug with `cargo test` as its command, where cargo is this script."""
     cargo = root / "target" / "cargo"
@@ -246,6 +267,10 @@ def test_an_entry_is_read(tmp_path: Path) -> None:
         (ENTRY.replace(TEST, PROGRAM), "`product.py` is not a path of tests"),
         (ENTRY.replace(f'["{TEST}"]', '["../tests/x"]'), "is not a path of tests"),
         (ENTRY.replace('fails_with = "3 is not 4"\n', ""), "the key `fails_with` is missing"),
+        (
+            ENTRY.replace("take =", "not_reproducible = 'x'\nfixed_command = 'true'\ntake ="),
+            "`fixed_command` makes no sense",
+        ),
         (ENTRY + 'not_reproducible = "because"\n', "`command` makes no sense"),
         (ENTRY.replace("sum-too-small", "Sum!"), "an id has lower-case letters"),
         (ENTRY + ENTRY, "given twice"),
