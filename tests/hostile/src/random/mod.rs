@@ -1,8 +1,8 @@
 //! A peer that says anything in any order, and what must hold whatever it says.
 //!
-//! [`run`] goes in rounds. In each, a few associations at a time meet a fresh [`Inbox`] in one of the roles of [`Role`]. What the
-//! peer says is mostly what could come next, with values from the [`dictionary`](crate::dictionary), so that it gets far;
-//! now and then it is anything at all. After each round:
+//! [`run`] goes in rounds. In each, a few associations at a time meet a fresh [`Inbox`](crate::Inbox) in one of the roles of
+//! [`Role`]. What the peer says is mostly what could come next, with values from the [`dictionary`](crate::dictionary), so that
+//! it gets far; now and then it is anything at all. After each round:
 //!
 //! * nothing outside of the inbox has changed, and what was in it has not, unless it is to be overwritten;
 //! * every file that is new there is one whose size and root the peer has sent in an `End` for that name, and every file
