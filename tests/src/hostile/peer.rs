@@ -235,7 +235,9 @@ impl<W: Wire> Peer<W> {
         let cookie = self.fetch_cookie()?;
         let echo = self.packet(|w| w.cookie_echo(&cookie));
         self.send(&echo);
-        self.await_kind(craft::COOKIE_ACK)?;
+        // Where the address is not confirmed a HEARTBEAT comes with it (RFC 9260 section 5.4).
+        let ack = self.await_kind(craft::COOKIE_ACK)?;
+        self.answer_heartbeat(&ack);
         self.answer_heartbeats();
         Ok(())
     }

@@ -272,7 +272,7 @@ fn answers_that_nobody_waits_for_are_counted_and_change_nothing() {
 }
 
 #[test]
-fn an_init_ack_offers_what_the_listener_is_configured_for() {
+fn an_init_ack_offers_what_the_listener_is_configured_for_and_no_more_streams_than_the_init_allows() {
     let mut wires = Wires::pair(1, &association("sctp"));
     inject(&mut wires, &init(0));
     let answer = wires.sent(INIT_ACK).remove(0);
@@ -280,7 +280,8 @@ fn an_init_ack_offers_what_the_listener_is_configured_for() {
     let view = PacketView::parse(&answer.bytes).expect("it is a packet");
     let chunk = view.chunks().next().expect("one chunk").expect("whole");
     let Ok(Chunk::InitAck(ack)) = chunk.decode() else { panic!("no INIT ACK") };
-    assert_eq!((ack.outbound_streams(), ack.inbound_streams(), ack.a_rwnd()), (8, 8, 256 * 1024));
+    // The INIT allows one inbound stream (RFC 9260 section 3.3.3).
+    assert_eq!((ack.outbound_streams(), ack.inbound_streams(), ack.a_rwnd()), (1, 8, 256 * 1024));
     let listed = ack.params().filter(|p| matches!(p, Ok(Param::Ipv4Address(_) | Param::Ipv6Address(_))));
     assert_eq!(listed.count(), 0, "its only address is where the packet comes from");
 }
