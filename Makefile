@@ -41,7 +41,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test venv python wheel lint rfc fuzz hostile mutants crossval fairness interop interop-speed wire soak transfers relaycheck shapes papers papers-check papers-slice which-scheme bench cards ledger book clean
+.PHONY: help demo test venv python wheel lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck shapes papers papers-check papers-slice which-scheme bench cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -169,8 +169,8 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check $(CARGO) fmt --manifest-path examples/own-scheme/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy $(OWN_SCHEME) --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
-	check '$(VENV)/bin/ruff' check python examples/which-scheme tests/ledger; \
-	check '$(VENV)/bin/ruff' format --check python examples/which-scheme tests/ledger; \
+	check '$(VENV)/bin/ruff' check python examples/which-scheme tests/ledger tests/digests; \
+	check '$(VENV)/bin/ruff' format --check python examples/which-scheme tests/ledger tests/digests; \
 	check '$(VENV)/bin/mypy'; \
 	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger; \
 	check '$(VENV)/bin/python' tests/ledger/reproduce.py check; \
@@ -218,6 +218,16 @@ mutants: ## Change the code in small ways and count what the tests notice; MUTAN
 
 crossval: ## Run ns-2's points under profile ns2 and print both side by side; CROSSVAL=--quick for few seeds.
 	$(ANABRANCH) crossval $(CROSSVAL)
+
+DIGESTS := $(PYTHON) tests/digests/digests.py --anabranch "$(TARGET)/release/anabranch"
+
+digests: ## Compare runs of every scheme, profile and component with the SHA-256 digests in tests/digests.
+	$(ANABRANCH_BUILD)
+	$(DIGESTS) check
+
+digests-store: ## Store those digests anew, where results are meant to change.
+	$(ANABRANCH_BUILD)
+	$(DIGESTS) store
 
 # In the release profile: 300 runs of 120 s take minutes in the other one.
 fairness: ## Compare what every scheme takes of a shared bottleneck with what its card says.
