@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use anabranch_core::policy::PathFacts;
 use anabranch_core::time::Time;
 use anabranch_core::{
-    Association, AssociationEvent, AssociationId, Endpoint, Handled, Meta, PathState, Transmit,
+    Association, AssociationEvent, AssociationId, Endpoint, Handled, PathAddress, PathState, Transmit,
 };
 use anabranch_wire::{Chunk, PacketView, Tsn};
 
@@ -80,8 +80,8 @@ impl Node {
 
     /// Takes a packet in.
     pub fn handle(&mut self, now: Time, packet: &Packet) -> Handled {
-        let meta = Meta { local: packet.destination, remote: packet.source, udp_port: None };
-        let handled = self.endpoint.handle_datagram(now, &meta, &packet.bytes);
+        let address = PathAddress::from((packet.destination, packet.source));
+        let handled = self.endpoint.handle_datagram(now, address, &packet.bytes);
         if self.id.is_none()
             && let Handled::New(id) = handled
         {
@@ -115,7 +115,7 @@ impl Node {
         self.check();
         let transmit = transmit?;
         self.check_packet(&before, &transmit, &bytes);
-        let (source, destination) = (transmit.local, transmit.remote);
+        let (source, destination) = (transmit.address.local, transmit.address.remote);
         Some(Packet { from: self.side, source, destination, bytes, may_fragment: transmit.may_fragment })
     }
 
@@ -175,7 +175,7 @@ impl Node {
 
     fn check_data(&mut self, before: &Before, transmit: &Transmit, tsn: Tsn) {
         let new = self.highest_tsn.is_none_or(|highest| tsn.offset_from(highest) > 0);
-        let path = self.path_of(transmit.local, transmit.remote);
+        let path = self.path_of(transmit.address.local, transmit.address.remote);
         let promoted = self.association().statistics().promotions > before.promotions;
         let Some(facts) = before.paths.iter().find(|p| p.id.index() == path) else {
             panic!("DATA on a path that did not exist");
@@ -209,7 +209,7 @@ impl Node {
     pub fn path_of(&self, local: IpAddr, remote: IpAddr) -> usize {
         let association = self.association();
         let ids = association.paths().iter().map(|p| p.id);
-        let found = ids.clone().find(|&id| association.path_addresses(id) == Some((local, remote)));
+        let found = ids.clone().find(|&id| association.path_address(id) == Some((local, remote).into()));
         found
             .unwrap_or_else(|| panic!("a packet left between {local} and {remote}, which is no path"))
             .index()

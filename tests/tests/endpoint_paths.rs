@@ -6,8 +6,8 @@ use anabranch_core::policy::{Context, Estimates, Event, PathEstimator, Policies,
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
-    AcceptFrom, AddressPair, Association, AssociationConfig, AssociationEvent, Encapsulation, Endpoint,
-    EndpointConfig, PathError, PathId, PathState,
+    AcceptFrom, Association, AssociationConfig, AssociationEvent, Encapsulation, Endpoint, EndpointConfig,
+    PathAddress, PathError, PathId, PathState,
 };
 use anabranch_schemes::registry;
 use anabranch_tests::duo::{Duo, Setup};
@@ -201,7 +201,7 @@ fn paths_that_share_an_address_live_side_by_side() {
     for (side, local, remote) in [(Side::A, 0, 1), (Side::B, 2, 0)] {
         let (local, remote) = (duo.setup.address(side, local), duo.setup.address(side.other(), remote));
         let now = duo.now;
-        association(&mut duo, side.index()).add_path(now, local, remote).expect("it is another pair");
+        association(&mut duo, side.index()).add_path(now, (local, remote)).expect("it is another pair");
     }
     duo.kept = Some(Vec::new());
     duo.run(Span::from_secs(5));
@@ -223,7 +223,7 @@ fn packets_from_more_pairs_than_there_are_paths_count_all_the_same() {
     let (local, remote) = (duo.setup.address(Side::A, 0), duo.setup.address(Side::B, 1));
     let a = association(&mut duo, A);
     a.remove_path(now, PathId::new(7)).expect("it has more");
-    let added = a.add_path(now, local, remote).expect("there is room");
+    let added = a.add_path(now, (local, remote)).expect("there is room");
     duo.run(Span::from_secs(1));
     assert_eq!(
         state(&duo, A, added.index()),
@@ -245,7 +245,7 @@ fn an_association_has_one_primary_path_whatever_comes_and_goes() {
     let (now, local, remote) = (duo.now, duo.setup.address(Side::A, 0), duo.setup.address(Side::B, 0));
     association(&mut duo, A).remove_path(now, PathId::new(0)).expect("it has more");
     assert_eq!(primaries(&duo), [1]);
-    let added = association(&mut duo, A).add_path(now, local, remote);
+    let added = association(&mut duo, A).add_path(now, (local, remote));
     assert_eq!(added, Ok(PathId::new(0)), "the id is free again");
     assert_eq!(primaries(&duo), [1]);
 }
@@ -257,7 +257,7 @@ fn the_paths_of_an_association_that_is_over_cannot_change() {
     duo.settle();
     let (now, local, remote) = (duo.now, duo.setup.address(Side::A, 0), duo.setup.address(Side::B, 1));
     let a = association(&mut duo, A);
-    assert_eq!(a.add_path(now, local, remote), Err(PathError::Closed));
+    assert_eq!(a.add_path(now, (local, remote)), Err(PathError::Closed));
     assert_eq!(a.remove_path(now, PathId::new(1)), Err(PathError::Closed));
     duo.run(Span::from_secs(1));
 }
@@ -267,7 +267,7 @@ fn a_path_added_during_the_handshake_is_verified_after_it() {
     let mut duo = Duo::new(Setup::new(2, "cmt", "rfc9260"));
     duo.connect();
     let (now, local, remote) = (duo.now, duo.setup.address(Side::A, 0), duo.setup.address(Side::B, 1));
-    let added = association(&mut duo, A).add_path(now, local, remote).expect("it is another pair");
+    let added = association(&mut duo, A).add_path(now, (local, remote)).expect("it is another pair");
     duo.run(Span::from_secs(1));
     assert_eq!(state(&duo, A, added.index()), PathState::Active);
     assert_eq!(duo.nodes[A].association().statistics().heartbeat_timeouts, 0);
@@ -291,26 +291,26 @@ fn each_path_begins_with_the_udp_port_it_was_given_or_else_with_the_configured_o
         guard: None,
     };
     let mut endpoint = Endpoint::new(Time::ZERO, ours, [1; 32]);
-    let pair = |network: u8, udp_port| AddressPair {
+    let path = |network: u8, udp_port| PathAddress {
         local: [10, network, 0, 1].into(),
         remote: [10, network, 0, 2].into(),
         udp_port,
     };
-    let pairs = [pair(1, Some(40_000)), pair(2, None)];
-    let id = endpoint.connect_over(Time::ZERO, 6000, &pairs, config).expect("there is room");
+    let paths = [path(1, Some(40_000)), path(2, None)];
+    let id = endpoint.connect(Time::ZERO, 6000, &paths, config).expect("there is room");
     let association = endpoint.association(id).expect("it is there");
     assert_eq!((association.peer_port(), association.outbound_streams()), (6000, 3));
-    let ports = [0, 1, 2].map(|path| association.path_udp_port(PathId::new(path)));
+    let ports = [0, 1, 2].map(|path| association.path_address(PathId::new(path)).and_then(|p| p.udp_port));
     assert_eq!(ports, [Some(40_000), Some(9899), None]);
     // The INIT goes over the first path, and after T1 over the second.
     let mut packet = Vec::new();
     let first = endpoint.poll_transmit(Time::ZERO, &mut packet).expect("an INIT");
-    assert_eq!((first.remote, first.udp_port), (pairs[0].remote, Some(40_000)));
+    assert_eq!(first.address, paths[0]);
     assert_eq!(endpoint.poll_transmit(Time::ZERO, &mut packet), None);
     let t1 = endpoint.poll_timeout().expect("T1 runs");
     endpoint.handle_timeout(t1);
     let second = endpoint.poll_transmit(t1, &mut packet).expect("an INIT again");
-    assert_eq!((second.remote, second.udp_port), (pairs[1].remote, Some(9899)));
+    assert_eq!(second.address, path(2, Some(9899)));
 }
 
 //= docs/rfc9260.txt#section-8.1

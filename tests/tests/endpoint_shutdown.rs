@@ -172,7 +172,7 @@ fn what_overtakes_the_end_of_a_shutdown_does_not_spoil_it() {
     let (local, remote) = (duo.setup.address(Side::B, 1), duo.setup.address(Side::A, 0));
     let now = duo.now;
     let b = duo.nodes[B].try_association_mut().expect("it awaits the end");
-    b.add_path(now, local, remote).expect("it is another pair");
+    b.add_path(now, (local, remote)).expect("it is another pair");
     assert!(duo.run_until(Span::from_secs(5), both_over));
     assert_good_end(&duo);
 }

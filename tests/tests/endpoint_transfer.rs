@@ -148,7 +148,7 @@ fn a_chunk_cut_for_a_larger_path_is_sent_again_whole_on_a_smaller_one() {
     duo.send_all(Side::B, 1_452, 1);
     let (now, local, remote) = (duo.now, duo.setup.address(Side::B, 1), duo.setup.address(Side::A, 1));
     let b = duo.nodes[Side::B.index()].try_association_mut().expect("it is up");
-    b.add_path(now, local, remote).expect("there is room");
+    b.add_path(now, (local, remote)).expect("there is room");
     arrives(&mut duo, Side::B, Span::from_secs(120));
     assert_eq!(duo.reading, [Reading::WhenTold; 2]);
 }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{Discard, Endpoint, Guard, Handled, Meta};
+use anabranch_core::{Discard, Endpoint, Guard, Handled, PathAddress};
 use anabranch_wire::{InitRepr, Param, Tsn};
 use rig::craft::{fix_checksum, packet};
 use rig::wires::Wires;
@@ -58,9 +58,9 @@ fn init(n: u32) -> Vec<u8> {
 }
 
 /// Spreads the strangers over the address space.
-fn stranger(n: u32) -> Meta {
+fn stranger(n: u32) -> PathAddress {
     let remote = IpAddr::from((0x0B00_0000 + n.wrapping_mul(2_654_435_761) % 0x7000_0000).to_be_bytes());
-    Meta { local: address(0, 2), remote, udp_port: None }
+    (address(0, 2), remote).into()
 }
 
 /// Takes everything the endpoint has to send and to tell.
@@ -83,7 +83,7 @@ fn a_hundred_thousand_spoofed_inits_leave_nothing_behind() {
             before = live();
         }
         let now = Time::ZERO + Span::from_millis(u64::from(n));
-        assert_eq!(endpoint.handle_datagram(now, &stranger(n), &init(n)), Handled::Replied);
+        assert_eq!(endpoint.handle_datagram(now, stranger(n), &init(n)), Handled::Replied);
         assert_eq!(drain(&mut endpoint, now, &mut buf), 1);
     }
     let grown = live().saturating_sub(before);
@@ -100,7 +100,7 @@ fn a_guard_counts_sources_in_memory_of_a_fixed_size() {
     for n in 0..PACKETS {
         // A hundred thousand in a second, of which a fifth is answered after the first burst.
         let now = Time::ZERO + Span::from_micros(u64::from(n) * 10);
-        endpoint.handle_datagram(now, &stranger(n), &init(n));
+        endpoint.handle_datagram(now, stranger(n), &init(n));
         answered += drain(&mut endpoint, now, &mut buf);
     }
     let grown = live().saturating_sub(before);
@@ -115,7 +115,7 @@ fn answers_that_nobody_fetches_do_not_pile_up() {
     let mut endpoint = listener();
     let before = live();
     for n in 0..PACKETS {
-        endpoint.handle_datagram(Time::ZERO, &stranger(n), &init(n));
+        endpoint.handle_datagram(Time::ZERO, stranger(n), &init(n));
     }
     let grown = live().saturating_sub(before);
     assert!(grown < 2_000_000, "{grown} bytes in answers");
@@ -167,8 +167,8 @@ fn a_hundred_thousand_garbage_packets_leave_nothing_behind() {
         }
         let bytes = garbage(n, tag);
         let from = if n % 2 == 0 { address(0, 1) } else { stranger(n).remote };
-        let meta = Meta { local: address(0, 2), remote: from, udp_port: None };
-        endpoint.handle_datagram(now, &meta, &bytes);
+        let path = PathAddress::from((address(0, 2), from));
+        endpoint.handle_datagram(now, path, &bytes);
         assert!(drain(endpoint, now, &mut buf) <= 1, "one packet, at most one answer");
     }
     let grown = live().saturating_sub(before);

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::access::AcceptFrom;
+use crate::address::PathAddress;
 use crate::policy::Scheme;
 use crate::profile::Profile;
 use crate::time::Span;
@@ -30,6 +31,15 @@ impl Encapsulation {
             Encapsulation::None => 0,
             Encapsulation::Udp { .. } => 8,
         }
+    }
+
+    /// The addresses of a path to open, with the configured UDP port if they name none.
+    pub(crate) fn complete(self, address: PathAddress) -> PathAddress {
+        let udp_port = match self {
+            Encapsulation::None => None,
+            Encapsulation::Udp { remote_port, .. } => Some(address.udp_port.unwrap_or(remote_port)),
+        };
+        PathAddress { udp_port, ..address }
     }
 }
 

@@ -11,10 +11,11 @@ use std::net::IpAddr;
 
 use anabranch_wire::{Chunk, Header, PacketView, RawChunk};
 
+use crate::address::PathAddress;
 use crate::association::{
     Association, AssociationEvent, AssociationSeed, Origin, REPLY_FACTOR, is_of_one_host,
 };
-use crate::config::{AssociationConfig, Encapsulation, EndpointConfig};
+use crate::config::{AssociationConfig, EndpointConfig};
 use crate::cookie::CookieJar;
 use crate::endpoint::flood::Gates;
 use crate::endpoint::spent::SpentCookies;
@@ -44,28 +45,6 @@ impl AssociationId {
     }
 }
 
-/// Where a packet came from and went to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Meta {
-    /// Our address.
-    pub local: IpAddr,
-    /// The peer's address.
-    pub remote: IpAddr,
-    /// The peer's UDP port if the packet was encapsulated.
-    pub udp_port: Option<u16>,
-}
-
-/// A path to be: two addresses, and the peer's UDP port if packets are encapsulated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AddressPair {
-    /// Our address.
-    pub local: IpAddr,
-    /// The peer's address.
-    pub remote: IpAddr,
-    /// The peer's UDP port; `None` takes the configured one.
-    pub udp_port: Option<u16>,
-}
-
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
@@ -82,12 +61,8 @@ pub enum Handled {
 /// Where the packet that was written is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// From our address.
-    pub local: IpAddr,
-    /// To the peer's address.
-    pub remote: IpAddr,
-    /// To the peer's UDP port if packets are encapsulated.
-    pub udp_port: Option<u16>,
+    /// Its addresses.
+    pub address: PathAddress,
     /// The association it belongs to, if any.
     pub association: Option<AssociationId>,
     /// It is larger than what its path is known to carry and no probe: a chunk that was cut for a larger packet goes again.
@@ -98,7 +73,7 @@ pub struct Transmit {
 /// A packet to someone with whom there is no association.
 #[derive(Debug)]
 struct Reply {
-    to: Origin,
+    to: PathAddress,
     bytes: Vec<u8>,
 }
 
@@ -149,38 +124,22 @@ impl Endpoint {
         }
     }
 
-    /// Opens an association over the given pairs of local and remote addresses, the first being the primary path.
+    /// Opens an association over the given paths, the first being the primary one.
     ///
     /// # Errors
-    /// [`ConnectError`] if there is no pair, too many, or no room.
+    /// [`ConnectError`] if there is no path, too many, or no room.
     pub fn connect(
         &mut self,
         now: Time,
         peer_port: u16,
-        pairs: &[(IpAddr, IpAddr)],
-        config: AssociationConfig,
-    ) -> Result<AssociationId, ConnectError> {
-        let pairs: Vec<AddressPair> =
-            pairs.iter().map(|&(local, remote)| AddressPair { local, remote, udp_port: None }).collect();
-        self.connect_over(now, peer_port, &pairs, config)
-    }
-
-    /// The same where each path has a UDP port of the peer's of its own.
-    ///
-    /// # Errors
-    /// [`ConnectError`] if there is no pair, too many, or no room.
-    pub fn connect_over(
-        &mut self,
-        now: Time,
-        peer_port: u16,
-        pairs: &[AddressPair],
+        paths: &[impl Into<PathAddress> + Copy],
         config: AssociationConfig,
     ) -> Result<AssociationId, ConnectError> {
         self.now = self.now.max(now);
-        if pairs.is_empty() {
+        if paths.is_empty() {
             return Err(ConnectError::NoPath);
         }
-        if pairs.len() > MAX_PATHS {
+        if paths.len() > MAX_PATHS {
             return Err(ConnectError::TooManyPaths);
         }
         if self.table.len() >= self.config.max_associations {
@@ -192,11 +151,9 @@ impl Endpoint {
         let local_tag = self.fresh_tag();
         let mut association =
             Association::new(self.now, config, self.seed(local_tag, initial_tsn, peer_port, true));
-        let configured = self.remote_udp_port();
-        for pair in pairs {
-            let udp_port = configured.map(|port| pair.udp_port.unwrap_or(port));
-            // A pair given twice is one path.
-            let _ = association.new_path(pair.local, pair.remote, udp_port);
+        for &address in paths {
+            // One that is given twice is one path.
+            let _ = association.new_path(self.config.encapsulation.complete(address.into()));
         }
         association.begin();
         Ok(self.table.insert(association))
@@ -218,13 +175,6 @@ impl Endpoint {
         }
     }
 
-    fn remote_udp_port(&self) -> Option<u16> {
-        match self.config.encapsulation {
-            Encapsulation::None => None,
-            Encapsulation::Udp { remote_port, .. } => Some(remote_port),
-        }
-    }
-
     //= docs/rfc9260.txt#section-5.3.1
     //# A new Verification Tag value MUST be used each time the endpoint tears down and then reestablishes an association
     //# to the same peer.
@@ -241,18 +191,18 @@ impl Endpoint {
     }
 
     /// Takes in a packet. Bad input is counted and dropped, or answered as the standard says; it is never an error.
-    pub fn handle_datagram(&mut self, now: Time, meta: &Meta, bytes: &[u8]) -> Handled {
+    pub fn handle_datagram(&mut self, now: Time, address: PathAddress, bytes: &[u8]) -> Handled {
         self.now = self.now.max(now);
         self.jar.rotate_if_due(self.now, &mut self.entropy);
         self.table.refresh();
-        let handled = self.dispatch(meta, bytes);
+        let handled = self.dispatch(Origin { address, bytes: bytes.len() }, bytes);
         if let Handled::Discarded(reason) = handled {
             self.discards.count(reason);
         }
         handled
     }
 
-    fn dispatch(&mut self, meta: &Meta, bytes: &[u8]) -> Handled {
+    fn dispatch(&mut self, origin: Origin, bytes: &[u8]) -> Handled {
         let Ok(packet) = PacketView::parse(bytes) else { return Handled::Discarded(Discard::Malformed) };
         //= docs/rfc9260.txt#section-6.8
         //# When an SCTP packet is received, the receiver MUST first check the CRC32c checksum as follows:
@@ -267,13 +217,11 @@ impl Endpoint {
         if header.destination_port != self.config.port || header.source_port == 0 {
             return Handled::Discarded(Discard::OutOfTheBlue);
         }
-        let Meta { local, remote, udp_port } = *meta;
         //= docs/rfc9260.txt#section-8.4
         //# 1)  If the OOTB packet is to or from a non-unicast address, a receiver SHOULD silently discard the packet.
-        if local.is_multicast() || !is_of_one_host(remote) {
+        if origin.address.local.is_multicast() || !is_of_one_host(origin.address.remote) {
             return Handled::Discarded(Discard::OutOfTheBlue);
         }
-        let origin = Origin { local, remote, udp_port, bytes: bytes.len() };
         let first = match packet.chunks().next() {
             Some(Ok(first)) => first,
             _ => return Handled::Discarded(Discard::Malformed),
@@ -309,7 +257,7 @@ impl Endpoint {
 
     /// Whether associations may be opened or restarted from there.
     fn may_open(&self, origin: Origin) -> bool {
-        self.config.accept_from.admits(origin.remote)
+        self.config.accept_from.admits(origin.address.remote)
     }
 
     /// Finds the association by our tag and checks that the rest fits.
@@ -369,7 +317,7 @@ impl Endpoint {
         if reflected {
             // Before the peer has named its tag, zero stands in its place and must not be a way in.
             let tag = header.verification_tag;
-            let key = peer_key(origin, header.source_port);
+            let key = PeerKey::new(&origin.address, header.source_port);
             return self.table.by_peer(key, |a| tag != 0 && a.peer_tag == tag);
         }
         //= docs/rfc9260.txt#section-8.5
@@ -389,7 +337,7 @@ impl Endpoint {
     /// The association with a peer at this address, UDP port and SCTP port. One that whoever is there has never answered may have
     /// been opened in its name, with a cookie that was sent elsewhere: it stands in nobody's way.
     fn by_address(&self, origin: Origin, sctp_port: u16) -> Option<AssociationId> {
-        self.table.by_peer(peer_key(origin, sctp_port), Association::was_answered)
+        self.table.by_peer(PeerKey::new(&origin.address, sctp_port), Association::was_answered)
     }
 
     /// The association that has a path to this address and UDP port of a peer with this SCTP port, if there is one that is not
@@ -431,8 +379,7 @@ impl Endpoint {
         if let Some(reply) = self.replies.pop_front() {
             buf.clear();
             buf.extend_from_slice(&reply.bytes);
-            let Origin { local, remote, udp_port, .. } = reply.to;
-            return Some(Transmit { local, remote, udp_port, association: None, may_fragment: false });
+            return Some(Transmit { address: reply.to, association: None, may_fragment: false });
         }
         while let Some(id) = self.table.next_busy() {
             if let Some(transmit) = self.transmit_for(id, buf) {
@@ -449,9 +396,9 @@ impl Endpoint {
         let association = self.table.get_mut(id)?;
         association.clock(self.now);
         let path = association.poll_transmit(buf)?;
-        let (local, remote, udp_port) = association.destination(path);
+        let address = association.destination(path);
         let may_fragment = association.outgrows(path, buf.len());
-        Some(Transmit { local, remote, udp_port, association: Some(id), may_fragment })
+        Some(Transmit { address, association: Some(id), may_fragment })
     }
 
     /// Takes over what an association has to tell, and forgets it once it is over.
@@ -495,16 +442,13 @@ impl Endpoint {
 
     /// The driver could not send a packet of this many bytes, because it is longer than the interface takes: a probe of a path's
     /// MTU need not be waited for then. Other packets are lost, as far as the endpoint is concerned.
-    pub fn packet_too_long(&mut self, now: Time, meta: &Meta, bytes: usize) {
+    pub fn packet_too_long(&mut self, now: Time, address: PathAddress, bytes: usize) {
         self.now = self.now.max(now);
-        let &Meta { local, remote, udp_port } = meta;
-        let uses = |id: &AssociationId| {
-            self.association(*id).is_some_and(|a| a.path_of(local, remote, udp_port).is_some())
-        };
+        let uses = |id: &AssociationId| self.association(*id).is_some_and(|a| a.path_of(address).is_some());
         let ids: Vec<AssociationId> = self.table.ids().filter(uses).collect();
         for id in ids {
             if let Some(association) = self.association_mut(id) {
-                association.refused_packet(local, remote, udp_port, bytes);
+                association.refused_packet(address, bytes);
             }
         }
     }
@@ -545,13 +489,8 @@ impl Endpoint {
             return Handled::Discarded(Discard::ShortQuestion);
         }
         if self.replies.len() < MAX_REPLIES {
-            self.replies.push_back(Reply { to, bytes });
+            self.replies.push_back(Reply { to: to.address, bytes });
         }
         Handled::Replied
     }
-}
-
-fn peer_key(origin: Origin, sctp_port: u16) -> PeerKey {
-    let Origin { remote, udp_port, .. } = origin;
-    PeerKey { remote, udp_port, sctp_port }
 }

@@ -6,6 +6,7 @@
 //! [`Profile`](profile::Profile).
 
 mod access;
+mod address;
 mod association;
 mod authentication;
 mod config;
@@ -26,12 +27,13 @@ pub mod trace;
 pub mod units;
 
 pub use access::{AcceptFrom, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError};
+pub use address::PathAddress;
 pub use association::{Association, AssociationEvent, SendOptions};
 pub use config::{
     AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, Guard, ListedAddresses,
     Rate, SharedKey,
 };
-pub use endpoint::{AddressPair, AssociationId, Endpoint, Handled, Meta, Transmit};
+pub use endpoint::{AssociationId, Endpoint, Handled, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, SendError};
 pub use path::{MAX_PATHS, PathId, PathSet, PathState};
 pub use recv::Piece;

@@ -1,8 +1,8 @@
 //! A path: a pair of a local and a remote address, with its own timers, round-trip estimate and HEARTBEAT state.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 
+use crate::address::PathAddress;
 use crate::mtu::MtuSearch;
 use crate::policy::RttFacts;
 use crate::profile::Profile;
@@ -196,10 +196,7 @@ impl PseudoCumulative {
 /// What the endpoint keeps about a path beside the facts that policies see.
 #[derive(Debug)]
 pub(crate) struct Path {
-    pub(crate) local: IpAddr,
-    pub(crate) remote: IpAddr,
-    /// The peer's UDP port if packets are encapsulated.
-    pub(crate) udp_port: Option<u16>,
+    pub(crate) address: PathAddress,
     /// SCTP bytes that fit one packet.
     //= docs/rfc9260.txt#section-7.3
     //# An endpoint MUST maintain separate PMTU estimates for each destination address of its peer.
@@ -237,17 +234,9 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub(crate) fn new(
-        now: Time,
-        local: IpAddr,
-        remote: IpAddr,
-        udp_port: Option<u16>,
-        packet_bytes: usize,
-    ) -> Self {
+    pub(crate) fn new(now: Time, address: PathAddress, packet_bytes: usize) -> Self {
         Path {
-            local,
-            remote,
-            udp_port,
+            address,
             packet_bytes,
             mtu: None,
             pending_mtu_probe: None,

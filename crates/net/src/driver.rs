@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use anabranch_core::time::Time;
 use anabranch_core::{
-    AddressPair, AssociationEvent, AssociationId, Endpoint, Handled, Meta, Piece, SendError, Transmit,
+    AssociationEvent, AssociationId, Endpoint, Handled, PathAddress, Piece, SendError, Transmit,
 };
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -223,16 +223,10 @@ impl Driver {
         config.trace = self.watch.wants_decisions();
         self.check_routes(&routes, sctp_port)?;
         let handles = self.handles.upgrade().ok_or(ConnectError::HostGone)?;
-        let pairs: Vec<AddressPair> = routes
-            .iter()
-            .map(|route| AddressPair {
-                local: route.local,
-                remote: route.remote.ip(),
-                udp_port: Some(route.remote.port()),
-            })
-            .collect();
+        let paths: Vec<PathAddress> =
+            routes.iter().map(|route| PathAddress::over_udp(route.local, route.remote)).collect();
         let streams = config.streams;
-        let id = self.endpoint.connect_over(self.clock.now(), sctp_port, &pairs, config)?;
+        let id = self.endpoint.connect(self.clock.now(), sctp_port, &paths, config)?;
         Ok(self.enter(id, streams, handles))
     }
 
@@ -288,8 +282,8 @@ impl Driver {
                     break;
                 }
                 for (from, datagram) in buffers.datagrams(filled) {
-                    let meta = Meta { local: local.ip(), remote: from.ip(), udp_port: Some(from.port()) };
-                    let handled = endpoint.handle_datagram(now, &meta, datagram);
+                    let address = PathAddress::over_udp(local.ip(), from);
+                    let handled = endpoint.handle_datagram(now, address, datagram);
                     watch.datagram(now, local, from, passage(handled), datagram);
                     if let Handled::New(id) | Handled::Delivered(id) = handled {
                         watch.touch(id);
@@ -343,9 +337,8 @@ impl Driver {
         for socket in &mut self.sockets {
             let local = socket.local().ip();
             for (to, bytes) in socket.take_too_long() {
-                let meta = Meta { local, remote: to.ip(), udp_port: Some(to.port()) };
                 any = true;
-                self.endpoint.packet_too_long(now, &meta, bytes);
+                self.endpoint.packet_too_long(now, PathAddress::over_udp(local, to), bytes);
             }
         }
         any
@@ -511,7 +504,8 @@ fn write_packets(
     watch: &mut Watch,
 ) {
     while let Some(transmit) = endpoint.poll_transmit(now, packet) {
-        let Transmit { local, remote, udp_port, association, may_fragment } = transmit;
+        let Transmit { address: PathAddress { local, remote, udp_port }, association, may_fragment } =
+            transmit;
         if let Some(id) = association {
             watch.touch(id);
         }

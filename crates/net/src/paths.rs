@@ -1,6 +1,6 @@
 //! Paths that come and go while an association is up.
 
-use anabranch_core::{AddressPair, AssociationId, PathId};
+use anabranch_core::{AssociationId, PathAddress, PathId};
 use tokio::sync::oneshot;
 
 use crate::association::Association;
@@ -42,15 +42,14 @@ impl Driver {
     pub(crate) fn add_path(&mut self, id: AssociationId, route: Route) -> Result<PathId, RouteError> {
         self.check_route(route)?;
         let Route { local, remote } = route;
-        let (address, udp_port) = (remote.ip(), Some(remote.port()));
         let sctp_port = self.endpoint.association(id).ok_or(RouteError::Over)?.peer_port();
-        let holder = self.endpoint.association_with(address, udp_port, sctp_port);
+        let holder = self.endpoint.association_with(remote.ip(), Some(remote.port()), sctp_port);
         if holder.is_some_and(|holder| holder != id) {
             return Err(RouteError::Taken(remote));
         }
         let now = self.clock.now();
         let association = self.endpoint.association_mut(id).ok_or(RouteError::Over)?;
-        Ok(association.add_path_over(now, &AddressPair { local, remote: address, udp_port })?)
+        Ok(association.add_path(now, PathAddress::over_udp(local, remote))?)
     }
 
     pub(crate) fn remove_path(&mut self, id: AssociationId, path: PathId) -> Result<(), RouteError> {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anabranch_core::time::Span;
-use anabranch_core::{Association, Discards, PathId, PathState, Statistics};
+use anabranch_core::{Association, Discards, PathAddress, PathId, PathState, Statistics};
 
 /// A path at a moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,12 +114,11 @@ impl Snapshot {
 
 fn paths(association: &Association) -> impl Iterator<Item = PathSnapshot> {
     association.paths().iter().filter_map(|facts| {
-        let (local, remote) = association.path_addresses(facts.id)?;
-        let port = association.path_udp_port(facts.id)?;
+        let PathAddress { local, remote, udp_port } = association.path_address(facts.id)?;
         Some(PathSnapshot {
             id: facts.id,
             local,
-            remote: SocketAddr::new(remote, port),
+            remote: SocketAddr::new(remote, udp_port?),
             state: facts.state,
             primary: facts.primary,
             srtt: facts.rtt.smoothed.map(duration),

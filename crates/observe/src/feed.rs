@@ -100,9 +100,8 @@ impl Observer for Feed {
             }
             for index in 0..association.paths().len().min(MAX_PATHS) {
                 let path = PathId::new(index);
-                let ends = association.path_addresses(path);
-                let route = ends.map(|(local, remote)| {
-                    (local, SocketAddr::new(remote, association.path_udp_port(path).unwrap_or(0)))
+                let route = association.path_address(path).map(|address| {
+                    (address.local, SocketAddr::new(address.remote, address.udp_port.unwrap_or(0)))
                 });
                 if let Some((local, remote)) = route
                     && watched.routes[index] != route

@@ -1,10 +1,8 @@
 //! The SCTP endpoint as a host of the simulator, with an application on top.
 
-use std::any::Any;
-use std::net::IpAddr;
-
 use anabranch_core::time::Time;
-use anabranch_core::{AssociationEvent, AssociationId, Endpoint, Meta};
+use anabranch_core::{AssociationEvent, AssociationId, Endpoint, PathAddress};
+use std::any::Any;
 
 use crate::{Datagram, Encapsulation, Envelope, Host};
 
@@ -48,15 +46,15 @@ impl<A: Application> SctpHost<A> {
         }
     }
 
-    fn envelope(&self, local: IpAddr, remote: IpAddr, udp_port: Option<u16>) -> Envelope {
+    fn envelope(&self, address: PathAddress) -> Envelope {
         let encapsulation = match self.encapsulation {
             anabranch_core::Encapsulation::None => Encapsulation::None,
             anabranch_core::Encapsulation::Udp { local_port, remote_port } => Encapsulation::Udp {
                 source_port: local_port,
-                destination_port: udp_port.unwrap_or(remote_port),
+                destination_port: address.udp_port.unwrap_or(remote_port),
             },
         };
-        Envelope { source: local, destination: remote, encapsulation }
+        Envelope { source: address.local, destination: address.remote, encapsulation }
     }
 }
 
@@ -66,8 +64,8 @@ impl<A: Application> Host for SctpHost<A> {
             Encapsulation::None => None,
             Encapsulation::Udp { source_port, .. } => Some(source_port),
         };
-        let meta = Meta { local: datagram.destination, remote: datagram.source, udp_port };
-        self.endpoint.handle_datagram(now, &meta, datagram.payload);
+        let address = PathAddress { local: datagram.destination, remote: datagram.source, udp_port };
+        self.endpoint.handle_datagram(now, address, datagram.payload);
         self.stale = true;
     }
 
@@ -79,7 +77,7 @@ impl<A: Application> Host for SctpHost<A> {
     fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
         self.settle(now);
         if let Some(transmit) = self.endpoint.poll_transmit(now, buf) {
-            return Some(self.envelope(transmit.local, transmit.remote, transmit.udp_port));
+            return Some(self.envelope(transmit.address));
         }
         // Draining may have produced events, and the application's answer to them packets.
         self.settle(now);
@@ -87,7 +85,7 @@ impl<A: Application> Host for SctpHost<A> {
             self.application.drained(now, &mut self.endpoint);
             return None;
         };
-        Some(self.envelope(transmit.local, transmit.remote, transmit.udp_port))
+        Some(self.envelope(transmit.address))
     }
 
     fn poll_timeout(&self) -> Option<Time> {

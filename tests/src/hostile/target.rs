@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
     AcceptFrom, AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, EndpointConfig,
-    Guard, Handled, Meta,
+    Guard, Handled, PathAddress,
 };
 
 use super::craft::PORT;
@@ -156,8 +156,8 @@ impl Target {
 
 impl Wire for Target {
     fn send(&mut self, bytes: &[u8]) {
-        let meta = Meta { local: self.local, remote: self.from, udp_port: None };
-        self.handled = Some(self.endpoint.handle_datagram(self.now, &meta, bytes));
+        let path = PathAddress::from((self.local, self.from));
+        self.handled = Some(self.endpoint.handle_datagram(self.now, path, bytes));
         self.drain();
     }
 

@@ -54,7 +54,10 @@ pub(crate) fn remove(duo: &mut Duo, side: Side, local: IpAddr) {
 pub(crate) fn active(duo: &Duo, side: Side) -> Vec<(IpAddr, IpAddr)> {
     let association = duo.nodes[side.index()].association();
     let in_use = association.paths().iter().filter(|facts| facts.state == PathState::Active);
-    let mut pairs: Vec<_> = in_use.filter_map(|facts| association.path_addresses(facts.id)).collect();
+    let mut pairs: Vec<_> = in_use
+        .filter_map(|facts| association.path_address(facts.id))
+        .map(|path| (path.local, path.remote))
+        .collect();
     pairs.sort_unstable();
     pairs
 }

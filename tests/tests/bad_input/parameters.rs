@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use anabranch_core::time::Time;
-use anabranch_core::{Endpoint, Handled, Meta};
+use anabranch_core::{Endpoint, Handled, PathAddress};
 use anabranch_wire::{Cause, Chunk, InitRepr, List, PacketView, Param, ParamType, Tsn};
 
 use crate::rig::craft::packet;
@@ -22,8 +22,8 @@ fn answer(params: &[Param<'_>]) -> Vec<u8> {
         initial_tsn: Tsn::new(1),
     };
     let bytes = packet(0, |w| w.init(&repr, params.iter().copied()));
-    let meta = Meta { local: address(0, 2), remote: IpAddr::from([10, 0, 0, 1]), udp_port: None };
-    assert_eq!(endpoint.handle_datagram(Time::ZERO, &meta, &bytes), Handled::Replied);
+    let path = PathAddress::from((address(0, 2), IpAddr::from([10, 0, 0, 1])));
+    assert_eq!(endpoint.handle_datagram(Time::ZERO, path, &bytes), Handled::Replied);
     let mut buf = Vec::with_capacity(2048);
     endpoint.poll_transmit(Time::ZERO, &mut buf).expect("an answer");
     assert_eq!(endpoint.associations().count(), 0);

@@ -70,10 +70,9 @@ fn paths_come_and_go_while_the_association_is_up() {
     net.site(&[server], Some(config()));
     net.connect(0, &[(ip(0, 1), server)], config());
     net.run(Span::from_secs(1));
-    let pair =
-        anabranch_core::AddressPair { local: ip(1, 1), remote: server.ip(), udp_port: Some(server.port()) };
+    let pair = anabranch_core::PathAddress::over_udp(ip(1, 1), server);
     let now = net.now;
-    let added = net.sites[0].one().add_path_over(now, &pair).expect("there is room");
+    let added = net.sites[0].one().add_path(now, pair).expect("there is room");
     net.run(Span::from_secs(1));
     assert_eq!(net.sites[0].paths(), [(server, PathState::Active); 2]);
     assert_eq!(net.sites[1].paths().len(), 2);

@@ -6,8 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
-    AcceptFrom, AddressPair, Association, AssociationConfig, AssociationEvent, AssociationId, Encapsulation,
-    Endpoint, EndpointConfig, Guard, Handled, ListedAddresses, Meta, PathState, SendOptions,
+    AcceptFrom, Association, AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint,
+    EndpointConfig, Guard, Handled, ListedAddresses, PathAddress, PathState, SendOptions,
 };
 use anabranch_schemes::registry;
 use bytes::Bytes;
@@ -81,8 +81,8 @@ impl Site {
     pub(crate) fn paths(&self) -> Vec<(SocketAddr, PathState)> {
         let association = self.endpoint.association(self.ids()[0]).expect("it exists");
         let live = association.paths().iter().filter_map(|facts| {
-            let (_, remote) = association.path_addresses(facts.id)?;
-            Some((at(remote, association.path_udp_port(facts.id)?), facts.state))
+            let address = association.path_address(facts.id)?;
+            Some((at(address.remote, address.udp_port?), facts.state))
         });
         live.collect()
     }
@@ -167,18 +167,16 @@ impl Net {
 
     /// Opens an association over these pairs.
     pub(crate) fn connect(&mut self, from: usize, pairs: &[(IpAddr, SocketAddr)], config: AssociationConfig) {
-        let pairs: Vec<AddressPair> = pairs
-            .iter()
-            .map(|&(local, to)| AddressPair { local, remote: to.ip(), udp_port: Some(to.port()) })
-            .collect();
-        self.sites[from].endpoint.connect_over(self.now, PORT, &pairs, config).expect("it can be opened");
+        let pairs: Vec<PathAddress> =
+            pairs.iter().map(|&(local, to)| PathAddress::over_udp(local, to)).collect();
+        self.sites[from].endpoint.connect(self.now, PORT, &pairs, config).expect("it can be opened");
         self.drain();
     }
 
     /// Gives a site a datagram as if it had come from there.
     pub(crate) fn inject(&mut self, to: usize, local: IpAddr, from: SocketAddr, bytes: &[u8]) -> Handled {
-        let meta = Meta { local, remote: from.ip(), udp_port: Some(from.port()) };
-        let handled = self.sites[to].endpoint.handle_datagram(self.now, &meta, bytes);
+        let path = PathAddress::over_udp(local, from);
+        let handled = self.sites[to].endpoint.handle_datagram(self.now, path, bytes);
         self.drain();
         handled
     }
@@ -186,7 +184,8 @@ impl Net {
     pub(crate) fn drain(&mut self) {
         let mut buf = Vec::new();
         for site in &mut self.sites {
-            while let Some(to) = site.endpoint.poll_transmit(self.now, &mut buf) {
+            while let Some(transmit) = site.endpoint.poll_transmit(self.now, &mut buf) {
+                let to = transmit.address;
                 let own = site.addresses.iter().find(|own| own.ip() == to.local).expect("an own address");
                 let mapped = self.mappings.iter().find(|mapping| mapping.inside == *own);
                 let from = mapped.map_or(*own, |mapping| mapping.outside);
@@ -240,8 +239,8 @@ impl Net {
         let mapped = self.mappings.iter().find(|mapping| mapping.outside == datagram.to);
         let to = mapped.map_or(datagram.to, |mapping| mapping.inside);
         let Some(site) = self.sites.iter_mut().find(|site| site.addresses.contains(&to)) else { return };
-        let meta = Meta { local: to.ip(), remote: datagram.from.ip(), udp_port: Some(datagram.from.port()) };
-        site.endpoint.handle_datagram(self.now, &meta, &datagram.bytes);
+        let path = PathAddress::over_udp(to.ip(), datagram.from);
+        site.endpoint.handle_datagram(self.now, path, &datagram.bytes);
     }
 
     pub(crate) fn send(&mut self, from: usize, messages: usize) {

@@ -169,7 +169,7 @@ fn a_path_that_was_removed_stays_out_of_use_when_the_peer_restarts() {
     wires.nodes[1].only_mut().remove_path(now, removed).expect("another one is left");
     restart_and_connect(&mut wires);
     assert_eq!(wires.nodes[1].times_told(&AssociationEvent::Restarted), 1);
-    assert_eq!(wires.nodes[1].only().path_addresses(removed), None);
+    assert_eq!(wires.nodes[1].only().path_address(removed), None);
     let mark = wires.log.len();
     data_flows(&mut wires);
     assert!(wires.since(mark).iter().all(|p| p.from != address(1, 2)), "nothing leaves there");

@@ -311,8 +311,8 @@ fn a_listed_address_of_another_family_than_ours_is_no_path() {
     let remotes: Vec<_> = association
         .paths()
         .iter()
-        .filter_map(|p| association.path_addresses(p.id))
-        .map(|(_, remote)| remote)
+        .filter_map(|p| association.path_address(p.id))
+        .map(|path| path.remote)
         .collect();
     assert_eq!(remotes, [address(0, 1), address(0, 7)]);
 }

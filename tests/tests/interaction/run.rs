@@ -77,7 +77,7 @@ fn add_path(duo: &mut Duo, side: Side, local: usize, remote: usize) {
     if local.is_ipv4() == remote.is_ipv4()
         && let Some(association) = duo.nodes[side.index()].try_association_mut()
     {
-        let _ = association.add_path(now, local, remote);
+        let _ = association.add_path(now, (local, remote));
     }
     duo.nodes[side.index()].check();
 }
@@ -183,7 +183,7 @@ fn state(duo: &Duo) -> String {
         let Some(association) = node.try_association() else { continue };
         text += &format!(", now {:?}\n  {:?}\n", duo.now, association.facts());
         for path in association.paths() {
-            text += &format!("  {:?} {:?}\n", association.path_addresses(path.id), path);
+            text += &format!("  {:?} {:?}\n", association.path_address(path.id), path);
         }
         let (buffered, queued) = (association.buffered_bytes(), association.queued_bytes());
         let (held, readable) = (association.held_bytes(), association.readable_bytes());

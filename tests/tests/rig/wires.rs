@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
-    Association, AssociationConfig, AssociationEvent, AssociationId, Endpoint, Handled, Meta,
+    Association, AssociationConfig, AssociationEvent, AssociationId, Endpoint, Handled, PathAddress,
 };
 
 use super::{PORT, address, association, endpoint};
@@ -171,9 +171,9 @@ impl Wires {
 
     /// Gives a node a packet as if it had come over a wire, and sends what follows.
     pub(crate) fn inject(&mut self, to: usize, from: IpAddr, local: IpAddr, bytes: &[u8]) -> Handled {
-        let meta = Meta { local, remote: from, udp_port: None };
+        let path = PathAddress::from((local, from));
         let now = self.now;
-        let handled = self.nodes[to].endpoint.handle_datagram(now, &meta, bytes);
+        let handled = self.nodes[to].endpoint.handle_datagram(now, path, bytes);
         self.drain();
         handled
     }
@@ -193,8 +193,12 @@ impl Wires {
         let mut buf = Vec::new();
         for node in &mut self.nodes {
             while let Some(to) = node.endpoint.poll_transmit(self.now, &mut buf) {
-                let packet =
-                    Packet { sent: self.now, from: to.local, to: to.remote, bytes: std::mem::take(&mut buf) };
+                let packet = Packet {
+                    sent: self.now,
+                    from: to.address.local,
+                    to: to.address.remote,
+                    bytes: std::mem::take(&mut buf),
+                };
                 if !(self.loses)(&packet) {
                     self.flying.push_back((self.now + self.delay, packet.clone()));
                 }
@@ -234,8 +238,8 @@ impl Wires {
         if arrival == Some(next) {
             let (_, packet) = self.flying.pop_front().expect("a packet arrives");
             if let Some(owner) = self.owner(packet.to) {
-                let meta = Meta { local: packet.to, remote: packet.from, udp_port: None };
-                self.nodes[owner].endpoint.handle_datagram(now, &meta, &packet.bytes);
+                let path = PathAddress::from((packet.to, packet.from));
+                self.nodes[owner].endpoint.handle_datagram(now, path, &packet.bytes);
             }
         } else {
             for node in &mut self.nodes {

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use crate::address::PathAddress;
 use crate::association::{Association, AssociationEvent};
 use crate::error::PathError;
 use crate::path::{PathId, PathState};
@@ -38,8 +39,8 @@ impl Association {
         if let Some(path) = self.come_back(local) {
             return Ok(path);
         }
-        let (remote, udp_port) = self.remote_for(local).ok_or(PathError::Family)?;
-        let id = self.new_path(local, remote, udp_port)?;
+        let address = self.address_from(local).ok_or(PathError::Family)?;
+        let id = self.new_path(address)?;
         self.gone.retain(|gone| gone.address != local);
         if !self.is_opening() {
             self.events.push_back(AssociationEvent::PathAdded { path: id });
@@ -59,7 +60,7 @@ impl Association {
         if self.is_closed() {
             return Err(PathError::Closed);
         }
-        if !self.live_paths().any(|id| self.paths[id.index()].local == local) {
+        if !self.live_paths().any(|id| self.paths[id.index()].address.local == local) {
             return Err(PathError::Unknown);
         }
         self.local_addresses.retain(|address| *address != local);
@@ -74,23 +75,26 @@ impl Association {
         let at = self.gone.iter().position(|g| g.address == local && g.stage == Stage::Needed)?;
         self.gone.remove(at);
         let paths: Vec<PathId> =
-            self.live_paths().filter(|id| self.paths[id.index()].local == local).collect();
+            self.live_paths().filter(|id| self.paths[id.index()].address.local == local).collect();
         for &id in &paths {
             self.send_heartbeat(id);
         }
         paths.first().copied()
     }
 
-    /// Where a path from this address is to lead.
-    fn remote_for(&self, local: IpAddr) -> Option<(IpAddr, Option<u16>)> {
-        let stays = |id: &PathId| !self.is_gone(self.paths[id.index()].local);
+    /// The addresses of a path that begins at this one.
+    fn address_from(&self, local: IpAddr) -> Option<PathAddress> {
+        let stays = |id: &PathId| !self.is_gone(self.paths[id.index()].address.local);
         let served = |remote| {
-            self.live_paths().filter(stays).filter(|id| self.paths[id.index()].remote == remote).count()
+            self.live_paths()
+                .filter(stays)
+                .filter(|id| self.paths[id.index()].address.remote == remote)
+                .count()
         };
         self.live_paths()
-            .filter(|id| self.paths[id.index()].remote.is_ipv4() == local.is_ipv4())
-            .min_by_key(|id| (served(self.paths[id.index()].remote), !self.facts[id.index()].primary))
-            .map(|id| (self.paths[id.index()].remote, self.paths[id.index()].udp_port))
+            .filter(|id| self.paths[id.index()].address.remote.is_ipv4() == local.is_ipv4())
+            .min_by_key(|id| (served(self.paths[id.index()].address.remote), !self.facts[id.index()].primary))
+            .map(|id| PathAddress { local, ..self.paths[id.index()].address })
     }
 
     /// Whether a local address is not to be used any more.
@@ -113,7 +117,7 @@ impl Association {
     /// Whether a path of another address, which is not about to go as well, has answered.
     fn can_do_without(&self, address: IpAddr) -> bool {
         self.live_paths().any(|id| {
-            let local = self.paths[id.index()].local;
+            let local = self.paths[id.index()].address.local;
             local != address && !self.is_gone(local) && self.was_confirmed(id)
         })
     }
@@ -130,21 +134,22 @@ impl Association {
         if self.gone.is_empty() {
             return None;
         }
-        self.live_paths().find(|id| !self.is_gone(self.paths[id.index()].local) && !self.is_announcing(*id))
+        self.live_paths()
+            .find(|id| !self.is_gone(self.paths[id.index()].address.local) && !self.is_announcing(*id))
     }
 
     /// Whether nothing can come back on a path because our address has gone, while another one may still answer.
     pub(crate) fn is_silent_by_itself(&self, id: PathId) -> bool {
         let may_answer = |id: PathId| {
-            let stays = !self.is_gone(self.paths[id.index()].local);
+            let stays = !self.is_gone(self.paths[id.index()].address.local);
             stays && (self.was_confirmed(id) || self.is_announcing(id))
         };
-        self.is_gone(self.paths[id.index()].local) && self.live_paths().any(may_answer)
+        self.is_gone(self.paths[id.index()].address.local) && self.live_paths().any(may_answer)
     }
 
     fn retire_local(&mut self, local: IpAddr) {
         let paths: Vec<PathId> =
-            self.live_paths().filter(|id| self.paths[id.index()].local == local).collect();
+            self.live_paths().filter(|id| self.paths[id.index()].address.local == local).collect();
         for id in paths {
             // Another address has a path, so that this is not the last.
             let _ = self.retire_path(id);

@@ -148,7 +148,7 @@ impl Association {
         if self.is_closed() {
             return Err(PathError::Closed);
         }
-        if self.is_gone(local) || !self.live_paths().any(|id| self.paths[id.index()].local == local) {
+        if self.is_gone(local) || !self.live_paths().any(|id| self.paths[id.index()].address.local == local) {
             return Err(PathError::Unknown);
         }
         self.ask(Request::SetPrimary { local });
@@ -181,7 +181,7 @@ impl Association {
     /// By where it comes from first, which passes translators of addresses; then, over another path, by name: a filter may let
     /// nothing from an unknown address through until the peer has sent something there.
     fn announce_again(&mut self, id: PathId) {
-        let local = self.paths[id.index()].local;
+        let local = self.paths[id.index()].address.local;
         if let Some(asconf) = &mut self.asconf {
             // An address that is back before the peer heard of its end.
             asconf.queue.retain(|request| *request != Request::Delete { local });
@@ -256,7 +256,7 @@ impl Association {
         asconf.next_serial = serial.wrapping_add(1);
         let lookup = match first {
             Request::AddSource { local, .. } => any_address(local),
-            _ => self.paths[path.index()].local,
+            _ => self.paths[path.index()].address.local,
         };
         let Some(value) = chunk_value(|writer| {
             writer.asconf(serial, lookup, requests.iter().map(|(id, request)| request.param(*id)))
@@ -322,7 +322,7 @@ impl Association {
     /// may come even from an address that the peer does not know yet (RFC 5061 section 5.3 F1).
     fn path_for_asconf(&self, n: u32) -> PathId {
         let first = self.control_path(None);
-        let stays = |id: &PathId| !self.is_gone(self.paths[id.index()].local);
+        let stays = |id: &PathId| !self.is_gone(self.paths[id.index()].address.local);
         let staying: ArrayVec<PathId, MAX_PATHS> = self.live_paths().filter(stays).collect();
         let chosen = if stays(&first) {
             Some(self.path_in_turn(first, n)).filter(stays)
@@ -334,7 +334,7 @@ impl Association {
 
     /// Whether a path is still the one that began at this address.
     fn begins_at(&self, path: PathId, local: IpAddr) -> bool {
-        self.paths.get(path.index()).is_some_and(|p| !p.removed && p.local == local)
+        self.paths.get(path.index()).is_some_and(|p| !p.removed && p.address.local == local)
     }
 
     /// ASCONF-ACK: what became of the requests.
@@ -401,7 +401,7 @@ impl Association {
     /// The peer knows an address under another name, as behind a translator of addresses. If only one is left, all others can be
     /// deleted without naming them.
     fn delete_by_others(&mut self, local: IpAddr) {
-        let mut left = self.live_paths().map(|id| self.paths[id.index()].local);
+        let mut left = self.live_paths().map(|id| self.paths[id.index()].address.local);
         let Some(first) = left.next() else { return };
         let only = left.all(|other| other == first);
         drop(left);

@@ -8,6 +8,7 @@ use anabranch_wire::{
 };
 use arrayvec::ArrayVec;
 
+use crate::address::PathAddress;
 use crate::association::control::Control;
 use crate::association::{Association, AssociationEvent, Origin, asconf};
 use crate::authentication::AuthFailure;
@@ -224,12 +225,12 @@ impl Association {
         address: IpAddr,
         quoted: &'q [u8],
     ) -> Result<(), Cause<'q>> {
-        let address = if address.is_unspecified() { origin.remote } else { address };
+        let address = if address.is_unspecified() { origin.address.remote } else { address };
         if !is_of_one_host(address) {
             return Err(Cause::NoAuthorization(quoted));
         }
         let known = self.peer_addresses.contains(&address) || self.has_remote(address);
-        let from_there = address == origin.remote;
+        let from_there = address == origin.address.remote;
         if known && !from_there {
             return Ok(());
         }
@@ -237,7 +238,7 @@ impl Association {
             return Err(Cause::ResourceShortage(quoted));
         }
         self.deleted.retain(|deleted| *deleted != address);
-        if self.path_of(origin.local, address, origin.udp_port).is_some() {
+        if self.path_of(PathAddress { remote: address, ..origin.address }).is_some() {
             return Ok(());
         }
         if !from_there && self.config.listed_addresses == ListedAddresses::Ignore {
@@ -257,16 +258,16 @@ impl Association {
     /// section 5.3 F14).
     fn path_to_named(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
         let in_use: ArrayVec<IpAddr, MAX_PATHS> =
-            self.live_paths().map(|id| self.paths[id.index()].local).collect();
+            self.live_paths().map(|id| self.paths[id.index()].address.local).collect();
         let uses = |local: IpAddr| in_use.iter().filter(|used| **used == local).count();
         // The first of several that are equally good.
-        let local = std::iter::once(origin.local)
+        let local = std::iter::once(origin.address.local)
             .chain(self.local_addresses.iter().copied())
             .chain(in_use.iter().copied())
             .filter(|local| local.is_ipv4() == address.is_ipv4() && !self.is_gone(*local))
             .min_by_key(|local| uses(*local))?;
         // A ninth path is one too many.
-        let id = self.new_path(local, address, origin.udp_port).ok()?;
+        let id = self.new_path(PathAddress { local, remote: address, ..origin.address }).ok()?;
         self.paths[id.index()].standing = Standing::Listed;
         self.events.push_back(AssociationEvent::PathAdded { path: id });
         self.verify_path(id);
@@ -286,10 +287,10 @@ impl Association {
             return Err(Cause::UnresolvableAddress(quoted.get(8..).unwrap_or_default()));
         }
         // RFC 5061 section 5.3 F7, then F8.
-        if !self.live_paths().any(|id| self.paths[id.index()].remote != address) {
+        if !self.live_paths().any(|id| self.paths[id.index()].address.remote != address) {
             return Err(Cause::DeleteLastAddress(quoted));
         }
-        if address == origin.remote {
+        if address == origin.address.remote {
             return Err(Cause::DeleteSourceAddress(quoted));
         }
         self.forget_peer_addresses(|other| other == address);
@@ -297,16 +298,16 @@ impl Association {
     }
 
     fn delete_other_peer_addresses<'q>(&mut self, origin: Origin, quoted: &'q [u8]) -> Result<(), Cause<'q>> {
-        if !self.has_remote(origin.remote) {
+        if !self.has_remote(origin.address.remote) {
             return Err(Cause::DeleteLastAddress(quoted));
         }
-        self.forget_peer_addresses(|other| other != origin.remote);
+        self.forget_peer_addresses(|other| other != origin.address.remote);
         Ok(())
     }
 
     /// RFC 5061 section 5.3 F13: nothing goes there any more, and what comes from there is out of the blue.
     fn forget_peer_addresses(&mut self, is_deleted: impl Fn(IpAddr) -> bool) {
-        let live = self.live_paths().map(|id| self.paths[id.index()].remote);
+        let live = self.live_paths().map(|id| self.paths[id.index()].address.remote);
         let all: Vec<IpAddr> =
             self.peer_addresses.iter().copied().chain(live).filter(|a| is_deleted(*a)).collect();
         for address in all {
@@ -319,8 +320,8 @@ impl Association {
         }
         self.peer_addresses.retain(|address| !is_deleted(*address));
         let paths: Vec<PathId> =
-            self.live_paths().filter(|id| is_deleted(self.paths[id.index()].remote)).collect();
-        let locals: Vec<IpAddr> = paths.iter().map(|id| self.paths[id.index()].local).collect();
+            self.live_paths().filter(|id| is_deleted(self.paths[id.index()].address.remote)).collect();
+        let locals: Vec<IpAddr> = paths.iter().map(|id| self.paths[id.index()].address.local).collect();
         for id in paths {
             // There is another one.
             if self.retire_path(id).is_ok() {
@@ -335,7 +336,7 @@ impl Association {
     /// Addresses of ours that have lost their last path get another one.
     fn pair_again(&mut self, locals: &[IpAddr]) {
         for &local in locals {
-            let idle = !self.live_paths().any(|id| self.paths[id.index()].local == local);
+            let idle = !self.live_paths().any(|id| self.paths[id.index()].address.local == local);
             if idle && !self.is_gone(local) {
                 // One that finds no room is done without.
                 let _ = self.add_local_address(self.now, local);
@@ -349,8 +350,8 @@ impl Association {
         address: IpAddr,
         quoted: &'q [u8],
     ) -> Result<(), Cause<'q>> {
-        let address = if address.is_unspecified() { origin.remote } else { address };
-        let leads_there = |id: &PathId| self.paths[id.index()].remote == address;
+        let address = if address.is_unspecified() { origin.address.remote } else { address };
+        let leads_there = |id: &PathId| self.paths[id.index()].address.remote == address;
         let confirmed = |id: &PathId| self.facts[id.index()].state == PathState::Active;
         let found = self
             .live_paths()
@@ -391,7 +392,7 @@ impl Association {
     /// The packet that goes back to where the latest packet came from, whether that is a path or not.
     pub(crate) fn take_reply(&mut self, origin: Origin) -> Option<Vec<u8>> {
         let reply = self.asconf.as_mut()?.inbound.reply.take()?;
-        let path = self.path_of(origin.local, origin.remote, origin.udp_port);
+        let path = self.path_of(origin.address);
         path.is_none_or(|path| self.may_send(path, reply.len())).then_some(reply)
     }
 }

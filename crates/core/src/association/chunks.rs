@@ -1,9 +1,8 @@
 //! The chunks of a packet that belongs to this association, in order.
 
-use std::net::IpAddr;
-
 use anabranch_wire::{Chunk, ChunkType, Chunks, RawChunk};
 
+use crate::address::PathAddress;
 use crate::association::acknowledgement::Acknowledgement;
 use crate::association::asconf_in::Proof;
 use crate::association::control::Control;
@@ -16,9 +15,7 @@ use crate::stats::{Discard, Discards};
 /// Where a packet came from and went to, and how long it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    pub(crate) local: IpAddr,
-    pub(crate) remote: IpAddr,
-    pub(crate) udp_port: Option<u16>,
+    pub(crate) address: PathAddress,
     /// The SCTP packet, which is what UDP carries.
     pub(crate) bytes: usize,
 }

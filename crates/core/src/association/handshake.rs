@@ -7,6 +7,7 @@ use anabranch_wire::{
 };
 use arrayvec::ArrayVec;
 
+use crate::address::PathAddress;
 use crate::association::asconf::Asconf;
 use crate::association::control::Control;
 use crate::association::{Association, AssociationEvent, REPLY_FACTOR, State, dialect};
@@ -531,7 +532,7 @@ impl Association {
                 self.paths[index].standing = Standing::Trusted;
                 self.set_state(id, PathState::Active, StateCause::Proof(ProofOfLife::Heartbeat));
                 self.schedule_heartbeat(id);
-            } else if self.local_addresses.contains(&self.paths[index].local) {
+            } else if self.local_addresses.contains(&self.paths[index].address.local) {
                 self.verify_path(id);
             } else {
                 // Our INIT did not know it yet.
@@ -573,11 +574,10 @@ impl Association {
     fn add_listed_paths(&mut self, source: PathId) {
         let listed = self.peer_addresses.clone();
         let paired = listed.len() == self.local_addresses.len();
-        let fallback = self.paths[source.index()].local;
-        let udp_port = self.paths[source.index()].udp_port;
+        let from = self.paths[source.index()].address;
         for (index, &remote) in listed.iter().enumerate() {
-            let known = self.paths.iter().any(|p| p.remote == remote);
-            let local = if paired { self.local_addresses[index] } else { fallback };
+            let known = self.paths.iter().any(|p| p.address.remote == remote);
+            let local = if paired { self.local_addresses[index] } else { from.local };
             //= docs/rfc9260.txt#section-5.1.2
             //# If an SCTP endpoint that only supports either IPv4 or IPv6 receives IPv4 and IPv6 addresses in an INIT or
             //# INIT ACK chunk from its peer, it MUST use all the addresses belonging to the supported address family.
@@ -585,7 +585,7 @@ impl Association {
             //# The endpoint SHOULD NOT respond with any kind of error indication.
             if !known && local.is_ipv4() == remote.is_ipv4() {
                 // A ninth address is simply not used.
-                if let Ok(id) = self.new_path(local, remote, udp_port) {
+                if let Ok(id) = self.new_path(PathAddress { local, remote, ..from }) {
                     self.paths[id.index()].standing = Standing::Listed;
                 }
             }
@@ -663,9 +663,8 @@ impl Association {
             let id = PathId::new(index);
             let path = &self.paths[index];
             let (removed, primary) = (path.removed, self.facts[index].primary);
-            let fresh =
-                crate::path::Path::new(self.now, path.local, path.remote, path.udp_port, path.packet_bytes);
-            let mtu = self.new_mtu_search(path.remote);
+            let fresh = crate::path::Path::new(self.now, path.address, path.packet_bytes);
+            let mtu = self.new_mtu_search(path.address.remote);
             let (standing, learned) = (path.standing, path.learned);
             self.paths[index] = crate::path::Path { removed, standing, learned, mtu, ..fresh };
             let mut facts = crate::policy::PathFacts::new(id, self.facts[index].largest_chunk);
@@ -682,7 +681,7 @@ impl Association {
     pub(crate) fn lacks_any(&self, addresses: &[IpAddr]) -> bool {
         addresses
             .iter()
-            .any(|a| !self.paths.iter().any(|p| p.remote == *a) && !self.peer_addresses.contains(a))
+            .any(|a| !self.paths.iter().any(|p| p.address.remote == *a) && !self.peer_addresses.contains(a))
     }
 
     /// Whether these are the verification tags of both sides.

@@ -38,9 +38,9 @@ use std::net::IpAddr;
 use arrayvec::ArrayVec;
 use bytes::Bytes;
 
+use crate::address::PathAddress;
 use crate::authentication::{Keys, RANDOM_LEN};
 use crate::config::{AssociationConfig, Encapsulation};
-use crate::endpoint::AddressPair;
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
 use crate::path::{MAX_PATHS, Path, PathId, PathState};
@@ -63,7 +63,6 @@ pub(crate) use handshake::{
 };
 use sack_in::SackScratch;
 use sack_out::AckState;
-use sources::Barred;
 pub(crate) use sources::REPLY_FACTOR;
 use timers::Timers;
 use turn::Turn;
@@ -203,8 +202,8 @@ pub struct Association {
     address_changes: u32,
     /// Addresses that the peer has deleted: what comes from there is out of the blue.
     deleted: ArrayVec<IpAddr, MAX_PATHS>,
-    /// Packets do not make paths of these again.
-    barred: ArrayVec<Barred, MAX_PATHS>,
+    /// Packets between these hosts, on any UDP port, do not make paths again.
+    barred: ArrayVec<PathAddress, MAX_PATHS>,
     /// Addresses that have not proved themselves get little: see [`Guard`](crate::Guard).
     guarded: bool,
     facts: ArrayVec<PathFacts, MAX_PATHS>,
@@ -434,14 +433,9 @@ impl Association {
         &self.facts
     }
 
-    /// A path's local and remote address.
-    pub fn path_addresses(&self, path: PathId) -> Option<(IpAddr, IpAddr)> {
-        self.paths.get(path.index()).filter(|p| !p.removed).map(|p| (p.local, p.remote))
-    }
-
-    /// The UDP port of the peer's to which a path's packets go, if they are encapsulated: the one its latest packet came from.
-    pub fn path_udp_port(&self, path: PathId) -> Option<u16> {
-        self.paths.get(path.index()).filter(|p| !p.removed).and_then(|p| p.udp_port)
+    /// A path's addresses; the UDP port, if packets are encapsulated, is the one that the latest packet on it came from.
+    pub fn path_address(&self, path: PathId) -> Option<PathAddress> {
+        self.paths.get(path.index()).filter(|p| !p.removed).map(|p| p.address)
     }
 
     /// The peer's SCTP port.
@@ -521,25 +515,12 @@ impl Association {
     ///
     /// # Errors
     /// [`PathError::TooMany`], [`PathError::Exists`], [`PathError::Closed`].
-    pub fn add_path(&mut self, now: Time, local: IpAddr, remote: IpAddr) -> Result<PathId, PathError> {
-        self.add_path_over(now, &AddressPair { local, remote, udp_port: None })
-    }
-
-    /// The same where the path has a UDP port of the peer's of its own.
-    ///
-    /// # Errors
-    /// [`PathError::TooMany`], [`PathError::Exists`], [`PathError::Closed`].
-    pub fn add_path_over(&mut self, now: Time, pair: &AddressPair) -> Result<PathId, PathError> {
+    pub fn add_path(&mut self, now: Time, address: impl Into<PathAddress>) -> Result<PathId, PathError> {
         self.clock(now);
         if self.is_closed() {
             return Err(PathError::Closed);
         }
-        let AddressPair { local, remote, udp_port } = *pair;
-        let udp_port = match self.encapsulation {
-            Encapsulation::None => None,
-            Encapsulation::Udp { remote_port, .. } => Some(udp_port.unwrap_or(remote_port)),
-        };
-        let id = self.new_path(local, remote, udp_port)?;
+        let id = self.new_path(self.encapsulation.complete(address.into()))?;
         // During the handshake the peer would not answer; its end verifies every path.
         if !self.is_opening() {
             self.events.push_back(AssociationEvent::PathAdded { path: id });
@@ -563,10 +544,9 @@ impl Association {
         Ok(())
     }
 
-    /// The path between these addresses to this port of the peer's.
-    pub(crate) fn path_of(&self, local: IpAddr, remote: IpAddr, udp_port: Option<u16>) -> Option<PathId> {
-        let same = |p: &Path| (p.local, p.remote, p.udp_port) == (local, remote, udp_port);
-        self.paths.iter().position(|p| !p.removed && same(p)).map(PathId::new)
+    /// The path with these addresses.
+    pub(crate) fn path_of(&self, address: PathAddress) -> Option<PathId> {
+        self.paths.iter().position(|p| !p.removed && p.address == address).map(PathId::new)
     }
 
     fn window_cost_of_packet(&self) -> WindowBytes {

@@ -2,6 +2,7 @@
 
 use anabranch_wire::{COMMON_HEADER_LEN, NoSpace, PacketWriter};
 
+use crate::address::PathAddress;
 use crate::association::Association;
 use crate::association::control::Control;
 use crate::mtu::{LEAST_WAIT, MtuSearch, Next, RAISE_AFTER};
@@ -109,7 +110,7 @@ impl Association {
     /// The IP packet size that a path is known to carry, or was configured with; `None` if there is no such path.
     pub fn path_mtu_bytes(&self, id: PathId) -> Option<usize> {
         let path = self.paths.get(id.index()).filter(|path| !path.removed)?;
-        Some(path.packet_bytes + self.overhead(path.remote))
+        Some(path.packet_bytes + self.overhead(path.address.remote))
     }
 
     /// Whether a packet of this size is larger than its path is known to carry, and no probe of it.
@@ -120,14 +121,8 @@ impl Association {
 
     /// The system would not send a packet of this many bytes to an address: it is larger than the interface takes. A probe of
     /// that size need not be waited for.
-    pub(crate) fn refused_packet(
-        &mut self,
-        local: std::net::IpAddr,
-        remote: std::net::IpAddr,
-        udp_port: Option<u16>,
-        bytes: usize,
-    ) {
-        let Some(id) = self.path_of(local, remote, udp_port) else { return };
+    pub(crate) fn refused_packet(&mut self, address: PathAddress, bytes: usize) {
+        let Some(id) = self.path_of(address) else { return };
         let path = &mut self.paths[id.index()];
         if path.pending_mtu_probe.is_none_or(|(_, pending)| pending != bytes) {
             return;

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use crate::address::PathAddress;
 use crate::association::{Association, AssociationEvent};
 use crate::endpoint::PeerKey;
 use crate::error::PathError;
@@ -16,17 +17,13 @@ const COMMON_HEADER: usize = 12;
 const DATA_HEADER: usize = 16;
 
 impl Association {
-    pub(crate) fn new_path(
-        &mut self,
-        local: IpAddr,
-        remote: IpAddr,
-        udp_port: Option<u16>,
-    ) -> Result<PathId, PathError> {
-        if self.path_of(local, remote, udp_port).is_some() {
+    pub(crate) fn new_path(&mut self, address: PathAddress) -> Result<PathId, PathError> {
+        if self.path_of(address).is_some() {
             return Err(PathError::Exists);
         }
+        let remote = address.remote;
         let packet_bytes = self.packet_bytes(self.config.mtu_bytes, remote);
-        let mut path = Path::new(self.now, local, remote, udp_port, packet_bytes);
+        let mut path = Path::new(self.now, address, packet_bytes);
         path.mtu = self.new_mtu_search(remote);
         // Padding is to four bytes, so the largest chunk is a multiple of four.
         let largest = ChunkBytes::new(((packet_bytes - COMMON_HEADER) / 4 * 4) as u64);
@@ -45,7 +42,7 @@ impl Association {
             self.facts[index] = facts;
         }
         self.address_changes += 1;
-        self.barred.retain(|barred| *barred != (local, remote));
+        self.barred.retain(|barred| !barred.same_hosts(&address));
         self.tell(&Event::PathAdded(id));
         Ok(id)
     }
@@ -139,7 +136,7 @@ impl Association {
 
     /// Whether a live path leads to this address.
     pub(crate) fn has_remote(&self, remote: IpAddr) -> bool {
-        self.paths.iter().any(|p| !p.removed && p.remote == remote)
+        self.paths.iter().any(|p| !p.removed && p.address.remote == remote)
     }
 
     /// How often the addresses and ports of the paths have changed.
@@ -150,13 +147,12 @@ impl Association {
     /// Where the peer can be reached, in the order of the paths.
     pub(crate) fn peer_keys(&self) -> impl Iterator<Item = PeerKey> + '_ {
         let live = self.paths.iter().filter(|p| !p.removed);
-        live.map(|p| PeerKey { remote: p.remote, udp_port: p.udp_port, sctp_port: self.peer_port })
+        live.map(|p| PeerKey::new(&p.address, self.peer_port))
     }
 
     /// Where a packet of this path goes.
-    pub(crate) fn destination(&self, id: PathId) -> (IpAddr, IpAddr, Option<u16>) {
-        let path = &self.paths[id.index()];
-        (path.local, path.remote, path.udp_port)
+    pub(crate) fn destination(&self, id: PathId) -> PathAddress {
+        self.paths[id.index()].address
     }
 
     /// The live paths.
@@ -168,7 +164,9 @@ impl Association {
     pub(crate) fn control_path(&self, preferred: Option<PathId>) -> PathId {
         let usable = |id: &PathId| {
             let path = &self.paths[id.index()];
-            !path.removed && self.facts[id.index()].state == PathState::Active && !self.is_gone(path.local)
+            !path.removed
+                && self.facts[id.index()].state == PathState::Active
+                && !self.is_gone(path.address.local)
         };
         let primary = || self.live_paths().find(|id| self.facts[id.index()].primary);
         preferred

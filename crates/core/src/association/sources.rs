@@ -1,8 +1,6 @@
 //! Where packets come from: which path that is, sources that become paths, and how much may be sent to one that has not
 //! proved itself.
 
-use std::net::IpAddr;
-
 use crate::association::chunks::Origin;
 use crate::association::{Association, AssociationEvent};
 use crate::config::ListedAddresses;
@@ -15,28 +13,22 @@ pub(crate) const REPLY_FACTOR: u64 = 3;
 /// A HEARTBEAT with our information takes 36 bytes. An address that was only listed gets nothing longer.
 const SMALL_PACKET: usize = 64;
 
-/// A pair of addresses that the application took out of service.
-pub(crate) type Barred = (IpAddr, IpAddr);
-
 impl Association {
     /// The path a packet came on; its verification tag shows that it is the peer's. A source that is new becomes a path that
     /// still has to be verified.
     pub(crate) fn path_of_origin(&mut self, origin: Origin) -> Option<PathId> {
-        if let Some(path) = self.path_of(origin.local, origin.remote, origin.udp_port) {
+        if let Some(path) = self.path_of(origin.address) {
             self.came_from(path, origin.bytes);
             return Some(path);
         }
         if self.is_opening() {
             return self.answered_from_another_port(origin);
         }
-        if self.deleted.contains(&origin.remote) || !self.may_learn(origin) {
+        if self.deleted.contains(&origin.address.remote) || !self.may_learn(origin) {
             return None;
         }
-        if self.is_gone(origin.local) {
-            // RFC 5061 section 5.3 F4: what was on its way to an address that is being deleted counts.
-            return Some(self.control_path(None));
-        }
-        if self.is_gone(origin.local) || self.barred.contains(&(origin.local, origin.remote)) {
+        let barred = self.barred.iter().any(|barred| barred.same_hosts(&origin.address));
+        if self.is_gone(origin.address.local) || barred {
             // RFC 5061 section 5.3 F4: what was on its way to an address that is being deleted counts.
             return Some(self.control_path(None));
         }
@@ -49,10 +41,10 @@ impl Association {
     fn answered_from_another_port(&mut self, origin: Origin) -> Option<PathId> {
         let same = |id: &PathId| {
             let path = &self.paths[id.index()];
-            path.local == origin.local && path.remote == origin.remote
+            path.address.same_hosts(&origin.address)
         };
         let id = self.live_paths().find(same)?;
-        self.paths[id.index()].udp_port = origin.udp_port;
+        self.paths[id.index()].address = origin.address;
         self.address_changes += 1;
         self.tell(&Event::PathRebound(id));
         Some(id)
@@ -66,18 +58,20 @@ impl Association {
         match self.config.listed_addresses {
             ListedAddresses::Ignore => true,
             ListedAddresses::Use => {
-                self.peer_addresses.contains(&origin.remote)
-                    || self.live_paths().any(|id| self.paths[id.index()].remote == origin.remote)
+                self.peer_addresses.contains(&origin.address.remote)
+                    || self
+                        .live_paths()
+                        .any(|id| self.paths[id.index()].address.remote == origin.address.remote)
             }
         }
     }
 
     pub(crate) fn learn(&mut self, origin: Origin) -> Option<PathId> {
         self.replace_guess(origin);
-        let Origin { local, remote, udp_port, bytes } = origin;
-        let id = self.new_path(local, remote, udp_port).or_else(|_| {
+        let Origin { address, bytes } = origin;
+        let id = self.new_path(address).or_else(|_| {
             self.evict_failed();
-            self.new_path(local, remote, udp_port)
+            self.new_path(address)
         });
         let id = id.ok()?;
         let path = &mut self.paths[id.index()];
@@ -97,7 +91,7 @@ impl Association {
     fn replace_guess(&mut self, origin: Origin) {
         let guess = self.live_paths().find(|id| {
             let path = &self.paths[id.index()];
-            path.remote == origin.remote
+            path.address.remote == origin.address.remote
                 && path.standing == Standing::Listed
                 && self.facts[id.index()].state == PathState::Unconfirmed
         });
@@ -118,16 +112,13 @@ impl Association {
 
     /// Packets do not make a path of this retired one's addresses again.
     pub(crate) fn bar(&mut self, id: PathId) {
-        let pair = (self.paths[id.index()].local, self.paths[id.index()].remote);
-        let namesake = self.live_paths().any(|id| {
-            let other = &self.paths[id.index()];
-            (other.local, other.remote) == pair
-        });
+        let address = self.paths[id.index()].address;
+        let namesake = self.live_paths().any(|id| self.paths[id.index()].address.same_hosts(&address));
         if !namesake {
             if self.barred.is_full() {
                 self.barred.remove(0);
             }
-            self.barred.push(pair);
+            self.barred.push(address);
         }
     }
 
@@ -138,7 +129,7 @@ impl Association {
             let (old, path) = (&self.paths[index], &self.paths[new.index()]);
             let namesake = index != new.index()
                 && !old.removed
-                && (old.local, old.remote) == (path.local, path.remote)
+                && old.address.same_hosts(&path.address)
                 && self.facts[index].state != PathState::Unconfirmed;
             if namesake {
                 self.paths[index].successor = Some(new);

@@ -30,7 +30,7 @@ struct OurSide {
 impl Endpoint {
     pub(super) fn handle_init(&mut self, origin: Origin, header: Header, init: &InitView<'_>) -> Handled {
         if let Some(gates) = &mut self.gates
-            && !gates.inits.admits(self.now, origin.remote)
+            && !gates.inits.admits(self.now, origin.address.remote)
         {
             return Handled::Discarded(Discard::Flood);
         }
@@ -212,8 +212,8 @@ impl Endpoint {
             //# endpoint MUST copy its current Tie-Tags to a reserved place within the State Cookie and the association's
             //# TCB.
             tie_tags: ours.tie_tags,
-            peer_address: origin.remote,
-            peer_udp_port: origin.udp_port,
+            peer_address: origin.address.remote,
+            peer_udp_port: origin.address.udp_port,
             peer_addresses: listed_addresses(init).into_iter().collect(),
             peer_features: announced(init).bits(),
             authentication,
@@ -561,7 +561,7 @@ impl Endpoint {
         //# A)  If there are no address parameters present in the received INIT or INIT ACK chunk, the endpoint MUST take
         //# the source IP address from which the chunk arrives and record it, in combination with the SCTP Source Port
         //# Number, as the only destination transport address for this peer.
-        let Ok(path) = association.new_path(origin.local, origin.remote, origin.udp_port) else {
+        let Ok(path) = association.new_path(origin.address) else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
         association.accept(self.source(path, origin), &Peer::from(body));

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use arrayvec::ArrayVec;
 
+use crate::address::PathAddress;
 use crate::association::Association;
 use crate::endpoint::AssociationId;
 use crate::path::MAX_PATHS;
@@ -17,6 +18,12 @@ pub(crate) struct PeerKey {
     pub(crate) remote: IpAddr,
     pub(crate) udp_port: Option<u16>,
     pub(crate) sctp_port: u16,
+}
+
+impl PeerKey {
+    pub(crate) fn new(address: &PathAddress, sctp_port: u16) -> Self {
+        PeerKey { remote: address.remote, udp_port: address.udp_port, sctp_port }
+    }
 }
 
 #[derive(Debug)]

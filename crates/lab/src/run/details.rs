@@ -109,7 +109,7 @@ fn details(built: &Built, samples: &[Samples]) -> Details {
 
 fn paths(association: &Association, samples: Option<&Samples>) -> Vec<SenderPath> {
     let path = |facts: &PathFacts| {
-        let (local, _) = association.path_addresses(facts.id)?;
+        let local = association.path_address(facts.id)?.local;
         let (_, path, _) = place_of(local)?;
         let srtt_ms = samples.and_then(|samples| samples.mean(facts.id));
         Some(SenderPath { path, facts: *facts, srtt_ms })

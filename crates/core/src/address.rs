@@ -1,0 +1,42 @@
+//! Where a path begins and ends.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// The addresses of a path, or of a packet on it.
+///
+/// ```
+/// use anabranch_core::PathAddress;
+/// use std::net::IpAddr;
+///
+/// let (local, remote) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([198, 51, 100, 7]));
+/// assert_eq!(PathAddress::from((local, remote)).udp_port, None);
+/// assert_eq!(PathAddress::over_udp(local, (remote, 9899).into()).udp_port, Some(9899));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PathAddress {
+    /// Our address.
+    pub local: IpAddr,
+    /// The peer's address.
+    pub remote: IpAddr,
+    /// The peer's UDP port if packets are encapsulated (RFC 6951). Where a path is opened, `None` takes the configured port.
+    pub udp_port: Option<u16>,
+}
+
+impl PathAddress {
+    /// A path whose packets are sent to a UDP port of its own.
+    pub const fn over_udp(local: IpAddr, remote: SocketAddr) -> Self {
+        PathAddress { local, remote: remote.ip(), udp_port: Some(remote.port()) }
+    }
+
+    /// Whether another path has the same addresses, whatever its UDP port.
+    pub(crate) fn same_hosts(&self, other: &PathAddress) -> bool {
+        (self.local, self.remote) == (other.local, other.remote)
+    }
+}
+
+/// A local and a remote address, without a UDP port.
+impl From<(IpAddr, IpAddr)> for PathAddress {
+    fn from((local, remote): (IpAddr, IpAddr)) -> Self {
+        PathAddress { local, remote, udp_port: None }
+    }
+}
