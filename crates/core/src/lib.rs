@@ -28,7 +28,7 @@ pub mod units;
 
 pub use access::{AcceptFrom, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError};
 pub use address::PathAddress;
-pub use association::{Association, AssociationEvent, SendOptions};
+pub use association::{Association, AssociationEvent};
 pub use config::{
     AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, Guard, ListedAddresses,
     Rate, SharedKey,
@@ -37,4 +37,5 @@ pub use endpoint::{AssociationId, Endpoint, Handled, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, SendError};
 pub use path::{MAX_PATHS, PathId, PathSet, PathState};
 pub use recv::Piece;
+pub use send::SendOptions;
 pub use stats::{Discard, Discards, Statistics};

@@ -1,14 +1,10 @@
 //! A path: a pair of a local and a remote address, with its own timers, round-trip estimate and HEARTBEAT state.
 
-use std::collections::VecDeque;
-
 use crate::address::PathAddress;
 use crate::mtu::MtuSearch;
 use crate::policy::RttFacts;
 use crate::profile::Profile;
-use crate::send::Stamps;
 use crate::time::{Span, Time};
-use crate::units::ChunkBytes;
 
 /// The most paths an association may have.
 pub const MAX_PATHS: usize = 8;
@@ -129,15 +125,6 @@ pub(crate) struct PendingHeartbeat {
     pub(crate) sent_at: Time,
 }
 
-/// A copy of a chunk that another copy's acknowledgement has settled: it is on its way all the same, and counts as in flight
-/// until it is reported as a duplicate, until something sent after it on its path is acknowledged, or until T3 expires.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Orphan {
-    pub(crate) tsn: u64,
-    pub(crate) bytes: ChunkBytes,
-    pub(crate) stamps: Stamps,
-}
-
 /// The timers of a path. `None` is not running.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathTimers {
@@ -225,16 +212,10 @@ pub(crate) struct Path {
     /// Set by the latest fast-retransmit event: the path lost something and may send one packet beyond its window.
     pub(crate) lost_in_event: bool,
     pub(crate) burst_used: u32,
-    /// In the order in which they were sent.
-    pub(crate) orphans: VecDeque<Orphan>,
-    /// When the path delivered the latest byte.
-    pub(crate) delivered_at: Time,
-    /// Transmission records that name this path: its id is not reused before there are none.
-    pub(crate) transmissions: u32,
 }
 
 impl Path {
-    pub(crate) fn new(now: Time, address: PathAddress, packet_bytes: usize) -> Self {
+    pub(crate) fn new(address: PathAddress, packet_bytes: usize) -> Self {
         Path {
             address,
             packet_bytes,
@@ -253,9 +234,6 @@ impl Path {
             highest_recovery_point: 0,
             lost_in_event: false,
             burst_used: 0,
-            orphans: VecDeque::new(),
-            delivered_at: now,
-            transmissions: 0,
         }
     }
 }

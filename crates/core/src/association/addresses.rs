@@ -93,7 +93,7 @@ impl Association {
         };
         self.live_paths()
             .filter(|id| self.paths[id.index()].address.remote.is_ipv4() == local.is_ipv4())
-            .min_by_key(|id| (served(self.paths[id.index()].address.remote), !self.facts[id.index()].primary))
+            .min_by_key(|id| (served(self.paths[id.index()].address.remote), !self.policy.path(*id).primary))
             .map(|id| PathAddress { local, ..self.paths[id.index()].address })
     }
 
@@ -124,7 +124,7 @@ impl Association {
 
     /// Whether the peer has ever answered on a path.
     pub(crate) fn was_confirmed(&self, id: PathId) -> bool {
-        let facts = &self.facts[id.index()];
+        let facts = self.policy.path(id);
         facts.state == PathState::Active || facts.rtt.smoothed.is_some()
     }
 

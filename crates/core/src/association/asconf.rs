@@ -269,7 +269,7 @@ impl Association {
     }
 
     fn send_asconf(&mut self, path: PathId) {
-        self.timers.t4 = Some(self.now + self.facts[path.index()].rto);
+        self.timers.t4 = Some(self.now + self.policy.path(path).rto);
         self.statistics.asconfs_sent += 1;
         self.control.retain(|control| !matches!(control, Control::Asconf { .. }));
         self.control.push_back(Control::Asconf { path });
@@ -295,7 +295,7 @@ impl Association {
             _ => None,
         };
         if !self.paths[before.index()].removed {
-            self.back_off(before);
+            self.policy.back_off(before);
             let unanswered = self.association_errors + 1;
             self.count_error(before, true);
             // Section 5.1 B2: that the address may not have answered yet does not matter here.
@@ -391,10 +391,9 @@ impl Association {
 
     /// Waiting for the peer to learn of an address says nothing about the path.
     fn begin_afresh(&mut self, path: PathId) {
-        let facts = &mut self.facts[path.index()];
-        if facts.rtt.smoothed.is_none() {
-            facts.rto = self.profile.rto_initial;
-            facts.error_count = 0;
+        if self.policy.path(path).rtt.smoothed.is_none() {
+            self.policy.reset_rto(path);
+            self.policy.path_mut(path).error_count = 0;
         }
     }
 

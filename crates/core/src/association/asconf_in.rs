@@ -352,16 +352,14 @@ impl Association {
     ) -> Result<(), Cause<'q>> {
         let address = if address.is_unspecified() { origin.address.remote } else { address };
         let leads_there = |id: &PathId| self.paths[id.index()].address.remote == address;
-        let confirmed = |id: &PathId| self.facts[id.index()].state == PathState::Active;
+        let confirmed = |id: &PathId| self.policy.path(*id).state == PathState::Active;
         let found = self
             .live_paths()
             .filter(leads_there)
             .find(confirmed)
             .or_else(|| self.live_paths().find(leads_there))
             .ok_or(Cause::UnresolvableAddress(quoted.get(8..).unwrap_or_default()))?;
-        for index in 0..self.facts.len() {
-            self.facts[index].primary = index == found.index();
-        }
+        self.policy.set_primary(found);
         Ok(())
     }
 

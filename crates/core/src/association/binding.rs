@@ -5,39 +5,15 @@ use anabranch_wire::PacketWriter;
 use crate::association::Association;
 use crate::path::PathId;
 use crate::policy::{Event, Pick, SendAsk, SendKind, SentTransmission};
-use crate::send::{ChunkState, Draft};
+use crate::send::Admitted;
 use crate::trace::Decided;
-use crate::units::ChunkBytes;
 
 impl Association {
-    /// Gives the next chunk its TSN and its share of the peer's window.
-    pub(crate) fn admit(&mut self, draft: Draft, path: PathId) -> (u64, ChunkBytes) {
-        let bytes = ChunkBytes::new(16 + draft.payload.len() as u64);
-        //= docs/rfc9260.txt#section-3.3.1
-        //# The TSNs of DATA chunks sent SHOULD be strictly sequential.
-        //= docs/rfc9260.txt#section-6.9
-        //# 2)  The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the series.
-        let tsn = self.outstanding.push(draft, path);
-        let cost = self.window_cost(bytes);
-        self.window_bound += cost;
-        self.charge_peer_window(cost);
-        let facts = &mut self.facts[path.index()];
-        facts.bound += bytes;
-        facts.held += bytes;
-        (tsn, bytes)
-    }
-
-    /// The books of a chunk that leaves for the first time.
+    /// A chunk leaves for the first time.
     pub(crate) fn first_transmission(&mut self, tsn: u64, kind: SendKind) {
-        let Some(chunk) = self.outstanding.get(tsn) else { return };
-        let (path, bytes) = (chunk.path, chunk.bytes());
-        let cost = self.window_cost(bytes);
-        self.window_bound -= cost;
-        self.facts[path.index()].bound -= bytes;
-        let transmission = self.new_transmission(path, bytes);
-        self.outstanding.add_transmission(tsn, transmission);
-        self.window_taken(bytes);
-        self.count_transmission(path, bytes);
+        let now = self.now;
+        let Some(left) = self.update_sender(|sender| sender.transmit(tsn, now)) else { return };
+        let path = left.previous_path;
         self.statistics.chunks_sent += 1;
         //= docs/rfc9260.txt#section-6.3.1
         //# C4)  When data is in flight and when allowed by rule C5 below, a new RTT measurement MUST be made each round
@@ -54,44 +30,37 @@ impl Association {
         //# they would if making only one measurement per round trip and using 'RTO.Alpha' and 'RTO.Beta' as given in rule
         //# C3.
         self.paths[path.index()].measuring.get_or_insert(tsn);
-        self.tell(&Event::Sent(&SentTransmission { path, previous_path: None, tsn, bytes, kind }));
+        let sent = SentTransmission { path, previous_path: None, tsn, bytes: left.bytes, kind };
+        self.dispatch_event(&Event::Sent(&sent));
     }
 
     /// Cuts the next chunk and puts it into a path's queue.
     pub(crate) fn bind_next(&mut self, path: PathId) {
-        let Some(draft) = self.queue.cut(self.payload_bytes_per_chunk()) else { return };
+        let most = self.payload_bytes_per_chunk();
+        let Some(draft) = self.update_sender(|sender| sender.cut(most)) else { return };
         let draft = self.finish_draft(draft, path);
-        let (tsn, bytes) = self.admit(draft, path);
-        self.bound.bind(path, tsn);
-        self.tell(&Event::Bound { path, tsn, bytes });
+        let Admitted { tsn, bytes } = self.update_sender(|sender| {
+            let admitted = sender.admit(draft, path);
+            sender.bind(path, admitted.tsn);
+            admitted
+        });
+        self.dispatch_event(&Event::Bound { path, tsn, bytes });
     }
 
     /// Chunks that were bound and not sent go back to be placed anew.
     pub(crate) fn unbind_path(&mut self, path: PathId) {
-        while let Some(tsn) = self.bound.unbind_last(path) {
-            let Some(chunk) = self.outstanding.get_mut(tsn) else { continue };
-            chunk.state = ChunkState::Bound { placed: false };
-            let bytes = chunk.bytes();
-            let facts = &mut self.facts[path.index()];
-            facts.bound -= bytes;
-            facts.held -= bytes;
-            self.tell(&Event::Unbound { path, tsn, bytes });
+        while let Some(Admitted { tsn, bytes }) = self.update_sender(|sender| sender.unbind(path)) {
+            self.dispatch_event(&Event::Unbound { path, tsn, bytes });
         }
     }
 
     /// A send opportunity begins: the scheduler may want to place anew what it has bound.
     pub(crate) fn consider_replanning(&mut self) {
-        if self.window_bound.is_zero() {
+        if !self.sender.has_bound() {
             return;
         }
-        self.refresh_shared();
-        let view = crate::policy::View {
-            now: self.now,
-            profile: &self.profile,
-            paths: &self.facts,
-            association: &self.shared,
-        };
-        if self.policies.scheduler.replan(&view) {
+        self.policy.refresh(&self.sender);
+        if self.policy.replan(self.now) {
             for index in 0..self.paths.len() {
                 self.unbind_path(PathId::new(index));
             }
@@ -100,19 +69,20 @@ impl Association {
 
     /// Sends the next packet of chunks that were bound to a path whose window has room.
     pub(crate) fn transmit_bound(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
-        if self.window_bound.is_zero() {
+        if !self.sender.has_bound() {
             return None;
         }
         self.promote_if_none_active();
         self.place_again();
-        let path = self.live_paths().find(|&id| self.bound.next_of(id).is_some() && self.has_room(id))?;
+        let path =
+            self.live_paths().find(|&id| self.sender.bound().next_of(id).is_some() && self.has_room(id))?;
         self.bound_packet(path, buf)
     }
 
     /// Asks the scheduler about chunks that lost their path, in TSN order, until it waits.
     fn place_again(&mut self) {
-        while let Some(tsn) = self.bound.next_unplaced() {
-            let Some(bytes) = self.outstanding.get(tsn).map(|chunk| chunk.bytes()) else { return };
+        while let Some(tsn) = self.sender.bound().next_unplaced() {
+            let Some(bytes) = self.sender.outstanding().get(tsn).map(|chunk| chunk.bytes()) else { return };
             let ask = SendAsk { chunk: bytes, window_probe: false };
             let decision = self.ask_scheduler(&ask);
             let path = match decision.choice {
@@ -124,44 +94,37 @@ impl Association {
             let decided = path.map_or(Decided::Schedule(None), Decided::Bind);
             self.record(decided, tsn, decision.reason, &decision.refused);
             let Some(path) = path else { return };
-            self.place(tsn, path, bytes);
+            self.place(path);
         }
     }
 
     /// With nothing in flight nothing will end a wait: then any path with room will do.
     fn way_out(&self) -> Option<PathId> {
-        let nothing_flies = self.window_in_flight.is_zero() && self.lost.is_empty();
-        nothing_flies.then(|| self.live_paths().find(|&id| self.has_room(id))).flatten()
+        self.sender.nothing_flies().then(|| self.live_paths().find(|&id| self.has_room(id))).flatten()
     }
 
-    fn place(&mut self, tsn: u64, path: PathId, bytes: ChunkBytes) {
-        self.bound.pop_unplaced();
-        self.bound.bind(path, tsn);
-        if let Some(chunk) = self.outstanding.get_mut(tsn) {
-            chunk.state = ChunkState::Bound { placed: true };
-            chunk.path = path;
+    /// Binds the first chunk without a path to this one.
+    fn place(&mut self, path: PathId) {
+        if let Some(Admitted { tsn, bytes }) = self.update_sender(|sender| sender.place(path)) {
+            self.dispatch_event(&Event::Bound { path, tsn, bytes });
         }
-        let facts = &mut self.facts[path.index()];
-        facts.bound += bytes;
-        facts.held += bytes;
-        self.tell(&Event::Bound { path, tsn, bytes });
     }
 
     /// Whether a path may take a chunk into its queue; its window need not have room.
     //= docs/rfc9260.txt#section-5.4
     //# An endpoint MUST NOT send any chunks to an UNCONFIRMED address, with the following exceptions:
     pub(crate) fn may_bind(&self, path: PathId) -> bool {
-        self.facts.get(path.index()).is_some_and(|facts| facts.is_active())
+        self.policy.facts().get(path.index()).is_some_and(|facts| facts.is_active())
             && !self.paths[path.index()].removed
     }
 
     /// Whether new data may leave on a path now, buffer shares apart.
     pub(crate) fn has_room(&self, path: PathId) -> bool {
-        self.may_bind(path) && self.facts[path.index()].burst_left > 0 && self.view().admits_new_data(path)
+        self.may_bind(path) && self.policy.path(path).burst_left > 0 && self.view().admits_new_data(path)
     }
 
     fn bound_packet(&mut self, path: PathId, buf: &mut Vec<u8>) -> Option<PathId> {
-        let first = self.bound.next_of(path)?;
+        let first = self.sender.bound().next_of(path)?;
         let size = self.packet_size_for(path, first);
         self.write_packet(size, buf, |this, writer| this.fill_with_bound(path, first, writer));
         self.new_packet_left(path);
@@ -169,15 +132,14 @@ impl Association {
     }
 
     fn fill_with_bound(&mut self, path: PathId, first: u64, writer: &mut PacketWriter<'_>) {
-        let bytes = self.outstanding.get(first).map_or(0, |chunk| chunk.bytes().get() as usize);
+        let bytes = self.sender.chunk_len(first);
         self.bundle_control(path, bytes, writer);
-        while let Some(tsn) = self.bound.next_of(path) {
-            let Some(chunk) = self.outstanding.get(tsn) else { break };
+        while let Some(tsn) = self.sender.bound().next_of(path) {
+            let Some(chunk) = self.sender.outstanding().get(tsn) else { break };
             let repr = super::outbound::data_repr(tsn, &chunk.draft);
             if writer.data(&repr, &chunk.draft.payload).is_err() {
                 break;
             }
-            self.bound.pop(path);
             self.first_transmission(tsn, SendKind::New);
         }
     }

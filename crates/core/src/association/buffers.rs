@@ -53,14 +53,14 @@ impl Association {
 
     /// Something was acknowledged, so windows and rates may have grown.
     pub(crate) fn consider_send_growth(&mut self) {
-        let (Some(growth), Some(limit)) = (self.config.buffer_growth, self.shared.send_buffer_limit) else {
+        let (Some(growth), Some(limit)) = (self.config.buffer_growth, self.sender.buffer_limit()) else {
             return;
         };
         if limit >= growth.largest_send_bytes {
             return;
         }
         let round = self.longest_round_trip();
-        let active = self.facts.iter().filter(|facts| facts.state == PathState::Active);
+        let active = self.policy.facts().iter().filter(|facts| facts.state == PathState::Active);
         let (mut windows, mut carried) = (0_u64, 0_u64);
         for facts in active {
             windows += facts.cwnd.get();
@@ -68,11 +68,11 @@ impl Association {
             carried = carried.saturating_add(carried_in(rate / 8, Span::from_secs(1), round));
         }
         let wanted = windows.max(carried).saturating_mul(ROUND_TRIPS).min(growth.largest_send_bytes);
-        self.shared.send_buffer_limit = Some(limit.max(wanted));
+        self.update_sender(|sender| sender.grow_buffer(wanted));
     }
 
     fn longest_round_trip(&self) -> Span {
-        let active = self.facts.iter().filter(|facts| facts.state == PathState::Active);
+        let active = self.policy.facts().iter().filter(|facts| facts.state == PathState::Active);
         let times = active.map(|facts| facts.rtt.smoothed.unwrap_or(UNMEASURED));
         times.max().unwrap_or(UNMEASURED).max(SHORTEST_ROUND)
     }

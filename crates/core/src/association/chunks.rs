@@ -203,7 +203,7 @@ impl Association {
             self.state = State::CookieWait { tries: 0 };
             // A peer for whom every cookie is stale must not keep us going for ever.
             self.stale_cookies += 1;
-            if self.stale_cookies > self.profile.max_init_retransmits {
+            if self.stale_cookies > self.policy.profile.max_init_retransmits {
                 self.abort_with(AbortReason::NoAnswer);
             } else {
                 self.call();

@@ -182,7 +182,7 @@ impl Association {
     //# including a nonce.
     fn accompany(&mut self, control: &Control, writer: &mut PacketWriter<'_>) {
         let &Control::CookieAck { path } = control else { return };
-        if !self.guarded || self.facts[path.index()].state != PathState::Unconfirmed {
+        if !self.guarded || self.policy.path(path).state != PathState::Unconfirmed {
             return;
         }
         let waits = |c: &Control| matches!(c, Control::Heartbeat { path: other, .. } if *other == path);

@@ -19,7 +19,7 @@ use crate::path::{MAX_PATHS, PathId, PathState, Standing};
 use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
 use crate::profile::{SackDialect, Start};
 use crate::recv::Receiver;
-use crate::send::{BoundQueues, LostList, Outstanding, SendQueue};
+use crate::send::SendQueue;
 use crate::units::WindowBytes;
 
 /// What an INIT or INIT-ACK says about its sender.
@@ -236,7 +236,7 @@ impl Association {
     //= docs/rfc9260.txt#section-5.1
     //# The T1-init timer and T1-cookie timer SHOULD follow the same rules given in Section 6.3.
     fn send_init(&mut self, path: PathId) {
-        self.timers.t1 = Some(self.now + self.facts[path.index()].rto);
+        self.timers.t1 = Some(self.now + self.policy.path(path).rto);
         self.control.clear();
         self.control.push_back(Control::Init { path });
         self.staggered = Staggered { path, left: self.live_paths().count().saturating_sub(1) };
@@ -245,7 +245,7 @@ impl Association {
 
     /// The next path gets its INIT soon, until all have had it since T1 began.
     fn start_stagger(&mut self) {
-        let wait = self.profile.init_stagger.filter(|_| self.staggered.left > 0);
+        let wait = self.policy.profile.init_stagger.filter(|_| self.staggered.left > 0);
         self.timers.stagger = wait.map(|wait| self.now + wait);
     }
 
@@ -276,7 +276,7 @@ impl Association {
         //= docs/rfc9260.txt#section-3.3.2.1.4
         //# The sender of an INIT chunk or INIT ACK chunk MUST NOT include this parameter.
         let params = address_params(listed).into_iter().chain([Param::ForwardTsnSupported]);
-        let dialect = dialect::param(&self.profile);
+        let dialect = dialect::param(&self.policy.profile);
         let auth = self.local_random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
         writer.init(&repr, params.chain(extensions(self.announces())).chain(auth).chain(dialect))
     }
@@ -284,9 +284,9 @@ impl Association {
     /// What our INIT announces: NR-SACK if the scheme acknowledges with it, ASCONF if the configuration wants it.
     pub(crate) fn announces(&self) -> Announced {
         Announced {
-            nr_sack: self.policies.ack.form() != AckForm::Sack,
+            nr_sack: self.policy.ack_form() != AckForm::Sack,
             asconf: self.local_random.is_some(),
-            dialect: dialect::param(&self.profile).is_some(),
+            dialect: dialect::param(&self.policy.profile).is_some(),
         }
     }
 
@@ -315,7 +315,7 @@ impl Association {
 
     /// T1: the same chunk again, on the next path, with a longer wait.
     pub(crate) fn handle_t1(&mut self) {
-        let limit = self.profile.max_init_retransmits;
+        let limit = self.policy.profile.max_init_retransmits;
         let (tries, echo) = match &mut self.state {
             State::CookieWait { tries } => (tries, false),
             State::CookieEchoed { tries, .. } => (tries, true),
@@ -331,7 +331,7 @@ impl Association {
             self.abort_with(AbortReason::NoAnswer);
             return;
         }
-        let path = match self.profile.init_stagger {
+        let path = match self.policy.profile.init_stagger {
             // The round goes on where it is.
             Some(_) if !echo => self.path_after(self.staggered.path),
             //= docs/rfc9260.txt#section-5.1
@@ -343,7 +343,7 @@ impl Association {
             //= docs/rfc9260.txt#section-5.1.6
             //# When retransmitting the INIT chunk, the endpoint MUST follow the rules defined in Section 6.3 to determine
             //# the proper timer value.
-            self.back_off(PathId::new(index));
+            self.policy.back_off(PathId::new(index));
         }
         if echo {
             //= docs/rfc9260.txt#section-4
@@ -372,7 +372,7 @@ impl Association {
     //# (including nonce) would result in an SCTP packet larger than the PMTU, then the implementation MUST NOT send a
     //# COOKIE ECHO chunk to an UNCONFIRMED address.
     fn send_cookie_echo(&mut self, path: PathId) {
-        self.timers.t1 = Some(self.now + self.facts[path.index()].rto);
+        self.timers.t1 = Some(self.now + self.policy.path(path).rto);
         self.timers.stagger = None;
         self.control.clear();
         self.control.push_back(Control::CookieEcho { path });
@@ -492,16 +492,17 @@ impl Association {
         self.peer_addresses = peer.addresses.clone();
         self.uses_nr_sack = peer.announced.nr_sack && self.announces().nr_sack;
         self.agree_on_authentication(peer);
-        self.shared.foreign_sack_flags =
-            self.profile.sack_dialect == SackDialect::Announced && !peer.announced.dialect;
-        self.queue.limit_streams(peer.outbound_streams);
+        let foreign = self.policy.profile.sack_dialect == SackDialect::Announced && !peer.announced.dialect;
+        self.policy.set_foreign_sack_flags(foreign);
+
         let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
         let buffer = self.config.recv_buffer_bytes;
         self.receiver = Some(Receiver::new(initial_tsn, peer.inbound_streams, self.config.first_ssn, buffer));
         let window = WindowBytes::new(u64::from(peer.a_rwnd));
-        self.shared.peer_window = window;
-        self.shared.peer_window_initial = window;
-        self.shared.peer_window_advertised = window;
+        self.update_sender(|sender| {
+            sender.limit_streams(peer.outbound_streams);
+            sender.begin_window(window);
+        });
     }
 
     /// COOKIE-ACK, or a COOKIE-ECHO that says the same: up.
@@ -516,7 +517,7 @@ impl Association {
         self.timers.t1 = None;
         self.timers.stagger = None;
         self.timers.give_up = None;
-        self.tell(&Event::Established);
+        self.dispatch_event(&Event::Established);
         self.events.push_back(AssociationEvent::Connected);
         for index in 0..self.paths.len() {
             let id = PathId::new(index);
@@ -524,7 +525,8 @@ impl Association {
                 continue;
             }
             // A handshake that needed retries leaves no trace in the time-out.
-            self.facts[index].rto = self.facts[index].rto.min(self.profile.rto_initial);
+            self.policy.facts_mut()[index].rto =
+                self.policy.facts()[index].rto.min(self.policy.profile.rto_initial);
             // RFC 9260 section 5.4: the address that took part in the handshake is confirmed by it. ns-2 confirms that one
             // with a HEARTBEAT as well, which gives every path a round-trip sample before data starts.
             let by_handshake = Some(id) == confirmed && !(self.initiator && self.waits_for_all());
@@ -548,7 +550,7 @@ impl Association {
     }
 
     fn waits_for_all(&self) -> bool {
-        self.profile.start == Start::AfterAllConfirmed
+        self.policy.profile.start == Start::AfterAllConfirmed
     }
 
     /// The passive side: a valid cookie came back on `source`, so the association exists.
@@ -593,7 +595,7 @@ impl Association {
     }
 
     pub(crate) fn send_cookie_ack(&mut self, path: PathId) {
-        if self.guarded && self.facts[path.index()].state == PathState::Unconfirmed {
+        if self.guarded && self.policy.path(path).state == PathState::Unconfirmed {
             self.send_heartbeat(path);
         }
         //= docs/rfc9260.txt#section-3.3.12
@@ -625,13 +627,8 @@ impl Association {
     pub(crate) fn restart(&mut self, source: Source, body: &CookieBody) {
         self.local_tag = body.local_tag;
         self.initial_tsn = (1 << 32) + u64::from(body.local_initial_tsn);
-        self.queue = SendQueue::new(self.config.streams, self.config.first_ssn);
-        self.outstanding = Outstanding::new(self.initial_tsn);
-        self.lost = LostList::default();
-        self.bound = BoundQueues::default();
-        self.window_bound = WindowBytes::ZERO;
-        self.window_in_flight = WindowBytes::ZERO;
-        self.window_lost = WindowBytes::ZERO;
+        let queue = SendQueue::new(self.config.streams, self.config.first_ssn);
+        self.sender.restart(queue, self.initial_tsn);
         self.highest_newly_acked = self.initial_tsn - 1;
         self.burst_armed = false;
         self.probe = None;
@@ -642,7 +639,7 @@ impl Association {
         self.control.clear();
         self.timers = super::timers::Timers::default();
         self.ack = super::sack_out::AckState::default();
-        self.policies = self.config.scheme.policies();
+        self.policy.restart(self.config.scheme.policies());
         self.reset_paths();
         self.adopt_peer(&Peer::from(body));
         //= docs/rfc9260.txt#section-5.2.4
@@ -662,17 +659,19 @@ impl Association {
         for index in 0..self.paths.len() {
             let id = PathId::new(index);
             let path = &self.paths[index];
-            let (removed, primary) = (path.removed, self.facts[index].primary);
-            let fresh = crate::path::Path::new(self.now, path.address, path.packet_bytes);
+            let (removed, primary) = (path.removed, self.policy.facts()[index].primary);
+            let fresh = crate::path::Path::new(path.address, path.packet_bytes);
             let mtu = self.new_mtu_search(path.address.remote);
             let (standing, learned) = (path.standing, path.learned);
             self.paths[index] = crate::path::Path { removed, standing, learned, mtu, ..fresh };
-            let mut facts = crate::policy::PathFacts::new(id, self.facts[index].largest_chunk);
-            facts.rto = self.profile.rto_initial;
+            let mut facts = crate::policy::PathFacts::new(id, self.policy.facts()[index].largest_chunk);
+            facts.rto = self.policy.profile.rto_initial;
             facts.primary = primary;
-            facts.ipv6 = self.facts[index].ipv6;
-            self.facts[index] = facts;
-            self.tell(&Event::PathAdded(id));
+            facts.ipv6 = self.policy.facts()[index].ipv6;
+            self.policy.set_path(facts);
+            let now = self.now;
+            self.update_sender(|sender| sender.begin_path(id, now));
+            self.dispatch_event(&Event::PathAdded(id));
         }
     }
 

@@ -3,8 +3,9 @@
 use crate::association::control::Control;
 use crate::association::{Association, State};
 use crate::path::{PathId, PathState, PendingHeartbeat, Standing};
-use crate::policy::{Context, Life, Probing, ProofOfLife, StateCause, TurnCause, View};
+use crate::policy::{Life, Probing, ProofOfLife, StateCause, TurnCause};
 use crate::profile::Start;
+use crate::send::Sender;
 use crate::stats::Discard;
 use crate::time::Span;
 
@@ -14,13 +15,13 @@ pub(crate) const INFO_BYTES: usize = 16;
 impl Association {
     /// Begins to verify a path's address (RFC 9260 section 5.4): one small HEARTBEAT at each RTO until it answers.
     pub(crate) fn verify_path(&mut self, id: PathId) {
-        if self.facts[id.index()].state == PathState::Unconfirmed && !self.is_announcing(id) {
+        if self.policy.path(id).state == PathState::Unconfirmed && !self.is_announcing(id) {
             self.send_heartbeat(id);
         }
     }
 
     pub(crate) fn send_heartbeat(&mut self, id: PathId) {
-        let rto = self.facts[id.index()].rto;
+        let rto = self.policy.path(id).rto;
         //= docs/rfc9260.txt#section-3.3.5
         //# When a HEARTBEAT chunk is being used for path verification purposes, it MUST include a random nonce of length
         //# 64 bits or longer ([RFC4086] provides some information on randomness guidelines).
@@ -40,13 +41,13 @@ impl Association {
     //= docs/rfc9260.txt#section-8.3
     //# Only one heartbeat SHOULD be sent each time the heartbeat timer expires (if multiple destinations are idle).
     pub(crate) fn schedule_heartbeat(&mut self, id: PathId) {
-        let rto = self.facts[id.index()].rto;
+        let rto = self.policy.path(id).rto;
         let jitter = Span::from_nanos(self.entropy.below(rto.as_nanos().max(1)));
         //= docs/rfc9260.txt#section-8.3
         //# On an idle destination address that is allowed to heartbeat, it is RECOMMENDED that a HEARTBEAT chunk is sent
         //# once per RTO of that destination address plus the protocol parameter 'HB.interval', with jittering of +/- 50%
         //# of the RTO value and exponential backoff of the RTO if the previous HEARTBEAT chunk is unanswered.
-        let wait = self.profile.heartbeat_interval + rto.over(2) + jitter;
+        let wait = self.policy.profile.heartbeat_interval + rto.over(2) + jitter;
         self.paths[id.index()].timers.heartbeat = Some(self.now + wait);
     }
 
@@ -63,7 +64,7 @@ impl Association {
     pub(crate) fn heartbeat_unanswered(&mut self, id: PathId) {
         self.paths[id.index()].pending_heartbeat = None;
         self.statistics.heartbeat_timeouts += 1;
-        self.back_off(id);
+        self.policy.back_off(id);
         //= docs/rfc9260.txt#section-8.3
         //# The endpoint SHOULD increment the respective error counter of the destination transport address each time a
         //# HEARTBEAT chunk is sent to that address and not acknowledged within one RTO.
@@ -75,7 +76,7 @@ impl Association {
         if self.paths[id.index()].removed {
             return;
         }
-        match self.policies.failover.probing(id, &self.view()) {
+        match self.policy.probing(id, self.now) {
             //= docs/rfc9260.txt#section-8.3
             //# After this, the endpoint SHOULD continue sending HEARTBEAT chunks on this destination address but SHOULD
             //# stop increasing the counter.
@@ -105,7 +106,7 @@ impl Association {
         path.standing = Standing::Trusted;
         path.successor = None;
         let id = PathId::new(index);
-        let before = self.facts[index].state;
+        let before = self.policy.facts()[index].state;
         self.association_errors = 0;
         //= docs/rfc9260.txt#section-8.1
         //# When a HEARTBEAT ACK chunk is received from the peer endpoint, the counter SHOULD also be reset.
@@ -142,7 +143,7 @@ impl Association {
                 self.open_turn(TurnCause::PathRestored(id), true);
             }
             PathState::PotentiallyFailed | PathState::Inactive => {
-                if !self.facts[id.index()].in_flight.is_zero() {
+                if !self.policy.path(id).in_flight.is_zero() {
                     // A small packet was answered, and larger ones that left before it were not.
                     self.suspect_black_hole(id);
                 }
@@ -152,8 +153,8 @@ impl Association {
                     path.burst_used = 0;
                 }
                 self.open_turn(TurnCause::PathRestored(id), true);
-                self.grant_exemptions(self.profile.exemption_outlives_event);
-                self.estimate_peer_window();
+                self.grant_exemptions(self.policy.profile.exemption_outlives_event);
+                self.update_sender(Sender::estimate_window);
             }
             PathState::Active => {}
         }
@@ -162,36 +163,31 @@ impl Association {
     /// Proof that a path works may clear its errors and bring it back (RFC 9260 section 8.2, CMT-PF).
     pub(crate) fn path_proved(&mut self, id: PathId, proof: ProofOfLife) {
         let healthy =
-            self.facts[id.index()].error_count == 0 && self.facts[id.index()].state == PathState::Active;
+            self.policy.path(id).error_count == 0 && self.policy.path(id).state == PathState::Active;
         // A removed path stays out of service even if what it still carried arrives.
         if healthy || self.paths[id.index()].removed {
             return;
         }
-        self.refresh_shared();
-        let view =
-            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
-        let Life { state, clears_errors } = self.policies.failover.on_proof(id, proof, &view);
+        self.policy.refresh(&self.sender);
+        let Life { state, clears_errors } = self.policy.state_after_proof(id, proof, self.now);
         //= docs/rfc9260.txt#section-8.2
         //# When an outstanding TSN is acknowledged or a HEARTBEAT chunk sent to that address is acknowledged with a
         //# HEARTBEAT ACK chunk, the endpoint SHOULD clear the error counter of the destination transport address to which
         //# the DATA chunk was last sent (or HEARTBEAT chunk was sent) and SHOULD also report to the upper layer when an
         //# inactive destination address is marked as active.
         if clears_errors {
-            self.facts[id.index()].error_count = 0;
+            self.policy.path_mut(id).error_count = 0;
         }
         self.set_state(id, state, StateCause::Proof(proof));
     }
 
     /// If no path is active the failover policy may put one into service, so that data has somewhere to go.
     pub(crate) fn promote_if_none_active(&mut self) {
-        if self.live_paths().any(|id| self.facts[id.index()].state == PathState::Active) {
+        if self.live_paths().any(|id| self.policy.path(id).state == PathState::Active) {
             return;
         }
-        self.refresh_shared();
-        let view =
-            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
-        let context = &mut Context { entropy: &mut self.policy_entropy };
-        let Some(decision) = self.policies.failover.promote(&view, context) else { return };
+        self.policy.refresh(&self.sender);
+        let Some(decision) = self.policy.promote(self.now) else { return };
         let id = decision.choice;
         self.statistics.promotions += 1;
         let path = &mut self.paths[id.index()];
@@ -208,8 +204,8 @@ impl Association {
         if self.data_allowed || !up {
             return;
         }
-        let waiting = self.live_paths().any(|id| self.facts[id.index()].state == PathState::Unconfirmed);
-        let wait = self.initiator && self.profile.start == Start::AfterAllConfirmed && waiting;
+        let waiting = self.live_paths().any(|id| self.policy.path(id).state == PathState::Unconfirmed);
+        let wait = self.initiator && self.policy.profile.start == Start::AfterAllConfirmed && waiting;
         if !wait {
             self.data_allowed = true;
             self.open_turn(TurnCause::Application, true);

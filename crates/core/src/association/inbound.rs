@@ -59,7 +59,7 @@ impl Association {
             ending: flags.ending,
             payload: data.payload(),
         };
-        let taken = receiver.take(fragment, &self.profile);
+        let taken = receiver.take(fragment, &self.policy.profile);
         self.note_taken(taken, data.stream(), packet)
     }
 
@@ -124,7 +124,7 @@ impl Association {
     //# the message, it SHOULD dispatch part of its inbound message through a partial delivery API (see Section 11),
     //# freeing some of its receive buffer space so that the rest of the message can be received.
     pub(crate) fn is_exhausted(&self, receiver: &Receiver) -> bool {
-        receiver.is_starved() || receiver.free(&self.profile) < self.window_cost_of_packet()
+        receiver.is_starved() || receiver.free(&self.policy.profile) < self.window_cost_of_packet()
     }
 
     /// After a packet's last chunk: decides on its acknowledgement.

@@ -13,6 +13,7 @@ mod chunks;
 mod control;
 mod copies;
 pub(crate) mod dialect;
+mod dispatch;
 mod handshake;
 mod heartbeat;
 mod inbound;
@@ -20,6 +21,7 @@ mod invariants;
 mod outbound;
 mod path_mtu;
 mod paths;
+mod policy_state;
 mod recovery;
 mod relief;
 mod reneging;
@@ -28,7 +30,6 @@ mod sack_in;
 mod sack_out;
 mod shutdown;
 mod sources;
-mod tell;
 mod timers;
 mod turn;
 
@@ -44,10 +45,10 @@ use crate::config::{AssociationConfig, Encapsulation};
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
 use crate::path::{MAX_PATHS, Path, PathId, PathState};
-use crate::policy::{AssociationFacts, PathFacts, Policies, View};
+use crate::policy::{AssociationFacts, PathFacts, View};
 use crate::profile::Profile;
 use crate::recv::{Piece, Receiver};
-use crate::send::{BoundQueues, LostList, Outstanding, SendQueue};
+use crate::send::{SendOptions, SendQueue, Sender};
 use crate::stats::Statistics;
 use crate::time::{Span, Time};
 use crate::trace::TraceEvent;
@@ -61,6 +62,7 @@ pub(crate) use handshake::{
     Announced, Peer, Source, address_params, announced, extensions, listed_addresses, reportable_params,
     stops,
 };
+use policy_state::PolicyState;
 use sack_in::SackScratch;
 use sack_out::AckState;
 pub(crate) use sources::REPLY_FACTOR;
@@ -148,19 +150,6 @@ pub enum AssociationEvent {
     Aborted(AbortReason),
 }
 
-/// How a message is to be sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SendOptions {
-    /// Stream.
-    pub stream: u16,
-    /// Payload protocol identifier, carried as it is.
-    pub ppid: u32,
-    /// Whether it may be delivered out of order.
-    pub unordered: bool,
-    /// Whether the receiver is asked to acknowledge it at once (the I bit, RFC 7053).
-    pub immediate: bool,
-}
-
 /// A zero-window probe in flight: while it is answered, its time-outs are not errors.
 #[derive(Clone, Copy, Debug)]
 struct WindowProbe {
@@ -173,9 +162,7 @@ struct WindowProbe {
 #[derive(Debug)]
 pub struct Association {
     config: AssociationConfig,
-    profile: Profile,
-    policies: Policies,
-    policy_entropy: Entropy,
+    policy: PolicyState,
     entropy: Entropy,
     state: State,
     now: Time,
@@ -206,8 +193,6 @@ pub struct Association {
     barred: ArrayVec<PathAddress, MAX_PATHS>,
     /// Addresses that have not proved themselves get little: see [`Guard`](crate::Guard).
     guarded: bool,
-    facts: ArrayVec<PathFacts, MAX_PATHS>,
-    shared: AssociationFacts,
     association_errors: u32,
     /// When the peer's latest packet came.
     heard_at: Time,
@@ -221,15 +206,7 @@ pub struct Association {
     shutdown_when_up: bool,
     /// Where the peer's latest SHUTDOWN came from.
     shutdown_from: Option<PathId>,
-    queue: SendQueue,
-    outstanding: Outstanding,
-    lost: LostList,
-    /// Chunks that were never sent.
-    bound: BoundQueues,
-    /// What outstanding chunks cost of the peer's window, lost ones apart.
-    window_in_flight: WindowBytes,
-    window_lost: WindowBytes,
-    window_bound: WindowBytes,
+    sender: Sender,
     /// Both sides have announced NR-SACK.
     uses_nr_sack: bool,
     highest_newly_acked: u64,
@@ -256,17 +233,20 @@ pub struct Association {
 
 impl Association {
     pub(crate) fn new(now: Time, config: AssociationConfig, seed: AssociationSeed) -> Self {
-        let policies = config.scheme.policies();
         let entropy = seed.entropy;
-        let policy_entropy = entropy.fork("policies");
+        let policy =
+            PolicyState::new(config.profile.clone(), config.scheme.policies(), entropy.fork("policies"));
         let local_random = config.address_changes.asconf.then(|| random(&entropy));
         // Unwrapped TSNs start in the second epoch, so that what lies before the first one needs no sign.
         let initial_tsn = (1 << 32) + u64::from(seed.initial_tsn);
         Association {
-            profile: config.profile.clone(),
-            queue: SendQueue::new(config.streams, config.first_ssn),
-            policies,
-            policy_entropy,
+            sender: Sender::new(
+                config.profile.clone(),
+                SendQueue::new(config.streams, config.first_ssn),
+                initial_tsn,
+                config.send_buffer_bytes,
+            ),
+            policy,
             entropy,
             state: State::CookieWait { tries: 0 },
             now,
@@ -287,11 +267,6 @@ impl Association {
             deleted: ArrayVec::new(),
             barred: ArrayVec::new(),
             guarded: seed.guarded,
-            facts: ArrayVec::new(),
-            shared: AssociationFacts {
-                send_buffer_limit: config.send_buffer_bytes,
-                ..AssociationFacts::default()
-            },
             association_errors: 0,
             heard_at: now,
             initiator: seed.initiator,
@@ -301,15 +276,6 @@ impl Association {
             ended_in_good_order: false,
             shutdown_when_up: false,
             shutdown_from: None,
-            //= docs/rfc9260.txt#section-5.1
-            //# When the TCB is created, each endpoint MUST set its internal Cumulative TSN Ack Point to the value of its
-            //# transmitted Initial TSN minus one.
-            outstanding: Outstanding::new(initial_tsn),
-            lost: LostList::default(),
-            bound: BoundQueues::default(),
-            window_in_flight: WindowBytes::ZERO,
-            window_lost: WindowBytes::ZERO,
-            window_bound: WindowBytes::ZERO,
             uses_nr_sack: false,
             highest_newly_acked: initial_tsn - 1,
             burst_armed: false,
@@ -351,8 +317,11 @@ impl Association {
         //# to min(local OS, remote MIS) - 1.
         //= docs/rfc9260.txt#section-6.5
         //# Every DATA chunk MUST carry a valid stream identifier.
-        if options.stream >= self.queue.streams() {
-            return Err(SendError::NoSuchStream { stream: options.stream, streams: self.queue.streams() });
+        if options.stream >= self.sender.queue().streams() {
+            return Err(SendError::NoSuchStream {
+                stream: options.stream,
+                streams: self.sender.queue().streams(),
+            });
         }
         //= docs/rfc9260.txt#section-4
         //# 5)  In the SHUTDOWN-RECEIVED state, the endpoint MUST NOT accept any new send requests from its SCTP user.
@@ -366,7 +335,7 @@ impl Association {
         if !takes || self.shutdown_when_up {
             return Err(SendError::Closing);
         }
-        if let Some(free) = self.send_buffer_free()
+        if let Some(free) = self.sender.buffer_free()
             && free < payload.len() as u64
             && self.buffered_bytes() > 0
         {
@@ -374,8 +343,8 @@ impl Association {
             return Err(SendError::BufferFull { free_bytes: free });
         }
         // While something waits already, more of it changes nothing about what may leave.
-        let idle = self.queue.is_empty();
-        self.queue.push(payload, options.stream, options.ppid, options.unordered, options.immediate);
+        let idle = self.sender.queue().is_empty();
+        self.update_sender(|sender| sender.push(payload, options));
         if idle {
             self.open_turn(crate::policy::TurnCause::Application, true);
         }
@@ -405,17 +374,17 @@ impl Association {
 
     /// User bytes handed over and not yet cumulatively acknowledged.
     pub fn buffered_bytes(&self) -> u64 {
-        self.queue.bytes() + self.outstanding.payload_bytes()
+        self.sender.buffered_bytes()
     }
 
     /// User bytes handed over that have no TSN yet; what is bound to a path has one.
     pub fn queued_bytes(&self) -> u64 {
-        self.queue.bytes()
+        self.sender.queue().bytes()
     }
 
     /// Free send buffer; `None` if it is unlimited.
     pub fn send_buffer_free(&self) -> Option<u64> {
-        self.shared.send_buffer_limit.map(|limit| limit.saturating_sub(self.buffered_bytes()))
+        self.sender.buffer_free()
     }
 
     /// Whether data may be sent and received.
@@ -430,7 +399,7 @@ impl Association {
 
     /// The paths as policies see them.
     pub fn paths(&self) -> &[PathFacts] {
-        &self.facts
+        self.policy.facts()
     }
 
     /// A path's addresses; the UDP port, if packets are encapsulated, is the one that the latest packet on it came from.
@@ -445,17 +414,17 @@ impl Association {
 
     /// How many streams messages may be sent on: those asked for, or as many of them as the peer takes once it is up.
     pub fn outbound_streams(&self) -> u16 {
-        self.queue.streams()
+        self.sender.queue().streams()
     }
 
     /// The association as policies see it.
     pub fn facts(&self) -> &AssociationFacts {
-        &self.shared
+        self.policy.association_facts()
     }
 
     /// The rules around its scheme.
     pub(crate) fn profile(&self) -> &Profile {
-        &self.profile
+        &self.policy.profile
     }
 
     /// Counters, with what is under way counted up to the latest call.
@@ -503,7 +472,7 @@ impl Association {
 
     /// Everything a policy may see, now.
     pub(crate) fn view(&self) -> View<'_> {
-        View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared }
+        self.policy.view(self.now)
     }
 
     /// Time never runs backwards here: a late `now` is taken as the latest.
@@ -550,7 +519,7 @@ impl Association {
     }
 
     fn window_cost_of_packet(&self) -> WindowBytes {
-        self.profile.window_cost(self.payload_bytes_per_chunk() as u64, 1)
+        self.policy.profile.window_cost(self.payload_bytes_per_chunk() as u64, 1)
     }
 
     fn abort_with(&mut self, reason: AbortReason) {
@@ -576,7 +545,7 @@ impl Association {
         if self.is_closed() {
             return None;
         }
-        let policies = self.policy_deadline();
+        let policies = self.policy.deadline();
         let paths = self.paths.iter().filter_map(|p| p.timers.next());
         paths.chain(self.timers.next()).chain(self.ack.deadline).chain(policies).min()
     }

@@ -5,9 +5,9 @@ use anabranch_wire::{DATA_HEADER_LEN, DataFlags, DataRepr, Header, PacketWriter,
 use crate::association::turn::PendingCopies;
 use crate::association::{Association, MAX_OUTSTANDING_CHUNKS, State, WindowProbe};
 use crate::path::{PathId, PathSet};
-use crate::policy::{Context, Decision, Event, Pick, Reason, Refused, SendAsk, SendKind, TurnCause, View};
+use crate::policy::{Decision, Event, Pick, Reason, Refused, SendAsk, SendKind, TurnCause};
 use crate::profile::{BurstArming, ImmediateSack};
-use crate::send::Draft;
+use crate::send::{Admitted, Draft};
 use crate::trace::Decided;
 use crate::units::ChunkBytes;
 
@@ -72,7 +72,7 @@ impl Association {
         if !std::mem::replace(&mut self.turn.announced, true) {
             let cause = self.turn.cause;
             self.refresh_bursts();
-            self.tell(&Event::TurnBegins(cause));
+            self.dispatch_event(&Event::TurnBegins(cause));
             self.consider_replanning();
         }
         let path = self
@@ -114,27 +114,13 @@ impl Association {
     }
 
     pub(crate) fn refresh_burst(&mut self, id: PathId) {
-        let facts = &mut self.facts[id.index()];
-        if !self.burst_armed {
-            (facts.burst_left, facts.resend_burst_left) = (u32::MAX, u32::MAX);
-            return;
-        }
-        let used = self.paths[id.index()].burst_used;
-        // ns-2 tests after it has sent a retransmission, so a fifth may leave.
-        let late = matches!(self.profile.burst_arming, BurstArming::AfterRecoveredLoss { .. });
-        //= docs/rfc9260.txt#section-6.1
-        //# D)  When the time comes for the sender to transmit new DATA chunks, the protocol parameter 'Max.Burst' SHOULD
-        //# be used to limit the number of packets sent.
-        //= docs/rfc9260.txt#section-6.1
-        //# When calculating the number of packets to transmit, and particularly when using the formula above, cwnd SHOULD
-        //# NOT be changed permanently.
-        facts.burst_left = self.profile.max_burst.saturating_sub(used);
-        facts.resend_burst_left = (self.profile.max_burst + u32::from(late)).saturating_sub(used);
+        let used = self.burst_armed.then(|| self.paths[id.index()].burst_used);
+        self.policy.limit_burst(id, used);
     }
 
     fn end_turn(&mut self) {
         if self.burst_held_data_back()
-            && matches!(self.profile.burst_arming, BurstArming::AfterRecoveredLoss { disarms: true })
+            && matches!(self.policy.profile.burst_arming, BurstArming::AfterRecoveredLoss { disarms: true })
         {
             self.burst_armed = false;
         }
@@ -146,7 +132,7 @@ impl Association {
         self.turn.relief_declined = false;
         self.turn.new_data_left = false;
         self.turn.moved = None;
-        for (path, facts) in self.paths.iter_mut().zip(&mut self.facts) {
+        for (path, facts) in self.paths.iter_mut().zip(self.policy.facts_mut()) {
             path.burst_used = 0;
             facts.burst_left = u32::MAX;
             facts.resend_burst_left = u32::MAX;
@@ -160,7 +146,7 @@ impl Association {
         self.turn.new_data
             && self.next_ask().is_some()
             && self.live_paths().any(|id| {
-                let facts = &self.facts[id.index()];
+                let facts = self.policy.path(id);
                 facts.is_active() && facts.burst_left == 0 && self.view().admits_new_data(id)
             })
     }
@@ -171,13 +157,13 @@ impl Association {
         match (self.blocked_since, blocked) {
             (None, true) => {
                 self.blocked_since = Some(self.now);
-                let hole = self.shared.head_of_line.map(|h| h.path);
+                let hole = self.policy.association_facts().head_of_line.map(|h| h.path);
                 self.blocked_by = hole;
                 self.record(Decided::Blocked(hole), 0, BLOCKED, &Refused::new());
-                self.tell(&Event::Blocked { hole });
+                self.dispatch_event(&Event::Blocked { hole });
             }
             (Some(_), true) => {
-                let hole = self.shared.head_of_line.map(|h| h.path);
+                let hole = self.policy.association_facts().head_of_line.map(|h| h.path);
                 if std::mem::replace(&mut self.blocked_by, hole) != hole {
                     self.record(Decided::Blocked(hole), 0, BLOCKED, &Refused::new());
                 }
@@ -193,12 +179,11 @@ impl Association {
     }
 
     fn is_blocked_by_peer_window(&self) -> bool {
-        let Some(payload) = self.queue.next_payload(self.payload_bytes_per_chunk()) else { return false };
-        let too_small = self.profile.window_cost(payload as u64, 1) > self.shared.peer_window;
-        too_small
-            && self
-                .live_paths()
-                .any(|id| self.facts[id.index()].is_active() && self.view().admits_new_data(id))
+        let Some(payload) = self.sender.queue().next_payload(self.payload_bytes_per_chunk()) else {
+            return false;
+        };
+        self.sender.exceeds_window(payload)
+            && self.live_paths().any(|id| self.policy.path(id).is_active() && self.view().admits_new_data(id))
     }
 
     /// Builds the next packet of new data: what is bound already goes before what still waits for a place.
@@ -214,10 +199,10 @@ impl Association {
             match self.pick(&ask)? {
                 Place::Now(path) => return self.new_packet(path, ask, buf),
                 Place::Copies(path, others) => {
-                    let first = self.outstanding.next_tsn();
+                    let first = self.sender.outstanding().next_tsn();
                     let sent = self.new_packet(path, ask, buf);
                     self.turn.copies =
-                        Some(PendingCopies { first, after: self.outstanding.next_tsn(), others });
+                        Some(PendingCopies { first, after: self.sender.outstanding().next_tsn(), others });
                     return sent;
                 }
                 Place::Queue(path) => {
@@ -236,12 +221,12 @@ impl Association {
     //# The following general rules MUST be applied by the data sender for transmission and/or retransmission of outbound
     //# DATA chunks:
     fn next_ask(&self) -> Option<SendAsk> {
-        let payload = self.queue.next_payload(self.payload_bytes_per_chunk())?;
+        let payload = self.sender.queue().next_payload(self.payload_bytes_per_chunk())?;
         //= docs/rfc9260.txt#section-6.1
         //# C)  When the time comes for the sender to transmit, before sending new DATA chunks, the sender MUST first
         //# transmit any DATA chunks that are marked for retransmission (limited by the current cwnd).
-        if self.outstanding.len() >= MAX_OUTSTANDING_CHUNKS
-            || (self.profile.retransmissions_block_new_data && !self.lost.is_empty())
+        if self.sender.outstanding().len() >= MAX_OUTSTANDING_CHUNKS
+            || (self.policy.profile.retransmissions_block_new_data && !self.sender.lost().is_empty())
         {
             return None;
         }
@@ -249,20 +234,15 @@ impl Association {
         //# A)  At any given time, the data sender MUST NOT transmit new data to any destination transport address if its
         //# peer's rwnd indicates that the peer has no buffer space (i.e., rwnd is smaller than the size of the next DATA
         //# chunk; see Section 6.2.1), except for zero window probes.
-        let window_probe = self.profile.window_cost(payload as u64, 1) > self.shared.peer_window;
+        let window_probe = self.sender.exceeds_window(payload);
         // RFC 9260 section 6.1 A: beyond the peer's window one chunk may probe, and only when nothing is outstanding.
         //= docs/rfc9260.txt#section-6.1
         //# A zero window probe SHOULD only be sent when all outstanding DATA chunks have been cumulatively acknowledged
         //# and no DATA chunks are in flight.
-        if window_probe && !self.is_idle() {
+        if window_probe && !self.sender.is_idle() {
             return None;
         }
-        Some(SendAsk { chunk: ChunkBytes::new(16 + payload as u64), window_probe })
-    }
-
-    /// Nothing is in flight, bound or lost: only something new can bring an acknowledgement.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.window_in_flight.is_zero() && self.window_bound.is_zero() && self.lost.is_empty()
+        Some(SendAsk { chunk: ChunkBytes::new((DATA_HEADER_LEN + payload) as u64), window_probe })
     }
 
     fn pick(&mut self, ask: &SendAsk) -> Option<Place> {
@@ -277,25 +257,13 @@ impl Association {
                 Decided::Copies(paths)
             }
         };
-        self.record(decided, self.outstanding.next_tsn(), decision.reason, &decision.refused);
+        self.record(decided, self.sender.outstanding().next_tsn(), decision.reason, &decision.refused);
         place
     }
 
     pub(crate) fn ask_scheduler(&mut self, ask: &SendAsk) -> Decision<Pick> {
-        self.refresh_shared();
-        self.refresh_shares(ask.chunk);
-        let view =
-            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
-        let context = &mut Context { entropy: &mut self.policy_entropy };
-        self.policies.scheduler.pick(ask, &view, context)
-    }
-
-    /// What buffer sharing says of each path.
-    fn refresh_shares(&mut self, chunk: ChunkBytes) {
-        for index in 0..self.facts.len() {
-            let admits = self.policies.buffer.admits(PathId::new(index), chunk, &self.view());
-            self.facts[index].within_share = admits;
-        }
+        self.policy.refresh(&self.sender);
+        self.policy.pick(ask, self.now)
     }
 
     /// Holds a scheduler to the rules: no full, failed or burst-limited path, and no waiting for nothing.
@@ -312,10 +280,10 @@ impl Association {
             // A probe of a closed window has nothing to wait for.
             Pick::Bind(path) if ask.window_probe => self.is_eligible(path).then_some(Place::Now(path)),
             Pick::Bind(path) => {
-                let admitted = self.may_bind(path) && self.facts[path.index()].within_share;
+                let admitted = self.may_bind(path) && self.policy.path(path).within_share;
                 admitted.then_some(Place::Queue(path))
             }
-            Pick::Wait(_) if !self.is_idle() => return None,
+            Pick::Wait(_) if !self.sender.is_idle() => return None,
             Pick::Wait(_) => None,
         };
         if place.is_some() {
@@ -323,7 +291,7 @@ impl Association {
         }
         self.statistics.overruled_picks += 1;
         // Nothing in flight means that nothing will ever end the wait.
-        let way_out = self.is_idle().then(|| self.live_paths().find(|&id| self.is_eligible(id)));
+        let way_out = self.sender.is_idle().then(|| self.live_paths().find(|&id| self.is_eligible(id)));
         way_out.flatten().map(Place::Now)
     }
 
@@ -334,7 +302,7 @@ impl Association {
     //# send requests from its upper layer but MUST transmit no more DATA chunks until some or all of the outstanding DATA
     //# chunks are acknowledged and transmission is allowed by rule A and rule B again.
     fn is_eligible(&self, path: PathId) -> bool {
-        self.has_room(path) && self.facts[path.index()].within_share
+        self.has_room(path) && self.policy.path(path).within_share
     }
 
     /// Fills one packet for `path` with new chunks.
@@ -368,7 +336,7 @@ impl Association {
     /// How many chunks there were.
     fn fill_with_new(&mut self, path: PathId, ask: SendAsk, writer: &mut PacketWriter<'_>) -> u32 {
         let most = self.payload_bytes_per_chunk();
-        let first = DATA_HEADER_LEN + self.queue.next_payload(most).unwrap_or(0);
+        let first = DATA_HEADER_LEN + self.sender.queue().next_payload(most).unwrap_or(0);
         //= docs/rfc9260.txt#section-6
         //# Control chunks MUST come before DATA chunks in the packet.
         //= docs/rfc9260.txt#section-6.10
@@ -377,16 +345,16 @@ impl Association {
         self.bundle_control(path, first, writer);
         let mut chunks = 0;
         while self.next_fits(most, writer.remaining(), ask, chunks) {
-            let Some(draft) = self.queue.cut(most) else { break };
+            let Some(draft) = self.update_sender(|sender| sender.cut(most)) else { break };
             let mut draft = self.finish_draft(draft, path);
             draft.immediate |= self.hurries_answer(ask.window_probe);
-            let repr = data_repr(self.outstanding.next_tsn(), &draft);
+            let repr = data_repr(self.sender.outstanding().next_tsn(), &draft);
             if writer.data(&repr, &draft.payload).is_err() {
                 debug_assert!(false, "next_fits promised room");
                 break;
             }
             let kind = if ask.window_probe { SendKind::WindowProbe } else { SendKind::New };
-            let (tsn, _) = self.admit(draft, path);
+            let Admitted { tsn, .. } = self.update_sender(|sender| sender.admit(draft, path));
             self.first_transmission(tsn, kind);
             if kind == SendKind::WindowProbe {
                 //= docs/rfc9260.txt#section-6.1
@@ -403,17 +371,18 @@ impl Association {
     //# The sender MUST also have an algorithm for sending new DATA chunks to avoid silly window syndrome (SWS) as
     //# described in [RFC1122].
     fn next_fits(&self, most: usize, remaining: usize, ask: SendAsk, chunks: u32) -> bool {
-        let Some(payload) = self.queue.next_payload(most) else { return false };
-        let cost = self.profile.window_cost(payload as u64, 1);
-        let window = if ask.window_probe { chunks == 0 } else { cost <= self.shared.peer_window };
-        window && 16 + payload <= remaining && self.outstanding.len() < MAX_OUTSTANDING_CHUNKS
+        let Some(payload) = self.sender.queue().next_payload(most) else { return false };
+        let window = if ask.window_probe { chunks == 0 } else { !self.sender.exceeds_window(payload) };
+        window
+            && DATA_HEADER_LEN + payload <= remaining
+            && self.sender.outstanding().len() < MAX_OUTSTANDING_CHUNKS
     }
 
     /// The last chunk asks for a SACK at once: before a shutdown (RFC 7053 section 4.1), or whenever nothing follows it that
     /// would make the receiver acknowledge.
     pub(crate) fn finish_draft(&self, mut draft: Draft, path: PathId) -> Draft {
-        let last = self.queue.is_empty() && draft.ending;
-        draft.immediate |= match self.profile.immediate_sack {
+        let last = self.sender.queue().is_empty() && draft.ending;
+        draft.immediate |= match self.policy.profile.immediate_sack {
             ImmediateSack::BeforeShutdown => last && matches!(self.state, State::ShutdownPending),
             ImmediateSack::Tails => last || self.fills_small_window(path, draft.payload.len()),
         };
@@ -422,20 +391,20 @@ impl Association {
 
     /// Whether a window that holds too few packets for a delayed acknowledgement is full with this chunk.
     fn fills_small_window(&self, path: PathId, payload_bytes: usize) -> bool {
-        let facts = &self.facts[path.index()];
+        let facts = self.policy.path(path);
         let after = self.view().outstanding(path) + ChunkBytes::new((DATA_HEADER_LEN + payload_bytes) as u64);
         facts.cwnd <= facts.largest_chunk.times(2) && after >= facts.cwnd
     }
 
     /// Whether a chunk that goes again, or ahead of its loss, asks for a SACK at once.
     pub(crate) fn hurries_answer(&self, urgent: bool) -> bool {
-        urgent && self.profile.immediate_sack == ImmediateSack::Tails
+        urgent && self.policy.profile.immediate_sack == ImmediateSack::Tails
     }
 
     pub(crate) fn new_packet_left(&mut self, path: PathId) {
         self.data_packet_left(path);
         self.restart_heartbeat_clock(path);
-        self.shared.last_new_data_path = Some(path);
+        self.policy.note_new_data_path(path);
         self.turn.new_data_left = true;
         self.count_burst(path);
     }
@@ -451,7 +420,7 @@ impl Association {
     /// A packet with DATA left: T3 runs if it did not (RFC 9260 section 6.3.2 R1), and the path is not idle.
     pub(crate) fn data_packet_left(&mut self, path: PathId) {
         self.statistics.data_packets_sent += 1;
-        self.facts[path.index()].last_sent_at = Some(self.now);
+        self.policy.path_mut(path).last_sent_at = Some(self.now);
         //= docs/rfc9260.txt#section-6.1
         //# Whenever a transmission or retransmission is made to any address, if the T3-rtx timer of that address is not
         //# currently running, the sender MUST start that timer.

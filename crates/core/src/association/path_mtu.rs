@@ -26,7 +26,7 @@ impl Association {
     /// and has a time-out to do so first.
     pub(crate) fn begin_mtu_probing(&mut self, id: PathId, cause: StateCause) {
         let promoted = matches!(cause, StateCause::Promoted(_));
-        let wait = if promoted { self.facts[id.index()].rto.max(LEAST_WAIT) } else { Span::ZERO };
+        let wait = if promoted { self.policy.path(id).rto.max(LEAST_WAIT) } else { Span::ZERO };
         let path = &mut self.paths[id.index()];
         if path.mtu.is_some() && path.timers.mtu.is_none() {
             path.timers.mtu = Some(self.now + wait);
@@ -35,7 +35,7 @@ impl Association {
 
     /// The wait for a probe is over, or the time for the next one has come.
     pub(crate) fn mtu_timer_expired(&mut self, id: PathId) {
-        let active = self.facts[id.index()].state == PathState::Active;
+        let active = self.policy.path(id).state == PathState::Active;
         let path = &mut self.paths[id.index()];
         let Some(search) = &mut path.mtu else { return };
         match path.pending_mtu_probe.take() {
@@ -51,7 +51,7 @@ impl Association {
 
     fn probe_mtu(&mut self, id: PathId) {
         let nonce = self.entropy.next_u64();
-        let wait = self.facts[id.index()].rto.max(LEAST_WAIT);
+        let wait = self.policy.path(id).rto.max(LEAST_WAIT);
         let path = &mut self.paths[id.index()];
         let Some(search) = path.mtu else { return };
         match search.next() {
@@ -83,8 +83,8 @@ impl Association {
         let path = &mut self.paths[id.index()];
         let Some(search) = path.mtu else { return };
         path.packet_bytes = search.confirmed();
-        self.facts[id.index()].largest_chunk =
-            ChunkBytes::new(((path.packet_bytes - COMMON_HEADER_LEN) / 4 * 4) as u64);
+        let largest = ((path.packet_bytes - COMMON_HEADER_LEN) / 4 * 4) as u64;
+        self.policy.path_mut(id).largest_chunk = ChunkBytes::new(largest);
         self.adopt_windows();
     }
 

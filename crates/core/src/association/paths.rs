@@ -23,7 +23,7 @@ impl Association {
         }
         let remote = address.remote;
         let packet_bytes = self.packet_bytes(self.config.mtu_bytes, remote);
-        let mut path = Path::new(self.now, address, packet_bytes);
+        let mut path = Path::new(address, packet_bytes);
         path.mtu = self.new_mtu_search(remote);
         // Padding is to four bytes, so the largest chunk is a multiple of four.
         let largest = ChunkBytes::new(((packet_bytes - COMMON_HEADER) / 4 * 4) as u64);
@@ -31,25 +31,27 @@ impl Association {
         let id = PathId::new(index);
         let mut facts = PathFacts::new(id, largest);
         facts.ipv6 = remote.is_ipv6();
-        facts.rto = self.profile.rto_initial;
+        facts.rto = self.policy.profile.rto_initial;
         // The first path is the primary until it is removed; another one is by then, and stays it.
-        facts.primary = !self.live_paths().any(|live| self.facts[live.index()].primary);
+        facts.primary = !self.live_paths().any(|live| self.policy.path(live).primary);
         if index == self.paths.len() {
             self.paths.push(path);
-            self.facts.push(facts);
         } else {
             self.paths[index] = path;
-            self.facts[index] = facts;
         }
+        self.policy.set_path(facts);
+        let now = self.now;
+        self.update_sender(|sender| sender.begin_path(id, now));
         self.address_changes += 1;
         self.barred.retain(|barred| !barred.same_hosts(&address));
-        self.tell(&Event::PathAdded(id));
+        self.dispatch_event(&Event::PathAdded(id));
         Ok(id)
     }
 
     /// A retired id is given out again only when no transmission refers to it.
     fn free_index(&self) -> Result<usize, PathError> {
-        let retired = self.paths.iter().position(|p| p.removed && p.transmissions == 0);
+        let unnamed = |index: &usize| self.sender.transmissions(PathId::new(*index)) == 0;
+        let retired = (0..self.paths.len()).filter(|&index| self.paths[index].removed).find(unnamed);
         match retired {
             Some(index) => Ok(index),
             None if self.paths.len() < MAX_PATHS => Ok(self.paths.len()),
@@ -84,7 +86,7 @@ impl Association {
     //= docs/rfc9260.txt#section-7.3
     //# When fragmenting messages into multiple parts, this AMDCS SHOULD be used to calculate the size of each DATA chunk.
     pub(crate) fn payload_bytes_per_chunk(&self) -> usize {
-        let live = || self.paths.iter().zip(&self.facts).filter(|(path, _)| !path.removed);
+        let live = || self.paths.iter().zip(self.policy.facts()).filter(|(path, _)| !path.removed);
         let searched = self.config.mtu_search_up_to_bytes.is_some();
         let in_service = live().filter(|(_, facts)| searched && facts.is_active());
         let smallest = in_service.map(|(path, _)| path.packet_bytes).min();
@@ -118,16 +120,18 @@ impl Association {
         path.measuring = None;
         path.pending_mtu_probe = None;
         path.successor = None;
-        let was_primary = std::mem::take(&mut self.facts[id.index()].primary);
-        if was_primary && let Some(next) = self.paths.iter().position(|p| !p.removed) {
-            self.facts[next].primary = true;
+        let next = self.live_paths().next();
+        if self.policy.path(id).primary
+            && let Some(next) = next
+        {
+            self.policy.set_primary(next);
         }
         self.control.retain(|c| c.path() != id);
         self.cease_announcing(id);
         for other in &mut self.paths {
             other.successor.take_if(|successor| *successor == id);
         }
-        self.tell(&Event::PathRemoved(id));
+        self.dispatch_event(&Event::PathRemoved(id));
         self.events.push_back(AssociationEvent::PathRemoved { path: id });
         self.check_start();
         self.open_turn(TurnCause::PathRestored(id), true);
@@ -165,16 +169,16 @@ impl Association {
         let usable = |id: &PathId| {
             let path = &self.paths[id.index()];
             !path.removed
-                && self.facts[id.index()].state == PathState::Active
+                && self.policy.path(*id).state == PathState::Active
                 && !self.is_gone(path.address.local)
         };
-        let primary = || self.live_paths().find(|id| self.facts[id.index()].primary);
+        let primary = || self.live_paths().find(|id| self.policy.path(*id).primary);
         preferred
             .filter(usable)
             .or_else(|| primary().filter(usable))
             .or_else(|| self.live_paths().find(usable))
             .or_else(|| self.path_beside_gone())
-            .or_else(|| self.live_paths().find(|id| self.facts[id.index()].state != PathState::Unconfirmed))
+            .or_else(|| self.live_paths().find(|id| self.policy.path(*id).state != PathState::Unconfirmed))
             .or_else(primary)
             .unwrap_or_else(|| PathId::new(0))
     }
@@ -182,7 +186,7 @@ impl Association {
     /// The path for attempt `n` at a control chunk that goes unanswered: `first`, then all others in turn that may answer.
     pub(crate) fn path_in_turn(&self, first: PathId, n: u32) -> PathId {
         let may_answer =
-            |id: &PathId| matches!(self.facts[id.index()].state, PathState::Active | PathState::Unconfirmed);
+            |id: &PathId| matches!(self.policy.path(*id).state, PathState::Active | PathState::Unconfirmed);
         let others = || self.live_paths().filter(|id| *id != first).filter(may_answer);
         let turn = n as usize % (others().count() + 1);
         let from_first = others().filter(|id| *id > first).chain(others().filter(|id| *id < first));
@@ -190,11 +194,11 @@ impl Association {
     }
 
     pub(crate) fn set_state(&mut self, id: PathId, to: PathState, cause: StateCause) {
-        let from = self.facts[id.index()].state;
+        let from = self.policy.path(id).state;
         if from == to {
             return;
         }
-        let facts = &mut self.facts[id.index()];
+        let facts = self.policy.path_mut(id);
         facts.state = to;
         facts.potentially_failed_since = (to == PathState::PotentiallyFailed).then_some(self.now);
         let reason = match cause {
@@ -207,7 +211,7 @@ impl Association {
         } else {
             self.unbind_path(id);
         }
-        self.tell(&Event::PathState { path: id, from, to, cause });
+        self.dispatch_event(&Event::PathState { path: id, from, to, cause });
         //= docs/rfc9260.txt#section-8.3
         //# The endpoint SHOULD report to the upper layer when an inactive destination address is marked as active due to
         //# the reception of the latest HEARTBEAT ACK chunk.
@@ -216,7 +220,7 @@ impl Association {
 
     /// A path carried DATA: its window does not decay for another RTO.
     pub(crate) fn restart_idle_clock(&mut self, id: PathId) {
-        let rto = self.facts[id.index()].rto;
+        let rto = self.policy.path(id).rto;
         self.paths[id.index()].timers.idle = Some(self.now + rto);
     }
 
@@ -237,18 +241,11 @@ impl Association {
     //# is sent, which, when the receiver is multi-homed, might be different from the destination address for which the
     //# timer expired (see Section 6.4 below).
     pub(crate) fn start_t3(&mut self, id: PathId) {
-        self.paths[id.index()].timers.t3 = Some(self.now + self.facts[id.index()].rto);
-    }
-
-    pub(crate) fn back_off(&mut self, id: PathId) {
-        let max = self.profile.rto_max;
-        let facts = &mut self.facts[id.index()];
-        facts.rto = facts.rto.times(2).min(max);
+        self.paths[id.index()].timers.t3 = Some(self.now + self.policy.path(id).rto);
     }
 
     pub(crate) fn take_rtt(&mut self, id: PathId, rtt: Span, heartbeat: bool) {
-        let facts = &mut self.facts[id.index()];
-        facts.rto = crate::path::take_rtt_sample(&mut facts.rtt, rtt, &self.profile);
-        self.tell(&Event::RttSample { path: id, rtt, heartbeat });
+        self.policy.take_rtt_sample(id, rtt);
+        self.dispatch_event(&Event::RttSample { path: id, rtt, heartbeat });
     }
 }

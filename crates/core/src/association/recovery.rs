@@ -1,93 +1,24 @@
-//! Losses: marking chunks, cutting windows, T3, and the books of what is in flight.
+//! Losses: marking chunks, cutting windows, and T3.
 
 use crate::association::{Association, WindowProbe};
 use crate::path::{PathId, PathState};
 use crate::policy::{Event, LossCause, Reason, Refused, TurnCause};
 use crate::profile::RecoveryPoint;
-use crate::send::ChunkState;
+use crate::send::{ChunkState, Loss};
 use crate::trace::Decided;
-use crate::units::{ChunkBytes, WindowBytes};
 
 impl Association {
-    pub(crate) fn window_cost(&self, bytes: ChunkBytes) -> WindowBytes {
-        self.profile.window_cost(bytes.get().saturating_sub(16), 1)
-    }
-
-    /// A transmission counts against its path's window.
-    pub(crate) fn flight_begins(&mut self, path: PathId, bytes: ChunkBytes) {
-        self.facts[path.index()].in_flight += bytes;
-    }
-
-    pub(crate) fn flight_ends(&mut self, path: PathId, bytes: ChunkBytes) {
-        self.facts[path.index()].in_flight -= bytes;
-    }
-
-    /// A chunk counts against the peer's window, once however many copies of it are in flight.
-    pub(crate) fn window_taken(&mut self, bytes: ChunkBytes) {
-        self.window_in_flight += self.window_cost(bytes);
-    }
-
-    pub(crate) fn window_freed(&mut self, bytes: ChunkBytes) {
-        self.window_in_flight -= self.window_cost(bytes);
-    }
-
-    /// Takes some of the peer's window, if there is one that all paths share.
-    pub(crate) fn charge_peer_window(&mut self, cost: WindowBytes) {
-        if self.profile.shared_receive_window {
-            self.shared.peer_window -= cost;
-        }
-    }
-
-    fn refund_peer_window(&mut self, cost: WindowBytes) {
-        if self.profile.shared_receive_window {
-            self.shared.peer_window += cost;
-        }
-    }
-
-    fn waits_lost(&mut self, path: PathId, bytes: ChunkBytes) {
-        let cost = self.window_cost(bytes);
-        self.facts[path.index()].lost_unsent += bytes;
-        self.window_lost += cost;
-        // RFC 9260 section 6.2.1 C: a chunk marked for retransmission gives its window back.
-        self.refund_peer_window(cost);
-    }
-
-    pub(crate) fn no_longer_lost(&mut self, path: PathId, bytes: ChunkBytes) {
-        self.facts[path.index()].lost_unsent -= bytes;
-        self.window_lost -= self.window_cost(bytes);
-    }
-
-    /// A lost chunk turned out to have arrived: until the SACK is settled it counts as in flight.
-    pub(crate) fn lost_unmarked(&mut self, path: PathId, bytes: ChunkBytes) {
-        self.no_longer_lost(path, bytes);
-        self.flight_begins(path, bytes);
-        self.window_taken(bytes);
-    }
-
     /// Declares a chunk lost.
     pub(crate) fn mark_lost(&mut self, tsn: u64, cause: LossCause) {
-        let Some(chunk) = self.outstanding.get_mut(tsn) else { return };
-        let (path, bytes) = (chunk.path, chunk.bytes());
-        let was_lost = matches!(chunk.state, ChunkState::Lost(_));
-        chunk.state = ChunkState::Lost(cause);
-        match cause {
-            LossCause::FastRetransmit | LossCause::Rescheduled => {
-                chunk.recovered_before = true;
-                self.statistics.fast_retransmitted_chunks += 1;
-            }
-            LossCause::Timeout => chunk.reports = 0,
+        let Some(loss) = self.update_sender(|sender| sender.declare_lost(tsn, cause)) else { return };
+        if cause != LossCause::Timeout {
+            self.statistics.fast_retransmitted_chunks += 1;
         }
-        if was_lost {
-            return;
+        let Loss { path, bytes, again } = loss;
+        if !again {
+            self.record(Decided::Lost(path, cause), tsn, Reason::rule(cause_text(cause)), &Refused::new());
+            self.dispatch_event(&Event::Lost { path, tsn, bytes, cause });
         }
-        let facts = &mut self.facts;
-        self.outstanding.end_flights(tsn, |copy| facts[copy.path.index()].in_flight -= copy.bytes);
-        self.window_freed(bytes);
-        self.lost.insert(tsn);
-        self.waits_lost(path, bytes);
-        self.facts[path.index()].lost += bytes;
-        self.record(Decided::Lost(path, cause), tsn, Reason::rule(cause_text(cause)), &Refused::new());
-        self.tell(&Event::Lost { path, tsn, bytes, cause });
     }
 
     /// A fast-retransmit event: each path that lost a chunk above its recovery point is cut once
@@ -98,12 +29,12 @@ impl Association {
         }
         let mut cut = [false; crate::path::MAX_PATHS];
         let mut index = 0;
-        while let Some(tsn) = self.lost.get(index) {
+        while let Some(tsn) = self.sender.lost().get(index) {
             index += 1;
-            let Some(chunk) = self.outstanding.get(tsn) else { continue };
+            let Some(chunk) = self.sender.outstanding().get(tsn) else { continue };
             let ChunkState::Lost(cause) = chunk.state else { continue };
             let by_reports = cause != LossCause::Timeout;
-            let counts = self.profile.pending_losses_are_cut || by_reports;
+            let counts = self.policy.profile.pending_losses_are_cut || by_reports;
             let id = chunk.path;
             if by_reports {
                 self.paths[id.index()].lost_in_event = true;
@@ -123,13 +54,13 @@ impl Association {
         // Samples of this round trip could mix a loss into the estimate.
         self.paths[id.index()].measuring = None;
         self.set_recovery_point(id);
-        self.tell(&Event::LossEvent { path: id, cause });
+        self.dispatch_event(&Event::LossEvent { path: id, cause });
     }
 
     fn set_recovery_point(&mut self, id: PathId) {
-        let highest = self.outstanding.highest_on(id).unwrap_or(0);
+        let highest = self.sender.outstanding().highest_on(id).unwrap_or(0);
         let path = &mut self.paths[id.index()];
-        let forgotten = self.profile.recovery_point == RecoveryPoint::HighestOutstandingUnlessLower
+        let forgotten = self.policy.profile.recovery_point == RecoveryPoint::HighestOutstandingUnlessLower
             && highest < path.highest_recovery_point;
         if forgotten {
             path.recovery_point = 0;
@@ -137,7 +68,7 @@ impl Association {
             path.highest_recovery_point = highest;
             path.recovery_point = highest;
         }
-        self.facts[id.index()].recovery_point = Some(path.recovery_point);
+        self.policy.path_mut(id).recovery_point = Some(path.recovery_point);
     }
 
     /// After a fast-retransmit event each path that lost something may send one packet whatever its window says.
@@ -145,7 +76,7 @@ impl Association {
     //# When a Fast Retransmit is being performed, the sender SHOULD ignore the value of cwnd and SHOULD NOT delay
     //# retransmission for this single packet.
     pub(crate) fn grant_exemptions(&mut self, event: bool) {
-        for (path, facts) in self.paths.iter().zip(&mut self.facts) {
+        for (path, facts) in self.paths.iter().zip(self.policy.facts_mut()) {
             facts.exempt_packets = u32::from(event && path.lost_in_event);
         }
     }
@@ -157,18 +88,18 @@ impl Association {
         path.timers.idle = None;
         path.measuring = None;
         self.statistics.timeouts += 1;
-        self.tell(&Event::LossEvent { path: id, cause: LossCause::Timeout });
-        self.back_off(id);
+        self.dispatch_event(&Event::LossEvent { path: id, cause: LossCause::Timeout });
+        self.policy.back_off(id);
         if !self.probe_was_answered(id) {
             self.count_error(id, false);
         }
         if self.is_closed() {
             return;
         }
-        if self.profile.timeout_ends_recovery {
+        if self.policy.profile.timeout_ends_recovery {
             // What was lost before counts as answered by this cut, and the window may grow.
             self.set_recovery_point(id);
-            self.facts[id.index()].recovery_point = None;
+            self.policy.path_mut(id).recovery_point = None;
         }
         self.suspect_black_hole(id);
         self.mark_path_lost(id, LossCause::Timeout, false);
@@ -176,10 +107,10 @@ impl Association {
             path.burst_used = 0;
         }
         // Where only copies were in flight there is nothing to send again, and nothing else would let new data go.
-        let new_data = self.profile.timeout_opens_new_data || self.lost.is_empty();
+        let new_data = self.policy.profile.timeout_opens_new_data || self.sender.lost().is_empty();
         self.open_turn(TurnCause::Timeout(id), new_data);
-        self.grant_exemptions(self.profile.exemption_outlives_event);
-        if matches!(self.facts[id.index()].state, PathState::PotentiallyFailed | PathState::Inactive) {
+        self.grant_exemptions(self.policy.profile.exemption_outlives_event);
+        if matches!(self.policy.path(id).state, PathState::PotentiallyFailed | PathState::Inactive) {
             self.send_heartbeat(id);
         }
     }
@@ -191,7 +122,7 @@ impl Association {
     //# window probes SHOULD NOT increment the error counter for the association or any destination transport address.
     fn probe_was_answered(&self, id: PathId) -> bool {
         let Some(WindowProbe { tsn, answered_at: Some(answered_at) }) = self.probe else { return false };
-        let on_path = self.outstanding.transmissions_of(tsn).filter(|copy| copy.path == id);
+        let on_path = self.sender.outstanding().transmissions_of(tsn).filter(|copy| copy.path == id);
         on_path.map(|copy| copy.stamps.sent_at).max().is_some_and(|sent_at| answered_at >= sent_at)
     }
 
@@ -201,28 +132,22 @@ impl Association {
     //# of size smaller than or equal to the PMTU (rule E3 above) SHOULD be marked for retransmission and sent as soon as
     //# cwnd allows (normally, when a SACK chunk arrives).
     pub(crate) fn mark_path_lost(&mut self, id: PathId, cause: LossCause, all: bool) {
-        self.end_orphans(id);
-        let mut next = self.outstanding.first_unacked();
+        self.update_sender(|sender| sender.end_orphans(id));
+        let mut next = self.sender.outstanding().first_unacked();
         while let Some(tsn) = next {
-            next = self.outstanding.next_unacked(tsn);
+            next = self.sender.outstanding().next_unacked(tsn);
             let Some(missing) = self.missing(tsn) else { continue };
             if missing.path != id {
                 // A later copy flies elsewhere; the one on this path is gone.
-                self.end_copies_on(tsn, id);
+                self.update_sender(|sender| sender.end_copies_on(tsn, id));
                 continue;
             }
-            let view = crate::policy::View {
-                now: self.now,
-                profile: &self.profile,
-                paths: &self.facts,
-                association: &self.shared,
-            };
-            if all || self.policies.loss.timed_out(&missing, &view) {
+            if all || self.policy.timed_out(&missing, self.now) {
                 self.mark_lost(tsn, cause);
             }
         }
         self.stop_t3_if_nothing_flies();
-        if !self.facts[id.index()].in_flight.is_zero() && !all {
+        if !self.policy.path(id).in_flight.is_zero() && !all {
             // What the policy spared is still in flight and needs its timer.
             self.start_t3(id);
         }

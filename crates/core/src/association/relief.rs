@@ -1,8 +1,10 @@
 //! Transmissions that no loss asks for: copies on several paths, relief of the head of line, tail probes.
 
+use anabranch_wire::DATA_HEADER_LEN;
+
 use crate::association::Association;
 use crate::path::PathId;
-use crate::policy::{Context, Decision, LossCause, Reason, Refused, Relief, SendKind, Stall, View};
+use crate::policy::{Decision, LossCause, Reason, Refused, Relief, SendKind, Stall};
 use crate::send::ChunkState;
 use crate::trace::Decided;
 use crate::units::ChunkBytes;
@@ -36,7 +38,8 @@ impl Association {
         let hurried = self.hurries_answer(kind != SendKind::Copy);
         self.write_packet(size, buf, |this, writer| {
             for tsn in tsns {
-                let Some(chunk) = this.outstanding.get(tsn).filter(|c| c.state == ChunkState::InFlight)
+                let Some(chunk) =
+                    this.sender.outstanding().get(tsn).filter(|c| c.state == ChunkState::InFlight)
                 else {
                     continue;
                 };
@@ -46,7 +49,9 @@ impl Association {
                     break;
                 }
                 this.paths[path.index()].measuring.take_if(|measured| *measured == tsn);
-                this.further_transmission(path, tsn, kind);
+                let now = this.now;
+                let left = this.update_sender(|sender| sender.copy(tsn, path, now));
+                this.further_transmission(path, tsn, left, kind);
             }
             !writer.is_empty()
         })
@@ -58,8 +63,8 @@ impl Association {
             return None;
         }
         self.turn.relief_declined = true;
-        let tsn = self.outstanding.first_unacked()?;
-        if self.outstanding.get(tsn).is_none_or(|chunk| chunk.state != ChunkState::InFlight) {
+        let tsn = self.sender.outstanding().first_unacked()?;
+        if self.sender.outstanding().get(tsn).is_none_or(|chunk| chunk.state != ChunkState::InFlight) {
             return None;
         }
         let decision = self.ask_for_relief()?;
@@ -100,29 +105,26 @@ impl Association {
     }
 
     fn ask_for_relief(&mut self) -> Option<Decision<Relief>> {
-        self.refresh_shared();
-        let payload = self.queue.next_payload(self.payload_bytes_per_chunk());
+        self.policy.refresh(&self.sender);
+        let payload = self.sender.queue().next_payload(self.payload_bytes_per_chunk());
         let stall = Stall {
-            next_chunk: payload.map(|payload| ChunkBytes::new(16 + payload as u64)),
-            peer_window_closed: payload
-                .is_some_and(|payload| self.profile.window_cost(payload as u64, 1) > self.shared.peer_window),
+            next_chunk: payload.map(|payload| ChunkBytes::new((DATA_HEADER_LEN + payload) as u64)),
+            peer_window_closed: payload.is_some_and(|payload| self.sender.exceeds_window(payload)),
         };
-        let view =
-            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
-        let context = &mut Context { entropy: &mut self.policy_entropy };
-        self.policies.retransmit.relieve(&stall, &view, context)
+        self.policy.relieve(&stall, self.now)
     }
 
     fn may_relieve(&self, path: PathId, tsn: u64) -> bool {
-        let flies_there = self.outstanding.transmissions_of(tsn).any(|t| t.in_flight && t.path == path);
+        let flies_there =
+            self.sender.outstanding().transmissions_of(tsn).any(|t| t.in_flight && t.path == path);
         self.may_bind(path)
-            && self.facts[path.index()].admits_retransmission()
+            && self.policy.path(path).admits_retransmission()
             && !flies_there
             && self.turn.moved != Some(tsn)
     }
 
     pub(crate) fn stop_t3_if_nothing_flies(&mut self) {
-        for (path, facts) in self.paths.iter_mut().zip(&self.facts) {
+        for (path, facts) in self.paths.iter_mut().zip(self.policy.facts()) {
             if facts.in_flight.is_zero() {
                 path.timers.t3 = None;
             }
@@ -131,10 +133,8 @@ impl Association {
 
     /// The loss policy's deadline: chunks that time alone has made lost, and a probe for a tail that nothing acknowledges.
     pub(crate) fn run_loss_tasks(&mut self) {
-        self.refresh_shared();
-        let view =
-            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
-        let tasks = self.policies.loss.due(&view);
+        self.policy.refresh(&self.sender);
+        let tasks = self.policy.loss_tasks(self.now);
         if tasks.recheck {
             self.recheck_losses();
         }
@@ -144,14 +144,13 @@ impl Association {
     fn recheck_losses(&mut self) {
         let mut overdue = std::mem::take(&mut self.scratch.newly_lost);
         overdue.clear();
-        let mut next = self.outstanding.first_unacked();
+        let mut next = self.sender.outstanding().first_unacked();
         while let Some(tsn) = next {
-            next = self.outstanding.next_unacked(tsn);
-            let in_flight = self.outstanding.get(tsn).is_some_and(|c| c.state == ChunkState::InFlight);
+            next = self.sender.outstanding().next_unacked(tsn);
+            let in_flight =
+                self.sender.outstanding().get(tsn).is_some_and(|c| c.state == ChunkState::InFlight);
             let Some(missing) = in_flight.then(|| self.missing(tsn)).flatten() else { continue };
-            let view =
-                View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
-            if self.policies.loss.overdue(&missing, &view) {
+            if self.policy.overdue(&missing, self.now) {
                 overdue.push(tsn);
             }
         }
@@ -170,7 +169,7 @@ impl Association {
     pub(crate) fn transmit_tail_probe(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
         while let Some(path) = self.turn.tail_probes.first() {
             self.turn.tail_probes.remove(path);
-            let Some(tsn) = self.outstanding.highest_on(path).filter(|_| self.may_bind(path)) else {
+            let Some(tsn) = self.sender.outstanding().highest_on(path).filter(|_| self.may_bind(path)) else {
                 continue;
             };
             if self.copy_packet(path, tsn..tsn + 1, SendKind::TailProbe, buf) {

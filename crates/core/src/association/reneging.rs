@@ -4,12 +4,11 @@ use crate::association::Association;
 use crate::intervals;
 use crate::policy::{LossCause, TurnCause};
 use crate::profile::Reneging;
-use crate::send::ChunkState;
 
 impl Association {
     /// Compares the present SACK's blocks with everything acknowledged by gap blocks before.
     pub(crate) fn check_reneging(&mut self) {
-        match self.profile.reneging {
+        match self.policy.profile.reneging {
             Reneging::AtOnce => self.take_back_now(),
             Reneging::AfterLongestRto => self.suspect_reneging(),
         }
@@ -18,23 +17,23 @@ impl Association {
     fn take_back_now(&mut self) {
         self.take_back_uncovered();
         let blocks = std::mem::take(&mut self.scratch.blocks);
-        self.outstanding.set_gap_acked(&blocks);
+        self.update_sender(|sender| sender.set_gap_acked(&blocks));
         self.scratch.blocks = blocks;
     }
 
     fn suspect_reneging(&mut self) {
-        let cumulative = self.outstanding.cumulative();
+        let cumulative = self.sender.outstanding().cumulative();
         let blocks = std::mem::take(&mut self.scratch.blocks);
-        let all_covered = self.outstanding.gap_acked().iter().all(|&(start, end)| {
+        let all_covered = self.sender.outstanding().gap_acked().iter().all(|&(start, end)| {
             end <= cumulative || intervals::holds(&blocks, start.max(cumulative + 1), end)
         });
         if all_covered {
             self.timers.reneging = None;
         } else if self.timers.reneging.is_none() {
-            let longest = self.facts.iter().map(|f| f.rto).max().unwrap_or_default();
+            let longest = self.policy.facts().iter().map(|f| f.rto).max().unwrap_or_default();
             self.timers.reneging = Some(self.now + longest);
         }
-        self.outstanding.add_gap_acked(&blocks);
+        self.update_sender(|sender| sender.add_gap_acked(&blocks));
         self.timers.latest_blocks.clear();
         self.timers.latest_blocks.extend_from_slice(&blocks);
         self.scratch.blocks = blocks;
@@ -49,19 +48,19 @@ impl Association {
         self.timers.latest_blocks = latest;
         self.take_back_uncovered();
         let blocks = std::mem::take(&mut self.scratch.blocks);
-        self.outstanding.set_gap_acked(&blocks);
+        self.update_sender(|sender| sender.set_gap_acked(&blocks));
         self.scratch.blocks = blocks;
         for index in 0..self.paths.len() {
-            if !self.facts[index].in_flight.is_zero() && self.paths[index].timers.t3.is_none() {
+            if !self.policy.facts()[index].in_flight.is_zero() && self.paths[index].timers.t3.is_none() {
                 self.start_t3(crate::path::PathId::new(index));
             }
         }
     }
 
     fn take_back_uncovered(&mut self) {
-        let cumulative = self.outstanding.cumulative();
+        let cumulative = self.sender.outstanding().cumulative();
         let mut index = 0;
-        while let Some(&(start, end)) = self.outstanding.gap_acked().get(index) {
+        while let Some(&(start, end)) = self.sender.outstanding().gap_acked().get(index) {
             for tsn in start.max(cumulative + 1)..=end {
                 if !intervals::holds(&self.scratch.blocks, tsn, tsn) {
                     self.take_back(tsn);
@@ -72,12 +71,8 @@ impl Association {
     }
 
     fn take_back(&mut self, tsn: u64) {
-        let Some(chunk) = self.outstanding.get(tsn).filter(|c| c.state == ChunkState::Acked) else { return };
-        let (path, bytes) = (chunk.path, chunk.bytes());
-        self.forget_orphans_of(tsn);
-        self.outstanding.unmark_acked(tsn);
-        self.flight_begins(path, bytes);
-        self.window_taken(bytes);
+        let Some(left) = self.update_sender(|sender| sender.renege(tsn)) else { return };
+        let path = left.previous_path;
         self.statistics.reneged += 1;
         if self.paths[path.index()].removed {
             // No timer runs for a path that is gone, so nothing may be in flight there.

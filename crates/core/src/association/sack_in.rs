@@ -15,7 +15,7 @@ use crate::policy::{
     TurnCause,
 };
 use crate::profile::{BurstArming, T3Restart};
-use crate::send::{ChunkState, LIST_ROOM, Stamps, Transmission};
+use crate::send::{ChunkState, LIST_ROOM, Sender, Stamps, Transmission};
 use crate::stats::Discard;
 use crate::time::Rate;
 use crate::units::{ChunkBytes, WindowBytes};
@@ -63,13 +63,13 @@ impl Association {
     /// Processes a SACK.
     pub(crate) fn handle_sack(&mut self, source: PathId, sack: &Acknowledgement<'_>) -> Result<(), Discard> {
         self.statistics.sacks_received += 1;
-        let cumulative = sack.cum_tsn().unwrap_near(self.outstanding.cumulative());
-        if cumulative < self.outstanding.cumulative() {
+        let cumulative = sack.cum_tsn().unwrap_near(self.sender.outstanding().cumulative());
+        if cumulative < self.sender.outstanding().cumulative() {
             // Overtaken by a later SACK: nothing in it is news (RFC 9260 section 6.2.1 D i). It is a send opportunity all
             // the same: SACKs that come back on a slow path may all be late, and the burst limit would otherwise let
             // that path send only as often as the fast one's arrive. ns-2 does so too.
             self.statistics.sacks_ignored += 1;
-            if self.has_orphans() {
+            if self.sender.has_orphans() {
                 self.take_late_reports(source, sack);
             }
             self.paths.iter_mut().for_each(|path| path.burst_used = 0);
@@ -79,14 +79,14 @@ impl Association {
         //= docs/rfc9260.txt#section-12.4
         //# An SCTP implementation MUST abort the association if it receives a SACK chunk acknowledging a TSN that has not
         //# been sent.
-        if cumulative >= self.lowest_unsent() {
+        if cumulative >= self.sender.lowest_unsent() {
             self.send_abort("SACK for a TSN that was never sent");
             self.abort_with(AbortReason::Protocol("SACK for a TSN that was never sent"));
             return Err(Discard::BadSack);
         }
         self.scratch.source = Some(source);
         self.read_blocks(cumulative, sack);
-        let new_cumulative = cumulative > self.outstanding.cumulative();
+        let new_cumulative = cumulative > self.sender.outstanding().cumulative();
         self.begin_sack();
         if new_cumulative {
             self.association_errors = 0;
@@ -111,9 +111,10 @@ impl Association {
         self.settle_t3();
         if self.timers.reneging.is_none() {
             // A SACK that covers less than is known was overtaken: what it says of the window is as old as the rest of it.
-            self.shared.peer_window_advertised = WindowBytes::new(u64::from(sack.a_rwnd()));
+            let window = WindowBytes::new(u64::from(sack.a_rwnd()));
+            self.update_sender(|sender| sender.advertise_window(window));
         }
-        self.estimate_peer_window();
+        self.update_sender(Sender::estimate_window);
         self.note_probe_answer(cumulative);
         self.follow_up();
         Ok(())
@@ -121,7 +122,7 @@ impl Association {
 
     /// What a peer of another kind writes there is not the number that CMT's delayed acks read.
     fn understood_flags(&self, sack: &Acknowledgement<'_>) -> u8 {
-        if self.shared.foreign_sack_flags { 0 } else { sack.flags() }
+        if self.policy.association_facts().foreign_sack_flags { 0 } else { sack.flags() }
     }
 
     /// The cumulative TSN that a SHUTDOWN carries (RFC 9260 section 9.2); it says nothing about gaps or the window.
@@ -129,8 +130,8 @@ impl Association {
     //# Since the SHUTDOWN chunk does not contain Gap Ack Blocks, the receiver of the SHUTDOWN chunk MUST NOT interpret
     //# the lack of a Gap Ack Block as a renege.
     pub(crate) fn handle_shutdown_cumulative(&mut self, cumulative: Tsn) {
-        let cumulative = cumulative.unwrap_near(self.outstanding.cumulative());
-        if cumulative <= self.outstanding.cumulative() || cumulative >= self.lowest_unsent() {
+        let cumulative = cumulative.unwrap_near(self.sender.outstanding().cumulative());
+        if cumulative <= self.sender.outstanding().cumulative() || cumulative >= self.sender.lowest_unsent() {
             return;
         }
         self.scratch.source = None;
@@ -142,14 +143,9 @@ impl Association {
         self.note_probe_answer(cumulative);
     }
 
-    /// The lowest TSN that the peer cannot have: nothing was sent under it.
-    fn lowest_unsent(&self) -> u64 {
-        self.bound.lowest().unwrap_or_else(|| self.outstanding.next_tsn())
-    }
-
     /// What a SACK that was overtaken still tells: which copies came as duplicates.
     fn take_late_reports(&mut self, source: PathId, sack: &Acknowledgement<'_>) {
-        let cumulative = self.outstanding.cumulative();
+        let cumulative = self.sender.outstanding().cumulative();
         self.scratch.source = Some(source);
         self.begin_sack();
         self.note_duplicates(sack);
@@ -158,7 +154,7 @@ impl Association {
     }
 
     fn read_blocks(&mut self, cumulative: u64, sack: &Acknowledgement<'_>) {
-        let last = self.outstanding.next_tsn();
+        let last = self.sender.outstanding().next_tsn();
         let blocks = &mut self.scratch.blocks;
         blocks.clear();
         for gap in sack.all_gaps() {
@@ -179,10 +175,10 @@ impl Association {
 
     fn begin_sack(&mut self) {
         self.scratch.reset();
-        if !self.profile.highest_newly_acked_persists {
-            self.highest_newly_acked = self.outstanding.cumulative();
+        if !self.policy.profile.highest_newly_acked_persists {
+            self.highest_newly_acked = self.sender.outstanding().cumulative();
         }
-        for (index, facts) in self.facts.iter().enumerate() {
+        for (index, facts) in self.policy.facts().iter().enumerate() {
             self.scratch.acks[index].outstanding_at_start = facts.in_flight + facts.lost_unsent;
             self.paths[index].burst_used = 0;
         }
@@ -190,34 +186,24 @@ impl Association {
 
     /// Credits every chunk up to `cumulative` that was not acknowledged before.
     fn ack_cumulative(&mut self, cumulative: u64) {
-        while let Some(tsn) = self.outstanding.first_unacked().filter(|&t| t <= cumulative) {
+        while let Some(tsn) = self.sender.outstanding().first_unacked().filter(|&t| t <= cumulative) {
             self.see_earliest(tsn, true);
             self.credit(tsn, true);
         }
     }
 
     /// Releases chunks up to `cumulative`, all of them acknowledged by now.
-    //= docs/rfc9260.txt#section-6.7
-    //# Upon the reception of a SACK chunk, the endpoint MUST remove all DATA chunks that have been acknowledged by the
-    //# SACK chunk's Cumulative TSN Ack from its transmit queue.
     fn pop_acked(&mut self, cumulative: u64) {
-        while self.outstanding.cumulative() < cumulative {
-            let tsn = self.outstanding.cumulative() + 1;
-            let paths = &mut self.paths;
-            let Some(chunk) = self.outstanding.pop(|path| paths[path.index()].transmissions -= 1) else {
-                break;
-            };
-            if chunk.state != ChunkState::NonRenegable {
-                self.facts[chunk.path.index()].held -= chunk.bytes();
-            }
-            if chunk.recovered_before {
+        while self.sender.outstanding().cumulative() < cumulative {
+            let Some(discarded) = self.update_sender(Sender::discard) else { break };
+            if discarded.recovered_before {
                 // RFC 9260 section 7.2.4 lets a burst follow; the limit is armed from here on in some profiles.
                 self.burst_armed = true;
             }
-            if self.profile.t3_restart == T3Restart::OwnEarliestOrCumulative {
-                let pseudo = &self.paths[chunk.path.index()].pseudo;
-                if pseudo.expected <= tsn || pseudo.expected_retransmitted <= tsn {
-                    self.scratch.restart_t3[chunk.path.index()] = true;
+            if self.policy.profile.t3_restart == T3Restart::OwnEarliestOrCumulative {
+                let pseudo = &self.paths[discarded.path.index()].pseudo;
+                if pseudo.expected <= discarded.tsn || pseudo.expected_retransmitted <= discarded.tsn {
+                    self.scratch.restart_t3[discarded.path.index()] = true;
                 }
             }
         }
@@ -234,21 +220,20 @@ impl Association {
 
     /// NR-SACK: what the receiver keeps for good need not be held here any more.
     fn release_kept(&mut self, cumulative: u64, sack: &Acknowledgement<'_>) {
-        let facts = &mut self.facts;
         for block in sack.kept() {
             let (start, end) = (cumulative + u64::from(block.start), cumulative + u64::from(block.end));
-            self.outstanding.keep(start, end, |path, bytes| facts[path.index()].held -= bytes);
+            self.update_sender(|sender| sender.keep(start, end));
         }
         self.consider_writable();
     }
 
     /// Walks the unacknowledged chunks beside the gap blocks: searches for pseudo-cumulative TSNs, credits what is covered.
     fn ack_gaps(&mut self) {
-        let mut next = self.outstanding.first_unacked();
+        let mut next = self.sender.outstanding().first_unacked();
         for index in 0..self.scratch.blocks.len() {
             let (start, end) = self.scratch.blocks[index];
             while let Some(tsn) = next.filter(|&t| t <= end) {
-                next = self.outstanding.next_unacked(tsn);
+                next = self.sender.outstanding().next_unacked(tsn);
                 self.search_pseudo(tsn);
                 self.see_earliest(tsn, tsn >= start);
                 if tsn >= start {
@@ -265,7 +250,7 @@ impl Association {
 
     /// CUC version 2's searches (Iyengar 2006, as in ns-2): the first chunk of a path sent once, and the first sent again.
     fn search_pseudo(&mut self, tsn: u64) {
-        let Some(chunk) = self.outstanding.get(tsn) else { return };
+        let Some(chunk) = self.sender.outstanding().get(tsn) else { return };
         let pseudo = &mut self.paths[chunk.path.index()].pseudo;
         if pseudo.find && chunk.transmissions == 1 {
             pseudo.expected = tsn;
@@ -280,10 +265,10 @@ impl Association {
     /// RFC 9260 section 6.3.2 R3, per path: an ack of the path's earliest outstanding chunk restarts its T3. Where several
     /// copies are in flight that is the credited one's path; the others' earliest chunks are still on their way.
     fn see_earliest(&mut self, tsn: u64, acked: bool) {
-        let Some(chunk) = self.outstanding.get(tsn).filter(|c| c.latest.is_some()) else { return };
+        let Some(chunk) = self.sender.outstanding().get(tsn).filter(|c| c.latest.is_some()) else { return };
         let latest = chunk.path;
         let credited = if acked && chunk.transmissions > 1 {
-            self.credited_copy(tsn).map_or(latest, |copy| copy.path)
+            self.sender.credited_copy(tsn, self.scratch.source).map_or(latest, |copy| copy.path)
         } else {
             latest
         };
@@ -295,28 +280,27 @@ impl Association {
 
     /// Credits one chunk to its latest transmission: the rule by which copies are told apart.
     fn credit(&mut self, tsn: u64, cumulative: bool) {
-        let Some(chunk) = self.outstanding.get(tsn) else { return };
-        let Some(credited) = self.credited_copy(tsn) else { return };
+        let Some(chunk) = self.sender.outstanding().get(tsn) else { return };
+        let Some(credited) = self.sender.credited_copy(tsn, self.scratch.source) else { return };
         let (path, bytes, once) = (credited.path, chunk.bytes(), chunk.transmissions == 1);
         let timed_out = chunk.state == ChunkState::Lost(LossCause::Timeout);
-        if matches!(chunk.state, ChunkState::Lost(_)) {
-            // A lost chunk that was not lost after all: its bytes count as having been in flight until now.
-            self.lost.remove(tsn);
-            self.lost_unmarked(path, bytes);
-        } else {
-            self.end_other_flights(tsn, &credited);
-            self.end_overtaken_orphans(path, credited.stamps.sent_at);
-        }
-        self.outstanding.mark_acked(tsn);
-        // The window's books close here; the path's follow when growth has been decided (settle_windows).
-        self.window_freed(bytes);
+        let was_lost = matches!(chunk.state, ChunkState::Lost(_));
+        self.update_sender(|sender| {
+            if was_lost {
+                sender.revoke_loss(tsn);
+            }
+            sender.acknowledge(tsn, &credited);
+            if !was_lost {
+                sender.end_overtaken_orphans(path, credited.stamps.sent_at);
+            }
+        });
         self.note_ack(tsn, &credited, cumulative);
         self.measure(tsn, path, once && !timed_out, once);
         let sampled = self.deliver(path, bytes, credited.stamps);
         self.path_spoke(path);
         self.note_delivered_size(path, bytes);
         let event = AckedTransmission { tsn, cumulative, sent_once: once, ..sampled };
-        self.tell(&Event::Acked(&event));
+        self.dispatch_event(&Event::Acked(&event));
         if !timed_out {
             let proof = if once { ProofOfLife::Unambiguous } else { ProofOfLife::Ambiguous };
             //= docs/rfc9260.txt#section-8.1
@@ -368,17 +352,16 @@ impl Association {
             return;
         }
         self.paths[path.index()].measuring = None;
-        if usable && let Some(sent_at) = self.outstanding.latest_of(tsn).map(|t| t.stamps.sent_at) {
+        if usable && let Some(sent_at) = self.sender.outstanding().latest_of(tsn).map(|t| t.stamps.sent_at) {
             self.take_rtt(path, self.now.since(sent_at), false);
         }
     }
 
     /// Delivery accounting of the credited transmission (its rate sample is bytes delivered since it left).
     pub(crate) fn deliver(&mut self, path: PathId, bytes: ChunkBytes, stamps: Stamps) -> AckedTransmission {
-        let facts = &mut self.facts[path.index()];
-        facts.delivered += bytes;
-        let internals = &mut self.paths[path.index()];
-        internals.delivered_at = self.now;
+        let now = self.now;
+        self.update_sender(|sender| sender.deliver(path, bytes, now));
+        let facts = self.policy.path_mut(path);
         let elapsed = self.now.since(stamps.delivered_before_at.min(stamps.sent_at));
         if !elapsed.is_zero() {
             let delivered = (facts.delivered - stamps.delivered_before).get();
@@ -401,12 +384,12 @@ impl Association {
     fn note_duplicates(&mut self, sack: &Acknowledgement<'_>) {
         for duplicate in sack.dups() {
             self.statistics.duplicates_reported += 1;
-            let tsn = Tsn::unwrap_near(duplicate, self.outstanding.cumulative());
+            let tsn = Tsn::unwrap_near(duplicate, self.sender.outstanding().cumulative());
             if self.credit_orphan(tsn) {
                 continue;
             }
-            if let Some(path) = self.outstanding.get(tsn).map(|c| c.path) {
-                self.tell(&Event::Spurious { path, tsn });
+            if let Some(path) = self.sender.outstanding().get(tsn).map(|c| c.path) {
+                self.dispatch_event(&Event::Spurious { path, tsn });
             }
         }
     }
@@ -418,38 +401,30 @@ impl Association {
     fn count_missing(&mut self, cumulative: u64, new_cumulative: bool, flags: u8, a_rwnd: WindowBytes) {
         let sacks = self.scratch.sacks;
         let view = SackView {
-            paths: &sacks[..self.facts.len()],
+            paths: &sacks[..self.policy.facts().len()],
             cumulative,
             highest_newly_acked: self.highest_newly_acked,
             new_cumulative,
             flags,
             a_rwnd,
-            peer_window: a_rwnd - self.window_outstanding(),
+            peer_window: a_rwnd - self.sender.window_outstanding(),
         };
         let highest_named = self.scratch.blocks.last().map_or(cumulative, |&(_, end)| end);
         let limit = self.highest_newly_acked.max(highest_named);
-        let mut next = self.outstanding.first_unacked();
+        let mut next = self.sender.outstanding().first_unacked();
         while let Some(tsn) = next.filter(|&t| t < limit) {
-            next = self.outstanding.next_unacked(tsn);
-            let waits = self.outstanding.get(tsn).is_some_and(|c| matches!(c.state, ChunkState::Lost(_)));
-            if waits && !self.profile.pending_losses_are_cut {
+            next = self.sender.outstanding().next_unacked(tsn);
+            let waits =
+                self.sender.outstanding().get(tsn).is_some_and(|c| matches!(c.state, ChunkState::Lost(_)));
+            if waits && !self.policy.profile.pending_losses_are_cut {
                 continue;
             }
             let Some(missing) = self.missing(tsn) else { continue };
-            let policies = &mut self.policies;
-            let facts = crate::policy::View {
-                now: self.now,
-                profile: &self.profile,
-                paths: &self.facts,
-                association: &self.shared,
-            };
-            let verdict = policies.loss.missing(&missing, &view, &facts);
-            if let Some(chunk) = self.outstanding.get_mut(tsn) {
-                //= docs/rfc9260.txt#section-6.7
-                //# The number of "missing" reports for each outstanding DATA chunk MUST be recorded by the data sender to
-                //# make retransmission decisions.
-                chunk.reports += verdict.reports;
-            }
+            let verdict = self.policy.missing(&missing, &view, self.now);
+            //= docs/rfc9260.txt#section-6.7
+            //# The number of "missing" reports for each outstanding DATA chunk MUST be recorded by the data sender to
+            //# make retransmission decisions.
+            self.sender.add_reports(tsn, verdict.reports);
             if verdict.lost {
                 self.scratch.newly_lost.push(tsn);
             }
@@ -460,8 +435,8 @@ impl Association {
     }
 
     pub(crate) fn missing(&self, tsn: u64) -> Option<Missing> {
-        let chunk = self.outstanding.get(tsn)?;
-        let sent_at = self.outstanding.latest_of(tsn)?.stamps.sent_at;
+        let chunk = self.sender.outstanding().get(tsn)?;
+        let sent_at = self.sender.outstanding().latest_of(tsn)?.stamps.sent_at;
         Some(Missing {
             tsn,
             path: chunk.path,
@@ -475,24 +450,26 @@ impl Association {
 
     /// Window growth is decided with what was outstanding before this SACK; then the acknowledged bytes leave the flight.
     fn settle_windows(&mut self, cumulative: u64, new_cumulative: bool) {
-        for (index, facts) in self.facts.iter_mut().enumerate() {
+        let own = self.policy.profile.recovery_ends_per_path;
+        for (index, facts) in self.policy.facts_mut().iter_mut().enumerate() {
             let ack = &mut self.scratch.acks[index];
             ack.in_flight_before = facts.in_flight;
             ack.in_flight_after = facts.in_flight - ack.newly_acked();
-            let own = self.profile.recovery_ends_per_path;
             if facts.recovery_point.is_some_and(|point| {
                 cumulative >= point
-                    || (own && self.outstanding.earliest_on(PathId::new(index), point + 1).is_none())
+                    || (own && self.sender.outstanding().earliest_on(PathId::new(index), point + 1).is_none())
             }) {
                 facts.recovery_point = None;
             }
         }
         let acks = self.scratch.acks;
-        let done = SackDone { paths: &acks[..self.facts.len()], new_cumulative, cumulative };
-        self.tell(&Event::SackDone(&done));
-        for (index, ack) in acks.iter().enumerate().take(self.facts.len()) {
-            self.facts[index].in_flight = ack.in_flight_after;
-        }
+        let done = SackDone { paths: &acks[..self.policy.facts().len()], new_cumulative, cumulative };
+        self.dispatch_event(&Event::SackDone(&done));
+        self.update_sender(|sender| {
+            for (index, ack) in acks.iter().enumerate() {
+                sender.settle(PathId::new(index), ack.newly_acked());
+            }
+        });
     }
 
     /// RFC 9260 section 6.3.2 R2 and R3.
@@ -500,7 +477,7 @@ impl Association {
         for index in 0..self.paths.len() {
             let id = PathId::new(index);
             let answered = !self.scratch.acks[index].newly_acked().is_zero();
-            if self.facts[index].in_flight.is_zero() {
+            if self.policy.facts()[index].in_flight.is_zero() {
                 self.paths[index].timers.t3 = None;
                 if answered {
                     self.paths[index].timers.silence = None;
@@ -508,30 +485,19 @@ impl Association {
                 }
             } else if self.scratch.restart_t3[index]
                 || self.paths[index].timers.t3.is_none()
-                || (self.profile.t3_restart == T3Restart::Any && answered)
+                || (self.policy.profile.t3_restart == T3Restart::Any && answered)
             {
                 self.start_t3(id);
             }
         }
     }
 
-    //= docs/rfc9260.txt#section-6.2.1
-    //# An endpoint SHOULD use the following rules to calculate the rwnd, using the a_rwnd value, the Cumulative TSN Ack,
-    //# and Gap Ack Blocks in a received SACK chunk.
-    pub(crate) fn estimate_peer_window(&mut self) {
-        let advertised = self.shared.peer_window_advertised;
-        self.shared.peer_window = if self.profile.shared_receive_window {
-            advertised - self.window_outstanding()
-        } else {
-            advertised
-        };
-    }
-
     fn note_probe_answer(&mut self, cumulative: u64) {
         let Some(probe) = &mut self.probe else { return };
-        let bytes = self.outstanding.get(probe.tsn).map_or(0, |c| c.draft.payload.len() as u64);
+        let bytes = self.sender.outstanding().get(probe.tsn).map_or(0, |c| c.draft.payload.len() as u64);
         // Once the window would take it, it is a chunk like any other, and its time-outs are errors again.
-        let open = self.profile.window_cost(bytes, 1) <= self.shared.peer_window_advertised;
+        let open = self.policy.profile.window_cost(bytes, 1)
+            <= self.policy.association_facts().peer_window_advertised;
         if cumulative >= probe.tsn || open {
             self.probe = None;
         } else {
@@ -542,7 +508,7 @@ impl Association {
     /// Cuts, retransmissions and new data.
     fn follow_up(&mut self) {
         let lost_something = !self.scratch.newly_lost.is_empty();
-        if matches!(self.profile.burst_arming, BurstArming::Always) {
+        if matches!(self.policy.profile.burst_arming, BurstArming::Always) {
             self.burst_armed = true;
         }
         if lost_something {

@@ -8,7 +8,7 @@ use anabranch_wire::{
 use crate::association::Association;
 use crate::association::inbound::PacketData;
 use crate::path::PathId;
-use crate::policy::{AckForm, AckTiming, Arrival, View};
+use crate::policy::{AckForm, AckTiming, Arrival};
 use crate::recv::{BlocksByDelivery, Receiver};
 use crate::time::Time;
 use crate::units::WindowBytes;
@@ -48,12 +48,10 @@ impl Association {
             //= docs/rfc9260.txt#section-5.1
             //# After the reception of the first DATA chunk in an association, the endpoint MUST immediately respond with
             //# a SACK chunk to acknowledge the DATA chunk.
-            first: first && self.profile.first_data_acked_at_once,
+            first: first && self.policy.profile.first_data_acked_at_once,
         };
-        let view =
-            View { now: self.now, profile: &self.profile, paths: &self.facts, association: &self.shared };
-        let timing = self.policies.ack.timing(&arrival, &view).choice;
-        if packet.dropped && self.profile.drop_suppresses_sack {
+        let timing = self.policy.ack_timing(&arrival, self.now);
+        if packet.dropped && self.policy.profile.drop_suppresses_sack {
             return;
         }
         match timing {
@@ -69,7 +67,7 @@ impl Association {
                 //= docs/rfc9260.txt#section-6.2
                 //# In other words, an implementation MAY lower the value of 'SACK.Delay' below 500 ms but MUST NOT raise
                 //# it above 500 ms.
-                let delay = delay.min(self.profile.sack_delay_max);
+                let delay = delay.min(self.policy.profile.sack_delay_max);
                 self.ack.deadline.get_or_insert(self.now + delay);
             }
         }
@@ -120,7 +118,7 @@ impl Association {
         //# The implementation MUST also take into account the space required for a SACK chunk if bundling a SACK chunk
         //# with the DATA chunk.
         let fits = self.sack_bytes() + padded_len(first) <= writer.remaining();
-        if self.profile.bundle_control
+        if self.policy.profile.bundle_control
             && owed
             && fits
             && self.ack.path == Some(path)
@@ -148,24 +146,22 @@ impl Association {
 
     /// The chunk that acknowledges, as far as the peer knows it.
     fn ack_form(&self) -> AckForm {
-        if self.uses_nr_sack { self.policies.ack.form() } else { AckForm::Sack }
+        if self.uses_nr_sack { self.policy.ack_form() } else { AckForm::Sack }
     }
 
     /// Whether a SACK that is owed and the next DATA chunk fit one packet. If not, the SACK goes ahead on its own rather than
     /// wait behind a window of data.
     pub(crate) fn sack_can_ride(&self) -> bool {
-        let lost = self
-            .lost
-            .at_or_after(0)
-            .and_then(|tsn| self.outstanding.get(tsn))
-            .map(|c| c.bytes().get() as usize);
-        let new =
-            self.queue.next_payload(self.payload_bytes_per_chunk()).map(|payload| DATA_HEADER_LEN + payload);
-        let bound = self.bound.lowest().and_then(|tsn| self.outstanding.get(tsn));
-        let bound = bound.map(|chunk| chunk.bytes().get() as usize);
+        let lost = self.sender.lost().at_or_after(0).map(|tsn| self.sender.chunk_len(tsn));
+        let new = self
+            .sender
+            .queue()
+            .next_payload(self.payload_bytes_per_chunk())
+            .map(|payload| DATA_HEADER_LEN + payload);
+        let bound = self.sender.bound().lowest().map(|tsn| self.sender.chunk_len(tsn));
         let Some(first) = lost.or(bound).or(new) else { return true };
         let room = self.paths[self.control_path(self.ack.path).index()].packet_bytes - COMMON_HEADER_LEN;
-        self.profile.bundle_control && self.sack_bytes() + padded_len(first) <= room
+        self.policy.profile.bundle_control && self.sack_bytes() + padded_len(first) <= room
     }
 
     //= docs/rfc9260.txt#section-6.2
@@ -177,10 +173,7 @@ impl Association {
         //# field.
         let a_rwnd = self.advertised_window();
         let by_timer = self.ack.by_timer;
-        let flags = match self.shared.foreign_sack_flags {
-            true => 0,
-            false => self.policies.ack.flags(self.ack.packets, by_timer, &self.profile),
-        };
+        let flags = self.policy.sack_flags(self.ack.packets, by_timer);
         let form = self.ack_form();
         let Some(receiver) = self.receiver.as_mut() else { return };
         let repr = SackRepr {
@@ -208,11 +201,11 @@ impl Association {
     /// (RFC 9260 section 6.2, RFC 1122 section 4.2.3.3).
     pub(crate) fn advertised_window(&self) -> WindowBytes {
         let Some(receiver) = &self.receiver else { return self.recv_buffer() };
-        let free = receiver.free(&self.profile);
+        let free = receiver.free(&self.policy.profile);
         //= docs/rfc9260.txt#section-6.2
         //# The receiver MUST also have an algorithm for advertising its receive window to avoid receiver silly window
         //# syndrome (SWS), as described in [RFC1122].
-        if self.profile.silly_window_avoidance && free < self.window_worth_opening() {
+        if self.policy.profile.silly_window_avoidance && free < self.window_worth_opening() {
             return WindowBytes::ZERO;
         }
         free
@@ -229,7 +222,7 @@ impl Association {
     //= docs/rfc9260.txt#section-6.2
     //# The data receiver SHOULD notify the data sender in a timely manner of changes in its ability to receive data.
     pub(crate) fn consider_window_update(&mut self) {
-        if !self.profile.silly_window_avoidance {
+        if !self.policy.profile.silly_window_avoidance {
             return;
         }
         let worth = self.window_worth_opening();

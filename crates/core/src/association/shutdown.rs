@@ -14,7 +14,7 @@ impl Association {
         self.clock(now);
         match self.state {
             // The peer knows nothing yet, and there is nothing to deliver.
-            State::CookieWait { .. } if self.queue.is_empty() => {
+            State::CookieWait { .. } if self.sender.queue().is_empty() => {
                 self.control.clear();
                 self.become_closed(AssociationEvent::Closed);
             }
@@ -54,16 +54,12 @@ impl Association {
     //= docs/rfc9260.txt#section-9.2
     //# An endpoint SHOULD ensure that all its outstanding DATA chunks have been acknowledged before initiating the
     //# shutdown procedure.
-    fn all_sent_and_acked(&self) -> bool {
-        self.queue.is_empty() && self.outstanding.is_empty()
-    }
-
     /// Moves on if all data is through.
     pub(crate) fn advance_shutdown(&mut self) {
         //= docs/rfc9260.txt#section-4
         //# 6)  In the SHUTDOWN-RECEIVED state, the endpoint MUST transmit or retransmit data and leave this state when
         //# all data in queue is transmitted.
-        if !self.all_sent_and_acked() {
+        if !self.sender.is_done() {
             return;
         }
         match self.state {
@@ -75,7 +71,7 @@ impl Association {
                 //# If the T5-shutdown-guard timer is used, it SHOULD be set to the RECOMMENDED value of 5 times
                 //# 'RTO.Max'.
                 // RFC 9260 section 9.2: five times RTO.Max is as long as it may take.
-                self.timers.t5 = Some(self.now + self.profile.rto_max.times(5));
+                self.timers.t5 = Some(self.now + self.policy.profile.rto_max.times(5));
                 self.send_shutdown();
             }
             //= docs/rfc9260.txt#section-9.2
@@ -112,12 +108,12 @@ impl Association {
     //= docs/rfc9260.txt#section-9.2
     //# The rules in Section 6.3 MUST be followed to determine the proper timer value for T2-shutdown.
     fn start_t2(&mut self, path: PathId) {
-        self.timers.t2 = Some(self.now + self.facts[path.index()].rto);
+        self.timers.t2 = Some(self.now + self.policy.path(path).rto);
     }
 
     /// T2-shutdown: again, elsewhere if possible, until the peer is given up.
     pub(crate) fn handle_t2(&mut self) {
-        let limit = self.profile.association_max_retrans;
+        let limit = self.policy.profile.association_max_retrans;
         let (tries, ack) = match &mut self.state {
             State::ShutdownSent { tries } => (tries, false),
             State::ShutdownAckSent { tries } => (tries, true),
@@ -139,7 +135,7 @@ impl Association {
             return;
         }
         let first = self.control_path(self.shutdown_from.filter(|_| ack));
-        self.back_off(first);
+        self.policy.back_off(first);
         let path = self.path_in_turn(first, tries);
         self.start_t2(path);
         //= docs/rfc9260.txt#section-9.2

@@ -46,7 +46,7 @@ impl Association {
         let id = self.live_paths().find(same)?;
         self.paths[id.index()].address = origin.address;
         self.address_changes += 1;
-        self.tell(&Event::PathRebound(id));
+        self.dispatch_event(&Event::PathRebound(id));
         Some(id)
     }
 
@@ -93,7 +93,7 @@ impl Association {
             let path = &self.paths[id.index()];
             path.address.remote == origin.address.remote
                 && path.standing == Standing::Listed
-                && self.facts[id.index()].state == PathState::Unconfirmed
+                && self.policy.path(*id).state == PathState::Unconfirmed
         });
         if let Some(id) = guess {
             let _ = self.retire_path(id);
@@ -104,7 +104,7 @@ impl Association {
     fn evict_failed(&mut self) {
         let failed = self
             .live_paths()
-            .find(|id| self.paths[id.index()].learned && self.facts[id.index()].state == PathState::Inactive);
+            .find(|id| self.paths[id.index()].learned && self.policy.path(*id).state == PathState::Inactive);
         if let Some(id) = failed {
             let _ = self.retire_path(id);
         }
@@ -130,7 +130,7 @@ impl Association {
             let namesake = index != new.index()
                 && !old.removed
                 && old.address.same_hosts(&path.address)
-                && self.facts[index].state != PathState::Unconfirmed;
+                && self.policy.facts()[index].state != PathState::Unconfirmed;
             if namesake {
                 self.paths[index].successor = Some(new);
                 self.heartbeat_due(PathId::new(index));
@@ -141,17 +141,17 @@ impl Association {
     /// A path has become another one if that one has proved itself and the old one, asked after it had appeared, is silent.
     pub(crate) fn succeed(&mut self, old: PathId) {
         let Some(new) = self.paths[old.index()].successor else { return };
-        let proved = !self.paths[new.index()].removed && self.facts[new.index()].state == PathState::Active;
-        let silent = self.facts[old.index()].error_count > 0;
+        let proved = !self.paths[new.index()].removed && self.policy.path(new).state == PathState::Active;
+        let silent = self.policy.path(old).error_count > 0;
         if !proved || !silent || self.paths[old.index()].removed {
             return;
         }
-        let was_primary = self.facts[old.index()].primary;
+        let was_primary = self.policy.path(old).primary;
         if self.retire_path(old).is_ok() {
             if was_primary {
-                self.facts.iter_mut().for_each(|facts| facts.primary = facts.id == new);
+                self.policy.set_primary(new);
             }
-            self.tell(&Event::PathRebound(new));
+            self.dispatch_event(&Event::PathRebound(new));
             self.events.push_back(AssociationEvent::PathRebound { path: new, was: old });
         }
     }
@@ -204,7 +204,7 @@ impl Association {
             Standing::Seen { allowance_bytes } => allowance_bytes < SMALL_PACKET as u64,
             Standing::Trusted | Standing::Listed => false,
         };
-        let failed = self.facts[id.index()].state == PathState::Inactive;
+        let failed = self.policy.path(id).state == PathState::Inactive;
         let unproved = matches!(path.standing, Standing::Seen { .. });
         path.learned && unproved && (failed || exhausted) && self.retire_path(id).is_ok()
     }

@@ -93,8 +93,8 @@ impl Association {
         for index in 0..self.paths.len() {
             self.handle_path_timers(PathId::new(index));
         }
-        if self.policy_deadline().is_some_and(|at| at <= now) {
-            self.tell(&Event::Deadline);
+        if self.policy.deadline().is_some_and(|at| at <= now) {
+            self.dispatch_event(&Event::Deadline);
             self.run_loss_tasks();
             self.open_turn(TurnCause::Policy, true);
         }
@@ -131,9 +131,9 @@ impl Association {
 
     /// A path has sent nothing for an RTO: its window may decay, again after another RTO.
     fn path_idle(&mut self, id: PathId) {
-        let rto = self.facts[id.index()].rto;
+        let rto = self.policy.path(id).rto;
         self.paths[id.index()].timers.idle = Some(self.now + rto);
-        self.tell(&Event::Idle(id));
+        self.dispatch_event(&Event::Idle(id));
     }
 
     /// An error on a path: T3 expired or a HEARTBEAT went unanswered (RFC 9260 sections 8.1 and 8.2).
@@ -141,8 +141,8 @@ impl Association {
         //= docs/rfc9260.txt#section-8.2
         //# When its peer endpoint is multi-homed, an endpoint SHOULD keep an error counter for each of the destination
         //# transport addresses of the peer endpoint.
-        self.facts[id.index()].error_count += 1;
-        let before = self.facts[id.index()].state;
+        self.policy.path_mut(id).error_count += 1;
+        let before = self.policy.path(id).state;
         // RFC 9260 section 8.1: an address that never answered says nothing about the peer, nor does a HEARTBEAT on a path out of
         // service while data has another one.
         //= docs/rfc9260.txt#section-8.1
@@ -151,7 +151,7 @@ impl Association {
         //# that is currently used for data transfer is available (but idle).
         let spare = by_heartbeat
             && before != PathState::Active
-            && self.live_paths().any(|other| self.facts[other.index()].state == PathState::Active);
+            && self.live_paths().any(|other| self.policy.path(other).state == PathState::Active);
         if before != PathState::Unconfirmed && !spare && !self.is_silent_by_itself(id) {
             //= docs/rfc9260.txt#section-8.1
             //# An endpoint SHOULD keep a counter on the total number of consecutive retransmissions to its peer (this
@@ -160,14 +160,8 @@ impl Association {
             //# used for data transfer.
             self.association_errors += 1;
         }
-        self.refresh_shared();
-        let view = crate::policy::View {
-            now: self.now,
-            profile: &self.profile,
-            paths: &self.facts,
-            association: &self.shared,
-        };
-        let decision = self.policies.failover.on_error(id, by_heartbeat, &view);
+        self.policy.refresh(&self.sender);
+        let decision = self.policy.state_after_error(id, by_heartbeat, self.now);
         self.set_state(id, decision.choice, StateCause::Errors(decision.reason));
         //= docs/rfc9260.txt#section-8.1
         //# In addition, the endpoint SHOULD report the failure to the upper layer and optionally report back all
@@ -185,7 +179,7 @@ impl Association {
             //# If the value of this counter exceeds the limit indicated in the protocol parameter
             //# 'Association.Max.Retrans', the endpoint SHOULD consider the peer endpoint unreachable and SHALL stop
             //# transmitting any more data to it (and thus the association enters the CLOSED state).
-            None => self.association_errors > self.profile.association_max_retrans,
+            None => self.association_errors > self.policy.profile.association_max_retrans,
         }
     }
 
@@ -211,19 +205,19 @@ impl Association {
     }
 
     fn begin_patience(&mut self, id: PathId) {
-        let patience = self.policies.failover.patience(id, &self.view());
+        let patience = self.policy.patience(id, self.now);
         self.paths[id.index()].timers.patience = patience.map(|span| self.now + span);
     }
 
     /// Nothing has answered for as long as the failover policy waits: the path gets no new data and is probed. What it carries
     /// may still arrive, so nothing is lost yet and its window stays.
     fn patience_is_over(&mut self, id: PathId) {
-        let facts = &self.facts[id.index()];
-        let others = self.live_paths().any(|other| other != id && self.facts[other.index()].is_active());
+        let facts = self.policy.path(id);
+        let others = self.live_paths().any(|other| other != id && self.policy.path(other).is_active());
         if !facts.is_active() || facts.in_flight.is_zero() || !others {
             return;
         }
-        let waited = self.policies.failover.patience(id, &self.view()).unwrap_or_default();
+        let waited = self.policy.patience(id, self.now).unwrap_or_default();
         let reason = Reason::figure("answers nothing", "silence_ms", waited.as_millis_f64());
         self.statistics.silences += 1;
         self.set_state(id, PathState::PotentiallyFailed, StateCause::Errors(reason));
@@ -233,19 +227,19 @@ impl Association {
 
     /// A path whose data has met silence for the configured time has failed, whatever its error counter says.
     fn path_silent(&mut self, id: PathId) {
-        let serves = matches!(self.facts[id.index()].state, PathState::Active | PathState::PotentiallyFailed);
-        if !serves || self.facts[id.index()].in_flight.is_zero() {
+        let serves = matches!(self.policy.path(id).state, PathState::Active | PathState::PotentiallyFailed);
+        if !serves || self.policy.path(id).in_flight.is_zero() {
             return;
         }
         let limit = self.silence_limit().unwrap_or_default();
         let reason = Reason::figure("silent for too long", "silence_ms", limit.as_millis_f64());
         self.set_state(id, PathState::Inactive, StateCause::Errors(reason));
         // From here on it is as if T3 had found the failure.
-        self.tell(&Event::LossEvent { path: id, cause: LossCause::Timeout });
+        self.dispatch_event(&Event::LossEvent { path: id, cause: LossCause::Timeout });
         self.paths[id.index()].measuring = None;
         self.mark_path_lost(id, LossCause::Timeout, false);
         // As at T3: where only copies were in flight nothing else would let new data go.
-        let new_data = self.profile.timeout_opens_new_data || self.lost.is_empty();
+        let new_data = self.policy.profile.timeout_opens_new_data || self.sender.lost().is_empty();
         self.open_turn(TurnCause::Timeout(id), new_data);
         self.send_heartbeat(id);
     }

@@ -1,14 +1,19 @@
-//! The sender's books: messages waiting, chunks outstanding, chunks to send again.
+//! The sending side of an association.
 
 mod bound;
+mod check;
 mod lost;
 mod outstanding;
+mod peer_window;
 mod queue;
+mod sender;
 
 pub(crate) use bound::BoundQueues;
 pub(crate) use lost::LostList;
 pub(crate) use outstanding::{Chunk, ChunkState, Outstanding, Stamps, Transmission};
+pub use queue::SendOptions;
 pub(crate) use queue::{Draft, SendQueue};
+pub(crate) use sender::{Admitted, Left, Loss, Orphan, PathBytes, Sender};
 
 /// Room from the start in the lists of lost chunks and of gap blocks, so that a transfer in full swing seldom allocates.
 pub(crate) const LIST_ROOM: usize = 64;

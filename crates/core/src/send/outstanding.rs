@@ -86,7 +86,7 @@ pub(crate) struct Chunk {
 impl Chunk {
     /// Bytes with the chunk header, without padding.
     pub(crate) fn bytes(&self) -> ChunkBytes {
-        ChunkBytes::new(16 + self.draft.payload.len() as u64)
+        self.draft.chunk_bytes()
     }
 }
 

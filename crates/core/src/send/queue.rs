@@ -2,7 +2,23 @@
 
 use std::collections::VecDeque;
 
+use anabranch_wire::DATA_HEADER_LEN;
 use bytes::Bytes;
+
+use crate::units::ChunkBytes;
+
+/// How a message is to be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendOptions {
+    /// The stream it belongs to.
+    pub stream: u16,
+    /// Payload protocol identifier, carried as it is.
+    pub ppid: u32,
+    /// Whether it may be delivered out of order.
+    pub unordered: bool,
+    /// Whether the receiver is asked to acknowledge it at once (the I bit, RFC 7053).
+    pub immediate: bool,
+}
 
 /// A message as the application handed it over.
 #[derive(Debug)]
@@ -10,10 +26,7 @@ struct Waiting {
     payload: Bytes,
     /// Bytes of it that are chunks already.
     cut: usize,
-    stream: u16,
-    ppid: u32,
-    unordered: bool,
-    immediate: bool,
+    options: SendOptions,
 }
 
 /// The next chunk, before it has a TSN.
@@ -27,6 +40,13 @@ pub(crate) struct Draft {
     pub(crate) beginning: bool,
     pub(crate) ending: bool,
     pub(crate) immediate: bool,
+}
+
+impl Draft {
+    /// Bytes with the chunk header, without padding.
+    pub(crate) fn chunk_bytes(&self) -> ChunkBytes {
+        ChunkBytes::new((DATA_HEADER_LEN + self.payload.len()) as u64)
+    }
 }
 
 /// Messages in the order in which the application sent them.
@@ -56,9 +76,9 @@ impl SendQueue {
         self.ssns.len() as u16
     }
 
-    pub(crate) fn push(&mut self, payload: Bytes, stream: u16, ppid: u32, unordered: bool, immediate: bool) {
+    pub(crate) fn push(&mut self, payload: Bytes, options: SendOptions) {
         self.bytes += payload.len() as u64;
-        self.waiting.push_back(Waiting { payload, cut: 0, stream, ppid, unordered, immediate });
+        self.waiting.push_back(Waiting { payload, cut: 0, options });
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -79,7 +99,7 @@ impl SendQueue {
         //= docs/rfc9260.txt#section-3.3.1
         //# This means that the TSNs for each fragment of a fragmented user message MUST be strictly sequential.
         let message = self.waiting.front_mut()?;
-        let start = message.cut;
+        let (start, options) = (message.cut, message.options);
         //= docs/rfc9260.txt#section-6
         //# 1)  When converting user messages into DATA chunks, an endpoint MUST fragment large user messages into
         //# multiple DATA chunks.
@@ -94,21 +114,21 @@ impl SendQueue {
         //= docs/rfc9260.txt#section-3.3.1
         //# When a user message is fragmented by SCTP for transport, the same Stream Sequence Number MUST be carried in
         //# each of the fragments of the message.
-        let ssn = if message.unordered { 0 } else { self.ssns[usize::from(message.stream)] };
+        let ssn = if options.unordered { 0 } else { self.ssns[usize::from(options.stream)] };
         let draft = Draft {
             payload: message.payload.slice(start..end),
-            stream: message.stream,
+            stream: options.stream,
             ssn,
             //= docs/rfc9260.txt#section-3.3.1
             //# This field MUST be sent even in fragmented DATA chunks (to make sure it is available for agents in the
             //# middle of the network).
-            ppid: message.ppid,
+            ppid: options.ppid,
             //= docs/rfc9260.txt#section-3.3.1
             //# If an unordered user message is fragmented, each fragment of the message MUST have its U bit set to 1.
             //= docs/rfc9260.txt#section-6.9
             //# If the user indicates that the user message is to be delivered using unordered delivery, then the U flag
             //# of each DATA chunk of the user message MUST be set to 1.
-            unordered: message.unordered,
+            unordered: options.unordered,
             //= docs/rfc9260.txt#section-3.3.1
             //# An unfragmented user message MUST have both the B and E bits set to 1.
             //= docs/rfc9260.txt#section-6.9
@@ -116,14 +136,14 @@ impl SendQueue {
             //# of the last DATA chunk in the series to 01, and the B/E bits of all other DATA chunks in the series to 00.
             beginning: start == 0,
             ending,
-            immediate: message.immediate && ending,
+            immediate: options.immediate && ending,
         };
         self.bytes -= (end - start) as u64;
         if ending {
             //= docs/rfc9260.txt#section-6.5
             //# For unordered user messages, the Stream Sequence Number MUST NOT be changed.
-            if !message.unordered {
-                let next = &mut self.ssns[usize::from(message.stream)];
+            if !options.unordered {
+                let next = &mut self.ssns[usize::from(options.stream)];
                 //= docs/rfc9260.txt#section-6.5
                 //# The Stream Sequence Number of an outgoing stream MUST be incremented by 1 for each ordered user
                 //# message sent on that outgoing stream.

@@ -1,0 +1,133 @@
+//! A recount of what the sender keeps as running totals, for tests: each total must equal the sum of its parts.
+
+use crate::path::{MAX_PATHS, PathId};
+use crate::profile::Profile;
+use crate::send::{Chunk, ChunkState, Orphan, PathBytes, Sender};
+use crate::units::{ChunkBytes, WindowBytes};
+
+/// Sums over the records of chunks and transmissions.
+#[derive(Default)]
+struct Recount {
+    paths: [PathRecount; MAX_PATHS],
+    unplaced: Vec<u64>,
+    window_bound: WindowBytes,
+    window_in_flight: WindowBytes,
+    window_lost: WindowBytes,
+    payload_bytes: u64,
+    lost: Vec<u64>,
+    unacked: Vec<u64>,
+}
+
+#[derive(Default)]
+struct PathRecount {
+    bytes: PathBytes,
+    transmissions: u32,
+    bound: Vec<u64>,
+}
+
+impl Sender {
+    /// Compares all running totals with a recount.
+    ///
+    /// # Panics
+    /// With what differs, if one does.
+    pub(crate) fn check(&self) {
+        self.outstanding().check_links();
+        let recount = self.recount();
+        self.check_totals(&recount);
+        for (index, counted) in recount.paths.iter().enumerate() {
+            self.check_path(PathId::new(index), counted);
+        }
+    }
+
+    fn recount(&self) -> Recount {
+        let mut recount = Recount::default();
+        for (tsn, chunk) in self.outstanding().iter() {
+            recount.payload_bytes += chunk.draft.payload.len() as u64;
+            self.recount_chunk(tsn, chunk, &mut recount);
+            self.recount_flights(tsn, chunk, &mut recount);
+        }
+        recount
+    }
+
+    fn recount_chunk(&self, tsn: u64, chunk: &Chunk, recount: &mut Recount) {
+        let (bytes, cost) = (chunk.bytes(), cost_of(self.profile(), chunk));
+        let path = &mut recount.paths[chunk.path.index()];
+        if !matches!(chunk.state, ChunkState::Bound { placed: false } | ChunkState::NonRenegable) {
+            path.bytes.held += bytes;
+        }
+        if !chunk.state.is_acked() {
+            recount.unacked.push(tsn);
+        }
+        match chunk.state {
+            ChunkState::Acked => {}
+            ChunkState::NonRenegable => assert!(chunk.draft.payload.is_empty(), "TSN {tsn} is let go"),
+            ChunkState::Bound { placed } => {
+                recount.window_bound += cost;
+                if placed {
+                    path.bytes.bound += bytes;
+                    path.bound.push(tsn);
+                } else {
+                    recount.unplaced.push(tsn);
+                }
+            }
+            ChunkState::InFlight => recount.window_in_flight += cost,
+            ChunkState::Lost(_) => {
+                recount.lost.push(tsn);
+                path.bytes.lost_unsent += bytes;
+                recount.window_lost += cost;
+            }
+        }
+    }
+
+    fn recount_flights(&self, tsn: u64, chunk: &Chunk, recount: &mut Recount) {
+        let mut flights = 0;
+        for transmission in self.outstanding().transmissions_of(tsn) {
+            let path = &mut recount.paths[transmission.path.index()];
+            path.transmissions += 1;
+            if transmission.in_flight {
+                flights += 1;
+                path.bytes.in_flight += transmission.bytes;
+            }
+        }
+        assert_eq!(
+            chunk.state == ChunkState::InFlight,
+            flights > 0,
+            "TSN {tsn} is {:?} with {flights} flights",
+            chunk.state
+        );
+        let Some(latest) = self.outstanding().latest_of(tsn) else {
+            assert!(matches!(chunk.state, ChunkState::Bound { .. }), "TSN {tsn} was never sent");
+            return;
+        };
+        assert_eq!(latest.path, chunk.path, "TSN {tsn} names the path of its latest transmission");
+        assert!(flights == 0 || latest.in_flight, "TSN {tsn} has a flight beside an ended latest one");
+    }
+
+    fn check_totals(&self, recount: &Recount) {
+        assert_eq!(self.window().in_flight(), recount.window_in_flight, "window in flight");
+        assert_eq!(self.window().lost(), recount.window_lost, "window of lost chunks");
+        assert_eq!(self.window().bound(), recount.window_bound, "window of bound chunks");
+        assert_eq!(self.bound().unplaced().collect::<Vec<_>>(), recount.unplaced, "chunks without a path");
+        assert_eq!(self.outstanding().payload_bytes(), recount.payload_bytes, "outstanding payload bytes");
+        assert_eq!(self.queue().bytes(), self.queue().recounted_bytes(), "queued bytes");
+        assert_eq!(self.lost().iter().collect::<Vec<_>>(), recount.lost, "the list of lost chunks");
+        let after = |tsn: &u64| self.outstanding().next_unacked(*tsn);
+        let unacked: Vec<u64> = std::iter::successors(self.outstanding().first_unacked(), after).collect();
+        assert_eq!(unacked, recount.unacked, "the list of unacknowledged chunks");
+    }
+
+    fn check_path(&self, id: PathId, recount: &PathRecount) {
+        let orphans: ChunkBytes = self.orphans(id).map(|orphan: &Orphan| orphan.bytes).sum();
+        let bytes = self.bytes(id);
+        assert_eq!(bytes.in_flight, recount.bytes.in_flight + orphans, "in_flight of {id:?}");
+        assert_eq!(bytes.bound, recount.bytes.bound, "bound of {id:?}");
+        assert_eq!(bytes.held, recount.bytes.held, "held of {id:?}");
+        assert_eq!(bytes.lost_unsent, recount.bytes.lost_unsent, "lost_unsent of {id:?}");
+        assert_eq!(self.bound().of(id).collect::<Vec<_>>(), recount.bound, "chunks bound to {id:?}");
+        assert_eq!(self.transmissions(id), recount.transmissions, "transmissions of {id:?}");
+    }
+}
+
+fn cost_of(profile: &Profile, chunk: &Chunk) -> WindowBytes {
+    profile.window_cost(chunk.draft.payload.len() as u64, 1)
+}

@@ -1,0 +1,605 @@
+//! The sending side of an association: what waits, what is outstanding, what was lost, and what all of it costs.
+//!
+//! Each method that changes something is one transition of a chunk: from the queue to a TSN ([`admit`](Sender::admit)), into the
+//! network ([`transmit`](Sender::transmit), [`retransmit`](Sender::retransmit), [`copy`](Sender::copy)), out of it
+//! ([`acknowledge`](Sender::acknowledge), [`declare_lost`](Sender::declare_lost)), back ([`revoke_loss`](Sender::revoke_loss),
+//! [`renege`](Sender::renege), [`unbind`](Sender::unbind)), and to its end ([`discard`](Sender::discard)). All totals follow from
+//! the chunks' states; [`check`](Sender::check) counts them anew.
+
+use std::collections::VecDeque;
+
+use anabranch_wire::DATA_HEADER_LEN;
+use bytes::Bytes;
+
+use crate::intervals::Interval;
+use crate::path::{MAX_PATHS, PathId, PathSet};
+use crate::policy::{HeadOfLine, LossCause};
+use crate::profile::Profile;
+use crate::send::peer_window::PeerWindow;
+use crate::send::{
+    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, SendOptions, SendQueue, Stamps,
+    Transmission,
+};
+use crate::time::Time;
+use crate::units::{ChunkBytes, WindowBytes};
+
+/// A copy of a chunk that another copy's acknowledgement has settled: it is on its way all the same, and counts as in flight
+/// until it is reported as a duplicate, until something sent after it on its path is acknowledged, or until T3 expires.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Orphan {
+    pub(crate) tsn: u64,
+    pub(crate) bytes: ChunkBytes,
+    pub(crate) stamps: Stamps,
+}
+
+/// Byte counts of a path. [`PathFacts`](crate::policy::PathFacts) has their meaning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PathBytes {
+    pub(crate) in_flight: ChunkBytes,
+    pub(crate) lost_unsent: ChunkBytes,
+    pub(crate) bound: ChunkBytes,
+    pub(crate) held: ChunkBytes,
+    pub(crate) sent: ChunkBytes,
+    pub(crate) lost: ChunkBytes,
+    pub(crate) delivered: ChunkBytes,
+}
+
+#[derive(Debug, Default)]
+struct SenderPath {
+    bytes: PathBytes,
+    /// In the order in which they were sent.
+    orphans: VecDeque<Orphan>,
+    /// Transmission records that name this path.
+    transmissions: u32,
+    /// When the path delivered the latest byte.
+    delivered_at: Time,
+}
+
+/// A chunk that got its TSN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Admitted {
+    pub(crate) tsn: u64,
+    pub(crate) bytes: ChunkBytes,
+}
+
+/// A transmission that left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// The path of the chunk's transmission before, or the one it was bound to.
+    pub(crate) previous_path: PathId,
+    pub(crate) bytes: ChunkBytes,
+}
+
+/// A chunk that was declared lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub(crate) path: PathId,
+    pub(crate) bytes: ChunkBytes,
+    /// It was lost already and waits for its retransmission.
+    pub(crate) again: bool,
+}
+
+/// A chunk that was released once the cumulative TSN had passed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Discarded {
+    pub(crate) tsn: u64,
+    pub(crate) path: PathId,
+    pub(crate) recovered_before: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Sender {
+    profile: Profile,
+    queue: SendQueue,
+    outstanding: Outstanding,
+    lost: LostList,
+    bound: BoundQueues,
+    window: PeerWindow,
+    paths: [SenderPath; MAX_PATHS],
+    /// The most user bytes to hold; `None` is unlimited.
+    buffer_limit: Option<u64>,
+    /// Paths whose counts have changed since they were taken.
+    changed: PathSet,
+}
+
+/// What there is.
+impl Sender {
+    pub(crate) fn new(
+        profile: Profile,
+        queue: SendQueue,
+        initial_tsn: u64,
+        buffer_limit: Option<u64>,
+    ) -> Self {
+        Sender {
+            profile,
+            queue,
+            //= docs/rfc9260.txt#section-5.1
+            //# When the TCB is created, each endpoint MUST set its internal Cumulative TSN Ack Point to the value of its
+            //# transmitted Initial TSN minus one.
+            outstanding: Outstanding::new(initial_tsn),
+            lost: LostList::default(),
+            bound: BoundQueues::default(),
+            window: PeerWindow::default(),
+            paths: Default::default(),
+            buffer_limit,
+            changed: PathSet::EMPTY,
+        }
+    }
+
+    /// The peer has restarted: what waited or was outstanding is lost. The next handshake names the window anew.
+    pub(crate) fn restart(&mut self, queue: SendQueue, initial_tsn: u64) {
+        self.queue = queue;
+        self.outstanding = Outstanding::new(initial_tsn);
+        self.lost = LostList::default();
+        self.bound = BoundQueues::default();
+        self.window.forget_costs();
+        self.paths = Default::default();
+    }
+
+    pub(crate) fn queue(&self) -> &SendQueue {
+        &self.queue
+    }
+
+    pub(crate) fn outstanding(&self) -> &Outstanding {
+        &self.outstanding
+    }
+
+    pub(crate) fn lost(&self) -> &LostList {
+        &self.lost
+    }
+
+    pub(crate) fn bound(&self) -> &BoundQueues {
+        &self.bound
+    }
+
+    pub(crate) fn window(&self) -> &PeerWindow {
+        &self.window
+    }
+
+    pub(crate) fn bytes(&self, path: PathId) -> &PathBytes {
+        &self.paths[path.index()].bytes
+    }
+
+    /// How many transmission records name this path: its id is not reused before there are none.
+    pub(crate) fn transmissions(&self, path: PathId) -> u32 {
+        self.paths[path.index()].transmissions
+    }
+
+    pub(crate) fn orphans(&self, path: PathId) -> impl Iterator<Item = &Orphan> {
+        self.paths[path.index()].orphans.iter()
+    }
+
+    pub(crate) fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Takes the paths whose counts have changed since the last call.
+    pub(crate) fn take_changed(&mut self) -> PathSet {
+        std::mem::replace(&mut self.changed, PathSet::EMPTY)
+    }
+
+    /// Nothing is in flight, bound or lost: only something new can bring an acknowledgement.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.nothing_flies() && self.window.bound().is_zero()
+    }
+
+    /// Nothing is in flight or waits to be retransmitted.
+    pub(crate) fn nothing_flies(&self) -> bool {
+        self.window.in_flight().is_zero() && self.lost.is_empty()
+    }
+
+    pub(crate) fn has_bound(&self) -> bool {
+        !self.window.bound().is_zero()
+    }
+
+    /// Whether everything that was handed over has been acknowledged.
+    pub(crate) fn is_done(&self) -> bool {
+        self.queue.is_empty() && self.outstanding.is_empty()
+    }
+
+    /// The lowest TSN that the peer cannot have: nothing was sent under it.
+    pub(crate) fn lowest_unsent(&self) -> u64 {
+        self.bound.lowest().unwrap_or_else(|| self.outstanding.next_tsn())
+    }
+
+    /// User bytes handed over and not yet cumulatively acknowledged.
+    pub(crate) fn buffered_bytes(&self) -> u64 {
+        self.queue.bytes() + self.outstanding.payload_bytes()
+    }
+
+    pub(crate) fn buffer_limit(&self) -> Option<u64> {
+        self.buffer_limit
+    }
+
+    /// Free send buffer; `None` if it is unlimited.
+    pub(crate) fn buffer_free(&self) -> Option<u64> {
+        self.buffer_limit.map(|limit| limit.saturating_sub(self.buffered_bytes()))
+    }
+
+    /// What all outstanding chunks cost of the peer's window.
+    pub(crate) fn window_outstanding(&self) -> WindowBytes {
+        self.window.outstanding(&self.profile)
+    }
+
+    /// Whether a chunk with so many user bytes is more than the peer's window takes.
+    pub(crate) fn exceeds_window(&self, payload_bytes: usize) -> bool {
+        self.profile.window_cost(payload_bytes as u64, 1) > self.window.available()
+    }
+
+    pub(crate) fn head_of_line(&self) -> Option<HeadOfLine> {
+        self.outstanding.first_unacked().and_then(|tsn| self.outstanding.head_of_line(tsn))
+    }
+
+    /// Length of a chunk with its header; 0 if it is not outstanding.
+    pub(crate) fn chunk_len(&self, tsn: u64) -> usize {
+        self.outstanding.get(tsn).map_or(0, |chunk| chunk.bytes().get() as usize)
+    }
+
+    pub(crate) fn has_orphans(&self) -> bool {
+        self.paths.iter().any(|path| !path.orphans.is_empty())
+    }
+
+    pub(crate) fn has_orphan_on(&self, path: PathId, tsn: u64) -> bool {
+        self.paths[path.index()].orphans.iter().any(|orphan| orphan.tsn == tsn)
+    }
+
+    /// The copy that an acknowledgement credits: of those in flight the one on the path that the SACK came in on, because
+    /// the receiver answers on the path of the latest DATA (RFC 9260 section 6.4); else the latest.
+    pub(crate) fn credited_copy(&self, tsn: u64, source: Option<PathId>) -> Option<Transmission> {
+        let in_flight = || self.outstanding.transmissions_of(tsn).filter(|copy| copy.in_flight);
+        let on_source = in_flight().find(|copy| Some(copy.path) == source);
+        on_source.or_else(|| in_flight().next()).or_else(|| self.outstanding.latest_of(tsn)).copied()
+    }
+
+    fn cost(&self, bytes: ChunkBytes) -> WindowBytes {
+        self.profile.window_cost(bytes.get().saturating_sub(DATA_HEADER_LEN as u64), 1)
+    }
+
+    fn path_mut(&mut self, path: PathId) -> &mut SenderPath {
+        self.changed.insert(path);
+        &mut self.paths[path.index()]
+    }
+}
+
+/// The queue, the buffer and the peer's window.
+impl Sender {
+    /// Hands over a message.
+    pub(crate) fn push(&mut self, payload: Bytes, options: SendOptions) {
+        self.queue.push(payload, options);
+    }
+
+    /// Streams beyond what the peer accepts are dropped (RFC 9260 section 5.1.1).
+    pub(crate) fn limit_streams(&mut self, streams: u16) {
+        self.queue.limit_streams(streams);
+    }
+
+    /// Cuts the next chunk of at most `most` user bytes from the queue.
+    pub(crate) fn cut(&mut self, most: usize) -> Option<Draft> {
+        self.queue.cut(most)
+    }
+
+    /// The buffer never shrinks.
+    pub(crate) fn grow_buffer(&mut self, limit: u64) {
+        self.buffer_limit = self.buffer_limit.map(|present| present.max(limit));
+    }
+
+    /// INIT or INIT ACK has named the peer's first window.
+    pub(crate) fn begin_window(&mut self, window: WindowBytes) {
+        self.window.begin(window);
+    }
+
+    /// A SACK has named the peer's window.
+    pub(crate) fn advertise_window(&mut self, window: WindowBytes) {
+        self.window.advertise(window);
+    }
+
+    /// Takes what is outstanding from the window advertised last.
+    pub(crate) fn estimate_window(&mut self) {
+        self.window.estimate(&self.profile);
+    }
+
+    /// A path begins with this id, which nothing names any more.
+    pub(crate) fn begin_path(&mut self, path: PathId, now: Time) {
+        debug_assert_eq!(self.transmissions(path), 0, "transmissions name {path:?}");
+        *self.path_mut(path) = SenderPath { delivered_at: now, ..SenderPath::default() };
+    }
+}
+
+/// Chunks on their way into the network.
+impl Sender {
+    /// Gives the next chunk its TSN and its share of the peer's window.
+    pub(crate) fn admit(&mut self, draft: Draft, path: PathId) -> Admitted {
+        //= docs/rfc9260.txt#section-3.3.1
+        //# The TSNs of DATA chunks sent SHOULD be strictly sequential.
+        //= docs/rfc9260.txt#section-6.9
+        //# 2)  The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the series.
+        let bytes = draft.chunk_bytes();
+        let tsn = self.outstanding.push(draft, path);
+        let cost = self.cost(bytes);
+        self.window.bind(cost, &self.profile);
+        self.occupy(path, bytes);
+        Admitted { tsn, bytes }
+    }
+
+    fn occupy(&mut self, path: PathId, bytes: ChunkBytes) {
+        let counts = &mut self.path_mut(path).bytes;
+        counts.bound += bytes;
+        counts.held += bytes;
+    }
+
+    /// Puts an admitted chunk into the queue of its path.
+    pub(crate) fn bind(&mut self, path: PathId, tsn: u64) {
+        self.bound.bind(path, tsn);
+    }
+
+    /// Takes the last chunk that was bound to a path and not sent off it.
+    pub(crate) fn unbind(&mut self, path: PathId) -> Option<Admitted> {
+        let tsn = self.bound.unbind_last(path)?;
+        let chunk = self.outstanding.get_mut(tsn)?;
+        chunk.state = ChunkState::Bound { placed: false };
+        let bytes = chunk.bytes();
+        let counts = &mut self.path_mut(path).bytes;
+        counts.bound -= bytes;
+        counts.held -= bytes;
+        Some(Admitted { tsn, bytes })
+    }
+
+    /// Binds the first chunk without a path to this one.
+    pub(crate) fn place(&mut self, path: PathId) -> Option<Admitted> {
+        let tsn = self.bound.next_unplaced()?;
+        self.bound.pop_unplaced();
+        self.bound.bind(path, tsn);
+        let chunk = self.outstanding.get_mut(tsn)?;
+        chunk.state = ChunkState::Bound { placed: true };
+        chunk.path = path;
+        let bytes = chunk.bytes();
+        self.occupy(path, bytes);
+        Some(Admitted { tsn, bytes })
+    }
+
+    /// A chunk leaves for the first time, on the path that it was admitted or bound to.
+    pub(crate) fn transmit(&mut self, tsn: u64, now: Time) -> Option<Left> {
+        let chunk = self.outstanding.get(tsn)?;
+        let (path, bytes) = (chunk.path, chunk.bytes());
+        if self.bound.next_of(path) == Some(tsn) {
+            self.bound.pop(path);
+        }
+        self.window.send_bound(self.cost(bytes));
+        self.path_mut(path).bytes.bound -= bytes;
+        self.begin_flight(tsn, path, bytes, now);
+        Some(Left { previous_path: path, bytes })
+    }
+
+    /// A lost chunk leaves once more.
+    pub(crate) fn retransmit(&mut self, tsn: u64, path: PathId, now: Time) -> Option<Left> {
+        let chunk = self.outstanding.get(tsn)?;
+        let (previous, bytes) = (chunk.path, chunk.bytes());
+        self.lost.remove(tsn);
+        self.path_mut(previous).bytes.lost_unsent -= bytes;
+        self.window.retransmit(self.cost(bytes), &self.profile);
+        self.copy(tsn, path, now)
+    }
+
+    /// A further transmission of a chunk that has its share of the peer's window.
+    pub(crate) fn copy(&mut self, tsn: u64, path: PathId, now: Time) -> Option<Left> {
+        let chunk = self.outstanding.get(tsn)?;
+        let (previous_path, bytes) = (chunk.path, chunk.bytes());
+        self.path_mut(previous_path).bytes.held -= bytes;
+        self.path_mut(path).bytes.held += bytes;
+        self.begin_flight(tsn, path, bytes, now);
+        Some(Left { previous_path, bytes })
+    }
+
+    fn begin_flight(&mut self, tsn: u64, path: PathId, bytes: ChunkBytes, now: Time) {
+        let counts = self.path_mut(path);
+        let stamps = Stamps {
+            sent_at: now,
+            delivered_before: counts.bytes.delivered,
+            delivered_before_at: counts.delivered_at,
+        };
+        counts.bytes.in_flight += bytes;
+        counts.bytes.sent += bytes;
+        counts.transmissions += 1;
+        let transmission = Transmission { path, bytes, stamps, in_flight: true, previous: None };
+        self.outstanding.add_transmission(tsn, transmission);
+    }
+
+    /// A chunk is about to be retransmitted. RFC 9260 section 7.2.4 item 5: reports may not mark it again afterwards; nor may
+    /// they if a time-out did.
+    pub(crate) fn prepare_retransmission(&mut self, tsn: u64, sets_immediate_bit: bool) -> Option<&Chunk> {
+        let chunk = self.outstanding.get_mut(tsn)?;
+        chunk.draft.immediate |= sets_immediate_bit && chunk.state == ChunkState::Lost(LossCause::Timeout);
+        chunk.recovered_before = true;
+        Some(chunk)
+    }
+
+    /// Adds missing reports to a chunk.
+    pub(crate) fn add_reports(&mut self, tsn: u64, reports: u32) {
+        if let Some(chunk) = self.outstanding.get_mut(tsn) {
+            chunk.reports += reports;
+        }
+    }
+}
+
+/// Losses and acknowledgements.
+impl Sender {
+    /// Declares a chunk lost: no copy of it counts as in flight any more.
+    pub(crate) fn declare_lost(&mut self, tsn: u64, cause: LossCause) -> Option<Loss> {
+        let chunk = self.outstanding.get_mut(tsn)?;
+        let (path, bytes) = (chunk.path, chunk.bytes());
+        let again = matches!(chunk.state, ChunkState::Lost(_));
+        chunk.state = ChunkState::Lost(cause);
+        match cause {
+            LossCause::FastRetransmit | LossCause::Rescheduled => chunk.recovered_before = true,
+            LossCause::Timeout => chunk.reports = 0,
+        }
+        if !again {
+            let Sender { outstanding, paths, changed, .. } = self;
+            outstanding.end_flights(tsn, |copy| {
+                changed.insert(copy.path);
+                paths[copy.path.index()].bytes.in_flight -= copy.bytes;
+            });
+            self.lost.insert(tsn);
+            self.window.lose(self.cost(bytes), &self.profile);
+            let counts = &mut self.path_mut(path).bytes;
+            counts.lost_unsent += bytes;
+            counts.lost += bytes;
+        }
+        Some(Loss { path, bytes, again })
+    }
+
+    /// A chunk that waits to be retransmitted turns out to have arrived: until it is acknowledged it counts as in flight on the
+    /// path of its latest transmission.
+    pub(crate) fn revoke_loss(&mut self, tsn: u64) {
+        let Some(chunk) = self.outstanding.get(tsn) else { return };
+        let (path, bytes) = (chunk.path, chunk.bytes());
+        self.lost.remove(tsn);
+        self.window.revoke_loss(self.cost(bytes));
+        let counts = &mut self.path_mut(path).bytes;
+        counts.lost_unsent -= bytes;
+        counts.in_flight += bytes;
+    }
+
+    /// A chunk has arrived, in the copy that is credited. The bytes of that copy stay in flight until
+    /// [`settle`](Self::settle), because windows grow by what was in flight before a SACK; copies on other paths become orphans.
+    pub(crate) fn acknowledge(&mut self, tsn: u64, credited: &Transmission) {
+        let Some(bytes) = self.outstanding.get(tsn).map(Chunk::bytes) else { return };
+        self.end_other_flights(tsn, credited);
+        self.outstanding.mark_acked(tsn);
+        self.window.acknowledge(self.cost(bytes));
+    }
+
+    fn end_other_flights(&mut self, tsn: u64, credited: &Transmission) {
+        let Sender { outstanding, paths, changed, .. } = self;
+        let mut credited_seen = false;
+        outstanding.end_flights(tsn, |copy| {
+            let is_credited = copy.path == credited.path && copy.stamps == credited.stamps;
+            if is_credited && !std::mem::replace(&mut credited_seen, true) {
+                return;
+            }
+            let path = &mut paths[copy.path.index()];
+            changed.insert(copy.path);
+            if copy.path == credited.path {
+                path.bytes.in_flight -= copy.bytes;
+                return;
+            }
+            path.orphans.push_back(Orphan { tsn, bytes: copy.bytes, stamps: copy.stamps });
+        });
+    }
+
+    /// Counts a chunk as delivered by a path.
+    pub(crate) fn deliver(&mut self, path: PathId, bytes: ChunkBytes, now: Time) {
+        let counts = self.path_mut(path);
+        counts.bytes.delivered += bytes;
+        counts.delivered_at = now;
+    }
+
+    /// What a SACK acknowledged on a path leaves the flight.
+    pub(crate) fn settle(&mut self, path: PathId, newly_acked: ChunkBytes) {
+        self.path_mut(path).bytes.in_flight -= newly_acked;
+    }
+
+    /// Takes an acknowledgement by a gap block back: the chunk is in flight again.
+    pub(crate) fn renege(&mut self, tsn: u64) -> Option<Left> {
+        let chunk = self.outstanding.get(tsn).filter(|chunk| chunk.state == ChunkState::Acked)?;
+        let (path, bytes) = (chunk.path, chunk.bytes());
+        self.forget_orphans_of(tsn);
+        self.outstanding.unmark_acked(tsn);
+        self.window.renege(self.cost(bytes));
+        self.path_mut(path).bytes.in_flight += bytes;
+        Some(Left { previous_path: path, bytes })
+    }
+
+    /// Releases the first chunk, which must be acknowledged.
+    //= docs/rfc9260.txt#section-6.7
+    //# Upon the reception of a SACK chunk, the endpoint MUST remove all DATA chunks that have been acknowledged by the
+    //# SACK chunk's Cumulative TSN Ack from its transmit queue.
+    pub(crate) fn discard(&mut self) -> Option<Discarded> {
+        let tsn = self.outstanding.cumulative() + 1;
+        let Sender { outstanding, paths, changed, .. } = self;
+        let chunk = outstanding.pop(|path| paths[path.index()].transmissions -= 1)?;
+        if chunk.state != ChunkState::NonRenegable {
+            changed.insert(chunk.path);
+            paths[chunk.path.index()].bytes.held -= chunk.bytes();
+        }
+        Some(Discarded { tsn, path: chunk.path, recovered_before: chunk.recovered_before })
+    }
+
+    /// The receiver keeps these TSNs for good (NR-SACK): their payloads need not be held any more.
+    pub(crate) fn keep(&mut self, start: u64, end: u64) {
+        let Sender { outstanding, paths, changed, .. } = self;
+        outstanding.keep(start, end, |path, bytes| {
+            changed.insert(path);
+            paths[path.index()].bytes.held -= bytes;
+        });
+    }
+
+    /// Forgets what gap blocks covered up to the cumulative TSN, and adds these.
+    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) {
+        self.outstanding.add_gap_acked(blocks);
+    }
+
+    /// Replaces what gap blocks cover.
+    pub(crate) fn set_gap_acked(&mut self, blocks: &[Interval]) {
+        self.outstanding.set_gap_acked(blocks);
+    }
+}
+
+/// Copies whose chunk has arrived in another copy.
+impl Sender {
+    /// Ends the flights of a chunk on one path, if it has copies.
+    pub(crate) fn end_copies_on(&mut self, tsn: u64, path: PathId) {
+        if self.outstanding.get(tsn).is_none_or(|chunk| chunk.transmissions < 2) {
+            return;
+        }
+        let Sender { outstanding, paths, changed, .. } = self;
+        changed.insert(path);
+        let counts = &mut paths[path.index()].bytes;
+        outstanding.end_flights_on(tsn, path, |copy| counts.in_flight -= copy.bytes);
+    }
+
+    /// Something sent at `sent_at` has arrived on this path: what left before it and was not reported is gone.
+    pub(crate) fn end_overtaken_orphans(&mut self, path: PathId, sent_at: Time) {
+        while self.paths[path.index()].orphans.front().is_some_and(|o| o.stamps.sent_at < sent_at) {
+            self.end_first_orphan(path);
+        }
+    }
+
+    /// T3 expired on the path, or it is gone.
+    pub(crate) fn end_orphans(&mut self, path: PathId) {
+        while !self.paths[path.index()].orphans.is_empty() {
+            self.end_first_orphan(path);
+        }
+    }
+
+    fn end_first_orphan(&mut self, path: PathId) {
+        let counts = self.path_mut(path);
+        if let Some(orphan) = counts.orphans.pop_front() {
+            counts.bytes.in_flight -= orphan.bytes;
+        }
+    }
+
+    /// The peer reported the orphan as a duplicate, so it has arrived. Its bytes stay in flight until [`settle`](Self::settle).
+    pub(crate) fn take_orphan(&mut self, path: PathId, tsn: u64) -> Option<Orphan> {
+        let orphans = &mut self.paths[path.index()].orphans;
+        orphans.iter().position(|orphan| orphan.tsn == tsn).and_then(|at| orphans.remove(at))
+    }
+
+    /// The acknowledgement that made them orphans was taken back: their flights are over.
+    fn forget_orphans_of(&mut self, tsn: u64) {
+        for (index, path) in self.paths.iter_mut().enumerate() {
+            let SenderPath { bytes, orphans, .. } = path;
+            let before = orphans.len();
+            orphans.retain(|orphan| {
+                let other = orphan.tsn != tsn;
+                if !other {
+                    bytes.in_flight -= orphan.bytes;
+                }
+                other
+            });
+            if orphans.len() < before {
+                self.changed.insert(PathId::new(index));
+            }
+        }
+    }
+}
