@@ -318,7 +318,7 @@ impl Endpoint {
             // Before the peer has named its tag, zero stands in its place and must not be a way in.
             let tag = header.verification_tag;
             let key = PeerKey::new(&origin.address, header.source_port);
-            return self.table.by_peer(key, |a| tag != 0 && a.peer_tag == tag);
+            return self.table.by_peer(key, |a| tag != 0 && a.identity().peer_tag == tag);
         }
         //= docs/rfc9260.txt#section-8.5
         //# When receiving an SCTP packet, the endpoint MUST ensure that the value in the Verification Tag field of the
@@ -330,7 +330,9 @@ impl Endpoint {
         //# E) Rules for packets carrying a SHUTDOWN ACK chunk: *  If the receiver is in COOKIE-ECHOED or COOKIE-WAIT
         //# state, the procedures in Section 8.4 SHOULD be followed; in other words, it is treated as an OOTB packet.
         let of_former_life = association.is_opening() && matches!(first.decode(), Ok(Chunk::ShutdownAck));
-        let fits = association.peer_port == header.source_port && !association.is_closed() && !of_former_life;
+        let fits = association.identity().peer_port == header.source_port
+            && !association.is_closed()
+            && !of_former_life;
         fits.then_some(id)
     }
 

@@ -7,7 +7,7 @@ use crate::rig::craft::{ABORT, packet};
 use crate::{Scene, assert_same, kinds, without};
 
 /// Where a rendered association tells its present opportunity to send.
-const TURN: &str = "turn: Turn {";
+const OPPORTUNITY: &str = "opportunity: SendOpportunity {";
 
 /// What an honest SACK would say, but for its blocks.
 fn honest(scene: &Scene) -> SackRepr {
@@ -118,11 +118,11 @@ fn a_sack_of_the_past_says_nothing() {
         let (_, cumulative) = scene.tsns();
         let repr = SackRepr { cum_tsn: Tsn::new(cumulative.wrapping_sub(behind)), a_rwnd: 7, flags: 0 };
         // It is an opportunity to send, and nothing more: see Association::handle_sack.
-        let before = without(&scene.state(0), TURN, '}');
+        let before = without(&scene.state(0), OPPORTUNITY, '}');
         let bytes = packet(scene.tags[0], |w| w.sack(&repr, blocks(&[(1, 3)]), []));
         scene.inject(0, &bytes);
         assert_eq!(scene.wires.nodes[0].only().statistics().sacks_ignored, 1);
-        assert_same(&before, &without(&scene.state(0), TURN, '}'), "state");
+        assert_same(&before, &without(&scene.state(0), OPPORTUNITY, '}'), "state");
         scene.completes("an old SACK");
     }
 }

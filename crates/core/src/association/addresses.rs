@@ -41,7 +41,7 @@ impl Association {
         }
         let address = self.address_from(local).ok_or(PathError::Family)?;
         let id = self.new_path(address)?;
-        self.gone.retain(|gone| gone.address != local);
+        self.addressing.gone.retain(|gone| gone.address != local);
         if !self.is_opening() {
             self.events.push_back(AssociationEvent::PathAdded { path: id });
         }
@@ -63,17 +63,17 @@ impl Association {
         if !self.live_paths().any(|id| self.paths[id.index()].address.local == local) {
             return Err(PathError::Unknown);
         }
-        self.local_addresses.retain(|address| *address != local);
-        self.gone.retain(|gone| gone.address != local);
-        self.gone.push(Gone { address: local, stage: Stage::Needed });
+        self.addressing.local.retain(|address| *address != local);
+        self.addressing.gone.retain(|gone| gone.address != local);
+        self.addressing.gone.push(Gone { address: local, stage: Stage::Needed });
         self.drop_gone_addresses();
         Ok(())
     }
 
     /// An address that went and whose paths are still there is back: they are tried at once.
     fn come_back(&mut self, local: IpAddr) -> Option<PathId> {
-        let at = self.gone.iter().position(|g| g.address == local && g.stage == Stage::Needed)?;
-        self.gone.remove(at);
+        let at = self.addressing.gone.iter().position(|g| g.address == local && g.stage == Stage::Needed)?;
+        self.addressing.gone.remove(at);
         let paths: Vec<PathId> =
             self.live_paths().filter(|id| self.paths[id.index()].address.local == local).collect();
         for &id in &paths {
@@ -84,7 +84,7 @@ impl Association {
 
     /// The addresses of a path that begins at this one.
     fn address_from(&self, local: IpAddr) -> Option<PathAddress> {
-        let stays = |id: &PathId| !self.is_gone(self.paths[id.index()].address.local);
+        let stays = |id: &PathId| !self.addressing.is_gone(self.paths[id.index()].address.local);
         let served = |remote| {
             self.live_paths()
                 .filter(stays)
@@ -97,17 +97,12 @@ impl Association {
             .map(|id| PathAddress { local, ..self.paths[id.index()].address })
     }
 
-    /// Whether a local address is not to be used any more.
-    pub(crate) fn is_gone(&self, local: IpAddr) -> bool {
-        self.gone.iter().any(|gone| gone.address == local)
-    }
-
     /// Retires the paths of addresses that have gone, as far as there are others.
     pub(crate) fn drop_gone_addresses(&mut self) {
-        for index in 0..self.gone.len() {
-            let Gone { address, stage } = self.gone[index];
+        for index in 0..self.addressing.gone.len() {
+            let Gone { address, stage } = self.addressing.gone[index];
             if stage == Stage::Needed && self.can_do_without(address) {
-                self.gone[index].stage = Stage::Retired;
+                self.addressing.gone[index].stage = Stage::Retired;
                 self.retire_local(address);
                 self.announce_removed(address);
             }
@@ -118,7 +113,7 @@ impl Association {
     fn can_do_without(&self, address: IpAddr) -> bool {
         self.live_paths().any(|id| {
             let local = self.paths[id.index()].address.local;
-            local != address && !self.is_gone(local) && self.was_confirmed(id)
+            local != address && !self.addressing.is_gone(local) && self.was_confirmed(id)
         })
     }
 
@@ -131,20 +126,21 @@ impl Association {
     /// If an address has gone and nothing else is in use yet: a path of another one that the peer knows. DATA waits until it has
     /// answered, but acknowledgements may go where what they acknowledge came from.
     pub(crate) fn path_beside_gone(&self) -> Option<PathId> {
-        if self.gone.is_empty() {
+        if self.addressing.gone.is_empty() {
             return None;
         }
-        self.live_paths()
-            .find(|id| !self.is_gone(self.paths[id.index()].address.local) && !self.is_announcing(*id))
+        self.live_paths().find(|id| {
+            !self.addressing.is_gone(self.paths[id.index()].address.local) && !self.is_announcing(*id)
+        })
     }
 
     /// Whether nothing can come back on a path because our address has gone, while another one may still answer.
     pub(crate) fn is_silent_by_itself(&self, id: PathId) -> bool {
         let may_answer = |id: PathId| {
-            let stays = !self.is_gone(self.paths[id.index()].address.local);
+            let stays = !self.addressing.is_gone(self.paths[id.index()].address.local);
             stays && (self.was_confirmed(id) || self.is_announcing(id))
         };
-        self.is_gone(self.paths[id.index()].address.local) && self.live_paths().any(may_answer)
+        self.addressing.is_gone(self.paths[id.index()].address.local) && self.live_paths().any(may_answer)
     }
 
     fn retire_local(&mut self, local: IpAddr) {

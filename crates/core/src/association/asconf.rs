@@ -11,9 +11,9 @@ use anabranch_wire::{
 };
 use arrayvec::ArrayVec;
 
+use crate::association::Association;
 use crate::association::addresses::Stage;
 use crate::association::control::Control;
-use crate::association::{Association, State};
 use crate::error::{AbortReason, PathError};
 use crate::path::{MAX_PATHS, PathId, Standing};
 use crate::stats::Discard;
@@ -86,6 +86,8 @@ struct Sent {
     requests: ArrayVec<(u32, Request), MOST_REQUESTS>,
     path: PathId,
     tries: u32,
+    /// T4: when it is retransmitted (RFC 5061 section 5.1).
+    t4: Option<Time>,
 }
 
 /// What an association that does ASCONF keeps for it.
@@ -118,6 +120,23 @@ impl Asconf {
         self.queue.iter().chain(sent)
     }
 
+    /// T4 of the ASCONF that waits for its answer.
+    pub(crate) fn t4(&self) -> Option<Time> {
+        self.sent.as_ref().and_then(|sent| sent.t4)
+    }
+
+    /// Stops T4 if it has expired; whether it had.
+    pub(crate) fn take_expired_t4(&mut self, now: Time) -> bool {
+        self.sent.as_mut().is_some_and(|sent| sent.t4.take_if(|at| *at <= now).is_some())
+    }
+
+    /// The association is over.
+    pub(crate) fn stop_timer(&mut self) {
+        if let Some(sent) = &mut self.sent {
+            sent.t4 = None;
+        }
+    }
+
     /// Whether the address that a path begins at is being added.
     pub(crate) fn is_adding(&self, path: PathId) -> bool {
         self.requests().any(|request| request.added_path().is_some_and(|(added, _)| added == path))
@@ -135,7 +154,7 @@ impl Asconf {
 impl Association {
     /// Whether both sides do ASCONF.
     pub fn does_asconf(&self) -> bool {
-        self.asconf.as_ref().is_some_and(|asconf| !asconf.refused)
+        self.addressing.asconf.as_ref().is_some_and(|asconf| !asconf.refused)
     }
 
     /// Asks the peer to send to this address of ours rather than to others (RFC 5061 section 4.2.4). Nothing happens if the two
@@ -148,7 +167,9 @@ impl Association {
         if self.is_closed() {
             return Err(PathError::Closed);
         }
-        if self.is_gone(local) || !self.live_paths().any(|id| self.paths[id.index()].address.local == local) {
+        if self.addressing.is_gone(local)
+            || !self.live_paths().any(|id| self.paths[id.index()].address.local == local)
+        {
             return Err(PathError::Unknown);
         }
         self.ask(Request::SetPrimary { local });
@@ -156,7 +177,7 @@ impl Association {
     }
 
     fn ask(&mut self, request: Request) {
-        let Some(asconf) = self.asconf.as_mut().filter(|asconf| !asconf.refused) else { return };
+        let Some(asconf) = self.addressing.asconf.as_mut().filter(|asconf| !asconf.refused) else { return };
         // What is under way does not count: something that undoes it may wait behind it.
         if asconf.queue.len() < LONGEST_QUEUE && !asconf.queue.contains(&request) {
             asconf.queue.push_back(request);
@@ -182,7 +203,7 @@ impl Association {
     /// nothing from an unknown address through until the peer has sent something there.
     fn announce_again(&mut self, id: PathId) {
         let local = self.paths[id.index()].address.local;
-        if let Some(asconf) = &mut self.asconf {
+        if let Some(asconf) = &mut self.addressing.asconf {
             // An address that is back before the peer heard of its end.
             asconf.queue.retain(|request| *request != Request::Delete { local });
         }
@@ -205,7 +226,7 @@ impl Association {
             && path.announcements < MOST_ANNOUNCEMENTS
             && self.does_asconf()
         {
-            let adding = self.asconf.as_ref().is_some_and(|asconf| asconf.is_adding(id));
+            let adding = self.addressing.asconf.as_ref().is_some_and(|asconf| asconf.is_adding(id));
             if !adding {
                 self.announce_again(id);
             }
@@ -219,25 +240,25 @@ impl Association {
 
     /// A path is retired: its address need not be added any more.
     pub(crate) fn cease_announcing(&mut self, id: PathId) {
-        if let Some(asconf) = &mut self.asconf {
+        if let Some(asconf) = &mut self.addressing.asconf {
             asconf.queue.retain(|request| request.added_path().is_none_or(|(path, _)| path != id));
         }
     }
 
     /// Whether nothing may leave from a path's address yet but the ASCONF that adds it (RFC 5061 section 5.3 F1).
     pub(crate) fn is_announcing(&self, id: PathId) -> bool {
-        self.asconf.as_ref().is_some_and(|asconf| asconf.is_adding(id))
+        self.addressing.asconf.as_ref().is_some_and(|asconf| asconf.is_adding(id))
     }
 
     /// Sends the next ASCONF unless one waits for its answer (RFC 5061 section 5.1 A3).
     pub(crate) fn advance_asconf(&mut self) {
-        let up = matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived);
-        let idle = self.asconf.as_ref().is_some_and(|a| a.sent.is_none() && !a.queue.is_empty());
+        let up = self.state.takes_sacks();
+        let idle = self.addressing.asconf.as_ref().is_some_and(|a| a.sent.is_none() && !a.queue.is_empty());
         if !up || !idle {
             return;
         }
         let default = self.path_for_asconf(0);
-        let Some(asconf) = &mut self.asconf else { return };
+        let Some(asconf) = &mut self.addressing.asconf else { return };
         let Some(first) = asconf.queue.pop_front() else { return };
         let path = match first {
             Request::AddSource { path, .. } => path,
@@ -264,20 +285,23 @@ impl Association {
             debug_assert!(false, "{MOST_REQUESTS} requests fit {LONGEST_CHUNK} bytes");
             return;
         };
-        asconf.sent = Some(Sent { serial, value, requests, path, tries: 0 });
+        asconf.sent = Some(Sent { serial, value, requests, path, tries: 0, t4: None });
         self.send_asconf(path);
     }
 
     fn send_asconf(&mut self, path: PathId) {
-        self.timers.t4 = Some(self.now + self.policy.path(path).rto);
+        let t4 = self.now + self.policy.path(path).rto;
+        if let Some(sent) = self.addressing.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) {
+            sent.t4 = Some(t4);
+        }
         self.statistics.asconfs_sent += 1;
         self.control.retain(|control| !matches!(control, Control::Asconf { .. }));
-        self.control.push_back(Control::Asconf { path });
+        self.control.push(Control::Asconf { path });
     }
 
     pub(super) fn write_asconf(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
-        let sent = self.asconf.as_ref().and_then(|asconf| asconf.sent.as_ref());
-        let (Some(sent), Some(keys)) = (sent, &self.keys) else { return Ok(()) };
+        let sent = self.addressing.asconf.as_ref().and_then(|asconf| asconf.sent.as_ref());
+        let (Some(sent), Some(keys)) = (sent, &self.addressing.keys) else { return Ok(()) };
         let (repr, code_len) = keys.repr();
         let pending = writer.auth(repr, code_len)?;
         writer.raw_parts(ChunkType::ASCONF, 0, &sent.value)?;
@@ -287,7 +311,9 @@ impl Association {
 
     /// T4: the same ASCONF again, elsewhere if possible (RFC 5061 section 5.1 B1 to B5).
     pub(crate) fn handle_t4(&mut self) {
-        let Some(sent) = self.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) else { return };
+        let Some(sent) = self.addressing.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) else {
+            return;
+        };
         sent.tries += 1;
         let (before, tries) = (sent.path, sent.tries);
         let new = match sent.requests.first() {
@@ -296,23 +322,24 @@ impl Association {
         };
         if !self.paths[before.index()].removed {
             self.policy.back_off(before);
-            let unanswered = self.association_errors + 1;
+            let unanswered = self.liveness.errors + 1;
             self.count_error(before, true);
             // Section 5.1 B2: that the address may not have answered yet does not matter here.
-            self.association_errors = self.association_errors.max(unanswered);
+            self.liveness.errors = self.liveness.errors.max(unanswered);
         }
         if self.is_closed() {
             return;
         }
-        let serves =
-            |(path, local): &(PathId, IpAddr)| self.begins_at(*path, *local) && !self.is_gone(*local);
+        let serves = |(path, local): &(PathId, IpAddr)| {
+            self.begins_at(*path, *local) && !self.addressing.is_gone(*local)
+        };
         let new = new.filter(serves).map(|(path, _)| path);
         let path = match new {
             Some(path) if tries < TRIES_FROM_NEW_ADDRESS || tries.is_multiple_of(2) => path,
             Some(_) => self.path_for_asconf(0),
             None => self.path_for_asconf(tries),
         };
-        if let Some(sent) = self.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) {
+        if let Some(sent) = self.addressing.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) {
             sent.path = path;
         }
         self.send_asconf(path);
@@ -322,7 +349,7 @@ impl Association {
     /// may come even from an address that the peer does not know yet (RFC 5061 section 5.3 F1).
     fn path_for_asconf(&self, n: u32) -> PathId {
         let first = self.control_path(None);
-        let stays = |id: &PathId| !self.is_gone(self.paths[id.index()].address.local);
+        let stays = |id: &PathId| !self.addressing.is_gone(self.paths[id.index()].address.local);
         let staying: ArrayVec<PathId, MAX_PATHS> = self.live_paths().filter(stays).collect();
         let chosen = if stays(&first) {
             Some(self.path_in_turn(first, n)).filter(stays)
@@ -339,16 +366,15 @@ impl Association {
 
     /// ASCONF-ACK: what became of the requests.
     pub(crate) fn handle_asconf_ack(&mut self, ack: &AsconfAckView<'_>) -> Result<(), Discard> {
-        let Some(asconf) = &mut self.asconf else { return Err(Discard::Unexpected) };
+        let Some(asconf) = &mut self.addressing.asconf else { return Err(Discard::Unexpected) };
         // RFC 5061 section 5.3 F0.
         if ack.serial().wrapping_sub(asconf.next_serial) as i32 >= 0 {
             self.refuse_asconf_ack();
             return Ok(());
         }
         let sent = asconf.sent.take_if(|sent| sent.serial == ack.serial()).ok_or(Discard::Unexpected)?;
-        self.timers.t4 = None;
         self.control.retain(|control| !matches!(control, Control::Asconf { .. }));
-        self.association_errors = 0;
+        self.liveness.errors = 0;
         let mut failed = false;
         for (correlation, request) in sent.requests {
             let outcome = outcome_of(ack, correlation, failed);
@@ -362,14 +388,14 @@ impl Association {
     fn refuse_asconf_ack(&mut self) {
         let path = self.control_path(None);
         self.control.clear();
-        self.control.push_back(Control::AbortIllegalAsconfAck { path });
+        self.control.push(Control::AbortIllegalAsconfAck { path });
         self.abort_with(AbortReason::Protocol("ASCONF-ACK for an ASCONF that was never sent"));
     }
 
     fn settle_request(&mut self, request: Request, outcome: Result<(), Option<CauseCode>>) {
         // RFC 5061 section 5.3 F3: what the peer does not understand it is not asked again.
         if outcome == Err(Some(CauseCode::UNRECOGNIZED_PARAMETERS))
-            && let Some(asconf) = &mut self.asconf
+            && let Some(asconf) = &mut self.addressing.asconf
         {
             asconf.refused |= !matches!(request, Request::SetPrimary { .. });
         }
@@ -404,7 +430,8 @@ impl Association {
         let Some(first) = left.next() else { return };
         let only = left.all(|other| other == first);
         drop(left);
-        let retired = self.gone.iter().any(|gone| gone.address == local && gone.stage == Stage::Retired);
+        let retired =
+            self.addressing.gone.iter().any(|gone| gone.address == local && gone.stage == Stage::Retired);
         if only && retired {
             self.ask(Request::DeleteOthers { family: first });
         }
@@ -412,11 +439,10 @@ impl Association {
 
     /// The peer has reported ASCONF as a chunk that it does not know (RFC 5061 section 5.1 A9).
     pub(crate) fn asconf_is_unknown_to_peer(&mut self) {
-        let Some(asconf) = &mut self.asconf else { return };
+        let Some(asconf) = &mut self.addressing.asconf else { return };
         asconf.refused = true;
         let waiting = std::mem::take(&mut asconf.queue);
         let sent = asconf.sent.take().map(|sent| sent.requests).unwrap_or_default();
-        self.timers.t4 = None;
         for request in sent.into_iter().map(|(_, request)| request).chain(waiting) {
             if let Some((path, local)) = request.added_path()
                 && self.begins_at(path, local)

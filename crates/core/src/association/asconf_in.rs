@@ -96,12 +96,12 @@ impl Association {
     /// Checks an AUTH; `covered` is the packet from it on.
     pub(crate) fn check_auth(&mut self, auth: &AuthView<'_>, covered: &[u8]) -> Result<Proof, Discard> {
         // Without an agreement it is a chunk that nobody knows, and whose type says to drop the packet.
-        let keys = self.keys.as_ref().ok_or(Discard::Unexpected)?;
+        let keys = self.addressing.keys.as_ref().ok_or(Discard::Unexpected)?;
         match keys.verify(auth, covered) {
             Ok(()) => Ok(Proof::Authenticated),
             Err(AuthFailure::UnsupportedHmac(hmac_id)) => {
                 let path = self.control_path(None);
-                self.queue_control(Control::UnsupportedHmac { path, hmac_id });
+                self.control.offer(Control::UnsupportedHmac { path, hmac_id });
                 Err(Discard::Unauthenticated)
             }
             Err(AuthFailure::Wrong) => Err(Discard::Unauthenticated),
@@ -116,7 +116,7 @@ impl Association {
         mut chunks: Chunks<'_>,
         discards: &mut Discards,
     ) -> bool {
-        if self.asconf.is_none() || !self.takes_sacks() {
+        if self.addressing.asconf.is_none() || !self.state.takes_sacks() {
             return false;
         }
         let (mut proof, mut any) = (Proof::None, false);
@@ -146,15 +146,15 @@ impl Association {
 
     /// An authenticated ASCONF (RFC 5061 section 5.2).
     pub(crate) fn handle_asconf(&mut self, origin: Origin, view: &AsconfView<'_>) -> Result<(), Discard> {
-        let inbound = &mut self.asconf.as_mut().ok_or(Discard::Unexpected)?.inbound;
+        let inbound = &mut self.addressing.asconf.as_mut().ok_or(Discard::Unexpected)?.inbound;
         let ahead = view.serial().wrapping_sub(inbound.latest) as i32;
         if ahead > 1 {
             // E5: stale, or from an attacker.
             return Err(Discard::Unexpected);
         }
         // Whoever can make this is the peer, and there, even if every path that is known has died.
-        self.association_errors = 0;
-        self.heard_at = self.now;
+        self.liveness.errors = 0;
+        self.liveness.heard_at = self.now;
         if ahead < 1 {
             // E2: it came before, and so did its answer.
             if !inbound.kept.iter().any(|(serial, _)| *serial == view.serial()) {
@@ -181,7 +181,9 @@ impl Association {
                 let first = answers.params().take(MOST_SAID);
                 asconf::chunk_value(|writer| writer.asconf_ack(view.serial(), first))
             });
-        let Some(inbound) = self.asconf.as_mut().map(|asconf| &mut asconf.inbound) else { return Ok(()) };
+        let Some(inbound) = self.addressing.asconf.as_mut().map(|asconf| &mut asconf.inbound) else {
+            return Ok(());
+        };
         inbound.latest = view.serial();
         if let Some(value) = value {
             inbound.kept.truncate(KEPT_ANSWERS - 1);
@@ -229,15 +231,15 @@ impl Association {
         if !is_of_one_host(address) {
             return Err(Cause::NoAuthorization(quoted));
         }
-        let known = self.peer_addresses.contains(&address) || self.has_remote(address);
+        let known = self.addressing.peer.contains(&address) || self.has_remote(address);
         let from_there = address == origin.address.remote;
         if known && !from_there {
             return Ok(());
         }
-        if !known && self.peer_addresses.try_push(address).is_err() {
+        if !known && self.addressing.peer.try_push(address).is_err() {
             return Err(Cause::ResourceShortage(quoted));
         }
-        self.deleted.retain(|deleted| *deleted != address);
+        self.addressing.undelete(address);
         if self.path_of(PathAddress { remote: address, ..origin.address }).is_some() {
             return Ok(());
         }
@@ -249,7 +251,7 @@ impl Association {
         if id.is_some() || known {
             return Ok(());
         }
-        self.peer_addresses.retain(|known| *known != address);
+        self.addressing.peer.retain(|known| *known != address);
         Err(Cause::ResourceShortage(quoted))
     }
 
@@ -262,9 +264,9 @@ impl Association {
         let uses = |local: IpAddr| in_use.iter().filter(|used| **used == local).count();
         // The first of several that are equally good.
         let local = std::iter::once(origin.address.local)
-            .chain(self.local_addresses.iter().copied())
+            .chain(self.addressing.local.iter().copied())
             .chain(in_use.iter().copied())
-            .filter(|local| local.is_ipv4() == address.is_ipv4() && !self.is_gone(*local))
+            .filter(|local| local.is_ipv4() == address.is_ipv4() && !self.addressing.is_gone(*local))
             .min_by_key(|local| uses(*local))?;
         // A ninth path is one too many.
         let id = self.new_path(PathAddress { local, remote: address, ..origin.address }).ok()?;
@@ -283,7 +285,7 @@ impl Association {
         if address.is_unspecified() {
             return self.delete_other_peer_addresses(origin, quoted);
         }
-        if !self.has_remote(address) && !self.peer_addresses.contains(&address) {
+        if !self.has_remote(address) && !self.addressing.peer.contains(&address) {
             return Err(Cause::UnresolvableAddress(quoted.get(8..).unwrap_or_default()));
         }
         // RFC 5061 section 5.3 F7, then F8.
@@ -309,16 +311,10 @@ impl Association {
     fn forget_peer_addresses(&mut self, is_deleted: impl Fn(IpAddr) -> bool) {
         let live = self.live_paths().map(|id| self.paths[id.index()].address.remote);
         let all: Vec<IpAddr> =
-            self.peer_addresses.iter().copied().chain(live).filter(|a| is_deleted(*a)).collect();
+            self.addressing.peer.iter().copied().chain(live).filter(|a| is_deleted(*a)).collect();
         for address in all {
-            if self.deleted.is_full() {
-                self.deleted.remove(0);
-            }
-            if !self.deleted.contains(&address) {
-                self.deleted.push(address);
-            }
+            self.addressing.delete(address);
         }
-        self.peer_addresses.retain(|address| !is_deleted(*address));
         let paths: Vec<PathId> =
             self.live_paths().filter(|id| is_deleted(self.paths[id.index()].address.remote)).collect();
         let locals: Vec<IpAddr> = paths.iter().map(|id| self.paths[id.index()].address.local).collect();
@@ -337,7 +333,7 @@ impl Association {
     fn pair_again(&mut self, locals: &[IpAddr]) {
         for &local in locals {
             let idle = !self.live_paths().any(|id| self.paths[id.index()].address.local == local);
-            if idle && !self.is_gone(local) {
+            if idle && !self.addressing.is_gone(local) {
                 // One that finds no room is done without.
                 let _ = self.add_local_address(self.now, local);
             }
@@ -366,7 +362,7 @@ impl Association {
     /// Puts the answers that the packet asked for into one of our own (RFC 5061 section 5.2 E6 and E7).
     pub(crate) fn answer_asconfs(&mut self) {
         let header = self.header();
-        let (Some(asconf), Some(keys)) = (&mut self.asconf, &self.keys) else { return };
+        let (Some(asconf), Some(keys)) = (&mut self.addressing.asconf, &self.addressing.keys) else { return };
         let asked = std::mem::take(&mut asconf.inbound.asked);
         if asked.is_empty() {
             return;
@@ -389,7 +385,7 @@ impl Association {
 
     /// The packet that goes back to where the latest packet came from, whether that is a path or not.
     pub(crate) fn take_reply(&mut self, origin: Origin) -> Option<Vec<u8>> {
-        let reply = self.asconf.as_mut()?.inbound.reply.take()?;
+        let reply = self.addressing.asconf.as_mut()?.inbound.reply.take()?;
         let path = self.path_of(origin.address);
         path.is_none_or(|path| self.may_send(path, reply.len())).then_some(reply)
     }

@@ -3,11 +3,12 @@
 use anabranch_wire::{Chunk, ChunkType, Chunks, RawChunk};
 
 use crate::address::PathAddress;
+use crate::association::Association;
 use crate::association::acknowledgement::Acknowledgement;
 use crate::association::asconf_in::Proof;
 use crate::association::control::Control;
 use crate::association::inbound::PacketData;
-use crate::association::{Association, State};
+use crate::association::state::{Opening, State};
 use crate::error::AbortReason;
 use crate::path::PathId;
 use crate::stats::{Discard, Discards};
@@ -47,7 +48,7 @@ impl Association {
             }
             return;
         };
-        self.heard_at = self.now;
+        self.liveness.heard_at = self.now;
         let mut packet = Packet {
             origin,
             source,
@@ -96,10 +97,10 @@ impl Association {
         }
         match chunk {
             Chunk::Data(data) => self.handle_data(&data, &mut packet.data)?,
-            Chunk::Sack(sack) if self.takes_sacks() => {
+            Chunk::Sack(sack) if self.state.takes_sacks() => {
                 self.handle_sack(source, &Acknowledgement::Sack(sack))?;
             }
-            Chunk::NrSack(sack) if self.takes_sacks() && self.uses_nr_sack => {
+            Chunk::NrSack(sack) if self.state.takes_sacks() && self.ack.uses_nr_sack => {
                 self.handle_sack(source, &Acknowledgement::NrSack(sack))?;
             }
             //= docs/rfc9260.txt#section-3.3.6
@@ -133,7 +134,7 @@ impl Association {
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(&forward)?,
             Chunk::Error(error) => self.handle_error(&error),
             Chunk::Auth(auth) => packet.proof = self.check_auth(&auth, packet.covered)?,
-            Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.asconf.is_some() => {
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.addressing.asconf.is_some() => {
                 self.handle_reconfiguration(&chunk, packet)?;
             }
             Chunk::Asconf(_) | Chunk::AsconfAck(_) | Chunk::Unknown(_) => {
@@ -151,18 +152,10 @@ impl Association {
             return Err(Discard::Unauthenticated);
         }
         match chunk {
-            Chunk::Asconf(asconf) if self.takes_sacks() => self.handle_asconf(packet.origin, asconf),
-            Chunk::AsconfAck(ack) if self.takes_sacks() => self.handle_asconf_ack(ack),
+            Chunk::Asconf(asconf) if self.state.takes_sacks() => self.handle_asconf(packet.origin, asconf),
+            Chunk::AsconfAck(ack) if self.state.takes_sacks() => self.handle_asconf_ack(ack),
             _ => Err(Discard::Unexpected),
         }
-    }
-
-    //= docs/rfc9260.txt#section-6
-    //# A SACK chunk MUST be processed in ESTABLISHED, SHUTDOWN-PENDING, and SHUTDOWN-RECEIVED states.
-    //= docs/rfc9260.txt#section-6
-    //# A SACK chunk received in any other state SHOULD be discarded.
-    pub(crate) fn takes_sacks(&self) -> bool {
-        matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
     }
 
     fn answer_heartbeat(&mut self, source: PathId, info: &[u8]) {
@@ -170,7 +163,6 @@ impl Association {
             // RFC 5061 section 5.3 F1: the peer will ask again, and by then the address is added.
             return;
         }
-        let mut copy = std::mem::take(&mut self.spare_info);
         //= docs/rfc9260.txt#section-3.3.6
         //# Heartbeat Information: variable length This field MUST contain the Heartbeat Info parameter (as defined in
         //# Section 3.3.5) of the Heartbeat Request to which this Heartbeat Acknowledgement is responding.
@@ -178,12 +170,12 @@ impl Association {
         //# The receiver of the HEARTBEAT chunk SHOULD immediately respond with a HEARTBEAT ACK chunk that contains the
         //# Heartbeat Information TLV, together with any other received TLVs, copied unchanged from the received HEARTBEAT
         //# chunk.
-        copy.extend_from_slice(info);
+        let copy = self.control.copy_info(info);
         //= docs/rfc9260.txt#section-6.4
         //# An endpoint SHOULD transmit reply chunks (e.g., INIT ACK, COOKIE ACK, and HEARTBEAT ACK) in response to
         //# control chunks to the same destination transport address from which it received the control chunk to which it
         //# is replying.
-        self.queue_control(Control::HeartbeatAck { path: source, info: copy });
+        self.control.offer(Control::HeartbeatAck { path: source, info: copy });
     }
 
     /// A stale cookie starts the handshake anew (RFC 9260 section 5.2.6); other errors change nothing.
@@ -199,14 +191,14 @@ impl Association {
         //= docs/rfc9260.txt#section-5.2.6
         //# In all cases, if the association is not in the COOKIE-ECHOED state, the ERROR chunk SHOULD be silently
         //# discarded.
-        if stale && matches!(self.state, State::CookieEchoed { .. }) {
-            self.state = State::CookieWait { tries: 0 };
+        if stale && let State::CookieEchoed { opening, .. } = self.state {
             // A peer for whom every cookie is stale must not keep us going for ever.
-            self.stale_cookies += 1;
-            if self.stale_cookies > self.policy.profile.max_init_retransmits {
+            let stale_cookies = opening.stale_cookies + 1;
+            self.restart_handshake(Opening { tries: 0, stale_cookies, ..opening });
+            if stale_cookies > self.policy.profile.max_init_retransmits {
                 self.abort_with(AbortReason::NoAnswer);
             } else {
-                self.call();
+                self.send_first_init();
             }
         }
     }
@@ -220,7 +212,7 @@ impl Association {
             let path = self.control_path(Some(source));
             let room = self.paths[path.index()].packet_bytes.saturating_sub(64);
             let quoted = &chunk.bytes()[..chunk.bytes().len().min(room)];
-            self.queue_control(Control::Unrecognized { path, chunk: quoted.to_vec() });
+            self.control.offer(Control::Unrecognized { path, chunk: quoted.to_vec() });
         }
         if action.stops() { Continue::No } else { Continue::Yes }
     }

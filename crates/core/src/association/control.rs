@@ -1,11 +1,14 @@
 //! Control chunks that wait to leave, each in a packet of its own.
 
+use std::collections::VecDeque;
+
 use anabranch_wire::{
     COMMON_HEADER_LEN, Cause, Header, NoSpace, PacketWriter, Param, ParamList, RawParam, StreamId, Tsn,
     cookie_echo_len, padded_len,
 };
 
-use crate::association::{Association, State};
+use crate::association::Association;
+use crate::association::state::State;
 use crate::path::{PathId, PathState};
 
 /// A control chunk and the path it goes on.
@@ -108,13 +111,71 @@ impl Control {
 /// The most control chunks that may wait: a peer that floods HEARTBEATs is not answered without bound.
 pub(crate) const MAX_CONTROL: usize = 64;
 
-impl Association {
-    pub(crate) fn queue_control(&mut self, control: Control) {
-        if self.control.len() < MAX_CONTROL {
-            self.control.push_back(control);
+/// Control chunks in the order in which they leave.
+#[derive(Debug, Default)]
+pub(crate) struct ControlQueue {
+    waiting: VecDeque<Control>,
+    /// Empty, to copy the next HEARTBEAT's information into.
+    spare_info: Vec<u8>,
+}
+
+impl ControlQueue {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// Adds a chunk of which there are few, because our own timers or state bound them.
+    pub(crate) fn push(&mut self, control: Control) {
+        self.waiting.push_back(control);
+    }
+
+    /// Adds a chunk that must leave before all others.
+    pub(crate) fn push_first(&mut self, control: Control) {
+        self.waiting.push_front(control);
+    }
+
+    /// Adds a chunk that answers the peer, unless too many wait already.
+    pub(crate) fn offer(&mut self, control: Control) {
+        if self.waiting.len() < MAX_CONTROL {
+            self.waiting.push_back(control);
         }
     }
 
+    pub(crate) fn retain(&mut self, stays: impl FnMut(&Control) -> bool) {
+        self.waiting.retain(stays);
+    }
+
+    fn pop(&mut self) -> Option<Control> {
+        self.waiting.pop_front()
+    }
+
+    /// The HEARTBEAT for a path, and its place.
+    fn heartbeat_for(&self, id: PathId) -> Option<(usize, &Control)> {
+        let waits = |(_, c): &(usize, &Control)| matches!(c, Control::Heartbeat { path, .. } if *path == id);
+        self.waiting.iter().enumerate().find(waits)
+    }
+
+    /// Copies a HEARTBEAT's information, into memory that is reused.
+    pub(crate) fn copy_info(&mut self, info: &[u8]) -> Vec<u8> {
+        let mut copy = std::mem::take(&mut self.spare_info);
+        copy.extend_from_slice(info);
+        copy
+    }
+
+    /// Keeps the memory of a HEARTBEAT's information for the next one.
+    fn keep_info(&mut self, sent: Control) {
+        if let Control::HeartbeatAck { mut info, .. } = sent {
+            info.clear();
+            self.spare_info = info;
+        }
+    }
+}
+
+impl Association {
     //= docs/rfc9260.txt#section-3
     //# INIT, INIT ACK, and SHUTDOWN COMPLETE chunks MUST NOT be bundled with any other chunk into an SCTP packet.
     //= docs/rfc9260.txt#section-5.1
@@ -124,7 +185,7 @@ impl Association {
     //= docs/rfc9260.txt#section-6.10
     //# An endpoint MUST NOT bundle INIT, INIT ACK, or SHUTDOWN COMPLETE chunks with any other chunks.
     pub(crate) fn transmit_control(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
-        while let Some(control) = self.control.pop_front() {
+        while let Some(control) = self.control.pop() {
             let path = control.path();
             let usual = self.paths.get(path.index()).map(|p| p.packet_bytes)?;
             let bytes = match control {
@@ -150,7 +211,7 @@ impl Association {
                 //# Verification Tag.
                 Control::Init { .. } => Header { verification_tag: 0, ..self.header() },
                 Control::AbortReflected { .. } => {
-                    Header { verification_tag: self.local_tag, ..self.header() }
+                    Header { verification_tag: self.identity.local_tag, ..self.header() }
                 }
                 _ => self.header(),
             };
@@ -159,7 +220,7 @@ impl Association {
                 self.accompany(&control, &mut writer);
                 let length = writer.finish();
                 buf.truncate(length);
-                self.keep_info(control);
+                self.control.keep_info(control);
                 return Some(path);
             }
         }
@@ -182,21 +243,12 @@ impl Association {
     //# including a nonce.
     fn accompany(&mut self, control: &Control, writer: &mut PacketWriter<'_>) {
         let &Control::CookieAck { path } = control else { return };
-        if !self.guarded || self.policy.path(path).state != PathState::Unconfirmed {
+        if !self.addressing.guarded || self.policy.path(path).state != PathState::Unconfirmed {
             return;
         }
-        let waits = |c: &Control| matches!(c, Control::Heartbeat { path: other, .. } if *other == path);
-        let Some(at) = self.control.iter().position(waits) else { return };
-        if self.write_control(&self.control[at], writer).is_ok() {
-            self.control.remove(at);
-        }
-    }
-
-    /// Keeps the memory of a HEARTBEAT's information for the next one.
-    fn keep_info(&mut self, sent: Control) {
-        if let Control::HeartbeatAck { mut info, .. } = sent {
-            info.clear();
-            self.spare_info = info;
+        let Some((at, heartbeat)) = self.control.heartbeat_for(path) else { return };
+        if self.write_control(heartbeat, writer).is_ok() {
+            self.control.waiting.remove(at);
         }
     }
 
@@ -273,19 +325,19 @@ impl Association {
     pub(crate) fn send_abort(&mut self, text: &'static str) {
         let path = self.control_path(None);
         self.control.clear();
-        self.control.push_back(Control::Abort { path, text });
+        self.control.push(Control::Abort { path, text });
     }
 
     pub(crate) fn send_reflected_abort(&mut self) {
         let path = self.control_path(None);
         self.control.clear();
-        self.control.push_back(Control::AbortReflected { path });
+        self.control.push(Control::AbortReflected { path });
     }
 
     pub(crate) fn send_abort_no_user_data(&mut self, tsn: Tsn) {
         let path = self.control_path(None);
         self.control.clear();
-        self.control.push_back(Control::AbortNoUserData { path, tsn: tsn.get() });
+        self.control.push(Control::AbortNoUserData { path, tsn: tsn.get() });
     }
 }
 

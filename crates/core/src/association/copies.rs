@@ -10,15 +10,15 @@ impl Association {
     /// path is credited. `true` if there was one.
     pub(crate) fn credit_orphan(&mut self, tsn: u64) -> bool {
         let on = |path: &PathId| self.sender.has_orphan_on(*path, tsn);
-        let Some(path) = self.scratch.source.filter(on).or_else(|| self.live_paths().find(on)) else {
+        let Some(path) = self.sack.source.filter(on).or_else(|| self.live_paths().find(on)) else {
             return false;
         };
         let Some(orphan) = self.update_sender(|sender| sender.take_orphan(path, tsn)) else { return false };
-        let ack = &mut self.scratch.acks[path.index()];
+        let ack = &mut self.sack.acks[path.index()];
         ack.gap += orphan.bytes;
         ack.gap_after_pseudo += orphan.bytes;
         ack.new_pseudo_cumulative = true;
-        self.scratch.restart_t3[path.index()] = true;
+        self.sack.restart_t3[path.index()] = true;
         // Only this copy can have been the second to arrive, so its round trip is no guess (Karn).
         self.take_rtt(path, self.now.since(orphan.stamps.sent_at), false);
         self.credit_orphan_delivery(path, &orphan);

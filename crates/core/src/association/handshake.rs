@@ -10,7 +10,10 @@ use arrayvec::ArrayVec;
 use crate::address::PathAddress;
 use crate::association::asconf::Asconf;
 use crate::association::control::Control;
-use crate::association::{Association, AssociationEvent, REPLY_FACTOR, State, dialect};
+use crate::association::sack_in::SackProcessing;
+use crate::association::sack_out::AckState;
+use crate::association::state::{Opening, Stagger, State};
+use crate::association::{Association, AssociationEvent, PeerWindowBlock, REPLY_FACTOR, dialect};
 use crate::authentication::{AuthOffer, BadRandom, Keys, RANDOM_LEN};
 use crate::config::{LEAST_FIRST_WINDOW, ListedAddresses};
 use crate::cookie::{CookieBody, Offers};
@@ -59,15 +62,6 @@ impl Announced {
     fn of_bits(bits: u8) -> Self {
         Announced { nr_sack: bits & NR_SACK != 0, asconf: bits & ASCONF != 0, dialect: bits & DIALECT != 0 }
     }
-}
-
-/// How far INIT has got around the paths.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Staggered {
-    /// The path of the latest one.
-    pub(crate) path: PathId,
-    /// Paths that have had none since T1 began.
-    pub(crate) left: usize,
 }
 
 /// Where a valid cookie came from.
@@ -224,40 +218,53 @@ pub(crate) fn address_params<'p>(addresses: &[IpAddr]) -> ArrayVec<Param<'p>, MA
 impl Association {
     /// Begins: INIT on the first path.
     pub(crate) fn begin(&mut self) {
-        self.timers.give_up = self.config.connect_timeout.map(|limit| self.now + limit);
-        self.call();
+        let give_up = self.config.connect_timeout.map(|limit| self.now + limit);
+        self.restart_handshake(Opening { give_up, ..Opening::default() });
+        self.send_first_init();
+    }
+
+    /// Goes to COOKIE-WAIT.
+    pub(crate) fn restart_handshake(&mut self, opening: Opening) {
+        self.state =
+            State::CookieWait { opening, stagger: Stagger { path: PathId::new(0), left: 0, next_at: None } };
     }
 
     /// Sends the first INIT of a handshake.
-    pub(crate) fn call(&mut self) {
+    pub(crate) fn send_first_init(&mut self) {
         self.send_init(PathId::new(0));
     }
 
     //= docs/rfc9260.txt#section-5.1
     //# The T1-init timer and T1-cookie timer SHOULD follow the same rules given in Section 6.3.
     fn send_init(&mut self, path: PathId) {
-        self.timers.t1 = Some(self.now + self.policy.path(path).rto);
+        self.start_t1(path);
         self.control.clear();
-        self.control.push_back(Control::Init { path });
-        self.staggered = Staggered { path, left: self.live_paths().count().saturating_sub(1) };
-        self.start_stagger();
+        self.control.push(Control::Init { path });
+        self.stagger_init(path, self.live_paths().count().saturating_sub(1));
     }
 
     /// The next path gets its INIT soon, until all have had it since T1 began.
-    fn start_stagger(&mut self) {
-        let wait = self.policy.profile.init_stagger.filter(|_| self.staggered.left > 0);
-        self.timers.stagger = wait.map(|wait| self.now + wait);
+    fn stagger_init(&mut self, path: PathId, left: usize) {
+        let wait = self.policy.profile.init_stagger.filter(|_| left > 0);
+        let next_at = wait.map(|wait| self.now + wait);
+        if let Some(stagger) = self.state.stagger_mut() {
+            *stagger = Stagger { path, left, next_at };
+        }
+    }
+
+    fn start_t1(&mut self, path: PathId) {
+        let t1 = self.now + self.policy.path(path).rto;
+        if let Some(opening) = self.state.opening_mut() {
+            opening.t1 = Some(t1);
+        }
     }
 
     /// INIT on the next path as well. The first answer decides; those that come later find no one waiting.
     pub(crate) fn send_staggered_init(&mut self) {
-        if !matches!(self.state, State::CookieWait { .. }) {
-            return;
-        }
-        let path = self.path_after(self.staggered.path);
-        self.control.push_back(Control::Init { path });
-        self.staggered = Staggered { path, left: self.staggered.left.saturating_sub(1) };
-        self.start_stagger();
+        let State::CookieWait { stagger, .. } = self.state else { return };
+        let path = self.path_after(stagger.path);
+        self.control.push(Control::Init { path });
+        self.stagger_init(path, stagger.left.saturating_sub(1));
     }
 
     fn path_after(&self, path: PathId) -> PathId {
@@ -268,7 +275,7 @@ impl Association {
     pub(crate) fn write_init(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
         let repr = self.init_repr();
         // RFC 9260 section 3.3.2: a single address need not be listed, the packet's source says it.
-        let listed = if self.local_addresses.len() > 1 { &self.local_addresses[..] } else { &[] };
+        let listed = if self.addressing.local.len() > 1 { &self.addressing.local[..] } else { &[] };
         //= docs/rfc9260.txt#section-3.3.2
         //# Unless otherwise noted, each parameter MUST only be included once in the INIT chunk.
         //= docs/rfc9260.txt#section-3.3.2
@@ -277,7 +284,7 @@ impl Association {
         //# The sender of an INIT chunk or INIT ACK chunk MUST NOT include this parameter.
         let params = address_params(listed).into_iter().chain([Param::ForwardTsnSupported]);
         let dialect = dialect::param(&self.policy.profile);
-        let auth = self.local_random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
+        let auth = self.addressing.local_random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
         writer.init(&repr, params.chain(extensions(self.announces())).chain(auth).chain(dialect))
     }
 
@@ -285,21 +292,21 @@ impl Association {
     pub(crate) fn announces(&self) -> Announced {
         Announced {
             nr_sack: self.policy.ack_form() != AckForm::Sack,
-            asconf: self.local_random.is_some(),
+            asconf: self.addressing.local_random.is_some(),
             dialect: dialect::param(&self.policy.profile).is_some(),
         }
     }
 
     /// The random number of our INIT, if we authenticate chunks.
     pub(crate) fn local_random(&self) -> Option<[u8; RANDOM_LEN]> {
-        self.local_random
+        self.addressing.local_random
     }
 
     pub(crate) fn init_repr(&self) -> InitRepr {
         InitRepr {
             //= docs/rfc9260.txt#section-5.1
             //# In the INIT chunk, "A" MUST provide its Verification Tag (Tag_A) in the Initiate Tag field.
-            initiate_tag: self.local_tag,
+            initiate_tag: self.identity.local_tag,
             //= docs/rfc9260.txt#section-3.3.2
             //# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
             a_rwnd: self.config.first_window(),
@@ -309,20 +316,20 @@ impl Association {
             //# other endpoint.
             outbound_streams: self.config.offered_streams(),
             inbound_streams: self.config.offered_streams(),
-            initial_tsn: Tsn::from_unwrapped(self.initial_tsn),
+            initial_tsn: Tsn::from_unwrapped(self.identity.initial_tsn),
         }
     }
 
     /// T1: the same chunk again, on the next path, with a longer wait.
     pub(crate) fn handle_t1(&mut self) {
         let limit = self.policy.profile.max_init_retransmits;
-        let (tries, echo) = match &mut self.state {
-            State::CookieWait { tries } => (tries, false),
-            State::CookieEchoed { tries, .. } => (tries, true),
-            _ => return,
+        let stagger = match &self.state {
+            State::CookieWait { stagger, .. } => Some(*stagger),
+            _ => None,
         };
-        *tries += 1;
-        let tries = *tries;
+        let Some(opening) = self.state.opening_mut() else { return };
+        opening.tries += 1;
+        let tries = opening.tries;
         if tries > limit {
             //= docs/rfc9260.txt#section-4
             //# This MUST be repeated up to 'Max.Init.Retransmits' times.
@@ -331,13 +338,14 @@ impl Association {
             self.abort_with(AbortReason::NoAnswer);
             return;
         }
-        let path = match self.policy.profile.init_stagger {
+        let staggers = self.policy.profile.init_stagger.is_some();
+        let path = match stagger.filter(|_| staggers) {
             // The round goes on where it is.
-            Some(_) if !echo => self.path_after(self.staggered.path),
+            Some(stagger) => self.path_after(stagger.path),
             //= docs/rfc9260.txt#section-5.1
             //# Retransmissions of INIT chunks and COOKIE ECHO chunks SHOULD use all addresses of the peer similar to
             //# retransmissions of DATA chunks.
-            _ => PathId::new(tries as usize % self.paths.len()),
+            None => PathId::new(tries as usize % self.paths.len()),
         };
         for index in 0..self.paths.len() {
             //= docs/rfc9260.txt#section-5.1.6
@@ -345,7 +353,7 @@ impl Association {
             //# the proper timer value.
             self.policy.back_off(PathId::new(index));
         }
-        if echo {
+        if stagger.is_none() {
             //= docs/rfc9260.txt#section-4
             //# 3)  If the T1-cookie timer expires, the endpoint MUST retransmit COOKIE ECHO chunk and restart the
             //# T1-cookie timer.
@@ -372,17 +380,14 @@ impl Association {
     //# (including nonce) would result in an SCTP packet larger than the PMTU, then the implementation MUST NOT send a
     //# COOKIE ECHO chunk to an UNCONFIRMED address.
     fn send_cookie_echo(&mut self, path: PathId) {
-        self.timers.t1 = Some(self.now + self.policy.path(path).rto);
-        self.timers.stagger = None;
+        self.start_t1(path);
         self.control.clear();
-        self.control.push_back(Control::CookieEcho { path });
+        self.control.push(Control::CookieEcho { path });
     }
 
     /// INIT-ACK: takes over what the peer says and echoes its cookie.
     pub(crate) fn handle_init_ack(&mut self, source: PathId, init: &InitView<'_>) {
-        if !matches!(self.state, State::CookieWait { .. }) {
-            return;
-        }
+        let State::CookieWait { opening, .. } = self.state else { return };
         let cookie = init.params().find_map(|param| match param {
             Ok(Param::StateCookie(cookie)) => Some(cookie.to_vec()),
             _ => None,
@@ -396,7 +401,7 @@ impl Association {
             self.refuse_init_ack(init, "INIT-ACK without cookie");
             return;
         };
-        if self.local_random.is_some() && AuthOffer::demands_more(init) {
+        if self.addressing.local_random.is_some() && AuthOffer::demands_more(init) {
             self.refuse_init_ack(init, "it takes chunks only authenticated that are not here");
             return;
         }
@@ -425,7 +430,7 @@ impl Association {
         };
         self.adopt_peer(&peer);
         let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
-        self.state = State::CookieEchoed { cookie, report, tries: 0 };
+        self.state = State::CookieEchoed { opening: Opening { tries: 0, ..opening }, cookie, report };
         //= docs/rfc9260.txt#section-3.3.3
         //# If an INIT ACK chunk is received with all mandatory parameters that are specified for the INIT ACK chunk, then
         //# the receiver SHOULD process the INIT ACK chunk and send back a COOKIE ECHO chunk.
@@ -437,8 +442,8 @@ impl Association {
 
     /// An INIT ACK with which there is no association: the peer is told why, and the attempt ends.
     fn refuse_init_ack(&mut self, init: &InitView<'_>, why: &'static str) {
-        self.peer_tag = init.initiate_tag();
-        if self.peer_tag == 0 {
+        self.identity.peer_tag = init.initiate_tag();
+        if self.identity.peer_tag == 0 {
             //= docs/rfc9260.txt#section-3.3.3
             //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the Initiate Tag set to 0, it MUST
             //# destroy the TCB and SHOULD send an ABORT chunk with the T bit set.
@@ -452,25 +457,25 @@ impl Association {
 
     /// What both sides offer for authentication, if both offer something that is of use.
     fn offers(&self, init: &InitView<'_>) -> Result<Option<Offers>, BadRandom> {
-        let Some(local_random) = self.local_random else { return Ok(None) };
+        let Some(local_random) = self.addressing.local_random else { return Ok(None) };
         Ok(AuthOffer::read(init)?.map(|peer| Offers { local_random, peer }))
     }
 
     /// Agrees on keys, and on ASCONF if both announce it. Numbers of ASCONFs begin anew with the association.
     fn agree_on_authentication(&mut self, peer: &Peer) {
         let Some(Offers { local_random, peer: theirs }) = &peer.authentication else {
-            (self.keys, self.asconf) = (None, None);
+            (self.addressing.keys, self.addressing.asconf) = (None, None);
             return;
         };
-        self.local_random = Some(*local_random);
+        self.addressing.local_random = Some(*local_random);
         let ours = AuthOffer::ours(*local_random);
-        self.keys = Keys::agree(&ours, theirs, self.config.address_changes.shared_key.as_ref());
-        if !peer.announced.asconf || self.keys.is_none() {
-            self.asconf = None;
+        self.addressing.keys = Keys::agree(&ours, theirs, self.config.address_changes.shared_key.as_ref());
+        if !peer.announced.asconf || self.addressing.keys.is_none() {
+            self.addressing.asconf = None;
             return;
         }
-        let ours = Tsn::from_unwrapped(self.initial_tsn).get();
-        match &mut self.asconf {
+        let ours = Tsn::from_unwrapped(self.identity.initial_tsn).get();
+        match &mut self.addressing.asconf {
             Some(asconf) => asconf.restart(ours, peer.initial_tsn),
             none => *none = Some(Asconf::new(ours, peer.initial_tsn)),
         }
@@ -484,13 +489,13 @@ impl Association {
         //= docs/rfc9260.txt#section-8.5.1
         //# D) Rules for packets carrying a COOKIE ECHO chunk: *  When sending a COOKIE ECHO chunk, the endpoint MUST use
         //# the value of the Initiate Tag received in the INIT ACK chunk.
-        self.peer_tag = peer.tag;
+        self.identity.peer_tag = peer.tag;
         //= docs/rfc9260.txt#section-5.1.2
         //# C)  If there are only IPv4/IPv6 addresses present in the received INIT or INIT ACK chunk, the receiver MUST
         //# derive and record all the transport addresses from the received chunk AND the source IP address that sent the
         //# INIT or INIT ACK chunk.
-        self.peer_addresses = peer.addresses.clone();
-        self.uses_nr_sack = peer.announced.nr_sack && self.announces().nr_sack;
+        self.addressing.peer = peer.addresses.clone();
+        self.ack.uses_nr_sack = peer.announced.nr_sack && self.announces().nr_sack;
         self.agree_on_authentication(peer);
         let foreign = self.policy.profile.sack_dialect == SackDialect::Announced && !peer.announced.dialect;
         self.policy.set_foreign_sack_flags(foreign);
@@ -513,10 +518,8 @@ impl Association {
     }
 
     fn become_established(&mut self, confirmed: Option<PathId>) {
+        let shutdown = self.state.opening().is_some_and(|opening| opening.shutdown_when_up);
         self.state = State::Established;
-        self.timers.t1 = None;
-        self.timers.stagger = None;
-        self.timers.give_up = None;
         self.dispatch_event(&Event::Established);
         self.events.push_back(AssociationEvent::Connected);
         for index in 0..self.paths.len() {
@@ -529,12 +532,12 @@ impl Association {
                 self.policy.facts()[index].rto.min(self.policy.profile.rto_initial);
             // RFC 9260 section 5.4: the address that took part in the handshake is confirmed by it. ns-2 confirms that one
             // with a HEARTBEAT as well, which gives every path a round-trip sample before data starts.
-            let by_handshake = Some(id) == confirmed && !(self.initiator && self.waits_for_all());
+            let by_handshake = Some(id) == confirmed && !(self.identity.initiator && self.waits_for_all());
             if by_handshake {
                 self.paths[index].standing = Standing::Trusted;
                 self.set_state(id, PathState::Active, StateCause::Proof(ProofOfLife::Heartbeat));
                 self.schedule_heartbeat(id);
-            } else if self.local_addresses.contains(&self.paths[index].address.local) {
+            } else if self.addressing.local.contains(&self.paths[index].address.local) {
                 self.verify_path(id);
             } else {
                 // Our INIT did not know it yet.
@@ -544,7 +547,7 @@ impl Association {
         self.drop_gone_addresses();
         self.advance_asconf();
         self.check_start();
-        if std::mem::take(&mut self.shutdown_when_up) {
+        if shutdown {
             self.begin_shutdown();
         }
     }
@@ -574,12 +577,12 @@ impl Association {
     /// A path for each address that the peer listed. Which of our addresses to use is a guess until the peer's packets tell:
     /// the one of the same position if both sides have as many, else the one of the handshake.
     fn add_listed_paths(&mut self, source: PathId) {
-        let listed = self.peer_addresses.clone();
-        let paired = listed.len() == self.local_addresses.len();
+        let listed = self.addressing.peer.clone();
+        let paired = listed.len() == self.addressing.local.len();
         let from = self.paths[source.index()].address;
         for (index, &remote) in listed.iter().enumerate() {
             let known = self.paths.iter().any(|p| p.address.remote == remote);
-            let local = if paired { self.local_addresses[index] } else { from.local };
+            let local = if paired { self.addressing.local[index] } else { from.local };
             //= docs/rfc9260.txt#section-5.1.2
             //# If an SCTP endpoint that only supports either IPv4 or IPv6 receives IPv4 and IPv6 addresses in an INIT or
             //# INIT ACK chunk from its peer, it MUST use all the addresses belonging to the supported address family.
@@ -595,7 +598,7 @@ impl Association {
     }
 
     pub(crate) fn send_cookie_ack(&mut self, path: PathId) {
-        if self.guarded && self.policy.path(path).state == PathState::Unconfirmed {
+        if self.addressing.guarded && self.policy.path(path).state == PathState::Unconfirmed {
             self.send_heartbeat(path);
         }
         //= docs/rfc9260.txt#section-3.3.12
@@ -610,7 +613,7 @@ impl Association {
         //= docs/rfc9260.txt#section-5.1.5
         //# As mentioned in step 6, if the SACK chunk is bundled with the COOKIE ACK chunk, the COOKIE ACK chunk MUST
         //# appear first in the SCTP packet.
-        self.control.push_front(Control::CookieAck { path });
+        self.control.push_first(Control::CookieAck { path });
     }
 
     /// An INIT collision (RFC 9260 section 5.2.4 B): the peer's newer tag and numbers count.
@@ -625,27 +628,25 @@ impl Association {
 
     /// A restart of the peer (RFC 9260 section 5.2.4.1): what was under way is lost, windows begin anew.
     pub(crate) fn restart(&mut self, source: Source, body: &CookieBody) {
-        self.local_tag = body.local_tag;
-        self.initial_tsn = (1 << 32) + u64::from(body.local_initial_tsn);
+        self.identity.local_tag = body.local_tag;
+        self.identity.initial_tsn = (1 << 32) + u64::from(body.local_initial_tsn);
         let queue = SendQueue::new(self.config.streams, self.config.first_ssn);
-        self.sender.restart(queue, self.initial_tsn);
-        self.highest_newly_acked = self.initial_tsn - 1;
-        self.burst_armed = false;
-        self.probe = None;
-        self.blocked_since = None;
-        self.association_errors = 0;
-        self.deleted.clear();
-        self.data_allowed = false;
+        let awaited_room = self.sender.restart(queue, self.identity.initial_tsn);
+        self.sack = SackProcessing::new(self.identity.initial_tsn);
+        self.opportunity.burst_armed = false;
+        self.peer_window_block = PeerWindowBlock { probe: None, since: None, ..self.peer_window_block };
+        self.liveness.errors = 0;
+        self.addressing.restart();
+        self.opportunity.data_allowed = false;
         self.control.clear();
-        self.timers = super::timers::Timers::default();
-        self.ack = super::sack_out::AckState::default();
+        self.ack = AckState::default();
         self.policy.restart(self.config.scheme.policies());
         self.reset_paths();
         self.adopt_peer(&Peer::from(body));
         //= docs/rfc9260.txt#section-5.2.4
         //# *  A RESTART notification SHOULD be sent to the ULP instead of a COMMUNICATION LOST notification.
         self.events.push_back(AssociationEvent::Restarted);
-        if std::mem::take(&mut self.wants_writable) {
+        if awaited_room {
             self.events.push_back(AssociationEvent::Writable);
         }
         self.become_established(source.confirmed());
@@ -680,12 +681,12 @@ impl Association {
     pub(crate) fn lacks_any(&self, addresses: &[IpAddr]) -> bool {
         addresses
             .iter()
-            .any(|a| !self.paths.iter().any(|p| p.address.remote == *a) && !self.peer_addresses.contains(a))
+            .any(|a| !self.paths.iter().any(|p| p.address.remote == *a) && !self.addressing.peer.contains(a))
     }
 
     /// Whether these are the verification tags of both sides.
     pub(crate) fn has_tags(&self, local: u32, peer: u32) -> bool {
-        (self.local_tag, self.peer_tag) == (local, peer)
+        (self.identity.local_tag, self.identity.peer_tag) == (local, peer)
     }
 
     /// Whether the association is still being set up from our side.

@@ -1,7 +1,7 @@
 //! HEARTBEATs: verifying addresses, probing idle and failed paths, and what an answer changes.
 
+use crate::association::Association;
 use crate::association::control::Control;
-use crate::association::{Association, State};
 use crate::path::{PathId, PathState, PendingHeartbeat, Standing};
 use crate::policy::{Life, Probing, ProofOfLife, StateCause, TurnCause};
 use crate::profile::Start;
@@ -31,7 +31,7 @@ impl Association {
         path.timers.heartbeat_timeout = Some(self.now + rto);
         path.timers.heartbeat = None;
         self.control.retain(|c| !matches!(c, Control::Heartbeat { path, .. } if *path == id));
-        self.control.push_back(Control::Heartbeat { path: id, nonce });
+        self.control.push(Control::Heartbeat { path: id, nonce });
     }
 
     /// Schedules the next HEARTBEAT of an idle path: HB.interval plus RTO, plus or minus half an RTO (section 8.3).
@@ -94,7 +94,7 @@ impl Association {
     pub(crate) fn handle_heartbeat_ack(&mut self, info: &[u8]) -> Result<(), Discard> {
         let (nonce, index) = read_info(info).ok_or(Discard::Unexpected)?;
         if index < self.paths.len() && self.take_mtu_answer(PathId::new(index), nonce) {
-            self.association_errors = 0;
+            self.liveness.errors = 0;
             self.path_spoke(PathId::new(index));
             return Ok(());
         }
@@ -107,7 +107,7 @@ impl Association {
         path.successor = None;
         let id = PathId::new(index);
         let before = self.policy.facts()[index].state;
-        self.association_errors = 0;
+        self.liveness.errors = 0;
         //= docs/rfc9260.txt#section-8.1
         //# When a HEARTBEAT ACK chunk is received from the peer endpoint, the counter SHOULD also be reset.
         //= docs/rfc9260.txt#section-8.3
@@ -140,7 +140,7 @@ impl Association {
         match before {
             PathState::Unconfirmed => {
                 self.check_start();
-                self.open_turn(TurnCause::PathRestored(id), true);
+                self.open_opportunity(TurnCause::PathRestored(id), true);
             }
             PathState::PotentiallyFailed | PathState::Inactive => {
                 if !self.policy.path(id).in_flight.is_zero() {
@@ -152,7 +152,7 @@ impl Association {
                 for path in &mut self.paths {
                     path.burst_used = 0;
                 }
-                self.open_turn(TurnCause::PathRestored(id), true);
+                self.open_opportunity(TurnCause::PathRestored(id), true);
                 self.grant_exemptions(self.policy.profile.exemption_outlives_event);
                 self.update_sender(Sender::estimate_window);
             }
@@ -200,15 +200,16 @@ impl Association {
 
     /// Whether data may start (see [`Start`]).
     pub(crate) fn check_start(&mut self) {
-        let up = matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived);
-        if self.data_allowed || !up {
+        let up = self.state.takes_sacks();
+        if self.opportunity.data_allowed || !up {
             return;
         }
         let waiting = self.live_paths().any(|id| self.policy.path(id).state == PathState::Unconfirmed);
-        let wait = self.initiator && self.policy.profile.start == Start::AfterAllConfirmed && waiting;
+        let wait =
+            self.identity.initiator && self.policy.profile.start == Start::AfterAllConfirmed && waiting;
         if !wait {
-            self.data_allowed = true;
-            self.open_turn(TurnCause::Application, true);
+            self.opportunity.data_allowed = true;
+            self.open_opportunity(TurnCause::Application, true);
         }
     }
 }

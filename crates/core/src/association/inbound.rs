@@ -3,7 +3,8 @@
 use anabranch_wire::{DataView, ForwardTsnView, StreamId};
 
 use crate::association::control::Control;
-use crate::association::{Association, AssociationEvent, State};
+use crate::association::state::State;
+use crate::association::{Association, AssociationEvent};
 use crate::error::AbortReason;
 use crate::path::PathId;
 use crate::recv::{Fragment, Receiver, Taken};
@@ -90,7 +91,7 @@ impl Association {
                 //# If an endpoint receives a DATA chunk with an invalid stream identifier, it SHOULD acknowledge the
                 //# reception of the DATA chunk following the normal procedure, immediately send an ERROR chunk with cause
                 //# set to "Invalid Stream Identifier" (see Section 3.3.10), and discard the DATA chunk.
-                self.queue_control(Control::InvalidStream { path, stream });
+                self.control.offer(Control::InvalidStream { path, stream });
                 return Err(Discard::Unexpected);
             }
             Err(_) => {

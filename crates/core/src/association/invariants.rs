@@ -1,6 +1,7 @@
 //! What must hold of an association between calls, for tests.
 
-use crate::association::{Association, State};
+use crate::association::Association;
+use crate::association::state::State;
 use crate::path::PathId;
 use crate::policy::PathFacts;
 use crate::send::PathBytes;
@@ -20,7 +21,7 @@ impl Association {
         self.check_windows();
         let primaries = self.live_paths().filter(|id| self.policy.path(*id).primary).count();
         assert_eq!(primaries, 1, "exactly one live path is the primary");
-        let probe = self.probe.map(|p| p.tsn);
+        let probe = self.peer_window_block.probe.map(|p| p.tsn);
         assert!(
             probe.is_none_or(|tsn| self.sender.outstanding().get(tsn).is_some()),
             "the window probe {probe:?} is outstanding"
@@ -58,7 +59,8 @@ impl Association {
     }
 
     fn check_windows(&self) {
-        if matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. } | State::Closed) {
+        if matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. } | State::Closed { .. })
+        {
             return;
         }
         for facts in self.policy.facts() {

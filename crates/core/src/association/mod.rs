@@ -5,6 +5,7 @@
 
 mod acknowledgement;
 mod addresses;
+mod addressing;
 mod asconf;
 mod asconf_in;
 mod binding;
@@ -28,10 +29,11 @@ mod reneging;
 mod resend;
 mod sack_in;
 mod sack_out;
+mod send_opportunity;
 mod shutdown;
 mod sources;
+mod state;
 mod timers;
-mod turn;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -40,7 +42,7 @@ use arrayvec::ArrayVec;
 use bytes::Bytes;
 
 use crate::address::PathAddress;
-use crate::authentication::{Keys, RANDOM_LEN};
+use crate::authentication::RANDOM_LEN;
 use crate::config::{AssociationConfig, Encapsulation};
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
@@ -54,20 +56,20 @@ use crate::time::{Span, Time};
 use crate::trace::TraceEvent;
 use crate::units::WindowBytes;
 
+use addressing::Addressing;
 pub(crate) use asconf_in::is_of_one_host;
 pub(crate) use chunks::Origin;
-use control::Control;
-use handshake::Staggered;
+use control::ControlQueue;
 pub(crate) use handshake::{
     Announced, Peer, Source, address_params, announced, extensions, listed_addresses, reportable_params,
     stops,
 };
 use policy_state::PolicyState;
-use sack_in::SackScratch;
+use sack_in::SackProcessing;
 use sack_out::AckState;
+use send_opportunity::SendOpportunity;
 pub(crate) use sources::REPLY_FACTOR;
-use timers::Timers;
-use turn::Turn;
+use state::State;
 
 /// The most chunks that may be outstanding: within reach of a SACK's 16-bit gap offsets, and few enough that the stream
 /// sequence numbers of their messages stay within half of their space.
@@ -79,32 +81,6 @@ use turn::Turn;
 //= docs/rfc9260.txt#section-6.1
 //# For each stream, the data sender MUST NOT have more than 2^16 - 1 ordered user messages in the current send window.
 pub(crate) const MAX_OUTSTANDING_CHUNKS: usize = 32_767;
-
-/// The state of an association (RFC 9260 section 4). Each variant holds what exists only in that state.
-#[derive(Debug)]
-pub(crate) enum State {
-    /// INIT sent.
-    CookieWait { tries: u32 },
-    /// COOKIE-ECHO sent.
-    CookieEchoed {
-        cookie: Vec<u8>,
-        /// Parameters of the INIT-ACK that nobody here knows and that ask to be reported.
-        report: Vec<Vec<u8>>,
-        tries: u32,
-    },
-    /// Up.
-    Established,
-    /// The application wants to shut down; data is still outstanding.
-    ShutdownPending,
-    /// SHUTDOWN sent.
-    ShutdownSent { tries: u32 },
-    /// SHUTDOWN received; our data is still outstanding.
-    ShutdownReceived,
-    /// SHUTDOWN-ACK sent.
-    ShutdownAckSent { tries: u32 },
-    /// Over.
-    Closed,
-}
 
 /// What an association tells its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,12 +126,44 @@ pub enum AssociationEvent {
     Aborted(AbortReason),
 }
 
+/// What names the association on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    pub(crate) local_tag: u32,
+    /// Zero until the peer has named it.
+    pub(crate) peer_tag: u32,
+    pub(crate) local_port: u16,
+    pub(crate) peer_port: u16,
+    /// Ours, unwrapped.
+    initial_tsn: u64,
+    /// We sent the INIT.
+    initiator: bool,
+}
+
+/// Whether the peer is there.
+#[derive(Clone, Copy, Debug)]
+struct Liveness {
+    /// Consecutive errors on all paths (RFC 9260 section 8.1).
+    errors: u32,
+    /// When the peer's latest packet came.
+    heard_at: Time,
+}
+
 /// A zero-window probe in flight: while it is answered, its time-outs are not errors.
 #[derive(Clone, Copy, Debug)]
 struct WindowProbe {
     tsn: u64,
     /// When the last SACK came since it was sent first.
     answered_at: Option<Time>,
+}
+
+/// The time in which only the peer's window holds data back.
+#[derive(Clone, Copy, Debug, Default)]
+struct PeerWindowBlock {
+    probe: Option<WindowProbe>,
+    since: Option<Time>,
+    /// The path of the head of line when that was last recorded.
+    by: Option<PathId>,
 }
 
 /// One association of an [`Endpoint`](crate::Endpoint).
@@ -166,66 +174,19 @@ pub struct Association {
     entropy: Entropy,
     state: State,
     now: Time,
-    pub(crate) local_tag: u32,
-    pub(crate) peer_tag: u32,
-    pub(crate) local_port: u16,
-    pub(crate) peer_port: u16,
-    encapsulation: Encapsulation,
-    initial_tsn: u64,
-    /// Verified and listed addresses of the peer.
-    peer_addresses: ArrayVec<IpAddr, MAX_PATHS>,
-    /// Ours, as far as they were not taken out of use.
-    local_addresses: Vec<IpAddr>,
-    /// Local addresses that are not to be used any more.
-    gone: Vec<addresses::Gone>,
-    /// What we offer to authenticate chunks with, if we do.
-    local_random: Option<[u8; RANDOM_LEN]>,
-    /// What both sides authenticate chunks with, if they have agreed on it.
-    keys: Option<Keys>,
-    /// Both sides do ASCONF.
-    asconf: Option<asconf::Asconf>,
+    identity: Identity,
+    addressing: Addressing,
     paths: ArrayVec<Path, MAX_PATHS>,
-    /// How often a path came, went or was bound to another port.
-    address_changes: u32,
-    /// Addresses that the peer has deleted: what comes from there is out of the blue.
-    deleted: ArrayVec<IpAddr, MAX_PATHS>,
-    /// Packets between these hosts, on any UDP port, do not make paths again.
-    barred: ArrayVec<PathAddress, MAX_PATHS>,
-    /// Addresses that have not proved themselves get little: see [`Guard`](crate::Guard).
-    guarded: bool,
-    association_errors: u32,
-    /// When the peer's latest packet came.
-    heard_at: Time,
-    initiator: bool,
-    staggered: Staggered,
-    /// How many of its own cookies the peer has called stale.
-    stale_cookies: u32,
-    data_allowed: bool,
-    ended_in_good_order: bool,
-    /// The application has asked for a shutdown that must wait until the handshake is over.
-    shutdown_when_up: bool,
-    /// Where the peer's latest SHUTDOWN came from.
-    shutdown_from: Option<PathId>,
+    liveness: Liveness,
     sender: Sender,
-    /// Both sides have announced NR-SACK.
-    uses_nr_sack: bool,
-    highest_newly_acked: u64,
-    burst_armed: bool,
-    turn: Turn,
-    probe: Option<WindowProbe>,
-    blocked_since: Option<Time>,
-    /// The path of the head of line when that was last recorded.
-    blocked_by: Option<PathId>,
-    wants_writable: bool,
-    scratch: SackScratch,
+    opportunity: SendOpportunity,
+    peer_window_block: PeerWindowBlock,
+    sack: SackProcessing,
     receiver: Option<Receiver>,
     /// What is read decides how large the receive buffer gets.
     reading: buffers::Reading,
     ack: AckState,
-    timers: Timers,
-    control: VecDeque<Control>,
-    /// Empty, to copy the next HEARTBEAT's information into.
-    spare_info: Vec<u8>,
+    control: ControlQueue,
     events: VecDeque<AssociationEvent>,
     trace: VecDeque<TraceEvent>,
     statistics: Statistics,
@@ -248,49 +209,26 @@ impl Association {
             ),
             policy,
             entropy,
-            state: State::CookieWait { tries: 0 },
+            state: State::new(),
             now,
-            local_tag: seed.local_tag,
-            peer_tag: 0,
-            local_port: seed.local_port,
-            peer_port: seed.peer_port,
-            encapsulation: seed.encapsulation,
-            initial_tsn,
-            peer_addresses: ArrayVec::new(),
-            local_addresses: seed.local_addresses,
-            gone: Vec::new(),
-            local_random,
-            keys: None,
-            asconf: None,
+            identity: Identity {
+                local_tag: seed.local_tag,
+                peer_tag: 0,
+                local_port: seed.local_port,
+                peer_port: seed.peer_port,
+                initial_tsn,
+                initiator: seed.initiator,
+            },
+            addressing: Addressing::new(seed.encapsulation, seed.guarded, seed.local_addresses, local_random),
             paths: ArrayVec::new(),
-            address_changes: 0,
-            deleted: ArrayVec::new(),
-            barred: ArrayVec::new(),
-            guarded: seed.guarded,
-            association_errors: 0,
-            heard_at: now,
-            initiator: seed.initiator,
-            staggered: Staggered { path: PathId::new(0), left: 0 },
-            stale_cookies: 0,
-            data_allowed: false,
-            ended_in_good_order: false,
-            shutdown_when_up: false,
-            shutdown_from: None,
-            uses_nr_sack: false,
-            highest_newly_acked: initial_tsn - 1,
-            burst_armed: false,
-            turn: Turn::closed(),
-            probe: None,
-            blocked_since: None,
-            blocked_by: None,
-            wants_writable: false,
-            scratch: SackScratch::new(),
+            liveness: Liveness { errors: 0, heard_at: now },
+            opportunity: SendOpportunity::closed(),
+            peer_window_block: PeerWindowBlock::default(),
+            sack: SackProcessing::new(initial_tsn),
             receiver: None,
             reading: buffers::Reading { began: now, bytes: 0 },
             ack: AckState::default(),
-            timers: Timers::default(),
-            control: VecDeque::new(),
-            spare_info: Vec::new(),
+            control: ControlQueue::default(),
             events: VecDeque::new(),
             trace: VecDeque::new(),
             statistics: Statistics::default(),
@@ -332,21 +270,17 @@ impl Association {
         //# SHUTDOWN-SENT, SHUTDOWN-RECEIVED, or SHUTDOWN-ACK-SENT state.
         let takes =
             matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. } | State::Established);
-        if !takes || self.shutdown_when_up {
+        if !takes || self.state.opening().is_some_and(|opening| opening.shutdown_when_up) {
             return Err(SendError::Closing);
         }
-        if let Some(free) = self.sender.buffer_free()
-            && free < payload.len() as u64
-            && self.buffered_bytes() > 0
-        {
-            self.wants_writable = true;
-            return Err(SendError::BufferFull { free_bytes: free });
+        if let Err(free_bytes) = self.sender.reserve(payload.len() as u64) {
+            return Err(SendError::BufferFull { free_bytes });
         }
         // While something waits already, more of it changes nothing about what may leave.
         let idle = self.sender.queue().is_empty();
         self.update_sender(|sender| sender.push(payload, options));
         if idle {
-            self.open_turn(crate::policy::TurnCause::Application, true);
+            self.open_opportunity(crate::policy::TurnCause::Application, true);
         }
         Ok(())
     }
@@ -394,7 +328,7 @@ impl Association {
 
     /// Whether it is over.
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, State::Closed { .. })
     }
 
     /// The paths as policies see them.
@@ -409,12 +343,16 @@ impl Association {
 
     /// The peer's SCTP port.
     pub fn peer_port(&self) -> u16 {
-        self.peer_port
+        self.identity.peer_port
     }
 
     /// How many streams messages may be sent on: those asked for, or as many of them as the peer takes once it is up.
     pub fn outbound_streams(&self) -> u16 {
         self.sender.queue().streams()
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     /// The association as policies see it.
@@ -429,7 +367,7 @@ impl Association {
 
     /// Counters, with what is under way counted up to the latest call.
     pub fn statistics(&self) -> Statistics {
-        let blocked = self.blocked_since.map_or(0, |since| self.now.since(since).as_nanos());
+        let blocked = self.peer_window_block.since.map_or(0, |since| self.now.since(since).as_nanos());
         let blocked_by_peer_window_ns = self.statistics.blocked_by_peer_window_ns + blocked;
         Statistics { blocked_by_peer_window_ns, ..self.statistics }
     }
@@ -462,8 +400,8 @@ impl Association {
     }
 
     /// Whether it is over after a shutdown.
-    pub(crate) fn ended_in_good_order(&self) -> bool {
-        self.ended_in_good_order
+    pub(crate) fn ended_gracefully(&self) -> bool {
+        matches!(self.state, State::Closed { gracefully: true })
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<AssociationEvent> {
@@ -489,7 +427,7 @@ impl Association {
         if self.is_closed() {
             return Err(PathError::Closed);
         }
-        let id = self.new_path(self.encapsulation.complete(address.into()))?;
+        let id = self.new_path(self.addressing.encapsulation.complete(address.into()))?;
         // During the handshake the peer would not answer; its end verifies every path.
         if !self.is_opening() {
             self.events.push_back(AssociationEvent::PathAdded { path: id });
@@ -529,13 +467,15 @@ impl Association {
     }
 
     fn become_closed(&mut self, event: AssociationEvent) {
-        self.state = State::Closed;
-        self.ended_in_good_order = event == AssociationEvent::Closed;
-        self.timers = Timers::default();
+        self.state = State::Closed { gracefully: event == AssociationEvent::Closed };
+        self.sack.reneging_at = None;
+        if let Some(asconf) = &mut self.addressing.asconf {
+            asconf.stop_timer();
+        }
         for path in &mut self.paths {
             path.timers = crate::path::PathTimers::default();
         }
-        self.turn = Turn::closed();
+        self.opportunity = SendOpportunity::closed();
         self.ack = AckState::default();
         self.events.push_back(event);
     }
@@ -545,9 +485,11 @@ impl Association {
         if self.is_closed() {
             return None;
         }
-        let policies = self.policy.deadline();
+        let t4 = self.addressing.asconf.as_ref().and_then(asconf::Asconf::t4);
+        let own =
+            [self.state.next_timer(), t4, self.sack.reneging_at, self.ack.deadline, self.policy.deadline()];
         let paths = self.paths.iter().filter_map(|p| p.timers.next());
-        paths.chain(self.timers.next()).chain(self.ack.deadline).chain(policies).min()
+        own.into_iter().flatten().chain(paths).min()
     }
 
     /// The time a silent path is given before it counts as failed.

@@ -2,7 +2,7 @@
 
 use anabranch_wire::{DATA_HEADER_LEN, DataFlags, DataRepr, Header, PacketWriter, Ssn, StreamId, Tsn};
 
-use crate::association::turn::PendingCopies;
+use crate::association::send_opportunity::PendingCopies;
 use crate::association::{Association, MAX_OUTSTANDING_CHUNKS, State, WindowProbe};
 use crate::path::{PathId, PathSet};
 use crate::policy::{Decision, Event, Pick, Reason, Refused, SendAsk, SendKind, TurnCause};
@@ -66,11 +66,11 @@ impl Association {
     }
 
     fn transmit_data(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
-        if !self.turn.is_open() || !self.may_carry_data() {
+        if !self.opportunity.is_open() || !self.may_carry_data() {
             return None;
         }
-        if !std::mem::replace(&mut self.turn.announced, true) {
-            let cause = self.turn.cause;
+        if !std::mem::replace(&mut self.opportunity.announced, true) {
+            let cause = self.opportunity.cause;
             self.refresh_bursts();
             self.dispatch_event(&Event::TurnBegins(cause));
             self.consider_replanning();
@@ -83,7 +83,7 @@ impl Association {
             .or_else(|| self.transmit_new(buf))
             .or_else(|| self.transmit_late_relief(buf));
         if path.is_none() {
-            self.end_turn();
+            self.end_opportunity();
         }
         path
     }
@@ -98,13 +98,12 @@ impl Association {
     //= docs/rfc9260.txt#section-6
     //# Data transmission MUST only happen in the ESTABLISHED, SHUTDOWN- PENDING, and SHUTDOWN-RECEIVED states.
     fn may_carry_data(&self) -> bool {
-        self.data_allowed
-            && matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
+        self.opportunity.data_allowed && self.state.takes_sacks()
     }
 
     /// Opens a send opportunity.
-    pub(crate) fn open_turn(&mut self, cause: TurnCause, new_data: bool) {
-        self.turn.open(cause, new_data);
+    pub(crate) fn open_opportunity(&mut self, cause: TurnCause, new_data: bool) {
+        self.opportunity.open(cause, new_data);
     }
 
     fn refresh_bursts(&mut self) {
@@ -114,24 +113,17 @@ impl Association {
     }
 
     pub(crate) fn refresh_burst(&mut self, id: PathId) {
-        let used = self.burst_armed.then(|| self.paths[id.index()].burst_used);
+        let used = self.opportunity.burst_armed.then(|| self.paths[id.index()].burst_used);
         self.policy.limit_burst(id, used);
     }
 
-    fn end_turn(&mut self) {
+    fn end_opportunity(&mut self) {
         if self.burst_held_data_back()
             && matches!(self.policy.profile.burst_arming, BurstArming::AfterRecoveredLoss { disarms: true })
         {
-            self.burst_armed = false;
+            self.opportunity.burst_armed = false;
         }
-        self.turn.new_data = false;
-        self.turn.resend_from = None;
-        self.turn.after_loss_event = false;
-        self.turn.tail_probes = PathSet::EMPTY;
-        self.turn.copies = None;
-        self.turn.relief_declined = false;
-        self.turn.new_data_left = false;
-        self.turn.moved = None;
+        self.opportunity.end();
         for (path, facts) in self.paths.iter_mut().zip(self.policy.facts_mut()) {
             path.burst_used = 0;
             facts.burst_left = u32::MAX;
@@ -143,7 +135,7 @@ impl Association {
 
     /// Whether new data could leave now were it not for the burst limit.
     fn burst_held_data_back(&self) -> bool {
-        self.turn.new_data
+        self.opportunity.new_data
             && self.next_ask().is_some()
             && self.live_paths().any(|id| {
                 let facts = self.policy.path(id);
@@ -154,23 +146,23 @@ impl Association {
     /// Keeps the time in which only the peer's window held data back.
     fn note_blocking(&mut self) {
         let blocked = self.is_blocked_by_peer_window();
-        match (self.blocked_since, blocked) {
+        match (self.peer_window_block.since, blocked) {
             (None, true) => {
-                self.blocked_since = Some(self.now);
+                self.peer_window_block.since = Some(self.now);
                 let hole = self.policy.association_facts().head_of_line.map(|h| h.path);
-                self.blocked_by = hole;
+                self.peer_window_block.by = hole;
                 self.record(Decided::Blocked(hole), 0, BLOCKED, &Refused::new());
                 self.dispatch_event(&Event::Blocked { hole });
             }
             (Some(_), true) => {
                 let hole = self.policy.association_facts().head_of_line.map(|h| h.path);
-                if std::mem::replace(&mut self.blocked_by, hole) != hole {
+                if std::mem::replace(&mut self.peer_window_block.by, hole) != hole {
                     self.record(Decided::Blocked(hole), 0, BLOCKED, &Refused::new());
                 }
             }
             (Some(since), false) => {
                 self.statistics.blocked_by_peer_window_ns += self.now.since(since).as_nanos();
-                self.blocked_since = None;
+                self.peer_window_block.since = None;
                 let reason = Reason::rule("the peer's window is open again");
                 self.record(Decided::Unblocked, 0, reason, &Refused::new());
             }
@@ -188,7 +180,7 @@ impl Association {
 
     /// Builds the next packet of new data: what is bound already goes before what still waits for a place.
     fn transmit_new(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
-        if !self.turn.new_data {
+        if !self.opportunity.new_data {
             return None;
         }
         if let Some(path) = self.transmit_bound(buf) {
@@ -201,7 +193,7 @@ impl Association {
                 Place::Copies(path, others) => {
                     let first = self.sender.outstanding().next_tsn();
                     let sent = self.new_packet(path, ask, buf);
-                    self.turn.copies =
+                    self.opportunity.copies =
                         Some(PendingCopies { first, after: self.sender.outstanding().next_tsn(), others });
                     return sent;
                 }
@@ -359,7 +351,7 @@ impl Association {
             if kind == SendKind::WindowProbe {
                 //= docs/rfc9260.txt#section-6.1
                 //# Senders MUST support zero window probing.
-                self.probe = Some(WindowProbe { tsn, answered_at: None });
+                self.peer_window_block.probe = Some(WindowProbe { tsn, answered_at: None });
                 self.statistics.window_probes += 1;
             }
             chunks += 1;
@@ -405,13 +397,13 @@ impl Association {
         self.data_packet_left(path);
         self.restart_heartbeat_clock(path);
         self.policy.note_new_data_path(path);
-        self.turn.new_data_left = true;
+        self.opportunity.new_data_left = true;
         self.count_burst(path);
     }
 
     /// A packet left that the burst limit counts.
     pub(crate) fn count_burst(&mut self, path: PathId) {
-        if self.burst_armed {
+        if self.opportunity.burst_armed {
             self.paths[path.index()].burst_used += 1;
             self.refresh_burst(path);
         }
@@ -439,9 +431,9 @@ impl Association {
     //# tag value in the Initiate Tag parameter of the INIT or INIT ACK chunk received from its peer.
     pub(crate) fn header(&self) -> Header {
         Header {
-            source_port: self.local_port,
-            destination_port: self.peer_port,
-            verification_tag: self.peer_tag,
+            source_port: self.identity.local_port,
+            destination_port: self.identity.peer_port,
+            verification_tag: self.identity.peer_tag,
         }
     }
 }

@@ -59,7 +59,7 @@ impl Association {
             Next::Probe(bytes) => {
                 path.timers.mtu = Some(self.now + wait);
                 path.pending_mtu_probe = Some((PendingHeartbeat { nonce, sent_at: self.now }, bytes));
-                self.queue_control(Control::MtuProbe { path: id, nonce, bytes });
+                self.control.offer(Control::MtuProbe { path: id, nonce, bytes });
             }
         }
     }

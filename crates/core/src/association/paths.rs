@@ -42,8 +42,8 @@ impl Association {
         self.policy.set_path(facts);
         let now = self.now;
         self.update_sender(|sender| sender.begin_path(id, now));
-        self.address_changes += 1;
-        self.barred.retain(|barred| !barred.same_hosts(&address));
+        self.addressing.note_change();
+        self.addressing.unbar(&address);
         self.dispatch_event(&Event::PathAdded(id));
         Ok(id)
     }
@@ -69,7 +69,7 @@ impl Association {
     /// The headers around an SCTP packet.
     pub(crate) fn overhead(&self, remote: IpAddr) -> usize {
         let ip_header = if remote.is_ipv4() { 20 } else { 40 };
-        ip_header + self.encapsulation.header_bytes()
+        ip_header + self.addressing.encapsulation.header_bytes()
     }
 
     /// The user bytes that fit one DATA chunk on every path: where sizes are searched for, every path in service, since one
@@ -113,7 +113,7 @@ impl Association {
         self.mark_path_lost(id, LossCause::Timeout, true);
         let path = &mut self.paths[id.index()];
         path.removed = true;
-        self.address_changes += 1;
+        self.addressing.note_change();
         let path = &mut self.paths[id.index()];
         path.timers = crate::path::PathTimers::default();
         path.pending_heartbeat = None;
@@ -134,7 +134,7 @@ impl Association {
         self.dispatch_event(&Event::PathRemoved(id));
         self.events.push_back(AssociationEvent::PathRemoved { path: id });
         self.check_start();
-        self.open_turn(TurnCause::PathRestored(id), true);
+        self.open_opportunity(TurnCause::PathRestored(id), true);
         Ok(())
     }
 
@@ -145,13 +145,13 @@ impl Association {
 
     /// How often the addresses and ports of the paths have changed.
     pub(crate) fn address_changes(&self) -> u32 {
-        self.address_changes
+        self.addressing.changes()
     }
 
     /// Where the peer can be reached, in the order of the paths.
     pub(crate) fn peer_keys(&self) -> impl Iterator<Item = PeerKey> + '_ {
         let live = self.paths.iter().filter(|p| !p.removed);
-        live.map(|p| PeerKey::new(&p.address, self.peer_port))
+        live.map(|p| PeerKey::new(&p.address, self.identity.peer_port))
     }
 
     /// Where a packet of this path goes.
@@ -170,7 +170,7 @@ impl Association {
             let path = &self.paths[id.index()];
             !path.removed
                 && self.policy.path(*id).state == PathState::Active
-                && !self.is_gone(path.address.local)
+                && !self.addressing.is_gone(path.address.local)
         };
         let primary = || self.live_paths().find(|id| self.policy.path(*id).primary);
         preferred

@@ -108,7 +108,7 @@ impl Association {
         }
         // Where only copies were in flight there is nothing to send again, and nothing else would let new data go.
         let new_data = self.policy.profile.timeout_opens_new_data || self.sender.lost().is_empty();
-        self.open_turn(TurnCause::Timeout(id), new_data);
+        self.open_opportunity(TurnCause::Timeout(id), new_data);
         self.grant_exemptions(self.policy.profile.exemption_outlives_event);
         if matches!(self.policy.path(id).state, PathState::PotentiallyFailed | PathState::Inactive) {
             self.send_heartbeat(id);
@@ -121,7 +121,9 @@ impl Association {
     //# If the sender continues to receive SACK chunks from the peer while doing zero window probing, the unacknowledged
     //# window probes SHOULD NOT increment the error counter for the association or any destination transport address.
     fn probe_was_answered(&self, id: PathId) -> bool {
-        let Some(WindowProbe { tsn, answered_at: Some(answered_at) }) = self.probe else { return false };
+        let Some(WindowProbe { tsn, answered_at: Some(answered_at) }) = self.peer_window_block.probe else {
+            return false;
+        };
         let on_path = self.sender.outstanding().transmissions_of(tsn).filter(|copy| copy.path == id);
         on_path.map(|copy| copy.stamps.sent_at).max().is_some_and(|sent_at| answered_at >= sent_at)
     }

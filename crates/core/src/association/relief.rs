@@ -12,17 +12,17 @@ use crate::units::ChunkBytes;
 impl Association {
     /// The next packet of copies that the scheduler asked for.
     pub(crate) fn transmit_copy(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
-        let mut copies = self.turn.copies?;
+        let mut copies = self.opportunity.copies?;
         while let Some(path) = copies.others.first() {
             copies.others.remove(path);
-            self.turn.copies = Some(copies);
+            self.opportunity.copies = Some(copies);
             if self.has_room(path) && self.copy_packet(path, copies.first..copies.after, SendKind::Copy, buf)
             {
                 self.new_packet_left(path);
                 return Some(path);
             }
         }
-        self.turn.copies = None;
+        self.opportunity.copies = None;
         None
     }
 
@@ -59,10 +59,10 @@ impl Association {
 
     /// Asks the retransmission policy about the head of line, which may go on another path although it is not lost.
     pub(crate) fn transmit_relief(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
-        if self.turn.relief_declined {
+        if self.opportunity.relief_declined {
             return None;
         }
-        self.turn.relief_declined = true;
+        self.opportunity.relief_declined = true;
         let tsn = self.sender.outstanding().first_unacked()?;
         if self.sender.outstanding().get(tsn).is_none_or(|chunk| chunk.state != ChunkState::InFlight) {
             return None;
@@ -75,7 +75,7 @@ impl Association {
             self.statistics.overruled_picks += 1;
             return None;
         }
-        self.turn.relief_declined = false;
+        self.opportunity.relief_declined = false;
         self.record(Decided::Relieve(decision.choice), tsn, decision.reason, &decision.refused);
         self.statistics.reliefs += 1;
         match decision.choice {
@@ -86,7 +86,7 @@ impl Association {
                 Some(path)
             }
             Relief::Move(path) => {
-                self.turn.moved = Some(tsn);
+                self.opportunity.moved = Some(tsn);
                 self.mark_lost(tsn, LossCause::Rescheduled);
                 self.cut_windows();
                 self.stop_t3_if_nothing_flies();
@@ -97,10 +97,10 @@ impl Association {
 
     /// New data may have closed the peer's window: the retransmission policy is asked once more as it comes to an end.
     pub(crate) fn transmit_late_relief(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
-        if !std::mem::take(&mut self.turn.new_data_left) {
+        if !std::mem::take(&mut self.opportunity.new_data_left) {
             return None;
         }
-        self.turn.relief_declined = false;
+        self.opportunity.relief_declined = false;
         self.transmit_relief(buf)
     }
 
@@ -120,7 +120,7 @@ impl Association {
         self.may_bind(path)
             && self.policy.path(path).admits_retransmission()
             && !flies_there
-            && self.turn.moved != Some(tsn)
+            && self.opportunity.moved != Some(tsn)
     }
 
     pub(crate) fn stop_t3_if_nothing_flies(&mut self) {
@@ -138,11 +138,11 @@ impl Association {
         if tasks.recheck {
             self.recheck_losses();
         }
-        tasks.probes.iter().for_each(|path| self.turn.tail_probes.insert(path));
+        tasks.probes.iter().for_each(|path| self.opportunity.tail_probes.insert(path));
     }
 
     fn recheck_losses(&mut self) {
-        let mut overdue = std::mem::take(&mut self.scratch.newly_lost);
+        let mut overdue = std::mem::take(&mut self.sack.newly_lost);
         overdue.clear();
         let mut next = self.sender.outstanding().first_unacked();
         while let Some(tsn) = next {
@@ -158,7 +158,7 @@ impl Association {
             self.mark_lost(tsn, LossCause::FastRetransmit);
         }
         let any = !overdue.is_empty();
-        self.scratch.newly_lost = overdue;
+        self.sack.newly_lost = overdue;
         if any {
             self.stop_t3_if_nothing_flies();
             self.after_losses();
@@ -167,8 +167,8 @@ impl Association {
 
     /// The latest chunk of a path again (RFC 8985 section 7.3), whatever its window says.
     pub(crate) fn transmit_tail_probe(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
-        while let Some(path) = self.turn.tail_probes.first() {
-            self.turn.tail_probes.remove(path);
+        while let Some(path) = self.opportunity.tail_probes.first() {
+            self.opportunity.tail_probes.remove(path);
             let Some(tsn) = self.sender.outstanding().highest_on(path).filter(|_| self.may_bind(path)) else {
                 continue;
             };

@@ -16,40 +16,40 @@ impl Association {
 
     fn take_back_now(&mut self) {
         self.take_back_uncovered();
-        let blocks = std::mem::take(&mut self.scratch.blocks);
+        let blocks = std::mem::take(&mut self.sack.blocks);
         self.update_sender(|sender| sender.set_gap_acked(&blocks));
-        self.scratch.blocks = blocks;
+        self.sack.blocks = blocks;
     }
 
     fn suspect_reneging(&mut self) {
         let cumulative = self.sender.outstanding().cumulative();
-        let blocks = std::mem::take(&mut self.scratch.blocks);
+        let blocks = std::mem::take(&mut self.sack.blocks);
         let all_covered = self.sender.outstanding().gap_acked().iter().all(|&(start, end)| {
             end <= cumulative || intervals::holds(&blocks, start.max(cumulative + 1), end)
         });
         if all_covered {
-            self.timers.reneging = None;
-        } else if self.timers.reneging.is_none() {
+            self.sack.reneging_at = None;
+        } else if self.sack.reneging_at.is_none() {
             let longest = self.policy.facts().iter().map(|f| f.rto).max().unwrap_or_default();
-            self.timers.reneging = Some(self.now + longest);
+            self.sack.reneging_at = Some(self.now + longest);
         }
         self.update_sender(|sender| sender.add_gap_acked(&blocks));
-        self.timers.latest_blocks.clear();
-        self.timers.latest_blocks.extend_from_slice(&blocks);
-        self.scratch.blocks = blocks;
+        self.sack.latest_blocks.clear();
+        self.sack.latest_blocks.extend_from_slice(&blocks);
+        self.sack.blocks = blocks;
     }
 
     /// No SACK has covered what was acknowledged before for too long: it is outstanding again.
     pub(crate) fn believe_reneging(&mut self) {
-        self.timers.reneging = None;
-        self.scratch.blocks.clear();
-        let latest = std::mem::take(&mut self.timers.latest_blocks);
-        self.scratch.blocks.extend_from_slice(&latest);
-        self.timers.latest_blocks = latest;
+        self.sack.reneging_at = None;
+        self.sack.blocks.clear();
+        let latest = std::mem::take(&mut self.sack.latest_blocks);
+        self.sack.blocks.extend_from_slice(&latest);
+        self.sack.latest_blocks = latest;
         self.take_back_uncovered();
-        let blocks = std::mem::take(&mut self.scratch.blocks);
+        let blocks = std::mem::take(&mut self.sack.blocks);
         self.update_sender(|sender| sender.set_gap_acked(&blocks));
-        self.scratch.blocks = blocks;
+        self.sack.blocks = blocks;
         for index in 0..self.paths.len() {
             if !self.policy.facts()[index].in_flight.is_zero() && self.paths[index].timers.t3.is_none() {
                 self.start_t3(crate::path::PathId::new(index));
@@ -62,7 +62,7 @@ impl Association {
         let mut index = 0;
         while let Some(&(start, end)) = self.sender.outstanding().gap_acked().get(index) {
             for tsn in start.max(cumulative + 1)..=end {
-                if !intervals::holds(&self.scratch.blocks, tsn, tsn) {
+                if !intervals::holds(&self.sack.blocks, tsn, tsn) {
                     self.take_back(tsn);
                 }
             }
@@ -77,7 +77,7 @@ impl Association {
         if self.paths[path.index()].removed {
             // No timer runs for a path that is gone, so nothing may be in flight there.
             self.mark_lost(tsn, LossCause::Timeout);
-            self.open_turn(TurnCause::PathRestored(path), true);
+            self.open_opportunity(TurnCause::PathRestored(path), true);
         }
     }
 }

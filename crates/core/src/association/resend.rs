@@ -15,16 +15,16 @@ impl Association {
         while let Some(tsn) = self.next_to_resend() {
             match self.route(tsn) {
                 Some(path) => return Some(self.resend_packet(path, tsn, buf)),
-                None => self.turn.resend_from = Some(tsn + 1),
+                None => self.opportunity.resend_from = Some(tsn + 1),
             }
         }
         None
     }
 
     fn next_to_resend(&mut self) -> Option<u64> {
-        let next = self.turn.resend_from.and_then(|from| self.sender.lost().at_or_after(from));
+        let next = self.opportunity.resend_from.and_then(|from| self.sender.lost().at_or_after(from));
         if next.is_none() {
-            self.turn.resend_from = None;
+            self.opportunity.resend_from = None;
         }
         next
     }
@@ -53,7 +53,7 @@ impl Association {
     /// Fills one packet for `path` with lost chunks from `first` on.
     pub(crate) fn resend_packet(&mut self, path: PathId, first: u64, buf: &mut Vec<u8>) -> PathId {
         let size = self.packet_size_for(path, first);
-        self.turn.resend_from =
+        self.opportunity.resend_from =
             self.write_packet(size, buf, |this, writer| this.fill_with_lost(path, first, writer));
         self.resent_packet(path);
         path
@@ -138,18 +138,18 @@ impl Association {
             }
         }
         let one_only = self.policy.profile.first_fast_retransmission == FirstFastRetransmission::OnePacket;
-        if std::mem::take(&mut self.turn.after_loss_event) && one_only {
-            self.turn.resend_from = None;
+        if std::mem::take(&mut self.opportunity.after_loss_event) && one_only {
+            self.opportunity.resend_from = None;
         }
         if self.burst_ends_the_walk(path) {
-            self.turn.resend_from = None;
+            self.opportunity.resend_from = None;
         }
     }
 
     /// Counts a retransmission packet against its path's burst limit; `true` if that ends the whole opportunity to
     /// retransmit, as it does in ns-2, rather than the path's share of it.
     fn burst_ends_the_walk(&mut self, path: PathId) -> bool {
-        if !self.burst_armed {
+        if !self.opportunity.burst_armed {
             return false;
         }
         self.count_burst(path);
@@ -157,7 +157,7 @@ impl Association {
         match self.policy.profile.burst_arming {
             BurstArming::Always => false,
             BurstArming::AfterRecoveredLoss { disarms } => {
-                self.burst_armed &= !(spent && disarms);
+                self.opportunity.burst_armed &= !(spent && disarms);
                 spent
             }
         }

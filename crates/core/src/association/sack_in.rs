@@ -17,12 +17,12 @@ use crate::policy::{
 use crate::profile::{BurstArming, T3Restart};
 use crate::send::{ChunkState, LIST_ROOM, Sender, Stamps, Transmission};
 use crate::stats::Discard;
-use crate::time::Rate;
+use crate::time::{Rate, Time};
 use crate::units::{ChunkBytes, WindowBytes};
 
-/// Reused from SACK to SACK, so that none allocates.
+/// The processing of the present SACK, and what it leaves for the next ones. Memory is reused, so that no SACK allocates.
 #[derive(Debug)]
-pub(crate) struct SackScratch {
+pub(crate) struct SackProcessing {
     /// Gap blocks as unwrapped inclusive intervals.
     pub(super) blocks: Vec<Interval>,
     /// The path that the SACK came in on.
@@ -35,11 +35,20 @@ pub(crate) struct SackScratch {
     pub(super) restart_t3: [bool; MAX_PATHS],
     /// Chunks that this SACK showed to be lost.
     pub(super) newly_lost: Vec<u64>,
+    /// The highest TSN newly acknowledged; of the present SACK, or of the latest that acknowledged something.
+    pub(super) highest_newly_acked: u64,
+    /// When uncovered gap acknowledgements are taken as reneging.
+    pub(super) reneging_at: Option<Time>,
+    /// What the latest SACK covered, for that moment.
+    pub(super) latest_blocks: Vec<Interval>,
 }
 
-impl SackScratch {
-    pub(crate) fn new() -> Self {
-        SackScratch {
+impl SackProcessing {
+    pub(crate) fn new(initial_tsn: u64) -> Self {
+        SackProcessing {
+            highest_newly_acked: initial_tsn - 1,
+            reneging_at: None,
+            latest_blocks: Vec::with_capacity(LIST_ROOM),
             blocks: Vec::with_capacity(LIST_ROOM),
             source: None,
             acks: [PathAck::default(); MAX_PATHS],
@@ -73,7 +82,7 @@ impl Association {
                 self.take_late_reports(source, sack);
             }
             self.paths.iter_mut().for_each(|path| path.burst_used = 0);
-            self.turn.open_for_new_data(TurnCause::Sack);
+            self.opportunity.open_for_new_data(TurnCause::Sack);
             return Ok(());
         }
         //= docs/rfc9260.txt#section-12.4
@@ -84,12 +93,12 @@ impl Association {
             self.abort_with(AbortReason::Protocol("SACK for a TSN that was never sent"));
             return Err(Discard::BadSack);
         }
-        self.scratch.source = Some(source);
+        self.sack.source = Some(source);
         self.read_blocks(cumulative, sack);
         let new_cumulative = cumulative > self.sender.outstanding().cumulative();
         self.begin_sack();
         if new_cumulative {
-            self.association_errors = 0;
+            self.liveness.errors = 0;
             self.ack_cumulative(cumulative);
             self.pop_acked(cumulative);
         }
@@ -109,7 +118,7 @@ impl Association {
         //# first.
         self.settle_windows(cumulative, new_cumulative);
         self.settle_t3();
-        if self.timers.reneging.is_none() {
+        if self.sack.reneging_at.is_none() {
             // A SACK that covers less than is known was overtaken: what it says of the window is as old as the rest of it.
             let window = WindowBytes::new(u64::from(sack.a_rwnd()));
             self.update_sender(|sender| sender.advertise_window(window));
@@ -134,7 +143,7 @@ impl Association {
         if cumulative <= self.sender.outstanding().cumulative() || cumulative >= self.sender.lowest_unsent() {
             return;
         }
-        self.scratch.source = None;
+        self.sack.source = None;
         self.begin_sack();
         self.ack_cumulative(cumulative);
         self.pop_acked(cumulative);
@@ -146,7 +155,7 @@ impl Association {
     /// What a SACK that was overtaken still tells: which copies came as duplicates.
     fn take_late_reports(&mut self, source: PathId, sack: &Acknowledgement<'_>) {
         let cumulative = self.sender.outstanding().cumulative();
-        self.scratch.source = Some(source);
+        self.sack.source = Some(source);
         self.begin_sack();
         self.note_duplicates(sack);
         self.settle_windows(cumulative, false);
@@ -155,7 +164,7 @@ impl Association {
 
     fn read_blocks(&mut self, cumulative: u64, sack: &Acknowledgement<'_>) {
         let last = self.sender.outstanding().next_tsn();
-        let blocks = &mut self.scratch.blocks;
+        let blocks = &mut self.sack.blocks;
         blocks.clear();
         for gap in sack.all_gaps() {
             let (start, end) = (cumulative + u64::from(gap.start), cumulative + u64::from(gap.end));
@@ -174,12 +183,12 @@ impl Association {
     }
 
     fn begin_sack(&mut self) {
-        self.scratch.reset();
+        self.sack.reset();
         if !self.policy.profile.highest_newly_acked_persists {
-            self.highest_newly_acked = self.sender.outstanding().cumulative();
+            self.sack.highest_newly_acked = self.sender.outstanding().cumulative();
         }
         for (index, facts) in self.policy.facts().iter().enumerate() {
-            self.scratch.acks[index].outstanding_at_start = facts.in_flight + facts.lost_unsent;
+            self.sack.acks[index].outstanding_at_start = facts.in_flight + facts.lost_unsent;
             self.paths[index].burst_used = 0;
         }
     }
@@ -198,12 +207,12 @@ impl Association {
             let Some(discarded) = self.update_sender(Sender::discard) else { break };
             if discarded.recovered_before {
                 // RFC 9260 section 7.2.4 lets a burst follow; the limit is armed from here on in some profiles.
-                self.burst_armed = true;
+                self.opportunity.burst_armed = true;
             }
             if self.policy.profile.t3_restart == T3Restart::OwnEarliestOrCumulative {
                 let pseudo = &self.paths[discarded.path.index()].pseudo;
                 if pseudo.expected <= discarded.tsn || pseudo.expected_retransmitted <= discarded.tsn {
-                    self.scratch.restart_t3[discarded.path.index()] = true;
+                    self.sack.restart_t3[discarded.path.index()] = true;
                 }
             }
         }
@@ -212,8 +221,7 @@ impl Association {
 
     fn consider_writable(&mut self) {
         self.consider_send_growth();
-        if self.wants_writable && self.send_buffer_free().is_none_or(|free| free > 0) {
-            self.wants_writable = false;
+        if self.sender.take_writable() {
             self.events.push_back(AssociationEvent::Writable);
         }
     }
@@ -230,8 +238,8 @@ impl Association {
     /// Walks the unacknowledged chunks beside the gap blocks: searches for pseudo-cumulative TSNs, credits what is covered.
     fn ack_gaps(&mut self) {
         let mut next = self.sender.outstanding().first_unacked();
-        for index in 0..self.scratch.blocks.len() {
-            let (start, end) = self.scratch.blocks[index];
+        for index in 0..self.sack.blocks.len() {
+            let (start, end) = self.sack.blocks[index];
             while let Some(tsn) = next.filter(|&t| t <= end) {
                 next = self.sender.outstanding().next_unacked(tsn);
                 self.search_pseudo(tsn);
@@ -240,7 +248,7 @@ impl Association {
                     self.credit(tsn, false);
                 }
             }
-            if index + 1 == self.scratch.blocks.len()
+            if index + 1 == self.sack.blocks.len()
                 && let Some(tsn) = next.filter(|&t| t == end + 1)
             {
                 self.search_pseudo(tsn);
@@ -268,20 +276,20 @@ impl Association {
         let Some(chunk) = self.sender.outstanding().get(tsn).filter(|c| c.latest.is_some()) else { return };
         let latest = chunk.path;
         let credited = if acked && chunk.transmissions > 1 {
-            self.sender.credited_copy(tsn, self.scratch.source).map_or(latest, |copy| copy.path)
+            self.sender.credited_copy(tsn, self.sack.source).map_or(latest, |copy| copy.path)
         } else {
             latest
         };
-        if !std::mem::replace(&mut self.scratch.earliest_seen[credited.index()], true) && acked {
-            self.scratch.restart_t3[credited.index()] = true;
+        if !std::mem::replace(&mut self.sack.earliest_seen[credited.index()], true) && acked {
+            self.sack.restart_t3[credited.index()] = true;
         }
-        self.scratch.earliest_seen[latest.index()] = true;
+        self.sack.earliest_seen[latest.index()] = true;
     }
 
     /// Credits one chunk to its latest transmission: the rule by which copies are told apart.
     fn credit(&mut self, tsn: u64, cumulative: bool) {
         let Some(chunk) = self.sender.outstanding().get(tsn) else { return };
-        let Some(credited) = self.sender.credited_copy(tsn, self.scratch.source) else { return };
+        let Some(credited) = self.sender.credited_copy(tsn, self.sack.source) else { return };
         let (path, bytes, once) = (credited.path, chunk.bytes(), chunk.transmissions == 1);
         let timed_out = chunk.state == ChunkState::Lost(LossCause::Timeout);
         let was_lost = matches!(chunk.state, ChunkState::Lost(_));
@@ -308,14 +316,14 @@ impl Association {
             //# endpoint is acknowledged (by the reception of a SACK chunk).
             self.path_proved(path, proof);
         }
-        self.association_errors = 0;
+        self.liveness.errors = 0;
     }
 
     fn note_ack(&mut self, tsn: u64, credited: &Transmission, cumulative: bool) {
         let (path, bytes, sent_at) = (credited.path, credited.bytes, credited.stamps.sent_at);
         let pseudo = &mut self.paths[path.index()].pseudo;
-        let ack = &mut self.scratch.acks[path.index()];
-        let sack = &mut self.scratch.sacks[path.index()];
+        let ack = &mut self.sack.acks[path.index()];
+        let sack = &mut self.sack.sacks[path.index()];
         sack.lowest_newly_acked.get_or_insert(tsn);
         sack.latest_sent_at = sack.latest_sent_at.max(Some(sent_at));
         if cumulative {
@@ -323,7 +331,7 @@ impl Association {
             ack.new_pseudo_cumulative = true;
             ack.cumulative += bytes;
             sack.new_cumulative_ack = true;
-            self.highest_newly_acked = tsn;
+            self.sack.highest_newly_acked = tsn;
             return;
         }
         if tsn == pseudo.expected {
@@ -340,7 +348,7 @@ impl Association {
         }
         sack.new_gap_ack = true;
         sack.highest_gap_acked = Some(tsn);
-        self.highest_newly_acked = self.highest_newly_acked.max(tsn);
+        self.sack.highest_newly_acked = self.sack.highest_newly_acked.max(tsn);
     }
 
     /// Takes a round-trip sample if this chunk carried the path's measurement and nothing makes it ambiguous (Karn).
@@ -377,7 +385,7 @@ impl Association {
             delivered_before_at: stamps.delivered_before_at,
             sent_once: false,
             cumulative: false,
-            same_way: self.scratch.source == Some(path),
+            same_way: self.sack.source == Some(path),
         }
     }
 
@@ -399,18 +407,18 @@ impl Association {
     //# All DATA chunks with TSNs not included in the Gap Ack Blocks that are smaller than the highest-acknowledged TSN
     //# reported in the SACK chunk MUST be treated as "missing" by the sending endpoint.
     fn count_missing(&mut self, cumulative: u64, new_cumulative: bool, flags: u8, a_rwnd: WindowBytes) {
-        let sacks = self.scratch.sacks;
+        let sacks = self.sack.sacks;
         let view = SackView {
             paths: &sacks[..self.policy.facts().len()],
             cumulative,
-            highest_newly_acked: self.highest_newly_acked,
+            highest_newly_acked: self.sack.highest_newly_acked,
             new_cumulative,
             flags,
             a_rwnd,
             peer_window: a_rwnd - self.sender.window_outstanding(),
         };
-        let highest_named = self.scratch.blocks.last().map_or(cumulative, |&(_, end)| end);
-        let limit = self.highest_newly_acked.max(highest_named);
+        let highest_named = self.sack.blocks.last().map_or(cumulative, |&(_, end)| end);
+        let limit = self.sack.highest_newly_acked.max(highest_named);
         let mut next = self.sender.outstanding().first_unacked();
         while let Some(tsn) = next.filter(|&t| t < limit) {
             next = self.sender.outstanding().next_unacked(tsn);
@@ -426,11 +434,11 @@ impl Association {
             //# make retransmission decisions.
             self.sender.add_reports(tsn, verdict.reports);
             if verdict.lost {
-                self.scratch.newly_lost.push(tsn);
+                self.sack.newly_lost.push(tsn);
             }
         }
-        for index in 0..self.scratch.newly_lost.len() {
-            self.mark_lost(self.scratch.newly_lost[index], LossCause::FastRetransmit);
+        for index in 0..self.sack.newly_lost.len() {
+            self.mark_lost(self.sack.newly_lost[index], LossCause::FastRetransmit);
         }
     }
 
@@ -452,7 +460,7 @@ impl Association {
     fn settle_windows(&mut self, cumulative: u64, new_cumulative: bool) {
         let own = self.policy.profile.recovery_ends_per_path;
         for (index, facts) in self.policy.facts_mut().iter_mut().enumerate() {
-            let ack = &mut self.scratch.acks[index];
+            let ack = &mut self.sack.acks[index];
             ack.in_flight_before = facts.in_flight;
             ack.in_flight_after = facts.in_flight - ack.newly_acked();
             if facts.recovery_point.is_some_and(|point| {
@@ -462,7 +470,7 @@ impl Association {
                 facts.recovery_point = None;
             }
         }
-        let acks = self.scratch.acks;
+        let acks = self.sack.acks;
         let done = SackDone { paths: &acks[..self.policy.facts().len()], new_cumulative, cumulative };
         self.dispatch_event(&Event::SackDone(&done));
         self.update_sender(|sender| {
@@ -476,14 +484,14 @@ impl Association {
     fn settle_t3(&mut self) {
         for index in 0..self.paths.len() {
             let id = PathId::new(index);
-            let answered = !self.scratch.acks[index].newly_acked().is_zero();
+            let answered = !self.sack.acks[index].newly_acked().is_zero();
             if self.policy.facts()[index].in_flight.is_zero() {
                 self.paths[index].timers.t3 = None;
                 if answered {
                     self.paths[index].timers.silence = None;
                     self.paths[index].timers.patience = None;
                 }
-            } else if self.scratch.restart_t3[index]
+            } else if self.sack.restart_t3[index]
                 || self.paths[index].timers.t3.is_none()
                 || (self.policy.profile.t3_restart == T3Restart::Any && answered)
             {
@@ -493,13 +501,13 @@ impl Association {
     }
 
     fn note_probe_answer(&mut self, cumulative: u64) {
-        let Some(probe) = &mut self.probe else { return };
+        let Some(probe) = &mut self.peer_window_block.probe else { return };
         let bytes = self.sender.outstanding().get(probe.tsn).map_or(0, |c| c.draft.payload.len() as u64);
         // Once the window would take it, it is a chunk like any other, and its time-outs are errors again.
         let open = self.policy.profile.window_cost(bytes, 1)
             <= self.policy.association_facts().peer_window_advertised;
         if cumulative >= probe.tsn || open {
-            self.probe = None;
+            self.peer_window_block.probe = None;
         } else {
             probe.answered_at = Some(self.now);
         }
@@ -507,17 +515,17 @@ impl Association {
 
     /// Cuts, retransmissions and new data.
     fn follow_up(&mut self) {
-        let lost_something = !self.scratch.newly_lost.is_empty();
+        let lost_something = !self.sack.newly_lost.is_empty();
         if matches!(self.policy.profile.burst_arming, BurstArming::Always) {
-            self.burst_armed = true;
+            self.opportunity.burst_armed = true;
         }
         if lost_something {
             self.after_losses();
         } else {
             self.grant_exemptions(false);
-            self.turn.after_loss_event = false;
+            self.opportunity.after_loss_event = false;
         }
-        self.open_turn(TurnCause::Sack, true);
+        self.open_opportunity(TurnCause::Sack, true);
         self.advance_shutdown();
     }
 
@@ -525,7 +533,7 @@ impl Association {
     pub(crate) fn after_losses(&mut self) {
         self.statistics.fast_retransmit_events += 1;
         self.cut_windows();
-        self.turn.after_loss_event = true;
+        self.opportunity.after_loss_event = true;
         self.grant_exemptions(true);
     }
 }

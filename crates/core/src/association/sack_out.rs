@@ -29,6 +29,8 @@ pub(crate) struct AckState {
     /// The window in the last SACK.
     advertised: Option<WindowBytes>,
     any_before: bool,
+    /// Both sides have announced NR-SACK.
+    pub(super) uses_nr_sack: bool,
     /// Reused from NR-SACK to NR-SACK.
     blocks: BlocksByDelivery,
 }
@@ -146,7 +148,7 @@ impl Association {
 
     /// The chunk that acknowledges, as far as the peer knows it.
     fn ack_form(&self) -> AckForm {
-        if self.uses_nr_sack { self.policy.ack_form() } else { AckForm::Sack }
+        if self.ack.uses_nr_sack { self.policy.ack_form() } else { AckForm::Sack }
     }
 
     /// Whether a SACK that is owed and the next DATA chunk fit one packet. If not, the SACK goes ahead on its own rather than

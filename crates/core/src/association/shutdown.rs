@@ -3,7 +3,8 @@
 use anabranch_wire::Tsn;
 
 use crate::association::control::Control;
-use crate::association::{Association, AssociationEvent, State};
+use crate::association::state::{Closing, State};
+use crate::association::{Association, AssociationEvent};
 use crate::error::AbortReason;
 use crate::path::PathId;
 use crate::time::Time;
@@ -18,7 +19,9 @@ impl Association {
                 self.control.clear();
                 self.become_closed(AssociationEvent::Closed);
             }
-            State::CookieWait { .. } | State::CookieEchoed { .. } => self.shutdown_when_up = true,
+            State::CookieWait { ref mut opening, .. } | State::CookieEchoed { ref mut opening, .. } => {
+                opening.shutdown_when_up = true;
+            }
             //= docs/rfc9260.txt#section-9.2
             //# Once an endpoint has reached the SHUTDOWN-RECEIVED state, it MUST ignore ULP shutdown requests but MUST
             //# continue responding to SHUTDOWN chunks from its peer.
@@ -29,7 +32,7 @@ impl Association {
 
     pub(crate) fn begin_shutdown(&mut self) {
         self.state = State::ShutdownPending;
-        self.open_turn(crate::policy::TurnCause::Application, true);
+        self.open_opportunity(crate::policy::TurnCause::Application, true);
         self.advance_shutdown();
     }
 
@@ -66,21 +69,21 @@ impl Association {
             State::ShutdownPending => {
                 //= docs/rfc9260.txt#section-9.2
                 //# It SHOULD then start the T2-shutdown timer and enter the SHUTDOWN-SENT state.
-                self.state = State::ShutdownSent { tries: 0 };
                 //= docs/rfc9260.txt#section-9.2
                 //# If the T5-shutdown-guard timer is used, it SHOULD be set to the RECOMMENDED value of 5 times
                 //# 'RTO.Max'.
                 // RFC 9260 section 9.2: five times RTO.Max is as long as it may take.
-                self.timers.t5 = Some(self.now + self.policy.profile.rto_max.times(5));
+                let t5 = Some(self.now + self.policy.profile.rto_max.times(5));
+                self.state = State::ShutdownSent(Closing { t5, ..Closing::default() });
                 self.send_shutdown();
             }
             //= docs/rfc9260.txt#section-9.2
             //# If the receiver of the SHUTDOWN chunk has no more outstanding DATA chunks, the SHUTDOWN chunk receiver
             //# MUST send a SHUTDOWN ACK chunk and start a T2-shutdown timer of its own, entering the SHUTDOWN-ACK- SENT
             //# state.
-            State::ShutdownReceived => {
-                self.state = State::ShutdownAckSent { tries: 0 };
-                self.send_shutdown_ack();
+            State::ShutdownReceived { from } => {
+                self.state = State::ShutdownAckSent { closing: Closing::default(), from };
+                self.send_shutdown_ack(from);
             }
             _ => {}
         }
@@ -92,35 +95,45 @@ impl Association {
         let path = self.control_path(None);
         self.start_t2(path);
         self.control.retain(|c| !matches!(c, Control::Shutdown { .. }));
-        self.control.push_back(Control::Shutdown { path });
+        self.control.push(Control::Shutdown { path });
     }
 
     //= docs/rfc9260.txt#section-3.3.9
     //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN chunk at the completion of the shutdown
     //# process; see Section 9.2 for details.
-    pub(crate) fn send_shutdown_ack(&mut self) {
-        let path = self.control_path(self.shutdown_from);
+    /// Sends the SHUTDOWN-ACK once more if it still waits for its answer; whether it does.
+    pub(crate) fn repeat_shutdown_ack(&mut self) -> bool {
+        let State::ShutdownAckSent { from, .. } = self.state else { return false };
+        self.send_shutdown_ack(from);
+        true
+    }
+
+    fn send_shutdown_ack(&mut self, from: PathId) {
+        let path = self.control_path(Some(from));
         self.start_t2(path);
         self.control.retain(|c| !matches!(c, Control::ShutdownAck { .. }));
-        self.control.push_back(Control::ShutdownAck { path });
+        self.control.push(Control::ShutdownAck { path });
     }
 
     //= docs/rfc9260.txt#section-9.2
     //# The rules in Section 6.3 MUST be followed to determine the proper timer value for T2-shutdown.
     fn start_t2(&mut self, path: PathId) {
-        self.timers.t2 = Some(self.now + self.policy.path(path).rto);
+        let t2 = self.now + self.policy.path(path).rto;
+        if let Some(closing) = self.state.closing_mut() {
+            closing.t2 = Some(t2);
+        }
     }
 
     /// T2-shutdown: again, elsewhere if possible, until the peer is given up.
     pub(crate) fn handle_t2(&mut self) {
         let limit = self.policy.profile.association_max_retrans;
-        let (tries, ack) = match &mut self.state {
-            State::ShutdownSent { tries } => (tries, false),
-            State::ShutdownAckSent { tries } => (tries, true),
-            _ => return,
+        let from = match self.state {
+            State::ShutdownAckSent { from, .. } => Some(from),
+            _ => None,
         };
-        *tries += 1;
-        let tries = *tries;
+        let Some(closing) = self.state.closing_mut() else { return };
+        closing.tries += 1;
+        let tries = closing.tries;
         //= docs/rfc9260.txt#section-9.2
         //# An endpoint SHOULD limit the number of retransmissions of the SHUTDOWN chunk to the protocol parameter
         //# 'Association.Max.Retrans'.
@@ -134,7 +147,7 @@ impl Association {
             self.abort_with(AbortReason::PeerUnreachable);
             return;
         }
-        let first = self.control_path(self.shutdown_from.filter(|_| ack));
+        let first = self.control_path(from);
         self.policy.back_off(first);
         let path = self.path_in_turn(first, tries);
         self.start_t2(path);
@@ -143,7 +156,10 @@ impl Association {
         //# received from its peer.
         //= docs/rfc9260.txt#section-9.2
         //# If the timer expires, the endpoint MUST resend the SHUTDOWN ACK chunk.
-        self.control.push_back(if ack { Control::ShutdownAck { path } } else { Control::Shutdown { path } });
+        self.control.push(match from {
+            Some(_) => Control::ShutdownAck { path },
+            None => Control::Shutdown { path },
+        });
     }
 
     /// SHUTDOWN from the peer; it also acknowledges cumulatively. The answer goes back to where it came from (section 6.4): the
@@ -152,32 +168,33 @@ impl Association {
     /// One for a TSN that was never sent is a wish to close all the same, and acknowledges nothing: some implementations put
     /// their own TSNs there, and RFC 9260 section 9.2 has us verify the number, not refuse the chunk.
     pub(crate) fn handle_shutdown(&mut self, source: PathId, cumulative: Tsn) {
-        self.shutdown_from = Some(source);
         match self.state {
             State::Established | State::ShutdownPending => {
                 //= docs/rfc9260.txt#section-9.2
                 //# If there are still outstanding DATA chunks left, the SHUTDOWN chunk receiver MUST continue to follow
                 //# normal data transmission procedures defined in Section 6, until all outstanding DATA chunks are
                 //# acknowledged; however, the SHUTDOWN chunk receiver MUST NOT accept new data from its SCTP user.
-                self.state = State::ShutdownReceived;
+                self.state = State::ShutdownReceived { from: source };
                 self.events.push_back(AssociationEvent::ShutdownReceived);
             }
             //= docs/rfc9260.txt#section-9.2
             //# Once an endpoint has reached the SHUTDOWN-RECEIVED state, it MUST ignore ULP shutdown requests but MUST
             //# continue responding to SHUTDOWN chunks from its peer.
-            State::ShutdownReceived => {}
-            State::ShutdownSent { .. } => {
+            State::ShutdownReceived { ref mut from } => *from = source,
+            State::ShutdownSent(Closing { t5, .. }) => {
                 //= docs/rfc9260.txt#section-9.2
                 //# If an endpoint is in the SHUTDOWN-SENT state and receives a SHUTDOWN chunk from its peer, the endpoint
                 //# SHOULD respond immediately with a SHUTDOWN ACK chunk to its peer and move into the SHUTDOWN-ACK-SENT
                 //# state, restarting its T2-shutdown timer.
                 // Both sides at once: RFC 9260 section 9.2.
-                self.state = State::ShutdownAckSent { tries: 0 };
-                self.send_shutdown_ack();
+                let closing = Closing { t5, ..Closing::default() };
+                self.state = State::ShutdownAckSent { closing, from: source };
+                self.send_shutdown_ack(source);
                 return;
             }
-            State::ShutdownAckSent { .. } => {
-                self.send_shutdown_ack();
+            State::ShutdownAckSent { ref mut from, .. } => {
+                *from = source;
+                self.send_shutdown_ack(source);
                 return;
             }
             //= docs/rfc9260.txt#section-9.2
@@ -187,7 +204,7 @@ impl Association {
         }
         self.handle_shutdown_cumulative(cumulative);
         self.advance_shutdown();
-        self.open_turn(crate::policy::TurnCause::Sack, true);
+        self.open_opportunity(crate::policy::TurnCause::Sack, true);
     }
 
     //= docs/rfc9260.txt#section-9.2
@@ -204,7 +221,7 @@ impl Association {
             //= docs/rfc9260.txt#section-3.3.13
             //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN ACK chunk at the completion of the
             //# shutdown process; see Section 9.2 for details.
-            self.control.push_back(Control::ShutdownComplete { path });
+            self.control.push(Control::ShutdownComplete { path });
         }
     }
 

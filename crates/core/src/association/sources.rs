@@ -24,11 +24,11 @@ impl Association {
         if self.is_opening() {
             return self.answered_from_another_port(origin);
         }
-        if self.deleted.contains(&origin.address.remote) || !self.may_learn(origin) {
+        if self.addressing.is_deleted(origin.address.remote) || !self.may_learn(origin) {
             return None;
         }
-        let barred = self.barred.iter().any(|barred| barred.same_hosts(&origin.address));
-        if self.is_gone(origin.address.local) || barred {
+        let barred = self.addressing.is_barred(&origin.address);
+        if self.addressing.is_gone(origin.address.local) || barred {
             // RFC 5061 section 5.3 F4: what was on its way to an address that is being deleted counts.
             return Some(self.control_path(None));
         }
@@ -45,7 +45,7 @@ impl Association {
         };
         let id = self.live_paths().find(same)?;
         self.paths[id.index()].address = origin.address;
-        self.address_changes += 1;
+        self.addressing.note_change();
         self.dispatch_event(&Event::PathRebound(id));
         Some(id)
     }
@@ -58,7 +58,7 @@ impl Association {
         match self.config.listed_addresses {
             ListedAddresses::Ignore => true,
             ListedAddresses::Use => {
-                self.peer_addresses.contains(&origin.address.remote)
+                self.addressing.peer.contains(&origin.address.remote)
                     || self
                         .live_paths()
                         .any(|id| self.paths[id.index()].address.remote == origin.address.remote)
@@ -76,7 +76,7 @@ impl Association {
         let id = id.ok()?;
         let path = &mut self.paths[id.index()];
         path.learned = true;
-        if self.guarded {
+        if self.addressing.guarded {
             path.standing = Standing::Seen { allowance_bytes: 0 };
         }
         self.came_from(id, bytes);
@@ -115,10 +115,7 @@ impl Association {
         let address = self.paths[id.index()].address;
         let namesake = self.live_paths().any(|id| self.paths[id.index()].address.same_hosts(&address));
         if !namesake {
-            if self.barred.is_full() {
-                self.barred.remove(0);
-            }
-            self.barred.push(address);
+            self.addressing.bar(address);
         }
     }
 
@@ -167,7 +164,7 @@ impl Association {
 
     /// Something came from the far end of a path.
     fn came_from(&mut self, id: PathId, bytes: usize) {
-        let guarded = self.guarded;
+        let guarded = self.addressing.guarded;
         let standing = &mut self.paths[id.index()].standing;
         let more = REPLY_FACTOR * bytes as u64;
         *standing = match *standing {
@@ -183,7 +180,7 @@ impl Association {
     pub(crate) fn may_send(&mut self, id: PathId, bytes: usize) -> bool {
         match &mut self.paths[id.index()].standing {
             Standing::Trusted => true,
-            Standing::Listed => bytes <= SMALL_PACKET || !self.guarded,
+            Standing::Listed => bytes <= SMALL_PACKET || !self.addressing.guarded,
             Standing::Seen { allowance_bytes } => {
                 let left = allowance_bytes.checked_sub(bytes as u64);
                 *allowance_bytes = left.unwrap_or(*allowance_bytes);

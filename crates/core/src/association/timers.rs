@@ -4,55 +4,7 @@ use crate::association::Association;
 use crate::path::PathId;
 use crate::path::PathState;
 use crate::policy::{Event, LossCause, Reason, StateCause, TurnCause};
-use crate::send::LIST_ROOM;
 use crate::time::Time;
-
-/// The association's own timers; the paths have theirs.
-#[derive(Debug)]
-pub(crate) struct Timers {
-    /// T1-init or T1-cookie.
-    pub(crate) t1: Option<Time>,
-    /// When INIT goes out on the next path as well.
-    pub(crate) stagger: Option<Time>,
-    /// When a peer that was called is given up.
-    pub(crate) give_up: Option<Time>,
-    /// T2-shutdown.
-    pub(crate) t2: Option<Time>,
-    /// T4: an ASCONF waits for its answer (RFC 5061 section 5.1).
-    pub(crate) t4: Option<Time>,
-    /// T5-shutdown-guard.
-    pub(crate) t5: Option<Time>,
-    /// When uncovered gap acknowledgements are taken as reneging.
-    pub(crate) reneging: Option<Time>,
-    /// What the latest SACK covered, for that moment.
-    pub(crate) latest_blocks: Vec<(u64, u64)>,
-}
-
-impl Default for Timers {
-    /// None runs.
-    fn default() -> Self {
-        let latest_blocks = Vec::with_capacity(LIST_ROOM);
-        Timers {
-            t1: None,
-            stagger: None,
-            give_up: None,
-            t2: None,
-            t4: None,
-            t5: None,
-            reneging: None,
-            latest_blocks,
-        }
-    }
-}
-
-impl Timers {
-    pub(crate) fn next(&self) -> Option<Time> {
-        [self.t1, self.stagger, self.give_up, self.t2, self.t4, self.t5, self.reneging]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-}
 
 fn due(timer: &mut Option<Time>, now: Time) -> bool {
     timer.take_if(|at| *at <= now).is_some()
@@ -62,23 +14,23 @@ impl Association {
     /// Runs everything that is due.
     pub(crate) fn handle_timeout(&mut self) {
         let now = self.now;
-        if due(&mut self.timers.give_up, now) {
+        if self.state.opening_mut().is_some_and(|opening| due(&mut opening.give_up, now)) {
             self.control.clear();
             self.abort_with(crate::error::AbortReason::NoAnswer);
         }
-        if due(&mut self.timers.t1, now) {
+        if self.state.opening_mut().is_some_and(|opening| due(&mut opening.t1, now)) {
             self.handle_t1();
         }
-        if due(&mut self.timers.stagger, now) {
+        if self.state.stagger_mut().is_some_and(|stagger| due(&mut stagger.next_at, now)) {
             self.send_staggered_init();
         }
-        if due(&mut self.timers.t2, now) {
+        if self.state.closing_mut().is_some_and(|closing| due(&mut closing.t2, now)) {
             self.handle_t2();
         }
-        if due(&mut self.timers.t4, now) {
+        if self.addressing.asconf.as_mut().is_some_and(|asconf| asconf.take_expired_t4(now)) {
             self.handle_t4();
         }
-        if due(&mut self.timers.t5, now) {
+        if self.state.closing_mut().is_some_and(|closing| due(&mut closing.t5, now)) {
             //= docs/rfc9260.txt#section-9.2
             //# At the expiration of this timer, the sender SHOULD abort the association by sending an ABORT chunk.
             self.send_abort("shutdown took too long");
@@ -87,7 +39,7 @@ impl Association {
         if self.ack.deadline.is_some_and(|at| at <= now) {
             self.ack_timer_expired();
         }
-        if due(&mut self.timers.reneging, now) {
+        if due(&mut self.sack.reneging_at, now) {
             self.believe_reneging();
         }
         for index in 0..self.paths.len() {
@@ -96,7 +48,7 @@ impl Association {
         if self.policy.deadline().is_some_and(|at| at <= now) {
             self.dispatch_event(&Event::Deadline);
             self.run_loss_tasks();
-            self.open_turn(TurnCause::Policy, true);
+            self.open_opportunity(TurnCause::Policy, true);
         }
     }
 
@@ -158,7 +110,7 @@ impl Association {
             //# includes data retransmissions to all the destination transport addresses of the peer if it is multi-
             //# homed), including the number of unacknowledged HEARTBEAT chunks observed on the path that is currently
             //# used for data transfer.
-            self.association_errors += 1;
+            self.liveness.errors += 1;
         }
         self.policy.refresh(&self.sender);
         let decision = self.policy.state_after_error(id, by_heartbeat, self.now);
@@ -174,12 +126,12 @@ impl Association {
     /// RFC 9260 section 8.1, or by time: errors are counted over all paths, and so come the faster the more there are.
     fn is_peer_given_up(&self) -> bool {
         match self.config.peer_silence_limit {
-            Some(limit) => self.association_errors > 0 && self.now.since(self.heard_at) >= limit,
+            Some(limit) => self.liveness.errors > 0 && self.now.since(self.liveness.heard_at) >= limit,
             //= docs/rfc9260.txt#section-8.1
             //# If the value of this counter exceeds the limit indicated in the protocol parameter
             //# 'Association.Max.Retrans', the endpoint SHOULD consider the peer endpoint unreachable and SHALL stop
             //# transmitting any more data to it (and thus the association enters the CLOSED state).
-            None => self.association_errors > self.policy.profile.association_max_retrans,
+            None => self.liveness.errors > self.policy.profile.association_max_retrans,
         }
     }
 
@@ -222,7 +174,7 @@ impl Association {
         self.statistics.silences += 1;
         self.set_state(id, PathState::PotentiallyFailed, StateCause::Errors(reason));
         self.send_heartbeat(id);
-        self.open_turn(TurnCause::Policy, true);
+        self.open_opportunity(TurnCause::Policy, true);
     }
 
     /// A path whose data has met silence for the configured time has failed, whatever its error counter says.
@@ -240,7 +192,7 @@ impl Association {
         self.mark_path_lost(id, LossCause::Timeout, false);
         // As at T3: where only copies were in flight nothing else would let new data go.
         let new_data = self.policy.profile.timeout_opens_new_data || self.sender.lost().is_empty();
-        self.open_turn(TurnCause::Timeout(id), new_data);
+        self.open_opportunity(TurnCause::Timeout(id), new_data);
         self.send_heartbeat(id);
     }
 }

@@ -61,7 +61,7 @@ impl Endpoint {
                 dropped
             }
             // Packets on other paths may be slower than the SHUTDOWN chunks, and must not make a good end a bad one.
-            _ if self.ended_in_good_order(header) => dropped,
+            _ if self.ended_gracefully(header) => dropped,
             //= docs/rfc9260.txt#section-6
             //# A DATA chunk received in CLOSED is out of the blue and SHOULD be handled per Section 8.4.
             //= docs/rfc9260.txt#section-6
@@ -91,10 +91,10 @@ impl Endpoint {
     }
 
     /// Whether a packet is for an association that is over because both sides had said everything.
-    fn ended_in_good_order(&self, header: Header) -> bool {
+    fn ended_gracefully(&self, header: Header) -> bool {
         let id = self.table.by_tag(header.verification_tag);
         let association = id.and_then(|id| self.table.get(id));
-        association.is_some_and(|a| a.peer_port == header.source_port && a.ended_in_good_order())
+        association.is_some_and(|a| a.identity().peer_port == header.source_port && a.ended_gracefully())
     }
 
     //= docs/rfc9260.txt#section-3.1

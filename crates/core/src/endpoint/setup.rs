@@ -108,11 +108,10 @@ impl Endpoint {
         if !self.table.get(id).is_some_and(Association::awaits_shutdown_complete) {
             return false;
         }
-        if let Some(association) = self.table.get_mut(id) {
+        self.table.get_mut(id).is_some_and(|association| {
             association.clock(now);
-            association.send_shutdown_ack();
-        }
-        true
+            association.repeat_shutdown_ack()
+        })
     }
 
     /// RFC 9260 sections 5.1, 5.2.1 and 5.2.2; `None` for an INIT that would add addresses to an association whose peer has
@@ -149,7 +148,7 @@ impl Endpoint {
             //# provided that no new address has been added to the forming association.
             // A collision: the answer repeats what our own INIT said.
             let repr = association.init_repr();
-            let tie_tags = (association.local_tag, association.peer_tag);
+            let tie_tags = (association.identity().local_tag, association.identity().peer_tag);
             return Some(OurSide {
                 local_tag: repr.initiate_tag,
                 initial_tsn: repr.initial_tsn.get(),
@@ -166,7 +165,7 @@ impl Endpoint {
         if association.lacks_any(&listed_addresses(init)) {
             return None;
         }
-        let tie_tags = (association.local_tag, association.peer_tag);
+        let tie_tags = (association.identity().local_tag, association.identity().peer_tag);
         let local_tag = self.fresh_tag();
         //= docs/rfc9260.txt#section-5.2.2
         //# And the INIT ACK chunk MUST contain a new Initiate Tag (randomly generated; see Section 5.3.1).
@@ -593,9 +592,9 @@ impl Endpoint {
         let Some(path) = association.path_of_origin(origin) else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
-        let ours = association.local_tag == body.local_tag;
-        let theirs = association.peer_tag == body.peer_tag;
-        let tied = body.tie_tags == (association.local_tag, association.peer_tag);
+        let ours = association.identity().local_tag == body.local_tag;
+        let theirs = association.identity().peer_tag == body.peer_tag;
+        let tied = body.tie_tags == (association.identity().local_tag, association.identity().peer_tag);
         match (ours, theirs) {
             (true, true) => {
                 //= docs/rfc9260.txt#section-5.2.4
@@ -622,7 +621,7 @@ impl Endpoint {
                 return Handled::Delivered(id);
             }
             (false, false) if tied => {
-                let old = association.local_tag;
+                let old = association.identity().local_tag;
                 association.restart(Source { path, proved: !guarded, bytes: origin.bytes }, body);
                 self.table.retag(id, old, body.local_tag);
             }

@@ -83,7 +83,7 @@ impl Table {
     pub(super) fn insert(&mut self, association: Association) -> AssociationId {
         let id = AssociationId(self.next_id);
         self.next_id += 1;
-        self.by_tag.insert(association.local_tag, id);
+        self.by_tag.insert(association.identity().local_tag, id);
         let entry = Entry {
             association,
             deadline: None,
@@ -100,7 +100,7 @@ impl Table {
 
     pub(super) fn remove(&mut self, id: AssociationId) {
         let Some(entry) = self.entries.remove(&id) else { return };
-        let tag = entry.association.local_tag;
+        let tag = entry.association.identity().local_tag;
         // A cookie that came again may have given the tag to a new association.
         if self.by_tag.get(&tag) == Some(&id) {
             self.by_tag.remove(&tag);

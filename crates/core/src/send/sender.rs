@@ -98,6 +98,8 @@ pub(crate) struct Sender {
     paths: [SenderPath; MAX_PATHS],
     /// The most user bytes to hold; `None` is unlimited.
     buffer_limit: Option<u64>,
+    /// A message was refused for lack of room, and nobody has been told of room since.
+    awaits_room: bool,
     /// Paths whose counts have changed since they were taken.
     changed: PathSet,
 }
@@ -122,18 +124,21 @@ impl Sender {
             window: PeerWindow::default(),
             paths: Default::default(),
             buffer_limit,
+            awaits_room: false,
             changed: PathSet::EMPTY,
         }
     }
 
-    /// The peer has restarted: what waited or was outstanding is lost. The next handshake names the window anew.
-    pub(crate) fn restart(&mut self, queue: SendQueue, initial_tsn: u64) {
+    /// The peer has restarted: what waited or was outstanding is lost. The next handshake names the window anew. Whether a
+    /// message had been refused for lack of room.
+    pub(crate) fn restart(&mut self, queue: SendQueue, initial_tsn: u64) -> bool {
         self.queue = queue;
         self.outstanding = Outstanding::new(initial_tsn);
         self.lost = LostList::default();
         self.bound = BoundQueues::default();
         self.window.forget_costs();
         self.paths = Default::default();
+        std::mem::take(&mut self.awaits_room)
     }
 
     pub(crate) fn queue(&self) -> &SendQueue {
@@ -276,6 +281,28 @@ impl Sender {
     /// Cuts the next chunk of at most `most` user bytes from the queue.
     pub(crate) fn cut(&mut self, most: usize) -> Option<Draft> {
         self.queue.cut(most)
+    }
+
+    /// Whether a message has room. One larger than the whole buffer has it while nothing else is held. A message without is
+    /// refused, and [`take_writable`](Self::take_writable) says when there is some.
+    ///
+    /// # Errors
+    /// The free bytes.
+    pub(crate) fn reserve(&mut self, payload_bytes: u64) -> Result<(), u64> {
+        match self.buffer_free() {
+            Some(free) if free < payload_bytes && self.buffered_bytes() > 0 => {
+                self.awaits_room = true;
+                Err(free)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether there is room that was missing before, said once.
+    pub(crate) fn take_writable(&mut self) -> bool {
+        let writable = self.awaits_room && self.buffer_free().is_none_or(|free| free > 0);
+        self.awaits_room &= !writable;
+        writable
     }
 
     /// The buffer never shrinks.

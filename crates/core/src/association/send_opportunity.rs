@@ -19,7 +19,7 @@ pub(crate) struct PendingCopies {
 
 /// The state of the present send opportunity.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct SendOpportunity {
     /// The policies have been told of it.
     pub(crate) announced: bool,
     pub(crate) cause: TurnCause,
@@ -38,12 +38,16 @@ pub(crate) struct Turn {
     pub(crate) new_data_left: bool,
     /// The head of line that was moved in this opportunity: once is enough.
     pub(crate) moved: Option<u64>,
+    /// Whether opportunities may carry DATA yet (see [`Start`](crate::profile::Start)).
+    pub(crate) data_allowed: bool,
+    /// Whether the burst limit holds in this opportunity and those to come.
+    pub(crate) burst_armed: bool,
 }
 
-impl Turn {
+impl SendOpportunity {
     /// No opportunity is open.
     pub(crate) fn closed() -> Self {
-        Turn {
+        SendOpportunity {
             announced: true,
             cause: TurnCause::Application,
             resend_from: None,
@@ -54,7 +58,15 @@ impl Turn {
             relief_declined: false,
             new_data_left: false,
             moved: None,
+            data_allowed: false,
+            burst_armed: false,
         }
+    }
+
+    /// Nothing more is to leave in this one.
+    pub(crate) fn end(&mut self) {
+        let SendOpportunity { announced, cause, data_allowed, burst_armed, .. } = *self;
+        *self = SendOpportunity { announced, cause, data_allowed, burst_armed, ..SendOpportunity::closed() };
     }
 
     pub(crate) fn is_open(&self) -> bool {
