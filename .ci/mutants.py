@@ -60,6 +60,8 @@ AREAS = {
                 "crates/core/src/recv/tracker.rs",
                 "crates/core/src/send/lost.rs",
                 "crates/core/src/send/outstanding.rs",
+                "crates/core/src/send/peer_window.rs",
+                "crates/core/src/send/sender.rs",
             ),
             (CORE, crossing("endpoint_copies", "endpoint_nr_sack", "endpoint_window"), crossing("bad_input")),
         ),
@@ -77,8 +79,9 @@ AREAS = {
         Group(("crates/core/src/cookie.rs",), (CORE, crossing("handshake"))),
         Group(
             (
-                f"{ASSOCIATION}/dialect.rs",
                 f"{ASSOCIATION}/handshake.rs",
+                "crates/core/src/init/dialect.rs",
+                "crates/core/src/init/mod.rs",
                 "crates/core/src/endpoint/setup.rs",
             ),
             (CORE, crossing("handshake"), crossing("asconf", "endpoint_net", "endpoint_nr_sack", "guard")),

@@ -1,4 +1,4 @@
-//! Where a path begins and ends.
+//! Where paths begin and end, and where packets come from.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -38,5 +38,27 @@ impl PathAddress {
 impl From<(IpAddr, IpAddr)> for PathAddress {
     fn from((local, remote): (IpAddr, IpAddr)) -> Self {
         PathAddress { local, remote, udp_port: None }
+    }
+}
+
+/// Where a packet came from and went to, and how long it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) address: PathAddress,
+    /// The SCTP packet, which is what UDP carries.
+    pub(crate) bytes: usize,
+}
+
+/// Whom an association is with, at one of its addresses. Two peers behind one translated address differ in the UDP port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PeerKey {
+    pub(crate) remote: IpAddr,
+    pub(crate) udp_port: Option<u16>,
+    pub(crate) sctp_port: u16,
+}
+
+impl PeerKey {
+    pub(crate) fn new(address: &PathAddress, sctp_port: u16) -> Self {
+        PeerKey { remote: address.remote, udp_port: address.udp_port, sctp_port }
     }
 }

@@ -96,7 +96,7 @@ impl AuthOffer {
     /// A random number of another length than 32 bytes ends the handshake (RFC 4895 section 6.1).
     pub(crate) fn read(init: &InitView<'_>) -> Result<Option<Self>, BadRandom> {
         let (mut random, mut chunks, mut hmacs) = (None, None, None);
-        for param in init.params().take_while(|param| !crate::association::stops(param)).flatten() {
+        for param in init.params().take_while(|param| !crate::init::stops(param)).flatten() {
             match param {
                 Param::Random(bytes) => random = random.or(Some(bytes)),
                 Param::ChunkList(list) => chunks = chunks.or(Some(list)),
@@ -124,7 +124,7 @@ impl AuthOffer {
     /// Whether the sender of an INIT-ACK, who has seen that we do AUTH, takes chunks only authenticated that we send bare
     /// (RFC 4895 section 6.3): nothing would ever arrive there.
     pub(crate) fn demands_more(init_ack: &InitView<'_>) -> bool {
-        let params = init_ack.params().take_while(|param| !crate::association::stops(param)).flatten();
+        let params = init_ack.params().take_while(|param| !crate::init::stops(param)).flatten();
         let lists = params.filter_map(|param| match param {
             Param::ChunkList(list) => Some(list),
             _ => None,

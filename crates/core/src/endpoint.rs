@@ -11,19 +11,16 @@ use std::net::IpAddr;
 
 use anabranch_wire::{Chunk, Header, PacketView, RawChunk};
 
-use crate::address::PathAddress;
-use crate::association::{
-    Association, AssociationEvent, AssociationSeed, Origin, REPLY_FACTOR, is_of_one_host,
-};
+use crate::address::{Origin, PathAddress, PeerKey};
+use crate::association::{Association, AssociationEvent, AssociationSeed, REPLY_FACTOR, is_of_one_host};
 use crate::config::{AssociationConfig, EndpointConfig};
 use crate::cookie::CookieJar;
 use crate::endpoint::flood::Gates;
 use crate::endpoint::spent::SpentCookies;
-pub(crate) use crate::endpoint::table::PeerKey;
 use crate::endpoint::table::Table;
 use crate::entropy::Entropy;
 use crate::error::ConnectError;
-use crate::path::MAX_PATHS;
+use crate::path_id::MAX_PATHS;
 use crate::policy::AckForm;
 use crate::stats::{Discard, Discards};
 use crate::time::{Span, Time};

@@ -31,7 +31,7 @@ pub enum SendError {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum PathError {
     /// All ids are taken.
-    #[error("an association has at most {} paths; remove one first", crate::path::MAX_PATHS)]
+    #[error("an association has at most {} paths; remove one first", crate::path_id::MAX_PATHS)]
     TooMany,
     /// The pair is a path already.
     #[error("this pair of addresses is a path already")]
@@ -57,7 +57,7 @@ pub enum ConnectError {
     #[error("give at least one pair of a local and a remote address")]
     NoPath,
     /// More pairs than an association may have.
-    #[error("an association has at most {} paths", crate::path::MAX_PATHS)]
+    #[error("an association has at most {} paths", crate::path_id::MAX_PATHS)]
     TooManyPaths,
     /// The endpoint is full.
     #[error("the endpoint already has {limit} associations, as many as it may")]

@@ -1,6 +1,6 @@
 //! What an association records for observers when tracing is on.
 
-use crate::path::{PathId, PathSet};
+use crate::path_id::{PathId, PathSet};
 use crate::policy::{LossCause, Reason, Refused, Relief};
 use crate::time::Time;
 
@@ -36,7 +36,7 @@ pub enum Decided {
     /// A chunk was declared lost.
     Lost(PathId, LossCause),
     /// A path changed state.
-    State(PathId, crate::path::PathState),
+    State(PathId, crate::path_id::PathState),
 }
 
 /// A decision with its circumstances.

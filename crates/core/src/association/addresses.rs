@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::address::PathAddress;
 use crate::association::{Association, AssociationEvent};
 use crate::error::PathError;
-use crate::path::{PathId, PathState};
+use crate::path_id::{PathId, PathState};
 
 /// A local address that the association is not to use any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

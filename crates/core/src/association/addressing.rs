@@ -9,7 +9,7 @@ use crate::association::addresses::Gone;
 use crate::association::asconf::Asconf;
 use crate::authentication::{Keys, RANDOM_LEN};
 use crate::config::Encapsulation;
-use crate::path::MAX_PATHS;
+use crate::path_id::MAX_PATHS;
 
 #[derive(Debug)]
 pub(crate) struct Addressing {

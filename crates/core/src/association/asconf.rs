@@ -5,17 +5,16 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use anabranch_wire::{
-    AsconfAckView, CHUNK_HEADER_LEN, CauseCode, ChunkType, Header, NoSpace, PacketView, PacketWriter, Param,
-    RawCauses,
-};
+use anabranch_wire::{AsconfAckView, CauseCode, ChunkType, NoSpace, PacketWriter, Param, RawCauses};
 use arrayvec::ArrayVec;
 
 use crate::association::Association;
 use crate::association::addresses::Stage;
+use crate::association::asconf_in::{Inbound, LONGEST_CHUNK, chunk_value};
 use crate::association::control::Control;
 use crate::error::{AbortReason, PathError};
-use crate::path::{MAX_PATHS, PathId, Standing};
+use crate::path::Standing;
+use crate::path_id::{MAX_PATHS, PathId};
 use crate::stats::Discard;
 use crate::time::Time;
 
@@ -24,9 +23,6 @@ const MOST_REQUESTS: usize = 4;
 
 /// Requests that may wait; more would mean that addresses change faster than the peer can be told.
 const LONGEST_QUEUE: usize = 32;
-
-/// Bytes of the longest ASCONF or ASCONF-ACK. Every path carries more.
-const LONGEST_CHUNK: usize = 1024;
 
 /// How often an address is announced for a path that does not answer.
 const MOST_ANNOUNCEMENTS: u8 = 8;
@@ -99,7 +95,7 @@ pub(crate) struct Asconf {
     sent: Option<Sent>,
     /// The peer does not do what it announced: it is asked no more (RFC 5061 sections 5.1 A9 and 5.3 F3).
     refused: bool,
-    pub(super) inbound: super::asconf_in::Inbound,
+    pub(super) inbound: Inbound,
 }
 
 impl Asconf {
@@ -111,7 +107,7 @@ impl Asconf {
             queue: VecDeque::new(),
             sent: None,
             refused: false,
-            inbound: super::asconf_in::Inbound::new(peer_initial_tsn.wrapping_sub(1)),
+            inbound: Inbound::new(peer_initial_tsn.wrapping_sub(1)),
         }
     }
 
@@ -468,16 +464,4 @@ fn outcome_of(
         _ => None,
     });
     said.unwrap_or(if failed_before { Err(None) } else { Ok(()) })
-}
-
-/// The value of the one chunk that `write` writes; `None` if it is longer than any that is sent here.
-pub(super) fn chunk_value(
-    write: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>,
-) -> Option<Vec<u8>> {
-    let mut bytes = [0; LONGEST_CHUNK + CHUNK_HEADER_LEN];
-    let mut writer = PacketWriter::new(&mut bytes, Header::default()).ok()?;
-    write(&mut writer).ok()?;
-    let length = writer.finish();
-    let chunk = PacketView::parse(bytes.get(..length)?).ok()?.chunks().next()?.ok()?;
-    Some(chunk.value().to_vec())
 }

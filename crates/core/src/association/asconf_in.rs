@@ -4,20 +4,25 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use anabranch_wire::{
-    AsconfView, AuthView, Cause, Chunk, ChunkType, Chunks, PacketWriter, Param, ParamList, RawParam,
+    AsconfView, AuthView, CHUNK_HEADER_LEN, Cause, Chunk, ChunkType, Chunks, Header, NoSpace, PacketView,
+    PacketWriter, Param, ParamList, RawParam,
 };
 use arrayvec::ArrayVec;
 
-use crate::address::PathAddress;
+use crate::address::{Origin, PathAddress};
 use crate::association::control::Control;
-use crate::association::{Association, AssociationEvent, Origin, asconf};
+use crate::association::{Association, AssociationEvent};
 use crate::authentication::AuthFailure;
 use crate::config::ListedAddresses;
-use crate::path::{MAX_PATHS, PathId, PathState, Standing};
+use crate::path::Standing;
+use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::stats::{Discard, Discards};
 
 /// Answers that are kept in case their ASCONF comes again.
 const KEPT_ANSWERS: usize = 4;
+
+/// Bytes of the longest ASCONF or ASCONF-ACK. Every path carries more.
+pub(super) const LONGEST_CHUNK: usize = 1024;
 
 /// Parameters of an ASCONF that are answered for certain.
 const MOST_SAID: usize = 8;
@@ -175,11 +180,11 @@ impl Association {
                 break;
             }
         }
-        let value = asconf::chunk_value(|writer| writer.asconf_ack(view.serial(), answers.params()))
+        let value = chunk_value(|writer| writer.asconf_ack(view.serial(), answers.params()))
             // What comes after a refusal and is not mentioned counts as refused (section 5.1 A7).
             .or_else(|| {
                 let first = answers.params().take(MOST_SAID);
-                asconf::chunk_value(|writer| writer.asconf_ack(view.serial(), first))
+                chunk_value(|writer| writer.asconf_ack(view.serial(), first))
             });
         let Some(inbound) = self.addressing.asconf.as_mut().map(|asconf| &mut asconf.inbound) else {
             return Ok(());
@@ -410,4 +415,16 @@ fn refuse_unknown(raw: &RawParam<'_>, answers: &mut Answers) -> bool {
         answers.refuse(correlation_of(raw), &Cause::UnrecognizedParameters(ParamList::new(&params)));
     }
     !action.stops()
+}
+
+/// The value of the one chunk that `write` writes; `None` if it is longer than any that is sent here.
+pub(super) fn chunk_value(
+    write: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>,
+) -> Option<Vec<u8>> {
+    let mut bytes = [0; LONGEST_CHUNK + CHUNK_HEADER_LEN];
+    let mut writer = PacketWriter::new(&mut bytes, Header::default()).ok()?;
+    write(&mut writer).ok()?;
+    let length = writer.finish();
+    let chunk = PacketView::parse(bytes.get(..length)?).ok()?.chunks().next()?.ok()?;
+    Some(chunk.value().to_vec())
 }

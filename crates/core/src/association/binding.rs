@@ -3,7 +3,7 @@
 use anabranch_wire::PacketWriter;
 
 use crate::association::Association;
-use crate::path::PathId;
+use crate::path_id::PathId;
 use crate::policy::{Event, Pick, SendAsk, SendKind, SentTransmission};
 use crate::send::Admitted;
 use crate::trace::Decided;

@@ -5,7 +5,7 @@
 //! (RFC 9260 section 6.2).
 
 use crate::association::Association;
-use crate::path::PathState;
+use crate::path_id::PathState;
 use crate::time::{Span, Time};
 use crate::units::WindowBytes;
 

@@ -2,7 +2,7 @@
 
 use anabranch_wire::{Chunk, ChunkType, Chunks, RawChunk};
 
-use crate::address::PathAddress;
+use crate::address::Origin;
 use crate::association::Association;
 use crate::association::acknowledgement::Acknowledgement;
 use crate::association::asconf_in::Proof;
@@ -10,16 +10,8 @@ use crate::association::control::Control;
 use crate::association::inbound::PacketData;
 use crate::association::state::{Opening, State};
 use crate::error::AbortReason;
-use crate::path::PathId;
+use crate::path_id::PathId;
 use crate::stats::{Discard, Discards};
-
-/// Where a packet came from and went to, and how long it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
-    pub(crate) address: PathAddress,
-    /// The SCTP packet, which is what UDP carries.
-    pub(crate) bytes: usize,
-}
 
 /// A packet whose chunks are being looked at.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,9 @@ use anabranch_wire::{
 };
 
 use crate::association::Association;
+use crate::association::heartbeat_info::write_info;
 use crate::association::state::State;
-use crate::path::{PathId, PathState};
+use crate::path_id::{PathId, PathState};
 
 /// A control chunk and the path it goes on.
 #[derive(Debug, PartialEq, Eq)]
@@ -277,12 +278,8 @@ impl Association {
                 _ => Ok(()),
             },
             Control::CookieAck { .. } => writer.cookie_ack(),
-            Control::Heartbeat { path, nonce } => {
-                writer.heartbeat(&super::heartbeat::write_info(*nonce, *path))
-            }
-            Control::MtuProbe { path, nonce, bytes } => {
-                super::path_mtu::write_probe(writer, *nonce, *path, *bytes)
-            }
+            Control::Heartbeat { path, nonce } => writer.heartbeat(&write_info(*nonce, *path)),
+            Control::MtuProbe { path, nonce, bytes } => write_probe(writer, *nonce, *path, *bytes),
             Control::HeartbeatAck { info, .. } => writer.heartbeat_ack(info),
             Control::Shutdown { .. } => {
                 let cumulative = self.receiver.as_ref().map_or(0, |r| r.tracker.cumulative());
@@ -348,4 +345,12 @@ fn report_params(writer: &mut PacketWriter<'_>, report: &[Vec<u8>]) {
         // The handshake matters more than the report.
         let _ = writer.error([Cause::UnrecognizedParameters(ParamList::new(&params))]);
     }
+}
+
+/// A HEARTBEAT and as much padding as makes the packet that long (RFC 4820 section 4).
+fn write_probe(writer: &mut PacketWriter<'_>, nonce: u64, path: PathId, bytes: usize) -> Result<(), NoSpace> {
+    let before = writer.remaining();
+    writer.heartbeat(&write_info(nonce, path))?;
+    let written = COMMON_HEADER_LEN + (before - writer.remaining());
+    writer.pad(bytes.saturating_sub(written))
 }

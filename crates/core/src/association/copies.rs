@@ -1,7 +1,7 @@
 //! Copies of chunks whose acknowledgement has been credited to another copy.
 
 use crate::association::Association;
-use crate::path::PathId;
+use crate::path_id::PathId;
 use crate::policy::{AckedTransmission, Event, ProofOfLife};
 use crate::send::Orphan;
 

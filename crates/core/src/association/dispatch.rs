@@ -2,7 +2,7 @@
 
 use crate::association::Association;
 use crate::association::policy_state::{WindowChange, concerns_windows};
-use crate::path::PathId;
+use crate::path_id::PathId;
 use crate::policy::{Event, Reason, Refused};
 use crate::send::Sender;
 use crate::trace::{Decided, TraceEvent};

@@ -2,15 +2,14 @@
 
 use crate::association::Association;
 use crate::association::control::Control;
-use crate::path::{PathId, PathState, PendingHeartbeat, Standing};
+use crate::association::heartbeat_info::read_info;
+use crate::path::{PendingHeartbeat, Standing};
+use crate::path_id::{PathId, PathState};
 use crate::policy::{Life, Probing, ProofOfLife, StateCause, TurnCause};
 use crate::profile::Start;
 use crate::send::Sender;
 use crate::stats::Discard;
 use crate::time::Span;
-
-/// Bytes of the information that a HEARTBEAT carries: a nonce, the path's index, padding.
-pub(crate) const INFO_BYTES: usize = 16;
 
 impl Association {
     /// Begins to verify a path's address (RFC 9260 section 5.4): one small HEARTBEAT at each RTO until it answers.
@@ -212,17 +211,4 @@ impl Association {
             self.open_opportunity(TurnCause::Application, true);
         }
     }
-}
-
-pub(crate) fn write_info(nonce: u64, id: PathId) -> [u8; INFO_BYTES] {
-    let mut info = [0; INFO_BYTES];
-    info[..8].copy_from_slice(&nonce.to_be_bytes());
-    info[8] = id.index() as u8;
-    info
-}
-
-fn read_info(info: &[u8]) -> Option<(u64, usize)> {
-    let bytes: &[u8; INFO_BYTES] = info.try_into().ok()?;
-    let nonce = u64::from_be_bytes(bytes[..8].try_into().ok()?);
-    Some((nonce, usize::from(bytes[8])))
 }

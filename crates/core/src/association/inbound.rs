@@ -6,7 +6,7 @@ use crate::association::control::Control;
 use crate::association::state::State;
 use crate::association::{Association, AssociationEvent};
 use crate::error::AbortReason;
-use crate::path::PathId;
+use crate::path_id::PathId;
 use crate::recv::{Fragment, Receiver, Taken};
 use crate::stats::Discard;
 

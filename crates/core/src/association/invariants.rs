@@ -2,7 +2,7 @@
 
 use crate::association::Association;
 use crate::association::state::State;
-use crate::path::PathId;
+use crate::path_id::PathId;
 use crate::policy::PathFacts;
 use crate::send::PathBytes;
 

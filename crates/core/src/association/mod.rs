@@ -13,10 +13,10 @@ mod buffers;
 mod chunks;
 mod control;
 mod copies;
-pub(crate) mod dialect;
 mod dispatch;
 mod handshake;
 mod heartbeat;
+mod heartbeat_info;
 mod inbound;
 mod invariants;
 mod outbound;
@@ -46,7 +46,8 @@ use crate::authentication::RANDOM_LEN;
 use crate::config::{AssociationConfig, Encapsulation};
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
-use crate::path::{MAX_PATHS, Path, PathId, PathState};
+use crate::path::Path;
+use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::policy::{AssociationFacts, PathFacts, View};
 use crate::profile::Profile;
 use crate::recv::{Piece, Receiver};
@@ -58,12 +59,8 @@ use crate::units::WindowBytes;
 
 use addressing::Addressing;
 pub(crate) use asconf_in::is_of_one_host;
-pub(crate) use chunks::Origin;
 use control::ControlQueue;
-pub(crate) use handshake::{
-    Announced, Peer, Source, address_params, announced, extensions, listed_addresses, reportable_params,
-    stops,
-};
+pub(crate) use handshake::{Peer, Source};
 use policy_state::PolicyState;
 use sack_in::SackProcessing;
 use sack_out::AckState;

@@ -4,7 +4,7 @@ use anabranch_wire::{DATA_HEADER_LEN, DataFlags, DataRepr, Header, PacketWriter,
 
 use crate::association::send_opportunity::PendingCopies;
 use crate::association::{Association, MAX_OUTSTANDING_CHUNKS, State, WindowProbe};
-use crate::path::{PathId, PathSet};
+use crate::path_id::{PathId, PathSet};
 use crate::policy::{Decision, Event, Pick, Reason, Refused, SendAsk, SendKind, TurnCause};
 use crate::profile::{BurstArming, ImmediateSack};
 use crate::send::{Admitted, Draft};

@@ -1,12 +1,13 @@
 //! The packet size of each path: probes of larger ones (RFC 8899 section 6.2: HEARTBEAT with PAD), and what follows from them.
 
-use anabranch_wire::{COMMON_HEADER_LEN, NoSpace, PacketWriter};
+use anabranch_wire::COMMON_HEADER_LEN;
 
 use crate::address::PathAddress;
 use crate::association::Association;
 use crate::association::control::Control;
 use crate::mtu::{LEAST_WAIT, MtuSearch, Next, RAISE_AFTER};
-use crate::path::{PathId, PathState, PendingHeartbeat};
+use crate::path::PendingHeartbeat;
+use crate::path_id::{PathId, PathState};
 use crate::policy::StateCause;
 use crate::time::Span;
 use crate::units::ChunkBytes;
@@ -133,17 +134,4 @@ impl Association {
         }
         self.probe_mtu(id);
     }
-}
-
-/// A HEARTBEAT and as much padding as makes the packet that long (RFC 4820 section 4).
-pub(super) fn write_probe(
-    writer: &mut PacketWriter<'_>,
-    nonce: u64,
-    path: PathId,
-    bytes: usize,
-) -> Result<(), NoSpace> {
-    let before = writer.remaining();
-    writer.heartbeat(&super::heartbeat::write_info(nonce, path))?;
-    let written = COMMON_HEADER_LEN + (before - writer.remaining());
-    writer.pad(bytes.saturating_sub(written))
 }

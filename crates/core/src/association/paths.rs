@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use crate::address::PathAddress;
+use crate::address::{PathAddress, PeerKey};
 use crate::association::{Association, AssociationEvent};
-use crate::endpoint::PeerKey;
 use crate::error::PathError;
-use crate::path::{MAX_PATHS, Path, PathId, PathState};
+use crate::path::Path;
+use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::policy::{Event, LossCause, PathFacts, Reason, Refused, StateCause, TurnCause};
 use crate::time::Span;
 use crate::trace::Decided;

@@ -3,7 +3,8 @@
 use arrayvec::ArrayVec;
 
 use crate::entropy::Entropy;
-use crate::path::{MAX_PATHS, PathId, PathState, take_rtt_sample};
+use crate::path::take_rtt_sample;
+use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::policy::{
     AckForm, AckTiming, Arrival, AssociationFacts, Context, Decision, Event, Life, LossTasks, LostChunk,
     Missing, MissingVerdict, PathFacts, Pick, Policies, Probing, ProofOfLife, Reason, Relief, Route,

@@ -1,7 +1,7 @@
 //! Losses: marking chunks, cutting windows, and T3.
 
 use crate::association::{Association, WindowProbe};
-use crate::path::{PathId, PathState};
+use crate::path_id::{PathId, PathState};
 use crate::policy::{Event, LossCause, Reason, Refused, TurnCause};
 use crate::profile::RecoveryPoint;
 use crate::send::{ChunkState, Loss};
@@ -27,7 +27,7 @@ impl Association {
         for path in &mut self.paths {
             path.lost_in_event = false;
         }
-        let mut cut = [false; crate::path::MAX_PATHS];
+        let mut cut = [false; crate::path_id::MAX_PATHS];
         let mut index = 0;
         while let Some(tsn) = self.sender.lost().get(index) {
             index += 1;

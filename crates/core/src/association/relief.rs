@@ -3,7 +3,7 @@
 use anabranch_wire::DATA_HEADER_LEN;
 
 use crate::association::Association;
-use crate::path::PathId;
+use crate::path_id::PathId;
 use crate::policy::{Decision, LossCause, Reason, Refused, Relief, SendKind, Stall};
 use crate::send::ChunkState;
 use crate::trace::Decided;

@@ -52,7 +52,7 @@ impl Association {
         self.sack.blocks = blocks;
         for index in 0..self.paths.len() {
             if !self.policy.facts()[index].in_flight.is_zero() && self.paths[index].timers.t3.is_none() {
-                self.start_t3(crate::path::PathId::new(index));
+                self.start_t3(crate::path_id::PathId::new(index));
             }
         }
     }

@@ -3,7 +3,7 @@
 use anabranch_wire::{COMMON_HEADER_LEN, PacketWriter, padded_len};
 
 use crate::association::Association;
-use crate::path::PathId;
+use crate::path_id::PathId;
 use crate::policy::{LossCause, LostChunk, Route, SendKind, SentTransmission};
 use crate::profile::{BurstArming, FirstFastRetransmission};
 use crate::send::{ChunkState, Left};

@@ -9,7 +9,7 @@ use crate::association::acknowledgement::Acknowledgement;
 use crate::association::{Association, AssociationEvent, MAX_OUTSTANDING_CHUNKS};
 use crate::error::AbortReason;
 use crate::intervals::{self, Interval};
-use crate::path::{MAX_PATHS, PathId};
+use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{
     AckedTransmission, Event, LossCause, Missing, PathAck, PathSack, ProofOfLife, SackDone, SackView,
     TurnCause,

@@ -7,7 +7,7 @@ use anabranch_wire::{
 
 use crate::association::Association;
 use crate::association::inbound::PacketData;
-use crate::path::PathId;
+use crate::path_id::PathId;
 use crate::policy::{AckForm, AckTiming, Arrival};
 use crate::recv::{BlocksByDelivery, Receiver};
 use crate::time::Time;

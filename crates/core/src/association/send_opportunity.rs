@@ -3,7 +3,7 @@
 //! Packets are drained one at a time, and the driver may call anything between two of them. So the walk over lost chunks is a
 //! position in TSN space, not an iterator, and stays right whatever happens meanwhile.
 
-use crate::path::PathSet;
+use crate::path_id::PathSet;
 use crate::policy::TurnCause;
 
 /// Chunks of which copies are still to leave in this opportunity.

@@ -6,7 +6,7 @@ use crate::association::control::Control;
 use crate::association::state::{Closing, State};
 use crate::association::{Association, AssociationEvent};
 use crate::error::AbortReason;
-use crate::path::PathId;
+use crate::path_id::PathId;
 use crate::time::Time;
 
 impl Association {

@@ -1,10 +1,11 @@
 //! Where packets come from: which path that is, sources that become paths, and how much may be sent to one that has not
 //! proved itself.
 
-use crate::association::chunks::Origin;
+use crate::address::Origin;
 use crate::association::{Association, AssociationEvent};
 use crate::config::ListedAddresses;
-use crate::path::{PathId, PathState, Standing};
+use crate::path::Standing;
+use crate::path_id::{PathId, PathState};
 use crate::policy::Event;
 
 /// How many bytes may be sent to an unproved address for one that came from it. QUIC has the same factor (RFC 9000 section 8.1).

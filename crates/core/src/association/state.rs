@@ -1,6 +1,6 @@
 //! The state of an association (RFC 9260 section 4). Each variant holds what exists in that state only.
 
-use crate::path::PathId;
+use crate::path_id::PathId;
 use crate::time::Time;
 
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Deadlines, and what happens when they pass.
 
 use crate::association::Association;
-use crate::path::PathId;
-use crate::path::PathState;
+use crate::path_id::PathId;
+use crate::path_id::PathState;
 use crate::policy::{Event, LossCause, Reason, StateCause, TurnCause};
 use crate::time::Time;
 

@@ -2,7 +2,8 @@
 
 use anabranch_wire::{Cause, Chunk, Header, PacketView, PacketWriter, RawChunk};
 
-use crate::association::{Association, Origin};
+use crate::address::Origin;
+use crate::association::Association;
 use crate::endpoint::setup::answer;
 use crate::endpoint::{Endpoint, Handled};
 use crate::stats::Discard;

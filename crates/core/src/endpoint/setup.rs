@@ -3,17 +3,17 @@
 use anabranch_wire::{Cause, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, Tsn};
 use arrayvec::ArrayVec;
 
-use crate::association::dialect;
-use crate::association::{
-    Announced, Association, Origin, Peer, Source, address_params, announced, extensions, listed_addresses,
-    reportable_params,
-};
+use crate::address::Origin;
+use crate::association::{Association, Peer, Source};
 use crate::authentication::{AuthOffer, BadRandom, RANDOM_LEN};
 use crate::config::LEAST_FIRST_WINDOW;
 use crate::cookie::{CookieBody, GenuineCookie, Offers};
 use crate::endpoint::spent::Verdict;
 use crate::endpoint::{AssociationId, Endpoint, Handled};
-use crate::path::{MAX_PATHS, PathId};
+use crate::init::{
+    Announced, address_params, announced, dialect, extensions, listed_addresses, reportable_params,
+};
+use crate::path_id::{MAX_PATHS, PathId};
 use crate::stats::Discard;
 use crate::time::Span;
 

@@ -2,29 +2,14 @@
 //! deadline.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::IpAddr;
 
 use arrayvec::ArrayVec;
 
-use crate::address::PathAddress;
+use crate::address::PeerKey;
 use crate::association::Association;
 use crate::endpoint::AssociationId;
-use crate::path::MAX_PATHS;
+use crate::path_id::MAX_PATHS;
 use crate::time::Time;
-
-/// Whom an association is with, at one of its addresses. Two peers behind one translated address differ in the UDP port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct PeerKey {
-    pub(crate) remote: IpAddr,
-    pub(crate) udp_port: Option<u16>,
-    pub(crate) sctp_port: u16,
-}
-
-impl PeerKey {
-    pub(crate) fn new(address: &PathAddress, sctp_port: u16) -> Self {
-        PeerKey { remote: address.remote, udp_port: address.udp_port, sctp_port }
-    }
-}
 
 #[derive(Debug)]
 struct Entry {

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::path::{MAX_PATHS, PathId};
+use crate::path_id::{MAX_PATHS, PathId};
 
 /// Why a choice was made: the rule that decided and, if there is one, the figure that decided.
 #[derive(Clone, Copy, Debug, PartialEq)]

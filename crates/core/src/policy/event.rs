@@ -1,6 +1,6 @@
 //! What every policy slot is told.
 
-use crate::path::{PathId, PathState};
+use crate::path_id::{PathId, PathState};
 use crate::policy::Reason;
 use crate::time::{Span, Time};
 use crate::units::ChunkBytes;

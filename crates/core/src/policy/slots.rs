@@ -1,7 +1,7 @@
 //! The slots of a scheme, each a small trait.
 
 use crate::entropy::Entropy;
-use crate::path::{PathId, PathSet, PathState};
+use crate::path_id::{PathId, PathSet, PathState};
 use crate::policy::{Decision, Estimates, Event, LossCause, ProofOfLife, View};
 use crate::profile::Profile;
 use crate::time::{Span, Time};

@@ -1,6 +1,6 @@
 //! What a policy may look at: plain data, so that a policy can be tested without an endpoint.
 
-use crate::path::{PathId, PathSet, PathState};
+use crate::path_id::{PathId, PathSet, PathState};
 use crate::profile::Profile;
 use crate::time::{Rate, Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};

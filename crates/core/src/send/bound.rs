@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::path::{MAX_PATHS, PathId};
+use crate::path_id::{MAX_PATHS, PathId};
 
 /// The queues of all paths, and of chunks without one, each in TSN order.
 #[derive(Debug, Default)]

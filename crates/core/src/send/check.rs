@@ -1,6 +1,6 @@
 //! A recount of what the sender keeps as running totals, for tests: each total must equal the sum of its parts.
 
-use crate::path::{MAX_PATHS, PathId};
+use crate::path_id::{MAX_PATHS, PathId};
 use crate::profile::Profile;
 use crate::send::{Chunk, ChunkState, Orphan, PathBytes, Sender};
 use crate::units::{ChunkBytes, WindowBytes};

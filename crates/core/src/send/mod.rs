@@ -15,5 +15,8 @@ pub use queue::SendOptions;
 pub(crate) use queue::{Draft, SendQueue};
 pub(crate) use sender::{Admitted, Left, Loss, Orphan, PathBytes, Sender};
 
+#[cfg(test)]
+mod tests;
+
 /// Room from the start in the lists of lost chunks and of gap blocks, so that a transfer in full swing seldom allocates.
 pub(crate) const LIST_ROOM: usize = 64;

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use slab::Slab;
 
 use crate::intervals::{self, Interval};
-use crate::path::PathId;
+use crate::path_id::PathId;
 use crate::policy::{HeadOfLine, LossCause};
 use crate::send::{Draft, LIST_ROOM};
 use crate::time::Time;
@@ -408,7 +408,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::send::SendQueue;
+    use crate::send::{SendOptions, SendQueue};
 
     fn transmission(path: usize) -> Transmission {
         Transmission {
@@ -426,7 +426,7 @@ mod tests {
 
     fn draft() -> Draft {
         let mut queue = SendQueue::new(1, 0);
-        queue.push(Bytes::from_static(b"x"), 0, 0, false, false);
+        queue.push(Bytes::from_static(b"x"), SendOptions::default());
         queue.cut(9).expect("a message waits")
     }
 

@@ -189,8 +189,9 @@ mod tests {
     #[test]
     fn a_message_is_cut_into_fragments_with_one_ssn_and_the_next_message_gets_the_next() {
         let mut queue = SendQueue::new(2, u16::MAX);
-        queue.push(Bytes::from_static(b"abcde"), 1, 7, false, true);
-        queue.push(Bytes::from_static(b"x"), 1, 7, false, false);
+        let options = SendOptions { stream: 1, ppid: 7, unordered: false, immediate: true };
+        queue.push(Bytes::from_static(b"abcde"), options);
+        queue.push(Bytes::from_static(b"x"), SendOptions { immediate: false, ..options });
         let parts: Vec<_> = std::iter::from_fn(|| queue.cut(2)).collect();
         let shape: Vec<_> =
             parts.iter().map(|d| (&d.payload[..], d.ssn, d.beginning, d.ending, d.immediate)).collect();
@@ -212,8 +213,8 @@ mod tests {
     #[test]
     fn unordered_messages_use_no_ssn() {
         let mut queue = SendQueue::new(1, 5);
-        queue.push(Bytes::from_static(b"u"), 0, 0, true, false);
-        queue.push(Bytes::from_static(b"o"), 0, 0, false, false);
+        queue.push(Bytes::from_static(b"u"), SendOptions { unordered: true, ..SendOptions::default() });
+        queue.push(Bytes::from_static(b"o"), SendOptions::default());
         assert_eq!(queue.cut(10).map(|d| d.ssn), Some(0));
         assert_eq!(queue.cut(10).map(|d| d.ssn), Some(5));
     }

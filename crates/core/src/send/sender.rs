@@ -12,7 +12,7 @@ use anabranch_wire::DATA_HEADER_LEN;
 use bytes::Bytes;
 
 use crate::intervals::Interval;
-use crate::path::{MAX_PATHS, PathId, PathSet};
+use crate::path_id::{MAX_PATHS, PathId, PathSet};
 use crate::policy::{HeadOfLine, LossCause};
 use crate::profile::Profile;
 use crate::send::peer_window::PeerWindow;

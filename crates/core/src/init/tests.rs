@@ -1,4 +1,4 @@
-use anabranch_wire::{Chunk, Header, PacketView};
+use anabranch_wire::{Chunk, Header, PacketView, PacketWriter};
 
 use super::*;
 use crate::profile::Profile;

@@ -1,0 +1,155 @@
+//! What INIT and INIT ACK say about their sender (RFC 9260 sections 3.3.2 and 3.3.3), beside numbers.
+
+pub(crate) mod dialect;
+
+use std::net::IpAddr;
+
+use anabranch_wire::{ChunkType, InitRepr, InitView, List, Param, ParseError, RawParam};
+use arrayvec::ArrayVec;
+
+use crate::config::LEAST_FIRST_WINDOW;
+use crate::path_id::MAX_PATHS;
+
+/// Extensions that a side announces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Announced {
+    pub(crate) nr_sack: bool,
+    /// ASCONF, ASCONF-ACK, and AUTH, without which they are not taken.
+    pub(crate) asconf: bool,
+    /// It reads and writes the flags of SACKs as we do.
+    pub(crate) dialect: bool,
+}
+
+impl Announced {
+    /// One bit each, as a cookie keeps them.
+    pub(crate) fn bits(self) -> u8 {
+        let bits = [(self.nr_sack, NR_SACK), (self.dialect, DIALECT), (self.asconf, ASCONF)];
+        bits.into_iter().filter(|(announced, _)| *announced).fold(0, |all, (_, bit)| all | bit)
+    }
+
+    pub(crate) fn of_bits(bits: u8) -> Self {
+        Announced { nr_sack: bits & NR_SACK != 0, asconf: bits & ASCONF != 0, dialect: bits & DIALECT != 0 }
+    }
+}
+
+/// The bit of NR-SACK among the features that a cookie keeps.
+const NR_SACK: u8 = 1;
+
+/// The bit of our SACK flags among them.
+const DIALECT: u8 = 2;
+
+/// The bit of ASCONF.
+const ASCONF: u8 = 4;
+
+/// NR-SACK comes first, so that it can be left out.
+const EXTENSIONS: &[ChunkType] =
+    &[ChunkType::NR_SACK, ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::AUTH];
+
+/// The extensions to announce. What is not used is not announced, so that it changes no packet.
+pub(crate) fn extensions<'p>(announced: Announced) -> Option<Param<'p>> {
+    let first = usize::from(!announced.nr_sack);
+    let end = if announced.asconf { EXTENSIONS.len() } else { 1 };
+    let list = EXTENSIONS.get(first..end).filter(|list| !list.is_empty())?;
+    Some(Param::SupportedExtensions(List::new(list)))
+}
+
+/// The extensions that an INIT or INIT-ACK announces.
+pub(crate) fn announced(init: &InitView<'_>) -> Announced {
+    let mut announced = Announced { dialect: dialect::is_announced(init), ..Announced::default() };
+    for param in init.params().take_while(|param| !stops(param)).flatten() {
+        if let Param::SupportedExtensions(chunks) = param {
+            announced.nr_sack |= chunks.contains(ChunkType::NR_SACK);
+            announced.asconf |= chunks.contains(ChunkType::ASCONF) && chunks.contains(ChunkType::ASCONF_ACK);
+        }
+    }
+    announced
+}
+
+/// What an INIT ACK says that no INIT ACK may say (RFC 9260 section 3.3.3), if it does.
+pub(crate) fn flaw(init: &InitView<'_>) -> Option<&'static str> {
+    let names_host = init.params().any(|param| matches!(param, Ok(Param::HostNameAddress(_))));
+    match init.repr() {
+        InitRepr { initiate_tag: 0, .. } => Some("INIT-ACK without tag"),
+        //= docs/rfc9260.txt#section-3.3.3
+        //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the OS value set to 0, it MUST destroy
+        //# the TCB and SHOULD send an ABORT chunk.
+        //= docs/rfc9260.txt#section-3.3.3
+        //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the MIS value set to 0, it MUST
+        //# destroy the TCB and SHOULD send an ABORT chunk.
+        InitRepr { outbound_streams: 0, .. } | InitRepr { inbound_streams: 0, .. } => {
+            Some("INIT-ACK without streams")
+        }
+        //= docs/rfc9260.txt#section-3.3.3
+        //# A receiver of an INIT ACK chunk with the a_rwnd value set to a value smaller than 1500 MUST discard the
+        //# packet, SHOULD send a packet in response containing an ABORT chunk and using the Initiate Tag as the
+        //# Verification Tag, and MUST NOT change the state of any existing association.
+        InitRepr { a_rwnd: 0..LEAST_FIRST_WINDOW, .. } => Some("INIT-ACK with a window below 1500 bytes"),
+        //= docs/rfc9260.txt#section-3.3.3
+        //# The receiver of INIT ACK chunks containing a Host Name Address parameter MUST send an ABORT chunk and MAY
+        //# include an "Unresolvable Address" error cause.
+        _ if names_host => Some("INIT-ACK with a host name"),
+        _ => None,
+    }
+}
+
+/// Parameters nobody here knows whose type's high bits ask for a report (RFC 9260 section 3.2.1).
+pub(crate) fn reportable_params<'a>(
+    init: &InitView<'a>,
+) -> impl Iterator<Item = RawParam<'a>> + Clone + use<'a> {
+    let mut stopped = false;
+    init.raw_params().map_while(Result::ok).filter(move |raw| {
+        let unknown = raw.kind().name().is_none() && !stopped;
+        let action = raw.kind().unknown_action();
+        stopped |= unknown && action.stops();
+        unknown && action.reports()
+    })
+}
+
+/// Whether what follows this parameter is not to be looked at.
+pub(crate) fn stops(param: &Result<Param<'_>, ParseError>) -> bool {
+    matches!(param, Ok(Param::Unknown(raw)) if raw.kind().unknown_action().stops())
+}
+
+/// The addresses an INIT or INIT-ACK lists, as many as are used, in order.
+//= docs/rfc9260.txt#section-3.3.2.1.5
+//= type=implication
+//# The value indicating the Host Name Address parameter MUST NOT be used when sending this parameter and MUST be ignored
+//# when receiving this parameter.
+//= docs/rfc9260.txt#section-5.1.2
+//= type=implication
+//# If an SCTP endpoint lists in the 'Supported Address Types' parameter either IPv4 or IPv6 but uses the other family for
+//# sending the packet containing the INIT chunk, or if it also lists addresses of the other family in the INIT chunk,
+//# then the address family that is not listed in the 'Supported Address Types' parameter SHOULD also be considered as
+//# supported by the receiver of the INIT chunk.
+//= docs/rfc9260.txt#section-5.1.2
+//= type=implication
+//# The receiver of the INIT chunk SHOULD NOT respond with any kind of error indication.
+pub(crate) fn listed_addresses(init: &InitView<'_>) -> ArrayVec<IpAddr, MAX_PATHS> {
+    init.params()
+        .take_while(|param| !stops(param))
+        .filter_map(|param| match param {
+            Ok(Param::Ipv4Address(address)) => Some(IpAddr::V4(address)),
+            Ok(Param::Ipv6Address(address)) => Some(IpAddr::V6(address)),
+            _ => None,
+        })
+        .take(MAX_PATHS)
+        .collect()
+}
+
+/// Our addresses as parameters. An IPv4 address is one also where the system writes it as an IPv6 address.
+pub(crate) fn address_params<'p>(addresses: &[IpAddr]) -> ArrayVec<Param<'p>, MAX_PATHS> {
+    addresses
+        .iter()
+        .take(MAX_PATHS)
+        //= docs/rfc9260.txt#section-3.3.2.1.2
+        //# A sender MUST NOT use an IPv4-mapped IPv6 address [RFC4291] but SHOULD instead use an IPv4 Address parameter
+        //# for an IPv4 address.
+        .map(|address| match address.to_canonical() {
+            IpAddr::V4(v4) => Param::Ipv4Address(v4),
+            IpAddr::V6(v6) => Param::Ipv6Address(v6),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,290 @@
+//! The transitions of chunks in any order: whatever happens, all totals equal what the chunks' states say.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use crate::path_id::{MAX_PATHS, PathId};
+use crate::policy::LossCause;
+use crate::profile::Profile;
+use crate::send::{ChunkState, SendOptions, SendQueue, Sender};
+use crate::time::{Span, Time};
+use crate::units::{ChunkBytes, WindowBytes};
+
+const PATHS: usize = 3;
+const FIRST_TSN: u64 = (1 << 32) + 7;
+const FIRST_WINDOW: WindowBytes = WindowBytes::new(50_000);
+
+/// Something that happens. `at` says to which of the chunks that it may happen to.
+#[derive(Clone, Debug)]
+enum Step {
+    Push {
+        bytes: usize,
+    },
+    /// The next chunk is cut, and sent at once or bound.
+    Admit {
+        path: usize,
+        bound: bool,
+    },
+    TransmitBound {
+        path: usize,
+    },
+    Unbind {
+        path: usize,
+    },
+    Place {
+        path: usize,
+    },
+    Copy {
+        at: usize,
+        path: usize,
+    },
+    Lose {
+        at: usize,
+        cause: LossCause,
+    },
+    Retransmit {
+        at: usize,
+        path: usize,
+    },
+    /// A gap block covers it.
+    Acknowledge {
+        at: usize,
+        source: usize,
+    },
+    Renege {
+        at: usize,
+    },
+    Keep {
+        from: usize,
+        count: u64,
+    },
+    Duplicate {
+        at: usize,
+        path: usize,
+    },
+    OrphansEnd {
+        path: usize,
+    },
+    /// The cumulative TSN passes all that is acknowledged in a row.
+    Discard,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let path = || 0..PATHS;
+    let at = || 0..40_usize;
+    let cause =
+        prop_oneof![Just(LossCause::FastRetransmit), Just(LossCause::Timeout), Just(LossCause::Rescheduled)];
+    prop_oneof![
+        3 => (1..4000_usize).prop_map(|bytes| Step::Push { bytes }),
+        6 => (path(), any::<bool>()).prop_map(|(path, bound)| Step::Admit { path, bound }),
+        2 => path().prop_map(|path| Step::TransmitBound { path }),
+        1 => path().prop_map(|path| Step::Unbind { path }),
+        1 => path().prop_map(|path| Step::Place { path }),
+        2 => (at(), path()).prop_map(|(at, path)| Step::Copy { at, path }),
+        3 => (at(), cause).prop_map(|(at, cause)| Step::Lose { at, cause }),
+        2 => (at(), path()).prop_map(|(at, path)| Step::Retransmit { at, path }),
+        5 => (at(), path()).prop_map(|(at, source)| Step::Acknowledge { at, source }),
+        1 => at().prop_map(|at| Step::Renege { at }),
+        1 => (at(), 0..9_u64).prop_map(|(from, count)| Step::Keep { from, count }),
+        1 => (at(), path()).prop_map(|(at, path)| Step::Duplicate { at, path }),
+        1 => path().prop_map(|path| Step::OrphansEnd { path }),
+        3 => Just(Step::Discard),
+    ]
+}
+
+fn sender(profile: Profile) -> Sender {
+    let mut sender = Sender::new(profile, SendQueue::new(1, 0), FIRST_TSN, Some(100_000));
+    sender.begin_window(FIRST_WINDOW);
+    for index in 0..PATHS {
+        sender.begin_path(PathId::new(index), Time::ZERO);
+    }
+    sender
+}
+
+/// One of the TSNs whose chunk is in such a state.
+fn one(sender: &Sender, at: usize, fits: impl Fn(ChunkState) -> bool) -> Option<u64> {
+    let found: Vec<u64> =
+        sender.outstanding().iter().filter(|(_, chunk)| fits(chunk.state)).map(|(tsn, _)| tsn).collect();
+    found.get(at % found.len().max(1)).copied()
+}
+
+/// Does what an association would do.
+fn take(sender: &mut Sender, step: &Step, now: Time) {
+    match *step {
+        Step::Push { bytes } => {
+            if sender.reserve(bytes as u64).is_ok() {
+                sender.push(Bytes::from(vec![7; bytes]), SendOptions::default());
+            }
+        }
+        Step::Admit { path, bound } => admit(sender, PathId::new(path), bound, now),
+        Step::TransmitBound { path } => {
+            if let Some(tsn) = sender.bound().next_of(PathId::new(path)) {
+                sender.transmit(tsn, now);
+            }
+        }
+        Step::Unbind { path } => {
+            sender.unbind(PathId::new(path));
+        }
+        Step::Place { path } => {
+            sender.place(PathId::new(path));
+        }
+        Step::Copy { at, path } => {
+            if let Some(tsn) = one(sender, at, |state| state == ChunkState::InFlight) {
+                sender.copy(tsn, PathId::new(path), now);
+            }
+        }
+        Step::Lose { at, cause } => {
+            let fits = |state| matches!(state, ChunkState::InFlight | ChunkState::Lost(_));
+            if let Some(tsn) = one(sender, at, fits) {
+                sender.declare_lost(tsn, cause);
+            }
+        }
+        Step::Retransmit { at, path } => {
+            if let Some(tsn) = one(sender, at, |state| matches!(state, ChunkState::Lost(_))) {
+                sender.prepare_retransmission(tsn, true);
+                sender.retransmit(tsn, PathId::new(path), now);
+            }
+        }
+        Step::Acknowledge { at, source } => acknowledge(sender, at, PathId::new(source), now),
+        Step::Renege { at } => {
+            if let Some(tsn) = one(sender, at, |state| state == ChunkState::Acked) {
+                sender.renege(tsn);
+            }
+        }
+        Step::Keep { from, count } => {
+            let start = sender.outstanding().cumulative() + from as u64;
+            sender.keep(start, start + count);
+        }
+        Step::Duplicate { at, path } => duplicate(sender, at, PathId::new(path)),
+        Step::OrphansEnd { path } => sender.end_orphans(PathId::new(path)),
+        Step::Discard => discard(sender),
+    }
+}
+
+fn admit(sender: &mut Sender, path: PathId, bound: bool, now: Time) {
+    let Some(draft) = sender.cut(1_000) else { return };
+    let admitted = sender.admit(draft, path);
+    if bound {
+        sender.bind(path, admitted.tsn);
+    } else {
+        sender.transmit(admitted.tsn, now);
+    }
+}
+
+fn acknowledge(sender: &mut Sender, at: usize, source: PathId, now: Time) {
+    let sent = |state| matches!(state, ChunkState::InFlight | ChunkState::Lost(_));
+    let Some(tsn) = one(sender, at, sent) else { return };
+    let Some(credited) = sender.credited_copy(tsn, Some(source)) else { return };
+    let lost = sender.outstanding().get(tsn).is_some_and(|chunk| chunk.state != ChunkState::InFlight);
+    if lost {
+        sender.revoke_loss(tsn);
+    }
+    sender.acknowledge(tsn, &credited);
+    sender.end_overtaken_orphans(credited.path, credited.stamps.sent_at);
+    sender.deliver(credited.path, credited.bytes, now);
+    sender.settle(credited.path, credited.bytes);
+}
+
+fn duplicate(sender: &mut Sender, at: usize, path: PathId) {
+    let tsns: Vec<u64> = sender.orphans(path).map(|orphan| orphan.tsn).collect();
+    if let Some(&tsn) = tsns.get(at % tsns.len().max(1)) {
+        let orphan = sender.take_orphan(path, tsn).expect("it is there");
+        sender.settle(path, orphan.bytes);
+    }
+}
+
+fn discard(sender: &mut Sender) {
+    while sender.outstanding().iter().next().is_some_and(|(_, chunk)| chunk.state.is_acked()) {
+        let next = sender.outstanding().cumulative() + 1;
+        assert_eq!(sender.discard().map(|discarded| discarded.tsn), Some(next));
+    }
+}
+
+fn profiles() -> impl Strategy<Value = Profile> {
+    prop_oneof![Just(Profile::rfc9260()), Just(Profile::ns2()), Just(Profile::net_multipath())]
+}
+
+proptest! {
+    #[test]
+    fn totals_follow_from_the_chunks_whatever_happens(
+        profile in profiles(),
+        steps in prop::collection::vec(step(), 1..150),
+    ) {
+        let mut sender = sender(profile);
+        let mut now = Time::ZERO;
+        for step in &steps {
+            now += Span::from_millis(1);
+            take(&mut sender, step, now);
+            sender.check();
+        }
+    }
+
+    /// Everything can end, and then nothing is left in any total.
+    #[test]
+    fn nothing_is_left_once_everything_has_arrived(
+        profile in profiles(),
+        steps in prop::collection::vec(step(), 1..150),
+    ) {
+        let mut sender = sender(profile);
+        let now = Time::ZERO + Span::from_secs(1);
+        steps.iter().for_each(|step| take(&mut sender, step, now));
+        while sender.queue().next_payload(1_000).is_some() {
+            admit(&mut sender, PathId::new(0), false, now);
+        }
+        for path in (0..MAX_PATHS).map(PathId::new) {
+            while sender.place(path).is_some() {}
+            while let Some(tsn) = sender.bound().next_of(path) {
+                sender.transmit(tsn, now);
+            }
+        }
+        while sender.outstanding().first_unacked().is_some() {
+            acknowledge(&mut sender, 0, PathId::new(0), now);
+        }
+        discard(&mut sender);
+        for path in (0..MAX_PATHS).map(PathId::new) {
+            sender.end_orphans(path);
+            let bytes = *sender.bytes(path);
+            prop_assert_eq!(bytes.in_flight + bytes.lost_unsent + bytes.bound + bytes.held, ChunkBytes::ZERO);
+            prop_assert_eq!(sender.transmissions(path), 0);
+        }
+        prop_assert!(sender.is_done() && sender.is_idle());
+        prop_assert_eq!(sender.window_outstanding(), WindowBytes::ZERO);
+        sender.estimate_window();
+        prop_assert_eq!(sender.window().available(), FIRST_WINDOW);
+    }
+}
+
+#[test]
+fn room_is_announced_once_to_whoever_was_refused() {
+    let mut sender = Sender::new(Profile::rfc9260(), SendQueue::new(1, 0), FIRST_TSN, Some(100));
+    assert_eq!(sender.reserve(500), Ok(()), "an empty buffer takes one message of any size");
+    sender.push(Bytes::from(vec![7; 90]), SendOptions::default());
+    assert!(!sender.take_writable(), "nobody waits");
+    assert_eq!(sender.reserve(11), Err(10));
+    assert!(sender.take_writable());
+    assert!(!sender.take_writable());
+    sender.push(Bytes::from(vec![7; 10]), SendOptions::default());
+    assert_eq!(sender.reserve(1), Err(0));
+    assert!(!sender.take_writable(), "there is no room yet");
+    sender.grow_buffer(101);
+    assert!(sender.take_writable());
+}
+
+#[test]
+fn a_lost_chunk_gives_its_share_of_the_peers_window_back_until_it_is_retransmitted() {
+    let mut sender = sender(Profile::rfc9260());
+    sender.push(Bytes::from(vec![7; 600]), SendOptions::default());
+    let path = PathId::new(1);
+    admit(&mut sender, path, false, Time::ZERO);
+    let taken = FIRST_WINDOW - WindowBytes::new(600);
+    assert_eq!(sender.window().available(), taken);
+    let loss = sender.declare_lost(FIRST_TSN, LossCause::Timeout).expect("it was in flight");
+    assert_eq!((loss.path, loss.again), (path, false));
+    assert_eq!(sender.window().available(), FIRST_WINDOW);
+    let again = sender.declare_lost(FIRST_TSN, LossCause::FastRetransmit).expect("it is outstanding");
+    assert!(again.again && sender.window().available() == FIRST_WINDOW);
+    let left = sender.retransmit(FIRST_TSN, PathId::new(0), Time::ZERO).expect("it was lost");
+    assert_eq!(left.previous_path, path);
+    assert_eq!(sender.window().available(), taken);
+    sender.check();
+}
