@@ -10,7 +10,7 @@
 //! packet measures two to three times as fast as one `crc32` instruction per eight bytes, and it falls back to
 //! tables elsewhere. Only its `std` feature is on, for the detection at run time.
 
-use crate::packet::COMMON_HEADER_LEN;
+use crate::header::COMMON_HEADER_LEN;
 use crc_fast::{CrcAlgorithm, Digest};
 
 /// Where the checksum field begins in the common header.

@@ -1,11 +1,9 @@
 //! Lists of small fixed-size items that chunks, parameters and causes carry, decoded in place.
 
-use crate::chunk::{ChunkType, GapBlock};
-use crate::param::ParamType;
 use crate::serial::{Ssn, StreamId, Tsn};
 use std::fmt;
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
@@ -24,11 +22,12 @@ pub trait Item: Copy + PartialEq + fmt::Debug + sealed::Sealed {
     fn to_wire(self) -> Self::Wire;
 }
 
+/// Makes a type an [`Item`]: its bytes, and how it is read and written.
 macro_rules! item {
     ($name:ty, $len:literal, $from:expr, $to:expr) => {
-        impl sealed::Sealed for $name {}
+        impl $crate::list::sealed::Sealed for $name {}
 
-        impl Item for $name {
+        impl $crate::list::Item for $name {
             type Wire = [u8; $len];
 
             fn split(bytes: &[u8]) -> (&[Self::Wire], &[u8]) {
@@ -46,26 +45,16 @@ macro_rules! item {
     };
 }
 
+pub(crate) use item;
+
 item!(u16, 2, u16::from_be_bytes, u16::to_be_bytes);
 item!(Tsn, 4, |wire| Tsn::new(u32::from_be_bytes(wire)), |tsn: Tsn| tsn.get().to_be_bytes());
-item!(ParamType, 2, |wire| ParamType(u16::from_be_bytes(wire)), |kind: ParamType| kind.0.to_be_bytes());
-item!(ChunkType, 1, |[kind]: [u8; 1]| ChunkType(kind), |kind: ChunkType| [kind.0]);
 item!(
     (StreamId, Ssn),
     4,
     |[a, b, c, d]: [u8; 4]| (StreamId::new(u16::from_be_bytes([a, b])), Ssn::new(u16::from_be_bytes([c, d]))),
     |(stream, ssn): (StreamId, Ssn)| {
         let ([a, b], [c, d]) = (stream.get().to_be_bytes(), ssn.get().to_be_bytes());
-        [a, b, c, d]
-    }
-);
-
-item!(
-    GapBlock,
-    4,
-    |[a, b, c, d]: [u8; 4]| GapBlock { start: u16::from_be_bytes([a, b]), end: u16::from_be_bytes([c, d]) },
-    |block: GapBlock| {
-        let ([a, b], [c, d]) = (block.start.to_be_bytes(), block.end.to_be_bytes());
         [a, b, c, d]
     }
 );

@@ -3,11 +3,11 @@
 //! The writer puts each chunk straight into the caller's buffer and pads it to four bytes at once, so that the packet
 //! is complete after every call. The methods for the single chunks stand beside the views of those chunks.
 
-use crate::chunk::{ChunkType, RawChunk};
+use crate::chunk_type::ChunkType;
 use crate::crc;
 use crate::cursor::Cursor;
 use crate::error::NoSpace;
-use crate::packet::{COMMON_HEADER_LEN, Header};
+use crate::header::{COMMON_HEADER_LEN, Header};
 use crate::reader::padded_len;
 
 /// Writes one packet into a buffer whose length is the most the packet may have.
@@ -59,11 +59,6 @@ impl<'b> PacketWriter<'b> {
             crc::write_field(packet);
         }
         self.len
-    }
-
-    /// Adds a chunk as it was received, whatever its type.
-    pub fn raw(&mut self, chunk: RawChunk<'_>) -> Result<(), NoSpace> {
-        self.raw_parts(chunk.kind(), chunk.flags(), chunk.value())
     }
 
     /// Adds a chunk of any type from its flags and value.

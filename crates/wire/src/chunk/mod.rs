@@ -24,10 +24,11 @@ mod pad;
 mod sack;
 mod shutdown;
 
-use crate::error::ParseError;
+use crate::chunk_type::ChunkType;
+use crate::error::{NoSpace, ParseError};
 use crate::reader::{Reader, TLV_HEADER_LEN, Tlv, Tlvs};
 use crate::serial::Tsn;
-use crate::unknown::UnknownAction;
+use crate::writer::PacketWriter;
 use std::fmt;
 
 pub use abort::{ABORT_HEADER_LEN, AbortView};
@@ -49,93 +50,6 @@ pub const CHUNK_HEADER_LEN: usize = TLV_HEADER_LEN;
 /// The flag by which ABORT and SHUTDOWN COMPLETE say that they carry the receiver's own tag back, because the sender
 /// knows no other (RFC 9260 section 8.5.1).
 pub(crate) const TAG_REFLECTED: u8 = 0x01;
-
-/// The type of a chunk (RFC 9260 section 3.2).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ChunkType(pub u8);
-
-macro_rules! chunk_types {
-    ($($(#[$doc:meta])* $name:ident = $value:literal, $text:literal;)*) => {
-        impl ChunkType {
-            $($(#[$doc])* pub const $name: Self = Self($value);)*
-
-            /// The name of the chunk; `None` for a type this crate does not know.
-            pub const fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$name => Some($text),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-chunk_types! {
-    /// User data (RFC 9260 section 3.3.1).
-    DATA = 0x00, "DATA";
-    /// Opens an association (RFC 9260 section 3.3.2).
-    INIT = 0x01, "INIT";
-    /// Answers an INIT (RFC 9260 section 3.3.3).
-    INIT_ACK = 0x02, "INIT ACK";
-    /// Acknowledges data (RFC 9260 section 3.3.4).
-    SACK = 0x03, "SACK";
-    /// Probes a path (RFC 9260 section 3.3.5).
-    HEARTBEAT = 0x04, "HEARTBEAT";
-    /// Answers a HEARTBEAT (RFC 9260 section 3.3.6).
-    HEARTBEAT_ACK = 0x05, "HEARTBEAT ACK";
-    /// Ends an association at once (RFC 9260 section 3.3.7).
-    ABORT = 0x06, "ABORT";
-    /// Begins to close an association (RFC 9260 section 3.3.8).
-    SHUTDOWN = 0x07, "SHUTDOWN";
-    /// Answers a SHUTDOWN (RFC 9260 section 3.3.9).
-    SHUTDOWN_ACK = 0x08, "SHUTDOWN ACK";
-    /// Reports an error (RFC 9260 section 3.3.10).
-    ERROR = 0x09, "ERROR";
-    /// Returns the state cookie (RFC 9260 section 3.3.11).
-    COOKIE_ECHO = 0x0A, "COOKIE ECHO";
-    /// Answers a COOKIE ECHO (RFC 9260 section 3.3.12).
-    COOKIE_ACK = 0x0B, "COOKIE ACK";
-    /// Reports a congestion mark (RFC 4960 appendix A).
-    ECNE = 0x0C, "ECNE";
-    /// Says that the window was reduced (RFC 4960 appendix A).
-    CWR = 0x0D, "CWR";
-    /// Ends the closing of an association (RFC 9260 section 3.3.13).
-    SHUTDOWN_COMPLETE = 0x0E, "SHUTDOWN COMPLETE";
-    /// Authenticates the chunks behind it (RFC 4895 section 4.1).
-    AUTH = 0x0F, "AUTH";
-    /// A SACK that says which chunks will not be dropped again (draft-natarajan-tsvwg-sctp-nrsack).
-    NR_SACK = 0x10, "NR-SACK";
-    /// Answers an ASCONF (RFC 5061 section 4.1.2).
-    ASCONF_ACK = 0x80, "ASCONF-ACK";
-    /// Padding to probe with (RFC 4820 section 3).
-    PAD = 0x84, "PAD";
-    /// Moves the receiver past abandoned data (RFC 3758 section 3.2).
-    FORWARD_TSN = 0xC0, "FORWARD TSN";
-    /// Changes addresses (RFC 5061 section 4.1.1).
-    ASCONF = 0xC1, "ASCONF";
-}
-
-impl ChunkType {
-    /// What a receiver that does not know this type does with it (RFC 9260 section 3.2).
-    pub const fn unknown_action(self) -> UnknownAction {
-        UnknownAction::of(self.0)
-    }
-}
-
-impl fmt::Display for ChunkType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "chunk type 0x{:02x}", self.0),
-        }
-    }
-}
-
-impl fmt::Debug for ChunkType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ChunkType({self})")
-    }
-}
 
 /// A chunk cut out of a packet, its value not looked at yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -220,6 +134,13 @@ impl<'a> RawChunk<'a> {
             _ => return Ok(Chunk::Unknown(*self)),
         };
         fields.end().map(|()| chunk)
+    }
+}
+
+impl PacketWriter<'_> {
+    /// Adds a chunk as it was received, whatever its type.
+    pub fn raw(&mut self, chunk: RawChunk<'_>) -> Result<(), NoSpace> {
+        self.raw_parts(chunk.kind(), chunk.flags(), chunk.value())
     }
 }
 

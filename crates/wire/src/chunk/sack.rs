@@ -19,7 +19,7 @@
 
 use super::{ChunkType, RawChunk};
 use crate::error::{NoSpace, ParseError, ParseErrorKind};
-use crate::list::{Items, WireList};
+use crate::list::{Items, WireList, item};
 use crate::reader::Reader;
 use crate::serial::Tsn;
 use crate::writer::PacketWriter;
@@ -43,6 +43,16 @@ pub struct GapBlock {
     /// The offset of the last TSN.
     pub end: u16,
 }
+
+item!(
+    GapBlock,
+    4,
+    |[a, b, c, d]: [u8; 4]| GapBlock { start: u16::from_be_bytes([a, b]), end: u16::from_be_bytes([c, d]) },
+    |block: GapBlock| {
+        let ([a, b], [c, d]) = (block.start.to_be_bytes(), block.end.to_be_bytes());
+        [a, b, c, d]
+    }
+);
 
 impl GapBlock {
     /// Whether the block names any TSN behind the cumulative one, and starts no later than it ends.

@@ -15,10 +15,10 @@ mod cookie;
 mod extension;
 mod reconfiguration;
 
-use crate::chunk::ChunkType;
+use crate::chunk_type::ChunkType;
 use crate::cursor::Cursor;
 use crate::error::{NoSpace, ParseError, ParseErrorKind};
-use crate::list::{Item, List};
+use crate::list::{Item, List, item};
 use crate::reader::{Reader, TLV_HEADER_LEN, Tlv, Tlvs};
 use crate::unknown::UnknownAction;
 use std::fmt;
@@ -34,6 +34,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 //# The value '5' then is reserved across all chunks to represent an IPv4 address and MUST NOT be reused with a different
 //# meaning in any other chunk.
 pub struct ParamType(pub u16);
+
+item!(ParamType, 2, |wire| ParamType(u16::from_be_bytes(wire)), |kind: ParamType| kind.0.to_be_bytes());
 
 macro_rules! param_types {
     ($($(#[$doc:meta])* $name:ident = $value:literal, $text:literal;)*) => {
