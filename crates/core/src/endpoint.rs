@@ -1,4 +1,5 @@
-//! An endpoint: it tells packets apart, sets associations up without keeping state for strangers, and drives those it has.
+//! An endpoint: it finds the association of each packet, sets associations up without keeping state for unknown peers, and
+//! drives those it has.
 
 mod flood;
 mod oob;
@@ -62,7 +63,7 @@ pub struct Transmit {
     pub address: PathAddress,
     /// The association it belongs to, if any.
     pub association: Option<AssociationId>,
-    /// It is larger than what its path is known to carry and no probe: a chunk that was cut for a larger packet goes again.
+    /// It is larger than what its path is known to carry and no probe: a chunk that was cut for a larger packet is retransmitted.
     /// IP may fragment it.
     pub may_fragment: bool,
 }
@@ -322,14 +323,15 @@ impl Endpoint {
         //# received SCTP packet matches its own tag.
         let id = self.table.by_tag(header.verification_tag)?;
         let association = self.table.get(id)?;
-        // Section 8.5.1 E: during the handshake a SHUTDOWN-ACK belongs to an association of a former life.
+        // Section 8.5.1 E: during the handshake a SHUTDOWN-ACK belongs to a previous incarnation of the association.
         //= docs/rfc9260.txt#section-8.5.1
         //# E) Rules for packets carrying a SHUTDOWN ACK chunk: *  If the receiver is in COOKIE-ECHOED or COOKIE-WAIT
         //# state, the procedures in Section 8.4 SHOULD be followed; in other words, it is treated as an OOTB packet.
-        let of_former_life = association.is_opening() && matches!(first.decode(), Ok(Chunk::ShutdownAck));
+        let of_previous_incarnation =
+            association.is_opening() && matches!(first.decode(), Ok(Chunk::ShutdownAck));
         let fits = association.identity().peer_port == header.source_port
             && !association.is_closed()
-            && !of_former_life;
+            && !of_previous_incarnation;
         fits.then_some(id)
     }
 
@@ -400,7 +402,7 @@ impl Endpoint {
         Some(Transmit { address, association: Some(id), may_fragment })
     }
 
-    /// Takes over what an association has to tell, and forgets it once it is over.
+    /// Takes over the events of an association.
     fn collect(&mut self, id: AssociationId) {
         let Some(association) = self.table.get_mut(id) else { return };
         while let Some(event) = association.poll_event() {

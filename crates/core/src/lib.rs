@@ -1,7 +1,7 @@
 //! One SCTP endpoint and its associations, written without sockets, clocks or global randomness.
 //!
 //! The driver gives it packets, the time and 32 bytes of entropy, and takes packets and events out: see [`Endpoint`].
-//! What decides which path data takes, how much of it, when it counts as lost and where it goes again is a set of
+//! What decides which path data takes, how much of it, when it counts as lost and where it is retransmitted is a set of
 //! [policies](policy) behind small traits; the rules around them that specifications disagree about are a
 //! [`Profile`](profile::Profile).
 

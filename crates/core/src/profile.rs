@@ -129,7 +129,7 @@ pub enum ImmediateSack {
     /// The last chunk before a shutdown (RFC 7053 section 4.1).
     BeforeShutdown,
     /// Also whatever the sender would wait for: the last chunk that it has, the last one that a small window takes, probes,
-    /// copies of the head of line, and what goes again after a time-out.
+    /// copies of the head of line, and what is retransmitted after a time-out.
     Tails,
 }
 

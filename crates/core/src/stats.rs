@@ -47,7 +47,7 @@ pub struct Statistics {
     pub black_holes: u64,
     /// ASCONF chunks sent, those sent again included.
     pub asconfs_sent: u64,
-    /// ASCONF chunks obeyed, those that came again left out.
+    /// ASCONF chunks processed; retransmissions are left out.
     pub asconfs_received: u64,
     /// Paths put into service because none was active.
     pub promotions: u64,

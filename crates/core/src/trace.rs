@@ -17,7 +17,7 @@ pub enum Decided {
     Retransmit(Option<PathId>),
     /// The head of line, in flight as it was, goes on another path.
     Relieve(Relief),
-    /// The latest chunk of a path goes again to draw out an acknowledgement.
+    /// The latest chunk of a path is retransmitted to elicit an acknowledgement (tail loss probe).
     TailProbe(PathId),
     /// Data waits although a window is open, because the peer's receive window is closed; the path of the head of line, if
     /// there is one. Recorded again when that path changes.

@@ -40,7 +40,7 @@ impl UnknownAction {
         matches!(self, Self::StopDiscard | Self::StopDiscardReport)
     }
 
-    /// Whether the sender is to be told: with an Unrecognized Chunk Type cause, or an Unrecognized Parameter.
+    /// Whether it is reported to the sender: with an Unrecognized Chunk Type cause, or an Unrecognized Parameter.
     pub const fn reports(self) -> bool {
         matches!(self, Self::StopDiscardReport | Self::SkipReport)
     }

@@ -14,7 +14,7 @@ pub(crate) struct Gone {
     pub(crate) stage: Stage,
 }
 
-/// How far the farewell is.
+/// How far the removal of a local address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Its paths are the only ones: they stay until another address has come.

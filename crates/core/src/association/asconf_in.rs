@@ -41,7 +41,7 @@ pub(crate) enum Proof {
 /// What an association keeps of the peer's requests.
 #[derive(Debug)]
 pub(crate) struct Inbound {
-    /// The sequence number of the latest one that was obeyed.
+    /// The sequence number of the latest one that was processed.
     latest: u32,
     /// Sequence numbers and values of answers.
     kept: VecDeque<(u32, Vec<u8>)>,
@@ -115,7 +115,7 @@ impl Association {
 
     /// A packet from an address that the peer is not known to have. Nothing in it counts but authenticated ASCONFs, which may add
     /// that address (RFC 5061 section 5.2); whether there was one.
-    pub(crate) fn handle_asconf_from_stranger(
+    pub(crate) fn handle_asconf_from_unknown_address(
         &mut self,
         origin: Origin,
         mut chunks: Chunks<'_>,
@@ -176,7 +176,7 @@ impl Association {
         let mut answers = Answers::default();
         for param in view.raw_params() {
             let Ok(raw) = param else { break };
-            if !self.obey(origin, &raw, &mut answers) {
+            if !self.handle_request(origin, &raw, &mut answers) {
                 break;
             }
         }
@@ -199,7 +199,7 @@ impl Association {
     }
 
     /// Does what a parameter asks; whether to look at the next one.
-    fn obey(&mut self, origin: Origin, raw: &RawParam<'_>, answers: &mut Answers) -> bool {
+    fn handle_request(&mut self, origin: Origin, raw: &RawParam<'_>, answers: &mut Answers) -> bool {
         let quoted = raw.bytes();
         let (correlation, done) = match raw.decode() {
             // RFC 5061 section 5.3 F11: after one that failed, all others that add or delete fail.

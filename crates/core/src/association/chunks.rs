@@ -35,7 +35,7 @@ impl Association {
     /// Takes in the chunks of a packet whose verification tag has been checked.
     pub(crate) fn handle_chunks(&mut self, origin: Origin, mut chunks: Chunks<'_>, discards: &mut Discards) {
         let Some(source) = self.path_of_origin(origin) else {
-            if !self.handle_asconf_from_stranger(origin, chunks, discards) {
+            if !self.handle_asconf_from_unknown_address(origin, chunks, discards) {
                 discards.count(Discard::OutOfTheBlue);
             }
             return;
@@ -190,7 +190,7 @@ impl Association {
             if stale_cookies > self.policy.profile.max_init_retransmits {
                 self.abort_with(AbortReason::NoAnswer);
             } else {
-                self.send_first_init();
+                self.send_init(PathId::new(0));
             }
         }
     }

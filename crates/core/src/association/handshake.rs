@@ -81,7 +81,7 @@ impl Association {
     pub(crate) fn begin(&mut self) {
         let give_up = self.config.connect_timeout.map(|limit| self.now + limit);
         self.restart_handshake(Opening { give_up, ..Opening::default() });
-        self.send_first_init();
+        self.send_init(PathId::new(0));
     }
 
     /// Goes to COOKIE-WAIT.
@@ -90,14 +90,10 @@ impl Association {
             State::CookieWait { opening, stagger: Stagger { path: PathId::new(0), left: 0, next_at: None } };
     }
 
-    /// Sends the first INIT of a handshake.
-    pub(crate) fn send_first_init(&mut self) {
-        self.send_init(PathId::new(0));
-    }
-
+    /// Sends the first INIT of a round over the paths, and starts T1-init.
     //= docs/rfc9260.txt#section-5.1
     //# The T1-init timer and T1-cookie timer SHOULD follow the same rules given in Section 6.3.
-    fn send_init(&mut self, path: PathId) {
+    pub(crate) fn send_init(&mut self, path: PathId) {
         self.start_t1(path);
         self.control.clear();
         self.control.push(Control::Init { path });

@@ -117,7 +117,7 @@ pub enum AssociationEvent {
     Restarted,
     /// The peer wants to shut down.
     ShutdownReceived,
-    /// It ended in good order, with everything delivered.
+    /// It was closed gracefully, with everything delivered.
     Closed,
     /// It ended otherwise.
     Aborted(AbortReason),

@@ -339,7 +339,7 @@ impl Association {
         while self.next_fits(most, writer.remaining(), ask, chunks) {
             let Some(draft) = self.update_sender(|sender| sender.cut(most)) else { break };
             let mut draft = self.finish_draft(draft, path);
-            draft.immediate |= self.hurries_answer(ask.window_probe);
+            draft.immediate |= self.sets_immediate_bit(ask.window_probe);
             let repr = data_repr(self.sender.outstanding().next_tsn(), &draft);
             if writer.data(&repr, &draft.payload).is_err() {
                 debug_assert!(false, "next_fits promised room");
@@ -388,8 +388,8 @@ impl Association {
         facts.cwnd <= facts.largest_chunk.times(2) && after >= facts.cwnd
     }
 
-    /// Whether a chunk that goes again, or ahead of its loss, asks for a SACK at once.
-    pub(crate) fn hurries_answer(&self, urgent: bool) -> bool {
+    /// Whether a chunk that is retransmitted, or copied ahead of its loss, asks for a SACK at once (the I bit, RFC 7053).
+    pub(crate) fn sets_immediate_bit(&self, urgent: bool) -> bool {
         urgent && self.policy.profile.immediate_sack == ImmediateSack::Tails
     }
 

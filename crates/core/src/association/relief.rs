@@ -35,7 +35,7 @@ impl Association {
         buf: &mut Vec<u8>,
     ) -> bool {
         let size = self.packet_size_for(path, tsns.start);
-        let hurried = self.hurries_answer(kind != SendKind::Copy);
+        let sets_immediate_bit = self.sets_immediate_bit(kind != SendKind::Copy);
         self.write_packet(size, buf, |this, writer| {
             for tsn in tsns {
                 let Some(chunk) =
@@ -44,7 +44,7 @@ impl Association {
                     continue;
                 };
                 let mut repr = super::outbound::data_repr(tsn, &chunk.draft);
-                repr.flags.immediate |= hurried;
+                repr.flags.immediate |= sets_immediate_bit;
                 if writer.data(&repr, &chunk.draft.payload).is_err() {
                     break;
                 }

@@ -64,9 +64,9 @@ impl Association {
         let bytes = self.sender.chunk_len(first);
         self.bundle_control(path, bytes, writer);
         let mut next = Some(first);
-        let hurried = self.hurries_answer(true);
+        let sets_immediate_bit = self.sets_immediate_bit(true);
         while let Some(tsn) = next {
-            let Some(chunk) = self.sender.prepare_retransmission(tsn, hurried) else { break };
+            let Some(chunk) = self.sender.prepare_retransmission(tsn, sets_immediate_bit) else { break };
             if writer.data(&super::outbound::data_repr(tsn, &chunk.draft), &chunk.draft.payload).is_err() {
                 break;
             }

@@ -20,7 +20,7 @@ pub(crate) struct PendingCopies {
 /// The state of the present send opportunity.
 #[derive(Debug)]
 pub(crate) struct SendOpportunity {
-    /// The policies have been told of it.
+    /// Its event has been dispatched to the policies.
     pub(crate) announced: bool,
     pub(crate) cause: TurnCause,
     /// Lost chunks from this TSN on are still to be offered to the retransmission policy.
@@ -29,7 +29,7 @@ pub(crate) struct SendOpportunity {
     pub(crate) new_data: bool,
     /// A fast-retransmit event opened it, and its first packet has not left.
     pub(crate) after_loss_event: bool,
-    /// The latest chunk of each of these paths is to go again.
+    /// The latest chunk of each of these paths is to be retransmitted as a tail probe.
     pub(crate) tail_probes: PathSet,
     pub(crate) copies: Option<PendingCopies>,
     /// The retransmission policy has left the head of line alone, and is not asked again before new data has left.

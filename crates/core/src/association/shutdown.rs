@@ -1,4 +1,4 @@
-//! Ending in good order (RFC 9260 section 9.2) and otherwise (section 9.1).
+//! Closing gracefully (RFC 9260 section 9.2) and aborting (section 9.1).
 
 use anabranch_wire::Tsn;
 

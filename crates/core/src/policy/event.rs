@@ -1,4 +1,4 @@
-//! What every policy slot is told.
+//! Events that every policy slot receives.
 
 use crate::path_id::{PathId, PathState};
 use crate::policy::Reason;

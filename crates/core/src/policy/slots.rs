@@ -217,7 +217,7 @@ pub struct LossTasks {
     pub probes: PathSet,
 }
 
-/// A lost chunk that wants to go again.
+/// A lost chunk that waits for its retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostChunk {
     /// Unwrapped TSN.

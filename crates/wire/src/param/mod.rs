@@ -90,7 +90,7 @@ param_types! {
     ERROR_CAUSE = 0xC003, "Error Cause Indication";
     /// The address that is to be the primary one (RFC 5061 section 4.2.4).
     SET_PRIMARY = 0xC004, "Set Primary Address";
-    /// A parameter of an ASCONF has been obeyed (RFC 5061 section 4.2.5).
+    /// A parameter of an ASCONF has been processed (RFC 5061 section 4.2.5).
     SUCCESS = 0xC005, "Success Indication";
     /// What the layer above the sender wants known (RFC 5061 section 4.2.6).
     ADAPTATION_INDICATION = 0xC006, "Adaptation Layer Indication";
@@ -284,7 +284,7 @@ pub enum Param<'a> {
         /// Whole causes, headers included: see [`RawCauses::parse`](crate::RawCauses::parse).
         causes: &'a [u8],
     },
-    /// A parameter of an ASCONF has been obeyed.
+    /// A parameter of an ASCONF has been processed.
     Success {
         /// The number of the parameter.
         correlation: u32,
