@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.papers.claim import Claim, Quantity
+from anabranch.papers.claims.claim import Claim
+from anabranch.papers.claims.quantity import Quantity
 from anabranch.papers.model import Axis, Measure
 from anabranch.papers.samples import Grid
 
@@ -52,4 +53,4 @@ def of(*schemes: str, **more: Any) -> Quantity:
 
 def claim(statement: Any, rank: Any = "H", status: Any = "ok", kind: str = "compare") -> Claim:
     """A claim about the only experiment there is."""
-    return Claim("planted", "only", rank, status, "what was planted", kind, statement, note="made up")
+    return Claim("planted", "only", rank, "what was planted", kind, statement, status, note="made up")

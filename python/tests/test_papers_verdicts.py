@@ -9,14 +9,25 @@ import numpy as np
 import pytest
 from papers_planted import GOODPUT, LOSS, around, axis, claim, grid, of
 
-from anabranch.papers.claim import Compare, Deferred, GainTrend, Number, Order, Point, Regression, Trend
-from anabranch.papers.judge import decided, judge
+from anabranch.papers.claims.claim import Claim
+from anabranch.papers.claims.compare import Compare
+from anabranch.papers.claims.deferred import Deferred
+from anabranch.papers.claims.gain_trend import GainTrend, Point
+from anabranch.papers.claims.order import Order
+from anabranch.papers.claims.quantity import Grids
+from anabranch.papers.claims.regression import Regression
+from anabranch.papers.claims.trend import Trend
+from anabranch.papers.claims.value import Number
 from anabranch.papers.samples import Grid
 from anabranch.papers.verdicts import rules
 from anabranch.papers.verdicts.estimates import complete, estimate, sign
-from anabranch.papers.verdicts.finding import Judgement, Verdict
+from anabranch.papers.verdicts.finding import Judgement, Verdict, decided
 
 R, D, X, C = Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.DIFFERS, Verdict.CANNOT_TELL
+
+
+def judge(claim: Claim, grids: Grids) -> Judgement:
+    return claim.judge(grids)
 
 
 def verdict(statement: Any, samples: Grid, **more: Any) -> Verdict:
@@ -385,7 +396,7 @@ def test_a_value_that_was_left_out_is_said_to_be() -> None:
 
 
 def test_counts_of_shorter_runs_are_not_held_against_those_of_the_paper() -> None:
-    from anabranch.papers.claim import Quantity
+    from anabranch.papers.claims.quantity import Quantity
     from anabranch.papers.model import Measure
 
     samples = grid({"A": [around(100, 1)]}, shortened=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from anabranch.errors import FigureError
+from anabranch.estimate import Interval
 from anabranch.figures.canvas import drawing
 from anabranch.figures.from_results import View, axis_key, need_one_part, need_one_point, positions, view
 from anabranch.figures.labels import Measure, key_label, measure_of
@@ -16,7 +17,6 @@ from anabranch.figures.legend import legend
 from anabranch.figures.notes import name_of, note_of
 from anabranch.figures.style import looks
 from anabranch.statistics import paired_difference, summary
-from anabranch.statistics.estimate import Interval
 from anabranch.statistics.samples import Source, Table
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from anabranch.errors import FigureError
 from anabranch.figures.labels import key_label
-from anabranch.statistics.quantity import numbers_of
+from anabranch.quantity import numbers_of
 from anabranch.statistics.samples import Source, Table, named, swept_keys, table_of_frame
 
 TABLES: tuple[Table, ...] = ("runs", "flows", "paths")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from anabranch.errors import FigureError
+from anabranch.estimate import Interval
 from anabranch.figures.from_results import View, view
 from anabranch.figures.metric import plot_metric
-from anabranch.statistics.estimate import Interval
 from anabranch.statistics.samples import Source, named
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anabranch.papers.error import PaperError
-from anabranch.papers.model import Experiment, Paper
-from anabranch.papers.reading.fields import hint
-from anabranch.papers.reading.paper import read_paper
+from anabranch.papers.fields import hint
+from anabranch.papers.model import Experiment
+from anabranch.papers.paper import Paper, read_paper
 
 DATA = Path(__file__).parent / "data"
 """Where papers are: a folder for each, called by its key."""

@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import TypedDict
 
+from anabranch.estimate import Estimate
 from anabranch.papers.verdicts.finding import Part
-from anabranch.statistics import Estimate
 
 FORMAT = "anabranch papers 1"
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from anabranch.errors import FigureError, StatisticsError
 from anabranch.figures.labels import key_label, measure_of
+from anabranch.quantity import numbers_of
 from anabranch.report.content import Figure
 from anabranch.report.points import Point, points_of, value_text, varied_keys
 from anabranch.report.svg import inline_svg
-from anabranch.statistics.quantity import numbers_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import StatisticsError
+from anabranch.estimate import text_of
 from anabranch.figures.labels import measure_of
 from anabranch.report.content import Column, Table
 from anabranch.report.numbers import NOTHING
 from anabranch.report.points import point_text, points_of, up_to_point, value_text, varied_keys
 from anabranch.statistics import paired_difference, summary
-from anabranch.statistics.estimate import text_of
 
 if TYPE_CHECKING:
     from anabranch.results import Results

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anabranch.errors import ResultsError
-from anabranch.results import TABLES, Results, Table
-from anabranch.results.manifest import FORMAT
+from anabranch.results import FORMAT, TABLES, Results, Table
 from anabranch.results.schema import schema
 
 MANIFEST = "manifest.json"

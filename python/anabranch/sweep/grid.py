@@ -16,7 +16,7 @@ from anabranch.sweep.faults import Faults
 from anabranch.sweep.files import Files
 from anabranch.sweep.key import CellKey
 from anabranch.sweep.source import Source
-from anabranch.sweep.values import Value, literal
+from anabranch.values import Value, literal
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,10 +9,10 @@ from typing import Protocol
 from anabranch.engine import Engine
 from anabranch.errors import AnabranchError, ExecutorError
 from anabranch.results import Results
-from anabranch.results.manifest import manifest
+from anabranch.results.effort import Effort
 from anabranch.sweep.cache import Cache
-from anabranch.sweep.effort import Effort
 from anabranch.sweep.grid import Grid
+from anabranch.sweep.manifest import manifest
 from anabranch.sweep.pool import Meter
 from anabranch.sweep.precision import Precision
 from anabranch.sweep.progress import Progress

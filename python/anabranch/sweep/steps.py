@@ -22,7 +22,7 @@ from anabranch.sweep.progress import Progress
 from anabranch.sweep.runner import Maker, Runner
 from anabranch.sweep.seeds import Seeds, read_seeds
 from anabranch.sweep.source import ScenarioLike, read_source
-from anabranch.sweep.values import Value, plain
+from anabranch.values import Value, plain
 
 _SCHEME = "scheme"
 

@@ -13,10 +13,9 @@ from anabranch.papers import outcome as out
 from anabranch.papers.error import PaperError
 from anabranch.papers.pages.document import Block, Heading, Items, Link, Paragraph, Table, markdown
 from anabranch.papers.pages.experiment import experiment_blocks, ours, verdict
-from anabranch.papers.pages.summary import claims_of, counts_table, reference, scope_text
+from anabranch.papers.pages.summary import TITLE, claims_of, counts_table, reference, scope_text
 from anabranch.papers.verdicts.finding import Verdict
 
-TITLE = "The papers, reproduced"
 PAGE = "reproduction.md"
 FOLDER = "reproduction"
 VERDICTS = "verdicts.json"

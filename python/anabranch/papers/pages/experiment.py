@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from anabranch.estimate import decimals, rounded
 from anabranch.papers import outcome as out
 from anabranch.papers.pages.document import Block, Heading, Image, Items, Paragraph, Table
-from anabranch.statistics.estimate import decimals, rounded
 
 _CLAIMS_HEADER = ("claim", "rank", "the paper says", "paper", "ours", "n", "verdict")
 

@@ -8,11 +8,10 @@ from typing import Any
 from anabranch import _native
 from anabranch.engine import Engine
 from anabranch.errors import ScenarioError
+from anabranch.results import FORMAT
 from anabranch.sweep.grid import Grid
 from anabranch.sweep.precision import Precision
-from anabranch.sweep.values import literal
-
-FORMAT = "anabranch results 1"
+from anabranch.values import literal
 
 
 def manifest(grid: Grid, engine: Engine, until: Precision | None, missing: int) -> dict[str, Any]:
