@@ -18,6 +18,7 @@ __all__ = [
     "CacheError",
     "ExecutorError",
     "FigureError",
+    "PaperError",
     "PlanError",
     "ReportError",
     "ResultsError",
@@ -61,6 +62,10 @@ class StatisticsError(AnabranchError):
 
 class FigureError(AnabranchError):
     """A figure cannot be drawn from what was given."""
+
+
+class PaperError(AnabranchError):
+    """The data of a paper cannot be read, something in it is wrong, or it has no such experiment."""
 
 
 class ReportError(AnabranchError):

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from papers_planted import PLANTED
 
+from anabranch.errors import PaperError
 from anabranch.papers.catalogue import keys, read_key, select
 from anabranch.papers.claims.compare import Compare
 from anabranch.papers.claims.gain_trend import GainTrend
 from anabranch.papers.claims.trend import Trend
 from anabranch.papers.claims.value import Number
-from anabranch.papers.error import PaperError
 from anabranch.papers.paper import Paper, read_paper
 
 Change = Callable[[str, str, str], None]

@@ -18,10 +18,10 @@ import pytest
 from papers_planted import PLANTED
 
 import anabranch
+from anabranch.errors import PaperError
 from anabranch.papers import outcome as out
 from anabranch.papers.catalogue import select
 from anabranch.papers.cost import Cost
-from anabranch.papers.error import PaperError
 from anabranch.papers.model import Measure
 from anabranch.papers.pages.summary import counts_text
 from anabranch.papers.paper import read_paper

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from anabranch.errors import PaperError
 from anabranch.papers.catalogue import ALL, DATA, keys, read_key, select
-from anabranch.papers.error import PaperError
 
 WRONG_INPUT = 2
 INTERRUPTED = 130

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from anabranch.papers.error import PaperError
+from anabranch.errors import PaperError
 from anabranch.papers.fields import hint
 from anabranch.papers.model import Experiment
 from anabranch.papers.paper import Paper, read_paper

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import tomli
 
-from anabranch.papers.error import PaperError
+from anabranch.errors import PaperError
 
 T = TypeVar("T")
 

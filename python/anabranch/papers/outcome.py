@@ -1,4 +1,4 @@
-"""What became of papers, as `verdicts.json` holds it. Pages are made from nothing else.
+"""The verdicts on papers, as `verdicts.json` holds them. Pages are made from nothing else.
 
 The same runs give the same content: there are no times, versions or host names in it.
 """
@@ -13,6 +13,9 @@ from anabranch.estimate import Estimate
 from anabranch.papers.verdicts.finding import Part
 
 FORMAT = "anabranch papers 1"
+
+VERDICTS_FILE = "verdicts.json"
+RUN_FILE = "run.json"
 
 DIGITS = 9
 """Significant digits of numbers. More would differ from one processor to the next."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from anabranch.errors import PaperError
 from anabranch.papers.claims.claim import Claim, read_claims
-from anabranch.papers.error import PaperError
 from anabranch.papers.fields import Fields, hint, read_each, read_toml
 from anabranch.papers.model import Experiment
 from anabranch.papers.reading.experiments import read_experiments

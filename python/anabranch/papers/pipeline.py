@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 from tqdm import tqdm
 
 from anabranch.engine import engine
+from anabranch.errors import PaperError
 from anabranch.papers import outcome as out
 from anabranch.papers.catalogue import Selection
 from anabranch.papers.cost import Cost
 from anabranch.papers.drawing.files import write_figure
-from anabranch.papers.error import PaperError
 from anabranch.papers.jobs import Job, Measured, Measurements, jobs_of, run_job
 from anabranch.papers.judging import judge_paper
 from anabranch.papers.pages.document import markdown, page
@@ -30,10 +30,6 @@ from anabranch.papers.sweeps import SweepOptions
 from anabranch.papers.tracing import Tracer
 from anabranch.papers.workers import Workers
 from anabranch.sweep.cache import Cache
-
-VERDICTS = "verdicts.json"
-RUN = "run.json"
-
 
 _Figures: TypeAlias = "dict[str, list[Future[out.FigureOutcome]]]"
 """Figures of experiments, by id, that are being drawn."""
@@ -133,8 +129,8 @@ def _write_summary(outcome: out.Outcome, cost: Cost, folder: Path) -> None:
         "runs_cached": cost.cached,
         "packets": round(cost.packets),
     }
-    _write(folder / RUN, json.dumps(about, indent=2) + "\n")
-    _write(folder / VERDICTS, json.dumps(outcome, indent=1, ensure_ascii=False) + "\n")
+    _write(folder / out.RUN_FILE, json.dumps(about, indent=2) + "\n")
+    _write(folder / out.VERDICTS_FILE, json.dumps(outcome, indent=1, ensure_ascii=False) + "\n")
 
 
 def _write(path: Path, text: str) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 import tomli
 
 from anabranch import _native
-from anabranch.errors import ScenarioError, SchemeError
-from anabranch.papers.error import PaperError
+from anabranch.errors import PaperError, ScenarioError, SchemeError
 from anabranch.papers.model import Names, Settings, settings_text
 from anabranch.values import literal
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 from anabranch.engine import Engine
 from anabranch.errors import ExecutorError
-from anabranch.sweep.executors import Workers
 from anabranch.sweep.grid import Grid
 from anabranch.sweep.pace import Costs, Pace
 from anabranch.sweep.recorder import Recorder
 from anabranch.sweep.unit import Outcome, pack, unpack
 from anabranch.sweep.worker import compute
+from anabranch.sweep.workers import Workers
 
 # How often it is looked whether the workers are still there, while none of them has anything to tell.
 _LOOK_S = 0.5

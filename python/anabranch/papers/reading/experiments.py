@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from anabranch.papers.error import PaperError
+from anabranch.errors import PaperError
 from anabranch.papers.fields import Fields, check_unique, hint, read_each
 from anabranch.papers.measures import MEASURES
 from anabranch.papers.model import (
