@@ -37,7 +37,7 @@ class TraceError(AnabranchError):
 
 
 class SweepError(AnabranchError):
-    """A sweep cannot be made as asked, or could not be brought to its end."""
+    """A sweep is invalid, or did not finish."""
 
 
 class PlanError(AnabranchError):
@@ -49,7 +49,7 @@ class CacheError(AnabranchError):
 
 
 class ExecutorError(AnabranchError):
-    """What was to make the runs cannot be reached, or has gone."""
+    """An executor cannot be reached, or has stopped."""
 
 
 class ResultsError(AnabranchError):
@@ -73,4 +73,4 @@ class ReportError(AnabranchError):
 
 
 class TransferError(AnabranchError):
-    """An association over real sockets could not be set up, or ended before its time."""
+    """An association over real sockets could not be opened, or failed."""

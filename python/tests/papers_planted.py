@@ -11,7 +11,7 @@ import numpy as np
 from anabranch.papers.claims.claim import Claim
 from anabranch.papers.claims.quantity import Quantity
 from anabranch.papers.model import Axis, Measure
-from anabranch.papers.samples import Grid
+from anabranch.papers.samples import SampleGrid
 
 PLANTED = Path(__file__).parent / "data" / "planted-paper"
 GOODPUT = Measure("goodput_kbps")
@@ -38,12 +38,12 @@ def around(mean: float, spread: float = 10.0, seeds: int = 20, seed: int = 1) ->
     return mean + spread * drawn
 
 
-def grid(samples: Mapping[str, Sequence[np.ndarray]], along: Axis | None = None, **more: Any) -> Grid:
+def grid(samples: Mapping[str, Sequence[np.ndarray]], along: Axis | None = None, **more: Any) -> SampleGrid:
     """Samples of schemes: one for each value of an axis, or one in all."""
     axes = () if along is None else (along,)
     values = np.array([np.array(each) if along else np.array(each[0]) for each in samples.values()])
     seeds = tuple(range(1, values.shape[-1] + 1))
-    return Grid(tuple(samples), axes, seeds, values, more.pop("whole", axes), **more)
+    return SampleGrid(tuple(samples), axes, seeds, values, more.pop("whole", axes), **more)
 
 
 def of(*schemes: str, **more: Any) -> Quantity:

@@ -242,9 +242,9 @@ def test_only_runs_whose_traces_are_needed_are_traced() -> None:
     needed = wanted(setting, only)
     measured = {cell for extract, cells in needed.traced.items() if isinstance(extract, Measure) for cell in cells}
     assert measured == {("CMT", (), 1), ("CMT", (), 2)}
-    assert ("SCTP", (), 1) in needed.traced_cells()
+    assert ("SCTP", (), 1) in needed.traced_runs()
     loss = settings_of(paper.experiment("loss"), Scope())[0]
-    assert wanted(loss, paper.claims_of("loss")).traced_cells() == []
+    assert wanted(loss, paper.claims_of("loss")).traced_runs() == []
 
 
 def test_an_experiment_that_another_ones_claim_needs_is_run_as_well(tmp_path: Path, reproduced: Reproduce) -> None:

@@ -18,7 +18,7 @@ from anabranch.papers.claims.quantity import Grids
 from anabranch.papers.claims.regression import Regression
 from anabranch.papers.claims.trend import Trend
 from anabranch.papers.claims.value import Number
-from anabranch.papers.samples import Grid
+from anabranch.papers.samples import SampleGrid
 from anabranch.papers.verdicts import rules
 from anabranch.papers.verdicts.estimates import complete, estimate, sign
 from anabranch.papers.verdicts.finding import Judgement, Verdict, decided
@@ -30,22 +30,22 @@ def judge(claim: Claim, grids: Grids) -> Judgement:
     return claim.judge(grids)
 
 
-def verdict(statement: Any, samples: Grid, **more: Any) -> Verdict:
+def verdict(statement: Any, samples: SampleGrid, **more: Any) -> Verdict:
     return judge(claim(statement, **more), lambda experiment, measure: samples).verdict
 
 
-def pair(a: float, b: float, spread: float = 10.0) -> Grid:
+def pair(a: float, b: float, spread: float = 10.0) -> SampleGrid:
     """Two schemes whose samples are independent."""
     return grid({"A": [around(a, spread, seed=1)], "B": [around(b, spread, seed=2)]})
 
 
-def curve(*means: float, spread: float = 10.0) -> Grid:
+def curve(*means: float, spread: float = 10.0) -> SampleGrid:
     """One scheme along an axis."""
     along = axis(tuple(0.01 * i for i in range(len(means))))
     return grid({"A": [around(mean, spread, seed=i) for i, mean in enumerate(means)]}, along)
 
 
-def curves(a: tuple[float, ...], b: tuple[float, ...], spread: float = 10.0) -> Grid:
+def curves(a: tuple[float, ...], b: tuple[float, ...], spread: float = 10.0) -> SampleGrid:
     """Two schemes along an axis."""
     along = axis(tuple(0.01 * i for i in range(len(a))))
     return grid(
@@ -198,7 +198,7 @@ def test_what_stays_about_the_same_is_within_five_percent_of_its_mean(
     assert verdict(Trend(of("A"), LOSS, "flat"), curve(*means, spread=spread), kind="trend") is found
 
 
-def three(a: float, b: float, c: float, spread: float = 10.0) -> Grid:
+def three(a: float, b: float, c: float, spread: float = 10.0) -> SampleGrid:
     samples = {"A": a, "B": b, "C": c}
     return grid({name: [around(mean, spread, seed=seed)] for seed, (name, mean) in enumerate(samples.items())})
 
@@ -323,9 +323,9 @@ def test_a_claim_in_most_cells_may_fail_in_some() -> None:
 def test_trends_and_orders_can_be_claimed_in_each_cell() -> None:
     two = (axis((0.0, 0.1)), axis(("32 KB", "64 KB"), "rbuf"))
 
-    def cells(a: list[list[float]], b: list[list[float]]) -> Grid:
+    def cells(a: list[list[float]], b: list[list[float]]) -> SampleGrid:
         values = np.array([[[around(m, 5, seed=int(m)) for m in row] for row in s] for s in (a, b)])
-        return Grid(("A", "B"), two, tuple(range(20)), values, two)
+        return SampleGrid(("A", "B"), two, tuple(range(20)), values, two)
 
     samples = cells([[1000, 1100], [700, 800]], [[900, 1000], [750, 650]])
     trend = Trend(of("A"), LOSS, "falling", at_each=("rbuf",))
@@ -487,7 +487,7 @@ def test_an_estimate_of_nothing_has_no_sign() -> None:
 def test_a_measure_is_asked_of_the_grid_that_has_it() -> None:
     asked = []
 
-    def grids(experiment: str, measure: Any) -> Grid:
+    def grids(experiment: str, measure: Any) -> SampleGrid:
         asked.append((experiment, measure))
         return pair(1200, 1000)
 

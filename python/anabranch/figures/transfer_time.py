@@ -9,14 +9,14 @@ from anabranch.errors import FigureError
 from anabranch.estimate import Interval
 from anabranch.figures.from_results import View, view
 from anabranch.figures.metric import plot_metric
-from anabranch.statistics.samples import Source, named
+from anabranch.statistics.samples import ResultsLike, named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def plot_transfer_time(
-    results: Source,
+    results: ResultsLike,
     size: str | None = None,
     *,
     schemes: str | Sequence[str] | None = None,

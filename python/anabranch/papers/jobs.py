@@ -12,10 +12,10 @@ from anabranch.papers.catalogue import Selection
 from anabranch.papers.cost import Cost
 from anabranch.papers.model import DEFAULT, Measure
 from anabranch.papers.paper import Paper
-from anabranch.papers.plan import Cell, Extract, Scope, Setting, Wanted, settings_of, wanted
-from anabranch.papers.samples import Grid
+from anabranch.papers.plan import Extract, RunIndex, Scope, Setting, Wanted, settings_of, wanted
+from anabranch.papers.samples import SampleGrid
 from anabranch.papers.sweeps import SweepOptions, collect, grid_of
-from anabranch.papers.tracing import Tracer, Value
+from anabranch.papers.tracing import Extracted, Tracer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,8 +23,8 @@ class Measurements:
     """What was measured under one setting of an experiment. Runs themselves are not kept."""
 
     setting: Setting
-    grids: Mapping[Measure, Grid]
-    traced: Mapping[Extract, Mapping[Cell, Value]]
+    grids: Mapping[Measure, SampleGrid]
+    traced: Mapping[Extract, Mapping[RunIndex, Extracted]]
     runs: int
     failed: int
 
@@ -56,7 +56,7 @@ class Job:
     @property
     def runs(self) -> int:
         """How many runs it makes, traced ones counted as well."""
-        return (math.prod(self.setting.shape) if self.wanted.tables else 0) + len(self.wanted.traced_cells())
+        return (math.prod(self.setting.shape) if self.wanted.tables else 0) + len(self.wanted.traced_runs())
 
 
 def jobs_of(selections: Iterable[Selection], scope: Scope) -> list[Job]:
@@ -84,7 +84,7 @@ def run_job(job: Job, options: SweepOptions, tracer: Tracer, cost: Cost, done: C
 
     Raises what `anabranch.sweep` raises.
     """
-    grids: dict[Measure, Grid] = {}
+    grids: dict[Measure, SampleGrid] = {}
     runs = failed = 0
     if job.wanted.tables:
         collected = collect(job.setting, options, cost)
@@ -95,10 +95,10 @@ def run_job(job: Job, options: SweepOptions, tracer: Tracer, cost: Cost, done: C
     for extract, values in traced.items():
         if isinstance(extract, Measure):
             grids[extract] = _traced_grid(job.setting, values)
-    return Measurements(job.setting, grids, traced, runs or len(job.wanted.traced_cells()), failed)
+    return Measurements(job.setting, grids, traced, runs or len(job.wanted.traced_runs()), failed)
 
 
-def _traced_grid(setting: Setting, values: Mapping[Cell, Value]) -> Grid:
+def _traced_grid(setting: Setting, values: Mapping[RunIndex, Extracted]) -> SampleGrid:
     found = np.full(setting.shape, np.nan)
     schemes = list(setting.schemes)
     for (scheme, cell, seed), value in values.items():

@@ -13,7 +13,7 @@ from anabranch.papers.claims.quantity import shared
 from anabranch.papers.jobs import Measured, Measurements
 from anabranch.papers.model import DEFAULT, Change, Experiment, Measure
 from anabranch.papers.paper import Paper
-from anabranch.papers.samples import Grid, LeftOutError
+from anabranch.papers.samples import LeftOutError, SampleGrid
 from anabranch.papers.verdicts.estimates import complete, estimate, mean_of
 from anabranch.papers.verdicts.finding import Judgement, decided
 from anabranch.papers.verdicts.rules import percent_above
@@ -111,7 +111,7 @@ def _claim(
 def _judged(paper: Paper, claim: Claim, measured: Measured, setting: str) -> Judgement:
     """The verdict under a setting; other experiments without this setting count under their default one."""
 
-    def grids(experiment: str, measure: Measure) -> Grid:
+    def grids(experiment: str, measure: Measure) -> SampleGrid:
         found = measured.get(paper, experiment, setting) or measured.get(paper, experiment)
         if found is None or measure not in found.grids:
             raise LeftOutError(f"experiment {experiment} was not run")
@@ -144,9 +144,9 @@ def _scheme_changes(measure: Measure, default: Measurements, changed: Measuremen
             found.append(
                 {
                     "scheme": scheme,
-                    "default": out.number(mean_of(before)),
-                    "changed": out.number(mean_of(after)),
-                    "difference": out.number(estimate(percent_above, np.stack([after, before]))),
+                    "default": out.estimate(mean_of(before)),
+                    "changed": out.estimate(mean_of(after)),
+                    "difference": out.estimate(estimate(percent_above, np.stack([after, before]))),
                 }
             )
     return found

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-Value: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value]"
-"""A value of a scenario, as TOML has it."""
+from anabranch.values import Value
 
 Settings: TypeAlias = Mapping[str, Value]
 """Values put into a scenario by dotted key, as `--set` does."""

@@ -21,7 +21,7 @@ DIGITS = 9
 """Significant digits of numbers. More would differ from one processor to the next."""
 
 
-class Number(TypedDict):
+class EstimateOutcome(TypedDict):
     """A mean with half of its 95 % interval. `kind` is as in `anabranch.statistics.Estimate`."""
 
     mean: float | None
@@ -35,13 +35,13 @@ class PartOutcome(TypedDict):
 
     label: str
     verdict: str
-    ours: Number
+    ours: EstimateOutcome
     unit: str
     detail: str
 
 
 class Sensitivity(TypedDict):
-    """What a claim comes to under a change. `decides` says whether the change may decide it."""
+    """The verdict on a claim under a change. `decides` says whether the change may decide it."""
 
     change: str
     kind: str
@@ -76,9 +76,9 @@ class SchemeChange(TypedDict):
     percent, paired by seed."""
 
     scheme: str
-    default: Number
-    changed: Number
-    difference: Number
+    default: EstimateOutcome
+    changed: EstimateOutcome
+    difference: EstimateOutcome
 
 
 class ChangeOutcome(TypedDict):
@@ -121,7 +121,7 @@ class ExperimentOutcome(TypedDict):
 
 
 class CauseOutcome(TypedDict):
-    """Why claims do not come out as the paper has them."""
+    """Why claims are not reproduced."""
 
     claims: list[str]
     text: str
@@ -149,7 +149,7 @@ class Outcome(TypedDict):
     papers: list[PaperOutcome]
 
 
-def number(of: Estimate) -> Number:
+def estimate(of: Estimate) -> EstimateOutcome:
     """An estimate as JSON has it."""
     return {"mean": _plain(of.mean), "half_width": _plain(of.half_width), "n": of.n, "kind": of.kind}
 
@@ -159,7 +159,7 @@ def part(of: Part) -> PartOutcome:
     return {
         "label": of.label,
         "verdict": of.finding.verdict.value,
-        "ours": number(of.finding.ours),
+        "ours": estimate(of.finding.ours),
         "unit": of.finding.unit,
         "detail": of.finding.detail,
     }

@@ -1,4 +1,4 @@
-"""From experiments to what has to be run: settings, measures, and the cells that need traces."""
+"""From experiments to what has to be run: settings, measures, and the runs that need traces."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from anabranch.papers.model import (
     Figure,
     Measure,
     Settings,
-    Value,
 )
+from anabranch.values import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Curve:
 Extract: TypeAlias = "Measure | Curve"
 """What is taken from the trace of a run."""
 
-Cell: TypeAlias = "tuple[str, tuple[int, ...], int]"
+RunIndex: TypeAlias = "tuple[str, tuple[int, ...], int]"
 """A run of a setting: a scheme, a value of each axis by index, and a seed."""
 
 
@@ -145,11 +145,11 @@ class Wanted:
     """
 
     tables: frozenset[Measure]
-    traced: Mapping[Extract, frozenset[Cell]]
+    traced: Mapping[Extract, frozenset[RunIndex]]
 
-    def traced_cells(self) -> list[Cell]:
+    def traced_runs(self) -> list[RunIndex]:
         """The runs that have to be traced, each once, in a fixed order."""
-        return sorted(frozenset[Cell]().union(*self.traced.values()))
+        return sorted(frozenset[RunIndex]().union(*self.traced.values()))
 
 
 def wanted(setting: Setting, claims: Iterable[Claim], changed: bool = False) -> Wanted:
@@ -164,10 +164,10 @@ def wanted(setting: Setting, claims: Iterable[Claim], changed: bool = False) -> 
         for quantity in claim.quantities()
         if quantity.experiment == experiment.id
     ]
-    traced: dict[Extract, set[Cell]] = {}
+    traced: dict[Extract, set[RunIndex]] = {}
     for figure in experiment.figures if setting.change is None else ():
         if figure.kind in TRACED_FIGURES:
-            traced.setdefault(curve_of(figure), set()).update(figure_cells(setting, figure))
+            traced.setdefault(curve_of(figure), set()).update(figure_runs(setting, figure))
         else:
             measures.append((figure.measure, figure.schemes, figure.at))
     if changed and not MEASURES[experiment.measure.name].traced:
@@ -175,8 +175,8 @@ def wanted(setting: Setting, claims: Iterable[Claim], changed: bool = False) -> 
     tables = frozenset(measure for measure, _, _ in measures if not MEASURES[measure.name].traced)
     for measure, schemes, at in measures:
         if measure not in tables:
-            traced.setdefault(measure, set()).update(_cells(setting, schemes, at))
-    return Wanted(tables, {extract: frozenset(cells) for extract, cells in traced.items()})
+            traced.setdefault(measure, set()).update(_runs(setting, schemes, at))
+    return Wanted(tables, {extract: frozenset(runs) for extract, runs in traced.items()})
 
 
 def curve_of(figure: Figure) -> Curve:
@@ -186,15 +186,15 @@ def curve_of(figure: Figure) -> Curve:
     return Curve(figure.kind, figure.window_s)
 
 
-def figure_cells(setting: Setting, figure: Figure) -> frozenset[Cell]:
+def figure_runs(setting: Setting, figure: Figure) -> frozenset[RunIndex]:
     """The runs that a figure over time draws: of one seed, or for throughput the mean over all.
 
     Where an axis is neither narrowed down nor shown in panels, its first value is drawn.
     """
     at = {axis.name: axis.values[:1] for axis in setting.axes if axis.name != figure.panels} | dict(figure.at)
     seeds = setting.seeds if figure.kind == "throughput-time" else (figure.seed,)
-    return frozenset(_cells(replace(setting, seeds=seeds), figure.schemes, at))
+    return frozenset(_runs(replace(setting, seeds=seeds), figure.schemes, at))
 
 
-def _cells(setting: Setting, schemes: Iterable[str], at: At) -> Iterator[Cell]:
+def _runs(setting: Setting, schemes: Iterable[str], at: At) -> Iterator[RunIndex]:
     yield from itertools.product(schemes, setting.cells(at), setting.seeds)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.papers.model import Axis, Value
+from anabranch.papers.model import Axis
+from anabranch.values import Value
 
 
 class LeftOutError(Exception):
@@ -16,7 +17,7 @@ class LeftOutError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grid:
+class SampleGrid:
     """The values of one measure under one setting of an experiment.
 
     `values` has the shape (schemes, values of the first axis, ..., seeds). NaN stands for runs that have none. `whole`

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from anabranch.papers.cost import Cost
 from anabranch.papers.measures import MEASURES
 from anabranch.papers.measures.of_runs import Place, Runs
-from anabranch.papers.model import Axis, Measure, Value
+from anabranch.papers.model import Axis, Measure
 from anabranch.papers.plan import Setting
-from anabranch.papers.samples import Grid
+from anabranch.papers.samples import SampleGrid
 from anabranch.papers.scenarios import resolved, scheme_named, tables_of
+from anabranch.values import Value
 
 if TYPE_CHECKING:
     from anabranch.results import Results
@@ -42,7 +43,7 @@ class Collected:
     keys: NDArray[Any]
     tables: Runs
 
-    def grid(self, measure: Measure) -> Grid:
+    def grid(self, measure: Measure) -> SampleGrid:
         """A measure of all runs."""
         definition = MEASURES[measure.name]
         if definition.of_runs is None:
@@ -56,10 +57,10 @@ class Collected:
         return self.tables.runs["failure"].dropna()
 
 
-def grid_of(setting: Setting, values: NDArray[np.float64]) -> Grid:
+def grid_of(setting: Setting, values: NDArray[np.float64]) -> SampleGrid:
     """Values as samples of a setting."""
     schemes = tuple(setting.schemes)
-    return Grid(schemes, setting.axes, setting.seeds, values, setting.experiment.axes, setting.shortened)
+    return SampleGrid(schemes, setting.axes, setting.seeds, values, setting.experiment.axes, setting.shortened)
 
 
 def collect(setting: Setting, options: SweepOptions, cost: Cost) -> Collected:

@@ -21,7 +21,7 @@ from anabranch.engine import engine
 from anabranch.papers.cost import Cost
 from anabranch.papers.measures import MEASURES
 from anabranch.papers.model import Measure
-from anabranch.papers.plan import Cell, Curve, Extract, Setting, Wanted
+from anabranch.papers.plan import Curve, Extract, RunIndex, Setting, Wanted
 from anabranch.papers.scenarios import resolved, scheme_named
 from anabranch.papers.workers import Workers
 from anabranch.sweep.cache import Cache
@@ -37,16 +37,19 @@ Columns: TypeAlias = "dict[str, list[Any]]"
 """A table by its columns."""
 
 
-Value: TypeAlias = "float | Columns"
+Extracted: TypeAlias = "float | Columns"
 """What is taken from a trace: the value of a measure, or the table of a curve."""
 
-Traced: TypeAlias = "dict[Extract, dict[Cell, Value]]"
+Traced: TypeAlias = "dict[Extract, dict[RunIndex, Extracted]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One run to be traced, and what is taken from its trace, which is written to a folder in `scratch`."""
+    """A run to be traced, and what is taken from its trace, which is written to a folder in `scratch`. `key` is the
+    run's key in caches."""
 
+    run: RunIndex
+    key: str
     scenario: str
     folder: str
     scheme: str
@@ -55,16 +58,7 @@ class Task:
     scratch: str
 
 
-@dataclass(frozen=True, slots=True)
-class CellTask:
-    """A task with its cell and the key of its run."""
-
-    cell: Cell
-    key: str
-    task: Task
-
-
-def take(task: Task) -> tuple[list[Value], int]:
+def take(task: Task) -> tuple[list[Extracted], int]:
     """Makes the run of a task; gives what is taken from its trace, and the number of packets with DATA."""
     from anabranch.series import Series
 
@@ -77,7 +71,7 @@ def take(task: Task) -> tuple[list[Value], int]:
     return values, sum(path["sent_packets"] for path in json.loads(finished[0])["paths"])
 
 
-def _extract(series: Series, extract: Extract) -> Value:
+def _extract(series: Series, extract: Extract) -> Extracted:
     if isinstance(extract, Curve):
         return _CURVES[extract.kind](series, extract)
     of_trace = MEASURES[extract.name].of_trace
@@ -139,59 +133,59 @@ class Tracer:
     def trace(self, setting: Setting, wanted: Wanted, done: Callable[[], None]) -> Traced:
         """Everything that is wanted of a setting. `done` is called for each run once it is finished or found."""
         found: Traced = {extract: {} for extract in wanted.traced}
-        tasks: list[CellTask] = []
-        for cell in wanted.traced_cells():
-            each = self._task(setting, wanted, cell)
-            for extract in each.task.extracts:
-                value = self._cached(_key(each.key, extract))
+        tasks: list[Task] = []
+        for run in wanted.traced_runs():
+            task = self._task(setting, wanted, run)
+            for extract in task.extracts:
+                value = self._cached(_key(task.key, extract))
                 if value is not None:
-                    found[extract][cell] = value
-            missing = tuple(extract for extract in each.task.extracts if cell not in found[extract])
+                    found[extract][run] = value
+            missing = tuple(extract for extract in task.extracts if run not in found[extract])
             if missing:
-                tasks.append(replace(each, task=replace(each.task, extracts=missing)))
+                tasks.append(replace(task, extracts=missing))
             else:
                 self._cost.cached += 1
                 done()
-        for each, (values, packets) in self._finished(tasks):
-            for extract, value in zip(each.task.extracts, values, strict=True):
-                found[extract][each.cell] = value
-                self._keep(_key(each.key, extract), value)
+        for task, (values, packets) in self._finished(tasks):
+            for extract, value in zip(task.extracts, values, strict=True):
+                found[extract][task.run] = value
+                self._keep(_key(task.key, extract), value)
             self._cost.computed += 1
             self._cost.packets += packets
             done()
         return found
 
-    def _task(self, setting: Setting, wanted: Wanted, cell: Cell) -> CellTask:
-        scheme, place, seed = cell
+    def _task(self, setting: Setting, wanted: Wanted, run: RunIndex) -> Task:
+        scheme, place, seed = run
         settings = setting.settings_at(place, seed) | {"run.schemes": ["cmt"], "run.seeds": 1}
         scenario = resolved(setting.experiment.scenario, settings)
         label = scheme_named(scenario, setting.schemes[scheme])
         key = CellKey(fingerprint=engine().fingerprint, scenario=scenario, scheme=label, files={}).of(seed)
-        extracts = sorted((extract for extract, cells in wanted.traced.items() if cell in cells), key=repr)
+        extracts = sorted((extract for extract, runs in wanted.traced.items() if run in runs), key=repr)
         folder = str(setting.experiment.scenario.parent)
-        return CellTask(cell, key, Task(scenario, folder, label, seed, tuple(extracts), str(self._workers.folder)))
+        return Task(run, key, scenario, folder, label, seed, tuple(extracts), str(self._workers.folder))
 
-    def _finished(self, tasks: Sequence[CellTask]) -> Iterator[tuple[CellTask, tuple[list[Value], int]]]:
+    def _finished(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, tuple[list[Extracted], int]]]:
         """Tasks with what they gave, in the order in which they end; few are handed out at once, so that Ctrl-C has
         little to wait for."""
         waiting = list(reversed(tasks))
-        running: dict[Future[tuple[list[Value], int]], CellTask] = {}
+        running: dict[Future[tuple[list[Extracted], int]], Task] = {}
         while waiting or running:
             while waiting and len(running) < 2 * self._workers.count:
-                each = waiting.pop()
-                running[self._workers.submit(take, each.task)] = each
+                task = waiting.pop()
+                running[self._workers.submit(take, task)] = task
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
                 yield running.pop(future), future.result()
 
-    def _cached(self, key: str) -> Value | None:
+    def _cached(self, key: str) -> Extracted | None:
         text = self._cache.get(key) if self._cache else None
         if text is None:
             return None
         value: Any = json.loads(text)["value"]
         return math.nan if value == _NAN else value
 
-    def _keep(self, key: str, value: Value) -> None:
+    def _keep(self, key: str, value: Extracted) -> None:
         if self._cache:
             plain = _NAN if isinstance(value, float) and math.isnan(value) else value
             self._cache.put(key, json.dumps({"value": plain}))

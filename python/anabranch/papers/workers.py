@@ -1,4 +1,4 @@
-"""Processes that trace runs and draw figures while sweeps go on."""
+"""Processes that trace runs and draw figures beside sweeps."""
 
 from __future__ import annotations
 

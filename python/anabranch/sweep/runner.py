@@ -21,8 +21,8 @@ from anabranch.sweep.rounds import Rounds
 from anabranch.sweep.rows import Rows
 
 
-class Maker(Protocol):
-    """What makes runs."""
+class Backend(Protocol):
+    """Makes the runs of a grid: native threads of this process, or an executor."""
 
     @property
     def meter(self) -> Meter | None:
@@ -54,7 +54,7 @@ class Runner:
     def __init__(
         self,
         grid: Grid,
-        maker: Maker,
+        backend: Backend,
         engine: Engine,
         *,
         cache: Cache | None,
@@ -63,7 +63,7 @@ class Runner:
         notify: Callable[[str], None],
     ) -> None:
         self._grid = grid
-        self._maker = maker
+        self._maker = backend
         self._engine = engine
         self._cache = cache
         self._until = until

@@ -12,7 +12,7 @@ from anabranch.papers.claims.context import Context
 from anabranch.papers.claims.deferred import Deferred
 from anabranch.papers.claims.gain_trend import GainTrend
 from anabranch.papers.claims.order import Order
-from anabranch.papers.claims.quantity import Grids, Quantity, Samples
+from anabranch.papers.claims.quantity import Grids, PairedSamples, Quantity
 from anabranch.papers.claims.regression import Regression
 from anabranch.papers.claims.statement import Statement
 from anabranch.papers.claims.trend import Trend
@@ -73,7 +73,7 @@ class Claim:
         parts: tuple[Part, ...] = ()
         detail = ""
         try:
-            parts = tuple(self.statement.judge(Samples(self.experiment, grids)))
+            parts = tuple(self.statement.judge(PairedSamples(self.experiment, grids)))
         except LeftOutError as error:
             detail = str(error)
         if self.contradictory:

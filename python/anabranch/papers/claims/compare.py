@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from anabranch.papers.claims.context import Context, read_schemes
-from anabranch.papers.claims.quantity import At, Quantity, Samples
+from anabranch.papers.claims.quantity import At, PairedSamples, Quantity
 from anabranch.papers.claims.statement import CellStatement
 from anabranch.papers.fields import Fields
 from anabranch.papers.model import Experiment
@@ -64,7 +64,7 @@ class Compare(CellStatement):
         yield self.a
         yield self.b
 
-    def judge(self, samples: Samples) -> Iterator[Part]:
+    def judge(self, samples: PairedSamples) -> Iterator[Part]:
         schemes = self.a.schemes
         if self.each:
             pairs = {scheme: (scheme, scheme) for scheme in schemes}
@@ -74,7 +74,7 @@ class Compare(CellStatement):
             finding = self.in_cells(samples.grid(self.a), self.a.at, partial(self._check, samples, pair))
             yield Part(label if len(pairs) > 1 else "", finding)
 
-    def _check(self, samples: Samples, schemes: tuple[str, str], at: At, family: int) -> Finding:
+    def _check(self, samples: PairedSamples, schemes: tuple[str, str], at: At, family: int) -> Finding:
         a, b = samples.pair(self.a, self.b, schemes, at)
         # Where it is made in several cells, its size is that of their average.
         percent = self.percent if family == 1 else None

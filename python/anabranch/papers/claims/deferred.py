@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from anabranch.papers.claims.context import Context
-from anabranch.papers.claims.quantity import Quantity, Samples
+from anabranch.papers.claims.quantity import PairedSamples, Quantity
 from anabranch.papers.claims.statement import Statement
 from anabranch.papers.fields import Fields
 from anabranch.papers.model import Experiment
@@ -26,7 +26,7 @@ class Deferred(Statement):
     def quantities(self) -> Iterator[Quantity]:
         return iter(())
 
-    def judge(self, samples: Samples) -> Iterator[Part]:
+    def judge(self, samples: PairedSamples) -> Iterator[Part]:
         return iter(())
 
     def claimed(self) -> str:

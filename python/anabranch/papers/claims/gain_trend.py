@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from anabranch.papers.claims.context import Context
-from anabranch.papers.claims.quantity import At, Quantity, Samples, shared
+from anabranch.papers.claims.quantity import At, PairedSamples, Quantity, shared
 from anabranch.papers.claims.statement import Statement
 from anabranch.papers.fields import Fields
 from anabranch.papers.model import Experiment
@@ -54,7 +54,7 @@ class GainTrend(Statement):
             experiment = point.experiment or side.experiment
             yield replace(side, at={**side.at, **point.at}, experiment=experiment)
 
-    def judge(self, samples: Samples) -> Iterator[Part]:
+    def judge(self, samples: PairedSamples) -> Iterator[Part]:
         """As by `shape`. The figure is the gain at the last point minus that at the first, in percentage points."""
         grids = [(each, samples.grid(each)) for each in self.quantities()]
         aligned = shared([(grid.seeds, grid.sample(each.schemes[0], each.at)) for each, grid in grids])
@@ -69,7 +69,7 @@ class GainTrend(Statement):
     def _gains(self, both: Sample) -> Sample:
         return np.array([percent_above(both[:, point], self.convention) for point in range(len(self.points))])
 
-    def _positions(self, samples: Samples) -> list[float]:
+    def _positions(self, samples: PairedSamples) -> list[float]:
         """Where the points stand, if they are values of one axis; in a row if they are not."""
         row = [float(index) for index in range(len(self.points))]
         names = {tuple(point.at) for point in self.points}

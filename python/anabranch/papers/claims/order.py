@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from anabranch.papers.claims.context import Context, read_schemes
-from anabranch.papers.claims.quantity import At, Quantity, Samples
+from anabranch.papers.claims.quantity import At, PairedSamples, Quantity
 from anabranch.papers.claims.statement import CellStatement
 from anabranch.papers.fields import Fields
 from anabranch.papers.model import Experiment
-from anabranch.papers.samples import Grid
+from anabranch.papers.samples import SampleGrid
 from anabranch.papers.verdicts.finding import Direction, Finding, Part
 from anabranch.papers.verdicts.rules import compare
 
@@ -33,11 +33,11 @@ class Order(CellStatement):
     def quantities(self) -> Iterator[Quantity]:
         yield self.a
 
-    def judge(self, samples: Samples) -> Iterator[Part]:
+    def judge(self, samples: PairedSamples) -> Iterator[Part]:
         grid = samples.grid(self.a)
         yield Part("", self.in_cells(grid, self.a.at, partial(self._check, grid)))
 
-    def _check(self, grid: Grid, cell: At, family: int) -> Finding:
+    def _check(self, grid: SampleGrid, cell: At, family: int) -> Finding:
         """It holds if it does for all neighbours. If some neighbours are the other way round, but not the ends, it
         holds in its direction only."""
         each = [grid.sample(scheme, {**self.a.at, **cell}) for scheme in self.a.schemes]

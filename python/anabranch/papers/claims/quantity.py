@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from anabranch.papers.model import Experiment, Measure, Value
-from anabranch.papers.samples import Grid
+from anabranch.papers.model import Experiment, Measure
+from anabranch.papers.samples import SampleGrid
+from anabranch.values import Value
 
 if TYPE_CHECKING:
     from anabranch.papers.verdicts.estimates import Sample
 
-At: TypeAlias = Mapping[str, "tuple[Value, ...]"]
+At: TypeAlias = Mapping[str, tuple[Value, ...]]
 """Values of axes by the names of the axes."""
 
-Grids: TypeAlias = Callable[[str, Measure], Grid]
+Grids: TypeAlias = Callable[[str, Measure], SampleGrid]
 """The samples of a measure in an experiment, by its id."""
 
 
@@ -51,14 +52,14 @@ class Quantity:
         return f"{schemes} ({', '.join(qualified)})" if qualified else schemes
 
 
-class Samples:
+class PairedSamples:
     """Samples of the quantities of a claim, paired by seed."""
 
     def __init__(self, experiment: str, grids: Grids) -> None:
         self._experiment = experiment
         self._grids = grids
 
-    def grid(self, quantity: Quantity, experiment: str = "") -> Grid:
+    def grid(self, quantity: Quantity, experiment: str = "") -> SampleGrid:
         """The samples of the quantity's measure in its experiment, or in another one."""
         return self._grids(experiment or quantity.experiment or self._experiment, quantity.measure)
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from anabranch.papers.claims.context import Context, read_range
-from anabranch.papers.claims.quantity import Quantity, Samples
+from anabranch.papers.claims.quantity import PairedSamples, Quantity
 from anabranch.papers.claims.statement import Statement, range_text
 from anabranch.papers.fields import Fields
 from anabranch.papers.model import Experiment
@@ -47,7 +47,7 @@ class Regression(Statement):
     def quantities(self) -> Iterator[Quantity]:
         yield self.a
 
-    def judge(self, samples: Samples) -> Iterator[Part]:
+    def judge(self, samples: PairedSamples) -> Iterator[Part]:
         grid, at = samples.grid(self.a), self.a.at
         grid.check_whole(at)
         positions = grid.positions_of(self.axis, at)

@@ -1,4 +1,4 @@
-"""What all kinds of claims have in common."""
+"""The interface of all kinds of claims."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from anabranch.papers.claims.context import Context
-from anabranch.papers.claims.quantity import At, Quantity, Samples
+from anabranch.papers.claims.quantity import At, PairedSamples, Quantity
 from anabranch.papers.fields import Fields
 from anabranch.papers.model import Experiment
-from anabranch.papers.samples import Grid, LeftOutError
+from anabranch.papers.samples import LeftOutError, SampleGrid
 from anabranch.papers.verdicts.finding import Finding, Part
 from anabranch.papers.verdicts.rules import cells
 
 
 class Statement(ABC):
-    """What a claim says, of one kind."""
+    """The content of a claim; each kind of claim has a subclass."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ class Statement(ABC):
         """Every quantity that it needs."""
 
     @abstractmethod
-    def judge(self, samples: Samples) -> Iterator[Part]:
+    def judge(self, samples: PairedSamples) -> Iterator[Part]:
         """The findings that its verdict rests on. Raises `LeftOutError` if something that it needs was not run."""
 
     @abstractmethod
@@ -61,7 +61,7 @@ class CellStatement(Statement):
             raise fields.error("share", f"is {share:g}; it goes with `at_each` and lies above 0.5, up to 1")
         return {"at_each": axes, "share": share}
 
-    def in_cells(self, grid: Grid, at: At, check: Callable[[At, int], Finding]) -> Finding:
+    def in_cells(self, grid: SampleGrid, at: At, check: Callable[[At, int], Finding]) -> Finding:
         """What `check` finds on average, or, if the claim is made at each value of some axes, in their cells together.
 
         `check` is given the cell, and the number of cells.

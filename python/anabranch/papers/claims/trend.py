@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 
 from anabranch.papers.claims.context import Context, read_schemes
-from anabranch.papers.claims.quantity import At, Quantity, Samples
+from anabranch.papers.claims.quantity import At, PairedSamples, Quantity
 from anabranch.papers.claims.statement import CellStatement
 from anabranch.papers.fields import Fields
 from anabranch.papers.model import Experiment
-from anabranch.papers.samples import Grid, LeftOutError
+from anabranch.papers.samples import LeftOutError, SampleGrid
 from anabranch.papers.verdicts.estimates import Sample, complete
 from anabranch.papers.verdicts.finding import Direction, Finding, Part
 from anabranch.papers.verdicts.rules import change, compare, no_value, shape
@@ -48,14 +48,14 @@ class Trend(CellStatement):
     def quantities(self) -> Iterator[Quantity]:
         yield self.a
 
-    def judge(self, samples: Samples) -> Iterator[Part]:
+    def judge(self, samples: PairedSamples) -> Iterator[Part]:
         grid = samples.grid(self.a)
         if len(grid.values_of(self.axis, self.a.at)) < 2:
             raise LeftOutError(f"all but one value of {self.axis} was left out")
         for scheme in self.a.schemes:
             yield Part(self.a.label(scheme), self.in_cells(grid, self.a.at, partial(self._check, grid, scheme)))
 
-    def _check(self, grid: Grid, scheme: str, cell: At, _family: int) -> Finding:
+    def _check(self, grid: SampleGrid, scheme: str, cell: At, _family: int) -> Finding:
         """Rising and falling are told as by `shape`.
 
         The figure is the change from the first to the last in percent, or the change itself if the first is always

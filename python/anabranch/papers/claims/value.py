@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from anabranch.papers.claims.context import Context, read_range
-from anabranch.papers.claims.quantity import Quantity, Samples
+from anabranch.papers.claims.quantity import PairedSamples, Quantity
 from anabranch.papers.claims.statement import Statement, range_text
 from anabranch.papers.fields import Fields
 from anabranch.papers.measures import MEASURES
@@ -38,7 +38,7 @@ class Number(Statement):
     def quantities(self) -> Iterator[Quantity]:
         yield self.a
 
-    def judge(self, samples: Samples) -> Iterator[Part]:
+    def judge(self, samples: PairedSamples) -> Iterator[Part]:
         grid = samples.grid(self.a)
         grid.check_whole(self.a.at)
         if grid.shortened and MEASURES[self.a.measure.name].grows:

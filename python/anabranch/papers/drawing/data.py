@@ -11,13 +11,14 @@ import pandas as pd
 from anabranch.estimate import quantile
 from anabranch.papers.claims.quantity import At
 from anabranch.papers.jobs import Measurements
-from anabranch.papers.model import TRACED_FIGURES, Axis, Figure, Value
+from anabranch.papers.model import TRACED_FIGURES, Axis, Figure
 from anabranch.papers.outcome import DIGITS
-from anabranch.papers.plan import Cell, Setting, curve_of, figure_cells
-from anabranch.papers.samples import Grid
-from anabranch.papers.tracing import Value as Traced
+from anabranch.papers.plan import RunIndex, Setting, curve_of, figure_runs
+from anabranch.papers.samples import SampleGrid
+from anabranch.papers.tracing import Extracted
 from anabranch.papers.verdicts.estimates import CONFIDENCE, complete
 from anabranch.statistics import linear_regression, mean_interval
+from anabranch.values import Value
 
 LEAST_FOR_LINE = 3
 
@@ -45,7 +46,7 @@ def figure_data(figure: Figure, measurements: Measurements) -> pd.DataFrame:
     return found
 
 
-def _means(figure: Figure, setting: Setting, grid: Grid) -> pd.DataFrame:
+def _means(figure: Figure, setting: Setting, grid: SampleGrid) -> pd.DataFrame:
     """The mean over seeds at each point of the axis, for each panel and scheme.
 
     Columns: `panel`, `scheme`, `x` (where it stands), `label` (what stands there), `n`, `mean`, `half_width` (Student's
@@ -115,14 +116,14 @@ def lines(points: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["panel", "scheme", *_LINE_FIGURES])
 
 
-def _over_time(figure: Figure, setting: Setting, curves: Mapping[Cell, Traced]) -> pd.DataFrame:
+def _over_time(figure: Figure, setting: Setting, curves: Mapping[RunIndex, Extracted]) -> pd.DataFrame:
     """What a figure over time shows.
 
     Columns: `panel`, `scheme`, `seed`, and those of the trace. For throughput, which is drawn as the mean over seeds,
     there is `n` in place of `seed`, with `time_s`, `throughput_kbps` and `half_width`.
     """
     names = {cell: name for name, at in _panels(figure, setting) for cell in setting.cells(at)}
-    cells = sorted(figure_cells(setting, figure), key=lambda each: (each[1], figure.schemes.index(each[0]), each[2]))
+    cells = sorted(figure_runs(setting, figure), key=lambda each: (each[1], figure.schemes.index(each[0]), each[2]))
     frames = []
     for scheme, cell, seed in cells:
         frame = pd.DataFrame(curves[scheme, cell, seed])

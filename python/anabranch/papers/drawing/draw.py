@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from anabranch.figures.canvas import line_style, marker_style, new_figure, our_style
-from anabranch.figures.decimate import apart, kept
+from anabranch.figures.decimate import decimate_line, decimate_points
 from anabranch.figures.legend import legend
 from anabranch.figures.style import Look, looks, path_looks
 from anabranch.papers.drawing.data import lines
@@ -115,7 +115,7 @@ def _cwnd(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> s
     for path, look in path_looks(figure.paths).items():
         own = rows[rows["path"] == path]
         values = own["cwnd_bytes"].to_numpy(dtype=float)
-        places = kept(values)
+        places = decimate_line(values)
         style = line_style(look, markers=False)
         axes.plot(own["time_s"].to_numpy()[places], values[places], drawstyle="steps-post", label=path, **style)
     _name_axes(axes, figure, "cwnd (bytes)")
@@ -138,7 +138,7 @@ def _tsn(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> st
         for event, style in _MARKS.items():
             own = rows[(rows["path"] == path) & (rows["event"] == event)]
             times, values = own["time_s"].to_numpy(dtype=float), own["tsn"].to_numpy(dtype=float)
-            places = apart(times, values)
+            places = decimate_points(times, values)
             style = {**style, "color": look.color, "linestyle": "none"}
             axes.plot(times[places], values[places], label=f"{path}, {event}", **style)
     _name_axes(axes, figure, "TSN")
@@ -156,7 +156,7 @@ def _out_of_order(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setti
     for path, look in path_looks(figure.paths).items():
         own = rows[rows["path"] == path]
         times, values = own["time_s"].to_numpy(dtype=float), own["offset"].to_numpy(dtype=float)
-        places = apart(times, values)
+        places = decimate_points(times, values)
         style = {**marker_style(look), "markersize": 2.6, "markeredgewidth": 0.6, "linestyle": "none"}
         axes.plot(times[places], values[places], label=path, **style)
     _name_axes(axes, figure, "Out-of-order TSN offset")

@@ -1,4 +1,4 @@
-"""The page of an experiment: its figures, and what became of each claim."""
+"""The page of an experiment: its figures, and the verdict on each claim."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _part(part: out.PartOutcome) -> str:
     return f"{label}{value(part['ours'], part['unit'])}{detail}"
 
 
-def value(number: out.Number, unit: str) -> str:
+def value(number: out.EstimateOutcome, unit: str) -> str:
     """A mean with its interval and unit; percentages and points with a sign."""
     mean, half_width = number["mean"], number["half_width"]
     if mean is None:

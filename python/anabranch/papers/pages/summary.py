@@ -1,4 +1,4 @@
-"""The pages about a whole reproduction: how many claims of each rank came to what, and where to read on."""
+"""The pages about a whole reproduction: counts of verdicts by rank, and the claims of each experiment."""
 
 from __future__ import annotations
 

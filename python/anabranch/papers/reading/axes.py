@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from anabranch.papers.fields import Fields
-from anabranch.papers.model import Axis, Settings, Value
+from anabranch.papers.model import Axis, Settings
+from anabranch.values import Value
 
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z%/]+)")
 

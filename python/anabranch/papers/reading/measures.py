@@ -8,7 +8,8 @@ from typing import Any, get_args
 from anabranch.papers.fields import Fields
 from anabranch.papers.measures import MEASURES
 from anabranch.papers.measures.definition import Parameter
-from anabranch.papers.model import Axis, Measure, Names, Value
+from anabranch.papers.model import Axis, Measure, Names
+from anabranch.values import Value
 
 
 def read_measure(fields: Fields, default: Measure) -> Measure:

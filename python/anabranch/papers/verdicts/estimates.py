@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from anabranch.estimate import Estimate, mean_interval
 
 Sample: TypeAlias = NDArray[np.float64]
-Statistic: TypeAlias = Callable[[Sample], float]
+StatisticFunction: TypeAlias = Callable[[Sample], float]
 
 CONFIDENCE = 0.95
 
@@ -32,7 +32,7 @@ def complete(*samples: Sample) -> tuple[Sample, ...]:
     return tuple(each[..., known] for each in samples)
 
 
-def estimate(statistic: Statistic, sample: Sample, confidence: float = CONFIDENCE) -> Estimate:
+def estimate(statistic: StatisticFunction, sample: Sample, confidence: float = CONFIDENCE) -> Estimate:
     """A statistic of a complete sample, with its interval over seeds.
 
     Where leaving any seed out changes nothing, it is deterministic.

@@ -10,7 +10,7 @@ from anabranch.estimate import Estimate
 
 
 class Verdict(enum.Enum):
-    """What becomes of a claim."""
+    """The verdict on a claim."""
 
     REPRODUCED = "reproduced"
     DIRECTION_ONLY = "direction only"
