@@ -60,10 +60,6 @@ class Compare(CellStatement):
             raise fields.error("convention", "is `drop`, so the relation has to be `lower`: a is the last, b the first")
         return statement
 
-    def quantities(self) -> Iterator[Quantity]:
-        yield self.a
-        yield self.b
-
     def judge(self, samples: PairedSamples) -> Iterator[Part]:
         schemes = self.a.schemes
         if self.each:

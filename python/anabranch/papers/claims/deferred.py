@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from anabranch.papers.claims.context import Context
-from anabranch.papers.claims.quantity import PairedSamples, Quantity
+from anabranch.papers.claims.quantity import PairedSamples
 from anabranch.papers.claims.statement import Statement
 from anabranch.papers.fields import Fields
 from anabranch.papers.model import Experiment
@@ -22,9 +22,6 @@ class Deferred(Statement):
     @classmethod
     def read(cls, fields: Fields, context: Context) -> Deferred:
         return fields.fill(cls)
-
-    def quantities(self) -> Iterator[Quantity]:
-        return iter(())
 
     def judge(self, samples: PairedSamples) -> Iterator[Part]:
         return iter(())

@@ -30,9 +30,6 @@ class Order(CellStatement):
             raise fields.error("schemes", "has to have two different schemes at least, the highest first")
         return cls(context.own_quantity(fields, schemes), **cls.read_cells(fields, context.experiment))
 
-    def quantities(self) -> Iterator[Quantity]:
-        yield self.a
-
     def judge(self, samples: PairedSamples) -> Iterator[Part]:
         grid = samples.grid(self.a)
         yield Part("", self.in_cells(grid, self.a.at, partial(self._check, grid)))

@@ -44,9 +44,6 @@ class Regression(Statement):
         within_percent = fields.positive("within_percent", 25.0)
         return fields.fill(cls, a=a, axis=axis.name, low=low, high=high, within_percent=within_percent)
 
-    def quantities(self) -> Iterator[Quantity]:
-        yield self.a
-
     def judge(self, samples: PairedSamples) -> Iterator[Part]:
         grid, at = samples.grid(self.a), self.a.at
         grid.check_whole(at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -27,9 +28,12 @@ class Statement(ABC):
     def read(cls, fields: Fields, context: Context) -> Statement:
         """The statement in the table of a claim. Raises `PaperError` if something in it is wrong."""
 
-    @abstractmethod
     def quantities(self) -> Iterator[Quantity]:
-        """Every quantity that it needs."""
+        """Every quantity that it needs; if a kind says nothing else, its fields."""
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, Quantity):
+                yield value
 
     @abstractmethod
     def judge(self, samples: PairedSamples) -> Iterator[Part]:

@@ -45,9 +45,6 @@ class Trend(CellStatement):
             raise fields.error("at", f"leaves one value of axis `{axis.name}`, along which there is no trend")
         return statement
 
-    def quantities(self) -> Iterator[Quantity]:
-        yield self.a
-
     def judge(self, samples: PairedSamples) -> Iterator[Part]:
         grid = samples.grid(self.a)
         if len(grid.values_of(self.axis, self.a.at)) < 2:

@@ -35,9 +35,6 @@ class Number(Statement):
         a = context.quantity(fields, "a")
         return fields.fill(cls, a=a, low=low, high=high, within_percent=within_percent)
 
-    def quantities(self) -> Iterator[Quantity]:
-        yield self.a
-
     def judge(self, samples: PairedSamples) -> Iterator[Part]:
         grid = samples.grid(self.a)
         grid.check_whole(self.a.at)
