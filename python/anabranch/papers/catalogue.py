@@ -26,9 +26,7 @@ class Selection:
 
 def keys(data: Path = DATA) -> list[str]:
     """The keys of all papers, sorted."""
-    return (
-        sorted(folder.name for folder in data.iterdir() if (folder / "paper.toml").is_file()) if data.is_dir() else []
-    )
+    return sorted(file.parent.name for file in data.glob("*/paper.toml"))
 
 
 def read_key(key: str, data: Path = DATA) -> Paper:
@@ -42,7 +40,7 @@ def read_key(key: str, data: Path = DATA) -> Paper:
 def select(name: str, data: Path = DATA) -> list[Selection]:
     """What `all`, `KEY` or `KEY/EXPERIMENT` means.
 
-    Raises `PaperError` for what there is not.
+    Raises `PaperError` for an unknown paper or experiment.
     """
     if name == ALL:
         papers = [read_key(key, data) for key in keys(data)]

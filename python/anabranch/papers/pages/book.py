@@ -108,7 +108,7 @@ def _picture(paper: out.PaperOutcome, experiment: out.ExperimentOutcome, figure:
 
 
 def page_blocks(outcome: out.Outcome, about: About) -> Iterator[Block]:
-    """The summary: by what it was made, counts, and the headline claims that did not come out."""
+    """The summary: by what it was made, counts, and the headline claims."""
     yield Heading(1, TITLE)
     yield Paragraph(_made(about))
     yield Paragraph(
