@@ -12,7 +12,6 @@ from anabranch.transfer.settings import Settings
 __all__ = [
     "AnabranchError",
     "Association",
-    "Bell",
     "Events",
     "Listener",
     "Operation",
@@ -20,6 +19,7 @@ __all__ = [
     "RunError",
     "ScenarioError",
     "SchemeError",
+    "WakePipe",
     "cards",
     "command",
     "connect",
@@ -122,20 +122,21 @@ def python_commands() -> list[str]:
 _T = TypeVar("_T")
 
 @final
-class Bell:
+class WakePipe:
     """A pipe that an event loop watches, and the numbers of the operations that are to be polled again."""
 
-    def __new__(cls) -> Bell: ...
+    def __new__(cls) -> WakePipe: ...
     def fileno(self) -> int: ...
-    def answer(self) -> list[int]:
-        """The numbers that were rung since the last call, some perhaps twice."""
+    def drain(self) -> list[int]:
+        """The numbers of the operations woken since the last call, some perhaps twice."""
 
 @final
 class Operation(Generic[_T]):
     """Something that takes time. It is to be polled in the thread of the event loop."""
 
-    def poll(self, bell: Bell, number: int) -> tuple[_T] | None:
-        """What came of it; `None` if it has to be waited for: then `number` is rung when it is time to poll again."""
+    def poll(self, pipe: WakePipe, number: int) -> tuple[_T] | None:
+        """The result in a tuple; `None` if it is not there yet: `number` then comes through the pipe when it is time to
+        poll again."""
 
     def cancel(self) -> None:
         """Gives it up. What it would have taken stays where it is."""

@@ -1,4 +1,4 @@
-"""The schemes and the components that can be added to them, with what is to be known of each."""
+"""The cards of schemes, and of the components that can be added to them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """What is to be known of a scheme or a component."""
+    """The documentation of a scheme or a component."""
 
     name: str
     kind: Literal["scheme", "component"]
@@ -104,7 +104,7 @@ class Catalogue(Sequence[Card]):
 
     @property
     def names(self) -> list[str]:
-        """What the cards are about."""
+        """The names of the cards."""
         return [card.name for card in self._cards]
 
     @property
@@ -168,7 +168,7 @@ class Catalogue(Sequence[Card]):
 
 
 def unknown(what: str, name: str, known: list[str]) -> SchemeError:
-    """The error for a name that means nothing."""
+    """The error for an unknown name."""
     close = difflib.get_close_matches(name, known, 1)
     hint = f"; did you mean `{close[0]}`?" if close else ""
     return SchemeError(f"{what} `{name}`; known: {', '.join(known) or 'none'}{hint}")

@@ -1,4 +1,4 @@
-"""Which engine computed something."""
+"""Version, commit and fingerprint of the engine."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ __all__ = [
     "CacheError",
     "ExecutorError",
     "FigureError",
+    "PaperError",
     "PlanError",
     "ReportError",
     "ResultsError",
@@ -36,7 +37,7 @@ class TraceError(AnabranchError):
 
 
 class SweepError(AnabranchError):
-    """A sweep cannot be made as asked, or could not be brought to its end."""
+    """A sweep is invalid, or did not finish."""
 
 
 class PlanError(AnabranchError):
@@ -48,7 +49,7 @@ class CacheError(AnabranchError):
 
 
 class ExecutorError(AnabranchError):
-    """What was to make the runs cannot be reached, or has gone."""
+    """An executor cannot be reached, or has stopped."""
 
 
 class ResultsError(AnabranchError):
@@ -63,9 +64,13 @@ class FigureError(AnabranchError):
     """A figure cannot be drawn from what was given."""
 
 
+class PaperError(AnabranchError):
+    """The data of a paper cannot be read, something in it is wrong, or it has no such experiment."""
+
+
 class ReportError(AnabranchError):
     """A report cannot be made from what is there."""
 
 
 class TransferError(AnabranchError):
-    """An association over real sockets could not be set up, or ended before its time."""
+    """An association over real sockets could not be opened, or failed."""

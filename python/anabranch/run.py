@@ -1,4 +1,4 @@
-"""One run of a scenario, and what it gives."""
+"""One run of a scenario, and its figures."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class FlowResult:
     sha256: str | None
     """For a transfer: SHA-256 of what arrived."""
     failure: str | None
-    """How its association ended, if not in good order."""
+    """How its association ended, if it was not shut down gracefully."""
 
     def fault(self) -> str | None:
         """What went wrong with the flow, in words; `None` if nothing did."""

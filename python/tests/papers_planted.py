@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.papers.claim import Claim, Quantity
+from anabranch.papers.claims.claim import Claim
+from anabranch.papers.claims.quantity import Quantity
 from anabranch.papers.model import Axis, Measure
-from anabranch.papers.samples import Grid
+from anabranch.papers.samples import SampleGrid
 
 PLANTED = Path(__file__).parent / "data" / "planted-paper"
 GOODPUT = Measure("goodput_kbps")
@@ -37,12 +38,12 @@ def around(mean: float, spread: float = 10.0, seeds: int = 20, seed: int = 1) ->
     return mean + spread * drawn
 
 
-def grid(samples: Mapping[str, Sequence[np.ndarray]], along: Axis | None = None, **more: Any) -> Grid:
+def grid(samples: Mapping[str, Sequence[np.ndarray]], along: Axis | None = None, **more: Any) -> SampleGrid:
     """Samples of schemes: one for each value of an axis, or one in all."""
     axes = () if along is None else (along,)
     values = np.array([np.array(each) if along else np.array(each[0]) for each in samples.values()])
     seeds = tuple(range(1, values.shape[-1] + 1))
-    return Grid(tuple(samples), axes, seeds, values, more.pop("whole", axes), **more)
+    return SampleGrid(tuple(samples), axes, seeds, values, more.pop("whole", axes), **more)
 
 
 def of(*schemes: str, **more: Any) -> Quantity:
@@ -52,4 +53,4 @@ def of(*schemes: str, **more: Any) -> Quantity:
 
 def claim(statement: Any, rank: Any = "H", status: Any = "ok", kind: str = "compare") -> Claim:
     """A claim about the only experiment there is."""
-    return Claim("planted", "only", rank, status, "what was planted", kind, statement, note="made up")
+    return Claim("planted", "only", rank, "what was planted", kind, statement, status, note="made up")

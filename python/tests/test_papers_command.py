@@ -12,7 +12,6 @@ from papers_planted import PLANTED
 
 from anabranch.command.papers import main
 from anabranch.papers.measures import MEASURES
-from anabranch.papers.pages import wording
 from anabranch.papers.pages.document import (
     Heading,
     Image,
@@ -25,7 +24,7 @@ from anabranch.papers.pages.document import (
     page,
 )
 from anabranch.papers.pages.experiment import value
-from anabranch.papers.reading.paper import read_paper
+from anabranch.papers.paper import read_paper
 
 DATA = str(PLANTED.parent)
 
@@ -123,7 +122,7 @@ def test_a_reproduction_prints_counts_places_and_rates(capsys: pytest.CaptureFix
 
 def test_each_kind_of_claim_has_words_for_what_the_paper_has() -> None:
     paper = read_paper(PLANTED)
-    said = {claim.id: wording.claimed(claim) for claim in paper.claims}
+    said = {claim.id: claim.statement.claimed() for claim in paper.claims}
     assert said == {
         "loss-higher": "+60 %",
         "loss-lower": "below",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from anabranch.papers.catalogue import DATA, keys, read_key
-from anabranch.papers.claim import Deferred
-from anabranch.papers.model import Paper
+from anabranch.papers.claims.deferred import Deferred
+from anabranch.papers.paper import Paper
 from anabranch.papers.verdicts.finding import Verdict
 
 TESTS = Path(__file__).resolve().parent

@@ -13,12 +13,13 @@ import pytest
 from papers_planted import PLANTED
 
 from anabranch import _native
-from anabranch.papers.collecting import Collected, Cost, Means, collect
+from anabranch.papers.cost import Cost
 from anabranch.papers.measures import MEASURES
 from anabranch.papers.model import Measure
+from anabranch.papers.paper import read_paper
 from anabranch.papers.plan import Scope, Setting, settings_of
-from anabranch.papers.reading.paper import read_paper
-from anabranch.papers.resolving import resolved
+from anabranch.papers.scenarios import resolved
+from anabranch.papers.sweeps import Collected, SweepOptions, collect
 from anabranch.series import Series, read_trace
 
 
@@ -28,7 +29,7 @@ def setting_of(experiment: str, scope: Scope = Scope()) -> Setting:  # noqa: B00
 
 @pytest.fixture(scope="module")
 def loss(tmp_path_factory: pytest.TempPathFactory) -> Collected:
-    return collect(setting_of("loss"), Means(tmp_path_factory.mktemp("cache"), progress=False), Cost())
+    return collect(setting_of("loss"), SweepOptions(tmp_path_factory.mktemp("cache"), progress=False), Cost())
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def test_measures_of_runs_are_what_their_definitions_say(loss: Collected, measur
 
 
 def test_a_file_that_is_not_delivered_has_no_transfer_time(tmp_path: Path) -> None:
-    full = collect(setting_of("file"), Means(tmp_path, progress=False), Cost())
+    full = collect(setting_of("file"), SweepOptions(tmp_path, progress=False), Cost())
     times = full.grid(Measure("transfer_s")).sample("CMT", {"size": ("100 kB",)})
     assert (times > 100e3 * 8 / 4e6).all()
     setting = setting_of("file")
@@ -107,7 +108,7 @@ def test_a_file_that_is_not_delivered_has_no_transfer_time(tmp_path: Path) -> No
         {},
         False,
     )
-    cut = collect(short, Means(tmp_path, progress=False), Cost())
+    cut = collect(short, SweepOptions(tmp_path, progress=False), Cost())
     assert np.isnan(cut.grid(Measure("transfer_s")).sample("CMT", {"size": ("100 kB",)})).all()
     assert len(cut.failures) == cut.keys.size
 
@@ -118,7 +119,7 @@ def test_values_that_are_drawn_depend_on_key_and_seed_only(tmp_path: Path) -> No
     assert first == again
     assert first != setting.drawn(2)
     assert 0 <= float(str(first["path.path-1.loss"])) <= 0.02
-    collected = collect(setting, Means(tmp_path, progress=False), Cost())
+    collected = collect(setting, SweepOptions(tmp_path, progress=False), Cost())
     goodput = collected.grid(Measure("goodput_kbps"))
     alone = run_of(collected, "SCTP", 1, 3)
     assert goodput.sample("SCTP", {"rbuf": ("64 KB",)})[2] == alone["goodput_kbps"]

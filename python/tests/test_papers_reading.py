@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from papers_planted import PLANTED
 
+from anabranch.errors import PaperError
 from anabranch.papers.catalogue import keys, read_key, select
-from anabranch.papers.claim import Compare, GainTrend, Number, Trend
-from anabranch.papers.error import PaperError
-from anabranch.papers.model import Paper
-from anabranch.papers.reading.paper import read_paper
+from anabranch.papers.claims.compare import Compare
+from anabranch.papers.claims.gain_trend import GainTrend
+from anabranch.papers.claims.trend import Trend
+from anabranch.papers.claims.value import Number
+from anabranch.papers.paper import Paper, read_paper
 
 Change = Callable[[str, str, str], None]
 
@@ -52,7 +54,7 @@ def fault(folder: Path) -> str:
 def test_a_paper_is_read_with_all_that_it_holds(paper: Paper) -> None:
     assert [experiment.id for experiment in paper.experiments] == ["loss", "windows", "file", "drawn", "video"]
     assert len(paper.claims) == 13
-    assert paper.causes[0].evidence == (("loss", "trigger-6"),)
+    assert paper.causes[0].evidence == ("loss:trigger-6",)
     assert paper.notes == "The paper does not exist.\n"
     assert paper.experiment("loss").schemes == {"CMT": "cmt", "CMT-PF": "cmt-pf", "SCTP": "sctp"}
 

@@ -18,20 +18,21 @@ import pytest
 from papers_planted import PLANTED
 
 import anabranch
+from anabranch.errors import PaperError
 from anabranch.papers import outcome as out
 from anabranch.papers.catalogue import select
-from anabranch.papers.collecting import Means
-from anabranch.papers.error import PaperError
+from anabranch.papers.cost import Cost
+from anabranch.papers.model import Measure
 from anabranch.papers.pages.summary import counts_text
+from anabranch.papers.paper import read_paper
+from anabranch.papers.pipeline import reproduce
 from anabranch.papers.plan import Scope, settings_of, wanted
-from anabranch.papers.reading.paper import read_paper
-from anabranch.papers.running import Spent, reproduce
-from anabranch.papers.tracing import cells_of
+from anabranch.papers.sweeps import SweepOptions
 from anabranch.papers.workers import Workers
 
 DATA = PLANTED.parent
 
-Reproduce: TypeAlias = "Callable[..., tuple[out.Outcome, Spent]]"
+Reproduce: TypeAlias = "Callable[..., tuple[out.Outcome, Cost]]"
 
 
 ALL = Scope()
@@ -48,9 +49,11 @@ def processes() -> Iterator[Workers]:
 def reproduced(processes: Workers) -> Reproduce:
     def run(
         name: str, folder: Path, cache: Path | None, scope: Scope = ALL, data: Path = DATA
-    ) -> tuple[out.Outcome, Spent]:
+    ) -> tuple[out.Outcome, Cost]:
         traces = None if cache is None else cache / "papers"
-        return reproduce(select(name, data), folder, scope, Means(cache, progress=False), traces, False, processes)
+        return reproduce(
+            select(name, data), folder, scope, SweepOptions(cache, progress=False), traces, False, processes
+        )
 
     return run
 
@@ -63,7 +66,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole(
     tmp_path_factory: pytest.TempPathFactory, cache: Path, reproduced: Reproduce
-) -> tuple[Path, out.Outcome, Spent]:
+) -> tuple[Path, out.Outcome, Cost]:
     """Everything, from an empty cache."""
     folder = tmp_path_factory.mktemp("whole")
     return folder, *reproduced("all", folder, cache)
@@ -78,7 +81,7 @@ def experiment(outcome: out.Outcome, identity: str) -> out.ExperimentOutcome:
     return next(each for each in outcome["papers"][0]["experiments"] if each["id"] == identity)
 
 
-def test_planted_claims_come_out_as_planted(whole: tuple[Path, out.Outcome, Spent]) -> None:
+def test_planted_claims_come_out_as_planted(whole: tuple[Path, out.Outcome, Cost]) -> None:
     found = {name: claim["verdict"] for name, claim in claims(whole[1]).items()}
     assert found["loss-lower"] == "differs"
     assert found["loss-falls"] == "reproduced"
@@ -90,7 +93,7 @@ def test_planted_claims_come_out_as_planted(whole: tuple[Path, out.Outcome, Spen
 
 
 def test_a_claim_that_a_plausible_value_reverses_cannot_be_told_and_says_by_which(
-    whole: tuple[Path, out.Outcome, Spent],
+    whole: tuple[Path, out.Outcome, Cost],
 ) -> None:
     claim = claims(whole[1])["loss-decisive"]
     assert (claim["verdict"], claim["default"]) == ("cannot tell", "reproduced")
@@ -102,13 +105,13 @@ def test_a_claim_that_a_plausible_value_reverses_cannot_be_told_and_says_by_whic
 
 
 def test_a_variant_decides_only_the_claims_that_it_names_and_an_ablation_none(
-    whole: tuple[Path, out.Outcome, Spent],
+    whole: tuple[Path, out.Outcome, Cost],
 ) -> None:
     falls = claims(whole[1])["loss-falls"]
     assert {each["change"]: each["decides"] for each in falls["sensitivity"]} == {"trigger-6": False}
 
 
-def test_an_ablation_changes_the_schemes_that_it_names_and_no_others(whole: tuple[Path, out.Outcome, Spent]) -> None:
+def test_an_ablation_changes_the_schemes_that_it_names_and_no_others(whole: tuple[Path, out.Outcome, Cost]) -> None:
     changes = {each["id"]: each for each in experiment(whole[1], "loss")["changes"]}
     ablated = {each["scheme"]: each["difference"] for each in changes["trigger-6"]["schemes"]}
     assert ablated["CMT"]["mean"] != 0
@@ -116,7 +119,7 @@ def test_an_ablation_changes_the_schemes_that_it_names_and_no_others(whole: tupl
 
 
 def test_a_second_reproduction_gives_the_same_and_computes_nothing(
-    whole: tuple[Path, out.Outcome, Spent], cache: Path, tmp_path: Path, reproduced: Reproduce
+    whole: tuple[Path, out.Outcome, Cost], cache: Path, tmp_path: Path, reproduced: Reproduce
 ) -> None:
     _, spent = reproduced("all", tmp_path, cache)
     assert (spent.computed, spent.cached) == (0, whole[2].computed + whole[2].cached)
@@ -125,7 +128,7 @@ def test_a_second_reproduction_gives_the_same_and_computes_nothing(
 
 
 def test_a_reproduction_without_a_cache_gives_the_same(
-    whole: tuple[Path, out.Outcome, Spent], tmp_path: Path, reproduced: Reproduce
+    whole: tuple[Path, out.Outcome, Cost], tmp_path: Path, reproduced: Reproduce
 ) -> None:
     for name in ("planted-paper/drawn", "planted-paper/windows"):
         outcome, spent = reproduced(name, tmp_path, None)
@@ -133,7 +136,7 @@ def test_a_reproduction_without_a_cache_gives_the_same(
         assert outcome["papers"][0]["experiments"] == [experiment(whole[1], name.partition("/")[2])]
 
 
-def test_verdicts_have_neither_times_nor_versions(whole: tuple[Path, out.Outcome, Spent]) -> None:
+def test_verdicts_have_neither_times_nor_versions(whole: tuple[Path, out.Outcome, Cost]) -> None:
     from anabranch.engine import engine
 
     text = (whole[0] / "verdicts.json").read_text()
@@ -146,7 +149,7 @@ def test_verdicts_have_neither_times_nor_versions(whole: tuple[Path, out.Outcome
     assert json.loads(text) == whole[1]
 
 
-def test_every_figure_has_a_picture_and_its_data(whole: tuple[Path, out.Outcome, Spent]) -> None:
+def test_every_figure_has_a_picture_and_its_data(whole: tuple[Path, out.Outcome, Cost]) -> None:
     for each in whole[1]["papers"][0]["experiments"]:
         folder = whole[0] / "planted-paper" / each["id"]
         assert (folder / "claims.md").is_file()
@@ -156,7 +159,7 @@ def test_every_figure_has_a_picture_and_its_data(whole: tuple[Path, out.Outcome,
             assert len(drawn) == (0 if figure["kind"] == "table" else 2)
 
 
-def test_data_of_a_figure_is_the_same_as_csv_and_as_parquet(whole: tuple[Path, out.Outcome, Spent]) -> None:
+def test_data_of_a_figure_is_the_same_as_csv_and_as_parquet(whole: tuple[Path, out.Outcome, Cost]) -> None:
     folder = whole[0] / "planted-paper" / "loss"
     csv, parquet = pd.read_csv(folder / "data.csv"), pd.read_parquet(folder / "data.parquet")
     assert list(csv.columns) == list(parquet.columns)
@@ -165,7 +168,7 @@ def test_data_of_a_figure_is_the_same_as_csv_and_as_parquet(whole: tuple[Path, o
     assert (csv["half_width_normal"].dropna() < csv["half_width"].dropna()).all()
 
 
-def test_figures_over_time_show_what_the_traces_of_one_run_say(whole: tuple[Path, out.Outcome, Spent]) -> None:
+def test_figures_over_time_show_what_the_traces_of_one_run_say(whole: tuple[Path, out.Outcome, Cost]) -> None:
     folder = whole[0] / "planted-paper" / "windows"
     windows = pd.read_csv(folder / "data.csv")
     assert windows["time_s"].max() == 5.0
@@ -178,7 +181,7 @@ def test_figures_over_time_show_what_the_traces_of_one_run_say(whole: tuple[Path
     assert set(over_time["n"]) == {2}
 
 
-def test_tables_have_both_intervals_and_lines_their_figures(whole: tuple[Path, out.Outcome, Spent]) -> None:
+def test_tables_have_both_intervals_and_lines_their_figures(whole: tuple[Path, out.Outcome, Cost]) -> None:
     figures = {each["name"]: each for each in experiment(whole[1], "loss")["figures"]}
     assert figures["values"]["table"][0] == ["", "scheme", "0", "5", "20"]
     assert figures["values"]["table"][1][4].count("±") == 2
@@ -187,7 +190,7 @@ def test_tables_have_both_intervals_and_lines_their_figures(whole: tuple[Path, o
     assert row[2].startswith("y = -")
 
 
-def test_pages_have_every_claim_with_paper_ours_and_verdict(whole: tuple[Path, out.Outcome, Spent]) -> None:
+def test_pages_have_every_claim_with_paper_ours_and_verdict(whole: tuple[Path, out.Outcome, Cost]) -> None:
     summary = (whole[0] / "summary.md").read_text()
     index = (whole[0] / "index.html").read_text()
     for name, claim in claims(whole[1]).items():
@@ -200,7 +203,7 @@ def test_pages_have_every_claim_with_paper_ours_and_verdict(whole: tuple[Path, o
     assert "Not known from the paper: one-way delay; which of two buffers." in page
 
 
-def test_the_summary_counts_verdicts_by_rank(whole: tuple[Path, out.Outcome, Spent]) -> None:
+def test_the_summary_counts_verdicts_by_rank(whole: tuple[Path, out.Outcome, Cost]) -> None:
     lines = counts_text(whole[1]).splitlines()
     assert lines[0].split("  ")[0] == "rank"
     assert lines[-1].split()[0] == "all"
@@ -237,11 +240,11 @@ def test_only_runs_whose_traces_are_needed_are_traced() -> None:
     setting = settings_of(paper.experiment("windows"), Scope())[0]
     only = [claim for claim in paper.claims if claim.id == "windows-paths"]
     needed = wanted(setting, only)
-    measured = {cell for cells in needed.traced.values() for cell in cells}
+    measured = {cell for extract, cells in needed.traced.items() if isinstance(extract, Measure) for cell in cells}
     assert measured == {("CMT", (), 1), ("CMT", (), 2)}
-    assert ("SCTP", (), 1) in cells_of(needed)
+    assert ("SCTP", (), 1) in needed.traced_runs()
     loss = settings_of(paper.experiment("loss"), Scope())[0]
-    assert cells_of(wanted(loss, paper.claims_of("loss"))) == []
+    assert wanted(loss, paper.claims_of("loss")).traced_runs() == []
 
 
 def test_an_experiment_that_another_ones_claim_needs_is_run_as_well(tmp_path: Path, reproduced: Reproduce) -> None:
@@ -268,7 +271,7 @@ direction = "falling"
 
 def test_what_traces_gave_is_kept_under_measure_and_version(
     monkeypatch: pytest.MonkeyPatch,
-    whole: tuple[Path, out.Outcome, Spent],
+    whole: tuple[Path, out.Outcome, Cost],
     cache: Path,
     tmp_path: Path,
     reproduced: Reproduce,
@@ -293,7 +296,7 @@ def test_a_damaged_entry_of_the_cache_is_made_again(tmp_path: Path, reproduced: 
     assert again == first
 
 
-def test_no_trace_stays_behind(whole: tuple[Path, out.Outcome, Spent], cache: Path) -> None:
+def test_no_trace_stays_behind(whole: tuple[Path, out.Outcome, Cost], cache: Path) -> None:
     assert not list(cache.rglob("*.csv"))
     assert not list(whole[0].rglob("packets.csv"))
 
@@ -319,11 +322,11 @@ def test_a_failed_run_is_counted_and_said(tmp_path: Path, reproduced: Reproduce)
 
 
 def test_what_is_spent_is_said_per_second() -> None:
-    assert str(Spent(10, 100, 20, 5000)) == (
+    assert str(Cost(100, 20, 5000, seconds=10)) == (
         "120 runs, 20 of them from the cache, in 10 s; computed were 10 runs and 500 simulated packets with DATA "
         "per second"
     )
-    assert str(Spent(2, 0, 20, 0)) == "20 runs, 20 of them from the cache, in 2 s"
+    assert str(Cost(0, 20, seconds=2)) == "20 runs, 20 of them from the cache, in 2 s"
 
 
 def command(*arguments: object) -> list[str]:

@@ -15,10 +15,11 @@ import pytest
 
 from anabranch.papers import outcome as out
 from anabranch.papers.catalogue import keys, read_key, select
-from anabranch.papers.collecting import Cost, Means, collect
+from anabranch.papers.cost import Cost
 from anabranch.papers.model import Measure
+from anabranch.papers.pipeline import reproduce
 from anabranch.papers.plan import Scope, Setting, settings_of
-from anabranch.papers.running import reproduce
+from anabranch.papers.sweeps import SweepOptions, collect
 from anabranch.papers.verdicts.finding import Verdict
 from anabranch.statistics import Estimate, mean_interval
 
@@ -57,7 +58,7 @@ def default(key: str, experiment: str, schemes: tuple[str, ...], seeds: int, val
 
 def goodput(setting: Setting, cache: Path) -> dict[tuple[str, float], np.ndarray]:
     """Samples by scheme and loss."""
-    grid = collect(setting, Means(cache, progress=False), Cost()).grid(Measure("goodput_kbps"))
+    grid = collect(setting, SweepOptions(cache, progress=False), Cost()).grid(Measure("goodput_kbps"))
     (axis,) = grid.axes
     return {
         (scheme, float(loss)): grid.sample(scheme, {axis.name: (loss,)})
@@ -136,7 +137,7 @@ def test_a_slice_of_the_papers_gives_the_numbers_that_are_stored(name: str, cach
     """Runs are deterministic, so a difference is a change of what is simulated: `make papers-slice` stores it anew."""
     if name.partition("/")[0] not in keys():
         pytest.skip(f"there is no paper for {name}")
-    reproduce(select(name), tmp_path, Scope(quick=True), Means(cache, progress=False), None, progress=False)
+    reproduce(select(name), tmp_path, Scope(quick=True), SweepOptions(cache, progress=False), None, progress=False)
     found = (tmp_path / name / "data.csv").read_text()
     stored = SLICE / f"{name.replace('/', '-')}.csv"
     if os.environ.get("ANABRANCH_STORE_SLICE"):
@@ -159,7 +160,12 @@ def test_a_quick_reproduction_agrees_with_a_full_one_about_the_direction_of_head
         pytest.skip(f"{VERDICTS} is not there: no full run has been put into the book")
     full = json.loads(VERDICTS.read_text())
     outcome, _ = reproduce(
-        select("all"), tmp_path, Scope(quick=True), Means(cache, progress=False), cache / "papers", progress=False
+        select("all"),
+        tmp_path,
+        Scope(quick=True),
+        SweepOptions(cache, progress=False),
+        cache / "papers",
+        progress=False,
     )
     contrary = [
         f"{claim['id']}: {claim['verdict']} quickly, {full[claim['id']]} in full"

@@ -9,32 +9,43 @@ import numpy as np
 import pytest
 from papers_planted import GOODPUT, LOSS, around, axis, claim, grid, of
 
-from anabranch.papers.claim import Compare, Deferred, GainTrend, Number, Order, Point, Regression, Trend
-from anabranch.papers.judge import decided, judge
-from anabranch.papers.samples import Grid
+from anabranch.papers.claims.claim import Claim
+from anabranch.papers.claims.compare import Compare
+from anabranch.papers.claims.deferred import Deferred
+from anabranch.papers.claims.gain_trend import GainTrend, Point
+from anabranch.papers.claims.order import Order
+from anabranch.papers.claims.quantity import Grids
+from anabranch.papers.claims.regression import Regression
+from anabranch.papers.claims.trend import Trend
+from anabranch.papers.claims.value import Number
+from anabranch.papers.samples import SampleGrid
 from anabranch.papers.verdicts import rules
 from anabranch.papers.verdicts.estimates import complete, estimate, sign
-from anabranch.papers.verdicts.finding import Judgement, Verdict
+from anabranch.papers.verdicts.finding import Judgement, Verdict, decided
 
 R, D, X, C = Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.DIFFERS, Verdict.CANNOT_TELL
 
 
-def verdict(statement: Any, samples: Grid, **more: Any) -> Verdict:
+def judge(claim: Claim, grids: Grids) -> Judgement:
+    return claim.judge(grids)
+
+
+def verdict(statement: Any, samples: SampleGrid, **more: Any) -> Verdict:
     return judge(claim(statement, **more), lambda experiment, measure: samples).verdict
 
 
-def pair(a: float, b: float, spread: float = 10.0) -> Grid:
+def pair(a: float, b: float, spread: float = 10.0) -> SampleGrid:
     """Two schemes whose samples are independent."""
     return grid({"A": [around(a, spread, seed=1)], "B": [around(b, spread, seed=2)]})
 
 
-def curve(*means: float, spread: float = 10.0) -> Grid:
+def curve(*means: float, spread: float = 10.0) -> SampleGrid:
     """One scheme along an axis."""
     along = axis(tuple(0.01 * i for i in range(len(means))))
     return grid({"A": [around(mean, spread, seed=i) for i, mean in enumerate(means)]}, along)
 
 
-def curves(a: tuple[float, ...], b: tuple[float, ...], spread: float = 10.0) -> Grid:
+def curves(a: tuple[float, ...], b: tuple[float, ...], spread: float = 10.0) -> SampleGrid:
     """Two schemes along an axis."""
     along = axis(tuple(0.01 * i for i in range(len(a))))
     return grid(
@@ -187,7 +198,7 @@ def test_what_stays_about_the_same_is_within_five_percent_of_its_mean(
     assert verdict(Trend(of("A"), LOSS, "flat"), curve(*means, spread=spread), kind="trend") is found
 
 
-def three(a: float, b: float, c: float, spread: float = 10.0) -> Grid:
+def three(a: float, b: float, c: float, spread: float = 10.0) -> SampleGrid:
     samples = {"A": a, "B": b, "C": c}
     return grid({name: [around(mean, spread, seed=seed)] for seed, (name, mean) in enumerate(samples.items())})
 
@@ -312,9 +323,9 @@ def test_a_claim_in_most_cells_may_fail_in_some() -> None:
 def test_trends_and_orders_can_be_claimed_in_each_cell() -> None:
     two = (axis((0.0, 0.1)), axis(("32 KB", "64 KB"), "rbuf"))
 
-    def cells(a: list[list[float]], b: list[list[float]]) -> Grid:
+    def cells(a: list[list[float]], b: list[list[float]]) -> SampleGrid:
         values = np.array([[[around(m, 5, seed=int(m)) for m in row] for row in s] for s in (a, b)])
-        return Grid(("A", "B"), two, tuple(range(20)), values, two)
+        return SampleGrid(("A", "B"), two, tuple(range(20)), values, two)
 
     samples = cells([[1000, 1100], [700, 800]], [[900, 1000], [750, 650]])
     trend = Trend(of("A"), LOSS, "falling", at_each=("rbuf",))
@@ -385,7 +396,7 @@ def test_a_value_that_was_left_out_is_said_to_be() -> None:
 
 
 def test_counts_of_shorter_runs_are_not_held_against_those_of_the_paper() -> None:
-    from anabranch.papers.claim import Quantity
+    from anabranch.papers.claims.quantity import Quantity
     from anabranch.papers.model import Measure
 
     samples = grid({"A": [around(100, 1)]}, shortened=True)
@@ -476,7 +487,7 @@ def test_an_estimate_of_nothing_has_no_sign() -> None:
 def test_a_measure_is_asked_of_the_grid_that_has_it() -> None:
     asked = []
 
-    def grids(experiment: str, measure: Any) -> Grid:
+    def grids(experiment: str, measure: Any) -> SampleGrid:
         asked.append((experiment, measure))
         return pair(1200, 1000)
 

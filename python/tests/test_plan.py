@@ -15,7 +15,7 @@ from anabranch.sweep.plan import Plan, read_plan
 from anabranch.sweep.seeds import parse_seeds
 from anabranch.sweep.settings import parse_over, parse_setting
 from anabranch.sweep.steps import read_grid
-from anabranch.sweep.values import literal
+from anabranch.values import literal
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ROOT / "scenarios"

@@ -44,7 +44,7 @@ def plot(capsys, monkeypatch, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if figure.source == "results"])
+@pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if figure.input == "results"])
 def test_every_figure_of_results_can_be_written(plot, results, tmp_path, name):
     if name == "transfer-time":
         results = tmp_path / "transfers"
@@ -54,7 +54,7 @@ def test_every_figure_of_results_can_be_written(plot, results, tmp_path, name):
     assert (tmp_path / f"{name}.svg").read_text().startswith("<?xml")
 
 
-@pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if figure.source == "trace"])
+@pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if figure.input == "trace"])
 def test_every_figure_of_a_trace_can_be_written(plot, trace, tmp_path, name):
     status, out, err = plot(trace, "--figure", name, "--between", "1,2")
     assert (status, out, err) == (0, f"{name}.svg\n", "")

@@ -12,10 +12,10 @@ from book import run_chapter
 MODULES = [
     "anabranch.figures.labels",
     "anabranch.figures.style",
-    "anabranch.statistics.estimate",
+    "anabranch.estimate",
     "anabranch.statistics.jain",
     "anabranch.statistics.paired",
-    "anabranch.statistics.quantity",
+    "anabranch.quantity",
     "anabranch.statistics.regression",
     "anabranch.statistics.summary",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.statistics.quantity import numbers_of
+from anabranch.quantity import numbers_of
 
 
 @pytest.mark.parametrize(

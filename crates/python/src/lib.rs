@@ -25,6 +25,6 @@ mod _native {
     use crate::prepared::{Prepared, resolve, schemes_of};
     #[pymodule_export]
     use crate::transfer::{
-        Association, Bell, Events, Listener, Operation, connect, end_associations, forget_runtime, listen,
+        Association, Events, Listener, Operation, WakePipe, connect, end_associations, forget_runtime, listen,
     };
 }

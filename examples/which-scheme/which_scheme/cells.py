@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from anabranch import Results, Scenario
+from anabranch.quantity import numbers_of
 from anabranch.scenario import Link, Loss, Path
-from anabranch.statistics.quantity import numbers_of
 
 PAYLOAD = 1468 / 1500
 """Of a full packet, what is DATA chunk with its header of 16 bytes."""

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anabranch.statistics.estimate import quantile
+from anabranch.estimate import quantile
 
 Floats: TypeAlias = NDArray[np.float64]
 

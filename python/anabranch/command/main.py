@@ -1,4 +1,4 @@
-"""Where the `anabranch` command begins: native commands go to the native main, the others to a module each.
+"""The entry point of the `anabranch` command: native commands go to the native main, the others to a module each.
 
 A Python command NAME is `anabranch.command.NAME.main(arguments) -> int`. Its module is imported when it is asked for,
 so that no other command waits for the libraries it needs.

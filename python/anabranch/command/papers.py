@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from anabranch.errors import PaperError
 from anabranch.papers.catalogue import ALL, DATA, keys, read_key, select
-from anabranch.papers.error import PaperError
 
 WRONG_INPUT = 2
 INTERRUPTED = 130
@@ -117,10 +117,10 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    from anabranch.papers.collecting import Means
     from anabranch.papers.pages.summary import counts_text
+    from anabranch.papers.pipeline import reproduce
     from anabranch.papers.plan import Scope
-    from anabranch.papers.running import reproduce
+    from anabranch.papers.sweeps import SweepOptions
     from anabranch.sweep import CacheWarning
     from anabranch.sweep.cache import default_folder
 
@@ -129,25 +129,24 @@ def _reproduce(options: argparse.Namespace) -> int:
     cache = None if options.no_cache else (options.cache or default_folder())
     selections = select(options.name, options.data)
     scope = Scope(options.quick, options.seeds, options.variants, options.ablations)
-    means = Means(cache, options.executor, options.workers)
+    sweeps = SweepOptions(cache, options.executor, options.workers)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", CacheWarning)
-            warnings.showwarning = _say
-            outcome, spent = reproduce(
-                selections, options.out, scope, means, None if cache is None else cache / "papers"
-            )
+            warnings.showwarning = _print_warning
+            traces = None if cache is None else cache / "papers"
+            outcome, cost = reproduce(selections, options.out, scope, sweeps, traces)
     except KeyboardInterrupt:
         kept = "nothing is kept" if cache is None else f"finished runs are kept in {cache}: the same command goes on"
         print(f"stopped by Ctrl-C; {kept}", file=sys.stderr)
         return INTERRUPTED
     print(counts_text(outcome))
     print(f"\nPages, figures and data: {options.out / 'index.html'}, {options.out / 'summary.md'}")
-    print(spent)
+    print(cost)
     return 0
 
 
-def _say(message: Warning | str, *_: object, **__: object) -> None:
+def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
     """A warning in one line, without the place in the code that it comes from."""
     print(message, file=sys.stderr)
 

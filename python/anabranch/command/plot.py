@@ -92,15 +92,15 @@ def _plot(options: argparse.Namespace) -> int:
     from anabranch.figures.canvas import own_axes
     from anabranch.figures.saving import check_ending, save
 
-    entry, source = _chosen(options.folder, options.figure)
+    entry, data = _chosen(options.folder, options.figure)
     given = _given(entry, options)
     files = options.out or [Path(f"{entry.name}.svg")]
     for file in files:
         check_ending(file)
-    for note in _notes(source):
+    for note in _notes(data):
         print(f"{options.folder}: {note}", file=sys.stderr)
     with own_axes(entry.width) as axes:
-        entry.draw(source, **given, title=options.title, ax=axes)
+        entry.draw(data, **given, title=options.title, ax=axes)
         for file in files:
             print(save(axes, file))
     return DONE
@@ -112,13 +112,13 @@ def _chosen(folder: Path, name: str) -> tuple[Entry, Results | Series]:
 
     if name not in FIGURES:
         raise FigureError(f"there is no figure `{name}`; there are {', '.join(FIGURES)}")
-    entry, source = FIGURES[name], _read(folder)
-    kind = _kind(source)
-    if entry.source != kind:
-        fitting = ", ".join(other.name for other in FIGURES.values() if other.source == kind)
+    entry, data = FIGURES[name], _read(folder)
+    kind = _kind(data)
+    if entry.input != kind:
+        fitting = ", ".join(other.name for other in FIGURES.values() if other.input == kind)
         needs = {"results": "results of a sweep", "trace": "traces of a run"}
-        raise FigureError(f"`{name}` is drawn from {needs[entry.source]}, and these are {needs[kind]}: {fitting}")
-    return entry, source
+        raise FigureError(f"`{name}` is drawn from {needs[entry.input]}, and these are {needs[kind]}: {fitting}")
+    return entry, data
 
 
 def _read(folder: Path) -> Results | Series:
@@ -138,10 +138,10 @@ def _read(folder: Path) -> Results | Series:
     )
 
 
-def _kind(source: Results | Series) -> str:
+def _kind(data: Results | Series) -> str:
     from anabranch.results import Results
 
-    return "results" if isinstance(source, Results) else "trace"
+    return "results" if isinstance(data, Results) else "trace"
 
 
 def _given(entry: Entry, options: argparse.Namespace) -> dict[str, Any]:
@@ -159,51 +159,51 @@ def _given(entry: Entry, options: argparse.Namespace) -> dict[str, Any]:
     return given
 
 
-def _notes(source: Results | Series) -> list[str]:
+def _notes(data: Results | Series) -> list[str]:
     """What is not complete."""
     from anabranch.results import Results
 
-    if not isinstance(source, Results):
-        return source.notes
-    missing = source.manifest.get("missing", 0)
+    if not isinstance(data, Results):
+        return data.notes
+    missing = data.manifest.get("missing", 0)
     return [f"{missing} runs of the sweep are missing, because it was stopped"] if missing else []
 
 
 def _list(folder: Path) -> int:
     from anabranch.figures.catalogue import FIGURES
 
-    source = _read(folder)
-    kind = _kind(source)
+    data = _read(folder)
+    kind = _kind(data)
     for entry in FIGURES.values():
-        if entry.source == kind:
-            misfit = entry.misfit(source)
+        if entry.input == kind:
+            misfit = entry.misfit(data)
             print(f"{entry.name:14} {entry.about}")
             if misfit:
                 print(f"{'':14} not without more: {misfit}")
-    for name, values in _contents(source).items():
+    for name, values in _contents(data).items():
         print(f"{name}: {', '.join(values) or 'none'}")
     return DONE
 
 
-def _contents(source: Results | Series) -> dict[str, list[str]]:
+def _contents(data: Results | Series) -> dict[str, list[str]]:
     """What there is to choose from."""
     from anabranch.results import Results
     from anabranch.statistics.samples import metrics_of
 
-    if isinstance(source, Results):
+    if isinstance(data, Results):
         # What no run has a value of, as Jain's index where there is one flow, is nothing to draw.
-        frames = [source.to_pandas(table).dropna(axis="columns", how="all") for table in ("runs", "flows", "paths")]
-        swept = [f"{key} ({', '.join(map(str, values))})" for key, values in source.manifest["over"].items()]
+        frames = [data.to_pandas(table).dropna(axis="columns", how="all") for table in ("runs", "flows", "paths")]
+        swept = [f"{key} ({', '.join(map(str, values))})" for key, values in data.manifest["over"].items()]
         return {
             "metrics": list(dict.fromkeys(name for frame in frames for name in metrics_of(frame))),
-            "schemes": source.schemes,
+            "schemes": data.schemes,
             "swept": swept,
         }
-    senders = source.manifest.get("sender", [])
+    senders = data.manifest.get("sender", [])
     return {
         "flows": list(dict.fromkeys(f"{sender['flow']} ({sender['direction']})" for sender in senders)),
         "paths": list(dict.fromkeys(path for sender in senders for path in sender["paths"])),
-        "seconds": [f"0 to {source.end_s:g}"],
+        "seconds": [f"0 to {data.end_s:g}"],
     }
 
 

@@ -128,7 +128,7 @@ def _sweep(options: argparse.Namespace) -> int:
     plan = _plan(options)
     # All of this is loaded no sooner, so that `--help` and mistakes are quick.
     from anabranch.results.files import check_folder, make_folder
-    from anabranch.sweep.printed import as_json, as_text, failures
+    from anabranch.sweep.output import as_json, as_text, failures
     from anabranch.sweep.runner import Interrupted, StoppedError
     from anabranch.sweep.steps import fill, open_cache, read_grid
 

@@ -9,22 +9,22 @@ import numpy as np
 import pandas as pd
 
 from anabranch.errors import FigureError
+from anabranch.estimate import Interval
 from anabranch.figures.canvas import drawing
 from anabranch.figures.from_results import View, axis_key, need_one_part, need_one_point, positions, view
-from anabranch.figures.labels import Measure, key_label, measure_of
+from anabranch.figures.labels import MetricLabel, key_label, metric_label
 from anabranch.figures.legend import legend
 from anabranch.figures.notes import name_of, note_of
 from anabranch.figures.style import looks
 from anabranch.statistics import paired_difference, summary
-from anabranch.statistics.estimate import Interval
-from anabranch.statistics.samples import Source, Table
+from anabranch.statistics.samples import ResultsLike, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def plot_bars(
-    results: Source,
+    results: ResultsLike,
     metric: str = "goodput_kbps",
     x: str | None = None,
     *,
@@ -54,7 +54,7 @@ def plot_bars(
     need_one_point(chosen, along)
     need_one_part(chosen, metric, table)
     by = [*along, "scheme"]
-    measure, note = measure_of(metric), ("mean", "run")
+    measure, note = metric_label(metric), ("mean", "run")
     if baseline is None:
         means = summary(chosen, metric, by, interval, confidence, table=table)
     else:
@@ -69,13 +69,13 @@ def plot_bars(
     return axes
 
 
-def _gain(measure: Measure, baseline: str, relative: bool) -> Measure:
+def _gain(measure: MetricLabel, baseline: str, relative: bool) -> MetricLabel:
     if relative:
-        return Measure(f"{measure.name} over {baseline}", "%", 100.0)
-    return Measure(f"{measure.name} minus that of {baseline}", measure.unit, measure.factor)
+        return MetricLabel(f"{measure.name} over {baseline}", "%", 100.0)
+    return MetricLabel(f"{measure.name} minus that of {baseline}", measure.unit, measure.factor)
 
 
-def _draw(axes: Axes, chosen: View, means: pd.DataFrame, key: str | None, measure: Measure) -> None:
+def _draw(axes: Axes, chosen: View, means: pd.DataFrame, key: str | None, measure: MetricLabel) -> None:
     schemes = [scheme for scheme in chosen.schemes if scheme in set(means["scheme"])]
     styles = looks(schemes)
     groups = list(dict.fromkeys(means[key])) if key else [None]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from anabranch.results import Results
 
-Source = Literal["results", "trace"]
+Input = Literal["results", "trace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,16 @@ class Entry:
 
     name: str
     about: str
-    source: Source
+    input: Input
     width: Width
     draw: Callable[..., Axes]
     takes: frozenset[str]
     check: Callable[[Any], object] = lambda _: None
 
-    def misfit(self, source: Any) -> str | None:
+    def misfit(self, data: Any) -> str | None:
         """Why the figure cannot be drawn from this without further options; None if it can."""
         try:
-            self.check(source)
+            self.check(data)
         except AnabranchError as error:
             return str(error)
         return None

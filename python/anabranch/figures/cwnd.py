@@ -9,7 +9,7 @@ import pandas as pd
 
 from anabranch.errors import FigureError
 from anabranch.figures.canvas import drawing, line_style
-from anabranch.figures.decimate import kept
+from anabranch.figures.decimate import decimate_line
 from anabranch.figures.from_series import Choice, checked, paths_of, rows_of, series_of, title_of
 from anabranch.figures.legend import legend
 from anabranch.figures.style import Look, path_looks
@@ -24,7 +24,7 @@ _KIB = 1024
 
 
 def plot_cwnd(
-    source: Series | Run,
+    run: Series | Run,
     *,
     ssthresh: bool = False,
     flow: str | None = None,
@@ -36,12 +36,12 @@ def plot_cwnd(
     """The congestion window of each path over time, in KiB, and with `ssthresh` its slow-start threshold as a thin
     line.
 
-    `source` is a `Run` or what `read_trace` gives. `between` are two times in seconds; `flow` and `direction` have to
+    `run` is a `Run` or what `read_trace` gives. `between` are two times in seconds; `flow` and `direction` have to
     be given if there are several. The axis ends above the largest window, whatever threshold there is. Long runs are
     drawn with fewer points, of which no peak is missing. Without `ax`, a new pyplot figure is made. Raises
     `FigureError` if there is nothing to draw.
     """
-    series = series_of(source)
+    series = series_of(run)
     rows = rows_of(series.paths(), Choice(flow, direction), "states of paths")
     start, end = checked(between) if between else (0.0, series.end_s)
     if start >= series.end_s:
@@ -79,7 +79,7 @@ def _draw_steps(axes: Axes, rows: pd.DataFrame, column: str, look: Look, name: s
     changed = rows[column].ne(rows[column].shift()).to_numpy().copy()
     changed[-1] = True
     times, values = rows["time_s"].to_numpy()[changed], rows[column].to_numpy()[changed] / _KIB
-    places = kept(values)
+    places = decimate_line(values)
     style = line_style(look, markers=False)
     if column == "ssthresh_bytes":
         style |= {"linewidth": 0.7, "linestyle": (0, (1, 1))}

@@ -1,4 +1,4 @@
-"""Fewer points that look the same."""
+"""Decimation: fewer points that draw the same picture."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 
-def kept(values: np.ndarray, limit: int = 2000) -> np.ndarray:
+def decimate_line(values: np.ndarray, limit: int = 2000) -> np.ndarray:
     """Places in a line of `values` that are enough to draw it, in order: at most `limit`, and no fewer than four.
 
     Of each of `limit` / 4 stretches, the first, the least, the greatest and the last. So peaks of any width stay, and
@@ -26,7 +26,7 @@ def kept(values: np.ndarray, limit: int = 2000) -> np.ndarray:
     return np.unique(np.array(found))
 
 
-def apart(x: np.ndarray, y: np.ndarray, columns: int = 450, rows: int = 180) -> np.ndarray:
+def decimate_points(x: np.ndarray, y: np.ndarray, columns: int = 450, rows: int = 180) -> np.ndarray:
     """Places of points that do not cover each other, in order: one for each cell of a grid that has any.
 
     The least and the greatest y are among them.

@@ -11,8 +11,8 @@ import pandas as pd
 
 from anabranch.errors import FigureError
 from anabranch.figures.labels import key_label
-from anabranch.statistics.quantity import numbers_of
-from anabranch.statistics.samples import Source, Table, named, swept_keys, table_of_frame
+from anabranch.quantity import numbers_of
+from anabranch.statistics.samples import ResultsLike, Table, named, swept_keys, table_of_frame
 
 TABLES: tuple[Table, ...] = ("runs", "flows", "paths")
 
@@ -46,7 +46,9 @@ class View:
         return [key for key in self.over if self.rows[key].nunique(dropna=False) > 1]
 
 
-def view(results: Source, schemes: str | Sequence[str] | None = None, at: Mapping[str, object] | None = None) -> View:
+def view(
+    results: ResultsLike, schemes: str | Sequence[str] | None = None, at: Mapping[str, object] | None = None
+) -> View:
     """The rows of these schemes (all), where swept keys, flow or path have the values of `at`.
 
     Raises `FigureError` for results without rows, and for schemes, keys and values that they do not have.

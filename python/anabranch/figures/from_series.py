@@ -25,14 +25,14 @@ class Choice:
     between: tuple[float, float] | None = None
 
 
-def series_of(source: Series | Run) -> Series:
+def series_of(given: Series | Run) -> Series:
     """The traces of a run. Raises `FigureError` for what has none."""
     from anabranch.run import Run
     from anabranch.series import Series
 
-    series = source.series if isinstance(source, Run) else source
+    series = given.series if isinstance(given, Run) else given
     if not isinstance(series, Series):
-        raise FigureError(f"expected a Run or what read_trace(DIR) gives, not {type(source).__name__}")
+        raise FigureError(f"expected a Run or what read_trace(DIR) gives, not {type(given).__name__}")
     return series
 
 

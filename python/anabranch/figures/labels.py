@@ -1,4 +1,4 @@
-"""What axes are called, and in which unit figures are drawn."""
+"""Labels and units of axes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MetricLabel:
     """What a metric is called on an axis. Drawn is its value times `factor`, in `unit`."""
 
     name: str
@@ -18,26 +18,26 @@ class Measure:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
-_MEASURES: dict[str, Measure] = {
-    "goodput_kbps": Measure("goodput", "kbit/s"),
-    "throughput_kbps": Measure("throughput", "kbit/s"),
-    "duration_s": Measure("time counted", "s"),
-    "retransmissions": Measure("retransmissions", "chunks"),
-    "timeouts": Measure("time-outs", "T3 expiries"),
-    "heartbeat_timeouts": Measure("HEARTBEATs without an answer"),
-    "fast_retransmits": Measure("fast retransmissions", "SACKs"),
-    "spurious_retransmissions": Measure("spurious retransmissions", "chunks"),
-    "peak_reorder_bytes": Measure("most held by a receiver", "KiB", 1 / 1024),
-    "rwnd_blocked_s": Measure("blocked by the receive window", "s"),
-    "jain_index": Measure("Jain's index"),
-    "transfer_s": Measure("transfer time", "s"),
-    "delivered_bytes": Measure("delivered", "MB", 1e-6),
-    "data_packets": Measure("packets with data that arrived"),
-    "sent_packets": Measure("packets with data that left"),
-    "drops": Measure("packets with data that were dropped"),
-    "bytes": Measure("arrived", "MB", 1e-6),
-    "share": Measure("share of the packets with data", "%", 100.0),
-    "cwnd_bytes": Measure("cwnd", "KiB", 1 / 1024),
+_MEASURES: dict[str, MetricLabel] = {
+    "goodput_kbps": MetricLabel("goodput", "kbit/s"),
+    "throughput_kbps": MetricLabel("throughput", "kbit/s"),
+    "duration_s": MetricLabel("time counted", "s"),
+    "retransmissions": MetricLabel("retransmissions", "chunks"),
+    "timeouts": MetricLabel("time-outs", "T3 expiries"),
+    "heartbeat_timeouts": MetricLabel("HEARTBEATs without an answer"),
+    "fast_retransmits": MetricLabel("fast retransmissions", "SACKs"),
+    "spurious_retransmissions": MetricLabel("spurious retransmissions", "chunks"),
+    "peak_reorder_bytes": MetricLabel("most held by a receiver", "KiB", 1 / 1024),
+    "rwnd_blocked_s": MetricLabel("blocked by the receive window", "s"),
+    "jain_index": MetricLabel("Jain's index"),
+    "transfer_s": MetricLabel("transfer time", "s"),
+    "delivered_bytes": MetricLabel("delivered", "MB", 1e-6),
+    "data_packets": MetricLabel("packets with data that arrived"),
+    "sent_packets": MetricLabel("packets with data that left"),
+    "drops": MetricLabel("packets with data that were dropped"),
+    "bytes": MetricLabel("arrived", "MB", 1e-6),
+    "share": MetricLabel("share of the packets with data", "%", 100.0),
+    "cwnd_bytes": MetricLabel("cwnd", "KiB", 1 / 1024),
 }
 
 # Endings of names that say a unit.
@@ -60,14 +60,14 @@ _KEYS: dict[str, str] = {
 }
 
 
-def measure_of(metric: str) -> Measure:
+def metric_label(metric: str) -> MetricLabel:
     """How a metric is drawn; of one that is not known, what the ending of its name says."""
     if metric in _MEASURES:
         return _MEASURES[metric]
     for ending, (unit, factor) in _ENDINGS.items():
         if metric.endswith(ending):
-            return Measure(metric.removesuffix(ending).replace("_", " "), unit, factor)
-    return Measure(metric.replace("_", " "))
+            return MetricLabel(metric.removesuffix(ending).replace("_", " "), unit, factor)
+    return MetricLabel(metric.replace("_", " "))
 
 
 def key_label(key: str, unit: str = "") -> str:

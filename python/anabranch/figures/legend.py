@@ -1,4 +1,4 @@
-"""Legends, which hide nothing."""
+"""Legends below the axes, where they cover no data."""
 
 from __future__ import annotations
 

@@ -9,22 +9,22 @@ import numpy as np
 import pandas as pd
 
 from anabranch.errors import FigureError
+from anabranch.estimate import Interval
 from anabranch.figures.canvas import drawing, line_style
 from anabranch.figures.from_results import axis_key, need_one_part, need_one_point, numeric_positions, view
-from anabranch.figures.labels import Measure, measure_of
+from anabranch.figures.labels import MetricLabel, metric_label
 from anabranch.figures.legend import legend
 from anabranch.figures.notes import name_of, note_of
 from anabranch.figures.style import Look, looks
 from anabranch.statistics import summary
-from anabranch.statistics.estimate import Interval
-from anabranch.statistics.samples import Source, Table
+from anabranch.statistics.samples import ResultsLike, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def plot_metric(
-    results: Source,
+    results: ResultsLike,
     metric: str = "goodput_kbps",
     x: str | None = None,
     *,
@@ -60,13 +60,13 @@ def plot_metric(
     if means.empty:
         raise FigureError(f"no run has a value of `{metric}`")
     with drawing(ax, title=title) as axes:
-        draw_lines(axes, means, measure_of(metric))
+        draw_lines(axes, means, metric_label(metric))
         axes.set_xlabel(label)
         legend(axes, note_of(means))
     return axes
 
 
-def draw_lines(axes: Axes, means: pd.DataFrame, measure: Measure) -> None:
+def draw_lines(axes: Axes, means: pd.DataFrame, measure: MetricLabel) -> None:
     """A line for each scheme of a table of means with a column `x`, with bands where there are intervals."""
     styles = looks(dict.fromkeys(means["scheme"]))
     for scheme, rows in means.groupby("scheme", sort=False, observed=True):
@@ -75,7 +75,7 @@ def draw_lines(axes: Axes, means: pd.DataFrame, measure: Measure) -> None:
     from_zero(axes, means["mean"] * measure.factor)
 
 
-def _draw_line(axes: Axes, rows: pd.DataFrame, measure: Measure, look: Look, name: str) -> None:
+def _draw_line(axes: Axes, rows: pd.DataFrame, measure: MetricLabel, look: Look, name: str) -> None:
     x, mean = rows["x"].to_numpy(), rows["mean"].to_numpy() * measure.factor
     half = rows["half_width"].to_numpy() * measure.factor
     axes.plot(x, mean, label=name, **line_style(look))

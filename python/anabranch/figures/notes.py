@@ -1,4 +1,4 @@
-"""What a figure says about its intervals."""
+"""Notes of figures about their intervals."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anabranch.figures.canvas import drawing
-from anabranch.figures.decimate import apart
+from anabranch.figures.decimate import decimate_points
 from anabranch.figures.from_series import Choice, paths_of, rows_of, series_of, title_of
 from anabranch.figures.legend import legend
 from anabranch.figures.style import path_looks
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def plot_out_of_order(
-    source: Series | Run,
+    run: Series | Run,
     *,
     flow: str | None = None,
     direction: str | None = None,
@@ -31,7 +31,7 @@ def plot_out_of_order(
     So the CMT-QA paper measures it (Figure 7). It is 1 in order; the legend has the peak. Marks that would cover each
     other are drawn once. Other arguments, and what is raised, are as in `plot_cwnd`.
     """
-    series = series_of(source)
+    series = series_of(run)
     rows = rows_of(series.out_of_order(), Choice(flow, direction, between), "chunks that arrived")
     peak = int(rows["offset"].abs().max())
     with drawing(ax, "page", title) as axes:
@@ -41,7 +41,7 @@ def plot_out_of_order(
             if of_path.empty:
                 continue
             times, offsets = of_path["time_s"].to_numpy(), of_path["offset"].to_numpy()
-            places = apart(times, offsets)
+            places = decimate_points(times, offsets)
             axes.plot(
                 times[places],
                 offsets[places],

@@ -10,13 +10,13 @@ import numpy as np
 
 from anabranch.figures.canvas import drawing, line_style, marker_style
 from anabranch.figures.from_results import axis_key, need_one_part, need_one_point, numeric_positions, view
-from anabranch.figures.labels import Measure, measure_of
+from anabranch.figures.labels import MetricLabel, metric_label
 from anabranch.figures.legend import legend
 from anabranch.figures.metric import from_zero
 from anabranch.figures.style import Look, looks
 from anabranch.statistics import Regression, regressions, summary
 from anabranch.statistics.regressions import PointsOf
-from anabranch.statistics.samples import Source, Table
+from anabranch.statistics.samples import ResultsLike, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def plot_regression(
-    results: Source,
+    results: ResultsLike,
     metric: str = "goodput_kbps",
     x: str | None = None,
     *,
@@ -49,7 +49,7 @@ def plot_regression(
     need_one_part(chosen, metric, table)
     places, label = numeric_positions(key, chosen.rows[key])
     lines = regressions(chosen, key, metric, points=points, confidence=confidence, table=table)
-    measure = measure_of(metric)
+    measure = metric_label(metric)
     styles = looks(lines)
     values = _values(chosen, metric, key, points, table)
     with drawing(ax, title=title) as axes:
@@ -71,7 +71,9 @@ def chosen_values(values: Mapping[str, pd.DataFrame]) -> pd.Series[float]:
     return pd.concat([frame["value"] for frame in values.values()])
 
 
-def _values(chosen: Source, metric: str, key: str, points: PointsOf, table: Table | None) -> dict[str, pd.DataFrame]:
+def _values(
+    chosen: ResultsLike, metric: str, key: str, points: PointsOf, table: Table | None
+) -> dict[str, pd.DataFrame]:
     """What the lines go through, by scheme."""
     by = [key, "scheme"] if points == "points" else [key, "scheme", "seed"]
     means = summary(chosen, metric, by, table=table).rename(columns={"mean": "value"})
@@ -79,7 +81,7 @@ def _values(chosen: Source, metric: str, key: str, points: PointsOf, table: Tabl
 
 
 def _draw_line(
-    axes: Axes, line: Regression, span: tuple[float, float], measure: Measure, scheme: str, look: Look
+    axes: Axes, line: Regression, span: tuple[float, float], measure: MetricLabel, scheme: str, look: Look
 ) -> None:
     x = np.linspace(*span, 50)
     band = line.predict(x) * measure.factor

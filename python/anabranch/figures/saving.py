@@ -1,4 +1,4 @@
-"""Figures as files that are the same each time."""
+"""Writes figures as reproducible files."""
 
 from __future__ import annotations
 

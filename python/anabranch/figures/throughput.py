@@ -9,7 +9,7 @@ import pandas as pd
 
 from anabranch.errors import FigureError
 from anabranch.figures.canvas import drawing, line_style
-from anabranch.figures.decimate import kept
+from anabranch.figures.decimate import decimate_line
 from anabranch.figures.from_series import Choice, paths_of, rows_of, series_of, title_of
 from anabranch.figures.legend import legend
 from anabranch.figures.style import path_looks
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def plot_throughput(
-    source: Series | Run,
+    run: Series | Run,
     *,
     every_s: float = 1.0,
     total: bool = True,
@@ -37,7 +37,7 @@ def plot_throughput(
     Counted as `Series.throughput` does: bytes of DATA chunks with their headers, and each copy; of what a host on real
     sockets sends itself, what left. Other arguments, and what is raised, are as in `plot_cwnd`.
     """
-    series = series_of(source)
+    series = series_of(run)
     try:
         bins = series.throughput(every_s)
     except ValueError as error:
@@ -63,6 +63,6 @@ def plot_throughput(
 def _draw_bins(axes: Axes, bins: pd.DataFrame, end_s: float, name: str, style: dict[str, Any]) -> None:
     """A step for each bin, to the end of the last one."""
     heights = bins["throughput_kbps"].to_numpy()
-    places = kept(heights)
+    places = decimate_line(heights)
     times = np.append(bins["time_s"].to_numpy()[places], end_s)
     axes.plot(times, np.append(heights[places], heights[-1]), drawstyle="steps-post", label=name, **style)

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from anabranch.errors import FigureError
+from anabranch.estimate import Interval
 from anabranch.figures.from_results import View, view
 from anabranch.figures.metric import plot_metric
-from anabranch.statistics.estimate import Interval
-from anabranch.statistics.samples import Source, named
+from anabranch.statistics.samples import ResultsLike, named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def plot_transfer_time(
-    results: Source,
+    results: ResultsLike,
     size: str | None = None,
     *,
     schemes: str | Sequence[str] | None = None,

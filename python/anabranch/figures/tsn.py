@@ -8,7 +8,7 @@ import pandas as pd
 
 from anabranch.errors import FigureError
 from anabranch.figures.canvas import drawing
-from anabranch.figures.decimate import apart
+from anabranch.figures.decimate import decimate_points
 from anabranch.figures.from_series import Choice, paths_of, rows_of, series_of, title_of
 from anabranch.figures.legend import legend
 from anabranch.figures.style import Look, path_looks
@@ -28,7 +28,7 @@ _MARKS: dict[str, dict[str, object]] = {
 
 
 def plot_tsn(
-    source: Series | Run,
+    run: Series | Run,
     *,
     flow: str | None = None,
     direction: str | None = None,
@@ -42,7 +42,7 @@ def plot_tsn(
     `between=(10, 11)`. Marks that would cover each other are drawn once. Other arguments, and what is raised, are as in
     `plot_cwnd`.
     """
-    series = series_of(source)
+    series = series_of(run)
     everything = rows_of(series.tsn(), Choice(flow, direction), "chunks")
     first = int(everything["tsn"].iloc[0])
     rows = rows_of(everything, Choice(between=between), "chunks")
@@ -64,6 +64,6 @@ def _draw(axes: Axes, rows: pd.DataFrame, kind: str, look: Look, path: str) -> N
     if rows.empty:
         return
     times, tsns = rows["time_s"].to_numpy(), rows["tsn"].to_numpy()
-    places = apart(times, tsns)
+    places = decimate_points(times, tsns)
     mark = {"color": look.color, "linestyle": "none", **_MARKS[kind]}
     axes.plot(times[places], tsns[places], label=f"{path}, {kind}", **mark)  # type: ignore[arg-type]

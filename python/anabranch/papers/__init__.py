@@ -1,4 +1,4 @@
-"""The five papers, reproduced: their experiments and claims as data, and what becomes of them here.
+"""Reproduces five papers: their experiments and claims are data, and verdicts on them are computed.
 
 `python -m anabranch papers` lists, shows and reproduces them. The way is: experiment, sweeps (as the paper has it, with
 variants of what it leaves open, with ablations), measured samples, quantities, claims, verdicts, pages. The book's

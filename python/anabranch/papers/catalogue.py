@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from anabranch.papers.error import PaperError
-from anabranch.papers.model import Experiment, Paper
-from anabranch.papers.reading.fields import hint
-from anabranch.papers.reading.paper import read_paper
+from anabranch.errors import PaperError
+from anabranch.papers.fields import hint
+from anabranch.papers.model import Experiment
+from anabranch.papers.paper import Paper, read_paper
 
 DATA = Path(__file__).parent / "data"
 """Where papers are: a folder for each, called by its key."""
@@ -26,9 +26,7 @@ class Selection:
 
 def keys(data: Path = DATA) -> list[str]:
     """The keys of all papers, sorted."""
-    return (
-        sorted(folder.name for folder in data.iterdir() if (folder / "paper.toml").is_file()) if data.is_dir() else []
-    )
+    return sorted(file.parent.name for file in data.glob("*/paper.toml"))
 
 
 def read_key(key: str, data: Path = DATA) -> Paper:
@@ -42,7 +40,7 @@ def read_key(key: str, data: Path = DATA) -> Paper:
 def select(name: str, data: Path = DATA) -> list[Selection]:
     """What `all`, `KEY` or `KEY/EXPERIMENT` means.
 
-    Raises `PaperError` for what there is not.
+    Raises `PaperError` for an unknown paper or experiment.
     """
     if name == ALL:
         papers = [read_key(key, data) for key in keys(data)]

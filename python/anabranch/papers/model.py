@@ -1,17 +1,13 @@
-"""What a paper did: its experiments, what they vary, and what is changed in them to see what matters."""
+"""The experiments of a paper: scenario, schemes, axes, figures, variants and ablations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from anabranch.papers.claim import Claim
-
-Value: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value]"
-"""A value of a scenario, as TOML has it."""
+from anabranch.values import Value
 
 Settings: TypeAlias = Mapping[str, Value]
 """Values put into a scenario by dotted key, as `--set` does."""
@@ -33,6 +29,11 @@ TRACED_FIGURES: frozenset[str] = frozenset({"cwnd", "throughput-time", "tsn", "o
 
 DEFAULT = "default"
 """The id of the setting that has neither a variant nor an ablation in it."""
+
+
+def settings_text(settings: Mapping[str, object]) -> str:
+    """Settings in one line: `path.*.delay = 30 ms, run.duration = 60 s`."""
+    return ", ".join(f"{key} = {value}" for key, value in settings.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +61,8 @@ class Axis:
     def only(self, values: tuple[Value, ...]) -> Axis:
         """The axis with these of its values, in its own order."""
         kept = [i for i, own in enumerate(self.values) if any(same_value(own, value) for value in values)]
-        return Axis(
-            name=self.name,
-            label=self.label,
-            values=tuple(self.values[i] for i in kept),
-            settings=tuple(self.settings[i] for i in kept),
-            positions=tuple(self.positions[i] for i in kept),
-            labels=tuple(self.labels[i] for i in kept),
-        )
+        columns = (self.values, self.settings, self.positions, self.labels)
+        return Axis(self.name, self.label, *(tuple(column[i] for i in kept) for column in columns))  # type: ignore[arg-type]
 
 
 def same_value(one: Value, other: Value) -> bool:
@@ -143,10 +138,22 @@ class Change:
     less: Reduction = field(default_factory=Reduction)
     claims: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """What is changed: `CMT = cmt(trigger=6), path.*.delay = 30 ms`."""
+        return settings_text({**self.schemes, **self.less.set})
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of the paths and flows of a scenario."""
+
+    paths: tuple[str, ...] = ()
+    flows: tuple[str, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One experiment of a paper, usually a figure or a table."""
+    """One experiment of a paper, usually a figure or a table. `names` are those in its scenario."""
 
     id: str
     title: str
@@ -155,6 +162,7 @@ class Experiment:
     schemes: Mapping[str, str]
     seeds: int
     measure: Measure
+    names: Names = Names()
     set: Settings = field(default_factory=dict)
     draw: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     axes: tuple[Axis, ...] = ()
@@ -174,39 +182,3 @@ class Experiment:
     def axis(self, name: str) -> Axis:
         """The axis of this name, which there is."""
         return next(axis for axis in self.axes if axis.name == name)
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Why claims do not come out as the paper has them, and the ablations and variants that this rests on."""
-
-    claims: tuple[str, ...]
-    text: str
-    evidence: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Paper:
-    """A paper with its experiments, its claims as data, and what was found about those that do not come out."""
-
-    key: str
-    title: str
-    authors: tuple[str, ...]
-    venue: str
-    year: int
-    doi: str
-    folder: Path
-    schemes: Mapping[str, str]
-    conventions: Mapping[str, str]
-    experiments: tuple[Experiment, ...]
-    claims: tuple[Claim, ...]
-    causes: tuple[Cause, ...]
-    notes: str
-
-    def experiment(self, identity: str) -> Experiment:
-        """The experiment with this id, which there is."""
-        return next(experiment for experiment in self.experiments if experiment.id == identity)
-
-    def claims_of(self, experiment: str) -> tuple[Claim, ...]:
-        """The claims of one experiment, in the order of the file."""
-        return tuple(claim for claim in self.claims if claim.experiment == experiment)

@@ -1,4 +1,4 @@
-"""What became of papers, as `verdicts.json` holds it. Pages are made from nothing else.
+"""The verdicts on papers, as `verdicts.json` holds them. Pages are made from nothing else.
 
 The same runs give the same content: there are no times, versions or host names in it.
 """
@@ -9,16 +9,19 @@ import math
 from collections.abc import Mapping
 from typing import TypedDict
 
+from anabranch.estimate import Estimate
 from anabranch.papers.verdicts.finding import Part
-from anabranch.statistics import Estimate
 
 FORMAT = "anabranch papers 1"
+
+VERDICTS_FILE = "verdicts.json"
+RUN_FILE = "run.json"
 
 DIGITS = 9
 """Significant digits of numbers. More would differ from one processor to the next."""
 
 
-class Number(TypedDict):
+class EstimateOutcome(TypedDict):
     """A mean with half of its 95 % interval. `kind` is as in `anabranch.statistics.Estimate`."""
 
     mean: float | None
@@ -32,13 +35,13 @@ class PartOutcome(TypedDict):
 
     label: str
     verdict: str
-    ours: Number
+    ours: EstimateOutcome
     unit: str
     detail: str
 
 
 class Sensitivity(TypedDict):
-    """What a claim comes to under a change. `decides` says whether the change may decide it."""
+    """The verdict on a claim under a change. `decides` says whether the change may decide it."""
 
     change: str
     kind: str
@@ -73,9 +76,9 @@ class SchemeChange(TypedDict):
     percent, paired by seed."""
 
     scheme: str
-    default: Number
-    changed: Number
-    difference: Number
+    default: EstimateOutcome
+    changed: EstimateOutcome
+    difference: EstimateOutcome
 
 
 class ChangeOutcome(TypedDict):
@@ -118,7 +121,7 @@ class ExperimentOutcome(TypedDict):
 
 
 class CauseOutcome(TypedDict):
-    """Why claims do not come out as the paper has them."""
+    """Why claims are not reproduced."""
 
     claims: list[str]
     text: str
@@ -146,7 +149,7 @@ class Outcome(TypedDict):
     papers: list[PaperOutcome]
 
 
-def number(of: Estimate) -> Number:
+def estimate(of: Estimate) -> EstimateOutcome:
     """An estimate as JSON has it."""
     return {"mean": _plain(of.mean), "half_width": _plain(of.half_width), "n": of.n, "kind": of.kind}
 
@@ -156,7 +159,7 @@ def part(of: Part) -> PartOutcome:
     return {
         "label": of.label,
         "verdict": of.finding.verdict.value,
-        "ours": number(of.finding.ours),
+        "ours": estimate(of.finding.ours),
         "unit": of.finding.unit,
         "detail": of.finding.detail,
     }

@@ -1,13 +1,15 @@
-"""From experiments to what has to be run: settings, measures, and the cells that need traces."""
+"""From experiments to what has to be run: settings, measures, and the runs that need traces."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
+from typing import TypeAlias
 
-from anabranch.papers.claim import Claim
+from anabranch.papers.claims.claim import Claim
+from anabranch.papers.claims.quantity import At
 from anabranch.papers.measures import MEASURES
 from anabranch.papers.model import (
     DEFAULT,
@@ -17,10 +19,9 @@ from anabranch.papers.model import (
     Experiment,
     Figure,
     Measure,
-    Reduction,
     Settings,
-    Value,
 )
+from anabranch.values import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,22 @@ class Setting:
             key: round(random.Random(f"{key} {seed}").uniform(low, high), 6) for key, (low, high) in self.draw.items()
         }
 
-    def cells(self) -> Iterator[tuple[int, ...]]:
-        """Every combination of values of the axes, by index, the last axis going fastest."""
-        yield from product(*(range(len(axis.values)) for axis in self.axes))
+    def axis(self, name: str) -> Axis:
+        """The axis of this name, with the values that are run."""
+        return next(axis for axis in self.axes if axis.name == name)
+
+    def cells(self, at: At | None = None) -> Iterator[tuple[int, ...]]:
+        """Every combination of values of the axes, by index, the last axis going fastest; `at` narrows axes down."""
+        at = at or {}
+        for cell in itertools.product(*(range(len(axis.values)) for axis in self.axes)):
+            places = zip(self.axes, cell, strict=True)
+            if all(axis.only(at[axis.name]).index(axis.values[i]) is not None for axis, i in places if axis.name in at):
+                yield cell
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many schemes, values of each axis, and seeds there are."""
+        return (len(self.schemes), *(len(axis.values) for axis in self.axes), len(self.seeds))
 
     def settings_at(self, cell: tuple[int, ...], seed: int) -> dict[str, Value]:
         """Everything that is put into the scenario in a cell."""
@@ -80,39 +94,31 @@ def settings_of(experiment: Experiment, scope: Scope) -> tuple[Setting, ...]:
     """The settings of an experiment that are run: the default one first; none if it is deferred."""
     if experiment.deferred:
         return ()
-    found = [_setting(experiment, None, scope)]
+    changes: list[Change | None] = [None]
     if not scope.quick:
-        found += [_setting(experiment, change, scope) for change in experiment.variants if scope.variants]
-        found += [_setting(experiment, change, scope) for change in experiment.ablations if scope.ablations]
-    return tuple(found)
+        changes += experiment.variants if scope.variants else ()
+        changes += experiment.ablations if scope.ablations else ()
+    return tuple(_setting(experiment, change, scope) for change in changes)
 
 
 def _setting(experiment: Experiment, change: Change | None, scope: Scope) -> Setting:
     reductions = [experiment.quick] if scope.quick else []
     reductions += [change.less] if change else []
+    axes, settings, seeds = experiment.axes, dict(experiment.set), experiment.seeds
+    for less in reductions:
+        axes = tuple(axis.only(less.values.get(axis.name, axis.values)) for axis in axes)
+        settings |= less.set
+        seeds = min(seeds, less.seeds or seeds)
     return Setting(
         experiment=experiment,
         change=change,
-        axes=tuple(_reduced(axis, reductions) for axis in experiment.axes),
+        axes=axes,
         schemes={**experiment.schemes, **(change.schemes if change else {})},
-        seeds=tuple(range(1, _seeds(experiment, reductions, scope) + 1)),
-        set={**experiment.set, **{key: value for each in reductions for key, value in each.set.items()}},
+        seeds=tuple(range(1, (scope.seeds or seeds) + 1)),
+        set=settings,
         draw=experiment.draw,
         shortened=scope.quick and bool(experiment.quick.set),
     )
-
-
-def _reduced(axis: Axis, reductions: Iterable[Reduction]) -> Axis:
-    for reduction in reductions:
-        if axis.name in reduction.values:
-            axis = axis.only(reduction.values[axis.name])
-    return axis
-
-
-def _seeds(experiment: Experiment, reductions: Iterable[Reduction], scope: Scope) -> int:
-    if scope.seeds is not None:
-        return scope.seeds
-    return min([experiment.seeds, *(each.seeds for each in reductions if each.seeds is not None)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,20 +130,26 @@ class Curve:
     bin_s: float = 1.0
 
 
+Extract: TypeAlias = "Measure | Curve"
+"""What is taken from the trace of a run."""
+
+RunIndex: TypeAlias = "tuple[str, tuple[int, ...], int]"
+"""A run of a setting: a scheme, a value of each axis by index, and a seed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What has to be measured under one setting of an experiment.
 
-    `tables` come from the tables of its sweep. `traced` and `curves` take traces, each in the cells that are named: a
-    scheme, a value of each axis by index, and a seed.
+    `tables` come from the tables of its sweep. `traced` takes traces of the runs that are named.
     """
 
     tables: frozenset[Measure]
-    traced: Mapping[Measure, frozenset[Cell]]
-    curves: Mapping[Curve, frozenset[Cell]]
+    traced: Mapping[Extract, frozenset[RunIndex]]
 
-
-Cell = tuple[str, tuple[int, ...], int]
+    def traced_runs(self) -> list[RunIndex]:
+        """The runs that have to be traced, each once, in a fixed order."""
+        return sorted(frozenset[RunIndex]().union(*self.traced.values()))
 
 
 def wanted(setting: Setting, claims: Iterable[Claim], changed: bool = False) -> Wanted:
@@ -146,30 +158,25 @@ def wanted(setting: Setting, claims: Iterable[Claim], changed: bool = False) -> 
     If settings are `changed` as well, they are compared by the experiment's own measure, if that takes no traces.
     """
     experiment = setting.experiment
-    own = experiment.measure
-    tables: set[Measure] = {own} if changed and not MEASURES[own.name].traced else set()
-    traced: dict[Measure, set[Cell]] = {}
-    for claim in claims:
-        for identity, quantity in claim.quantities():
-            if identity != experiment.id:
-                continue
-            if not MEASURES[quantity.measure.name].traced:
-                tables.add(quantity.measure)
-                continue
-            traced.setdefault(quantity.measure, set()).update(_cells(setting, quantity.schemes, quantity.at))
-    curves: dict[Curve, set[Cell]] = {}
+    measures = [
+        (quantity.measure, quantity.schemes, quantity.at)
+        for claim in claims
+        for quantity in claim.quantities()
+        if quantity.experiment == experiment.id
+    ]
+    traced: dict[Extract, set[RunIndex]] = {}
     for figure in experiment.figures if setting.change is None else ():
         if figure.kind in TRACED_FIGURES:
-            curves.setdefault(curve_of(figure), set()).update(figure_cells(setting, figure))
-        elif MEASURES[figure.measure.name].traced:
-            traced.setdefault(figure.measure, set()).update(_cells(setting, figure.schemes, figure.at))
+            traced.setdefault(curve_of(figure), set()).update(figure_runs(setting, figure))
         else:
-            tables.add(figure.measure)
-    return Wanted(
-        frozenset(tables),
-        {measure: frozenset(cells) for measure, cells in traced.items()},
-        {curve: frozenset(cells) for curve, cells in curves.items()},
-    )
+            measures.append((figure.measure, figure.schemes, figure.at))
+    if changed and not MEASURES[experiment.measure.name].traced:
+        measures.append((experiment.measure, (), {}))
+    tables = frozenset(measure for measure, _, _ in measures if not MEASURES[measure.name].traced)
+    for measure, schemes, at in measures:
+        if measure not in tables:
+            traced.setdefault(measure, set()).update(_runs(setting, schemes, at))
+    return Wanted(tables, {extract: frozenset(runs) for extract, runs in traced.items()})
 
 
 def curve_of(figure: Figure) -> Curve:
@@ -179,26 +186,15 @@ def curve_of(figure: Figure) -> Curve:
     return Curve(figure.kind, figure.window_s)
 
 
-def figure_cells(setting: Setting, figure: Figure) -> frozenset[Cell]:
+def figure_runs(setting: Setting, figure: Figure) -> frozenset[RunIndex]:
     """The runs that a figure over time draws: of one seed, or for throughput the mean over all.
 
     Where an axis is neither narrowed down nor shown in panels, its first value is drawn.
     """
-    at = dict(figure.at)
-    for axis in setting.axes:
-        if axis.name != figure.panels and axis.name not in at:
-            at[axis.name] = axis.values[:1]
+    at = {axis.name: axis.values[:1] for axis in setting.axes if axis.name != figure.panels} | dict(figure.at)
     seeds = setting.seeds if figure.kind == "throughput-time" else (figure.seed,)
-    return frozenset(_cells(replace(setting, seeds=seeds), figure.schemes, at))
+    return frozenset(_runs(replace(setting, seeds=seeds), figure.schemes, at))
 
 
-def _cells(setting: Setting, schemes: Iterable[str], at: Mapping[str, tuple[Value, ...]]) -> Iterator[Cell]:
-    kept = [
-        [
-            i
-            for i, value in enumerate(axis.values)
-            if axis.name not in at or axis.only(at[axis.name]).index(value) is not None
-        ]
-        for axis in setting.axes
-    ]
-    yield from product(schemes, product(*kept), setting.seeds)
+def _runs(setting: Setting, schemes: Iterable[str], at: At) -> Iterator[RunIndex]:
+    yield from itertools.product(schemes, setting.cells(at), setting.seeds)

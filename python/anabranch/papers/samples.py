@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.papers.model import Axis, Value
+from anabranch.papers.model import Axis
+from anabranch.values import Value
 
 
 class LeftOutError(Exception):
@@ -16,7 +17,7 @@ class LeftOutError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grid:
+class SampleGrid:
     """The values of one measure under one setting of an experiment.
 
     `values` has the shape (schemes, values of the first axis, ..., seeds). NaN stands for runs that have none. `whole`
@@ -52,21 +53,23 @@ class Grid:
 
     def curve(self, scheme: str, axis: str, at: Mapping[str, tuple[Value, ...]]) -> NDArray[np.float64]:
         """A row for each value of an axis, or of those that `at` names for it, and a column for each seed."""
-        points = self.values_of(axis, at)
-        return np.stack([self.sample(scheme, {**at, axis: (value,)}) for value in points])
+        return np.stack([self.sample(scheme, {**at, axis: (value,)}) for value in self.values_of(axis, at)])
+
+    def axis(self, name: str) -> Axis:
+        """The axis of this name, with the values that were run."""
+        return next(axis for axis in self.axes if axis.name == name)
 
     def values_of(self, axis: str, at: Mapping[str, tuple[Value, ...]]) -> tuple[Value, ...]:
         """The values of an axis that were run, and are among those that `at` names for it."""
-        own = self._axis(axis)
-        return own.only(at[axis]).values if axis in at else own.values
+        return self._narrowed_axis(axis, at).values
 
-    def positions_of(self, axis: str, values: Sequence[Value]) -> list[float]:
-        """Where values of an axis stand in the figure."""
-        own = self._axis(axis)
-        return list(own.only(tuple(values)).positions)
+    def positions_of(self, axis: str, at: Mapping[str, tuple[Value, ...]]) -> tuple[float, ...]:
+        """Where these values stand in the figure."""
+        return self._narrowed_axis(axis, at).positions
 
-    def _axis(self, name: str) -> Axis:
-        return next(axis for axis in self.axes if axis.name == name)
+    def _narrowed_axis(self, name: str, at: Mapping[str, tuple[Value, ...]]) -> Axis:
+        axis = self.axis(name)
+        return axis.only(at[name]) if name in at else axis
 
     def _narrowed(self, scheme: str, at: Mapping[str, tuple[Value, ...]]) -> NDArray[np.float64]:
         if scheme not in self.schemes:

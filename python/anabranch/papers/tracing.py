@@ -14,15 +14,15 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from anabranch import _native
 from anabranch.engine import engine
+from anabranch.papers.cost import Cost
 from anabranch.papers.measures import MEASURES
-from anabranch.papers.model import Measure, Value
-from anabranch.papers.plan import Cell, Curve, Setting, Wanted
-from anabranch.papers.resolving import resolved, schemes_named
+from anabranch.papers.model import Measure
+from anabranch.papers.plan import Curve, Extract, RunIndex, Setting, Wanted
+from anabranch.papers.scenarios import resolved, scheme_named
 from anabranch.papers.workers import Workers
 from anabranch.sweep.cache import Cache
 from anabranch.sweep.key import CellKey
@@ -37,30 +37,29 @@ Columns: TypeAlias = "dict[str, list[Any]]"
 """A table by its columns."""
 
 
+Extracted: TypeAlias = "float | Columns"
+"""What is taken from a trace: the value of a measure, or the table of a curve."""
+
+Traced: TypeAlias = "dict[Extract, dict[RunIndex, Extracted]]"
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One run to be traced, and what is asked of it. The trace is for a while in `scratch`."""
+    """A run to be traced, and what is taken from its trace, which is written to a folder in `scratch`. `key` is the
+    run's key in caches."""
 
+    run: RunIndex
+    key: str
     scenario: str
     folder: str
     scheme: str
     seed: int
-    measures: tuple[Measure, ...]
-    curves: tuple[Curve, ...]
+    extracts: tuple[Extract, ...]
     scratch: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a traced run gave, in the order of the task, and how many packets with DATA left in it."""
-
-    values: tuple[float, ...]
-    curves: tuple[Columns, ...]
-    packets: int
-
-
-def take(task: Task) -> Answer:
-    """Makes the run of a task and takes from its trace what is asked for."""
+def take(task: Task) -> tuple[list[Extracted], int]:
+    """Makes the run of a task; gives what is taken from its trace, and the number of packets with DATA."""
     from anabranch.series import Series
 
     with tempfile.TemporaryDirectory(dir=task.scratch) as folder:
@@ -68,17 +67,17 @@ def take(task: Task) -> Answer:
         prepared = _native.Prepared(task.scenario, task.scheme, task.folder)
         _native.run_batch([(prepared, task.seed)], lambda _, text: finished.append(text), threads=1, trace=folder)
         series = Series(folder)
-        values = tuple(_value(series, measure) for measure in task.measures)
-        curves = tuple(_CURVES[curve.kind](series, curve) for curve in task.curves)
-    packets = sum(path["sent_packets"] for path in json.loads(finished[0])["paths"])
-    return Answer(values, curves, packets)
+        values = [_extract(series, extract) for extract in task.extracts]
+    return values, sum(path["sent_packets"] for path in json.loads(finished[0])["paths"])
 
 
-def _value(series: Series, measure: Measure) -> float:
-    of_trace = MEASURES[measure.name].of_trace
+def _extract(series: Series, extract: Extract) -> Extracted:
+    if isinstance(extract, Curve):
+        return _CURVES[extract.kind](series, extract)
+    of_trace = MEASURES[extract.name].of_trace
     if of_trace is None:
-        raise ValueError(f"{measure} takes no traces")
-    return of_trace(series, measure)
+        raise ValueError(f"{extract} takes no traces")
+    return of_trace(series, extract)
 
 
 def _cwnd(series: Series, curve: Curve) -> Columns:
@@ -123,138 +122,83 @@ _CURVES: Mapping[str, Callable[[Any, Curve], Columns]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Traced:
-    """What traced runs of a setting gave, by measure or curve and cell."""
-
-    values: Mapping[Measure, Mapping[Cell, float]]
-    curves: Mapping[Curve, Mapping[Cell, Columns]]
-
-
 class Tracer:
-    """Traces runs in processes, and counts them."""
+    """Traces runs in processes. `cache` may be `None`."""
 
-    def __init__(self, cache: Cache | None, workers: Workers) -> None:
+    def __init__(self, cache: Cache | None, workers: Workers, cost: Cost) -> None:
         self._cache = cache
         self._workers = workers
-        self.computed = 0
-        self.cached = 0
-        self.packets = 0
+        self._cost = cost
 
     def trace(self, setting: Setting, wanted: Wanted, done: Callable[[], None]) -> Traced:
         """Everything that is wanted of a setting. `done` is called for each run once it is finished or found."""
-        values: dict[Measure, dict[Cell, float]] = {measure: {} for measure in wanted.traced}
-        curves: dict[Curve, dict[Cell, Columns]] = {curve: {} for curve in wanted.curves}
-        tasks: list[tuple[Cell, str, Task]] = []
-        for cell in cells_of(wanted):
-            key, task = self._task(setting, wanted, cell)
-            missing = self._from_cache(key, cell, task, values, curves)
-            if missing.measures or missing.curves:
-                tasks.append((cell, key, missing))
+        found: Traced = {extract: {} for extract in wanted.traced}
+        tasks: list[Task] = []
+        for run in wanted.traced_runs():
+            task = self._task(setting, wanted, run)
+            for extract in task.extracts:
+                value = self._cached(_key(task.key, extract))
+                if value is not None:
+                    found[extract][run] = value
+            missing = tuple(extract for extract in task.extracts if run not in found[extract])
+            if missing:
+                tasks.append(replace(task, extracts=missing))
             else:
-                self.cached += 1
+                self._cost.cached += 1
                 done()
-        for cell, key, task, answer in self._answers(tasks):
-            for measure, value in zip(task.measures, answer.values, strict=True):
-                values[measure][cell] = value
-                self._keep(_measure_key(key, measure), value)
-            for curve, columns in zip(task.curves, answer.curves, strict=True):
-                curves[curve][cell] = columns
-                self._keep(_curve_key(key, curve), columns)
-            self.computed += 1
-            self.packets += answer.packets
+        for task, (values, packets) in self._finished(tasks):
+            for extract, value in zip(task.extracts, values, strict=True):
+                found[extract][task.run] = value
+                self._keep(_key(task.key, extract), value)
+            self._cost.computed += 1
+            self._cost.packets += packets
             done()
-        return Traced(values, curves)
+        return found
 
-    def _task(self, setting: Setting, wanted: Wanted, cell: Cell) -> tuple[str, Task]:
-        """The task of a cell with the key of its run."""
-        scheme, place, seed = cell
-        settings: dict[str, Value] = {**setting.settings_at(place, seed), "run.schemes": ["cmt"], "run.seeds": 1}
+    def _task(self, setting: Setting, wanted: Wanted, run: RunIndex) -> Task:
+        scheme, place, seed = run
+        settings = setting.settings_at(place, seed) | {"run.schemes": ["cmt"], "run.seeds": 1}
         scenario = resolved(setting.experiment.scenario, settings)
-        label = schemes_named(scenario, setting.schemes[scheme])
+        label = scheme_named(scenario, setting.schemes[scheme])
         key = CellKey(fingerprint=engine().fingerprint, scenario=scenario, scheme=label, files={}).of(seed)
-        task = Task(
-            scenario=scenario,
-            folder=str(setting.experiment.scenario.parent),
-            scheme=label,
-            seed=seed,
-            measures=tuple(sorted((m for m, cells in wanted.traced.items() if cell in cells), key=str)),
-            curves=tuple(sorted((c for c, cells in wanted.curves.items() if cell in cells), key=repr)),
-            scratch=str(self._workers.folder),
-        )
-        return key, task
+        extracts = sorted((extract for extract, runs in wanted.traced.items() if run in runs), key=repr)
+        folder = str(setting.experiment.scenario.parent)
+        return Task(run, key, scenario, folder, label, seed, tuple(extracts), str(self._workers.folder))
 
-    def _from_cache(
-        self,
-        key: str,
-        cell: Cell,
-        task: Task,
-        values: Mapping[Measure, dict[Cell, float]],
-        curves: Mapping[Curve, dict[Cell, Columns]],
-    ) -> Task:
-        """Takes what the cache has, and gives the task with what it has not."""
-        measures, missing_curves = [], []
-        for measure in task.measures:
-            found = self._kept(_measure_key(key, measure))
-            if found is None:
-                measures.append(measure)
-            else:
-                values[measure][cell] = float(found)
-        for curve in task.curves:
-            columns = self._kept(_curve_key(key, curve))
-            if columns is None:
-                missing_curves.append(curve)
-            else:
-                curves[curve][cell] = columns
-        return replace(task, measures=tuple(measures), curves=tuple(missing_curves))
-
-    def _answers(self, tasks: Sequence[tuple[Cell, str, Task]]) -> Iterator[tuple[Cell, str, Task, Answer]]:
-        """What tasks give, in whatever order they end; few are handed out at a time, so that an end comes soon."""
+    def _finished(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, tuple[list[Extracted], int]]]:
+        """Tasks with what they gave, in the order in which they end; few are handed out at once, so that Ctrl-C has
+        little to wait for."""
         waiting = list(reversed(tasks))
-        running: dict[Future[Answer], tuple[Cell, str, Task]] = {}
+        running: dict[Future[tuple[list[Extracted], int]], Task] = {}
         while waiting or running:
             while waiting and len(running) < 2 * self._workers.count:
-                given = waiting.pop()
-                running[self._workers.submit(take, given[2])] = given
+                task = waiting.pop()
+                running[self._workers.submit(take, task)] = task
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
-                yield *running.pop(future), future.result()
+                yield running.pop(future), future.result()
 
-    def _kept(self, key: str) -> Any:
+    def _cached(self, key: str) -> Extracted | None:
         text = self._cache.get(key) if self._cache else None
         if text is None:
             return None
-        found = json.loads(text)["value"]
-        return math.nan if found == _NAN else found
+        value: Any = json.loads(text)["value"]
+        return math.nan if value == _NAN else value
 
-    def _keep(self, key: str, value: float | Columns) -> None:
+    def _keep(self, key: str, value: Extracted) -> None:
         if self._cache:
             plain = _NAN if isinstance(value, float) and math.isnan(value) else value
             self._cache.put(key, json.dumps({"value": plain}))
 
 
 _NAN = "nan"
-"""JSON has no word for it."""
+"""What stands for NaN, which JSON does not have."""
 
 
-def cells_of(wanted: Wanted) -> list[Cell]:
-    """The runs that have to be traced, each once, in a fixed order."""
-    cells = {cell for each in (*wanted.traced.values(), *wanted.curves.values()) for cell in each}
-    return sorted(cells)
-
-
-def open_cache(folder: Path | None) -> Cache | None:
-    """The cache in a folder. Raises `CacheError` if there can be none."""
-    return None if folder is None else Cache.open(folder)
-
-
-def _measure_key(run: str, measure: Measure) -> str:
-    return _hashed("measure", run, MEASURES[measure.name].version, asdict(measure))
-
-
-def _curve_key(run: str, curve: Curve) -> str:
-    return _hashed("curve", run, CURVES_VERSION, asdict(curve))
-
-
-def _hashed(*content: Any) -> str:
+def _key(run: str, extract: Extract) -> str:
+    """The key in the cache of something that was taken from the trace of a run."""
+    if isinstance(extract, Measure):
+        content = ["measure", run, MEASURES[extract.name].version, asdict(extract)]
+    else:
+        content = ["curve", run, CURVES_VERSION, asdict(extract)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

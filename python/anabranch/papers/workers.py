@@ -1,4 +1,4 @@
-"""Processes that trace runs and draw figures while sweeps go on."""
+"""Processes that trace runs and draw figures beside sweeps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from anabranch.sweep.executors import Processes
+from anabranch.sweep.workers import Processes
 
 P = ParamSpec("P")
 T = TypeVar("T")

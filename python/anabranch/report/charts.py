@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from anabranch.errors import FigureError, StatisticsError
-from anabranch.figures.labels import key_label, measure_of
+from anabranch.figures.labels import key_label, metric_label
+from anabranch.quantity import numbers_of
 from anabranch.report.content import Figure
 from anabranch.report.points import Point, points_of, value_text, varied_keys
 from anabranch.report.svg import inline_svg
-from anabranch.statistics.quantity import numbers_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,7 +117,7 @@ def _along(keys: list[str], points: list[Point]) -> str | None:
 
 
 def _plan(results: Results, metric: str, along: str | None, at: Point, points: list[Point]) -> Plan:
-    name = measure_of(metric).name
+    name = metric_label(metric).name
     where = {**at, **(_first_flow(results) if metric == "transfer_s" else {})}
     arguments: dict[str, Any] = {"x": along, "at": where}
     if along is None:

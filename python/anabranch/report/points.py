@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from anabranch.quantity import numbers_of
 from anabranch.report.choice import Choice, ChoiceError, listed
-from anabranch.statistics.quantity import numbers_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ class Progress:
         # tqdm takes None for "unless it is a terminal".
         self._disable = True if quiet else None
 
-    def over(self, items: Sequence[Item], unit: str) -> Iterator[Item]:
+    def track(self, items: Sequence[Item], unit: str) -> Iterator[Item]:
         """The items, one after the other."""
         with self.bar(len(items), unit) as step:
             for item in items:

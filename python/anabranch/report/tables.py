@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import StatisticsError
-from anabranch.figures.labels import measure_of
+from anabranch.estimate import text_of
+from anabranch.figures.labels import metric_label
 from anabranch.report.content import Column, Table
 from anabranch.report.numbers import NOTHING
 from anabranch.report.points import point_text, points_of, up_to_point, value_text, varied_keys
 from anabranch.statistics import paired_difference, summary
-from anabranch.statistics.estimate import text_of
 
 if TYPE_CHECKING:
     from anabranch.results import Results
@@ -126,15 +126,15 @@ def _summary_table(shown: _Shown) -> Table:
     means = {metric: summary(results, metric, table="runs").to_dict("records") for metric in metrics}
     rows = []
     for place, row in enumerate(means["goodput_kbps"]):
-        cells = [_text(means[metric][place], measure_of(metric).factor, row["n"]) for metric in metrics]
+        cells = [_text(means[metric][place], metric_label(metric).factor, row["n"]) for metric in metrics]
         rows.append((*(value_text(row[key]) for key in keys), row["scheme"], str(row["n"]), *cells))
-    measures = [measure_of(metric) for metric in metrics]
+    measures = [metric_label(metric) for metric in metrics]
     columns = (
         *_words([*keys, "scheme"]),
         Column("n"),
         *(Column(measure.name, measure.unit) for measure in measures),
     )
-    zero = [measure_of(metric).name for metric in _METRICS if metric not in metrics and metric != "jain_index"]
+    zero = [metric_label(metric).name for metric in _METRICS if metric not in metrics and metric != "jain_index"]
     nothing = (f"Zero in every run: {', '.join(zero)}.",) if zero else ()
     notes = (_INTERVAL, *nothing, *shown.notes)
     return Table("Figures of the runs", columns, tuple(rows), notes=notes)

@@ -38,7 +38,7 @@ def page_of_traces(
     chosen = _chosen(runs, choices, seed)
     labels = _labels(runs)
     # Opened once more, so that what was read of one run goes before the next one comes.
-    timeline = joined(timeline_of(Series(run.folder), labels[run.folder]) for run in progress.over(chosen, "trace"))
+    timeline = joined(timeline_of(Series(run.folder), labels[run.folder]) for run in progress.track(chosen, "trace"))
     if not timeline.tracks:
         raise ReportError(f"{folder}: in none of its runs data was sent, so there is nothing to show")
     about = [_what(chosen, runs)]

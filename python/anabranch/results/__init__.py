@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from anabranch import _native
 from anabranch.errors import ResultsError
-from anabranch.sweep.values import Value, literal, plain
+from anabranch.values import Value, literal, plain
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
-    from anabranch.sweep.effort import Effort
+    from anabranch.results.effort import Effort
 
-__all__ = ["TABLES", "Results", "Table"]
+__all__ = ["FORMAT", "TABLES", "Results", "Table"]
+
+FORMAT: Final = "anabranch results 1"
+"""What `format` of a manifest says."""
 
 Table: TypeAlias = Literal["runs", "paths", "flows"]
 

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anabranch.errors import ResultsError
-from anabranch.results import TABLES, Results, Table
-from anabranch.results.manifest import FORMAT
+from anabranch.results import FORMAT, TABLES, Results, Table
 from anabranch.results.schema import schema
 
 MANIFEST = "manifest.json"
@@ -72,7 +71,7 @@ def file_name(table: Table) -> str:
 
 
 def write(results: Results, folder: Path, *, overwrite: bool) -> None:
-    """See `Results.write`."""
+    """Writes the tables, and the manifest when they are complete: see `Results.write`."""
     check_folder(folder, overwrite=overwrite)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -110,7 +109,7 @@ def _replace(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
 
 
 def read(folder: Path) -> Results:
-    """See `Results.read`."""
+    """Reads and checks the manifest and the tables: see `Results.read`."""
     manifest = _read_manifest(folder)
     rows = manifest.pop("rows")
     tables = {table: _read_table(folder / file_name(table), table, manifest, rows) for table in TABLES}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from anabranch.results import Table
-from anabranch.sweep.values import Value, kind
+from anabranch.values import Value, kind
 
 RUN_FIGURES = pa.schema(
     [

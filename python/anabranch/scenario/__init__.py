@@ -1,4 +1,4 @@
-"""Scenarios: what lies between two hosts, what they send, and how often it is run.
+"""Scenarios: links and paths between two hosts, flows, and settings of runs.
 
 The dataclasses here mirror scenario files both ways; the book's chapter "Scenario files" says what each key means.
 """

@@ -1,4 +1,4 @@
-"""`[[flow]]`: who sends what to whom."""
+"""`[[flow]]`: an association, and what is sent over it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Direction = Literal["forward", "reverse"]
 
 
 class Series:
-    """What happened in the course of a run, or of associations on real sockets, as its traces tell.
+    """The traces of one run, or of associations on real sockets, as data frames.
 
     The book's chapter "Traces and captures" says what each column means. Frames are read when they are first asked for
     and kept; words are categories, times are seconds since the run began. Frames of `paths` and `decisions`, and what

@@ -1,4 +1,4 @@
-"""A folder that goes with the last object that needs it."""
+"""A temporary folder that is removed with the last object that needs it."""
 
 from __future__ import annotations
 

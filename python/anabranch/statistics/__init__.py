@@ -11,7 +11,7 @@ The mathematics is that of SciPy and statsmodels.
 from __future__ import annotations
 
 from anabranch.errors import StatisticsError
-from anabranch.statistics.estimate import Estimate, mean_interval
+from anabranch.estimate import Estimate, mean_interval
 from anabranch.statistics.jain import jain_index, jain_indices
 from anabranch.statistics.paired import paired_difference
 from anabranch.statistics.regression import Regression, linear_regression

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from anabranch.errors import StatisticsError
-from anabranch.statistics.samples import Source, samples_of
+from anabranch.statistics.samples import ResultsLike, samples_of
 
 
 def jain_index(values: Iterable[float]) -> float:
@@ -33,7 +33,7 @@ def jain_index(values: Iterable[float]) -> float:
     return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
 
 
-def jain_indices(results: Source, metric: str = "goodput_kbps") -> pd.DataFrame:
+def jain_indices(results: ResultsLike, metric: str = "goodput_kbps") -> pd.DataFrame:
     """Jain's index over the flows of each run.
 
     One row per run; columns: the swept keys, `scheme`, `seed`, `flows` (how many there are) and `jain_index`, so

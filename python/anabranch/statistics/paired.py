@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from anabranch.errors import StatisticsError
-from anabranch.statistics.estimate import Estimate, check_interval, mean_interval
-from anabranch.statistics.samples import Source, Table, as_list, collapsed, named, samples_of
+from anabranch.estimate import Estimate, check_interval, mean_interval
+from anabranch.statistics.samples import ResultsLike, Table, as_list, collapsed, named, samples_of
 from anabranch.statistics.summary import columns_of
 
 
 def paired_difference(
-    results: Source,
+    results: ResultsLike,
     baseline: str = "cmt",
     metric: str = "goodput_kbps",
     relative: bool = False,

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anabranch.errors import StatisticsError
-from anabranch.statistics.estimate import check_interval
+from anabranch.estimate import check_interval
 from anabranch.statistics.samples import named
 
 Regressors: TypeAlias = "Sequence[float] | np.ndarray | Mapping[str, Sequence[float]] | pd.DataFrame"

@@ -9,15 +9,15 @@ from typing import Any, Literal
 import pandas as pd
 
 from anabranch.errors import StatisticsError
-from anabranch.statistics.quantity import numbers_of
+from anabranch.quantity import numbers_of
 from anabranch.statistics.regression import Regression, linear_regression
-from anabranch.statistics.samples import Source, Table, collapsed, named, samples_of
+from anabranch.statistics.samples import ResultsLike, Table, collapsed, named, samples_of
 
 PointsOf = Literal["points", "runs"]
 
 
 def regressions(
-    results: Source,
+    results: ResultsLike,
     on: str | Sequence[str] | None = None,
     metric: str = "goodput_kbps",
     *,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Table = Literal["runs", "paths", "flows"]
 SampleOf = Literal["seeds", "points"]
-Source: TypeAlias = "Results | pd.DataFrame"
+ResultsLike: TypeAlias = "Results | pd.DataFrame"
 
 # What a table has besides its run: one row for each of these.
 _PARTS: dict[Table, tuple[str, ...]] = {"runs": (), "paths": ("path",), "flows": ("flow",)}
@@ -42,7 +42,9 @@ class Samples:
         return [*self.over, "scheme", *self.parts]
 
 
-def samples_of(results: Source, metric: str, table: Table | None = None, by: Sequence[str] | None = None) -> Samples:
+def samples_of(
+    results: ResultsLike, metric: str, table: Table | None = None, by: Sequence[str] | None = None
+) -> Samples:
     """The rows of `metric`, each of which is there once.
 
     Without `table` it is taken from the first of runs, flows and paths that has it. `by` may name further columns
@@ -60,7 +62,7 @@ def samples_of(results: Source, metric: str, table: Table | None = None, by: Seq
     return Samples(frame, metric, over, parts)
 
 
-def swept_keys(results: Source, data: pd.DataFrame) -> Iterable[str]:
+def swept_keys(results: ResultsLike, data: pd.DataFrame) -> Iterable[str]:
     """The swept keys of results, in order; of a bare frame, its columns whose names are dotted, as all keys are."""
     if isinstance(results, pd.DataFrame):
         return [column for column in data.columns if "." in str(column)]
@@ -119,7 +121,7 @@ def _left_out_keys(samples: Samples, by: Sequence[str], of: SampleOf) -> list[st
     return rest
 
 
-def _find(results: Source, metric: str, table: Table | None) -> tuple[Table, pd.DataFrame]:
+def _find(results: ResultsLike, metric: str, table: Table | None) -> tuple[Table, pd.DataFrame]:
     """The table that has the metric."""
     if isinstance(results, pd.DataFrame):
         frame_table: Table = table or table_of_frame(results)

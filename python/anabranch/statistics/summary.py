@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 
 from anabranch.errors import StatisticsError
-from anabranch.statistics.estimate import Estimate, Interval, check_interval, mean_interval, text_of
-from anabranch.statistics.samples import SampleOf, Source, Table, as_list, collapsed, samples_of
+from anabranch.estimate import Estimate, Interval, check_interval, mean_interval, text_of
+from anabranch.statistics.samples import ResultsLike, SampleOf, Table, as_list, collapsed, samples_of
 
 
 def summary(
-    results: Source,
+    results: ResultsLike,
     metric: str = "goodput_kbps",
     by: str | Sequence[str] | None = None,
     interval: Interval = "t",

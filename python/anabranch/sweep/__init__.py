@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from anabranch.results import Results
     from anabranch.sweep.axis import Over
     from anabranch.sweep.executors import ExecutorLike
+    from anabranch.sweep.given_scenario import ScenarioLike
     from anabranch.sweep.seeds import Seeds
-    from anabranch.sweep.source import ScenarioLike
 
 __all__ = ["CacheWarning", "Precision", "sweep"]
 

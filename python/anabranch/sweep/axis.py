@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from anabranch.errors import SweepError
-from anabranch.sweep.values import Value, literal, plain
+from anabranch.values import Value, literal, plain
 
 Over: TypeAlias = "Mapping[str, Iterable[object]] | Mapping[str | tuple[str, ...], Iterable[object]]"
 

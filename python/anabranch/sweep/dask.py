@@ -9,7 +9,7 @@ import time
 import distributed
 
 from anabranch.errors import ExecutorError
-from anabranch.sweep.executors import Workers
+from anabranch.sweep.workers import Workers
 
 # How long the scheduler may take to be reached, or to answer.
 _ANSWER_S = 10.0

@@ -1,74 +1,19 @@
-"""Who makes the runs: an executor of any kind, and what is known about its workers."""
+"""Executors of a sweep, as they are named."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import re
-import signal
-import threading
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from typing import Any, TypeAlias
 
 from anabranch.errors import ExecutorError
+from anabranch.sweep.workers import Processes, Workers
 
 ExecutorLike: TypeAlias = "str | Executor | Any | None"
 
 _EXPECTED = (
     "expected `threads:N`, `processes:N` or `dask://HOST:PORT`, a concurrent.futures.Executor or a distributed.Client"
 )
-
-
-class Workers:
-    """An executor that was handed to the sweep: nothing is known about it but what it tells."""
-
-    def __init__(self, executor: Executor, workers: int | None = None) -> None:
-        self.executor = executor
-        self._workers = workers or getattr(executor, "_max_workers", None) or os.cpu_count() or 1
-
-    def count(self) -> int:
-        """Units that it works on at once."""
-        return self._workers
-
-    def check(self, *, idle: bool) -> None:
-        """Raises `ExecutorError` if there is nobody left to wait for; `idle` if nothing has come from them of late."""
-
-    def cancelled(self) -> str:
-        """What it means that a unit was cancelled."""
-        return "the executor has cancelled work that it had taken: it was shut down"
-
-    def close(self, *, at_once: bool) -> None:
-        """Ends what the sweep itself has begun."""
-
-
-class Processes(Workers):
-    """Processes of this machine, which belong to the sweep."""
-
-    def __init__(self, workers: int) -> None:
-        # A fresh interpreter for each: one that is forked from a process with threads may hang.
-        context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_in_process)
-        super().__init__(self._pool, workers)
-
-    def close(self, *, at_once: bool) -> None:
-        if at_once:
-            # Before Python 3.14 an executor has no public way to end its processes, which may be in a long run.
-            for process in list((self._pool._processes or {}).values()):
-                process.terminate()
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _in_process() -> None:
-    """Readies a process: the sweep's process decides what Ctrl-C means, and this one ends with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: Any) -> None:
-    parent.join()
-    os._exit(1)
 
 
 def native_threads(executor: ExecutorLike, workers: int | None) -> tuple[bool, int | None]:

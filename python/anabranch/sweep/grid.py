@@ -14,9 +14,9 @@ from anabranch.errors import AnabranchError, ScenarioError, SchemeError
 from anabranch.sweep.axis import Axis, in_words
 from anabranch.sweep.faults import Faults
 from anabranch.sweep.files import Files
+from anabranch.sweep.given_scenario import GivenScenario
 from anabranch.sweep.key import CellKey
-from anabranch.sweep.source import Source
-from anabranch.sweep.values import Value, literal
+from anabranch.values import Value, literal
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -53,7 +53,7 @@ class Cell:
 class Grid:
     """Every run of a sweep, by its position: (point, scheme, seed), the last of which goes fastest."""
 
-    source: Source
+    given: GivenScenario
     settings: tuple[tuple[str, Value], ...]
     axes: tuple[Axis, ...]
     points: tuple[Point, ...]
@@ -93,7 +93,7 @@ class Grid:
 
     def prepare(self, cell: Cell) -> _native.Prepared:
         """The cell as the native module wants it."""
-        return _native.Prepared(self.points[cell.point].scenario, cell.scheme, self.source.folder, self.source.file)
+        return _native.Prepared(self.points[cell.point].scenario, cell.scheme, self.given.folder, self.given.file)
 
     def in_words(self, cell: Cell) -> str:
         """The cell in words, for messages."""
@@ -101,7 +101,7 @@ class Grid:
 
 
 def make_grid(
-    source: Source,
+    given: GivenScenario,
     axes: Sequence[Axis],
     settings: Mapping[str, Value],
     schemes: Sequence[str] | None,
@@ -112,12 +112,12 @@ def make_grid(
 
     Raises `SweepError` with everything that is wrong in the grid.
     """
-    maker = _Points(source, axes, settings)
+    maker = _Points(given, axes, settings)
     points = maker.checked()
-    run = _run_table(source, axes, settings)
-    cells = _Cells(source, points, [key for axis in axes for key in axis.keys], engine.fingerprint)
+    run = _run_table(given, axes, settings)
+    cells = _Cells(given, points, [key for axis in axes for key in axis.keys], engine.fingerprint)
     return Grid(
-        source=source,
+        given=given,
         settings=tuple(settings.items()),
         axes=tuple(axes),
         points=points,
@@ -136,10 +136,10 @@ def _point_settings(axes: Sequence[Axis], steps: Sequence[tuple[Value, ...]]) ->
     return list(itertools.chain.from_iterable(pairs))
 
 
-def _run_table(source: Source, axes: Sequence[Axis], settings: Mapping[str, Value]) -> dict[str, Any]:
+def _run_table(given: GivenScenario, axes: Sequence[Axis], settings: Mapping[str, Value]) -> dict[str, Any]:
     """`[run]` of the first point, with the scenario's own schemes and seeds."""
     first = _point_settings(axes, [axis.steps[0] for axis in axes])
-    text = _native.resolve(source.text, source.file, _overrides([*settings.items(), *first]))
+    text = _native.resolve(given.text, given.file, _overrides([*settings.items(), *first]))
     table: dict[str, Any] = tomllib.loads(text)["run"]
     return table
 
@@ -151,12 +151,12 @@ def _seeds_of(given: int | list[int]) -> list[int]:
 class _Points:
     """Makes the points, one after the other."""
 
-    def __init__(self, source: Source, axes: Sequence[Axis], settings: Mapping[str, Value]) -> None:
-        self._source = source
+    def __init__(self, given: GivenScenario, axes: Sequence[Axis], settings: Mapping[str, Value]) -> None:
+        self._source = given
         self._axes = axes
         self._settings = settings
-        self._faults = Faults(source.file)
-        self.files = Files(source.folder)
+        self._faults = Faults(given.file)
+        self.files = Files(given.folder)
 
     def checked(self) -> tuple[Point, ...]:
         # Each value for itself first: a grid of a thousand points has the same few faults a thousand times.
@@ -212,12 +212,12 @@ class _Points:
 class _Cells:
     """Puts schemes beside points."""
 
-    def __init__(self, source: Source, points: Sequence[Point], keys: Sequence[str], fingerprint: str) -> None:
-        self._source = source
+    def __init__(self, given: GivenScenario, points: Sequence[Point], keys: Sequence[str], fingerprint: str) -> None:
+        self._source = given
         self._points = points
         self._keys = keys
         self._fingerprint = fingerprint
-        self._faults = Faults(source.file)
+        self._faults = Faults(given.file)
 
     def checked(self, given: Sequence[str] | None, own: Sequence[str]) -> tuple[Cell, ...]:
         schemes = self._expanded(own, "run.schemes") if given is None else self._expanded(given, "scheme", unique=True)

@@ -1,4 +1,4 @@
-"""Runs on the native threads of this process: the way of a sweep that has no executor."""
+"""Makes runs on native threads of this process, for sweeps without an executor."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 from anabranch.engine import Engine
 from anabranch.errors import ExecutorError
-from anabranch.sweep.executors import Workers
 from anabranch.sweep.grid import Grid
-from anabranch.sweep.pace import Costs, Pace
+from anabranch.sweep.guided_scheduling import GuidedScheduler, RunTimes
 from anabranch.sweep.recorder import Recorder
 from anabranch.sweep.unit import Outcome, pack, unpack
 from anabranch.sweep.worker import compute
+from anabranch.sweep.workers import Workers
 
 # How often it is looked whether the workers are still there, while none of them has anything to tell.
 _LOOK_S = 0.5
@@ -72,7 +72,7 @@ class Pool:
     def __init__(self, workers: Workers, engine: Engine) -> None:
         self.workers = workers
         self.engine = engine
-        self.costs = Costs()
+        self.times = RunTimes()
         self.meter = Meter()
 
     def make(self, grid: Grid, positions: Sequence[int], record: Callable[[int, str], None]) -> None:
@@ -93,12 +93,12 @@ class _Units:
         self._positions = positions
         self._recorder = recorder
         self._cells = [position // len(grid.seeds) for position in positions]
-        self._pace = Pace(self._cells, pool.costs)
+        self._scheduler = GuidedScheduler(self._cells, pool.times)
         self._under_way: dict[Future[bytes], _Unit] = {}
 
     def run(self) -> None:
         try:
-            while self._pace.left or self._under_way:
+            while self._scheduler.left or self._under_way:
                 self._submit()
                 done, _ = wait(self._under_way, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -112,8 +112,8 @@ class _Units:
     def _submit(self) -> None:
         # Work for one is handed over even if nobody is there yet.
         workers = max(self._pool.workers.count(), 1)
-        while self._pace.left and len(self._under_way) < _AHEAD * workers:
-            unit = _Unit(self._pace.take(workers), time.perf_counter())
+        while self._scheduler.left and len(self._under_way) < _AHEAD * workers:
+            unit = _Unit(self._scheduler.take(workers), time.perf_counter())
             work = pack(self._grid, [self._positions[index] for index in unit.indices], self._pool.engine)
             try:
                 future = self._pool.workers.executor.submit(compute, work)
@@ -127,11 +127,11 @@ class _Units:
         outcome = self._outcome(future)
         self._recorder.finished.update(zip(unit.indices, outcome.texts, strict=True))
         del self._under_way[future]
-        self._pool.costs.measured((self._cells[index] for index in unit.indices), outcome.seconds)
+        self._pool.times.measured((self._cells[index] for index in unit.indices), outcome.seconds)
         # Who waits for a future may be told before its callbacks are called.
         overhead_s = self._pool.meter.add(outcome, unit.begun, unit.ended or time.perf_counter())
         if overhead_s is not None:
-            self._pool.costs.handed_over(overhead_s)
+            self._pool.times.handed_over(overhead_s)
 
     def _outcome(self, future: Future[bytes]) -> Outcome:
         try:

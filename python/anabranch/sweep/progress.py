@@ -44,6 +44,6 @@ class Progress:
         """A run was made."""
         self._bar.update()
 
-    def say(self, text: str) -> None:
+    def write_line(self, text: str) -> None:
         """Writes a line to standard error, above the bar if there is one."""
         self._bar.write(text, file=sys.stderr)

@@ -28,7 +28,7 @@ class Recorder:
         self._recorded = bytearray(len(positions))
         self._ended = threading.Event()
         self._error: BaseException | None = None
-        # Not one that the process waits for: a Ctrl-C that keeps the block from being left in good order must not.
+        # Not one that the process waits for: a Ctrl-C that interrupts the end of the block must not.
         self._thread = threading.Thread(target=self._run, name="anabranch-recorder", daemon=True)
         self._in_main_thread = threading.current_thread() is threading.main_thread()
 

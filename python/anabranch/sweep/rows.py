@@ -12,7 +12,7 @@ import pyarrow as pa
 from anabranch.results import TABLES, Table
 from anabranch.results.schema import FIGURES, schema
 from anabranch.sweep.grid import Grid
-from anabranch.sweep.values import in_column, kind
+from anabranch.values import in_column, kind
 
 # Rows that wait as Python objects, which take ten times the room, before they become columns.
 _WAITING = 1024

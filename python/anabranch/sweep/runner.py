@@ -9,10 +9,10 @@ from typing import Protocol
 from anabranch.engine import Engine
 from anabranch.errors import AnabranchError, ExecutorError
 from anabranch.results import Results
-from anabranch.results.manifest import manifest
+from anabranch.results.effort import Effort
 from anabranch.sweep.cache import Cache
-from anabranch.sweep.effort import Effort
 from anabranch.sweep.grid import Grid
+from anabranch.sweep.manifest import manifest
 from anabranch.sweep.pool import Meter
 from anabranch.sweep.precision import Precision
 from anabranch.sweep.progress import Progress
@@ -21,8 +21,8 @@ from anabranch.sweep.rounds import Rounds
 from anabranch.sweep.rows import Rows
 
 
-class Maker(Protocol):
-    """What makes runs."""
+class Backend(Protocol):
+    """Makes the runs of a grid: native threads of this process, or an executor."""
 
     @property
     def meter(self) -> Meter | None:
@@ -54,7 +54,7 @@ class Runner:
     def __init__(
         self,
         grid: Grid,
-        maker: Maker,
+        backend: Backend,
         engine: Engine,
         *,
         cache: Cache | None,
@@ -63,7 +63,7 @@ class Runner:
         notify: Callable[[str], None],
     ) -> None:
         self._grid = grid
-        self._maker = maker
+        self._maker = backend
         self._engine = engine
         self._cache = cache
         self._until = until

@@ -6,7 +6,7 @@ import re
 import sys
 
 from anabranch.errors import PlanError
-from anabranch.sweep.values import Value, plain
+from anabranch.values import Value, plain
 
 if sys.version_info >= (3, 11):
     import tomllib

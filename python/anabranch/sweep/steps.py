@@ -14,15 +14,15 @@ from anabranch.results import Results
 from anabranch.sweep.axis import Over, read_axes
 from anabranch.sweep.cache import Cache, default_folder
 from anabranch.sweep.executors import ExecutorLike, native_threads, open_workers
+from anabranch.sweep.given_scenario import ScenarioLike, read_scenario
 from anabranch.sweep.grid import Grid, make_grid
 from anabranch.sweep.native import NativeThreads
 from anabranch.sweep.pool import Pool
 from anabranch.sweep.precision import Precision
 from anabranch.sweep.progress import Progress
-from anabranch.sweep.runner import Maker, Runner
+from anabranch.sweep.runner import Backend, Runner
 from anabranch.sweep.seeds import Seeds, read_seeds
-from anabranch.sweep.source import ScenarioLike, read_source
-from anabranch.sweep.values import Value, plain
+from anabranch.values import Value, plain
 
 _SCHEME = "scheme"
 
@@ -35,7 +35,7 @@ def read_grid(
     until: Precision | None,
 ) -> Grid:
     """Reads and checks everything that is to be run. Raises `ScenarioError` and `SweepError` with all that is wrong."""
-    source = read_source(scenario)
+    source = read_scenario(scenario)
     over = dict(over or {})
     schemes = over.pop(_SCHEME, None)
     faults: list[str] = []
@@ -108,9 +108,9 @@ def fill(
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
         raise SweepError(f"`workers`: expected a number, 1 or more, found {workers!r}")
 
-    def run(maker: Maker) -> Results:
+    def run(backend: Backend) -> Results:
         with Progress(progress) as bar:
-            runner = Runner(grid, maker, engine(), cache=cache, until=until, progress=bar, notify=notify)
+            runner = Runner(grid, backend, engine(), cache=cache, until=until, progress=bar, notify=notify)
             return runner.run()
 
     native, threads = native_threads(executor, workers)

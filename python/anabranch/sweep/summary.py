@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from anabranch.results import Results
 from anabranch.sweep.precision import half_width, mean
-from anabranch.sweep.values import Value
+from anabranch.values import Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,8 @@ def pack(grid: Grid, positions: Sequence[int], engine: Engine) -> str:
             "scenarios": [grid.points[point].scenario for point in points],
             "cells": [[points[grid.cells[cell].point], grid.cells[cell].scheme] for cell in cells],
             "runs": [[cells[position // len(grid.seeds)], grid.seed_of(position)] for position in positions],
-            "file": grid.source.file,
-            "folder": str(grid.source.folder),
+            "file": grid.given.file,
+            "folder": str(grid.given.folder),
             "files": files,
         }
     )

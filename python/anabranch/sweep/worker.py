@@ -1,4 +1,4 @@
-"""What an executor calls, wherever its workers are."""
+"""The function that an executor calls in its workers."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from anabranch.transfer.errors import (
 )
 from anabranch.transfer.listening import Listener, listen
 from anabranch.transfer.opening import DEFAULT_PORT, Opening, connect
-from anabranch.transfer.shapes import (
+from anabranch.transfer.snapshots import (
     Event,
     EventKind,
     HostStatistics,

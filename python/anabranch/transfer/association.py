@@ -6,20 +6,20 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
-from anabranch.transfer.assembly import Assembly
 from anabranch.transfer.errors import (
     AssociationClosedError,
     AssociationLostError,
     AssociationRestartedError,
     MessageSizeError,
 )
-from anabranch.transfer.shapes import Event, Message, PathSnapshot, Statistics
+from anabranch.transfer.reassembly import Reassembly
+from anabranch.transfer.snapshots import Event, Message, PathSnapshot, Statistics
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
     from anabranch import _native
-    from anabranch.transfer.alarm import Alarm
+    from anabranch.transfer.waker import Waker
 
 T = TypeVar("T")
 
@@ -27,10 +27,10 @@ T = TypeVar("T")
 class Association:
     """Messages to and from a peer. `connect` opens one, and `Listener.accept` gives those that peers open.
 
-    `async with association:` ends it in good order when it is left: everything accepted is delivered, and what the peer
-    still sent is thrown away. Left by an exception, cancellation included, it is aborted, and the peer is told. One
-    that is dropped without either is aborted. If it was lost, leaving raises `AssociationLostError` unless another call
-    has done so before.
+    `async with association:` shuts it down gracefully at its end: everything accepted is delivered, and what the peer
+    still sent is discarded. After an exception, cancellation included, it aborts the association, and the peer is told.
+    An association that is dropped without either is aborted. If it was lost, the end of the block raises
+    `AssociationLostError` unless another call has done so before.
 
     Every method may be cancelled at any time, as `asyncio.wait_for` and `asyncio.timeout` do. A message is either taken
     by the call that returns it or is still there; a message is sent if and only if `send` returned. One task may send
@@ -39,13 +39,13 @@ class Association:
     Errors are those of `anabranch.transfer.errors`.
     """
 
-    __slots__ = ("__weakref__", "_alarm", "_assembly", "_loss_is_known", "_native")
+    __slots__ = ("__weakref__", "_loss_is_known", "_native", "_reassembly", "_waker")
 
-    def __init__(self, native: _native.Association, alarm: Alarm, largest_message_bytes: int) -> None:
+    def __init__(self, native: _native.Association, waker: Waker, largest_message_bytes: int) -> None:
         """Use `connect` or `listen` instead."""
         self._native = native
-        self._alarm = alarm
-        self._assembly = Assembly(largest_message_bytes)
+        self._waker = waker
+        self._reassembly = Reassembly(largest_message_bytes)
         self._loss_is_known = False
 
     def __repr__(self) -> str:
@@ -70,8 +70,8 @@ class Association:
     async def send(self, payload: Buffer, *, stream: int = 0, ordered: bool = True, ppid: int = 0) -> None:
         """Hands a message of at least one byte over, and waits while the send buffer is full.
 
-        When it returns the message is accepted: it is delivered, unless the association ends otherwise than in good
-        order. Messages of one stream arrive in the order in which they were sent, if both are `ordered`. `ppid` is
+        When it returns the message is accepted: it is delivered, unless the association ends without a graceful
+        shutdown. Messages of one stream arrive in the order in which they were sent, if both are `ordered`. `ppid` is
         carried as it is (RFC 9260 section 3.3.1).
 
         `bytes` are sent from where they are; of any other object that has a buffer a copy is made first, so that it may
@@ -89,21 +89,21 @@ class Association:
         """The next message of any stream, or `None` once the peer has shut down and everything was received.
 
         While nobody receives, the peer's sender comes to a halt as the receive buffer fills. Raises
-        `AssociationLostError` after the last message of an association that did not end in good order, so that half a
-        transfer is not taken for a whole one; `AssociationRestartedError` once, if the peer restarted;
+        `AssociationLostError` after the last message of an association that was not shut down gracefully, so that a
+        partial transfer is not taken for a complete one; `AssociationRestartedError` once, if the peer restarted;
         `AssociationClosedError` if this side has ended it; `MessageSizeError`.
         """
         while True:
             try:
-                piece = await self._outcome(self._native.recv())
-                message = None if piece is None else self._assembly.add(piece)
+                part = await self._outcome(self._native.recv())
+                message = None if part is None else self._reassembly.add(part)
             except AssociationRestartedError:
-                self._assembly.clear()
+                self._reassembly.clear()
                 raise
             except MessageSizeError as error:
                 self.abort()
                 raise MessageSizeError(f"{self.peer}: {error}") from None
-            if piece is None or message is not None:
+            if part is None or message is not None:
                 return message
 
     def __aiter__(self) -> AsyncIterator[Message]:
@@ -117,13 +117,13 @@ class Association:
         return message
 
     async def shutdown(self) -> None:
-        """Ends the association in good order, and waits until both sides have agreed.
+        """Shuts the association down gracefully, and waits until both sides have agreed.
 
         Everything accepted is delivered first. The peer's messages have to be received meanwhile, for example by
         another task: while they fill the receive buffer, a peer that has more to send cannot agree. What has arrived
         can still be received afterwards. If this is cancelled the shutdown goes on.
 
-        Raises `AssociationLostError` if it did not end in good order.
+        Raises `AssociationLostError` if it did not shut down gracefully.
         """
         await self._outcome(self._native.shutdown())
 
@@ -134,7 +134,7 @@ class Association:
     async def closed(self) -> None:
         """Waits until the association is over, and does nothing toward it.
 
-        Raises `AssociationLostError` if it did not end in good order, and `AssociationClosedError` if it was aborted
+        Raises `AssociationLostError` if it did not shut down gracefully, and `AssociationClosedError` if it was aborted
         here.
         """
         await self._outcome(self._native.closed())
@@ -154,7 +154,7 @@ class Association:
             if event.kind == "path-state":
                 print(event.path, event.state)
         """
-        return Events(self._native.events(), self._alarm)
+        return Events(self._native.events(), self._waker)
 
     async def add_path(self, local: str, remote: str) -> int:
         """Adds a path from an IP address of this machine to one of the peer's (`ADDRESS:PORT`), and gives its id.
@@ -189,7 +189,7 @@ class Association:
 
     async def _outcome(self, operation: _native.Operation[T]) -> T:
         try:
-            return await self._alarm.outcome(operation)
+            return await self._waker.outcome(operation)
         except AssociationLostError:
             self._loss_is_known = True
             raise
@@ -198,17 +198,17 @@ class Association:
 class Events:
     """The events of an association, for `async for`."""
 
-    __slots__ = ("_alarm", "_native")
+    __slots__ = ("_native", "_waker")
 
-    def __init__(self, native: _native.Events, alarm: Alarm) -> None:
+    def __init__(self, native: _native.Events, waker: Waker) -> None:
         self._native = native
-        self._alarm = alarm
+        self._waker = waker
 
     def __aiter__(self) -> Events:
         return self
 
     async def __anext__(self) -> Event:
-        event = await self._alarm.outcome(self._native.next())
+        event = await self._waker.outcome(self._native.next())
         if event is None:
             raise StopAsyncIteration
         return Event(**event)

@@ -1,4 +1,4 @@
-"""What can go wrong with associations over real sockets.
+"""Errors of associations over real sockets.
 
 All of it descends from `anabranch.errors.TransferError`. Messages name the peer and say what to do.
 """
@@ -38,7 +38,7 @@ LostReason: TypeAlias = Literal[
 
 
 class ArgumentError(TransferError, ValueError):
-    """Something that was asked for cannot be: an address, a port, a path, the size of a buffer, an empty message."""
+    """An invalid argument: an address, a port, a path, the size of a buffer, an empty message."""
 
 
 class ListenError(TransferError):
@@ -62,7 +62,7 @@ class AssociationClosedError(TransferError):
 
 
 class AssociationLostError(TransferError):
-    """The association ended otherwise than in good order. What was not acknowledged by then may be lost."""
+    """The association ended without a graceful shutdown. What was not acknowledged by then may be lost."""
 
     def __init__(self, message: str, reason: LostReason) -> None:
         super().__init__(message, reason)
@@ -75,7 +75,7 @@ class AssociationLostError(TransferError):
 class AssociationRestartedError(TransferError):
     """The peer has restarted: what was queued or unread is lost, and the association is up again.
 
-    Raised once, between the last message of the peer's former life and the first one of its new life.
+    Raised once, between the last message of the peer's previous incarnation and the first one of the new one.
     """
 
 

@@ -1,4 +1,4 @@
-"""Waiting for peers that open associations."""
+"""`listen`, which accepts associations that peers open."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from anabranch import _native
-from anabranch.transfer.alarm import Alarm
 from anabranch.transfer.association import Association
 from anabranch.transfer.errors import AssociationClosedError
 from anabranch.transfer.opening import DEFAULT_PORT, LARGEST_MESSAGE_BYTES, Opening
 from anabranch.transfer.settings import Settings
-from anabranch.transfer.shapes import HostStatistics
+from anabranch.transfer.snapshots import HostStatistics
+from anabranch.transfer.waker import Waker
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,12 +25,12 @@ class Listener:
     were accepted go on.
     """
 
-    __slots__ = ("__weakref__", "_alarm", "_largest_message_bytes", "_native")
+    __slots__ = ("__weakref__", "_largest_message_bytes", "_native", "_waker")
 
-    def __init__(self, native: _native.Listener, alarm: Alarm, largest_message_bytes: int) -> None:
+    def __init__(self, native: _native.Listener, waker: Waker, largest_message_bytes: int) -> None:
         """Use `listen` instead."""
         self._native = native
-        self._alarm = alarm
+        self._waker = waker
         self._largest_message_bytes = largest_message_bytes
 
     def __repr__(self) -> str:
@@ -47,22 +47,22 @@ class Listener:
         A call that is cancelled has taken none. Raises `AssociationClosedError` once the listener was stopped and none
         is left.
         """
-        native = await self._alarm.outcome(self._native.accept())
+        native = await self._waker.outcome(self._native.accept())
         if native is None:
             raise AssociationClosedError(
                 f"{', '.join(self.addresses)}: the listener was stopped and accepts no more; listen again"
             )
-        return Association(native, self._alarm, self._largest_message_bytes)
+        return Association(native, self._waker, self._largest_message_bytes)
 
     def __aiter__(self) -> AsyncIterator[Association]:
         """The associations until the listener is stopped."""
         return self
 
     async def __anext__(self) -> Association:
-        native = await self._alarm.outcome(self._native.accept())
+        native = await self._waker.outcome(self._native.accept())
         if native is None:
             raise StopAsyncIteration
-        return Association(native, self._alarm, self._largest_message_bytes)
+        return Association(native, self._waker, self._largest_message_bytes)
 
     def stop(self) -> None:
         """Refuses peers from now on. Associations that wait can still be accepted; iteration ends after them."""
@@ -73,11 +73,11 @@ class Listener:
 
         The sockets are closed when this returns, or else with the last of the accepted associations.
         """
-        await self._alarm.outcome(self._native.close())
+        await self._waker.outcome(self._native.close())
 
     async def statistics(self) -> HostStatistics:
         """The counters of the sockets, with those of all accepted associations; zeros once the listener is closed."""
-        return HostStatistics(**await self._alarm.outcome(self._native.statistics()))
+        return HostStatistics(**await self._waker.outcome(self._native.statistics()))
 
     async def __aenter__(self) -> Self:
         return self
@@ -137,8 +137,8 @@ def listen(
         )
         sources = [accept_from] if isinstance(accept_from, str) else accept_from
         networks = None if sources is None else list(sources)
-        alarm = Alarm.of_running_loop()
+        waker = Waker.of_running_loop()
         native = _native.listen(wanted, settings, sctp_port, backlog, networks)
-        return Listener(native, alarm, largest_message_bytes)
+        return Listener(native, waker, largest_message_bytes)
 
     return Opening(open_it)

@@ -1,4 +1,4 @@
-"""Opening associations."""
+"""`connect`, which opens an association."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from anabranch import _native
-from anabranch.transfer.alarm import Alarm
 from anabranch.transfer.association import Association
 from anabranch.transfer.errors import ArgumentError
 from anabranch.transfer.settings import Settings
+from anabranch.transfer.waker import Waker
 
 T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
 
@@ -99,9 +99,9 @@ def connect(
             failover_ms=failover_ms,
             largest_message_bytes=largest_message_bytes,
         )
-        alarm = Alarm.of_running_loop()
+        waker = Waker.of_running_loop()
         operation = _native.connect(remotes, locals_, settings, sctp_port, connect_timeout_s)
-        return Association(await alarm.outcome(operation), alarm, largest_message_bytes)
+        return Association(await waker.outcome(operation), waker, largest_message_bytes)
 
     return Opening(open_it)
 

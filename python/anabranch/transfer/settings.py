@@ -1,4 +1,4 @@
-"""How associations are to behave, as the native module reads it."""
+"""Settings of associations, as the native module reads them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ use super::operation::Operation;
 use super::paths::{add_path, route};
 use super::runtime::Background;
 use super::settings::within;
-use super::shapes::{EventShape, PathShape, Piece, StatisticsShape};
+use super::shapes::{EventShape, MessagePart, PathShape, StatisticsShape};
 
 /// How long a peer may ask again whose SHUTDOWN ACK goes unanswered because the answer was lost: twice, if it has only received and
 /// so has a time-out of 1 s, which doubles.
@@ -136,15 +136,15 @@ impl Association {
         }))
     }
 
-    /// The next message or piece of one as a tuple, or `None` after an end in good order.
+    /// The next message, or a part of one, as a tuple; `None` after a graceful shutdown.
     fn recv(&self) -> Operation {
         self.operate(|handle, peer| async move {
             let received = handle.association.recv().await;
-            Ok(received.map_err(|error| Failure::not_received(&peer, error))?.map(Piece::from))
+            Ok(received.map_err(|error| Failure::not_received(&peer, error))?.map(MessagePart::from))
         })
     }
 
-    /// Ends it in good order. What the peer sent meanwhile is to be received.
+    /// Shuts it down gracefully. What the peer sent meanwhile is to be received.
     fn shutdown(&self) -> Operation {
         self.operate(|handle, peer| async move {
             handle.association.shutdown().await.map_err(|ended| Failure::ended(&peer, ended))

@@ -2,12 +2,11 @@
 //!
 //! Hosts run on a tokio runtime of their own, on threads that never attach to the interpreter: they neither wait for it nor touch
 //! it while it comes to its end. Python drives the futures of `anabranch_net` itself. An [`Operation`] holds one, and is polled in
-//! the thread of the event loop; what wakes it rings a [`Bell`], a pipe that the event loop watches. So a future takes a message,
+//! the thread of the event loop; its waker writes to a [`WakePipe`], which the event loop watches. So a future takes a message,
 //! or gives one, in the same step in which the Python task goes on. A task that is cancelled has dropped the future before that,
 //! and futures of `anabranch_net` may be dropped at any time.
 
 mod association;
-mod bell;
 mod failure;
 mod listener;
 mod opening;
@@ -16,10 +15,11 @@ mod paths;
 mod runtime;
 mod settings;
 mod shapes;
+mod wake_pipe;
 
 pub(crate) use association::{Association, Events};
-pub(crate) use bell::Bell;
 pub(crate) use listener::{Listener, listen};
 pub(crate) use opening::connect;
 pub(crate) use operation::Operation;
 pub(crate) use runtime::{end_associations, forget_runtime};
+pub(crate) use wake_pipe::WakePipe;

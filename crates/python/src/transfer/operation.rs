@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
-use super::bell::Bell;
 use super::failure::Failure;
+use super::wake_pipe::WakePipe;
 
 /// Makes the Python object of an outcome, in a thread that is attached to the interpreter.
 type Found = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
@@ -41,14 +41,14 @@ impl Operation {
 
 #[pymethods]
 impl Operation {
-    /// The outcome in a tuple, or `None` if it has to be waited for: then `number` is rung when it is time to poll again.
-    fn poll(&self, py: Python<'_>, bell: &Bell, number: u64) -> PyResult<Option<(Py<PyAny>,)>> {
+    /// The outcome in a tuple, or `None` if it has to be waited for: then `number` comes through the pipe when it is time to poll again.
+    fn poll(&self, py: Python<'_>, pipe: &WakePipe, number: u64) -> PyResult<Option<(Py<PyAny>,)>> {
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let Work { future, waker } = &mut *work;
         let Some(pending) = future else {
             return Err(pyo3::exceptions::PyRuntimeError::new_err("the operation is over"));
         };
-        let waker = waker.get_or_insert_with(|| bell.waker(number));
+        let waker = waker.get_or_insert_with(|| pipe.waker(number));
         let Poll::Ready(found) = pending.as_mut().poll(&mut Context::from_waker(waker)) else {
             return Ok(None);
         };

@@ -31,7 +31,7 @@ impl Settings {
             .map_err(|error| Failure::Scheme(format!("scheme {:?}: {error}", self.scheme)))?;
         config.streams = within("streams", self.streams, 1..=i64::from(u16::MAX))? as u16;
         config.peer_silence_limit = Some(span(seconds("peer_silence_s", self.peer_silence_s)?));
-        // What comes in pieces is put together in Python.
+        // Messages that are delivered in parts are reassembled in Python.
         within("largest_message_bytes", self.largest_message_bytes, 1..=i64::MAX)?;
         // A size that was asked for stays.
         if let Some(bytes) = self.send_buffer_bytes {

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// A message, or a piece of one.
+/// A message, or a part of one that does not fit the receive buffer.
 #[derive(IntoPyObject)]
-pub(super) struct Piece(Payload, u16, bool, u32, bool, bool);
+pub(super) struct MessagePart(Payload, u16, bool, u32, bool, bool);
 
-impl From<anabranch_net::Message> for Piece {
+impl From<anabranch_net::Message> for MessagePart {
     fn from(message: anabranch_net::Message) -> Self {
         let anabranch_net::Message { stream, ppid, unordered, beginning, ending, payload } = message;
-        Piece(Payload(payload), stream, !unordered, ppid, beginning, ending)
+        MessagePart(Payload(payload), stream, !unordered, ppid, beginning, ending)
     }
 }
 

@@ -4,21 +4,49 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from anabranch.papers.model import Axis, Figure, Value
-from anabranch.papers.plan import Cell, Setting, curve_of, figure_cells
-from anabranch.papers.samples import Grid
-from anabranch.papers.tracing import Columns
-from anabranch.papers.verdicts.estimates import complete
+from anabranch.estimate import quantile
+from anabranch.papers.claims.quantity import At
+from anabranch.papers.jobs import Measurements
+from anabranch.papers.model import TRACED_FIGURES, Axis, Figure
+from anabranch.papers.outcome import DIGITS
+from anabranch.papers.plan import RunIndex, Setting, curve_of, figure_runs
+from anabranch.papers.samples import SampleGrid
+from anabranch.papers.tracing import Extracted
+from anabranch.papers.verdicts.estimates import CONFIDENCE, complete
 from anabranch.statistics import linear_regression, mean_interval
-from anabranch.statistics.estimate import quantile
+from anabranch.values import Value
+
+LEAST_FOR_LINE = 3
+
+_LINE_FIGURES = {
+    "n": "n",
+    "slope": "slope",
+    "intercept": "intercept",
+    "r2": "r_squared",
+    "multiple_r": "multiple_r",
+    "standard_error": "standard_error",
+    "f": "f",
+    "p_value": "p_value",
+}
+"""Columns of `lines`, with the attributes of a `Regression` that they hold."""
 
 
-def means(figure: Figure, setting: Setting, grid: Grid) -> pd.DataFrame:
+def figure_data(figure: Figure, measurements: Measurements) -> pd.DataFrame:
+    """What a figure shows, with nine significant digits."""
+    if figure.kind in TRACED_FIGURES:
+        found = _over_time(figure, measurements.setting, measurements.traced[curve_of(figure)])
+    else:
+        found = _means(figure, measurements.setting, measurements.grids[figure.measure])
+    for column in found.select_dtypes("float"):
+        found[column] = [float(f"{value:.{DIGITS}g}") for value in found[column]]
+    return found
+
+
+def _means(figure: Figure, setting: Setting, grid: SampleGrid) -> pd.DataFrame:
     """The mean over seeds at each point of the axis, for each panel and scheme.
 
     Columns: `panel`, `scheme`, `x` (where it stands), `label` (what stands there), `n`, `mean`, `half_width` (Student's
@@ -26,7 +54,7 @@ def means(figure: Figure, setting: Setting, grid: Grid) -> pd.DataFrame:
     shows nor narrows down are averaged first.
     """
     rows = []
-    for panel, at in panels(figure, setting):
+    for panel, at in _panels(figure, setting):
         for scheme, (x, label, value) in itertools.product(figure.schemes, _points(figure, setting)):
             place = {**at, figure.x: (value,)} if figure.x else at
             (sample,) = complete(grid.sample(scheme, place))
@@ -51,28 +79,25 @@ def _points(figure: Figure, setting: Setting) -> list[tuple[float, str, Value]]:
     """Where the points of the axis stand; a figure without an axis has one point."""
     if figure.x is None:
         return [(0.0, "", 0)]
-    axis = shown(figure, _axis(setting, figure.x))
+    axis = _shown(figure, setting, figure.x)
     return list(zip(axis.positions, axis.labels, axis.values, strict=True))
 
 
-def shown(figure: Figure, axis: Axis) -> Axis:
-    """The axis with those values that the figure shows."""
-    return axis.only(figure.at[axis.name]) if axis.name in figure.at else axis
+def _shown(figure: Figure, setting: Setting, name: str) -> Axis:
+    """An axis with those values that the figure shows."""
+    axis = setting.axis(name)
+    return axis.only(figure.at[name]) if name in figure.at else axis
 
 
-def panels(figure: Figure, setting: Setting) -> Iterator[tuple[str, Mapping[str, tuple[Value, ...]]]]:
+def _panels(figure: Figure, setting: Setting) -> Iterator[tuple[str, At]]:
     """The panels of a figure by name, each with the values of axes that it is about."""
     at = {name: values for name, values in figure.at.items() if name != figure.x}
     if figure.panels is None:
         yield "", at
         return
-    axis = shown(figure, _axis(setting, figure.panels))
+    axis = _shown(figure, setting, figure.panels)
     for label, value in zip(axis.labels, axis.values, strict=True):
         yield f"{axis.label}: {label}", {**at, axis.name: (value,)}
-
-
-def _axis(setting: Setting, name: str) -> Axis:
-    return next(axis for axis in setting.axes if axis.name == name)
 
 
 def lines(points: pd.DataFrame) -> pd.DataFrame:
@@ -86,72 +111,28 @@ def lines(points: pd.DataFrame) -> pd.DataFrame:
         if len(own) < LEAST_FOR_LINE or own["mean"].nunique() == 1:
             continue
         fit = linear_regression(own["x"].tolist(), own["mean"].tolist())
-        rows.append(
-            {
-                "panel": panel,
-                "scheme": scheme,
-                "n": fit.n,
-                "slope": fit.slope,
-                "intercept": fit.intercept,
-                "r2": fit.r_squared,
-                "multiple_r": fit.multiple_r,
-                "standard_error": fit.standard_error,
-                "f": fit.f,
-                "p_value": fit.p_value,
-            }
-        )
-    return pd.DataFrame(rows, columns=_LINE_COLUMNS)
+        figures = {column: getattr(fit, name) for column, name in _LINE_FIGURES.items()}
+        rows.append({"panel": panel, "scheme": scheme, **figures})
+    return pd.DataFrame(rows, columns=["panel", "scheme", *_LINE_FIGURES])
 
 
-LEAST_FOR_LINE = 3
-
-_LINE_COLUMNS = [
-    "panel",
-    "scheme",
-    "n",
-    "slope",
-    "intercept",
-    "r2",
-    "multiple_r",
-    "standard_error",
-    "f",
-    "p_value",
-]
-
-
-def over_time(figure: Figure, setting: Setting, curves: Mapping[Any, Mapping[Cell, Columns]]) -> pd.DataFrame:
+def _over_time(figure: Figure, setting: Setting, curves: Mapping[RunIndex, Extracted]) -> pd.DataFrame:
     """What a figure over time shows.
 
     Columns: `panel`, `scheme`, `seed`, and those of the trace. For throughput, which is drawn as the mean over seeds,
     there is `n` in place of `seed`, with `time_s`, `throughput_kbps` and `half_width`.
     """
-    taken = curves.get(curve_of(figure), {})
-    names = {cell: name for name, at in panels(figure, setting) for cell in _panel_cells(figure, setting, at)}
+    names = {cell: name for name, at in _panels(figure, setting) for cell in setting.cells(at)}
+    cells = sorted(figure_runs(setting, figure), key=lambda each: (each[1], figure.schemes.index(each[0]), each[2]))
     frames = []
-    order = {scheme: place for place, scheme in enumerate(figure.schemes)}
-    for scheme, cell, seed in sorted(
-        figure_cells(setting, figure), key=lambda each: (each[1], order[each[0]], each[2])
-    ):
-        columns = taken.get((scheme, cell, seed))
-        if columns is not None:
-            frames.append(pd.DataFrame(columns).assign(panel=names[cell], scheme=scheme, seed=seed))
-    if not frames:
-        return pd.DataFrame(columns=["panel", "scheme", "seed", "time_s"])
+    for scheme, cell, seed in cells:
+        frame = pd.DataFrame(curves[scheme, cell, seed])
+        frame.insert(0, "panel", names[cell])
+        frame.insert(1, "scheme", scheme)
+        frame.insert(2, "seed", seed)
+        frames.append(frame)
     joined = pd.concat(frames, ignore_index=True)
-    if figure.kind == "throughput-time":
-        return _mean_throughput(joined)
-    first = ["panel", "scheme", "seed"]
-    return joined[first + [column for column in joined.columns if column not in first]]
-
-
-def _panel_cells(figure: Figure, setting: Setting, at: Mapping[str, tuple[Value, ...]]) -> Iterator[tuple[int, ...]]:
-    for cell in setting.cells():
-        inside = [
-            axis.name not in at or axis.only(at[axis.name]).index(axis.values[index]) is not None
-            for axis, index in zip(setting.axes, cell, strict=True)
-        ]
-        if all(inside):
-            yield cell
+    return _mean_throughput(joined) if figure.kind == "throughput-time" else joined
 
 
 def _mean_throughput(joined: pd.DataFrame) -> pd.DataFrame:
@@ -161,18 +142,3 @@ def _mean_throughput(joined: pd.DataFrame) -> pd.DataFrame:
     factors = {n: quantile("t", CONFIDENCE, n) if n > 1 else np.nan for n in found["n"].unique()}
     found["half_width"] = found["error"] * found["n"].map(factors)
     return found.drop(columns="error")
-
-
-CONFIDENCE = 0.95
-
-
-def rounded(frame: pd.DataFrame) -> pd.DataFrame:
-    """Numbers with nine significant digits, as they are written to files."""
-    found = frame.copy()
-    for column in found.select_dtypes("float"):
-        found[column] = [_rounded(value) for value in found[column]]
-    return found
-
-
-def _rounded(value: float) -> float:
-    return value if np.isnan(value) else float(f"{value:.9g}")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from anabranch.figures.canvas import line_style, marker_style, new_figure, our_style
-from anabranch.figures.decimate import apart, kept
+from anabranch.figures.decimate import decimate_line, decimate_points
 from anabranch.figures.legend import legend
 from anabranch.figures.style import Look, looks, path_looks
 from anabranch.papers.drawing.data import lines
@@ -115,10 +115,10 @@ def _cwnd(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> s
     for path, look in path_looks(figure.paths).items():
         own = rows[rows["path"] == path]
         values = own["cwnd_bytes"].to_numpy(dtype=float)
-        places = kept(values)
+        places = decimate_line(values)
         style = line_style(look, markers=False)
         axes.plot(own["time_s"].to_numpy()[places], values[places], drawstyle="steps-post", label=path, **style)
-    _name_time(axes, figure, "cwnd (bytes)")
+    _name_axes(axes, figure, "cwnd (bytes)")
     axes.set_ylim(bottom=0)
     return _seed(rows)
 
@@ -128,7 +128,7 @@ def _throughput(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting
         own = rows[rows["scheme"] == scheme]
         style = line_style(look, markers=False)
         axes.plot(own["time_s"], own["throughput_kbps"], drawstyle="steps-post", label=scheme, **style)
-    _name_time(axes, figure, "Throughput (kbps)")
+    _name_axes(axes, figure, "Throughput (kbps)")
     axes.set_ylim(bottom=0)
     return f"mean over {int(rows['n'].max())} seeds, in steps of {figure.bin_s:g} s"
 
@@ -138,10 +138,10 @@ def _tsn(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> st
         for event, style in _MARKS.items():
             own = rows[(rows["path"] == path) & (rows["event"] == event)]
             times, values = own["time_s"].to_numpy(dtype=float), own["tsn"].to_numpy(dtype=float)
-            places = apart(times, values)
+            places = decimate_points(times, values)
             style = {**style, "color": look.color, "linestyle": "none"}
             axes.plot(times[places], values[places], label=f"{path}, {event}", **style)
-    _name_time(axes, figure, "TSN")
+    _name_axes(axes, figure, "TSN")
     return _seed(rows)
 
 
@@ -156,21 +156,17 @@ def _out_of_order(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setti
     for path, look in path_looks(figure.paths).items():
         own = rows[rows["path"] == path]
         times, values = own["time_s"].to_numpy(dtype=float), own["offset"].to_numpy(dtype=float)
-        places = apart(times, values)
+        places = decimate_points(times, values)
         style = {**marker_style(look), "markersize": 2.6, "markeredgewidth": 0.6, "linestyle": "none"}
         axes.plot(times[places], values[places], label=path, **style)
-    _name_time(axes, figure, "Out-of-order TSN offset")
+    _name_axes(axes, figure, "Out-of-order TSN offset")
     return f"{_seed(rows)}, largest {int(rows['offset'].max())}"
 
 
-def _name_axes(axes: Axes, figure: Figure) -> None:
-    axes.set_xlabel(figure.x_label)
-    axes.set_ylabel(figure.y_label)
-
-
-def _name_time(axes: Axes, figure: Figure, label: str) -> None:
-    axes.set_xlabel(figure.x_label or "Time (s)")
-    axes.set_ylabel(figure.y_label or label)
+def _name_axes(axes: Axes, figure: Figure, over_time: str = "") -> None:
+    """The labels of the figure. `over_time` is what a figure over time shows, if it does not say."""
+    axes.set_xlabel(figure.x_label or ("Time (s)" if over_time else ""))
+    axes.set_ylabel(figure.y_label or over_time)
 
 
 def _ticks(axes: Axes, rows: pd.DataFrame) -> None:

@@ -1,14 +1,11 @@
-"""Everything the papers measure, each in one place with unit, definition and source.
+"""Everything that the papers measure: each measure is a function with its unit, definition and source.
 
-Those in `of_runs` come from the tables of a sweep, those in `of_trace` from traces of its runs.
+Those in `of_runs` are computed from the tables of a sweep, those in `of_trace` from traces of its runs.
 """
 
 from __future__ import annotations
 
-from anabranch.papers.measures.definition import Definition
-from anabranch.papers.measures.of_runs import DEFINITIONS as OF_RUNS
-from anabranch.papers.measures.of_trace import DEFINITIONS as OF_TRACE
+from anabranch.papers.measures import of_runs, of_trace
+from anabranch.papers.measures.definition import MEASURES, Definition
 
-__all__ = ["MEASURES", "Definition"]
-
-MEASURES: dict[str, Definition] = {definition.name: definition for definition in (*OF_RUNS, *OF_TRACE)}
+__all__ = ["MEASURES", "Definition", "of_runs", "of_trace"]

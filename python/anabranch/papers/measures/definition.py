@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from anabranch.papers.model import Measure
 
 if TYPE_CHECKING:
     import pandas
 
-    from anabranch.papers.measures.of_runs import Runs
     from anabranch.series import Series
 
 Parameter = Literal["path", "flow", "window_s", "time_s"]
@@ -22,9 +21,9 @@ class Definition:
     """A measure. Exactly one of `of_runs` and `of_trace` is there. `label` is what an axis says in front of the unit.
 
     `of_runs` takes the tables of a sweep and gives a value for each run, under the run's key. `of_trace` takes one
-    traced run and gives its value. NaN stands for a run that has none. A traced measure that is computed otherwise than
-    before gets another `version`, so that no value from a cache is taken for it. `grows` is for counts that are the
-    larger the longer a run lasts.
+    traced run and gives its value. NaN stands for a run without a value. A traced measure that is computed otherwise
+    than before gets another `version`, so that no value from a cache is taken for it. `grows` is for counts that are
+    the larger the longer a run lasts.
     """
 
     name: str
@@ -34,7 +33,7 @@ class Definition:
     source: str
     needs: frozenset[Parameter] = frozenset()
     allows: frozenset[Parameter] = frozenset()
-    of_runs: Callable[[Runs, Measure], pandas.Series] | None = None
+    of_runs: Callable[[Any, Measure], pandas.Series] | None = None
     of_trace: Callable[[Series, Measure], float] | None = None
     grows: bool = False
     version: int = 1
@@ -43,3 +42,39 @@ class Definition:
     def traced(self) -> bool:
         """Whether it takes a trace of every run."""
         return self.of_trace is not None
+
+
+MEASURES: dict[str, Definition] = {}
+"""All measures by name."""
+
+Compute = TypeVar("Compute", bound="Callable[[Any, Measure], Any]")
+
+
+def measure(
+    label: str,
+    unit: str,
+    source: str,
+    *,
+    needs: Collection[Parameter] = (),
+    allows: Collection[Parameter] = (),
+    grows: bool = False,
+    traced: bool = False,
+) -> Callable[[Compute], Compute]:
+    """Makes a function a measure, which is called by the function's name and defined by its docstring."""
+
+    def define(compute: Compute) -> Compute:
+        MEASURES[compute.__name__] = Definition(
+            name=compute.__name__,
+            label=label,
+            unit=unit,
+            about=" ".join((compute.__doc__ or "").split()),
+            source=source,
+            needs=frozenset(needs),
+            allows=frozenset(allows),
+            of_runs=None if traced else compute,
+            of_trace=compute if traced else None,
+            grows=grows,
+        )
+        return compute
+
+    return define

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from anabranch.papers.measures.definition import Definition, Parameter
+from anabranch.papers.measures.definition import measure
 from anabranch.papers.model import Measure
-from anabranch.papers.quantity import bits_per_second, size_bytes
+from anabranch.quantity import in_base_unit
 
 if TYPE_CHECKING:
     import pandas
@@ -17,241 +16,164 @@ if TYPE_CHECKING:
 HEADERS_BYTES = 48
 """IP, SCTP and DATA chunk: what a full packet has beside user data."""
 
+Place: TypeAlias = tuple[tuple[int, ...], int]
+"""Where a scenario is used: a cell, and the first of the seeds that share it."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """The runs of a setting: three frames indexed by the key of the run, and the scenario of each as tables.
-
-    `points` has for each run the number of its scenario, which `scenario` gives as tables.
-    """
+    """The runs of a setting: three frames indexed by the key of the run, the place of each run, and the tables of the
+    scenario at a place."""
 
     runs: pandas.DataFrame
     paths: pandas.DataFrame
     flows: pandas.DataFrame
-    points: pandas.Series
-    scenario: Callable[[int], dict[str, Any]]
+    places: Mapping[str, Place]
+    scenario: Callable[[Place], dict[str, Any]]
 
     def of_scenario(self, figure: Callable[[dict[str, Any]], float]) -> pandas.Series:
         """A figure of the scenario of each run."""
-        return self.points.map({point: figure(self.scenario(point)) for point in self.points.unique()})
+        import pandas
+
+        figures = {place: figure(self.scenario(place)) for place in set(self.places.values())}
+        return pandas.Series({key: figures[place] for key, place in self.places.items()}, dtype=float)
+
+    def of_flow(self, asked: Measure) -> pandas.DataFrame:
+        """The rows of the flow that the measure names, or of all flows."""
+        return self.flows if asked.flow is None else self.flows[self.flows["flow"] == asked.flow]
+
+    def of_path(self, asked: Measure) -> pandas.DataFrame:
+        """The rows of the path that the measure names."""
+        return self.paths[self.paths["path"] == asked.path]
+
+    def delivered_bytes(self) -> pandas.Series:
+        """User data that was delivered, of all flows together."""
+        return self.flows.groupby(level=0)["delivered_bytes"].sum()
 
 
-def _column(name: str, runs: Runs, measure: Measure) -> pandas.Series:
-    return runs.runs[name].astype(float)
+@measure("Throughput", "kbps", "db-cmt 5.2.1, cmt-mptcp-analysis IV, cmt-dfr 4, cmt-qa 5")
+def goodput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
+    """What the papers call average throughput: unique data that reached the receiver over the time of the run, all
+    paths together. In profile ns2 these are DATA chunks with their headers, as ns-2's traces allow to count."""
+    return runs.runs["goodput_kbps"]
 
 
-def _per_path(name: str, runs: Runs, measure: Measure) -> pandas.Series:
-    return runs.runs[name] / runs.of_scenario(lambda scenario: len(scenario["path"]))
+@measure("Throughput", "kbps", "as goodput_kbps", needs=["flow"])
+def flow_goodput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
+    """The same of one flow."""
+    return runs.of_flow(asked)["goodput_kbps"]
 
 
-def _flows(runs: Runs, measure: Measure) -> pandas.DataFrame:
-    return runs.flows if measure.flow is None else runs.flows[runs.flows["flow"] == measure.flow]
+@measure("Throughput of the path", "kbps", "smt-afr equation 1", needs=["path"])
+def path_throughput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
+    """Wire bytes of packets with DATA that arrived over one path, over the time of the run."""
+    return runs.of_path(asked)["bytes"] * 8 / 1000 / runs.runs["duration_s"]
 
 
-def _delivered_bytes(runs: Runs, measure: Measure) -> pandas.Series:
-    return _flows(runs, measure).groupby(level=0)["delivered_bytes"].sum()
+@measure("Share of the path", "%", "none; used in causes", needs=["path"])
+def path_share_percent(runs: Runs, asked: Measure) -> pandas.Series:
+    """Packets with DATA that arrived over one path, of those over all paths."""
+    return 100 * runs.of_path(asked)["share"]
 
 
-def _flow_goodput(runs: Runs, measure: Measure) -> pandas.Series:
-    return _flows(runs, measure)["goodput_kbps"].astype(float)
-
-
-def _transfer(runs: Runs, measure: Measure) -> pandas.Series:
-    """A run has a time only if each of its flows was delivered."""
-    return _flows(runs, measure).groupby(level=0)["transfer_s"].agg(lambda each: each.max(skipna=False))
-
-
-def _per_chunk(name: str, runs: Runs, measure: Measure) -> pandas.Series:
-    full_bytes = runs.of_scenario(lambda scenario: size_bytes(scenario["association"]["mtu"]) - HEADERS_BYTES)
-    chunks = _delivered_bytes(runs, measure) / full_bytes
-    return (runs.runs[name] / chunks).where(chunks > 0)
-
-
-def _per_mb(name: str, runs: Runs, measure: Measure) -> pandas.Series:
-    delivered = _delivered_bytes(runs, measure) / 1e6
-    return (runs.runs[name] / delivered).where(delivered > 0)
-
-
-def _path_column(name: str, runs: Runs, measure: Measure) -> pandas.Series:
-    return runs.paths[runs.paths["path"] == measure.path][name].astype(float)
-
-
-def _path_throughput(runs: Runs, measure: Measure) -> pandas.Series:
-    return _path_column("bytes", runs, measure) * 8 / 1000 / runs.runs["duration_s"]
-
-
-def _utilisation(runs: Runs, measure: Measure) -> pandas.Series:
+@measure(
+    "Aggregated bandwidth utilisation",
+    "%",
+    "smt-afr equations 2 to 5; the paper's capacity is the largest momentary throughput, for which the nominal rate "
+    "stands here",
+)
+def utilisation_percent(runs: Runs, asked: Measure) -> pandas.Series:
+    """Wire bytes of packets with DATA that arrived over all paths, over the time of the run, as a part of the sum of
+    the paths' nominal rates."""
     total = runs.paths.groupby(level=0)["bytes"].sum() * 8 / runs.runs["duration_s"]
-    return (
-        100 * total / runs.of_scenario(lambda scenario: sum(bits_per_second(path["rate"]) for path in scenario["path"]))
-    )
+    return 100 * total / runs.of_scenario(lambda tables: sum(in_base_unit(path["rate"]) for path in tables["path"]))
 
 
-def _receive_buffer(runs: Runs, measure: Measure) -> pandas.Series:
-    def packets(scenario: dict[str, Any]) -> float:
-        association = scenario["association"]
-        return size_bytes(association["recv_buffer"]) / size_bytes(association["mtu"])
+@measure("File transfer time", "s", "db-cmt 5.2.1 and 5.2.2", allows=["flow"])
+def transfer_s(runs: Runs, asked: Measure) -> pandas.Series:
+    """From the start of the association to the last byte read, of the flow that ends last. Runs in which it did not
+    come to that have no value."""
+    return runs.of_flow(asked).groupby(level=0)["transfer_s"].agg(lambda each: each.max(skipna=False))
+
+
+@measure(
+    "Timeouts",
+    "per run",
+    "db-cmt Fig. 4, cmt-dfr Figs. 4 and 7: their axes say time, their values and texts show that they count",
+    grows=True,
+)
+def timeouts(runs: Runs, asked: Measure) -> pandas.Series:
+    """Expiries of T3 over all paths."""
+    return runs.runs["timeouts"]
+
+
+@measure("Timeouts", "per MB", "none; takes the amount sent out of the papers' counts")
+def timeouts_per_mb(runs: Runs, asked: Measure) -> pandas.Series:
+    """Expiries of T3 by 10^6 delivered bytes: a sender that sends more meets more losses."""
+    delivered = runs.delivered_bytes() / 1e6
+    return (runs.runs["timeouts"] / delivered).where(delivered > 0)
+
+
+@measure("Unanswered HEARTBEATs", "per run", "none", grows=True)
+def heartbeat_timeouts(runs: Runs, asked: Measure) -> pandas.Series:
+    """HEARTBEATs that nobody answered in time; ns-2 counts them as timeouts."""
+    return runs.runs["heartbeat_timeouts"]
+
+
+@measure("Retransmissions", "per run", "cmt-qa Fig. 8, read as a total", grows=True)
+def retransmissions(runs: Runs, asked: Measure) -> pandas.Series:
+    """Transmissions of a TSN after its first, over all paths."""
+    return runs.runs["retransmissions"]
+
+
+@measure(
+    "Retransmissions",
+    "per run and path",
+    "cmt-qa Fig. 8, read as a mean per path, with which ns-2's own agent agrees",
+    grows=True,
+)
+def retransmissions_mean_per_path(runs: Runs, asked: Measure) -> pandas.Series:
+    """Transmissions of a TSN after its first, divided by the number of paths."""
+    return runs.runs["retransmissions"] / runs.of_scenario(lambda tables: len(tables["path"]))
+
+
+@measure("Retransmissions", "per delivered chunk", "none; takes the amount sent out of cmt-qa Fig. 8")
+def retransmissions_per_delivered_chunk(runs: Runs, asked: Measure) -> pandas.Series:
+    """Transmissions of a TSN after its first, by what was delivered to the application in full chunks."""
+    full_bytes = runs.of_scenario(lambda tables: in_base_unit(tables["association"]["mtu"]) - HEADERS_BYTES)
+    chunks = runs.delivered_bytes() / full_bytes
+    return (runs.runs["retransmissions"] / chunks).where(chunks > 0)
+
+
+@measure("Fast retransmits", "per run", "none; used in causes", grows=True)
+def fast_retransmits(runs: Runs, asked: Measure) -> pandas.Series:
+    """SACKs that led to at least one fast retransmission."""
+    return runs.runs["fast_retransmits"]
+
+
+@measure("Spurious retransmissions", "per run", "none; used in causes", grows=True)
+def spurious_retransmissions(runs: Runs, asked: Measure) -> pandas.Series:
+    """Retransmissions that left when an earlier copy had arrived."""
+    return runs.runs["spurious_retransmissions"]
+
+
+@measure("Blocked by the receive window", "s", "none; used in causes", grows=True)
+def rwnd_blocked_s(runs: Runs, asked: Measure) -> pandas.Series:
+    """Time in which data waited and a window was open, but the peer's receive window was not."""
+    return runs.runs["rwnd_blocked_s"]
+
+
+@measure("Most bytes held by the receiver", "B", "none; used in causes")
+def peak_reorder_bytes(runs: Runs, asked: Measure) -> pandas.Series:
+    """The most user bytes that the receiver held at one time."""
+    return runs.runs["peak_reorder_bytes"]
+
+
+@measure("Receive buffer", "packets", "cmt-qa 5.2, which has 64 * 1024 / 1500")
+def recv_buffer_packets(runs: Runs, asked: Measure) -> pandas.Series:
+    """The receive buffer by the size of the largest packet: arithmetic, not a measurement."""
+
+    def packets(tables: dict[str, Any]) -> float:
+        return in_base_unit(tables["association"]["recv_buffer"]) / in_base_unit(tables["association"]["mtu"])
 
     return runs.of_scenario(packets)
-
-
-def _share(runs: Runs, measure: Measure) -> pandas.Series:
-    return 100 * _path_column("share", runs, measure)
-
-
-_FLOW: frozenset[Parameter] = frozenset({"flow"})
-_PATH: frozenset[Parameter] = frozenset({"path"})
-
-DEFINITIONS = (
-    Definition(
-        "goodput_kbps",
-        "Throughput",
-        "kbps",
-        "What the papers call average throughput: unique data that reached the receiver over the time of the run, all "
-        "paths together. In profile ns2 these are DATA chunks with their headers, as ns-2's traces allow to count.",
-        "db-cmt 5.2.1, cmt-mptcp-analysis IV, cmt-dfr 4, cmt-qa 5",
-        of_runs=partial(_column, "goodput_kbps"),
-    ),
-    Definition(
-        "flow_goodput_kbps",
-        "Throughput",
-        "kbps",
-        "The same of one flow.",
-        "as goodput_kbps",
-        needs=_FLOW,
-        of_runs=_flow_goodput,
-    ),
-    Definition(
-        "path_throughput_kbps",
-        "Throughput of the path",
-        "kbps",
-        "Wire bytes of packets with DATA that arrived over one path, over the time of the run.",
-        "smt-afr equation 1",
-        needs=_PATH,
-        of_runs=_path_throughput,
-    ),
-    Definition(
-        "path_share_percent",
-        "Share of the path",
-        "%",
-        "Packets with DATA that arrived over one path, of those over all paths.",
-        "none; used in causes",
-        needs=_PATH,
-        of_runs=_share,
-    ),
-    Definition(
-        "utilisation_percent",
-        "Aggregated bandwidth utilisation",
-        "%",
-        "Wire bytes of packets with DATA that arrived over all paths, over the time of the run, as a part of the sum "
-        "of the paths' nominal rates.",
-        "smt-afr equations 2 to 5; the paper's capacity is the largest momentary throughput, for which the nominal "
-        "rate stands here",
-        of_runs=_utilisation,
-    ),
-    Definition(
-        "transfer_s",
-        "File transfer time",
-        "s",
-        "From the start of the association to the last byte read, of the flow that ends last. Runs in which it did not "
-        "come to that have no value.",
-        "db-cmt 5.2.1 and 5.2.2",
-        allows=_FLOW,
-        of_runs=_transfer,
-    ),
-    Definition(
-        "timeouts",
-        "Timeouts",
-        "per run",
-        "Expiries of T3 over all paths.",
-        "db-cmt Fig. 4, cmt-dfr Figs. 4 and 7: their axes say time, their values and texts show that they count",
-        of_runs=partial(_column, "timeouts"),
-        grows=True,
-    ),
-    Definition(
-        "timeouts_per_mb",
-        "Timeouts",
-        "per MB",
-        "Expiries of T3 by 10^6 delivered bytes: a sender that sends more meets more losses.",
-        "none; takes the amount sent out of the papers' counts",
-        of_runs=partial(_per_mb, "timeouts"),
-    ),
-    Definition(
-        "heartbeat_timeouts",
-        "Unanswered HEARTBEATs",
-        "per run",
-        "HEARTBEATs that nobody answered in time; ns-2 counts them as timeouts.",
-        "none",
-        of_runs=partial(_column, "heartbeat_timeouts"),
-        grows=True,
-    ),
-    Definition(
-        "retransmissions",
-        "Retransmissions",
-        "per run",
-        "Transmissions of a TSN after its first, over all paths.",
-        "cmt-qa Fig. 8, read as a total",
-        of_runs=partial(_column, "retransmissions"),
-        grows=True,
-    ),
-    Definition(
-        "retransmissions_mean_per_path",
-        "Retransmissions",
-        "per run and path",
-        "Transmissions of a TSN after its first, divided by the number of paths.",
-        "cmt-qa Fig. 8, read as a mean per path, with which ns-2's own agent agrees",
-        of_runs=partial(_per_path, "retransmissions"),
-        grows=True,
-    ),
-    Definition(
-        "retransmissions_per_delivered_chunk",
-        "Retransmissions",
-        "per delivered chunk",
-        "Transmissions of a TSN after its first, by what was delivered to the application in full chunks.",
-        "none; takes the amount sent out of cmt-qa Fig. 8",
-        of_runs=partial(_per_chunk, "retransmissions"),
-    ),
-    Definition(
-        "fast_retransmits",
-        "Fast retransmits",
-        "per run",
-        "SACKs that led to at least one fast retransmission.",
-        "none; used in causes",
-        of_runs=partial(_column, "fast_retransmits"),
-        grows=True,
-    ),
-    Definition(
-        "spurious_retransmissions",
-        "Spurious retransmissions",
-        "per run",
-        "Retransmissions that left when an earlier copy had arrived.",
-        "none; used in causes",
-        of_runs=partial(_column, "spurious_retransmissions"),
-        grows=True,
-    ),
-    Definition(
-        "rwnd_blocked_s",
-        "Blocked by the receive window",
-        "s",
-        "Time in which data waited and a window was open, but the peer's receive window was not.",
-        "none; used in causes",
-        of_runs=partial(_column, "rwnd_blocked_s"),
-        grows=True,
-    ),
-    Definition(
-        "peak_reorder_bytes",
-        "Most bytes held by the receiver",
-        "B",
-        "The most user bytes that the receiver held at one time.",
-        "none; used in causes",
-        of_runs=partial(_column, "peak_reorder_bytes"),
-    ),
-    Definition(
-        "recv_buffer_packets",
-        "Receive buffer",
-        "packets",
-        "The receive buffer by the size of the largest packet: arithmetic, not a measurement.",
-        "cmt-qa 5.2, which has 64 * 1024 / 1500",
-        of_runs=_receive_buffer,
-    ),
-)

@@ -1,1 +1,1 @@
-"""What is written about papers and their reproduction."""
+"""Pages and listings about papers and their reproduction."""

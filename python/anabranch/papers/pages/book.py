@@ -9,17 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
 
+from anabranch.errors import PaperError
 from anabranch.papers import outcome as out
-from anabranch.papers.error import PaperError
 from anabranch.papers.pages.document import Block, Heading, Items, Link, Paragraph, Table, markdown
 from anabranch.papers.pages.experiment import experiment_blocks, ours, verdict
-from anabranch.papers.pages.summary import claims_of, counts_table, reference, scope_text
+from anabranch.papers.pages.summary import TITLE, claims_of, counts_table, reference, scope_text
 from anabranch.papers.verdicts.finding import Verdict
 
-TITLE = "The papers, reproduced"
 PAGE = "reproduction.md"
 FOLDER = "reproduction"
-VERDICTS = "verdicts.json"
 
 LARGEST_PICTURE_BYTES = 200_000
 """Of pictures that go into the book; larger ones are only where the reproduction was written."""
@@ -46,10 +44,10 @@ def write_book(folder: Path, book: Path) -> list[Path]:
 
     Raises `PaperError` if the folder holds no complete reproduction of everything, or the book has no place for it.
     """
-    outcome: out.Outcome = _read(folder, "verdicts.json")
-    about: About = _read(folder, "run.json")
+    outcome: out.Outcome = _read(folder, out.VERDICTS_FILE)
+    about: About = _read(folder, out.RUN_FILE)
     if outcome["format"] != out.FORMAT:
-        raise PaperError(f"{folder / 'verdicts.json'}: is of format `{outcome['format']}`; reproduce it again")
+        raise PaperError(f"{folder / out.VERDICTS_FILE}: is of format `{outcome['format']}`; reproduce it again")
     if said := scope_text(outcome):
         raise PaperError(f"{folder}: is not a full reproduction, as the book has to have it. {said}")
     _list_chapters(outcome, book / "SUMMARY.md")
@@ -63,7 +61,7 @@ def write_book(folder: Path, book: Path) -> list[Path]:
         blocks = list(chapter_blocks(paper, {picture.name for picture in pictures}))
         written.append(_write(place / f"{paper['key']}.md", markdown(blocks)))
     verdicts = {claim["id"]: claim["verdict"] for claim in claims_of(outcome["papers"])}
-    written.append(_write(place / VERDICTS, json.dumps(verdicts, indent=1) + "\n"))
+    written.append(_write(place / out.VERDICTS_FILE, json.dumps(verdicts, indent=1) + "\n"))
     return written
 
 
@@ -110,7 +108,7 @@ def _picture(paper: out.PaperOutcome, experiment: out.ExperimentOutcome, figure:
 
 
 def page_blocks(outcome: out.Outcome, about: About) -> Iterator[Block]:
-    """The summary: by what it was made, counts, and the headline claims that did not come out."""
+    """The summary: by what it was made, counts, and the headline claims."""
     yield Heading(1, TITLE)
     yield Paragraph(_made(about))
     yield Paragraph(

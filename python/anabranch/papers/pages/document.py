@@ -6,15 +6,17 @@ import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading; level 1 is that of the document."""
+class Block(Protocol):
+    """A part of a document."""
 
-    level: int
-    text: str
+    def markdown(self) -> str:
+        """The block as Markdown."""
+
+    def html(self) -> str:
+        """The block as HTML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,21 @@ class Link:
 
 
 Inline: TypeAlias = "str | Link"
-"""Markdown's `code` and **strong** in a text are understood by both ways of writing."""
+"""A text may hold Markdown's `code` and **strong**, which become tags in HTML."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading; level 1 is that of the document."""
+
+    level: int
+    text: str
+
+    def markdown(self) -> str:
+        return f"{'#' * self.level} {self.text}"
+
+    def html(self) -> str:
+        return f'<h{self.level} id="{anchor(self.text)}">{_html(self.text)}</h{self.level}>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +51,24 @@ class Paragraph:
 
     text: Inline
 
+    def markdown(self) -> str:
+        return _markdown(self.text)
+
+    def html(self) -> str:
+        return f"<p>{_html(self.text)}</p>"
+
 
 @dataclass(frozen=True, slots=True)
 class Items:
     """A list."""
 
     items: Sequence[Inline]
+
+    def markdown(self) -> str:
+        return "\n".join(f"* {_markdown(item)}" for item in self.items)
+
+    def html(self) -> str:
+        return f"<ul>{''.join(f'<li>{_html(item)}</li>' for item in self.items)}</ul>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +79,19 @@ class Table:
     rows: Sequence[Sequence[Inline]]
     right: frozenset[int] = frozenset()
 
+    def markdown(self) -> str:
+        marks = ["---:" if column in self.right else "---" for column in range(len(self.header))]
+        rows = [[_markdown(cell).replace("|", "\\|") for cell in row] for row in self.rows]
+        return "\n".join(f"| {' | '.join(row)} |" for row in (self.header, marks, *rows))
+
+    def html(self) -> str:
+        body = "".join(f"<tr>{self._cells('td', row)}</tr>" for row in self.rows)
+        return f"<table><thead><tr>{self._cells('th', self.header)}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _cells(self, tag: str, row: Sequence[Inline]) -> str:
+        kinds = [' class="n"' if column in self.right else "" for column in range(len(row))]
+        return "".join(f"<{tag}{kind}>{_html(cell)}</{tag}>" for kind, cell in zip(kinds, row, strict=True))
+
 
 @dataclass(frozen=True, slots=True)
 class Image:
@@ -59,31 +100,21 @@ class Image:
     path: str
     text: str
 
+    def markdown(self) -> str:
+        return f"![{self.text}]({self.path})"
 
-Block: TypeAlias = "Heading | Paragraph | Items | Table | Image"
+    def html(self) -> str:
+        return f'<img src="{html.escape(self.path)}" alt="{html.escape(self.text)}" loading="lazy">'
 
 
 def markdown(blocks: Sequence[Block]) -> str:
     """A document as Markdown."""
-    return "\n\n".join(_markdown(block) for block in blocks) + "\n"
+    return "\n\n".join(block.markdown() for block in blocks) + "\n"
 
 
-def _markdown(block: Block) -> str:
-    if isinstance(block, Heading):
-        return f"{'#' * block.level} {block.text}"
-    if isinstance(block, Paragraph):
-        return _inline(block.text)
-    if isinstance(block, Items):
-        return "\n".join(f"* {_inline(item)}" for item in block.items)
-    if isinstance(block, Image):
-        return f"![{block.text}]({block.path})"
-    marks = ["---:" if column in block.right else "---" for column in range(len(block.header))]
-    rows = [list(block.header), marks, *[[_inline(cell).replace("|", "\\|") for cell in row] for row in block.rows]]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _inline(text: Inline) -> str:
-    return f"[{text.text}]({text.target})" if isinstance(text, Link) else text
+def page(title: str, blocks: Sequence[Block]) -> str:
+    """A document as an HTML page."""
+    return _PAGE.format(title=html.escape(title), body="\n".join(block.html() for block in blocks))
 
 
 _PAGE = """\
@@ -111,35 +142,13 @@ td:first-child code {{ white-space: nowrap; }}
 """
 
 
-def page(title: str, blocks: Sequence[Block]) -> str:
-    """A document as an HTML page."""
-    return _PAGE.format(title=html.escape(title), body="\n".join(_html(block) for block in blocks))
+def _markdown(text: Inline) -> str:
+    return f"[{text.text}]({text.target})" if isinstance(text, Link) else text
 
 
-def _html(block: Block) -> str:
-    if isinstance(block, Heading):
-        return f'<h{block.level} id="{anchor(block.text)}">{_marked(block.text)}</h{block.level}>'
-    if isinstance(block, Paragraph):
-        return f"<p>{_marked(block.text)}</p>"
-    if isinstance(block, Items):
-        items = "".join(f"<li>{_marked(item)}</li>" for item in block.items)
-        return f"<ul>{items}</ul>"
-    if isinstance(block, Image):
-        return f'<img src="{html.escape(block.path)}" alt="{html.escape(block.text)}" loading="lazy">'
-    head = "".join(_cell("th", text, column in block.right) for column, text in enumerate(block.header))
-    rows = ["".join(_cell("td", cell, column in block.right) for column, cell in enumerate(row)) for row in block.rows]
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _cell(tag: str, text: Inline, number: bool) -> str:
-    kind = ' class="n"' if number else ""
-    return f"<{tag}{kind}>{_marked(text)}</{tag}>"
-
-
-def _marked(text: Inline) -> str:
+def _html(text: Inline) -> str:
     if isinstance(text, Link):
-        return f'<a href="{html.escape(text.target)}">{_marked(text.text)}</a>'
+        return f'<a href="{html.escape(text.target)}">{_html(text.text)}</a>'
     escaped = html.escape(text, quote=False)
     escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
     escaped = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", escaped)

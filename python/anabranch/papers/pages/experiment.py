@@ -1,14 +1,12 @@
-"""The page of an experiment: its figures, and what became of each claim."""
+"""The page of an experiment: its figures, and the verdict on each claim."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from anabranch.estimate import decimals, rounded
 from anabranch.papers import outcome as out
 from anabranch.papers.pages.document import Block, Heading, Image, Items, Paragraph, Table
-from anabranch.statistics.estimate import decimals, rounded
-
-_CLAIMS_HEADER = ("claim", "rank", "the paper says", "paper", "ours", "n", "verdict")
 
 
 def experiment_blocks(
@@ -26,8 +24,7 @@ def experiment_blocks(
             yield table_of(figure["table"])
     if experiment["claims"]:
         yield claims_table(experiment["claims"])
-        notes = [note for claim in experiment["claims"] for note in _notes(claim)]
-        if notes:
+        if notes := [f"`{claim['id']}`: {claim['note']}" for claim in experiment["claims"] if claim["note"]]:
             yield Items(notes)
     yield from _sensitivity(experiment)
     yield from _changes(experiment, "ablation", "What parts do")
@@ -67,20 +64,19 @@ def table_of(table: list[list[str]]) -> Table:
 
 def claims_table(claims: Sequence[out.ClaimOutcome]) -> Table:
     """What the paper has beside what came out here."""
-    rows = []
-    for claim in claims:
-        rows.append(
-            (
-                f"`{claim['id']}`",
-                claim["rank"],
-                claim["says"],
-                claim["paper"],
-                ours(claim["parts"], claim["detail"]),
-                samples(claim["parts"]),
-                verdict(claim),
-            )
+    rows = [
+        (
+            f"`{claim['id']}`",
+            claim["rank"],
+            claim["says"],
+            claim["paper"],
+            ours(claim["parts"], claim["detail"]),
+            samples(claim["parts"]),
+            verdict(claim),
         )
-    return Table(_CLAIMS_HEADER, rows, frozenset({5}))
+        for claim in claims
+    ]
+    return Table(("claim", "rank", "the paper says", "paper", "ours", "n", "verdict"), rows, frozenset({5}))
 
 
 def ours(parts: Sequence[out.PartOutcome], detail: str = "") -> str:
@@ -94,7 +90,7 @@ def _part(part: out.PartOutcome) -> str:
     return f"{label}{value(part['ours'], part['unit'])}{detail}"
 
 
-def value(number: out.Number, unit: str) -> str:
+def value(number: out.EstimateOutcome, unit: str) -> str:
     """A mean with its interval and unit; percentages and points with a sign."""
     mean, half_width = number["mean"], number["half_width"]
     if mean is None:
@@ -119,15 +115,10 @@ def verdict(claim: out.ClaimOutcome) -> str:
     """The verdict with the marks that belong to it."""
     marks = []
     if claim["status"] != "ok":
-        marks.append(claim["status"] + (f" {claim['contradiction']}" if claim["contradiction"] else ""))
+        marks.append(f"{claim['status']} {claim['contradiction']}".rstrip())
     if claim["depends_on"]:
         marks.append(f"depends on {', '.join(claim['depends_on'])}")
     return f"**{claim['verdict']}**" + (f" ({'; '.join(marks)})" if marks else "")
-
-
-def _notes(claim: out.ClaimOutcome) -> Iterator[str]:
-    if claim["note"]:
-        yield f"`{claim['id']}`: {claim['note']}"
 
 
 def _sensitivity(experiment: out.ExperimentOutcome) -> Iterator[Block]:
@@ -212,9 +203,7 @@ def _causes(paper: out.PaperOutcome, experiment: out.ExperimentOutcome) -> Itera
     for number in numbers:
         cause = paper["causes"][number]
         claims = ", ".join(f"`{claim}`" for claim in cause["claims"])
-        evidence = f" Evidence: {', '.join(f'`{each}`' for each in cause['evidence'])}." if cause["evidence"] else ""
-        for at, text in enumerate(cause["text"].split("\n\n")):
-            joined = " ".join(text.split())
-            yield Paragraph(f"{claims}: {joined}" if at == 0 else joined)
-        if evidence:
-            yield Paragraph(evidence.strip())
+        for text in f"{claims}: {cause['text']}".split("\n\n"):
+            yield Paragraph(" ".join(text.split()))
+        if cause["evidence"]:
+            yield Paragraph(f"Evidence: {', '.join(f'`{each}`' for each in cause['evidence'])}.")

@@ -1,1 +1,1 @@
-"""Reading papers from their folders."""
+"""Reads `experiments.toml`."""

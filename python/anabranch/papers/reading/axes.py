@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from anabranch.papers.model import Axis, Settings, Value
-from anabranch.papers.reading.fields import Fields
+from anabranch.papers.fields import Fields
+from anabranch.papers.model import Axis, Settings
+from anabranch.values import Value
 
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z%/]+)")
 
@@ -15,30 +16,16 @@ _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z%/]+)")
 def read_axis(fields: Fields) -> Axis:
     """One `[[experiment.axis]]`."""
     name = fields.need("name", str)
-    values = tuple(_list(fields, "values"))
+    values = fields.raw("values")
+    if not isinstance(values, list):
+        raise fields.error("values", "has to be a list")
     if not values:
         raise fields.error("values", "is empty")
-    settings = _settings(fields, values)
-    scale = fields.get("scale", float, 1.0)
-    positions, labels = _positions(fields, values, scale)
-    return Axis(
-        name=name,
-        label=fields.get("label", str, name),
-        values=values,
-        settings=settings,
-        positions=positions,
-        labels=labels,
-    )
+    positions, labels = _positions_and_labels(fields, values, fields.get("scale", float, 1.0))
+    return Axis(name, fields.get("label", str, name), tuple(values), _settings(fields, values), positions, labels)
 
 
-def _list(fields: Fields, key: str) -> list[Any]:
-    value = fields.raw(key)
-    if not isinstance(value, list):
-        raise fields.error(key, "has to be a list")
-    return value
-
-
-def _settings(fields: Fields, values: tuple[Value, ...]) -> tuple[Settings, ...]:
+def _settings(fields: Fields, values: list[Value]) -> tuple[Settings, ...]:
     keys = fields.texts("key")
     sets = fields.tables("sets")
     if bool(keys) == bool(sets):
@@ -52,38 +39,32 @@ def _settings(fields: Fields, values: tuple[Value, ...]) -> tuple[Settings, ...]
     return tuple(sets)
 
 
-def _positions(fields: Fields, values: tuple[Value, ...], scale: float) -> tuple[tuple[float, ...], tuple[str, ...]]:
+def _positions_and_labels(
+    fields: Fields, values: list[Value], scale: float
+) -> tuple[tuple[float, ...], tuple[str, ...]]:
     """Where values stand on the axis, and what is written there.
 
     Labels that are numbers are positions as well. Numbers are scaled, quantities of one unit stand at their number, and
     anything else stands in a row.
     """
+    row = tuple(float(index) for index in range(len(values)))
     given = fields.raw("labels")
     if given is not None:
         if not isinstance(given, list) or len(given) != len(values):
             raise fields.error("labels", f"has to be a list of {len(values)}, one for each value")
-        numbers = _numbers(given, 1.0)
-        return numbers or _row(values), tuple(str(label) for label in given)
-    scaled = _numbers(values, scale)
-    if scaled:
+        return _scaled(given, 1.0) or row, tuple(str(label) for label in given)
+    if scaled := _scaled(values, scale):
         return scaled, tuple(f"{position:g}" for position in scaled)
-    return _quantities(values, scale) or _row(values), tuple(str(value) for value in values)
+    found = [_QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None for value in values]
+    numbers = [(float(match[1]), match[2]) for match in found if match]
+    one_unit = len(numbers) == len(values) and len({unit for _, unit in numbers}) == 1
+    positions = _scaled([number for number, _ in numbers], scale) if one_unit else row
+    return positions, tuple(str(value) for value in values)
 
 
-def _numbers(values: Sequence[Any], scale: float) -> tuple[float, ...]:
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
-        # What binary fractions make of 0.07 * 100 is not what anybody means.
-        return tuple(float(f"{value * scale:.12g}") for value in values)
-    return ()
-
-
-def _quantities(values: Sequence[Any], scale: float) -> tuple[float, ...]:
-    found = [_QUANTITY.fullmatch(value.strip()) for value in values if isinstance(value, str)]
-    units = {match.group(2) for match in found if match}
-    if len(found) == len(values) and None not in found and len(units) == 1:
-        return tuple(float(f"{float(match.group(1)) * scale:.12g}") for match in found if match)
-    return ()
-
-
-def _row(values: Sequence[Any]) -> tuple[float, ...]:
-    return tuple(float(index) for index in range(len(values)))
+def _scaled(values: Sequence[Any], scale: float) -> tuple[float, ...]:
+    """The values by a factor; nothing if one of them is no number."""
+    if not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        return ()
+    # What binary fractions make of 0.07 * 100 is not what anybody means.
+    return tuple(float(f"{value * scale:.12g}") for value in values)

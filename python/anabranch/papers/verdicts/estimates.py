@@ -15,10 +15,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.statistics import Estimate, mean_interval
+from anabranch.estimate import Estimate, mean_interval
 
 Sample: TypeAlias = NDArray[np.float64]
-Statistic: TypeAlias = Callable[[Sample], float]
+StatisticFunction: TypeAlias = Callable[[Sample], float]
+
+CONFIDENCE = 0.95
 
 ROUNDING = 1e-9
 """Differences of figures that are smaller than this part of their size are what computing them rounded off."""
@@ -30,7 +32,7 @@ def complete(*samples: Sample) -> tuple[Sample, ...]:
     return tuple(each[..., known] for each in samples)
 
 
-def estimate(statistic: Statistic, sample: Sample, confidence: float = 0.95) -> Estimate:
+def estimate(statistic: StatisticFunction, sample: Sample, confidence: float = CONFIDENCE) -> Estimate:
     """A statistic of a complete sample, with its interval over seeds.
 
     Where leaving any seed out changes nothing, it is deterministic.
@@ -52,6 +54,11 @@ def estimate(statistic: Statistic, sample: Sample, confidence: float = 0.95) -> 
         exact = 0.0 if abs(whole) <= ROUNDING * _largest(sample) else whole
         return Estimate(n, exact, math.nan, 0.0, "deterministic", "t", confidence)
     return dataclasses.replace(mean_interval(pseudo, "t", confidence), mean=whole)
+
+
+def mean_of(sample: Sample) -> Estimate:
+    """The mean of a complete sample."""
+    return estimate(lambda each: float(each.mean()), sample)
 
 
 def _largest(sample: Sample) -> float:

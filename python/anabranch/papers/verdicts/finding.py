@@ -1,15 +1,16 @@
-"""What comes of checking a claim."""
+"""Findings, the verdicts that follow from them, and how variants change a verdict."""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from anabranch.statistics import Estimate
+from anabranch.estimate import Estimate
 
 
 class Verdict(enum.Enum):
-    """What becomes of a claim."""
+    """The verdict on a claim."""
 
     REPRODUCED = "reproduced"
     DIRECTION_ONLY = "direction only"
@@ -74,3 +75,25 @@ class Judgement:
         if self.verdict in (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY):
             return Direction.HOLDS
         return Direction.AGAINST if self.verdict is Verdict.DIFFERS else Direction.UNCLEAR
+
+
+_SEVERITY = (Verdict.DIFFERS, Verdict.CANNOT_TELL, Verdict.DIRECTION_ONLY, Verdict.REPRODUCED)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on a claim of several parts, which is as good as the worst of them."""
+    return min(verdicts, key=_SEVERITY.index, default=Verdict.CANNOT_TELL)
+
+
+def decided(default: Judgement, variants: Mapping[str, Judgement]) -> tuple[Verdict, tuple[str, ...]]:
+    """The verdict in view of variants, and those variants on which it depends.
+
+    What holds with one plausible value and not with another cannot be told. A variant that cannot tell changes nothing,
+    nor does one in which only the size differs.
+    """
+    directions = {name: variant.direction for name, variant in variants.items()}
+    told = {default.direction, *directions.values()} - {Direction.UNCLEAR}
+    if default.verdict in (Verdict.CONTRADICTORY, Verdict.OPEN) or len(told) < 2:
+        return default.verdict, ()
+    other = {*told} - {default.direction}
+    return Verdict.CANNOT_TELL, tuple(name for name, direction in directions.items() if direction in other)

@@ -10,22 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
-from anabranch.papers.claim import Convention, Relation, Statistic
-from anabranch.papers.verdicts.estimates import Sample, bounds, complete, estimate, sign
+from anabranch.estimate import Estimate, decimals, rounded
+from anabranch.papers.verdicts.estimates import CONFIDENCE, ROUNDING, Sample, bounds, complete, estimate, sign
 from anabranch.papers.verdicts.finding import Direction, Finding
-from anabranch.statistics import Estimate
-from anabranch.statistics.estimate import decimals, rounded
 
-CONFIDENCE = 0.95
+Relation = Literal["higher", "lower", "about", "not-lower", "not-higher"]
+
+Convention = Literal["of_b", "of_a", "drop"]
+"""What a percentage divides by: 100 |a - b| / b, 100 |a - b| / a, or 100 (first - last) / first with b as the first."""
+
 POINTS = 10.0
 """How far a percentage may be off in points."""
 FACTORS = (0.5, 2.0)
 """Or by what factor, whichever is wider."""
-ROUNDING = 1e-9
-"""Of shares of cells."""
 
 _SIGNS = {"higher": 1, "lower": -1, "rising": 1, "falling": -1}
 
@@ -50,7 +51,7 @@ def compare(
     """
     a, b = complete(a, b)
     if a.shape[-1] == 0:
-        return _nothing("%")
+        return no_value("%")
     both = np.stack([a, b])
     relative = estimate(lambda each: percent_above(each, convention), both)
     detail = f"{_short(a)} against {_short(b)}"
@@ -60,56 +61,7 @@ def compare(
         return Finding(direction, relative, "%", size_fits, detail)
     low = -math.inf if relation == "not-higher" else -within_percent
     high = math.inf if relation == "not-lower" else within_percent
-    return Finding(_inside(relative, low, high), relative, "%", True, detail)
-
-
-def number(
-    a: Sample,
-    low: float,
-    high: float,
-    unit: str,
-    ci95: tuple[float, float] | None = None,
-    within_percent: float = 25.0,
-) -> Finding:
-    """a is about so much: within `within_percent` of it, or within the interval that the paper prints for it.
-
-    It does not hold if its whole interval is outside, and cannot be told if that straddles an edge.
-    """
-    (a,) = complete(a)
-    ours = estimate(lambda each: float(each.mean()), a)
-    edges = _band(low, high, within_percent)
-    if ci95 is not None:
-        edges = min(edges[0], ci95[0]), max(edges[1], ci95[1])
-    return Finding(_inside(ours, *edges), ours, unit, True, _ratio(ours.mean, (low + high) / 2))
-
-
-def trend(curve: Sample, positions: Sequence[float], direction: str) -> Finding:
-    """A curve of (points, seeds) rises or falls: see `shape`.
-
-    The figure is the change from the first to the last in percent, or the change itself if the first is always zero.
-    """
-    (curve,) = complete(curve)
-    return shape(curve, positions, direction, lambda each: np.asarray(each.mean(axis=-1)), relative=True)
-
-
-def gain_trend(
-    a: Sample, b: Sample, positions: Sequence[float], direction: str, convention: Convention = "of_b"
-) -> Finding:
-    """By how many percent a is above b, both of (points, seeds), rises or falls: see `shape`.
-
-    The figure is the gain at the last point minus that at the first, in percentage points.
-    """
-    a, b = complete(a, b)
-
-    def gains(each: Sample) -> Sample:
-        return np.array([percent_above(np.stack([each[0, i], each[1, i]]), convention) for i in range(len(positions))])
-
-    found = shape(np.stack([a, b]), positions, direction, gains, relative=False)
-    if a.shape[-1] == 0:
-        return found
-    shown = ", ".join(f"{gain:+.1f}" for gain in gains(np.stack([a, b])))
-    detail = f"gains {shown} %" + (f"; {found.detail}" if found.detail else "")
-    return Finding(found.direction, found.ours, "points", found.size_fits, detail)
+    return Finding(inside(relative, low, high), relative, "%", True, detail)
 
 
 def shape(
@@ -127,7 +79,7 @@ def shape(
     """
     unit = "%" if relative else "points"
     if sample.shape[-1] == 0:
-        return _nothing(unit)
+        return no_value(unit)
     if relative and points(sample)[0] == 0:
         relative, unit = False, "from 0 on"
     wanted = _SIGNS[direction]
@@ -138,7 +90,7 @@ def shape(
     ]
     contrary = _contrary_steps(sample, points, wanted, len(positions) - 1)
     detail = "" if not contrary else f"against it: step {', '.join(str(step + 1) for step in contrary)}"
-    return Finding(_all_of(signs), _change(sample, points, relative), unit, not contrary, detail)
+    return Finding(_all_of(signs), change(sample, points, relative), unit, not contrary, detail)
 
 
 def _contrary_steps(sample: Sample, points: Callable[[Sample], Sample], wanted: int, steps: int) -> list[int]:
@@ -155,52 +107,15 @@ def _step(points: Callable[[Sample], Sample], wanted: int, step: int, sample: Sa
     return wanted * float(values[step + 1] - values[step])
 
 
-def _change(sample: Sample, points: Callable[[Sample], Sample], relative: bool) -> Estimate:
-    def change(each: Sample) -> float:
+def change(sample: Sample, points: Callable[[Sample], Sample], relative: bool) -> Estimate:
+    """The change of `points` from the first to the last, in percent if it is relative."""
+
+    def difference(each: Sample) -> float:
         values = points(each)
-        difference = float(values[-1] - values[0])
-        return _divided(100 * difference, float(values[0])) if relative else difference
+        absolute = float(values[-1] - values[0])
+        return _divided(100 * absolute, float(values[0])) if relative else absolute
 
-    return estimate(change, sample)
-
-
-def regression(
-    curve: Sample,
-    positions: Sequence[float],
-    statistic: Statistic,
-    low: float,
-    high: float,
-    unit: str,
-    within_percent: float = 25.0,
-) -> Finding:
-    """A figure of the least-squares line through the means of a curve of (points, seeds).
-
-    Like `number`; a slope that is outside with the claimed sign leaves the direction only.
-    """
-    (curve,) = complete(curve)
-    if curve.shape[-1] == 0:
-        return _nothing(unit)
-    ours = estimate(lambda each: line(positions, each.mean(axis=-1))[statistic], curve)
-    direction = _inside(ours, *_band(low, high, within_percent))
-    detail = _ratio(ours.mean, (low + high) / 2)
-    if statistic == "slope" and direction is Direction.AGAINST:
-        claimed = 1 if low + high > 0 else -1
-        if sign(ours) == claimed:
-            return Finding(Direction.HOLDS, ours, unit, False, detail)
-    return Finding(direction, ours, unit, True, detail)
-
-
-def line(positions: Sequence[float], values: Sample) -> dict[Statistic, float]:
-    """The least-squares line through points, by SciPy. Multiple R is the root of R² and has no sign."""
-    from scipy import stats
-
-    fit = stats.linregress(np.asarray(positions, dtype=float), values)
-    return {
-        "slope": float(fit.slope),
-        "intercept": float(fit.intercept),
-        "r2": float(fit.rvalue) ** 2,
-        "multiple_r": abs(float(fit.rvalue)),
-    }
+    return estimate(difference, sample)
 
 
 def cells(each: Sequence[Finding], average: Finding, share: float) -> Finding:
@@ -221,40 +136,6 @@ def cells(each: Sequence[Finding], average: Finding, share: float) -> Finding:
         direction = Direction.HOLDS if enough else Direction.UNCLEAR
         size_fits = average.size_fits and all(finding.size_fits for finding in each)
     return Finding(direction, average.ours, average.unit, size_fits, detail)
-
-
-def flat(curve: Sample, within_percent: float) -> Finding:
-    """A curve of (points, seeds) stays about the same: each point within `within_percent` of the mean of all.
-
-    The figure is the change from the first to the last, in percent.
-    """
-    (curve,) = complete(curve)
-    if curve.shape[-1] == 0:
-        return _nothing("%")
-    mean = curve.mean(axis=0)
-    directions = [compare(point, mean, "about", within_percent=within_percent).direction for point in curve]
-    if Direction.AGAINST in directions:
-        direction = Direction.AGAINST
-    else:
-        direction = Direction.HOLDS if set(directions) == {Direction.HOLDS} else Direction.UNCLEAR
-    return Finding(direction, _change(curve, lambda each: np.asarray(each.mean(axis=-1)), relative=True), "%")
-
-
-def order(pairs: Sequence[Finding], ends: Finding) -> Finding:
-    """An order of which `pairs` are the neighbours and `ends` the first and the last.
-
-    It holds if it does for all neighbours. If some neighbours are the other way round, but not the ends, it holds in
-    its direction only.
-    """
-    directions = [finding.direction for finding in pairs]
-    if all(direction is Direction.HOLDS for direction in directions):
-        return Finding(Direction.HOLDS, ends.ours, ends.unit, all(finding.size_fits for finding in pairs), ends.detail)
-    if Direction.AGAINST in directions:
-        on_the_whole = ends.direction is Direction.HOLDS and len(pairs) > 1
-        if on_the_whole:
-            return Finding(Direction.HOLDS, ends.ours, ends.unit, False, ends.detail)
-        return Finding(Direction.AGAINST, ends.ours, ends.unit, True, ends.detail)
-    return Finding(Direction.UNCLEAR, ends.ours, ends.unit, True, ends.detail)
 
 
 def _difference(pair: Sample) -> float:
@@ -282,7 +163,7 @@ def _all_of(signs: Sequence[int | None]) -> Direction:
     return Direction.HOLDS if all(found == 1 for found in signs) else Direction.UNCLEAR
 
 
-def _inside(ours: Estimate, low: float, high: float) -> Direction:
+def inside(ours: Estimate, low: float, high: float) -> Direction:
     ends = bounds(ours)
     if ends is None or math.isnan(ends[0]):
         return Direction.UNCLEAR
@@ -295,7 +176,7 @@ def _size_fits(ours: float, claimed: float) -> bool:
     return abs(ours - claimed) <= POINTS or FACTORS[0] * claimed <= ours <= FACTORS[1] * claimed
 
 
-def _band(low: float, high: float, within_percent: float) -> tuple[float, float]:
+def band(low: float, high: float, within_percent: float) -> tuple[float, float]:
     part = within_percent / 100
     return low - abs(low) * part, high + abs(high) * part
 
@@ -312,7 +193,7 @@ def _divided(value: float, by: float) -> float:
     return value / by
 
 
-def _ratio(ours: float, claimed: float) -> str:
+def ratio(ours: float, claimed: float) -> str:
     return "" if claimed == 0 or math.isnan(ours) else f"{ours / claimed:.2f} of the paper's"
 
 
@@ -321,5 +202,5 @@ def _short(sample: Sample) -> str:
     return rounded(mean, decimals(mean))
 
 
-def _nothing(unit: str) -> Finding:
+def no_value(unit: str) -> Finding:
     return Finding(Direction.UNCLEAR, estimate(lambda each: math.nan, np.empty(0)), unit, True, "no run has a value")

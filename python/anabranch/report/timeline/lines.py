@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anabranch.report.timeline.downsampling import changes, envelope
 from anabranch.report.timeline.model import Channel, Line, Seconds, Track, Values
-from anabranch.report.timeline.thin import changes, envelope
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""How large units of work are, so that workers are neither held up by many small ones nor left idle at the end."""
+"""Sizes of units of work by guided self-scheduling: overhead stays small, and no worker is idle at the end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 # Work in a unit where nothing else decides.
 _USUAL_S = 1.0
-# The most work in a unit, whatever it costs to hand one over.
+# The most work in a unit, whatever it times to hand one over.
 _MOST_S = 4.0
 # A unit is so many times as long as handing it over takes: that keeps overhead under 5 %.
 _WORTH_IT = 25
@@ -16,8 +16,8 @@ _SHARES = 3
 _CAUTION = 4.0
 
 
-class Costs:
-    """What runs have cost so far, by the number of their cell, and what it took to hand over units."""
+class RunTimes:
+    """How long runs took so far, by the number of their cell, and how long units took to be handed over."""
 
     def __init__(self) -> None:
         self._cells: dict[int, tuple[float, int]] = {}
@@ -36,7 +36,7 @@ class Costs:
         return seconds / runs if runs else _CAUTION * (self.mean_s or 0.0)
 
     def measured(self, cells: Iterable[int], seconds: Iterable[float]) -> None:
-        """Takes in what runs of these cells have cost."""
+        """Adds how long runs of these cells took."""
         for cell, cost in zip(cells, seconds, strict=True):
             so_far, runs = self._cells.get(cell, (0.0, 0))
             self._cells[cell] = (so_far + cost, runs + 1)
@@ -44,28 +44,28 @@ class Costs:
             self._runs += 1
 
     def handed_over(self, seconds: float) -> None:
-        """Takes in what it took to hand over a unit, beside computing it; the last ones count most."""
+        """Adds how long it took to hand over a unit, beside computing it; the last ones count most."""
         weight = 0.3 if self.handing_over_s else 1.0
         self.handing_over_s += weight * (seconds - self.handing_over_s)
 
 
-class Pace:
-    """Divides runs into units by what runs have cost so far; `cells` has the number of the cell of each run.
+class GuidedScheduler:
+    """Divides runs into units by how long runs took so far; `cells` has the number of the cell of each run.
 
     One run of each cell goes first, to measure it. Sizes shrink with the work that is left (guided self-scheduling,
     Polychronopoulos and Kuck 1987), so that all workers end at about the same time.
     """
 
-    def __init__(self, cells: Sequence[int], costs: Costs) -> None:
+    def __init__(self, cells: Sequence[int], times: RunTimes) -> None:
         first = dict.fromkeys(cells)
-        pioneers: list[int] = []
+        first_of_cell: list[int] = []
         others: list[int] = []
         for index, cell in enumerate(cells):
-            (pioneers if first.pop(cell, cell) is None else others).append(index)
+            (first_of_cell if first.pop(cell, cell) is None else others).append(index)
         self._cells = cells
-        self._order = pioneers + others
+        self._order = first_of_cell + others
         self._next = 0
-        self._costs = costs
+        self._times = times
 
     @property
     def left(self) -> int:
@@ -78,17 +78,17 @@ class Pace:
         goal_s = self._goal_s(workers)
         unit_s = 0.0
         while self.left:
-            unit_s += self._costs.of(self._cells[self._order[self._next]])
+            unit_s += self._times.of(self._cells[self._order[self._next]])
             if self._next > begin and unit_s > goal_s:
                 break
             self._next += 1
         return self._order[begin : self._next]
 
     def _goal_s(self, workers: int) -> float:
-        mean_s = self._costs.mean_s
+        mean_s = self._times.mean_s
         if mean_s is None:
             # Nothing is known. No unit is smaller than one run, which tells.
             return -1.0
         share_s = self.left * mean_s / (_SHARES * workers)
-        worth_it_s = _WORTH_IT * self._costs.handing_over_s
+        worth_it_s = _WORTH_IT * self._times.handing_over_s
         return min(max(worth_it_s, min(share_s, _USUAL_S)), _MOST_S)

@@ -18,61 +18,61 @@ from anabranch.errors import TransferError
 
 T = TypeVar("T")
 
-# Operations that need not wait before other tasks of the loop have their turn.
-TURNS = 32
+# Operations that may be finished at once, one after the other, before other tasks of the loop are run.
+POLLS = 32
 
-_alarms: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[Alarm]] = weakref.WeakKeyDictionary()
+_wakers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[Waker]] = weakref.WeakKeyDictionary()
 
 
-class Alarm:
+class Waker:
     """Wakes the tasks of one event loop."""
 
-    __slots__ = ("__weakref__", "_bell", "_loop", "_numbers", "_turns", "_waiting")
+    __slots__ = ("__weakref__", "_loop", "_numbers", "_pipe", "_polls", "_waiting")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._bell = _native.Bell()
+        self._pipe = _native.WakePipe()
         self._numbers = itertools.count()
-        self._turns = 0
+        self._polls = 0
         self._waiting: dict[int, asyncio.Future[None]] = {}
         try:
-            loop.add_reader(self._bell.fileno(), self._answer)
+            loop.add_reader(self._pipe.fileno(), self._wake)
         except NotImplementedError as error:
             raise TransferError(
                 f"{type(loop).__name__} cannot watch a pipe; use an event loop that can, as asyncio's are on Unix"
             ) from error
 
     @staticmethod
-    def of_running_loop() -> Alarm:
+    def of_running_loop() -> Waker:
         """The one of the loop that runs in this thread. The loop keeps it until it is closed."""
         loop = asyncio.get_running_loop()
-        known = _alarms.get(loop)
-        alarm = known() if known else None
-        if alarm is None:
-            alarm = Alarm(loop)
-            _alarms[loop] = weakref.ref(alarm)
-        return alarm
+        known = _wakers.get(loop)
+        waker = known() if known else None
+        if waker is None:
+            waker = Waker(loop)
+            _wakers[loop] = weakref.ref(waker)
+        return waker
 
-    def _answer(self) -> None:
-        for number in self._bell.answer():
+    def _wake(self) -> None:
+        for number in self._pipe.drain():
             waiter = self._waiting.get(number)
             if waiter is not None and not waiter.done():
                 waiter.set_result(None)
 
     async def outcome(self, operation: _native.Operation[T]) -> T:
-        """What comes of an operation.
+        """The result of an operation.
 
         It is looked at in the very step in which the task goes on. A task that is cancelled gives the operation up
         before it has done anything: no message is taken and lost, and none that was not accepted is sent.
         """
         number = next(self._numbers)
         try:
-            self._turns += 1
-            if self._turns > TURNS:
-                self._turns = 0
+            self._polls += 1
+            if self._polls > POLLS:
+                self._polls = 0
                 await asyncio.sleep(0)
-            while (found := operation.poll(self._bell, number)) is None:
-                self._turns = 0
+            while (found := operation.poll(self._pipe, number)) is None:
+                self._polls = 0
                 waiter = self._waiting[number] = self._loop.create_future()
                 await waiter
         except BaseException:

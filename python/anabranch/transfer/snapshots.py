@@ -1,4 +1,4 @@
-"""What an association shows: messages, paths, counters and events."""
+"""Messages, paths, counters and events of an association."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Event:
     | `path-rebound` | the peer's UDP port behind a path changed | `path`, and the one it `was` |
     | `restarted` | the peer restarted; what was queued or unread is lost | |
     | `shutdown-received` | the peer sends no more | |
-    | `closed` | the association ended in good order | |
+    | `closed` | the association was shut down gracefully | |
     | `aborted` | it ended otherwise | `reason` |
     | `missed` | this listener was too slow and missed so many events | `missed` |
     """

@@ -1,4 +1,4 @@
-//! What wakes an event loop from threads that know nothing of it.
+//! Wakes an event loop from native threads, by a pipe.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,13 +6,13 @@ use std::task::{Wake, Waker};
 
 use pyo3::prelude::*;
 
-/// A pipe whose end an event loop watches, and the numbers of those who are to look again.
+/// A pipe whose end an event loop watches, and the numbers of the operations that are to be polled again.
 #[pyclass(frozen, module = "anabranch._native")]
-pub(crate) struct Bell {
-    line: Arc<Line>,
+pub(crate) struct WakePipe {
+    shared: Arc<Shared>,
 }
 
-struct Line {
+struct Shared {
     state: Mutex<State>,
     reader: PipeReader,
     writer: PipeWriter,
@@ -20,66 +20,66 @@ struct Line {
 
 #[derive(Default)]
 struct State {
-    rung: Vec<u64>,
+    woken: Vec<u64>,
     /// There is a byte in the pipe.
     signalled: bool,
 }
 
-impl Line {
-    fn ring(&self, number: u64) {
+impl Shared {
+    fn wake(&self, number: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.rung.push(number);
+        state.woken.push(number);
         if !state.signalled {
             // One byte fits the pipe of both ends of which we hold.
             state.signalled = (&self.writer).write_all(&[0]).is_ok();
         }
     }
 
-    fn answer(&self) -> io::Result<Vec<u64>> {
+    fn drain(&self) -> io::Result<Vec<u64>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.signalled {
             (&self.reader).read_exact(&mut [0])?;
             state.signalled = false;
         }
-        Ok(std::mem::take(&mut state.rung))
+        Ok(std::mem::take(&mut state.woken))
     }
 }
 
-/// Wakes the one with this number.
-struct Ringer {
-    line: Arc<Line>,
+/// Wakes the operation with this number.
+struct OperationWaker {
+    shared: Arc<Shared>,
     number: u64,
 }
 
-impl Wake for Ringer {
+impl Wake for OperationWaker {
     fn wake(self: Arc<Self>) {
-        self.line.ring(self.number);
+        self.shared.wake(self.number);
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.line.ring(self.number);
+        self.shared.wake(self.number);
     }
 }
 
-impl Bell {
-    /// What rings with this number.
+impl WakePipe {
+    /// The waker of the operation with this number.
     pub(super) fn waker(&self, number: u64) -> Waker {
-        Waker::from(Arc::new(Ringer { line: Arc::clone(&self.line), number }))
+        Waker::from(Arc::new(OperationWaker { shared: Arc::clone(&self.shared), number }))
     }
 }
 
 #[pymethods]
-impl Bell {
+impl WakePipe {
     #[new]
     fn new() -> PyResult<Self> {
         let (reader, writer) = pipe()?;
-        Ok(Bell { line: Arc::new(Line { state: Mutex::default(), reader, writer }) })
+        Ok(WakePipe { shared: Arc::new(Shared { state: Mutex::default(), reader, writer }) })
     }
 
-    /// What the event loop is to watch: it can be read from once somebody has rung.
+    /// What the event loop is to watch: it can be read from once an operation is woken.
     #[cfg(unix)]
     fn fileno(&self) -> i32 {
-        std::os::fd::AsRawFd::as_raw_fd(&self.line.reader)
+        std::os::fd::AsRawFd::as_raw_fd(&self.shared.reader)
     }
 
     /// Event loops of other systems watch sockets only.
@@ -88,8 +88,8 @@ impl Bell {
         Err(pyo3::exceptions::PyNotImplementedError::new_err("pipes cannot be watched on this system"))
     }
 
-    /// The numbers that were rung since the last call, some perhaps twice. Never blocks.
-    fn answer(&self) -> PyResult<Vec<u64>> {
-        Ok(self.line.answer()?)
+    /// The numbers of the operations woken since the last call, some perhaps twice. Never blocks.
+    fn drain(&self) -> PyResult<Vec<u64>> {
+        Ok(self.shared.drain()?)
     }
 }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from anabranch.sweep.pace import Costs, Pace
+from anabranch.sweep.guided_scheduling import GuidedScheduler, RunTimes
 from anabranch.sweep.pool import Meter
 from anabranch.sweep.recorder import Recorder
 from anabranch.sweep.unit import Outcome
@@ -31,18 +31,18 @@ class Made:
 
 def simulate(cells: list[int], cost_of: Callable[[int], float], workers: int, handing_over_s: float) -> Made:
     """Workers that take the next unit as soon as they have none, each after the time that handing it over takes."""
-    costs = Costs()
-    pace = Pace(cells, costs)
+    times = RunTimes()
+    scheduler = GuidedScheduler(cells, times)
     made = Made()
     free = [(0.0, worker) for worker in range(workers)]
     finished: list[tuple[float, list[int], list[float]]] = []
-    while pace.left:
+    while scheduler.left:
         now, worker = heapq.heappop(free)
         while finished and finished[0][0] <= now:
             _, unit, seconds = heapq.heappop(finished)
-            costs.measured((cells[index] for index in unit), seconds)
-            costs.handed_over(handing_over_s)
-        unit = pace.take(workers)
+            times.measured((cells[index] for index in unit), seconds)
+            times.handed_over(handing_over_s)
+        unit = scheduler.take(workers)
         seconds = [cost_of(cells[index]) for index in unit]
         end = now + handing_over_s + sum(seconds)
         heapq.heappush(finished, (end, unit, seconds))
@@ -98,20 +98,20 @@ def test_units_grow_where_handing_over_is_slow_but_not_without_end() -> None:
 
 def test_one_run_of_each_cell_goes_first() -> None:
     cells = [7] * 5 + [3] * 5 + [9] * 5
-    pace = Pace(cells, Costs())
-    order = [index for _ in range(15) for index in pace.take(1)]
+    scheduler = GuidedScheduler(cells, RunTimes())
+    order = [index for _ in range(15) for index in scheduler.take(1)]
     assert order[:3] == [0, 5, 10]
     assert sorted(order) == list(range(15))
-    assert pace.left == 0
+    assert scheduler.left == 0
 
 
 def test_a_cell_that_was_not_measured_counts_as_a_long_one() -> None:
-    costs = Costs()
-    costs.measured([0, 0, 1], [0.1, 0.3, 0.2])
-    assert costs.of(0) == pytest.approx(0.2)
-    assert costs.of(5) == pytest.approx(0.8)
-    costs.measured([5], [0.01])
-    assert costs.of(5) == pytest.approx(0.01)
+    times = RunTimes()
+    times.measured([0, 0, 1], [0.1, 0.3, 0.2])
+    assert times.of(0) == pytest.approx(0.2)
+    assert times.of(5) == pytest.approx(0.8)
+    times.measured([5], [0.01])
+    assert times.of(5) == pytest.approx(0.01)
 
 
 def outcome(slot: str, *seconds: float) -> Outcome:

@@ -1,4 +1,4 @@
-"""Where the scenario of a sweep comes from: the one place that knows what stands for a scenario."""
+"""Reads the scenario of a sweep, which is given as an object or as the path of a file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from anabranch.errors import ScenarioError
 
 
 @runtime_checkable
-class Written(Protocol):
-    """What can write itself down as a scenario file, as `anabranch.Scenario` does."""
+class HasToml(Protocol):
+    """An object with the text of a scenario file, such as `anabranch.Scenario`."""
 
     folder: Path | None
 
@@ -20,12 +20,12 @@ class Written(Protocol):
         """The text of the scenario."""
 
 
-ScenarioLike: TypeAlias = "Written | str | os.PathLike[str]"
+ScenarioLike: TypeAlias = "HasToml | str | os.PathLike[str]"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A scenario as it was given: its text, what messages call it, its short name, and where its files are looked for.
+class GivenScenario:
+    """A scenario as it was given: its text, its name in messages, its short name, and the folder of its files.
 
     The text is that of the file and not the canonical one: there a value that follows another by default, such as the
     rate of the way back, no longer does so.
@@ -37,12 +37,12 @@ class Source:
     folder: Path
 
 
-def read_source(scenario: ScenarioLike) -> Source:
+def read_scenario(scenario: ScenarioLike) -> GivenScenario:
     """The text of a scenario, given as such or as the path of a file. Raises `ScenarioError` if it cannot be read."""
-    if isinstance(scenario, Written):
+    if isinstance(scenario, HasToml):
         folder = scenario.folder or Path()
         name = getattr(scenario, "name", None) or "scenario"
-        return Source(scenario.to_toml(), name, Path(name).stem, folder.absolute())
+        return GivenScenario(scenario.to_toml(), name, Path(name).stem, folder.absolute())
     if not isinstance(scenario, (str, os.PathLike)) or "\n" in str(scenario):
         raise ScenarioError(f"expected a Scenario or the path of a scenario file, found {_shortened(repr(scenario))}")
     path = Path(scenario)
@@ -51,7 +51,7 @@ def read_source(scenario: ScenarioLike) -> Source:
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ScenarioError(f"{path}: the scenario cannot be read: {reason}") from error
-    return Source(text, str(path), path.stem, path.parent.absolute())
+    return GivenScenario(text, str(path), path.stem, path.parent.absolute())
 
 
 def _shortened(text: str) -> str:

@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from anabranch.papers.claim import Claim
-from anabranch.papers.error import PaperError
-from anabranch.papers.model import Cause, Experiment, Paper
-from anabranch.papers.reading.claims import read_claims
+from anabranch.errors import PaperError
+from anabranch.papers.claims.claim import Claim, read_claims
+from anabranch.papers.fields import Fields, hint, read_each, read_toml
+from anabranch.papers.model import Experiment
 from anabranch.papers.reading.experiments import read_experiments
-from anabranch.papers.reading.fields import Fields, each, hint, read_toml
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why claims are not reproduced, and the changes that show it, as `EXPERIMENT:CHANGE`."""
+
+    claims: tuple[str, ...]
+    text: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper with its experiments, its claims, and the causes of differences."""
+
+    key: str
+    title: str
+    venue: str
+    year: int
+    folder: Path
+    schemes: Mapping[str, str]
+    conventions: Mapping[str, str]
+    experiments: tuple[Experiment, ...]
+    claims: tuple[Claim, ...]
+    causes: tuple[Cause, ...]
+    notes: str
+    authors: tuple[str, ...] = ()
+    doi: str = ""
+
+    def experiment(self, identity: str) -> Experiment:
+        """The experiment with this id, which there is."""
+        return next(experiment for experiment in self.experiments if experiment.id == identity)
+
+    def claims_of(self, experiment: str) -> tuple[Claim, ...]:
+        """The claims of one experiment, in the order of the file."""
+        return tuple(claim for claim in self.claims if claim.experiment == experiment)
 
 
 def read_paper(folder: Path) -> Paper:
@@ -19,7 +56,7 @@ def read_paper(folder: Path) -> Paper:
     wrong; faults of several claims or experiments are told at once.
     """
     path = folder / "paper.toml"
-    fields = Fields(read_toml(path), path, "")
+    fields = Fields(read_toml(path), path)
     schemes = _texts(fields, "schemes")
     if not schemes:
         raise fields.error("schemes", "is missing: the paper's names for schemes, and the expressions they stand for")
@@ -29,13 +66,9 @@ def read_paper(folder: Path) -> Paper:
     experiments = read_experiments(folder / "experiments.toml", schemes)
     claims = read_claims(folder / "claims.toml", experiments)
     _check_decided(experiments, claims, folder / "experiments.toml")
-    paper = Paper(
+    paper = fields.fill(
+        Paper,
         key=key,
-        title=fields.need("title", str),
-        authors=fields.texts("authors"),
-        venue=fields.need("venue", str),
-        year=fields.need("year", int),
-        doi=fields.get("doi", str, ""),
         folder=folder,
         schemes=schemes,
         conventions=_texts(fields, "conventions"),
@@ -49,11 +82,11 @@ def read_paper(folder: Path) -> Paper:
 
 
 def _texts(fields: Fields, key: str) -> dict[str, str]:
-    table: dict[str, object] = fields.get(key, dict, {})
+    table: dict[str, str] = fields.get(key, dict, {})
     for name, value in table.items():
         if not isinstance(value, str):
             raise fields.error(key, f"has `{name}`, which has to be text")
-    return {name: str(value) for name, value in table.items()}
+    return table
 
 
 def _check_decided(experiments: tuple[Experiment, ...], claims: tuple[Claim, ...], file: Path) -> None:
@@ -70,29 +103,17 @@ def _check_decided(experiments: tuple[Experiment, ...], claims: tuple[Claim, ...
 
 
 def _causes(path: Path, experiments: tuple[Experiment, ...], claims: tuple[Claim, ...]) -> tuple[Cause, ...]:
-    if not path.exists():
-        return ()
-    top = Fields(read_toml(path), path, "")
-    tables = top.tables("cause")
-    top.done()
-    return each(tables, path, "cause", lambda fields: _cause(fields, experiments, claims))
-
-
-def _cause(fields: Fields, experiments: tuple[Experiment, ...], claims: tuple[Claim, ...]) -> Cause:
-    known = [claim.id for claim in claims]
-    named = fields.texts("claims")
-    if not named:
-        raise fields.error("claims", "is missing or empty")
-    for claim in named:
-        if claim not in known:
-            raise fields.error("claims", f"has `{claim}`; {hint(claim, known)}")
     changes = [f"{experiment.id}:{change.id}" for experiment in experiments for change in experiment.changes]
-    evidence = fields.texts("evidence")
-    for item in evidence:
-        if item not in changes:
-            raise fields.error("evidence", f"has `{item}`; {hint(item, changes)}")
-    pairs = tuple((item.partition(":")[0], item.partition(":")[2]) for item in evidence)
-    return Cause(named, fields.need("text", str).strip(), pairs)
+
+    def read(fields: Fields) -> Cause:
+        cause = Cause(fields.texts("claims"), fields.need("text", str).strip(), fields.texts("evidence"))
+        if not cause.claims:
+            raise fields.error("claims", "is missing or empty")
+        fields.check_known("claims", cause.claims, [claim.id for claim in claims])
+        fields.check_known("evidence", cause.evidence, changes)
+        return cause
+
+    return read_each(path, "cause", read) if path.exists() else ()
 
 
 def _notes(path: Path) -> str:

@@ -8,23 +8,22 @@ from typing import Any
 from anabranch import _native
 from anabranch.engine import Engine
 from anabranch.errors import ScenarioError
+from anabranch.results import FORMAT
 from anabranch.sweep.grid import Grid
 from anabranch.sweep.precision import Precision
-from anabranch.sweep.values import literal
-
-FORMAT = "anabranch results 1"
+from anabranch.values import literal
 
 
 def manifest(grid: Grid, engine: Engine, until: Precision | None, missing: int) -> dict[str, Any]:
-    """See `Results`. Neither time nor place is in it."""
+    """The manifest of the results of a grid: the same for the same runs, without time and place."""
     return {
         "format": FORMAT,
         "version": engine.version,
         "commit": engine.commit,
         "fingerprint": engine.fingerprint,
-        "scenario_name": grid.source.name,
+        "scenario_name": grid.given.name,
         "scenario": _canonical(grid),
-        "source": grid.source.text,
+        "source": grid.given.text,
         "set": [list(setting) for setting in grid.settings],
         "over": grid.over,
         "together": [list(axis.keys) for axis in grid.axes if len(axis.keys) > 1],
@@ -39,8 +38,8 @@ def _canonical(grid: Grid) -> str:
     """The scenario without what is swept; with the first values where it does not stand without them."""
     settings = [(key, literal(value)) for key, value in grid.settings]
     try:
-        return _native.resolve(grid.source.text, grid.source.name, settings)
+        return _native.resolve(grid.given.text, grid.given.name, settings)
     except ScenarioError:
         first = zip(grid.keys, grid.points[0].values, strict=True)
         settings += [(key, literal(value)) for key, value in first]
-        return _native.resolve(grid.source.text, grid.source.name, settings)
+        return _native.resolve(grid.given.text, grid.given.name, settings)

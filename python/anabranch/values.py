@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import tomli_w
 
-Value: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any]"
+Value: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any]
 Kind: TypeAlias = Literal["bool", "int64", "float64", "string"]
 
 LARGEST_INTEGER = 2**63 - 1

@@ -1,4 +1,4 @@
-"""Swept values as numbers with a unit: `"45 ms"`, `"5 %"`, a loss of 0.05."""
+"""Values of a scenario as numbers with a unit: `"45 ms"`, `"5 %"`, a loss of 0.05."""
 
 from __future__ import annotations
 
@@ -50,6 +50,16 @@ def numbers_of(key: str, values: Iterable[object]) -> Numbers | None:
     sizes = [number * family[unit] for number, unit in known]
     unit = known[sizes.index(max(sizes))][1]
     return Numbers(tuple(number * family[of] / family[unit] for number, of in known), unit)
+
+
+def in_base_unit(text: str) -> float:
+    """A time in ns, a rate in bit/s or a size in bytes, of a quantity as canonical scenarios have it.
+
+    >>> in_base_unit("10 Mbit/s")
+    10000000.0
+    """
+    number, unit = text.split(" ")
+    return float(number) * next(family[unit] for family in _UNITS if unit in family)
 
 
 def _parsed(value: object, is_loss: bool) -> tuple[float, str] | None:

@@ -1,4 +1,4 @@
-"""A mean and what is known about its error."""
+"""Means with their confidence intervals."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def check_interval(interval: str, confidence: float) -> None:
 
 
 def quantile(interval: Interval, confidence: float, n: int) -> float:
-    """What the standard error is multiplied with."""
+    """The factor of the standard error in the half width of an interval."""
     from scipy import stats
 
     upper = 0.5 + confidence / 2

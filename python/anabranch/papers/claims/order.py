@@ -1,0 +1,56 @@
+"""Claims of kind `order`: schemes from the highest to the lowest."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from anabranch.papers.claims.context import Context, read_schemes
+from anabranch.papers.claims.quantity import At, PairedSamples, Quantity
+from anabranch.papers.claims.statement import CellStatement
+from anabranch.papers.fields import Fields
+from anabranch.papers.model import Experiment
+from anabranch.papers.samples import SampleGrid
+from anabranch.papers.verdicts.finding import Direction, Finding, Part
+from anabranch.papers.verdicts.rules import compare
+
+
+@dataclass(frozen=True, slots=True)
+class Order(CellStatement):
+    """Schemes from the highest to the lowest, on average or at each value of the axes in `at_each`."""
+
+    a: Quantity
+
+    @classmethod
+    def read(cls, fields: Fields, context: Context) -> Order:
+        schemes = read_schemes(fields, "schemes", context.experiment)
+        if len(schemes) < 2 or len(set(schemes)) < len(schemes):
+            raise fields.error("schemes", "has to have two different schemes at least, the highest first")
+        return cls(context.own_quantity(fields, schemes), **cls.read_cells(fields, context.experiment))
+
+    def judge(self, samples: PairedSamples) -> Iterator[Part]:
+        grid = samples.grid(self.a)
+        yield Part("", self.in_cells(grid, self.a.at, partial(self._check, grid)))
+
+    def _check(self, grid: SampleGrid, cell: At, family: int) -> Finding:
+        """It holds if it does for all neighbours. If some neighbours are the other way round, but not the ends, it
+        holds in its direction only."""
+        each = [grid.sample(scheme, {**self.a.at, **cell}) for scheme in self.a.schemes]
+        pairs = [compare(high, low, "higher", family=family) for high, low in itertools.pairwise(each)]
+        ends = compare(each[0], each[-1], "higher", family=family)
+        directions = [pair.direction for pair in pairs]
+        direction, size_fits = Direction.UNCLEAR, True
+        if Direction.AGAINST in directions:
+            on_the_whole = ends.direction is Direction.HOLDS and len(pairs) > 1
+            direction, size_fits = (Direction.HOLDS, False) if on_the_whole else (Direction.AGAINST, True)
+        elif set(directions) == {Direction.HOLDS}:
+            direction = Direction.HOLDS
+        return Finding(direction, ends.ours, ends.unit, size_fits, ends.detail)
+
+    def claimed(self) -> str:
+        return " > ".join(self.a.schemes)
+
+    def describe(self, experiment: Experiment) -> str:
+        return f"{self.a.describe(experiment, ' > ')}{self.where()}"

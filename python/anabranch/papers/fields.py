@@ -1,0 +1,205 @@
+"""Tables of a data file, read key by key: a key that is missing, of the wrong type or unknown is an error that says
+where."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import tomli
+
+from anabranch.errors import PaperError
+
+T = TypeVar("T")
+
+_EXPECTED = {str: "text", int: "a whole number", float: "a number", bool: "true or false", dict: "a table"}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a file. Raises `PaperError` if it cannot be read."""
+    try:
+        return tomli.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise PaperError(f"{path}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, tomli.TOMLDecodeError) as error:
+        raise PaperError(f"{path}: is no TOML: {error}") from error
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """The closest of the known words, and a list of all of them."""
+    names = list(known)
+    close = difflib.get_close_matches(word, names, 1)
+    meant = f"did you mean `{close[0]}`? " if close else ""
+    return f"{meant}There are: {', '.join(names) or 'none'}"
+
+
+class Fields:
+    """One table of a file, of which every key has to be asked for.
+
+    `where` is its place in the file, such as `claim db6-avg-cmt`. All errors are `PaperError`.
+    """
+
+    def __init__(self, table: Mapping[str, Any], file: Path, where: str = "") -> None:
+        self._table = table
+        self._asked: set[str] = set()
+        self.file = file
+        self.where = where
+
+    def error(self, key: str, problem: str) -> PaperError:
+        """An error about one key."""
+        place = f"{self.where}: " if self.where else ""
+        return PaperError(f"{self.file}: {place}`{key}` {problem}")
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._table
+
+    def need(self, key: str, kind: type[T]) -> T:
+        """The value of a key that has to be there."""
+        if key not in self._table:
+            raise self.error(key, f"is missing; it has to be {_EXPECTED[kind]}")
+        value = self.raw(key)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+            raise self.error(key, f"is {value!r}; it has to be {_EXPECTED[kind]}")
+        return value
+
+    def get(self, key: str, kind: type[T], default: T) -> T:
+        """The value of a key that may be missing."""
+        found = self.maybe(key, kind)
+        return default if found is None else found
+
+    def maybe(self, key: str, kind: type[T]) -> T | None:
+        """The value of a key, or `None`."""
+        self._asked.add(key)
+        return self.need(key, kind) if key in self._table else None
+
+    def choice(self, key: str, known: Iterable[str], default: str | None = None) -> str:
+        """One of the known words."""
+        names = list(known)
+        word = self.need(key, str) if default is None else self.get(key, str, default)
+        self.check_known(key, [word], names, "is `{}`")
+        return word
+
+    def check_known(self, key: str, words: Iterable[str], known: Iterable[str], problem: str = "has `{}`") -> None:
+        """Raises an error for the first word that is not a known one."""
+        names = list(known)
+        for word in words:
+            if word not in names:
+                raise self.error(key, f"{problem.format(word)}; {hint(word, names)}")
+
+    def raw(self, key: str) -> Any:
+        """The value of a key as it is, or `None`."""
+        self._asked.add(key)
+        return self._table.get(key)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts, or one text, or nothing."""
+        return self._list(key, "text", (str,))
+
+    def numbers(self, key: str) -> tuple[float, ...]:
+        """A list of numbers, or one number, or nothing."""
+        return tuple(float(value) for value in self._list(key, "a number", (int, float)))
+
+    def positive(self, key: str, default: float) -> float:
+        """A number above zero."""
+        value = self.get(key, float, default)
+        if value <= 0:
+            raise self.error(key, f"is {value:g}; it has to be above 0")
+        return value
+
+    def pair(self, key: str) -> tuple[float, float] | None:
+        """Two numbers of which the second is not smaller, or `None`."""
+        values = self.numbers(key)
+        if key not in self._table:
+            return None
+        if len(values) != 2 or values[0] > values[1]:
+            raise self.error(key, "has to be two numbers, the smaller one first")
+        return values[0], values[1]
+
+    def inner(self, key: str) -> Fields | None:
+        """A table inside, or `None`."""
+        table = self.maybe(key, dict)
+        return None if table is None else self._inside(table, key)
+
+    def tables(self, key: str) -> list[dict[str, Any]]:
+        """A list of tables, or one table, or nothing."""
+        value = self.raw(key)
+        items = value if isinstance(value, list) else [] if value is None else [value]
+        if not all(isinstance(item, dict) for item in items):
+            raise self.error(key, "has to be tables: [[...]]")
+        return items
+
+    def each(self, key: str, read: Callable[[Fields], T]) -> tuple[T, ...]:
+        """What `read` makes of each table of a list, or one error with the faults of all of them."""
+        found: list[T] = []
+        faults: list[str] = []
+        for number, table in enumerate(self.tables(key), start=1):
+            name = table.get("id", table.get("name", "" if self.where else f"number {number}"))
+            inner = self._inside(table, f"{key} {name}".rstrip())
+            try:
+                found.append(read(inner))
+                inner.done()
+            except PaperError as error:
+                faults.append(str(error))
+        if faults:
+            raise PaperError("\n".join(faults))
+        return tuple(found)
+
+    def fill(self, kind: type[T], /, **given: Any) -> T:
+        """A dataclass whose fields are the keys of this table, except for those that are `given`."""
+        types = get_type_hints(kind)
+        for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+            if field.name not in given:
+                given[field.name] = self._value(field.name, types[field.name], field.default)
+        return kind(**given)
+
+    def done(self) -> None:
+        """Raises an error for keys that nobody asked for."""
+        for key in self._table:
+            if key not in self._asked:
+                raise self.error(key, f"means nothing here; {hint(key, sorted(self._asked))}")
+
+    def _value(self, key: str, kind: Any, default: Any) -> Any:
+        """The value of a field of a dataclass, as its type says."""
+        required = default is dataclasses.MISSING
+        if get_origin(kind) is Literal:
+            return self.choice(key, get_args(kind), None if required else default)
+        if kind == tuple[str, ...]:
+            return self.texts(key)
+        if kind == tuple[float, float] | None:
+            return self.pair(key)
+        if default is None:
+            return self.maybe(key, get_args(kind)[0])
+        return self.need(key, kind) if required else self.get(key, kind, default)
+
+    def _inside(self, table: dict[str, Any], name: str) -> Fields:
+        return Fields(table, self.file, f"{self.where}, {name}" if self.where else name)
+
+    def _list(self, key: str, expected: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+        value = self.raw(key)
+        items = value if isinstance(value, list) else [] if value is None else [value]
+        for item in items:
+            if not isinstance(item, kinds) or isinstance(item, bool):
+                raise self.error(key, f"holds {item!r}; it has to hold {expected}")
+        return tuple(items)
+
+
+def read_each(path: Path, key: str, read: Callable[[Fields], T]) -> tuple[T, ...]:
+    """What `read` makes of each table `[[key]]` of a file that holds nothing else."""
+    top = Fields(read_toml(path), path)
+    found = top.each(key, read)
+    top.done()
+    return found
+
+
+def check_unique(names: Iterable[str], file: Path, what: str) -> None:
+    """Raises an error if a name is there twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise PaperError(f"{file}: two of {what} are called `{name}`; give one of them another id")
+        seen.add(name)
