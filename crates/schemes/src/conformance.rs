@@ -513,7 +513,7 @@ pub(crate) fn decisions(text: &str, profile: &str, seed: u8) -> Vec<String> {
 fn extremes(parameter: &Parameter) -> Vec<String> {
     match parameter.kind {
         Kind::Switch => vec!["true".to_owned(), "false".to_owned()],
-        Kind::Choice(names) => names.iter().map(|name| (*name).to_owned()).collect(),
+        Kind::Choice(choice) => choice.names().into_iter().map(str::to_owned).collect(),
         Kind::Count { min, max } | Kind::Milliseconds { min, max } => vec![min.to_string(), max.to_string()],
         Kind::Decimal { min, max } => vec![min.to_string(), max.to_string()],
         Kind::Length => ["0B", "1MTU", "100MTU"].map(str::to_owned).to_vec(),

@@ -63,8 +63,9 @@ fn alternatives(parameter: &Parameter) -> Vec<Vec<String>> {
         |values: &[String]| vec![values.iter().filter(|value| **value != default).cloned().collect()];
     match (parameter.kind, parameter.default) {
         (Kind::Switch, Value::Switch(on)) => vec![vec![(!on).to_string()]],
-        (Kind::Choice(names), _) => {
-            names.iter().filter(|name| **name != default).map(|name| vec![(*name).to_owned()]).collect()
+        (Kind::Choice(choice), _) => {
+            let others = choice.names().into_iter().filter(|name| *name != default);
+            others.map(|name| vec![name.to_owned()]).collect()
         }
         (Kind::Count { min, max }, _) => any_of(&[min.to_string(), max.min(20).to_string()]),
         (Kind::Milliseconds { min, max }, _) => any_of(&[min.to_string(), max.to_string()]),

@@ -6,6 +6,48 @@ use anabranch_core::policy::{
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 
+use crate::definition::{Equation, Kind, Parameter, Value, Values};
+
+pub(crate) const SACK_EVERY: Parameter = Parameter {
+    name: "sack-every",
+    kind: Kind::Count { min: 1, max: 100 },
+    unit: "packets",
+    default: Value::Number(2),
+    about: "packets that one SACK answers",
+    source: "RFC 9260 section 6.2",
+};
+
+pub(crate) const SACK_DELAY: Parameter = Parameter {
+    name: "sack-delay",
+    kind: Kind::Milliseconds { min: 0, max: 500 },
+    unit: "ms",
+    default: Value::Number(200),
+    about: "longest delay of a SACK",
+    source: "RFC 9260 section 6.2",
+};
+
+pub(crate) const fn dac(default: bool) -> Parameter {
+    Parameter::switch(
+        "dac",
+        default,
+        "gaps do not hurry SACKs, which say how many packets they answer",
+        "Iyengar 2006, DAC",
+    )
+}
+
+pub(crate) const DELAYED_ACKS: Equation = Equation {
+    name: "RFC 9260 section 6.2, delayed acknowledgements",
+    rule: "a SACK for every `sack-every` packets with DATA, `sack-delay` after the first of them at the latest; at once for a \
+           duplicate, for a chunk with the I bit, and for a gap",
+    file: file!(),
+};
+
+pub(crate) const DAC_RECEIVER: Equation = Equation {
+    name: "DAC, receiver",
+    rule: "gaps do not hurry a SACK; its flags say how many packets with DATA it answers",
+    file: file!(),
+};
+
 /// A SACK for every n-th packet or after a delay.
 #[derive(Clone, Copy, Debug)]
 pub struct DelayedAcks {
@@ -18,6 +60,14 @@ pub struct DelayedAcks {
 }
 
 impl DelayedAcks {
+    pub(crate) fn from_values(values: &Values) -> Self {
+        DelayedAcks {
+            every: values.number("sack-every"),
+            delay: values.milliseconds("sack-delay"),
+            for_cmt: values.switch("dac"),
+        }
+    }
+
     /// Why this packet is acknowledged at once; `None` if it is not.
     fn hurry(&self, arrival: &Arrival, view: &View<'_>) -> Option<&'static str> {
         //= docs/rfc9260.txt#section-6.2

@@ -1,7 +1,5 @@
 //! When and what to acknowledge.
 
-mod delayed;
-mod non_renegable;
+pub(crate) mod delayed;
 
 pub use delayed::DelayedAcks;
-pub use non_renegable::NonRenegable;

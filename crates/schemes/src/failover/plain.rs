@@ -6,7 +6,15 @@ use anabranch_core::policy::{
 use anabranch_core::time::Time;
 use anabranch_core::{PathId, PathState};
 
+use crate::definition::Equation;
 use crate::failover::probing;
+
+pub(crate) const PATH_FAILURE: Equation = Equation {
+    name: "RFC 9260 section 8.2, path failure",
+    rule: "T3 expiries and unanswered HEARTBEATs in a row > Path.Max.Retrans (5): the path is inactive until something proves \
+           that it works",
+    file: file!(),
+};
 
 /// Active until Path.Max.Retrans is exceeded.
 #[derive(Debug, Default)]

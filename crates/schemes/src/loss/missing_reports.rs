@@ -5,6 +5,47 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::Time;
 
+use crate::definition::{Equation, Kind, Parameter, Value, Values};
+
+pub(crate) const TRIGGER: Parameter = Parameter {
+    name: "trigger",
+    kind: Kind::Count { min: 1, max: 100 },
+    unit: "missing reports",
+    default: Value::Number(3),
+    about: "reports that make a chunk lost",
+    source: "RFC 9260 section 7.2.4: 3; RFC 2960 and the papers' text: 4",
+};
+
+pub(crate) const fn sfr(default: bool) -> Parameter {
+    Parameter::switch(
+        "sfr",
+        default,
+        "split fast retransmit: only acks of a chunk's own path report it missing",
+        "Iyengar 2006, SFR",
+    )
+}
+
+pub(crate) const FAST_RETRANSMIT: Equation = Equation {
+    name: "RFC 9260 section 7.2.4, fast retransmit",
+    rule: "a SACK reports a chunk missing if its TSN < the highest TSN that the SACK newly acknowledges; at `trigger` reports it \
+           is lost, once; after that only T3 finds it lost again",
+    file: file!(),
+};
+
+pub(crate) const SFR: Equation = Equation {
+    name: "SFR, split fast retransmit",
+    rule: "a SACK reports a chunk that was last sent on path p missing if it newly acknowledges something on p and the chunk's \
+           TSN < the highest TSN newly acknowledged on p",
+    file: file!(),
+};
+
+pub(crate) const DAC_SENDER: Equation = Equation {
+    name: "DAC, sender",
+    rule: "a SACK that reports a chunk missing counts as many reports as packets that it answers if it acknowledges on one \
+           path only and nothing below the chunk's TSN there; else it counts one",
+    file: file!(),
+};
+
 /// Counts missing reports and marks at the trigger.
 #[derive(Clone, Copy, Debug)]
 pub struct MissingReports {
@@ -17,6 +58,14 @@ pub struct MissingReports {
 }
 
 impl MissingReports {
+    pub(crate) fn from_values(values: &Values) -> Self {
+        MissingReports {
+            trigger: values.number("trigger"),
+            split: values.switch("sfr"),
+            delayed_acks: values.switch("dac"),
+        }
+    }
+
     /// Whether this SACK reports the chunk missing: the highest-TSN-newly-acked rule, per path or for all.
     fn is_reported(&self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> bool {
         if self.split {

@@ -7,7 +7,14 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::Time;
 
+use crate::definition::Equation;
 use crate::retransmit::{no_room, nowhere};
+
+pub(crate) const RTX_ASAP: Equation = Equation {
+    name: "RTX-ASAP",
+    rule: "any active path with outstanding < cwnd; of several one by coins",
+    file: file!(),
+};
 
 /// The first that can.
 #[derive(Debug, Default)]

@@ -6,6 +6,8 @@ use anabranch_core::units::ChunkBytes;
 
 use crate::congestion::{Change, Cut, Suffered};
 
+pub(crate) const FILE: &str = file!();
+
 /// Half the window, and one chunk after T3.
 #[derive(Debug)]
 pub struct Halving;

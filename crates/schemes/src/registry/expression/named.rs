@@ -168,7 +168,6 @@ impl Scheme for NamedScheme {
     }
 
     fn profile(&self, row: Profile) -> Profile {
-        let base = (self.preset.profile)(self.values(), row);
-        self.additions.iter().fold(base, |row, added| (added.component.profile)(added.values(), row))
+        (self.preset.profile)(self.values(), row)
     }
 }
