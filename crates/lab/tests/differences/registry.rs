@@ -85,9 +85,8 @@ const COMPANIONS: &[(&str, &str, &str)] = &[
     ("mptcp-ns2", "sack-delay", "mptcp-ns2(sack-every=2)"),
     // Its own retransmission policy takes the place of these.
     ("cmt-qa", "rtx", "cmt-qa(orp=false)"),
-    ("min-rtt", "penalise", "cmt+min-rtt(opportunistic=true)"),
     ("rescheduling", "paths", "cmt+rescheduling(limit=share)"),
-    // Without relief there is one kind of evidence only.
+    // Without opportunistic retransmission there is one kind of evidence only.
     ("blest", "evidence", "cmt+blest+opportunistic(when=always)"),
 ];
 

@@ -8,9 +8,6 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::Time;
 
-use crate::component::opportunistic::penalisation::Penalisation;
-use crate::component::opportunistic::{Condition, Opportunistic};
-use crate::congestion::Wrapped;
 use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values};
 use crate::scheduler::Unmeasured;
 use crate::scheduler::by_rtt::Ranking;
@@ -23,21 +20,7 @@ const UNMEASURED: ChoiceParameter<Unmeasured> = ChoiceParameter {
     source: "first in Linux, where a smoothed time begins at zero",
 };
 
-const PARAMETERS: &[Parameter] = &[
-    UNMEASURED.parameter(),
-    Parameter::switch(
-        "opportunistic",
-        false,
-        "while the peer's window holds data back, send the head of line again on the fastest path with room",
-        "Raiciu et al. 2012, opportunistic retransmission; Linux MPTCP v0.9x",
-    ),
-    Parameter::switch(
-        "penalise",
-        false,
-        "then also halve the window of the slower path that holds the head of line",
-        "Raiciu et al. 2012, penalisation; Linux MPTCP v0.9x",
-    ),
-];
+const PARAMETERS: &[Parameter] = &[UNMEASURED.parameter()];
 
 const CARD: Card = Card {
     summary: &[
@@ -56,15 +39,10 @@ const CARD: Card = Card {
             parameter: "unmeasured",
         },
         Choice {
-            question: "Does Linux's relief of the receive buffer belong to the scheduler?",
-            answer: "It is part of Linux's default scheduler, but changes retransmission and windows. It is off by \
-                     default, so that the choice of paths alone can be compared.",
-            parameter: "opportunistic",
-        },
-        Choice {
-            question: "And its penalisation of the slower path?",
-            answer: "Likewise off by default. It answers a copy of the head of line, so it does nothing without them.",
-            parameter: "penalise",
+            question: "Do Linux's opportunistic retransmission and penalisation belong to the scheduler?",
+            answer: "They are part of Linux's default scheduler, but change retransmission and windows. Here they are the component \
+                     `opportunistic`, so that the choice of paths alone can be compared.",
+            parameter: "",
         },
     ]],
 };
@@ -81,16 +59,7 @@ pub(crate) const COMPONENT: Component = Component {
 };
 
 fn apply(values: &Values, policies: Policies) -> Policies {
-    let mut policies =
-        Policies { scheduler: Box::new(MinRtt { unmeasured: UNMEASURED.get(values) }), ..policies };
-    if values.switch("opportunistic") {
-        let inner = policies.retransmit;
-        policies.retransmit = Box::new(Opportunistic { inner, condition: Condition::MuchSlower });
-    }
-    if values.switch("penalise") {
-        policies.congestion = Box::new(Wrapped::new(Penalisation::default(), policies.congestion));
-    }
-    policies
+    Policies { scheduler: Box::new(MinRtt { unmeasured: UNMEASURED.get(values) }), ..policies }
 }
 
 /// Lowest smoothed round-trip time first.
