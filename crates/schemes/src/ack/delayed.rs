@@ -30,7 +30,7 @@ pub(crate) const fn dac(default: bool) -> Parameter {
     Parameter::switch(
         "dac",
         default,
-        "gaps do not hurry SACKs, which say how many packets they answer",
+        "gaps trigger no SACK at once, and SACKs say how many packets they answer",
         "Iyengar 2006, DAC",
     )
 }
@@ -44,7 +44,7 @@ pub(crate) const DELAYED_ACKS: Equation = Equation {
 
 pub(crate) const DAC_RECEIVER: Equation = Equation {
     name: "DAC, receiver",
-    rule: "gaps do not hurry a SACK; its flags say how many packets with DATA it answers",
+    rule: "a gap triggers no SACK at once; a SACK's flags say how many packets with DATA it answers",
     file: file!(),
 };
 
@@ -55,7 +55,7 @@ pub struct DelayedAcks {
     pub every: u32,
     /// The longest delay.
     pub delay: Span,
-    /// CMT's delayed acks (Iyengar 2006, algorithm DAC): gaps do not hurry a SACK, and its flags say how many packets it answers.
+    /// CMT's delayed acks (Iyengar 2006, algorithm DAC): a gap triggers no SACK at once, and a SACK's flags say how many packets it answers.
     pub for_cmt: bool,
 }
 
@@ -69,7 +69,7 @@ impl DelayedAcks {
     }
 
     /// Why this packet is acknowledged at once; `None` if it is not.
-    fn hurry(&self, arrival: &Arrival, view: &View<'_>) -> Option<&'static str> {
+    fn immediate_reason(&self, arrival: &Arrival, view: &View<'_>) -> Option<&'static str> {
         //= docs/rfc9260.txt#section-6.2
         //# Upon receipt of an SCTP packet containing a DATA chunk with the I bit set, the receiver SHOULD NOT delay the
         //# sending of the corresponding SACK chunk, i.e., the receiver SHOULD immediately respond with the corresponding
@@ -96,7 +96,7 @@ impl DelayedAcks {
         //# However, whenever an endpoint notices a hole in the arriving TSN sequence, it SHOULD start sending a SACK
         //# chunk back every time a packet arrives carrying data until the hole is filled.
         if arrival.gap && (!self.for_cmt || view.association.foreign_sack_flags) {
-            // RFC 9260 section 6.7; a peer that cannot be told how many packets a SACK answers counts SACKs.
+            // RFC 9260 section 6.7; a peer that does not read how many packets a SACK answers counts SACKs.
             return Some("a TSN is missing");
         }
         //= docs/rfc9260.txt#section-6.2
@@ -126,7 +126,7 @@ impl AckPolicy for DelayedAcks {
     }
 
     fn timing(&mut self, arrival: &Arrival, view: &View<'_>) -> Decision<AckTiming> {
-        match self.hurry(arrival, view) {
+        match self.immediate_reason(arrival, view) {
             Some(rule) => Decision::new(AckTiming::Now, Reason::rule(rule)),
             None => Decision::new(AckTiming::Within(self.delay), Reason::rule("delayed")),
         }

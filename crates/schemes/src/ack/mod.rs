@@ -1,4 +1,4 @@
-//! When and what to acknowledge.
+//! Acknowledgements: when, and with which chunk.
 
 pub(crate) mod delayed;
 

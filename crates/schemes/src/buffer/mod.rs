@@ -1,4 +1,4 @@
-//! How buffers are shared by paths.
+//! Buffer sharing between paths.
 
 pub(crate) mod unshared;
 

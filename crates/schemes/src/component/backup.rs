@@ -38,7 +38,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "backup",
-    about: "New data on one path at a time, the others as stand-ins",
+    about: "New data on one path at a time, the others only while it is not active",
     source: "RFC 8684 section 3.3.8; RFC 9260 section 6.4",
     role: Role::Scheduler,
     needs_multipath: true,
@@ -51,7 +51,7 @@ fn apply(_: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(PrimaryOnly), ..policies }
 }
 
-/// The primary path only.
+/// Sends new data on one path at a time, the primary path first.
 #[derive(Debug, Default)]
 pub struct PrimaryOnly;
 
@@ -81,7 +81,10 @@ impl Scheduler for PrimaryOnly {
             return Decision::new(Pick::Wait(WaitFor::Window), Reason::rule("no path is active"));
         };
         match refusal(path, ask, view) {
-            None => Decision::new(Pick::Path(path.id), Reason::rule("the primary path, or its stand-in")),
+            None => Decision::new(
+                Pick::Path(path.id),
+                Reason::rule("the primary path, or the one that replaces it"),
+            ),
             Some(why) => {
                 let refused: Refused = [(path.id, why)].into_iter().collect();
                 let reason = Reason::rule("the only path in use is full");

@@ -8,7 +8,7 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::Time;
 
-use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values};
+use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Role, Values};
 use crate::scheduler::Unmeasured;
 use crate::scheduler::by_rtt::Ranking;
 
@@ -19,8 +19,6 @@ const UNMEASURED: ChoiceParameter<Unmeasured> = ChoiceParameter {
     about: "rank of a path whose round-trip time is not known yet",
     source: "first in Linux, where a smoothed time begins at zero",
 };
-
-const PARAMETERS: &[Parameter] = &[UNMEASURED.parameter()];
 
 const CARD: Card = Card {
     summary: &[
@@ -53,7 +51,7 @@ pub(crate) const COMPONENT: Component = Component {
     source: "Linux MPTCP v0.9x, default scheduler; Raiciu et al. 2012; Paasch et al. 2014",
     role: Role::Scheduler,
     needs_multipath: true,
-    parameters: PARAMETERS,
+    parameters: &[UNMEASURED.parameter()],
     card: CARD,
     apply,
 };

@@ -1,7 +1,7 @@
-//! `nr-sack`: acknowledgements that let the sender forget.
+//! `nr-sack`: acknowledgements that let the sender release chunks behind a hole.
 //!
 //! NR-SACK (Yilmaz et al. 2010, draft-natarajan-tsvwg-sctp-nrsack): acknowledgements that also say what the receiver will
-//! never drop again, so that the sender need not keep it. When they are sent is the affair of the policy inside.
+//! never drop again, so that the sender need not keep it. The policy inside decides when they are sent.
 
 use anabranch_core::policy::{
     AckForm, AckPolicy, AckTiming, Arrival, Context, Decision, Event, Policies, Slot, View,
@@ -34,7 +34,7 @@ const CARD: Card = Card {
         file: file!(),
     }]],
     choices: &[&[Choice {
-        question: "What does a receiver promise to keep?",
+        question: "What does a receiver never drop?",
         answer: "All of it, since this one never drops what it has acknowledged. Promising only what was handed to the \
                  application, as ns-2 does, is the same as SACK on a single ordered stream: nothing behind a hole is handed over.",
         parameter: "keeps",

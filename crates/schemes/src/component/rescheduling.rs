@@ -1,4 +1,4 @@
-//! `rescheduling`: the head of line moves to the path whose data waits behind it.
+//! `rescheduling`: chunk rescheduling, which moves the head of line to the path whose data waits behind it.
 //!
 //! Chunk rescheduling (Adhari et al. 2011, Dreibholz's SCTP in INET): where half of a buffer, or of a path's share of it, is
 //! filled by data that has arrived and waits behind a hole, the chunk that is missing moves to the path whose data waits.
@@ -14,7 +14,7 @@ use crate::component::split::{PATHS, SIDE, Sharers, Side};
 use crate::definition::{
     Card, Choice, ChoiceParameter, Component, Equation, Kind, Parameter, Role, Value, Values,
 };
-use crate::retransmit::cannot_relieve;
+use crate::retransmit::head_of_line_refusal;
 
 const LIMIT: ChoiceParameter<Limit> = ChoiceParameter {
     name: "limit",
@@ -68,14 +68,14 @@ const CARD: Card = Card {
     choices: &[&[
         Choice {
             question: "Of several blocked paths, which one takes the chunk?",
-            answer: "The one with the largest fraction. INET takes the first that it comes to in its sending order, which here is \
-                     the scheduler's affair.",
+            answer: "The one with the largest fraction. INET takes the first that it comes to in its sending order, which here is up to \
+                     the scheduler.",
             parameter: "",
         },
         Choice {
             question: "Must the chunk have been under way for a time?",
             answer: "No. INET asks for two round trips only of a chunk that the blocked path itself carries, and such a chunk \
-                     stays here: fast retransmit and T3 look after it.",
+                     stays here: fast retransmit and T3 recover it.",
             parameter: "age",
         },
         Choice {
@@ -126,7 +126,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { retransmit: Box::new(Rescheduling::new(policies.retransmit, settings)), ..policies }
 }
 
-/// What the waiting data is compared with.
+/// The size that waiting data is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The whole buffer.
@@ -142,7 +142,7 @@ pub struct ReschedulingSettings {
     pub side: Side,
     /// The whole buffer, or a share.
     pub limit: Limit,
-    /// Who has a share.
+    /// The paths that have a share.
     pub sharers: Sharers,
     /// The fraction of it from which on a path counts as blocked.
     pub threshold: f64,
@@ -154,7 +154,7 @@ pub struct ReschedulingSettings {
 pub struct Rescheduling {
     inner: Box<dyn RetransmitPath>,
     settings: ReschedulingSettings,
-    /// The chunk that moved last. The head of line only ever goes on, so that this tells all that matters of them.
+    /// The chunk that moved last. The head of line never moves back, so the last one is enough.
     moved: Option<u64>,
 }
 
@@ -194,7 +194,7 @@ impl Rescheduling {
     fn refusal(path: &PathFacts, head: &HeadOfLine) -> Option<Refusal> {
         // A path that recovers from losses of its own is spared.
         let recovering = path.recovery_point.is_some().then_some(Refusal::Preference);
-        cannot_relieve(path, head).or(recovering)
+        head_of_line_refusal(path, head).or(recovering)
     }
 
     /// Whether it has been under way for long enough on the path that its latest transmission left on.
@@ -259,8 +259,8 @@ impl RetransmitPath for Rescheduling {
             !head.in_flight_on.is_empty() && self.moved != Some(head.tsn) && self.is_old(head, view)
         };
         let head = view.association.head_of_line.filter(moves);
-        let relief = head.and_then(|head| self.reschedule(&head, view));
-        relief.or_else(|| self.inner.relieve(stall, view, context))
+        let action = head.and_then(|head| self.reschedule(&head, view));
+        action.or_else(|| self.inner.relieve(stall, view, context))
     }
 }
 
@@ -449,7 +449,7 @@ mod tests {
         let mut policy = policy(SETTINGS);
         let lost = |tsn, cause| Event::Lost { path: path(1), tsn, bytes: bytes(M), cause };
         let mut moves = |policy: &mut Rescheduling, event: Event<'_>| {
-            world.tell(policy, &event);
+            world.dispatch(policy, &event);
             world.with(|view, context| policy.relieve(&NO_STALL, view, context)).is_some()
         };
         assert!(moves(&mut policy, lost(101, LossCause::FastRetransmit)));

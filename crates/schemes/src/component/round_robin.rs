@@ -24,7 +24,7 @@ const CARD: Card = Card {
     }]],
     choices: &[&[Choice {
         question: "Does the circle stop at a path without room?",
-        answer: "No. Linux fills every window as well unless told otherwise, and stopping would idle the others.",
+        answer: "No. Linux fills every window as well unless configured otherwise, and stopping would idle the others.",
         parameter: "",
     }]],
 };

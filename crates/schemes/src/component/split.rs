@@ -99,7 +99,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { buffer: Box::new(split), ..policies }
 }
 
-/// Whose buffer is in question.
+/// The buffers that are split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The sender's.
@@ -139,7 +139,7 @@ pub enum Sharers {
 }
 
 impl Sharers {
-    /// n, at least one.
+    /// The number n of shares, at least one.
     pub(crate) fn count(self, view: &View<'_>) -> u64 {
         let paths = match self {
             Sharers::Active => view.active().count(),
@@ -156,7 +156,7 @@ pub struct Split {
     pub side: Side,
     /// What a path takes up.
     pub by: Occupancy,
-    /// Who has a share.
+    /// The paths that have a share.
     pub sharers: Sharers,
 }
 
@@ -164,7 +164,7 @@ impl Split {
     fn occupied(&self, path: &PathFacts, view: &View<'_>) -> ChunkBytes {
         match self.by {
             Occupancy::Queued => path.held,
-            // A bound chunk has been promised its place, and will be outstanding.
+            // A bound chunk has its place already, and will be outstanding.
             Occupancy::Outstanding => view.outstanding(path.id) + path.bound,
         }
     }

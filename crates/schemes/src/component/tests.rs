@@ -4,8 +4,8 @@ use super::*;
 use crate::definition::{Role, Values};
 use crate::registry::parse;
 use crate::testing::{ASK, M, World, bytes, path};
-use anabranch_core::profile::Profile;
 use anabranch_core::policy::{Event, Pick, Scheduler, Scheme, SendAsk, SendKind, SentTransmission, WaitFor};
+use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 use anabranch_core::units::WindowBytes;
 use anabranch_core::{PathSet, PathState};
@@ -85,7 +85,7 @@ fn take(world: &mut World, scheduler: &mut dyn Scheduler, choice: Pick) {
         world.association.last_new_data_path = Some(path);
         let (kind, bytes) = (SendKind::New, bytes(M));
         let sent = SentTransmission { path, previous_path: None, tsn: 1, bytes, kind };
-        world.tell(scheduler, &Event::Sent(&sent));
+        world.dispatch(scheduler, &Event::Sent(&sent));
     }
 }
 
@@ -267,7 +267,7 @@ fn wanted(settings: &[&str], blocked: bool, steps: u32) -> f64 {
     world.pick(&mut *scheduler);
     for _ in 0..steps {
         if blocked {
-            world.tell(&mut *scheduler, &Event::Blocked { hole: Some(path(1)) });
+            world.dispatch(&mut *scheduler, &Event::Blocked { hole: Some(path(1)) });
         }
         world.now += Span::from_millis(100);
         world.pick(&mut *scheduler);

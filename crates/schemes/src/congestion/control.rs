@@ -13,7 +13,7 @@ use anabranch_core::{MAX_PATHS, PathId, PathState};
 use crate::congestion::cut::Halving;
 use crate::congestion::growth::StandardGrowth;
 use crate::congestion::slow_start_exit::RoundTrips;
-use crate::congestion::{Acknowledged, Cut, Growth, Suffered};
+use crate::congestion::{Acknowledged, Cut, Growth, PathLoss};
 use crate::definition::{ChoiceParameter, Equation, Parameter, Values};
 
 pub(crate) const PF_RETURN: Equation = Equation {
@@ -141,23 +141,23 @@ impl WindowControl {
     }
 
     /// The same with another rule of growth.
-    pub fn growing(self, growth: impl Growth + 'static) -> Self {
+    pub fn with_growth(self, growth: impl Growth + 'static) -> Self {
         WindowControl { growth: Box::new(growth), ..self }
     }
 
     /// The same with another rule of reduction.
-    pub fn cutting(self, cut: impl Cut + 'static) -> Self {
+    pub fn with_cut(self, cut: impl Cut + 'static) -> Self {
         WindowControl { cut: Box::new(cut), ..self }
     }
 
     /// The same with other first windows.
-    pub fn beginning(self, first_window: FirstWindow) -> Self {
+    pub fn with_first_window(self, first_window: FirstWindow) -> Self {
         WindowControl { first_window, ..self }
     }
 
     /// The same with the window, in largest chunks, that a path has when a HEARTBEAT-ACK ends its potential failure (CMT-PF1: 1,
     /// CMT-PF2: 2).
-    pub fn after_probe(self, chunks: u64) -> Self {
+    pub fn with_window_after_probe(self, chunks: u64) -> Self {
         WindowControl { window_after_probe: Some(chunks), ..self }
     }
 
@@ -259,7 +259,7 @@ impl WindowControl {
     }
 
     fn answer_loss(&mut self, path: PathId, cause: LossCause, view: &View<'_>) {
-        let change = self.cut.cut(&Suffered { path, cause, windows: &self.windows, view });
+        let change = self.cut.cut(&PathLoss { path, cause, windows: &self.windows, view });
         self.set_window(path, change.window, change.reason, view);
     }
 

@@ -1,4 +1,4 @@
-//! Windows: the bookkeeping that every scheme shares ([`WindowControl`]), in it a rule of growth and a rule of reduction, and
+//! Congestion control: the accounting that all schemes share ([`WindowControl`]), in it a rule of growth and a rule of reduction, and
 //! controls that are wrapped around another one.
 
 pub(crate) mod control;
@@ -11,5 +11,5 @@ pub(crate) mod testing;
 mod wrapped;
 
 pub use control::{FirstWindow, GrowthGate, WindowControl};
-pub use rule::{Acknowledged, Change, Cut, Growth, Suffered};
+pub use rule::{Acknowledged, Change, Cut, Growth, PathLoss};
 pub use wrapped::{Wrapped, Wrapper};

@@ -6,7 +6,7 @@ use anabranch_core::time::Time;
 
 /// What is wrapped around a control. The windows are those of the control inside.
 pub trait Wrapper: Send {
-    /// Hears an event in the place of the control inside, which hears what it is told here, and may change that control's windows.
+    /// Called with every event in place of `inner`: passes on to it what it should handle, and may change its windows.
     fn on_event(
         &mut self,
         event: &Event<'_>,

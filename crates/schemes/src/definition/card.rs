@@ -1,4 +1,4 @@
-//! What a scheme or a component tells a reader about itself, as data: the command line and the book print it.
+//! Documentation cards of schemes and components, as data: the command line and the book print them.
 
 /// The file of core that processes SACKs, for the rules that it implements.
 pub(crate) const SACK_PROCESSING: &str = "crates/core/src/association/sack_in.rs";

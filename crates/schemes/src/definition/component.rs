@@ -26,8 +26,8 @@ pub struct Component {
 }
 
 impl Component {
-    /// Whether it can be added to a scheme: not where it needs several paths and finds one, and not where it would put aside
-    /// what makes the scheme what it is.
+    /// Whether it can be added to a scheme: not where it needs several paths and finds one, and not where it would replace
+    /// what defines the scheme.
     pub fn fits(&self, base: &Preset) -> bool {
         (base.multipath || !self.needs_multipath) && !base.owns.contains(&self.role)
     }

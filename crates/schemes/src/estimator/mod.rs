@@ -1,4 +1,4 @@
-//! Figures that several slots read.
+//! Estimators: figures of paths that several slots read.
 
 pub(crate) mod loss_rate;
 

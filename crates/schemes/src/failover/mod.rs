@@ -1,8 +1,8 @@
-//! Path states.
+//! Failover: the state of each path.
 
-pub(crate) mod plain;
+pub(crate) mod error_counter;
 
-pub use plain::Plain;
+pub use error_counter::ErrorCounter;
 
 use anabranch_core::PathState;
 use anabranch_core::policy::{PathFacts, Probing};

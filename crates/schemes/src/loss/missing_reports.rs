@@ -72,7 +72,7 @@ impl MissingReports {
             let path = &sack.paths[chunk.path.index()];
             let highest = path.highest_gap_acked.unwrap_or(sack.cumulative);
             // Chunks that wait for a path, and copies, may leave after later TSNs did: nothing that left before them reports
-            // them missing. What was sent again as lost is past marking and counts reports as published.
+            // them missing. What was retransmitted is past marking and counts reports as published.
             let overtaken =
                 chunk.recovered_before || path.latest_sent_at.is_none_or(|at| chunk.sent_at <= at);
             return saw_new_ack(path, view) && chunk.tsn < highest && overtaken;
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!([499, 500, 501].map(|at| count(at, late)), [0, 1, 1]);
         assert_eq!(count(499, Missing { transmissions: 2, ..late }), 0, "a copy of what is still in flight");
         let again = Missing { transmissions: 2, recovered_before: true, ..late };
-        assert_eq!(count(499, again), 1, "ns-2 counts what was sent again as before");
+        assert_eq!(count(499, again), 1, "ns-2 counts retransmitted chunks as before");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which chunks count as lost.
+//! Loss detection.
 
 pub(crate) mod missing_reports;
 

@@ -142,14 +142,14 @@ pub(crate) const PRESET: Preset = Preset {
 
 fn build(values: &Values) -> Policies {
     let control = WindowControl::new(GrowthGate::from_values(values))
-        .growing(RateDifferenceGrowth::from_values(values));
+        .with_growth(RateDifferenceGrowth::from_values(values));
     Policies { congestion: Box::new(control), ..cmt::build(values) }
 }
 
 /// Which round-trip time stands for a path's present one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttSource {
-    /// The smoothed one.
+    /// The smoothed round-trip time.
     Smoothed,
     /// The latest sample.
     Latest,
@@ -191,7 +191,7 @@ pub struct RateDifferenceGrowth {
     pub delta: Length,
     /// The path's present round-trip time.
     pub rtt: RttSource,
-    /// When it applies.
+    /// The SACKs at which it applies.
     pub applies: Applies,
 }
 

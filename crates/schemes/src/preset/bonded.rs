@@ -1,4 +1,4 @@
-//! `bonded`: what live links are bonded with unless another scheme is asked for.
+//! `bonded`: the default scheme for live links.
 //!
 //! A path that has not answered for some round trips gets no new data until it does, long before T3 may say that it failed:
 //! what is sent into silence holds back what others carry.
@@ -156,27 +156,27 @@ fn build(values: &Values) -> Policies {
         loss: Box::new(Rack::new(base.loss, rack)),
         retransmit: Box::new(Opportunistic { inner: base.retransmit, condition: Condition::MuchSlower }),
         ack: Box::new(DelayedAcks::from_values(values)),
-        failover: Box::new(Impatient { inner: base.failover, rounds: values.number("patience") }),
+        failover: Box::new(SilenceFailover { inner: base.failover, rounds: values.number("patience") }),
         ..base
     }
 }
 
-/// Potentially failed by silence, around a policy that decides everything else.
-pub struct Impatient {
-    /// Decides everything else.
+/// Makes a path potentially failed when it is silent.
+pub struct SilenceFailover {
+    /// The policy for everything but silence.
     pub inner: Box<dyn PathFailover>,
     /// Round trips of silence.
     pub rounds: u32,
 }
 
-impl Slot for Impatient {
+impl Slot for SilenceFailover {
     forward! { inner:
         fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) -> ();
         fn deadline(&self) -> Option<Time>;
     }
 }
 
-impl PathFailover for Impatient {
+impl PathFailover for SilenceFailover {
     forward! { inner:
         fn on_error(&mut self, path: PathId, by_heartbeat: bool, view: &View<'_>) -> Decision<PathState>;
         fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life;
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn patience_is_some_round_trips_with_deviations_and_the_delay_of_a_sack() {
-        let policy = Impatient { inner: Box::new(PotentiallyFailed), rounds: 3 };
+        let policy = SilenceFailover { inner: Box::new(PotentiallyFailed), rounds: 3 };
         let mut world = World::new(Profile::net_multipath(), 2);
         assert_eq!(policy.patience(path(0), &world.view()), None, "nothing was measured");
         world.paths[0].rtt.smoothed = Some(Span::from_millis(20));

@@ -17,7 +17,7 @@ use crate::congestion::control::{AVOIDANCE, CUC_GROWTH, CUT, SLOW_START, cuc};
 use crate::congestion::cut::{floor, floored};
 use crate::congestion::{GrowthGate, WindowControl};
 use crate::definition::{Card, Choice, Equation, Parameter, Preset, SACK_PROCESSING, Values};
-use crate::failover::plain::PATH_FAILURE;
+use crate::failover::error_counter::PATH_FAILURE;
 use crate::loss::missing_reports::{DAC_SENDER, SFR, TRIGGER, sfr};
 use crate::preset::sctp;
 use crate::preset::sctp::{CHOICE_AROUND, CHOICE_TRIGGER};
@@ -36,7 +36,7 @@ pub(crate) const WINDOW_FILL: Equation = Equation {
 
 pub(crate) const CUC_SEARCH: Equation = Equation {
     name: "CUC version 2, pseudo-cumulative TSNs",
-    rule: "for each path: the earliest outstanding chunk that was sent once, and the earliest that was sent again; when either \
+    rule: "for each path: the earliest outstanding chunk that was sent once, and the earliest that was retransmitted; when either \
            is acknowledged, by the cumulative TSN or by a gap block, the path's pseudo-cumulative TSN advances",
     file: SACK_PROCESSING,
 };
@@ -57,7 +57,7 @@ pub(crate) const CHOICE_NEW_ACK: Choice = Choice {
 
 pub(crate) const CHOICE_CUC: Choice = Choice {
     question: "Which version of CUC?",
-    answer: "Version 2. Version 1 follows one TSN per path, which moves back when that chunk is sent again and is wrong when it \
+    answer: "Version 2. Version 1 follows one TSN per path, which moves back when that chunk is retransmitted and is wrong when it \
              goes to another path. `cuc=false` gives the standard's rule, not version 1.",
     parameter: "cuc",
 };
@@ -96,7 +96,7 @@ pub(crate) const CHOICE_RTX_TIE: Choice = Choice {
 
 pub(crate) const CHOICE_LOSS_RATE: Choice = Choice {
     question: "Which loss rate does RTX-LOSSRATE compare?",
-    answer: "Bytes declared lost over bytes sent on the path since it exists. ns-2 is told the true rate by its script.",
+    answer: "Bytes declared lost over bytes sent on the path since it exists. In ns-2 the script sets the true rate.",
     parameter: "",
 };
 
@@ -145,7 +145,7 @@ const CARD: Card = Card {
         "New data fills each path's window in turn, all in one sequence of TSNs, which then arrive out of",
         "order. Plain SCTP takes that for loss, keeps windows from growing and sends a SACK for each packet.",
         "Three repairs answer this: only acknowledgements of a chunk's own path report it missing (SFR), a",
-        "path's window grows with its own pseudo-cumulative TSN (CUC), and gaps do not hurry SACKs, which say",
+        "path's window grows with its own pseudo-cumulative TSN (CUC), and gaps trigger no SACK at once; SACKs say",
         "what they answer (DAC).",
     ],
     equations: &[&[WINDOW_FILL], RULES, &[PATH_FAILURE]],
@@ -245,7 +245,7 @@ mod tests {
 
     /// The paths of all packets that leave in one send opportunity.
     fn turn(world: &mut World, scheduler: &mut RotatingWindowFill) -> Vec<usize> {
-        world.begin_turn(scheduler);
+        world.begin_send_opportunity(scheduler);
         std::iter::from_fn(|| send(world, scheduler)).collect()
     }
 
@@ -260,7 +260,7 @@ mod tests {
     fn the_reason_names_the_free_part_of_the_window() {
         let mut world = World::new(Profile::ns2_multipath(), 1);
         let mut scheduler = RotatingWindowFill::default();
-        world.begin_turn(&mut scheduler);
+        world.begin_send_opportunity(&mut scheduler);
         let mut free = Vec::new();
         for _ in 0..3 {
             let reason = world.pick(&mut scheduler).reason;
@@ -277,7 +277,7 @@ mod tests {
         let mut scheduler = RotatingWindowFill::default();
         for (last, first) in [(None, 0), (Some(path(0)), 1), (Some(path(1)), 2), (Some(path(2)), 0)] {
             world.association.last_new_data_path = last;
-            world.begin_turn(&mut scheduler);
+            world.begin_send_opportunity(&mut scheduler);
             assert_eq!(world.pick(&mut scheduler).choice, Pick::Path(path(first)), "after {last:?}");
         }
     }
@@ -305,7 +305,7 @@ mod tests {
         let mut world = World::new(Profile::ns2_multipath(), 2);
         let mut scheduler = RotatingWindowFill::default();
         world.paths[0].in_flight = bytes(4404);
-        world.begin_turn(&mut scheduler);
+        world.begin_send_opportunity(&mut scheduler);
         assert_eq!(send(&mut world, &mut scheduler), Some(1));
         world.paths[0].in_flight = bytes(0);
         assert_eq!(send(&mut world, &mut scheduler), Some(1));
@@ -322,7 +322,7 @@ mod tests {
         world.paths[1].state = PathState::Inactive;
         world.paths[2].state = PathState::Unconfirmed;
         world.paths[3].burst_left = 0;
-        world.begin_turn(&mut scheduler);
+        world.begin_send_opportunity(&mut scheduler);
         let decision = world.pick(&mut scheduler);
         assert_eq!(decision.choice, Pick::Path(path(4)));
         let state = |index| (path(index), Refusal::State);
@@ -339,7 +339,7 @@ mod tests {
         world.paths[2].in_flight = bytes(5872);
         world.paths[2].burst_left = 0;
         world.association.last_new_data_path = Some(path(1));
-        world.begin_turn(&mut scheduler);
+        world.begin_send_opportunity(&mut scheduler);
         let decision = world.pick(&mut scheduler);
         assert_eq!(decision.choice, Pick::Wait(WaitFor::Window));
         // In the order of the visit; the state goes before the window, the window before the burst.
@@ -357,7 +357,7 @@ mod tests {
             let mut scheduler = RotatingWindowFill::default();
             world.paths[0].in_flight = bytes(2 * M);
             world.paths[0].lost_unsent = bytes(M);
-            world.begin_turn(&mut scheduler);
+            world.begin_send_opportunity(&mut scheduler);
             assert_eq!(send(&mut world, &mut scheduler), Some(expected), "counts: {counts}");
         }
     }

@@ -11,7 +11,7 @@ use anabranch_core::units::ChunkBytes;
 use crate::ack::delayed::{SACK_DELAY, SACK_EVERY, dac};
 use crate::congestion::control::cuc;
 use crate::congestion::cut::{Floor, floored, halve, nearest, own_floor};
-use crate::congestion::{Change, Cut, GrowthGate, Suffered, WindowControl};
+use crate::congestion::{Change, Cut, GrowthGate, PathLoss, WindowControl};
 use crate::definition::{Card, Choice, Equation, Kind, Length, Parameter, Preset, Value, Values};
 use crate::loss::missing_reports::{TRIGGER, sfr};
 use crate::preset::cmt;
@@ -121,7 +121,7 @@ pub(crate) const PRESET: Preset = Preset {
 
 fn build(values: &Values) -> Policies {
     let cut = SrttFractionCut::new(values.decimal("alpha"), values.length("mtu"), Floor::from_values(values));
-    let control = WindowControl::new(GrowthGate::from_values(values)).cutting(cut);
+    let control = WindowControl::new(GrowthGate::from_values(values)).with_cut(cut);
     Policies { congestion: Box::new(control), ..cmt::build(values) }
 }
 
@@ -162,10 +162,10 @@ impl Cut for SrttFractionCut {
         }
     }
 
-    fn cut(&mut self, suffered: &Suffered<'_>) -> Change {
-        let (window, facts, profile) = (suffered.window(), suffered.facts(), suffered.view.profile);
-        let floor = self.floor(suffered.cause, facts, profile);
-        let (cwnd, ssthresh, reason) = match (suffered.cause, self.smoothed[suffered.path.index()]) {
+    fn cut(&mut self, loss: &PathLoss<'_>) -> Change {
+        let (window, facts, profile) = (loss.window(), loss.facts(), loss.view.profile);
+        let floor = self.floor(loss.cause, facts, profile);
+        let (cwnd, ssthresh, reason) = match (loss.cause, self.smoothed[loss.path.index()]) {
             // Algorithm 1, lines 10 and 11.
             (LossCause::Timeout, _) => {
                 let half = window.cwnd.over(2);

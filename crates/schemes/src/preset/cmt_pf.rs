@@ -110,7 +110,7 @@ pub(crate) const PRESET: Preset = Preset {
 };
 
 pub(crate) fn build(values: &Values) -> Policies {
-    let control = WindowControl::new(GrowthGate::from_values(values)).after_probe(PF.get(values));
+    let control = WindowControl::new(GrowthGate::from_values(values)).with_window_after_probe(PF.get(values));
     Policies { congestion: Box::new(control), failover: Box::new(PotentiallyFailed), ..cmt::build(values) }
 }
 

@@ -88,7 +88,7 @@ pub(crate) const PRESET: Preset = Preset {
 };
 
 fn build(values: &Values) -> Policies {
-    let control = WindowControl::new(GrowthGate::from_values(values)).growing(LiaGrowth::default());
+    let control = WindowControl::new(GrowthGate::from_values(values)).with_growth(LiaGrowth::default());
     Policies { congestion: Box::new(control), ..cmt::build(values) }
 }
 

@@ -4,7 +4,7 @@ use crate::ack::delayed::{DELAYED_ACKS, SACK_DELAY, SACK_EVERY, dac};
 use crate::congestion::control::{AVOIDANCE, CUMULATIVE_GROWTH, CUT, SLOW_START, cuc};
 use crate::congestion::cut::{floor, floored};
 use crate::definition::{Card, Choice, Parameter, Preset};
-use crate::failover::plain::PATH_FAILURE;
+use crate::failover::error_counter::PATH_FAILURE;
 use crate::loss::missing_reports::{FAST_RETRANSMIT, TRIGGER, sfr};
 use crate::preset::cmt;
 use crate::preset::cmt::{

@@ -11,8 +11,8 @@ use crate::congestion::cut::{floor, floored};
 use crate::congestion::{GrowthGate, WindowControl};
 use crate::definition::{Card, Choice, ChoiceParameter, Parameter, Preset, Role, Values};
 use crate::estimator::MeasuredLossRate;
-use crate::failover::Plain;
-use crate::failover::plain::PATH_FAILURE;
+use crate::failover::ErrorCounter;
+use crate::failover::error_counter::PATH_FAILURE;
 use crate::loss::MissingReports;
 use crate::loss::missing_reports::{FAST_RETRANSMIT, TRIGGER};
 use crate::retransmit::alternate::ALTERNATE;
@@ -48,7 +48,7 @@ const PARAMETERS: &[Parameter] = &[RTX.parameter(), TRIGGER, SACK_EVERY, SACK_DE
 const CARD: Card = Card {
     summary: &[
         "New data goes on the primary path; while that is not active, on the next active one. What fast",
-        "retransmit finds goes again where it was, what times out on another active path if there is one. A",
+        "retransmit finds is retransmitted where it was, what times out on another active path if there is one. A",
         "path is out of service after six errors in a row.",
     ],
     equations: &[&[
@@ -76,7 +76,7 @@ const CARD: Card = Card {
 
 pub(crate) const PRESET: Preset = Preset {
     name: "sctp",
-    about: "Single-path SCTP: new data on the primary path, the others only as stand-ins",
+    about: "Single-path SCTP: new data on the primary path, the others only while it is not active",
     source: "RFC 9260",
     multipath: false,
     coupled: false,
@@ -102,6 +102,6 @@ pub(crate) fn policies(values: &Values, retransmit: Box<dyn RetransmitPath>) -> 
         retransmit,
         ack: Box::new(DelayedAcks::from_values(values)),
         buffer: Box::new(Unshared),
-        failover: Box::new(Plain),
+        failover: Box::new(ErrorCounter),
     }
 }

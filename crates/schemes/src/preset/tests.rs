@@ -5,8 +5,8 @@ use crate::registry::parse;
 use crate::testing::{M, World, bytes, lost_on, path, routed};
 use anabranch_core::PathState;
 use anabranch_core::policy::{
-    AckTiming, Arrival, Event, LossCause, Missing, MissingVerdict, PathAck, PathSack, Pick, Policies, ProofOfLife,
-    Route, SackDone, SackView, Scheme, StateCause,
+    AckTiming, Arrival, Event, LossCause, Missing, MissingVerdict, PathAck, PathSack, Pick, Policies,
+    ProofOfLife, Route, SackDone, SackView, Scheme, StateCause,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -96,7 +96,7 @@ fn only_single_path_schemes_keep_to_the_primary_path() {
         let (mut policies, mut world) = built(preset.name);
         world.paths[0].in_flight = world.paths[0].cwnd;
         world.association.last_new_data_path = Some(path(0));
-        world.begin_turn(&mut *policies.scheduler);
+        world.begin_send_opportunity(&mut *policies.scheduler);
         let elsewhere = world.pick(&mut *policies.scheduler).choice == Pick::Path(path(1));
         assert_eq!(elsewhere, preset.multipath, "{}: the primary path's window is full", preset.name);
     }
@@ -106,7 +106,7 @@ fn only_single_path_schemes_keep_to_the_primary_path() {
 fn the_window_grows_with_the_gate_that_cuc_selects() {
     for (text, own) in [("sctp", false), ("naive-cmt", false), ("cmt(cuc=false)", false), ("cmt", true)] {
         let (mut policies, mut world) = built(text);
-        world.tell(&mut *policies.congestion, &Event::Established);
+        world.dispatch(&mut *policies.congestion, &Event::Established);
         let ack = PathAck {
             gap: bytes(M),
             new_pseudo_cumulative: true,
@@ -115,7 +115,7 @@ fn the_window_grows_with_the_gate_that_cuc_selects() {
             ..PathAck::default()
         };
         let done = SackDone { paths: &[ack], new_cumulative: false, cumulative: 100 };
-        world.tell(&mut *policies.congestion, &Event::SackDone(&done));
+        world.dispatch(&mut *policies.congestion, &Event::SackDone(&done));
         let cwnd = policies.congestion.window(path(0)).cwnd.get();
         assert_eq!(cwnd, if own { 5848 } else { 4380 }, "{text}");
     }
@@ -198,14 +198,14 @@ fn a_probed_path_comes_back_with_the_window_that_pf_says() {
     for (text, cwnd) in [("cmt-pf", 2936), ("cmt-pf(pf=pf1)", 1468), ("cmt-pf(pf=pf2)", 2936), ("cmt", 4380)]
     {
         let (mut policies, mut world) = built(text);
-        world.tell(&mut *policies.congestion, &Event::Established);
+        world.dispatch(&mut *policies.congestion, &Event::Established);
         let event = Event::PathState {
             path: path(0),
             from: PathState::PotentiallyFailed,
             to: PathState::Active,
             cause: StateCause::Proof(ProofOfLife::Heartbeat),
         };
-        world.tell(&mut *policies.congestion, &event);
+        world.dispatch(&mut *policies.congestion, &event);
         assert_eq!(policies.congestion.window(path(0)).cwnd, bytes(cwnd), "{text}");
     }
 }

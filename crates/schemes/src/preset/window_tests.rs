@@ -4,8 +4,10 @@ use super::*;
 use crate::registry::parse;
 use crate::testing::{M, World, bytes, lost_on, path, routed};
 use LossCause::{FastRetransmit, Timeout};
+use anabranch_core::policy::{
+    Event, LossCause, PathAck, Pick, Policies, Reason, Route, SackDone, Scheme, Window,
+};
 use anabranch_core::profile::Profile;
-use anabranch_core::policy::{Event, LossCause, PathAck, Pick, Policies, Reason, Route, SackDone, Scheme, Window};
 use anabranch_core::time::Span;
 
 /// A scheme's policies beside two paths in congestion avoidance, whose round-trip times are 200 ms now, 125 ms by the latest
@@ -22,7 +24,7 @@ impl Rig {
             world: World::new(scheme.profile(Profile::ns2_multipath()), 2),
             policies: scheme.policies(),
         };
-        rig.tell(&Event::Established);
+        rig.dispatch(&Event::Established);
         for index in 0..2 {
             rig.set(index, 20_000);
             let rtt = &mut rig.world.paths[index].rtt;
@@ -33,8 +35,8 @@ impl Rig {
         rig
     }
 
-    fn tell(&mut self, event: &Event<'_>) {
-        self.world.tell(&mut *self.policies.congestion, event);
+    fn dispatch(&mut self, event: &Event<'_>) {
+        self.world.dispatch(&mut *self.policies.congestion, event);
     }
 
     fn set(&mut self, index: usize, cwnd: u64) {
@@ -59,13 +61,13 @@ impl Rig {
             ..PathAck::default()
         };
         let done = SackDone { paths: &[ack, PathAck::default()], new_cumulative: true, cumulative: 9 };
-        self.tell(&Event::SackDone(&done));
+        self.dispatch(&Event::SackDone(&done));
         self.cwnd(0)
     }
 
     /// The first path's cwnd and ssthresh after a loss.
     fn cut(&mut self, cause: LossCause) -> (u64, u64) {
-        self.tell(&Event::LossEvent { path: path(0), cause });
+        self.dispatch(&Event::LossEvent { path: path(0), cause });
         let window = self.policies.congestion.window(path(0));
         (window.cwnd.get(), window.ssthresh.get())
     }
@@ -157,7 +159,7 @@ fn db_cmt_fills_windows_in_turn_or_by_ascending_load() {
         let mut rig = Rig::new(text);
         rig.world.paths[0].rtt.smoothed = Some(Span::from_millis(110));
         rig.world.association.last_new_data_path = Some(path(0));
-        rig.world.begin_turn(&mut *rig.policies.scheduler);
+        rig.world.begin_send_opportunity(&mut *rig.policies.scheduler);
         assert_eq!(rig.world.pick(&mut *rig.policies.scheduler).choice, Pick::Path(path(first)), "{text}");
     }
     let mut rig = Rig::new("db-cmt(order=ascending-d,rtt=latest)");
@@ -186,7 +188,7 @@ fn cmt_dfr_cuts_by_the_delay_in_seconds() {
         rig.set(0, cwnd);
         for ms in [100, 300] {
             let rtt = Span::from_millis(ms);
-            rig.tell(&Event::RttSample { path: path(0), rtt, heartbeat: false });
+            rig.dispatch(&Event::RttSample { path: path(0), rtt, heartbeat: false });
         }
         rig.cut(FastRetransmit)
     };
@@ -229,7 +231,7 @@ fn olias_best_paths_are_the_drafts_or_linuxs() {
         // 25,000 B acknowledged on path 0 and 15,000 B on path 1, whose window is the largest. l^2/rtt: 3.1e9 and 2.3e9, so that
         // the draft moves window to path 0. l/rtt^2: 6.3e5 and 1.5e6, so that Linux moves nothing.
         let acks = [25_000, 15_000].map(|n| PathAck { gap: bytes(n), ..PathAck::default() });
-        rig.tell(&Event::SackDone(&SackDone { paths: &acks, new_cumulative: false, cumulative: 9 }));
+        rig.dispatch(&Event::SackDone(&SackDone { paths: &acks, new_cumulative: false, cumulative: 9 }));
         let grown = rig.acked(M) - 20_000;
         // Coupled: 1e5/0.2 / (1e5 + 3e5)^2 x 1468^2 = 6.7 B; and 0.5 / 20,000 x 1468^2 = 53.9 B with the shift.
         assert_eq!(grown, if sign > 0 { 60 } else { 6 }, "{text}");
@@ -240,13 +242,13 @@ fn olias_best_paths_are_the_drafts_or_linuxs() {
 fn mptcp_ns2_fills_windows_in_order_up_to_a_cap() {
     let mut rig = Rig::new("mptcp-ns2");
     rig.world.association.last_new_data_path = Some(path(0));
-    rig.world.begin_turn(&mut *rig.policies.scheduler);
+    rig.world.begin_send_opportunity(&mut *rig.policies.scheduler);
     assert_eq!(rig.world.pick(&mut *rig.policies.scheduler).choice, Pick::Path(path(0)));
     let capped = |text: &str| {
         let mut rig = Rig::new(text);
         rig.set(0, 100_000);
         // The cap holds from the next event on.
-        rig.tell(&Event::Deadline);
+        rig.dispatch(&Event::Deadline);
         rig.cwnd(0)
     };
     let caps = ["mptcp-ns2", "mptcp-ns2(window-cap=3)", "mptcp-ns2(window-cap=0)"].map(capped);
@@ -274,7 +276,7 @@ fn resource_poolings_first_windows_are_shared_unless_it_is_told_otherwise() {
     for preset in ["cmt-rpv1", "cmt-rpv2"] {
         for (how, cwnd) in [("shared", 2936), ("whole", 4380)] {
             let mut rig = Rig::new(&format!("{preset}(initial-window={how})"));
-            rig.tell(&Event::Established);
+            rig.dispatch(&Event::Established);
             assert_eq!(rig.cwnd(1), cwnd, "{preset}: {how}");
         }
     }

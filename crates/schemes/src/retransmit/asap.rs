@@ -16,7 +16,7 @@ pub(crate) const RTX_ASAP: Equation = Equation {
     file: file!(),
 };
 
-/// The first that can.
+/// Retransmits on any path with room.
 #[derive(Debug, Default)]
 pub struct Asap;
 

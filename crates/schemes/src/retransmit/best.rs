@@ -65,7 +65,7 @@ impl Preference {
 /// The best path by one figure, or by one and then another.
 #[derive(Debug)]
 pub struct Best {
-    /// The figure.
+    /// The figure by which paths are compared.
     pub by: Preference,
 }
 

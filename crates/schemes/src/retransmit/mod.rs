@@ -60,8 +60,8 @@ pub(crate) fn nowhere() -> Decision<Route> {
     Decision::new(Route::Wait, Reason::rule("no path is active"))
 }
 
-/// Why a path cannot take a copy of the head of line, or the head of line itself.
-pub(crate) fn cannot_relieve(path: &PathFacts, head: &HeadOfLine) -> Option<Refusal> {
+/// Why a path cannot carry the head of line, or a further copy of it.
+pub(crate) fn head_of_line_refusal(path: &PathFacts, head: &HeadOfLine) -> Option<Refusal> {
     if !path.is_active() {
         return Some(Refusal::State);
     }

@@ -15,7 +15,7 @@ pub(crate) const RTX_SAME: Equation = Equation {
     file: file!(),
 };
 
-/// The same path.
+/// Retransmits on the path of the latest transmission.
 #[derive(Debug, Default)]
 pub struct Same;
 

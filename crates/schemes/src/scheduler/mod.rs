@@ -1,4 +1,4 @@
-//! Where new data goes.
+//! Schedulers: the path of new data. Shared parts; each scheduler is in the file of its component or preset.
 
 pub(crate) mod arrival;
 pub(crate) mod by_rtt;

@@ -14,7 +14,7 @@ use crate::component::min_rtt::lowest;
 use crate::definition::{
     Card, Choice, ChoiceParameter, Component, Equation, Kind, Parameter, Role, Value, Values,
 };
-use crate::scheduler::by_rtt::{Contest, Ranking, fastest};
+use crate::scheduler::by_rtt::{Alternatives, Ranking, fastest};
 use crate::scheduler::{Unmeasured, window};
 
 const fn decimal(name: &'static str, most: f64, default: f64, about: &'static str) -> Parameter {
@@ -28,15 +28,15 @@ const fn decimal(name: &'static str, most: f64, default: f64, about: &'static st
     }
 }
 
-const EVIDENCE: ChoiceParameter<HeldUpBy> = ChoiceParameter {
+const EVIDENCE: ChoiceParameter<BlockingEvidence> = ChoiceParameter {
     name: "evidence",
     options: &[
-        ("any", HeldUpBy::Any),
-        ("closed-window", HeldUpBy::ClosedWindow),
-        ("retransmission", HeldUpBy::OpportunisticRetransmission),
+        ("any", BlockingEvidence::Any),
+        ("closed-window", BlockingEvidence::ClosedWindow),
+        ("retransmission", BlockingEvidence::OpportunisticRetransmission),
     ],
     default: "any",
-    about: "what counts as blocking: the peer's window closed, the head of line sent again, or either",
+    about: "what counts as blocking: the peer's window closed, the head of line retransmitted early, or either",
     source: "Ferlin et al. 2016: retransmission of the head of line; Linux: its occasion",
 };
 
@@ -94,7 +94,7 @@ const CARD: Card = Card {
         },
         Choice {
             question: "What shows that the estimate was too small?",
-            answer: "The peer's window closing, or a relieving copy, while the head of line was last sent on a path \
+            answer: "The peer's window closing, or an opportunistic retransmission, while the head of line was last sent on a path \
                      other than the fastest. Linux takes the first for the second and asks for no path.",
             parameter: "evidence",
         },
@@ -132,19 +132,19 @@ fn apply(values: &Values, policies: Policies) -> Policies {
         up: values.decimal("step-up"),
         down: values.decimal("step-down"),
         slow_start: values.switch("slow-start"),
-        held_up_by: EVIDENCE.get(values),
+        evidence: EVIDENCE.get(values),
     };
     Policies { scheduler: Box::new(Blest::new(rules)), ..policies }
 }
 
-/// What counts as blocking that the scheduler should have prevented.
+/// The evidence of blocking that the scheduler should have prevented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeldUpBy {
-    /// Either of the two.
+pub enum BlockingEvidence {
+    /// A closed window or an opportunistic retransmission.
     Any,
     /// The peer's window closed while the head of line was on a path other than the fastest.
     ClosedWindow,
-    /// The head of line was sent again from such a path while it was in flight.
+    /// The head of line was retransmitted from such a path while it was in flight.
     OpportunisticRetransmission,
 }
 
@@ -153,9 +153,9 @@ pub enum HeldUpBy {
 pub struct BlestRules {
     /// The estimate's correction factor at the beginning (lambda).
     pub lambda: f64,
-    /// Its least value.
+    /// The least correction factor.
     pub least: f64,
-    /// Its greatest value.
+    /// The greatest correction factor.
     pub most: f64,
     /// What blocking adds to it.
     pub up: f64,
@@ -164,7 +164,7 @@ pub struct BlestRules {
     /// Whether a fast path in slow start is expected to double its window.
     pub slow_start: bool,
     /// What counts as blocking.
-    pub held_up_by: HeldUpBy,
+    pub evidence: BlockingEvidence,
 }
 
 /// Leaves a slower path unused if it would block the fastest.
@@ -181,7 +181,7 @@ pub struct Blest {
 const MOST_DOUBLINGS: u32 = 16;
 
 impl Blest {
-    /// Before anything has blocked.
+    /// With the correction factor at its initial value.
     pub fn new(rules: BlestRules) -> Self {
         let mut scheduler = Blest { rules, lambda: rules.lambda, blocked: false, adapted_at: None };
         scheduler.bound();
@@ -193,8 +193,8 @@ impl Blest {
     }
 
     /// Moves lambda by a step for what was seen since the last step, once in a round trip of the slow path.
-    fn adapt(&mut self, contest: &Contest<'_>, now: Time) {
-        let round = contest.slow.rtt.min.unwrap_or(contest.slow_rtt);
+    fn adapt(&mut self, alternatives: &Alternatives<'_>, now: Time) {
+        let round = alternatives.slow.rtt.min.unwrap_or(alternatives.slow_rtt);
         let began = *self.adapted_at.get_or_insert(now);
         if now == began || now.since(began) < round {
             return;
@@ -206,10 +206,10 @@ impl Blest {
     }
 
     /// X: the bytes that the fast path sends during one round trip of the slow one.
-    fn fast_bytes(&self, contest: &Contest<'_>) -> f64 {
-        let fast = contest.fast;
+    fn fast_bytes(&self, alternatives: &Alternatives<'_>) -> f64 {
+        let fast = alternatives.fast;
         let cwnd = window(fast);
-        let ratio = contest.slow_rtt.as_nanos() as f64 / contest.fast_rtt.as_nanos() as f64;
+        let ratio = alternatives.slow_rtt.as_nanos() as f64 / alternatives.fast_rtt.as_nanos() as f64;
         if self.rules.slow_start && fast.cwnd <= fast.ssthresh {
             // w (2^r - 1): the sum of w, 2w, 4w, ... over r rounds, of which there are only whole ones.
             let rounds = (ratio.ceil() as u32).min(MOST_DOUBLINGS);
@@ -220,8 +220,8 @@ impl Blest {
         }
     }
 
-    fn note_held_up(&mut self, evidence: HeldUpBy, path: Option<PathId>, view: &View<'_>) {
-        let counts = self.rules.held_up_by == HeldUpBy::Any || self.rules.held_up_by == evidence;
+    fn note_blocking(&mut self, evidence: BlockingEvidence, path: Option<PathId>, view: &View<'_>) {
+        let counts = self.rules.evidence == BlockingEvidence::Any || self.rules.evidence == evidence;
         let slow = path.is_some_and(|id| fastest(view).is_some_and(|fast| fast.id != id));
         self.blocked |= counts && slow;
     }
@@ -229,17 +229,17 @@ impl Blest {
 
 /// What of the send window is left to the fast path if the slow one takes this chunk too: the window is what the peer still offers
 /// and what is on its way to it.
-fn left_to_fast(contest: &Contest<'_>, chunk: ChunkBytes, view: &View<'_>) -> f64 {
+fn left_to_fast(alternatives: &Alternatives<'_>, chunk: ChunkBytes, view: &View<'_>) -> f64 {
     let send_window = view.association.peer_window.get() as f64 + view.total_outstanding().get() as f64;
-    send_window - (contest.slow.in_flight + chunk).get() as f64
+    send_window - (alternatives.slow.in_flight + chunk).get() as f64
 }
 
 impl Slot for Blest {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
         match *event {
-            Event::Blocked { hole } => self.note_held_up(HeldUpBy::ClosedWindow, hole, view),
+            Event::Blocked { hole } => self.note_blocking(BlockingEvidence::ClosedWindow, hole, view),
             Event::Sent(sent) if sent.kind == SendKind::HeadOfLine => {
-                self.note_held_up(HeldUpBy::OpportunisticRetransmission, sent.previous_path, view);
+                self.note_blocking(BlockingEvidence::OpportunisticRetransmission, sent.previous_path, view);
             }
             _ => {}
         }
@@ -253,17 +253,17 @@ impl Slot for Blest {
 impl Scheduler for Blest {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let ranking = Ranking::of(ask, view, Unmeasured::First);
-        let Some(contest) = ranking.contest(ask, view) else {
+        let Some(alternatives) = ranking.alternatives(ask, view) else {
             let reason = lowest(&ranking);
             return ranking.send(reason);
         };
-        self.adapt(&contest, view.now);
-        let wanted = self.lambda * self.fast_bytes(&contest);
+        self.adapt(&alternatives, view.now);
+        let wanted = self.lambda * self.fast_bytes(&alternatives);
         // lambda X > |SW| - MSS (inflight_s + 1): not on the slow path.
-        if wanted > left_to_fast(&contest, ask.chunk, view) {
+        if wanted > left_to_fast(&alternatives, ask.chunk, view) {
             let reason =
                 Reason::figure("the slower path would block the fastest", "wanted_by_fastest_bytes", wanted);
-            ranking.wait_for(contest.fast.id, reason)
+            ranking.wait_for(alternatives.fast.id, reason)
         } else {
             let rule = "the send window is wide enough for the slower path too";
             ranking.send(Reason::figure(rule, "wanted_by_fastest_bytes", wanted))

@@ -15,7 +15,7 @@ const PUBLISHED: BlestRules = BlestRules {
     up: 0.04,
     down: 0.01,
     slow_start: true,
-    held_up_by: HeldUpBy::Any,
+    evidence: BlockingEvidence::Any,
 };
 
 /// A full path of 20 ms with a window of ten chunks in congestion avoidance, and one of 100 ms with two chunks in flight.
@@ -54,10 +54,10 @@ fn begun(rules: BlestRules, world: &mut World) -> Blest {
     scheduler
 }
 
-fn relieved(world: &mut World, scheduler: &mut Blest, previous_path: Option<PathId>) {
+fn retransmitted_early(world: &mut World, scheduler: &mut Blest, previous_path: Option<PathId>) {
     let kind = SendKind::HeadOfLine;
     let sent = SentTransmission { path: path(0), previous_path, tsn: 1, bytes: bytes(M), kind };
-    world.tell(scheduler, &Event::Sent(&sent));
+    world.dispatch(scheduler, &Event::Sent(&sent));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn lambda_steps_up_after_blocking_and_stays_within_its_bounds() {
     let mut scheduler = begun(PUBLISHED, &mut world);
     let mut steps = Vec::new();
     for _ in 0..4 {
-        world.tell(&mut scheduler, &Event::Blocked { hole: Some(path(1)) });
+        world.dispatch(&mut scheduler, &Event::Blocked { hole: Some(path(1)) });
         steps.push(next_lambda(&mut world, &mut scheduler));
     }
     assert_eq!(steps, [1240, 1280, 1300, 1300]);
@@ -174,7 +174,7 @@ fn lambda_steps_up_after_blocking_and_stays_within_its_bounds() {
 fn blocking_is_forgotten_once_it_has_been_answered() {
     let mut world = world(90_000);
     let mut scheduler = begun(PUBLISHED, &mut world);
-    world.tell(&mut scheduler, &Event::Blocked { hole: Some(path(1)) });
+    world.dispatch(&mut scheduler, &Event::Blocked { hole: Some(path(1)) });
     assert_eq!(next_lambda(&mut world, &mut scheduler), 1240);
     assert_eq!(next_lambda(&mut world, &mut scheduler), 1230);
 }
@@ -184,8 +184,8 @@ fn what_the_fastest_path_holds_up_is_no_fault_of_the_scheduler() {
     let mut world = world(90_000);
     let mut scheduler = begun(PUBLISHED, &mut world);
     for hole in [None, Some(path(0))] {
-        world.tell(&mut scheduler, &Event::Blocked { hole });
-        relieved(&mut world, &mut scheduler, hole);
+        world.dispatch(&mut scheduler, &Event::Blocked { hole });
+        retransmitted_early(&mut world, &mut scheduler, hole);
     }
     assert!(!scheduler.blocked);
 }
@@ -193,16 +193,18 @@ fn what_the_fastest_path_holds_up_is_no_fault_of_the_scheduler() {
 #[test]
 fn evidence_counts_as_chosen() {
     let mut world = world(90_000);
-    for (held_up_by, by_window, by_relief) in
-        [(HeldUpBy::Any, true, true), (HeldUpBy::ClosedWindow, true, false), (HeldUpBy::OpportunisticRetransmission, false, true)]
-    {
-        let rules = BlestRules { held_up_by, ..PUBLISHED };
+    for (evidence, by_window, by_retransmission) in [
+        (BlockingEvidence::Any, true, true),
+        (BlockingEvidence::ClosedWindow, true, false),
+        (BlockingEvidence::OpportunisticRetransmission, false, true),
+    ] {
+        let rules = BlestRules { evidence, ..PUBLISHED };
         let mut scheduler = Blest::new(rules);
-        world.tell(&mut scheduler, &Event::Blocked { hole: Some(path(1)) });
-        assert_eq!(scheduler.blocked, by_window, "{held_up_by:?}");
+        world.dispatch(&mut scheduler, &Event::Blocked { hole: Some(path(1)) });
+        assert_eq!(scheduler.blocked, by_window, "{evidence:?}");
         let mut scheduler = Blest::new(rules);
-        relieved(&mut world, &mut scheduler, Some(path(1)));
-        assert_eq!(scheduler.blocked, by_relief, "{held_up_by:?}");
+        retransmitted_early(&mut world, &mut scheduler, Some(path(1)));
+        assert_eq!(scheduler.blocked, by_retransmission, "{evidence:?}");
     }
 }
 
@@ -212,7 +214,7 @@ fn other_transmissions_are_no_evidence() {
     let mut scheduler = Blest::new(PUBLISHED);
     let (previous_path, kind) = (Some(path(1)), SendKind::Retransmission);
     let sent = SentTransmission { path: path(0), previous_path, tsn: 1, bytes: bytes(M), kind };
-    world.tell(&mut scheduler, &Event::Sent(&sent));
+    world.dispatch(&mut scheduler, &Event::Sent(&sent));
     assert!(!scheduler.blocked);
 }
 

@@ -10,7 +10,7 @@ use anabranch_core::time::Time;
 
 use crate::component::min_rtt::lowest;
 use crate::definition::{Card, Choice, Component, Equation, Kind, Parameter, Role, Value, Values};
-use crate::scheduler::by_rtt::{Contest, Ranking};
+use crate::scheduler::by_rtt::{Alternatives, Ranking};
 use crate::scheduler::{Unmeasured, window};
 
 pub(crate) const FILE: &str = file!();
@@ -130,7 +130,7 @@ pub struct EarliestCompletion {
     waiting: bool,
 }
 
-/// What Algorithm 1 finds.
+/// The result of Algorithm 1.
 #[derive(Debug)]
 enum Verdict {
     /// The fast path, waited for, completes everything within this many seconds.
@@ -147,23 +147,24 @@ impl EarliestCompletion {
         EarliestCompletion { rules, waiting: false }
     }
 
-    fn weigh(&self, contest: &Contest<'_>, unassigned: f64) -> Verdict {
+    fn weigh(&self, alternatives: &Alternatives<'_>, unassigned: f64) -> Verdict {
         let rules = self.rules;
-        let (fast, slow) = (contest.fast_rtt.as_secs_f64(), contest.slow_rtt.as_secs_f64());
-        let variation = contest.fast.rtt.variance.max(contest.slow.rtt.variance).unwrap_or_default();
+        let (fast, slow) = (alternatives.fast_rtt.as_secs_f64(), alternatives.slow_rtt.as_secs_f64());
+        let variation =
+            alternatives.fast.rtt.variance.max(alternatives.slow.rtt.variance).unwrap_or_default();
         let delta = rules.deviations * variation.as_secs_f64();
         let windows = |of: f64| {
             let windows = unassigned / of;
             if rules.whole_windows { windows.max(1.0) } else { windows }
         };
         // First test: (1 + k/CWND_f) RTT_f < (1 + waiting beta)(RTT_s + delta).
-        let by_fast = (1.0 + windows(window(contest.fast))) * fast;
+        let by_fast = (1.0 + windows(window(alternatives.fast))) * fast;
         let patience = if self.waiting { 1.0 + rules.beta } else { 1.0 };
         if by_fast >= patience * (slow + delta) {
             return Verdict::FastNoSooner(by_fast);
         }
         // Second test: k/CWND_s RTT_s >= 2 RTT_f + delta.
-        let by_slow = windows(window(contest.slow)) * slow;
+        let by_slow = windows(window(alternatives.slow)) * slow;
         if by_slow >= 2.0 * fast + delta { Verdict::Wait(by_fast) } else { Verdict::SlowSoonEnough(by_slow) }
     }
 }
@@ -194,11 +195,11 @@ impl Slot for EarliestCompletion {
 impl Scheduler for EarliestCompletion {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let ranking = Ranking::of(ask, view, Unmeasured::First);
-        let Some(contest) = ranking.contest(ask, view) else {
+        let Some(alternatives) = ranking.alternatives(ask, view) else {
             let reason = lowest(&ranking);
             return ranking.send(reason);
         };
-        match self.weigh(&contest, unassigned(ask, view)) {
+        match self.weigh(&alternatives, unassigned(ask, view)) {
             Verdict::Wait(by_fast) => {
                 self.waiting = true;
                 let reason = Reason::figure(
@@ -206,7 +207,7 @@ impl Scheduler for EarliestCompletion {
                     "completion_s",
                     by_fast,
                 );
-                ranking.wait_for(contest.fast.id, reason)
+                ranking.wait_for(alternatives.fast.id, reason)
             }
             Verdict::FastNoSooner(by_fast) => {
                 self.waiting = false;

@@ -134,7 +134,7 @@ fn a_change_of_paths_ends_the_wait() {
     for event in [Event::PathAdded(path(1)), Event::PathRemoved(path(1))] {
         let (mut world, mut scheduler) = (world(20, 100, 20), ecf());
         assert!(waits(&mut world, &mut scheduler));
-        world.tell(&mut scheduler, &event);
+        world.dispatch(&mut scheduler, &event);
         queue(&mut world, 45);
         assert!(!waits(&mut world, &mut scheduler));
     }

@@ -12,7 +12,7 @@ use anabranch_core::time::Time;
 use crate::component::opportunistic::penalisation::Penalisation;
 use crate::congestion::Wrapped;
 use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values};
-use crate::retransmit::cannot_relieve;
+use crate::retransmit::head_of_line_refusal;
 
 pub mod penalisation;
 
@@ -109,9 +109,9 @@ const MUCH_SLOWER: u64 = 4;
 
 /// Copies of the head of line, around a policy that places what is lost.
 pub struct Opportunistic {
-    /// Where lost chunks go.
+    /// Places lost chunks.
     pub inner: Box<dyn RetransmitPath>,
-    /// When to copy.
+    /// When a copy is sent.
     pub condition: Condition,
 }
 
@@ -120,7 +120,7 @@ impl Opportunistic {
         let mut refused = Refused::new();
         let mut fastest: Option<&PathFacts> = None;
         for path in view.paths {
-            if let Some(refusal) = cannot_relieve(path, head) {
+            if let Some(refusal) = head_of_line_refusal(path, head) {
                 refused.push((path.id, refusal));
                 continue;
             }

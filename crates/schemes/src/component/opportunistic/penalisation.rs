@@ -90,7 +90,7 @@ mod tests {
             let mut world = World::new(Profile::ns2_multipath(), 2);
             let inner = Box::new(WindowControl::new(GrowthGate::PseudoCumulative));
             let mut control = Wrapped::new(Penalisation::default(), inner);
-            world.tell(&mut control, &Event::Established);
+            world.dispatch(&mut control, &Event::Established);
             for (facts, rtt) in world.paths.iter_mut().zip([50, 200]) {
                 facts.rtt.smoothed = Some(Span::from_millis(rtt));
             }
@@ -103,7 +103,7 @@ mod tests {
             let (tsn, bytes) = (1, bytes(M));
             let sent =
                 SentTransmission { path: path(on), previous_path: previous.map(path), tsn, bytes, kind };
-            self.world.tell(&mut self.control, &Event::Sent(&sent));
+            self.world.dispatch(&mut self.control, &Event::Sent(&sent));
         }
 
         /// The slow path's cwnd and ssthresh.
@@ -149,7 +149,7 @@ mod tests {
     fn a_path_that_is_added_anew_has_no_penalty_behind_it() {
         let mut rig = Rig::new();
         rig.send(SendKind::HeadOfLine, 0, Some(1));
-        rig.world.tell(&mut rig.control, &Event::PathAdded(path(0)));
+        rig.world.dispatch(&mut rig.control, &Event::PathAdded(path(0)));
         rig.send(SendKind::HeadOfLine, 0, Some(1));
         assert_eq!(rig.slow().0, 5000);
     }

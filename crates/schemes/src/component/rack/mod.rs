@@ -47,8 +47,8 @@ const CARD: Card = Card {
         "On each path a chunk is lost when something that left later on the same path has been delivered",
         "and a round trip plus a reordering window has passed since it left. That holds for retransmissions",
         "too, which missing reports cannot find lost. The window widens when retransmissions prove needless.",
-        "Two round trips after the last of a path's data left or was acknowledged, its latest chunk goes",
-        "again as a probe. T3 stays as the last resort.",
+        "Two round trips after the last of a path's data left or was acknowledged, its latest chunk is",
+        "retransmitted as a probe. T3 stays as the last resort.",
     ],
     equations: &[record::RULES, tail::RULES],
     choices: &[&[
@@ -71,7 +71,7 @@ const CARD: Card = Card {
         },
         Choice {
             question: "What does a loss do that only the probe repaired (section 7.4)?",
-            answer: "Nothing: no SACK tells a chunk that arrived late from one that its probe replaced, unless it reports a duplicate.",
+            answer: "Nothing: no SACK distinguishes a chunk that arrived late from one that its probe replaced, unless it reports a duplicate.",
             parameter: "",
         },
         Choice {
@@ -112,7 +112,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
 mod record;
 mod tail;
 
-/// What RACK-TLP leaves open, and what it may leave out.
+/// What RFC 8985 leaves open, and its optional parts.
 #[derive(Clone, Copy, Debug)]
 pub struct RackSettings {
     /// The reordering window grows in steps of the least round-trip time over this (RFC 8985 section 6.2 step 4: 4).
@@ -199,7 +199,7 @@ impl Rack {
     }
 
     fn loss_event(&mut self, path: PathId, cause: LossCause) {
-        // Section 7.3: in recovery other timers watch over the tail.
+        // Section 7.3: in recovery other timers cover the tail.
         self.tails[path.index()].recovery_begins();
         if cause == LossCause::Timeout {
             self.records[path.index()].timed_out(self.highest_sent);

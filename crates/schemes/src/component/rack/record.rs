@@ -1,4 +1,4 @@
-//! What RACK knows of one path (RFC 8985 section 5.3), and what it concludes (section 6).
+//! RACK's state of one path (RFC 8985 section 5.3) and its detection of losses (section 6).
 
 use anabranch_core::policy::{AckedTransmission, Missing, PathFacts, View};
 use anabranch_core::time::{Span, Time};

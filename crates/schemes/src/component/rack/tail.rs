@@ -18,7 +18,7 @@ const WITHOUT_SRTT: Span = Span::from_secs(1);
 /// Not sooner, however short the round trip: a timer that is due at once would never let time pass.
 const LEAST_WAIT: Span = Span::from_millis(1);
 
-/// Whether the tail of a path is watched, and whether a probe of it is on its way.
+/// Whether the tail of a path is to be probed, and whether a probe of it is in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tail {
     /// The probe timer.
@@ -51,12 +51,12 @@ impl Tail {
         self.due = None;
     }
 
-    /// A probe left.
+    /// A probe was sent.
     pub(super) fn probed(&mut self, tsn: u64) {
         *self = Tail { due: None, probe: Some(tsn), latest_probe: Some(tsn) };
     }
 
-    /// The probe, or something on its path with a higher TSN, was acknowledged: the tail has been heard of.
+    /// The probe, or something on its path with a higher TSN, was acknowledged: the tail is answered.
     pub(super) fn acked(&mut self, tsn: u64, on_this_path: bool) {
         self.probe.take_if(|probe| tsn == *probe || (on_this_path && tsn > *probe));
     }
@@ -85,12 +85,12 @@ impl Tail {
     }
 }
 
-/// Section 7.2: no recovery, and nothing acknowledged beyond a hole; the reordering timer or T3 looks after those.
+/// Section 7.2: no recovery, and nothing acknowledged beyond a hole; the reordering timer or T3 covers those.
 fn is_quiet(watched: bool, facts: &PathFacts) -> bool {
     !watched && facts.is_active() && facts.lost_unsent.is_zero()
 }
 
-/// PTO (section 7.2). T3 may still come before it, which the view does not tell; then it ends the wait.
+/// PTO (section 7.2). T3 may still expire before it, which the view does not show; then T3 ends the wait.
 fn wait(in_flight: ChunkBytes, facts: &PathFacts, settings: &RackSettings) -> Span {
     let Some(smoothed) = facts.rtt.smoothed else { return WITHOUT_SRTT };
     // One chunk alone may be waiting for a second one at the receiver.

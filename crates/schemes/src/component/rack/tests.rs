@@ -56,14 +56,14 @@ impl Sender {
         self
     }
 
-    fn tell(&mut self, event: &Event<'_>) -> &mut Self {
-        self.world.tell(&mut self.rack, event);
+    fn dispatch(&mut self, event: &Event<'_>) -> &mut Self {
+        self.world.dispatch(&mut self.rack, event);
         self
     }
 
     fn sent(&mut self, index: usize, tsn: u64, kind: SendKind) -> &mut Self {
         let sent = SentTransmission { path: path(index), previous_path: None, tsn, bytes: bytes(M), kind };
-        self.tell(&Event::Sent(&sent))
+        self.dispatch(&Event::Sent(&sent))
     }
 
     fn acked_as(&mut self, index: usize, tsn: u64, sent_at: u64, sent_once: bool) -> &mut Self {
@@ -78,7 +78,7 @@ impl Sender {
             cumulative: false,
             same_way: true,
         };
-        self.tell(&Event::Acked(&acked))
+        self.dispatch(&Event::Acked(&acked))
     }
 
     fn acked(&mut self, tsn: u64, sent_at: u64) -> &mut Self {
@@ -108,15 +108,15 @@ impl Sender {
         let ack = PathAck { gap: bytes(acked * M), in_flight_after: bytes(left * M), ..PathAck::default() };
         let other = PathAck { in_flight_after: bytes(2 * M), ..PathAck::default() };
         let paths = [ack, other];
-        self.tell(&Event::SackDone(&SackDone { paths: &paths, new_cumulative: false, cumulative }))
+        self.dispatch(&Event::SackDone(&SackDone { paths: &paths, new_cumulative: false, cumulative }))
     }
 
     fn loss_event(&mut self, cause: LossCause) -> &mut Self {
-        self.tell(&Event::LossEvent { path: path(0), cause })
+        self.dispatch(&Event::LossEvent { path: path(0), cause })
     }
 
     fn spurious(&mut self, tsn: u64) -> &mut Self {
-        self.tell(&Event::Spurious { path: path(0), tsn })
+        self.dispatch(&Event::Spurious { path: path(0), tsn })
     }
 
     /// What is due at this time; the deadlines that were due must be gone afterwards.
@@ -244,7 +244,7 @@ mod losses {
             let mut sender = Sender::new(SETTINGS);
             sender.at(110).sent(0, 111, SendKind::New).acked(110, 10);
             sender.lost(chunk(101, 0));
-            assert!(sender.tell(&event).deadline().is_none());
+            assert!(sender.dispatch(&event).deadline().is_none());
             assert!(!sender.at(1000).lost(chunk(101, 0)));
         }
     }
@@ -499,7 +499,7 @@ mod probes {
         let event = Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit };
         for event in [lost, event] {
             let mut sender = Sender::new(SETTINGS);
-            sender.at(210).sent(0, 101, SendKind::TailProbe).tell(&event);
+            sender.at(210).sent(0, 101, SendKind::TailProbe).dispatch(&event);
             assert_eq!(sender.at(220).sent(0, 102, SendKind::New).deadline(), Some(420));
         }
     }
@@ -553,7 +553,7 @@ mod probes {
             anabranch_core::policy::StateCause::Errors(anabranch_core::policy::Reason::rule("errors"));
         let (from, to) = (PathState::Active, PathState::Inactive);
         sender.at(10).sent(0, 101, SendKind::New);
-        assert_eq!(sender.tell(&Event::PathState { path: path(0), from, to, cause }).deadline(), None);
+        assert_eq!(sender.dispatch(&Event::PathState { path: path(0), from, to, cause }).deadline(), None);
     }
 
     #[test]

@@ -26,7 +26,7 @@ const REPLAN: ChoiceParameter<Replanning> = ChoiceParameter {
     name: "replan",
     options: &[
         ("round-trip", Replanning::EveryRoundTrip),
-        ("turn", Replanning::EveryTurn),
+        ("send-opportunity", Replanning::EverySendOpportunity),
         ("never", Replanning::Never),
     ],
     default: "round-trip",
@@ -92,7 +92,7 @@ const CARD: Card = Card {
         },
         Choice {
             question: "Does the authors' retransmission of the head of line belong to it?",
-            answer: "Not here: relief of the head of line is a component of its own.",
+            answer: "Not here: opportunistic retransmission is a component of its own.",
             parameter: "",
         },
     ]],
@@ -117,7 +117,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
 /// Which round-trip time predicts a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferRtt {
-    /// The smoothed one.
+    /// The smoothed round-trip time.
     Smoothed,
     /// The latest sample, as in the authors' kernel.
     Latest,
@@ -127,10 +127,10 @@ pub enum TransferRtt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replanning {
     /// As every send opportunity begins. Placing a window of chunks anew at each SACK costs as much as the window is large.
-    EveryTurn,
+    EverySendOpportunity,
     /// At most once in the least smoothed round-trip time of any active path: sooner nothing new is known of the others.
     EveryRoundTrip,
-    /// Not at all.
+    /// What is bound is never placed anew.
     Never,
 }
 
@@ -152,7 +152,7 @@ impl ShortestTransfer {
     /// Whether it is time to compare plans.
     fn is_due(&mut self, view: &View<'_>) -> bool {
         let due = match self.replanning {
-            Replanning::EveryTurn => true,
+            Replanning::EverySendOpportunity => true,
             Replanning::Never => false,
             Replanning::EveryRoundTrip => {
                 let least = view.active().filter_map(|path| path.rtt.smoothed).min().unwrap_or_default();
@@ -174,19 +174,19 @@ impl ShortestTransfer {
 
     /// Whether what is bound would be spread otherwise now, by more than one chunk on some path.
     fn plan_differs(&self, view: &View<'_>) -> bool {
-        let mut lanes: [Option<Lane>; MAX_PATHS] = [const { None }; MAX_PATHS];
+        let mut plans: [Option<PathPlan>; MAX_PATHS] = [const { None }; MAX_PATHS];
         for path in view.active() {
-            lanes[path.id.index()] = Some(Lane::of(path, self.rtt_of(path), view));
+            plans[path.id.index()] = Some(PathPlan::of(path, self.rtt_of(path), view));
         }
-        let mut left: u64 = lanes.iter().flatten().map(|lane| lane.bound).sum();
+        let mut left: u64 = plans.iter().flatten().map(|plan| plan.bound).sum();
         while left > 0 {
-            let open = lanes.iter_mut().flatten().filter(|lane| lane.room() > 0);
-            let Some(lane) = open.min_by_key(|lane| lane.arrival()) else {
+            let open = plans.iter_mut().flatten().filter(|plan| plan.room() > 0);
+            let Some(plan) = open.min_by_key(|plan| plan.arrival()) else {
                 return false;
             };
-            left -= lane.fill(left);
+            left -= plan.fill(left);
         }
-        lanes.iter().flatten().any(|lane| lane.planned.abs_diff(lane.bound) > 1)
+        plans.iter().flatten().any(|plan| plan.planned.abs_diff(plan.bound) > 1)
     }
 }
 
@@ -271,7 +271,7 @@ impl Rounds {
 }
 
 /// A path in a plan, in chunks.
-struct Lane {
+struct PathPlan {
     rounds: Rounds,
     rtt: Option<Span>,
     /// What is bound to it.
@@ -282,16 +282,16 @@ struct Lane {
     most: u64,
 }
 
-impl Lane {
+impl PathPlan {
     fn of(path: &PathFacts, rtt: Option<Span>, view: &View<'_>) -> Self {
         let rounds = Rounds::of(path, view);
         let bound = path.bound.get().div_ceil(rounds.chunk);
         // A path beyond its share of the buffers gets nothing more, one that is not measured what can leave at once.
         let most = if path.within_share { u64::MAX } else { bound };
         let most = if rtt.is_some() { most } else { most.min(rounds.capacity.div_ceil(rounds.chunk)) };
-        let mut lane = Lane { rounds, rtt, bound, planned: 0, most };
-        lane.open();
-        lane
+        let mut plan = PathPlan { rounds, rtt, bound, planned: 0, most };
+        plan.open();
+        plan
     }
 
     /// Goes on to the first round with room.

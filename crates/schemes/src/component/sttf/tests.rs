@@ -5,7 +5,8 @@ use crate::testing::{M, World, bytes, path};
 use anabranch_core::PathState;
 use anabranch_core::profile::Profile;
 
-const SMOOTHED: ShortestTransfer = ShortestTransfer::new(TransferRtt::Smoothed, Replanning::EveryTurn);
+const SMOOTHED: ShortestTransfer =
+    ShortestTransfer::new(TransferRtt::Smoothed, Replanning::EverySendOpportunity);
 
 /// Paths of 20 ms and 100 ms with windows of four chunks in slow start; the first is full and `bound` chunks wait there.
 fn world(bound: u64) -> World {
@@ -121,7 +122,7 @@ fn the_latest_sample_counts_if_chosen() {
     world.paths[0].rtt.latest = Some(Span::from_millis(80));
     world.paths[1].rtt.latest = Some(Span::from_millis(100));
     // 80 ms * 1.5 = 120 ms against 50 ms.
-    let latest = &mut ShortestTransfer::new(TransferRtt::Latest, Replanning::EveryTurn);
+    let latest = &mut ShortestTransfer::new(TransferRtt::Latest, Replanning::EverySendOpportunity);
     assert_eq!(world.pick(latest).choice, Pick::Path(path(1)));
     assert_eq!(world.pick(&mut { SMOOTHED }).choice, Pick::Bind(path(0)));
 }
@@ -203,7 +204,7 @@ fn plans_are_compared_once_in_the_least_round_trip_or_never() {
     let mut world = world(24);
     world.paths[0].bound = bytes(0);
     let [mut often, mut seldom, mut never] =
-        [Replanning::EveryTurn, Replanning::EveryRoundTrip, Replanning::Never]
+        [Replanning::EverySendOpportunity, Replanning::EveryRoundTrip, Replanning::Never]
             .map(|replanning| ShortestTransfer::new(TransferRtt::Smoothed, replanning));
     let least = world.paths.iter().filter_map(|path| path.rtt.smoothed).min().expect("measured paths");
     let answers = [&mut often, &mut seldom, &mut never].map(|one| one.replan(&world.view()));

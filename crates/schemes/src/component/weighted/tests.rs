@@ -38,7 +38,7 @@ fn send(world: &mut World, scheduler: &mut Weighted, size: u64) -> usize {
 fn left(world: &mut World, scheduler: &mut Weighted, index: usize, size: u64, kind: SendKind) {
     let (path, bytes) = (path(index), bytes(size));
     let sent = SentTransmission { path, previous_path: None, tsn: 1, bytes, kind };
-    world.tell(scheduler, &Event::Sent(&sent));
+    world.dispatch(scheduler, &Event::Sent(&sent));
 }
 
 fn world(paths: usize) -> World {
@@ -124,8 +124,8 @@ fn a_path_out_of_service_earns_nothing_and_starts_afresh() {
     world.paths[1].state = PathState::Active;
     let cause = StateCause::Promoted(Reason::rule("fewest errors"));
     let (from, to) = (PathState::PotentiallyFailed, PathState::Active);
-    world.tell(&mut scheduler, &Event::PathState { path: path(1), from, to, cause });
-    world.tell(&mut scheduler, &Event::PathAdded(path(0)));
+    world.dispatch(&mut scheduler, &Event::PathState { path: path(1), from, to, cause });
+    world.dispatch(&mut scheduler, &Event::PathAdded(path(0)));
     assert_eq!(scheduler.credits, [0.0; MAX_PATHS]);
 }
 

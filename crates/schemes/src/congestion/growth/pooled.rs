@@ -1,4 +1,4 @@
-//! What the two versions of resource pooling share (Dreibholz's congestion controls CMT/RPv1 and CMT/RPv2): a path grows by its
+//! Shared by the two versions of resource pooling (Dreibholz's congestion controls CMT/RPv1 and CMT/RPv2): a path grows by its
 //! share of what the standard would grow by.
 
 use anabranch_core::policy::{PathFacts, Reason, View, Window};

@@ -1,4 +1,4 @@
-//! What `cmt-qa` says about itself.
+//! The documentation card of `cmt-qa`.
 
 use crate::definition::{Card, Choice};
 use crate::preset::cmt_qa::data_distribution::formulas;
@@ -10,7 +10,7 @@ pub(super) const CARD: Card = Card {
         "Each path has a queue of its own. How long the path takes for a byte is measured from entering the",
         "queue to the SACK, and new data is bound to the path that is predicted to deliver it first. A path",
         "that loses something before a time-out would show it gets none. A loss while the window is within",
-        "what was measured counts as random and leaves it; what is lost goes again on the path with the",
+        "what was measured counts as random and leaves it; what is lost is retransmitted on the path with the",
         "least delay, and a path that timed out serves again when it answers a HEARTBEAT.",
     ],
     equations: &[

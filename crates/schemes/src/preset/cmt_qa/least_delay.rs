@@ -14,7 +14,7 @@ use crate::retransmit::{no_room, nowhere};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "Algorithm 3, line 14",
-    rule: "again on the active path with the least transfer delay",
+    rule: "retransmit on the active path with the least transfer delay",
     file: file!(),
 }];
 
@@ -55,7 +55,7 @@ impl TransferDelay {
 /// The path with the least transfer delay.
 #[derive(Debug)]
 pub struct LeastDelay {
-    /// What that is.
+    /// The definition of a path's transfer delay.
     pub delay: TransferDelay,
     /// Whether to wait for room on it, rather than to go on the best path that has room.
     pub waits: bool,

@@ -1,4 +1,4 @@
-//! `cmt-qa`: CMT that measures its paths, distributes data by predicted arrival, and tells random losses from congestion.
+//! `cmt-qa`: CMT that measures its paths, distributes data by predicted arrival, and distinguishes random losses from congestion.
 
 use anabranch_core::policy::Policies;
 
@@ -39,7 +39,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::switch(
         "orp",
         true,
-        "losses are told apart and sent again on the path with the least delay; without it as in `cmt`",
+        "losses are classified, and retransmitted on the path with the least delay; without it as in `cmt`",
         "Xu 2013, section 6",
     ),
     path_quality::BOUND.parameter(),
@@ -98,7 +98,7 @@ const PARAMETERS: &[Parameter] = &[
 
 pub(crate) const PRESET: Preset = Preset {
     name: "cmt-qa",
-    about: "CMT with measured paths, data placed by predicted arrival, and random losses told from congestion",
+    about: "CMT with measured paths, data placed by predicted arrival, and random losses distinguished from congestion",
     source: "Xu, Liu, Guan, Zhang, Muntean 2013",
     multipath: true,
     coupled: false,

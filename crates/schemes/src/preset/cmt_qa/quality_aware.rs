@@ -11,7 +11,7 @@ use anabranch_core::time::Time;
 use anabranch_core::{PathId, PathState};
 
 use crate::definition::Equation;
-use crate::failover::Plain;
+use crate::failover::ErrorCounter;
 use crate::preset::cmt_pf::PotentiallyFailed;
 
 pub(super) const RULES: &[Equation] = &[Equation {
@@ -35,7 +35,7 @@ impl Slot for QualityAware {
 impl PathFailover for QualityAware {
     /// Only a time-out counts: a HEARTBEAT that went unanswered adds to the errors, as in the standard.
     fn on_error(&mut self, path: PathId, by_heartbeat: bool, view: &View<'_>) -> Decision<PathState> {
-        let decision = Plain.on_error(path, by_heartbeat, view);
+        let decision = ErrorCounter.on_error(path, by_heartbeat, view);
         match decision.choice {
             PathState::Active if !by_heartbeat => {
                 Decision { choice: PathState::PotentiallyFailed, ..decision }

@@ -1,7 +1,7 @@
 //! The window part of CMT-QA's optimal retransmission policy, ORP (Xu et al. 2013, Algorithm 3): a loss that looks random leaves
 //! the window as it is, "until loss happens consecutively".
 //!
-//! It stands around a control rather than in it as a rule of reduction: of the losses in one window a control is told once, and
+//! It wraps a control instead of being a rule of reduction in it: a control hears once of the losses in one window, and
 //! it is the second of them that shows that the first was no chance.
 
 use anabranch_core::policy::{CongestionControl, Context, Event, LossCause, PathFacts, Reason, View};
@@ -66,7 +66,7 @@ pub enum Consecutive {
     RoundTrip,
     /// If less than a window was acknowledged on the path between them.
     Window,
-    /// Never.
+    /// No two losses are consecutive.
     Never,
 }
 
@@ -82,7 +82,7 @@ pub enum Reading {
 /// Which round-trip time is held against Q.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoundTrip {
-    /// SRTT.
+    /// The smoothed round-trip time.
     Smoothed,
     /// The latest sample.
     Latest,
@@ -91,14 +91,14 @@ pub enum RoundTrip {
 /// How the points are read at which the publication is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomLossRules {
-    /// What "consecutively" means.
+    /// When two losses are consecutive.
     pub consecutive: Consecutive,
     /// Whether the reductions are the other branch of the test.
     pub reading: Reading,
-    /// rtt_i.
+    /// The round-trip time rtt_i.
     pub rtt: RoundTrip,
     /// Whether a T3 expiry may be found random too.
-    pub excuses_timeouts: bool,
+    pub timeouts_may_be_random: bool,
 }
 
 impl RandomLossRules {
@@ -107,7 +107,7 @@ impl RandomLossRules {
             consecutive: CONSECUTIVE.get(values),
             reading: ALGORITHM_3.get(values),
             rtt: LOSS_RTT.get(values),
-            excuses_timeouts: values.switch("excuse-t3"),
+            timeouts_may_be_random: values.switch("excuse-t3"),
         }
     }
 }
@@ -119,10 +119,10 @@ struct History {
     acked_since: ChunkBytes,
     /// Whether it followed consecutively on another.
     consecutive: bool,
-    /// The control was not told of the present window's loss.
-    excused: bool,
-    /// When the control was told last.
-    told_at: Option<Time>,
+    /// The control inside has not heard of the present window's loss.
+    deemed_random: bool,
+    /// When the control inside last heard of a loss.
+    forwarded_at: Option<Time>,
 }
 
 /// Keeps losses that look random from the control inside.
@@ -176,7 +176,7 @@ impl RandomLoss {
             && looks_random(rtt, cwnd, facts.estimates.seconds_per_byte)
     }
 
-    /// A chunk was found lost. If its window's loss was excused and this one is not, the window answers now.
+    /// A chunk was found lost. If its window's loss was deemed random and this one is not, the window is cut now.
     fn lost(
         &mut self,
         id: PathId,
@@ -185,8 +185,8 @@ impl RandomLoss {
         context: &mut Context<'_>,
     ) {
         self.note(id, inner, view);
-        if self.paths[id.index()].excused && !self.is_random(inner, view.path(id)) {
-            self.tell_control(id, LossCause::FastRetransmit, inner, view, context);
+        if self.paths[id.index()].deemed_random && !self.is_random(inner, view.path(id)) {
+            self.forward_loss(id, LossCause::FastRetransmit, inner, view, context);
         }
     }
 
@@ -199,23 +199,23 @@ impl RandomLoss {
         context: &mut Context<'_>,
     ) {
         let history = self.paths[id.index()];
-        if cause == LossCause::FastRetransmit && history.told_at == Some(view.now) {
-            // The control was told as the chunk was found.
+        if cause == LossCause::FastRetransmit && history.forwarded_at == Some(view.now) {
+            // The control inside heard of it when the chunk was found lost.
             return;
         }
         // T3 is an event before it is a loss of chunks.
         if cause == LossCause::Timeout || history.latest != Some(view.now) {
             self.note(id, inner, view);
         }
-        let excusable = cause == LossCause::FastRetransmit || self.rules.excuses_timeouts;
+        let excusable = cause == LossCause::FastRetransmit || self.rules.timeouts_may_be_random;
         if excusable && self.is_random(inner, view.path(id)) {
-            self.paths[id.index()].excused = true;
+            self.paths[id.index()].deemed_random = true;
         } else {
-            self.tell_control(id, cause, inner, view, context);
+            self.forward_loss(id, cause, inner, view, context);
         }
     }
 
-    fn tell_control(
+    fn forward_loss(
         &mut self,
         path: PathId,
         cause: LossCause,
@@ -224,8 +224,8 @@ impl RandomLoss {
         context: &mut Context<'_>,
     ) {
         let history = &mut self.paths[path.index()];
-        history.excused = false;
-        history.told_at = Some(view.now);
+        history.deemed_random = false;
+        history.forwarded_at = Some(view.now);
         let consecutive = history.consecutive;
         inner.on_event(&Event::LossEvent { path, cause }, view, context);
         if cause == LossCause::FastRetransmit && self.rules.reading == Reading::Else {
@@ -271,7 +271,7 @@ mod tests {
         consecutive: Consecutive::RoundTrip,
         reading: Reading::Else,
         rtt: RoundTrip::Smoothed,
-        excuses_timeouts: false,
+        timeouts_may_be_random: false,
     };
 
     /// The window of the tests: ten times that of slow start's beginning, so that its half is above four chunks.
@@ -303,7 +303,7 @@ mod tests {
                 facts.rtt.latest = Some(Span::from_millis(100));
                 facts.estimates.seconds_per_byte = Some(0.1 / CWND as f64);
             }
-            world.tell(&mut control, &Event::Established);
+            world.dispatch(&mut control, &Event::Established);
             world.paths.iter_mut().for_each(|facts| facts.largest_chunk = bytes(M));
             let scene = Scene { world, control, sent: 0 };
             assert_eq!(scene.cwnd(), CWND);
@@ -326,12 +326,12 @@ mod tests {
         fn chunk(&mut self, cause: LossCause) -> &mut Self {
             self.sent += 1;
             let lost = Event::Lost { path: path(0), tsn: self.sent, bytes: bytes(M), cause };
-            self.world.tell(&mut self.control, &lost);
+            self.world.dispatch(&mut self.control, &lost);
             self
         }
 
         fn event(&mut self, cause: LossCause) -> &mut Self {
-            self.world.tell(&mut self.control, &Event::LossEvent { path: path(0), cause });
+            self.world.dispatch(&mut self.control, &Event::LossEvent { path: path(0), cause });
             self
         }
 
@@ -357,7 +357,7 @@ mod tests {
                 cumulative: true,
                 same_way: true,
             };
-            self.world.tell(&mut self.control, &Event::Acked(&acked));
+            self.world.dispatch(&mut self.control, &Event::Acked(&acked));
         }
     }
 
@@ -428,10 +428,10 @@ mod tests {
 
     #[test]
     fn unless_the_test_is_taken_to_be_for_time_outs_too() {
-        let mut scene = Scene::new(RandomLossRules { excuses_timeouts: true, ..RULES });
+        let mut scene = Scene::new(RandomLossRules { timeouts_may_be_random: true, ..RULES });
         assert_eq!(scene.time_out(), CWND);
         assert_eq!(scene.after_ms(99).time_out(), M, "consecutive");
-        let mut scene = Scene::new(RandomLossRules { excuses_timeouts: true, ..RULES });
+        let mut scene = Scene::new(RandomLossRules { timeouts_may_be_random: true, ..RULES });
         scene.set_q(1.0);
         assert_eq!(scene.time_out(), M);
     }
@@ -473,7 +473,7 @@ mod tests {
     fn a_window_that_answered_a_late_loss_does_not_answer_it_as_event_again() {
         let mut scene = Scene::new(RULES);
         scene.lose();
-        // The next window's first loss: found to be consecutive as a chunk, then told as an event.
+        // The next window's first loss: found to be consecutive as a chunk, then reported as an event.
         assert_eq!(scene.after_ms(90).lose(), CWND / 2);
     }
 
@@ -550,7 +550,7 @@ mod tests {
         let mut scene = Scene::new(RULES);
         scene.lose();
         let other = Event::LossEvent { path: path(1), cause: LossCause::FastRetransmit };
-        scene.world.tell(&mut scene.control, &other);
+        scene.world.dispatch(&mut scene.control, &other);
         assert_eq!(scene.control.window(path(1)).cwnd, bytes(CWND));
     }
 
@@ -558,7 +558,7 @@ mod tests {
     fn a_new_path_under_an_old_id_has_lost_nothing() {
         let mut scene = Scene::new(RULES);
         scene.lose();
-        scene.world.tell(&mut scene.control, &Event::PathAdded(path(0)));
+        scene.world.dispatch(&mut scene.control, &Event::PathAdded(path(0)));
         let cwnd = scene.cwnd();
         scene.set_q(0.0);
         assert_eq!(scene.lose(), cwnd);

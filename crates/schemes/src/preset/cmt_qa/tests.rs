@@ -3,7 +3,7 @@
 use super::*;
 use crate::preset::cmt_qa::data_distribution::{Allowance, Distributed, Piece, QueueBound};
 use crate::preset::cmt_qa::path_quality::{
-    Bound, GroupSpan, InitialSample, LossUnit, Patience, Readmission,
+    Bound, GroupSpan, InitialSample, LossUnit, Readmission, WithdrawalLimit,
 };
 use crate::preset::cmt_qa::random_loss::{Consecutive, Reading, RoundTrip};
 use crate::registry::parse;
@@ -50,7 +50,7 @@ fn each_part_can_be_taken_away() {
         ("cmt-qa(pqem=false,dds=false,orp=false)", false, false, false),
     ] {
         let (mut policies, mut world) = built(text);
-        world.begin_turn(&mut *policies.scheduler);
+        world.begin_send_opportunity(&mut *policies.scheduler);
         let pick = world.pick(&mut *policies.scheduler).choice;
         assert_eq!(pick, if binds { Pick::Bind(path(0)) } else { Pick::Path(path(0)) }, "{text}");
         let route = world.route(&mut *policies.retransmit, lost_on(1, LossCause::Timeout)).choice;
@@ -59,8 +59,8 @@ fn each_part_can_be_taken_away() {
         let state = policies.failover.on_error(path(0), false, &world.view()).choice;
         assert_eq!(state == PathState::PotentiallyFailed, least_delay, "{text}");
         let rtt = Event::RttSample { path: path(0), rtt: Span::from_millis(80), heartbeat: true };
-        world.tell(&mut *policies.estimator, &rtt);
-        world.tell(&mut *policies.estimator, &Event::Bound { path: path(0), tsn: 1, bytes: bytes(M) });
+        world.dispatch(&mut *policies.estimator, &rtt);
+        world.dispatch(&mut *policies.estimator, &Event::Bound { path: path(0), tsn: 1, bytes: bytes(M) });
         assert_eq!(policies.estimator.deadline().is_some(), measures, "{text}");
     }
 }
@@ -82,7 +82,8 @@ fn a_random_loss_costs_nothing_and_without_pqem_none_looks_random() {
         ("cmt-qa(algorithm-3=printed)", Some(1e-9), false),
     ] {
         let (mut policies, mut world) = built(text);
-        let mut tell = |world: &mut World, event: &Event<'_>| world.tell(&mut *policies.congestion, event);
+        let mut tell =
+            |world: &mut World, event: &Event<'_>| world.dispatch(&mut *policies.congestion, event);
         tell(&mut world, &Event::Established);
         world.paths[0].estimates.seconds_per_byte = q;
         tell(&mut world, &Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit });
@@ -100,7 +101,7 @@ fn the_estimators_parameters_arrive() {
         initial: InitialSample::RoundTrips,
         group: GroupSpan::Interval,
         losses: LossUnit::Event,
-        patience: Patience::Rto,
+        withdrawal_limit: WithdrawalLimit::Rto,
         samples_to_judge: 2,
         readmission: Readmission::Heartbeat,
     };
@@ -116,8 +117,11 @@ fn the_estimators_parameters_arrive() {
         ("initial-sample=none", QualityRules { initial: InitialSample::Nothing, ..default }),
         ("group=window", QualityRules { group: GroupSpan::Window, ..default }),
         ("loss-unit=chunk", QualityRules { losses: LossUnit::Chunk, ..default }),
-        ("inactive-below=unclamped", QualityRules { patience: Patience::Unclamped, ..default }),
-        ("inactive-below=never", QualityRules { patience: Patience::Unlimited, ..default }),
+        (
+            "inactive-below=unclamped",
+            QualityRules { withdrawal_limit: WithdrawalLimit::Unclamped, ..default },
+        ),
+        ("inactive-below=never", QualityRules { withdrawal_limit: WithdrawalLimit::Unlimited, ..default }),
         ("judge-after=7", QualityRules { samples_to_judge: 7, ..default }),
         ("readmit=interval", QualityRules { readmission: Readmission::Interval, ..default }),
         ("readmit=recovery", QualityRules { readmission: Readmission::Recovery, ..default }),
@@ -156,7 +160,7 @@ fn the_retransmission_policys_parameters_arrive() {
         consecutive: Consecutive::RoundTrip,
         reading: Reading::Else,
         rtt: RoundTrip::Smoothed,
-        excuses_timeouts: false,
+        timeouts_may_be_random: false,
     };
     for (text, expected) in [
         ("", default),
@@ -164,7 +168,7 @@ fn the_retransmission_policys_parameters_arrive() {
         ("consecutive=never", RandomLossRules { consecutive: Consecutive::Never, ..default }),
         ("algorithm-3=printed", RandomLossRules { reading: Reading::Printed, ..default }),
         ("loss-rtt=latest", RandomLossRules { rtt: RoundTrip::Latest, ..default }),
-        ("excuse-t3=true", RandomLossRules { excuses_timeouts: true, ..default }),
+        ("excuse-t3=true", RandomLossRules { timeouts_may_be_random: true, ..default }),
     ] {
         assert_eq!(RandomLossRules::from_values(&values(text)), expected, "{text}");
     }

@@ -6,7 +6,7 @@ use anabranch_core::units::ChunkBytes;
 
 use crate::congestion::cut::Floor;
 use crate::congestion::growth::{coupled_paths, part, threshold_share};
-use crate::congestion::{Change, Cut, Suffered};
+use crate::congestion::{Change, Cut, PathLoss};
 use crate::definition::Equation;
 
 pub(super) const RULES: &[Equation] = &[
@@ -23,16 +23,16 @@ pub(super) const RULES: &[Equation] = &[
 pub struct ResourcePoolingV1Cut {
     /// rpMin: the least threshold in chunks, times the path's share.
     pub least: f64,
-    /// Whose floor holds.
+    /// The least threshold.
     pub floor: Floor,
 }
 
 impl Cut for ResourcePoolingV1Cut {
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
-    fn cut(&mut self, suffered: &Suffered<'_>) -> Change {
-        let Suffered { path, cause, windows, view } = *suffered;
-        let (own, largest) = (suffered.window(), suffered.facts().largest_chunk);
+    fn cut(&mut self, loss: &PathLoss<'_>) -> Change {
+        let PathLoss { path, cause, windows, view } = *loss;
+        let (own, largest) = (loss.window(), loss.facts().largest_chunk);
         let share = threshold_share(path, windows, view);
         let total: ChunkBytes = coupled_paths(path, view).map(|facts| windows[facts.id.index()].cwnd).sum();
         let published = largest.max(part(largest, self.least * share));

@@ -90,8 +90,8 @@ pub(crate) const PRESET: Preset = Preset {
 fn build(values: &Values) -> Policies {
     let cut = ResourcePoolingV1Cut { least: values.decimal("rp-min"), floor: Floor::from_values(values) };
     let control = WindowControl::new(GrowthGate::from_values(values))
-        .growing(ResourcePoolingV1Growth)
-        .cutting(cut)
-        .beginning(FIRST_WINDOW.get(values));
+        .with_growth(ResourcePoolingV1Growth)
+        .with_cut(cut)
+        .with_first_window(FIRST_WINDOW.get(values));
     Policies { congestion: Box::new(control), ..cmt::build(values) }
 }

@@ -6,7 +6,7 @@ use anabranch_core::units::ChunkBytes;
 
 use crate::congestion::cut::{Floor, nearest};
 use crate::congestion::growth::{Flow, Flows};
-use crate::congestion::{Change, Cut, Suffered};
+use crate::congestion::{Change, Cut, PathLoss};
 use crate::definition::Equation;
 
 pub(super) const RULES: &[Equation] = &[
@@ -23,16 +23,16 @@ pub(super) const RULES: &[Equation] = &[
 pub struct ResourcePoolingV2Cut {
     /// rpMin: the least threshold in chunks.
     pub least: f64,
-    /// Whose floor holds.
+    /// The least threshold.
     pub floor: Floor,
 }
 
 impl Cut for ResourcePoolingV2Cut {
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
-    fn cut(&mut self, suffered: &Suffered<'_>) -> Change {
-        let Suffered { path, cause, windows, view } = *suffered;
-        let (own, largest) = (suffered.window(), suffered.facts().largest_chunk);
+    fn cut(&mut self, loss: &PathLoss<'_>) -> Change {
+        let PathLoss { path, cause, windows, view } = *loss;
+        let (own, largest) = (loss.window(), loss.facts().largest_chunk);
         let flows = Flows::of(path, windows, view);
         // A path whose rate is not known stands alone, and a single path is halved.
         let factor = flows.find(path).map_or(0.5, |own| factor(own, flows.all()));

@@ -132,10 +132,10 @@ fn build(values: &Values) -> Policies {
 fn control(values: &Values) -> WindowControl {
     let mut control = WindowControl::new(GrowthGate::from_values(values));
     if values.switch("dsp") {
-        control = control.growing(RateDifferenceGrowth::from_values(values));
+        control = control.with_growth(RateDifferenceGrowth::from_values(values));
     }
     if values.switch("frp") {
-        control = control.cutting(RttRatioCut { rtt: RTT.get(values), window: FRP_WINDOW.get(values) });
+        control = control.with_cut(RttRatioCut { rtt: RTT.get(values), window: FRP_WINDOW.get(values) });
     }
     control
 }

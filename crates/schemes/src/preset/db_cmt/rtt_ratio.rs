@@ -6,7 +6,7 @@ use anabranch_core::profile::Profile;
 use anabranch_core::units::ChunkBytes;
 
 use crate::congestion::cut::{after_fast_retransmit, halve, nearest};
-use crate::congestion::{Change, Cut, Suffered};
+use crate::congestion::{Change, Cut, PathLoss};
 use crate::definition::Equation;
 use crate::preset::a_cmt::RttSource;
 
@@ -30,7 +30,7 @@ pub enum CutWindow {
 pub struct RttRatioCut {
     /// The path's present round-trip time.
     pub rtt: RttSource,
-    /// The window after it.
+    /// The window after a cut.
     pub window: CutWindow,
 }
 
@@ -47,10 +47,10 @@ impl RttRatioCut {
 impl Cut for RttRatioCut {
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
-    fn cut(&mut self, suffered: &Suffered<'_>) -> Change {
-        let (window, facts, profile) = (suffered.window(), suffered.facts(), suffered.view.profile);
+    fn cut(&mut self, loss: &PathLoss<'_>) -> Change {
+        let (window, facts, profile) = (loss.window(), loss.facts(), loss.view.profile);
         let ratio = self.rtt.with_least(&facts.rtt).map(|(present, least)| least / present);
-        match (ratio, suffered.cause) {
+        match (ratio, loss.cause) {
             (Some(ratio), LossCause::FastRetransmit | LossCause::Rescheduled) => {
                 let left = nearest(window.cwnd.get() as f64 * ratio);
                 let reason = Reason::figure("cut by the queueing delay (D-FRP)", "rtt_min_over_rtt", ratio);

@@ -5,7 +5,7 @@ use anabranch_core::policy::{Event, LossCause, Reason, View};
 
 use crate::congestion::cut::{after_fast_retransmit, after_timeout, nearest};
 use crate::congestion::growth::Flows;
-use crate::congestion::{Change, Cut, Suffered};
+use crate::congestion::{Change, Cut, PathLoss};
 use crate::definition::Equation;
 use crate::preset::mptcp_balia::growth::alpha;
 
@@ -19,13 +19,13 @@ pub struct BaliaCut;
 impl Cut for BaliaCut {
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
-    fn cut(&mut self, suffered: &Suffered<'_>) -> Change {
-        let (window, facts, profile) = (suffered.window(), suffered.facts(), suffered.view.profile);
-        let flows = Flows::of(suffered.path, suffered.windows, suffered.view);
+    fn cut(&mut self, loss: &PathLoss<'_>) -> Change {
+        let (window, facts, profile) = (loss.window(), loss.facts(), loss.view.profile);
+        let flows = Flows::of(loss.path, loss.windows, loss.view);
         // Without a round-trip time the path stands alone, and alpha_r of a single path is 1.
-        let alpha = flows.find(suffered.path).map_or(1.0, |own| alpha(own, flows.all()));
+        let alpha = flows.find(loss.path).map_or(1.0, |own| alpha(own, flows.all()));
         let left = nearest(remaining(window.cwnd.get() as f64, alpha));
-        let (window, rule) = match suffered.cause {
+        let (window, rule) = match loss.cause {
             LossCause::Timeout => (after_timeout(window, left, facts, profile), "T3 expired (BALIA)"),
             _ => (after_fast_retransmit(left, facts, profile), "balanced decrease (BALIA)"),
         };

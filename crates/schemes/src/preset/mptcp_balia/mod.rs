@@ -64,7 +64,8 @@ pub(crate) const PRESET: Preset = Preset {
 };
 
 fn build(values: &Values) -> Policies {
-    let control =
-        WindowControl::new(GrowthGate::from_values(values)).growing(BaliaGrowth::default()).cutting(BaliaCut);
+    let control = WindowControl::new(GrowthGate::from_values(values))
+        .with_growth(BaliaGrowth::default())
+        .with_cut(BaliaCut);
     Policies { congestion: Box::new(control), ..cmt::build(values) }
 }

@@ -51,7 +51,7 @@ mod tests {
         let mut world = World::new(Profile::ns2_multipath(), 2);
         let inner = Box::new(WindowControl::new(GrowthGate::PseudoCumulative));
         let mut control = Wrapped::new(Cap::new(chunks), inner);
-        world.tell(&mut control, &Event::Established);
+        world.dispatch(&mut control, &Event::Established);
         (control, world)
     }
 
@@ -65,7 +65,7 @@ mod tests {
             ..PathAck::default()
         };
         let done = SackDone { paths: &[ack, PathAck::default()], new_cumulative: true, cumulative: 9 };
-        world.tell(control, &Event::SackDone(&done));
+        world.dispatch(control, &Event::SackDone(&done));
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
     fn a_loss_halves_the_capped_window() {
         let (mut control, mut world) = capped(5);
         (0..10).for_each(|_| ack_a_window(&mut control, &mut world));
-        world.tell(&mut control, &Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit });
+        world.dispatch(&mut control, &Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit });
         // Half of 7340 B, not of what the window would have been without a cap.
         assert_eq!(control.window(path(0)).cwnd, bytes(3670));
     }

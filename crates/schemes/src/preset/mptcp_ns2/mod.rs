@@ -61,7 +61,7 @@ const PARAMETERS: &[Parameter] = &[
 const CARD: Card = Card {
     summary: &[
         "LIA on every path, windows filled in the order of paths and no larger than 20 packets, lost chunks",
-        "sent again where they were and nowhere else, TCP's time-outs, and no receive window that paths share.",
+        "retransmitted where they were and nowhere else, TCP's time-outs, and no receive window that paths share.",
         "It stands for the simulated MPTCP of the papers, not for Linux's, which has another scheduler,",
         "retransmits the head of line elsewhere, and shares its receive window.",
     ],
@@ -123,7 +123,7 @@ fn profile(values: &Values, row: Profile) -> Profile {
 }
 
 fn build(values: &Values) -> Policies {
-    let control = WindowControl::new(GrowthGate::from_values(values)).growing(LiaGrowth::default());
+    let control = WindowControl::new(GrowthGate::from_values(values)).with_growth(LiaGrowth::default());
     let congestion: Box<dyn CongestionControl> = match values.number("window-cap") {
         0 => Box::new(control),
         chunks => Box::new(Wrapped::new(Cap::new(u64::from(chunks)), Box::new(control))),

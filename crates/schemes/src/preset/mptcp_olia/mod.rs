@@ -99,7 +99,7 @@ pub(crate) const PRESET: Preset = Preset {
 
 fn build(values: &Values) -> Policies {
     let control =
-        WindowControl::new(GrowthGate::from_values(values)).growing(OliaGrowth::new(BEST.get(values)));
+        WindowControl::new(GrowthGate::from_values(values)).with_growth(OliaGrowth::new(BEST.get(values)));
     Policies { congestion: Box::new(control), ..cmt::build(values) }
 }
 

@@ -183,7 +183,7 @@ mod tests {
                 policies.loss.missing(&hole, &sack, &world.view()).lost
             });
             let done = SackDone { paths: &[], new_cumulative: false, cumulative: 100 };
-            world.tell(&mut *policies.loss, &Event::SackDone(&done));
+            world.dispatch(&mut *policies.loss, &Event::SackDone(&done));
         }
         trigger
     }

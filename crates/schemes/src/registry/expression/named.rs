@@ -1,4 +1,4 @@
-//! A scheme that was put together: a preset, the components added to it, and the values of all their parameters.
+//! The scheme that an expression describes: a preset, its components, and the values of all their parameters.
 
 use std::fmt;
 use std::sync::Arc;

@@ -62,7 +62,7 @@ pub(crate) fn delivered_in(rounds: u64, cwnd: u64, mtu: u64) -> u128 {
 /// The least k for which equation 11 holds: equation 12.
 ///
 /// The root is exact where it matters, at data that fill k rounds exactly, as long as its square is below 2^53; beyond that
-/// the comparison with equation 11 itself mends it.
+/// the comparison with equation 11 itself corrects it.
 pub(crate) fn rounds(cwnd: u64, mtu: u64, data: u64) -> u64 {
     // No window is smaller than a packet; without either there would be no answer.
     let mtu = mtu.max(1);

@@ -105,7 +105,7 @@ pub enum QueueBound {
 pub struct DistributionRules {
     /// What is placed at a time.
     pub piece: Piece,
-    /// What D_i is.
+    /// The data that D_i counts.
     pub distributed: Distributed,
     /// When D_max is taken.
     pub allowance: Allowance,
@@ -130,7 +130,7 @@ impl DistributionRules {
     }
 }
 
-/// DDS.
+/// The data distribution scheduler.
 #[derive(Debug)]
 pub struct DataDistribution {
     rules: DistributionRules,
@@ -140,7 +140,7 @@ pub struct DataDistribution {
     allowance: u64,
     /// Bytes given to all paths in this period.
     given: u64,
-    /// D_i.
+    /// The data D_i given to each path.
     distributed: [u64; MAX_PATHS],
     /// How many rounds of each path the period has room for.
     frequency: [u64; MAX_PATHS],

@@ -34,8 +34,8 @@ impl Scene {
         Scene { world, dds: DataDistribution::new(rules), tsn: 1 }
     }
 
-    fn tell(&mut self, event: &Event<'_>) {
-        self.world.tell(&mut self.dds, event);
+    fn dispatch(&mut self, event: &Event<'_>) {
+        self.world.dispatch(&mut self.dds, event);
     }
 
     fn ask(&mut self) -> Decision<Pick> {
@@ -47,7 +47,7 @@ impl Scene {
         let Pick::Bind(id) = self.ask().choice else { return None };
         self.world.paths[id.index()].bound += bytes(M);
         self.tsn += 1;
-        self.tell(&Event::Bound { path: id, tsn: self.tsn, bytes: bytes(M) });
+        self.dispatch(&Event::Bound { path: id, tsn: self.tsn, bytes: bytes(M) });
         Some(id.index())
     }
 
@@ -228,7 +228,7 @@ fn the_periods_allowance_is_spent_once_and_then_its_end_awaited() {
     scene.world.paths[0].in_flight = bytes(2 * M);
     assert_eq!(waits_until(&scene.after_ms(100).ask()), Some(at(1250)));
     assert_eq!(scene.dds.deadline(), Some(at(1250)));
-    scene.after_ms(150).tell(&Event::Deadline);
+    scene.after_ms(150).dispatch(&Event::Deadline);
     assert_eq!(scene.dds.deadline(), None);
     assert_eq!(scene.bind(), Some(0), "a new period");
     assert_eq!(scene.dds.ends, Some(at(1500)));
@@ -374,7 +374,7 @@ fn what_waits_on_a_path_that_is_withdrawn_goes_to_others() {
     scene.world.paths[1].estimates.withdrawn = true;
     assert!(!view(&mut scene), "withdrawn all, used all");
     for tsn in 2..=4 {
-        scene.tell(&Event::Unbound { path: path(0), tsn, bytes: bytes(M) });
+        scene.dispatch(&Event::Unbound { path: path(0), tsn, bytes: bytes(M) });
     }
     assert_eq!((scene.dds.distributed[0], scene.dds.given), (0, 0));
 }
@@ -411,6 +411,6 @@ fn a_window_probe_leaves_at_once_where_it_arrives_first() {
 fn a_path_that_comes_begins_a_new_period() {
     let mut scene = fast_and_slow(RULES);
     scene.bind_some(3);
-    scene.tell(&Event::PathAdded(path(0)));
+    scene.dispatch(&Event::PathAdded(path(0)));
     assert_eq!((scene.dds.ends, scene.dds.distributed[0]), (None, 0));
 }

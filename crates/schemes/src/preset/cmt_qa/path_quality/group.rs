@@ -12,7 +12,7 @@ pub(crate) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// What a group is.
+/// The chunks that make a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupSpan {
     /// All that enters between two updates of Q.
@@ -76,7 +76,7 @@ impl Throughput {
             });
             return;
         };
-        // Chunks are told apart by TSN alone: one that comes from another path's buffer into this range belongs here too.
+        // Chunks are identified by TSN alone: one that comes from another path's buffer into this range belongs here too.
         if group.open || group.has(tsn) {
             group.first_tsn = group.first_tsn.min(tsn);
             group.last_tsn = group.last_tsn.max(tsn);

@@ -70,9 +70,13 @@ pub(super) const LOSS_UNIT: ChoiceParameter<LossUnit> = ChoiceParameter {
     source: "Xu 2013, Algorithm 1, lines 16 to 20",
 };
 
-pub(super) const INACTIVE_BELOW: ChoiceParameter<Patience> = ChoiceParameter {
+pub(super) const INACTIVE_BELOW: ChoiceParameter<WithdrawalLimit> = ChoiceParameter {
     name: "inactive-below",
-    options: &[("rto", Patience::Rto), ("unclamped", Patience::Unclamped), ("never", Patience::Unlimited)],
+    options: &[
+        ("rto", WithdrawalLimit::Rto),
+        ("unclamped", WithdrawalLimit::Unclamped),
+        ("never", WithdrawalLimit::Unlimited),
+    ],
     default: "rto",
     about: "pqem: a path is withdrawn if its loss-free time is below RTO, or SRTT + 4 RTTVAR, or never",
     source: "Xu 2013, section 4",
@@ -90,18 +94,18 @@ pub(super) const READMIT: ChoiceParameter<Readmission> = ChoiceParameter {
     source: "Xu 2013, section 6, for paths that timed out",
 };
 
-/// What the initial sample, "three heartbeat intervals", is.
+/// The initial sample, "three heartbeat intervals".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialSample {
     /// Three times the path's first round-trip time.
     RoundTrips,
     /// Three times HB.interval.
     HeartbeatIntervals,
-    /// There is none.
+    /// No initial sample.
     Nothing,
 }
 
-/// What a loss is to the samples and to Q.
+/// The unit in which samples and Q count losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossUnit {
     /// Each chunk that is declared lost.
@@ -110,9 +114,9 @@ pub enum LossUnit {
     Event,
 }
 
-/// What the confidence interval of a path's loss-free time is held against.
+/// The limit below which the confidence interval of a path's loss-free time withdraws the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum WithdrawalLimit {
     /// The retransmission time-out in force.
     Rto,
     /// SRTT + 4 RTTVAR, without the time-out's least value and without back-off.
@@ -146,7 +150,7 @@ pub struct QualityRules {
     /// What ends a sample.
     pub losses: LossUnit,
     /// What a path has to outlast without loss.
-    pub patience: Patience,
+    pub withdrawal_limit: WithdrawalLimit,
     /// Samples, the initial one included, before a path is judged.
     pub samples_to_judge: u64,
     /// What ends a withdrawal.
@@ -161,7 +165,7 @@ impl QualityRules {
             initial: INITIAL_SAMPLE.get(values),
             group: GROUP.get(values),
             losses: LOSS_UNIT.get(values),
-            patience: INACTIVE_BELOW.get(values),
+            withdrawal_limit: INACTIVE_BELOW.get(values),
             samples_to_judge: u64::from(values.number("judge-after")),
             readmission: READMIT.get(values),
         }
@@ -199,7 +203,7 @@ impl PathQuality {
     }
 }
 
-/// PQEM of all paths.
+/// The path quality estimation model, for all paths.
 #[derive(Debug)]
 pub struct QualityEstimator {
     rules: QualityRules,
@@ -270,10 +274,10 @@ impl QualityEstimator {
     /// inactive (section 4, after equation 6).
     fn judge(&mut self, id: PathId, view: &View<'_>) {
         let (rules, facts) = (self.rules, view.path(id));
-        let limit = match rules.patience {
-            Patience::Rto => Some(facts.rto),
-            Patience::Unclamped => unclamped_rto(facts),
-            Patience::Unlimited => None,
+        let limit = match rules.withdrawal_limit {
+            WithdrawalLimit::Rto => Some(facts.rto),
+            WithdrawalLimit::Unclamped => unclamped_rto(facts),
+            WithdrawalLimit::Unlimited => None,
         };
         let path = self.path(id);
         let judged = path.samples.count() >= rules.samples_to_judge;

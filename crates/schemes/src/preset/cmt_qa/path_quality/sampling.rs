@@ -62,7 +62,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// How many.
+    /// The number of samples.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }

@@ -12,7 +12,7 @@ const RULES: QualityRules = QualityRules {
     initial: InitialSample::RoundTrips,
     group: GroupSpan::Interval,
     losses: LossUnit::Chunk,
-    patience: Patience::Rto,
+    withdrawal_limit: WithdrawalLimit::Rto,
     samples_to_judge: 2,
     readmission: Readmission::Heartbeat,
 };
@@ -48,24 +48,24 @@ impl Scene {
         self
     }
 
-    fn tell(&mut self, event: &Event<'_>) {
-        self.world.tell(&mut self.estimator, event);
+    fn dispatch(&mut self, event: &Event<'_>) {
+        self.world.dispatch(&mut self.estimator, event);
     }
 
     fn rtt(&mut self, ms: u64, heartbeat: bool) {
-        self.tell(&Event::RttSample { path: path(0), rtt: Span::from_millis(ms), heartbeat });
+        self.dispatch(&Event::RttSample { path: path(0), rtt: Span::from_millis(ms), heartbeat });
     }
 
     fn bind(&mut self) -> u64 {
         let tsn = self.next_tsn;
         self.next_tsn += 1;
-        self.tell(&Event::Bound { path: path(0), tsn, bytes: bytes(M) });
+        self.dispatch(&Event::Bound { path: path(0), tsn, bytes: bytes(M) });
         tsn
     }
 
     fn send(&mut self, tsn: u64, kind: SendKind) {
         let sent = SentTransmission { path: path(0), previous_path: None, tsn, bytes: bytes(M), kind };
-        self.tell(&Event::Sent(&sent));
+        self.dispatch(&Event::Sent(&sent));
     }
 
     /// New data without a binding.
@@ -88,11 +88,11 @@ impl Scene {
             cumulative: true,
             same_way: true,
         };
-        self.tell(&Event::Acked(&acked));
+        self.dispatch(&Event::Acked(&acked));
     }
 
     fn lose(&mut self, tsn: u64, cause: LossCause) {
-        self.tell(&Event::Lost { path: path(0), tsn, bytes: bytes(M), cause });
+        self.dispatch(&Event::Lost { path: path(0), tsn, bytes: bytes(M), cause });
     }
 
     /// Loses a chunk `ms` after it began to send.
@@ -117,7 +117,7 @@ impl Scene {
 
     fn state(&mut self, to: PathState) {
         let cause = StateCause::Proof(anabranch_core::policy::ProofOfLife::Heartbeat);
-        self.tell(&Event::PathState { path: path(0), from: PathState::PotentiallyFailed, to, cause });
+        self.dispatch(&Event::PathState { path: path(0), from: PathState::PotentiallyFailed, to, cause });
     }
 }
 
@@ -142,7 +142,7 @@ fn q_is_measured_when_the_interval_has_elapsed() {
     scene.at(250).ack(1, true);
     scene.ack(2, true);
     assert_eq!(scene.q(), None, "not before the interval's end");
-    scene.at(350).tell(&Event::Deadline);
+    scene.at(350).dispatch(&Event::Deadline);
     // T_l - T_e = 200 ms for the 2936 B that have left.
     close(scene.q(), 0.2 / 2936.0);
     assert_eq!(scene.deadline_ms(), None, "the next interval begins with the next chunk");
@@ -155,7 +155,7 @@ fn a_deadline_of_another_slot_changes_nothing() {
     let mut scene = Scene::begun(RULES);
     scene.at(50).send_new(1);
     scene.at(150).ack(1, true);
-    scene.at(349).tell(&Event::Deadline);
+    scene.at(349).dispatch(&Event::Deadline);
     assert_eq!((scene.q(), scene.deadline_ms()), (None, Some(350)));
 }
 
@@ -182,7 +182,7 @@ fn with_bindings_a_chunk_enters_as_it_is_bound_and_without_as_it_is_sent() {
         }
         scene.at(60).send(1, SendKind::New);
         scene.at(160).ack(1, true);
-        scene.at(400).tell(&Event::Deadline);
+        scene.at(400).dispatch(&Event::Deadline);
         close(scene.q(), if bound { 0.15 } else { 0.1 } / 1468.0);
     }
 }
@@ -201,7 +201,7 @@ fn an_ack_that_could_be_another_paths_measures_nothing() {
     let mut scene = Scene::begun(RULES);
     scene.at(0).send_new(2);
     scene.at(100).ack(1, false);
-    scene.at(300).tell(&Event::Deadline);
+    scene.at(300).dispatch(&Event::Deadline);
     assert_eq!(scene.q(), None);
 }
 
@@ -211,9 +211,9 @@ fn what_is_taken_back_is_not_waited_for() {
     let mut scene = Scene::begun(rules);
     scene.at(0).bind();
     scene.bind();
-    scene.tell(&Event::Unbound { path: path(0), tsn: 2, bytes: bytes(M) });
+    scene.dispatch(&Event::Unbound { path: path(0), tsn: 2, bytes: bytes(M) });
     scene.at(100).ack(1, true);
-    scene.at(300).tell(&Event::Deadline);
+    scene.at(300).dispatch(&Event::Deadline);
     close(scene.q(), 0.1 / 1468.0);
 }
 
@@ -226,7 +226,7 @@ fn a_group_of_a_window_ends_with_the_windows_last_chunk() {
     (1..=3).for_each(|tsn| scene.ack(tsn, true));
     scene.at(290);
     (4..=5).for_each(|tsn| scene.ack(tsn, true));
-    scene.at(300).tell(&Event::Deadline);
+    scene.at(300).dispatch(&Event::Deadline);
     close(scene.q(), 0.11 / 4404.0);
 }
 
@@ -253,7 +253,7 @@ fn no_interval_is_shorter_than_a_round_trip() {
     scene.at(1000).send_new(1);
     assert_eq!(scene.deadline_ms(), Some(1100), "40 ms, but SRTT is 100 ms");
     scene.world.paths[0].rtt.smoothed = None;
-    scene.at(1100).tell(&Event::Deadline);
+    scene.at(1100).dispatch(&Event::Deadline);
     scene.at(1200).send_new(1);
     assert_eq!(scene.deadline_ms(), Some(1240));
 }
@@ -287,18 +287,18 @@ fn a_path_is_withdrawn_if_its_interval_is_less_than_its_rto() {
 #[test]
 fn the_interval_may_be_held_against_the_unclamped_time_out_or_nothing() {
     // 0.596 s as above; SRTT + 4 RTTVAR = 140 ms, and 700 ms with RTTVAR at 150 ms.
-    for (patience, variance_ms, withdrawn) in [
-        (Patience::Unclamped, 10, false),
-        (Patience::Unclamped, 150, true),
-        (Patience::Unlimited, 150, false),
-        (Patience::Rto, 10, true),
+    for (withdrawal_limit, variance_ms, withdrawn) in [
+        (WithdrawalLimit::Unclamped, 10, false),
+        (WithdrawalLimit::Unclamped, 150, true),
+        (WithdrawalLimit::Unlimited, 150, false),
+        (WithdrawalLimit::Rto, 10, true),
     ] {
-        let mut scene = Scene::begun(QualityRules { patience, ..RULES });
+        let mut scene = Scene::begun(QualityRules { withdrawal_limit, ..RULES });
         scene.world.paths[0].rtt.variance = Some(Span::from_millis(variance_ms));
         scene.sample(1000, 500);
-        assert_eq!(scene.withdrawn(), withdrawn, "{patience:?} {variance_ms}");
+        assert_eq!(scene.withdrawn(), withdrawn, "{withdrawal_limit:?} {variance_ms}");
     }
-    let mut scene = Scene::begun(QualityRules { patience: Patience::Unclamped, ..RULES });
+    let mut scene = Scene::begun(QualityRules { withdrawal_limit: WithdrawalLimit::Unclamped, ..RULES });
     scene.world.paths[0].rtt.variance = None;
     scene.sample(1000, 1);
     assert!(!scene.withdrawn(), "nothing to hold it against");
@@ -346,7 +346,7 @@ fn a_withdrawal_ends_as_the_rules_say() {
         let mut scene = withdrawn();
         // 0.3 s and 0.1 s: upper end 0.2 + 1.96 x 0.141421 / 1.414214 = 0.396 s after the loss at 1.1 s.
         assert_eq!(scene.deadline_ms(), by_interval.then_some(1496), "{readmission:?}");
-        scene.at(1496).tell(&Event::Deadline);
+        scene.at(1496).dispatch(&Event::Deadline);
         assert_eq!(!scene.withdrawn(), by_interval, "{readmission:?}");
         assert_eq!(scene.deadline_ms(), None);
         let mut scene = withdrawn();
@@ -362,13 +362,13 @@ fn with_events_as_losses_single_chunks_end_no_sample() {
     scene.at(100).ack(1, true);
     scene.lose(2, LossCause::FastRetransmit);
     assert_eq!(scene.q(), None);
-    scene.tell(&Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit });
+    scene.dispatch(&Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit });
     close(scene.q(), 0.1 / 1468.0);
     // And the other way round: an event alone ends nothing where chunks do.
     let mut scene = Scene::begun(RULES);
     scene.at(0).send_new(2);
     scene.at(100).ack(1, true);
-    scene.tell(&Event::LossEvent { path: path(0), cause: LossCause::Timeout });
+    scene.dispatch(&Event::LossEvent { path: path(0), cause: LossCause::Timeout });
     assert_eq!(scene.q(), None);
 }
 
@@ -379,7 +379,7 @@ fn a_chunk_that_was_only_moved_is_no_loss() {
         scene.at(0).send_new(2);
         scene.at(10).ack(1, true);
         scene.lose(2, LossCause::Rescheduled);
-        scene.tell(&Event::LossEvent { path: path(0), cause: LossCause::Rescheduled });
+        scene.dispatch(&Event::LossEvent { path: path(0), cause: LossCause::Rescheduled });
         assert_eq!((scene.q(), scene.withdrawn()), (None, false));
     }
 }
@@ -392,7 +392,7 @@ fn a_new_path_under_an_old_id_begins_with_nothing() {
     scene.lose(2, LossCause::FastRetransmit);
     scene.sample(1000, 10);
     assert!(scene.withdrawn() && scene.q().is_some());
-    scene.tell(&Event::PathAdded(path(0)));
+    scene.dispatch(&Event::PathAdded(path(0)));
     assert_eq!(scene.estimator.estimates(path(0)), Estimates::default());
     assert_eq!(scene.deadline_ms(), None);
 }

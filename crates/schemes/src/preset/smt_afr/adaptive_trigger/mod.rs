@@ -47,13 +47,13 @@ pub struct Pivots {
 /// How the trigger adapts.
 #[derive(Clone, Copy, Debug)]
 pub struct Adaptation {
-    /// The pivots' first places.
+    /// The initial pivots.
     pub pivots: Pivots,
     /// SACKs in a zone that move the pivot above it (O_TD).
     pub occurrences: u32,
     /// Whether those SACKs must follow each other without one in another zone.
     pub consecutive: bool,
-    /// What counts as free.
+    /// The part of the receive buffer that counts as free.
     pub free_space: FreeSpace,
 }
 
@@ -82,7 +82,7 @@ impl Zone {
 const BELOW: f64 = 0.001;
 
 /// Missing reports with a trigger that follows the peer's receive buffer. Everything in it belongs to the association: every
-/// path is told of one and the same buffer.
+/// path reports one and the same buffer.
 #[derive(Clone, Debug)]
 pub struct AdaptiveTrigger {
     reports: MissingReports,
@@ -173,7 +173,7 @@ impl AdaptiveTrigger {
 impl Slot for AdaptiveTrigger {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.reports.on_event(event, view, context);
-        // The holes that a SACK leaves are judged before it is told as done: the next hole is another SACK's.
+        // The holes that a SACK leaves are judged before its `SackDone`: the next hole is another SACK's.
         if matches!(event, Event::SackDone(_)) {
             self.seen = false;
         }

@@ -61,7 +61,7 @@ impl Sender {
             verdict = self.policy.missing(&hole(0, before), &sack, &self.world.view());
         }
         let done = SackDone { paths: &[], new_cumulative: false, cumulative: 100 };
-        self.world.tell(&mut self.policy, &Event::SackDone(&done));
+        self.world.dispatch(&mut self.policy, &Event::SackDone(&done));
         verdict
     }
 

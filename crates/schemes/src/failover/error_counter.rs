@@ -18,9 +18,9 @@ pub(crate) const PATH_FAILURE: Equation = Equation {
 
 /// Active until Path.Max.Retrans is exceeded.
 #[derive(Debug, Default)]
-pub struct Plain;
+pub struct ErrorCounter;
 
-impl Slot for Plain {
+impl Slot for ErrorCounter {
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
 
     fn deadline(&self) -> Option<Time> {
@@ -28,7 +28,7 @@ impl Slot for Plain {
     }
 }
 
-impl PathFailover for Plain {
+impl PathFailover for ErrorCounter {
     fn on_error(&mut self, path: PathId, _: bool, view: &View<'_>) -> Decision<PathState> {
         let facts = view.path(path);
         let errors = Reason::figure("consecutive errors", "errors", f64::from(facts.error_count));
@@ -68,9 +68,9 @@ mod tests {
         let mut world = World::new(Profile::rfc9260(), 1);
         world.paths[0].state = state;
         world.paths[0].error_count = errors;
-        let by_t3 = Plain.on_error(path(0), false, &world.view());
+        let by_t3 = ErrorCounter.on_error(path(0), false, &world.view());
         assert_eq!(by_t3.reason.value, f64::from(errors));
-        assert_eq!(Plain.on_error(path(0), true, &world.view()), by_t3, "a HEARTBEAT counts like T3");
+        assert_eq!(ErrorCounter.on_error(path(0), true, &world.view()), by_t3, "a HEARTBEAT counts like T3");
         by_t3.choice
     }
 
@@ -96,7 +96,7 @@ mod tests {
     fn the_limit_is_the_profiles() {
         let mut world = World::new(Profile { path_max_retrans: 0, ..Profile::rfc9260() }, 1);
         world.paths[0].error_count = 1;
-        assert_eq!(Plain.on_error(path(0), false, &world.view()).choice, PathState::Inactive);
+        assert_eq!(ErrorCounter.on_error(path(0), false, &world.view()).choice, PathState::Inactive);
     }
 
     //= docs/rfc9260.txt#section-8.2
@@ -114,7 +114,7 @@ mod tests {
         let world = World::new(Profile::rfc9260(), 1);
         let alive = Life { state: PathState::Active, clears_errors: true };
         for proof in [ProofOfLife::Unambiguous, ProofOfLife::Ambiguous, ProofOfLife::Heartbeat] {
-            assert_eq!(Plain.on_proof(path(0), proof, &world.view()), alive);
+            assert_eq!(ErrorCounter.on_proof(path(0), proof, &world.view()), alive);
         }
     }
 
@@ -124,7 +124,7 @@ mod tests {
         let mut probing = |state, error_count| {
             world.paths[0].state = state;
             world.paths[0].error_count = error_count;
-            Plain.probing(path(0), &world.view())
+            ErrorCounter.probing(path(0), &world.view())
         };
         assert_eq!(probing(PathState::Active, 0), Probing::WhenIdle);
         assert_eq!(probing(PathState::Active, 1), Probing::EveryRto);
@@ -138,6 +138,6 @@ mod tests {
         let mut world = World::new(Profile::rfc9260(), 2);
         world.paths[0].state = PathState::PotentiallyFailed;
         world.paths[1].state = PathState::Inactive;
-        assert_eq!(world.with(|view, context| Plain.promote(view, context)), None);
+        assert_eq!(world.with(|view, context| ErrorCounter.promote(view, context)), None);
     }
 }
