@@ -41,7 +41,7 @@ SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
 	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
 SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
 
-.PHONY: help demo test venv python wheel lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck shapes papers papers-check papers-slice which-scheme bench cards ledger book clean
+.PHONY: help demo test venv python wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck shapes papers papers-check papers-slice which-scheme bench cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -159,11 +159,19 @@ interop-speed: ## Measure one path beside usrsctp's tsctp, in the release profil
 	@set -eu; $(INTEROP_READY); \
 	$(CARGO) test --release --locked -p anabranch-interop --test interop -- --ignored --nocapture --test-threads=1 speed::
 
+# A macro declares the modules of schemes and components, and rustfmt does not follow it.
+MACRO_MODULES := $(wildcard crates/schemes/src/component/*.rs crates/schemes/src/component/*/mod.rs \
+	crates/schemes/src/preset/*.rs crates/schemes/src/preset/*/mod.rs)
+fmt: ## Format all Rust sources.
+	$(CARGO) fmt --all -- $(MACRO_MODULES)
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml
+	$(CARGO) fmt --manifest-path examples/own-scheme/Cargo.toml
+
 # Every check runs, whatever those before it found.
 lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions and every link in the documents.
 	@set -u; status=0; \
 	check() { echo "== $$*"; "$$@" || status=1; }; \
-	check $(CARGO) fmt --all --check -- -l; \
+	check $(CARGO) fmt --all --check -- -l $(MACRO_MODULES); \
 	check $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	check $(CARGO) fmt --manifest-path examples/own-scheme/Cargo.toml --check -- -l; \

@@ -82,11 +82,12 @@ def documented(source, pattern, page, what):
 def cards():
     """Every scheme and component has a page of its own, to which the overview links."""
     overview = (ROOT / "docs/src/schemes.md").read_text(encoding="utf-8")
-    registry = ROOT / "crates/schemes/src/registry"
-    for folder, kind in (("preset", "Preset"), ("component", "Component")):
-        for file in sorted((registry / folder).rglob("*.rs")):
+    sources = ROOT / "crates/schemes/src"
+    for folder in ("preset", "component"):
+        for file in sorted((sources / folder).rglob("*.rs")):
             source = file.read_text(encoding="utf-8")
-            for name in re.findall(rf'\b{kind} \{{\s+name: "([\w-]+)"', source):
+            pattern = rf'const {folder.upper()}: {folder.title()} = {folder.title()} \{{\s+name: "([\w-]+)"'
+            for name in re.findall(pattern, source):
                 page = f"schemes/{name}.md"
                 if not (ROOT / "docs/src" / page).exists():
                     yield f"docs/src/{page}: missing, for `{name}` in {file.relative_to(ROOT)}: run `make cards`"

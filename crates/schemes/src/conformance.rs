@@ -1,4 +1,4 @@
-//! What every preset and every component has to keep to, whatever it is told and asked: no panic, no window below one chunk, no choice that its own
+//! Rules that every preset and every component keeps for any sequence of events and questions: no panic, no window below one chunk, no choice that its own
 //! view forbids, and nothing that two runs from one seed would do differently.
 
 use anabranch_core::policy::{
@@ -82,9 +82,9 @@ impl Session {
         session.world.reseed(seed);
         session.world.association.peer_window_initial = WindowBytes::new(65_536);
         for index in 0..4 {
-            session.tell(&Event::PathAdded(path(index)));
+            session.dispatch(&Event::PathAdded(path(index)));
         }
-        session.tell(&Event::Established);
+        session.dispatch(&Event::Established);
         session
     }
 
@@ -101,7 +101,7 @@ impl Session {
     }
 
     /// Tells every slot, estimator first, and takes over what they publish, as an association does.
-    fn tell(&mut self, event: &Event<'_>) {
+    fn dispatch(&mut self, event: &Event<'_>) {
         self.told[variant(event)] += 1;
         let policies = &mut self.policies;
         let slots: [&mut dyn Slot; 8] = [
@@ -115,7 +115,7 @@ impl Session {
             &mut *policies.failover,
         ];
         for slot in slots {
-            self.world.tell(slot, event);
+            self.world.dispatch(slot, event);
         }
         self.adopt(event);
     }
@@ -245,7 +245,7 @@ impl Session {
     fn tell_of_a_sack(&mut self) {
         let paths = [(); 4].map(|()| self.path_ack());
         let new_cumulative = paths.iter().any(|ack| !ack.cumulative.is_zero());
-        self.tell(&Event::SackDone(&SackDone { paths: &paths, new_cumulative, cumulative: 100 }));
+        self.dispatch(&Event::SackDone(&SackDone { paths: &paths, new_cumulative, cumulative: 100 }));
     }
 
     fn tell_of_a_state(&mut self) {
@@ -256,7 +256,7 @@ impl Session {
             1 => StateCause::Proof(self.one_of(&PROOFS)),
             _ => StateCause::Promoted(Reason::rule("fewest errors")),
         };
-        self.tell(&Event::PathState { path: id, from, to, cause });
+        self.dispatch(&Event::PathState { path: id, from, to, cause });
     }
 
     /// One event of each kind, with what it says drawn anew.
@@ -266,22 +266,22 @@ impl Session {
         let cause = self.one_of(&CAUSES);
         self.tell_of_a_sack();
         self.tell_of_a_state();
-        self.tell(&Event::Bound { path: sent.path, tsn: sent.tsn, bytes: sent.bytes });
-        self.tell(&Event::Sent(&sent));
-        self.tell(&Event::Unbound { path: acked.path, tsn: acked.tsn, bytes: acked.bytes });
-        self.tell(&Event::Acked(&acked));
+        self.dispatch(&Event::Bound { path: sent.path, tsn: sent.tsn, bytes: sent.bytes });
+        self.dispatch(&Event::Sent(&sent));
+        self.dispatch(&Event::Unbound { path: acked.path, tsn: acked.tsn, bytes: acked.bytes });
+        self.dispatch(&Event::Acked(&acked));
         let rtt = Span::from_millis(80);
-        self.tell(&Event::RttSample { path: measured, rtt, heartbeat: cause == LossCause::Timeout });
-        self.tell(&Event::Lost { path: lost, tsn: 7, bytes: bytes(M), cause });
-        self.tell(&Event::LossEvent { path: lost, cause });
-        self.tell(&Event::Spurious { path: lost, tsn: 7 });
-        self.tell(&Event::Blocked { hole: (cause == LossCause::Timeout).then_some(lost) });
-        self.tell(&Event::Idle(measured));
+        self.dispatch(&Event::RttSample { path: measured, rtt, heartbeat: cause == LossCause::Timeout });
+        self.dispatch(&Event::Lost { path: lost, tsn: 7, bytes: bytes(M), cause });
+        self.dispatch(&Event::LossEvent { path: lost, cause });
+        self.dispatch(&Event::Spurious { path: lost, tsn: 7 });
+        self.dispatch(&Event::Blocked { hole: (cause == LossCause::Timeout).then_some(lost) });
+        self.dispatch(&Event::Idle(measured));
         self.reach_a_deadline();
-        self.tell(&Event::PathRebound(rebound));
+        self.dispatch(&Event::PathRebound(rebound));
         if self.below(10) == 0 {
-            self.tell(&Event::PathRemoved(removed));
-            self.tell(&Event::PathAdded(added));
+            self.dispatch(&Event::PathRemoved(removed));
+            self.dispatch(&Event::PathAdded(added));
         }
         self.open_turns(sent.path);
     }
@@ -295,7 +295,7 @@ impl Session {
             TurnCause::Policy,
         ];
         for cause in causes {
-            self.tell(&Event::TurnBegins(cause));
+            self.dispatch(&Event::TurnBegins(cause));
             self.ask_where_to_send();
         }
     }
@@ -315,7 +315,7 @@ impl Session {
         assert!(!decision.reason.rule.is_empty());
         self.check_pick(&decision);
         self.ask(|policies, view, _| policies.scheduler.replan(view));
-        self.ask_for_relief();
+        self.ask_about_head_of_line();
         let lost = LostChunk { tsn: 7, bytes: bytes(M), path: self.any_path(), cause: self.one_of(&CAUSES) };
         let decision = self.ask(|policies, view, context| policies.retransmit.route(&lost, view, context));
         assert!(!decision.reason.rule.is_empty());
@@ -346,7 +346,7 @@ impl Session {
         }
         if let Pick::Bind(id) = decision.choice {
             let tsn = self.below(1000);
-            self.tell(&Event::Bound { path: id, tsn, bytes: bytes(M) });
+            self.dispatch(&Event::Bound { path: id, tsn, bytes: bytes(M) });
         }
     }
 
@@ -381,14 +381,14 @@ impl Session {
     fn reach_a_deadline(&mut self) {
         // A probe for each path, and one time more to find that nothing is left.
         for _ in 0..=4 {
-            self.tell(&Event::Deadline);
+            self.dispatch(&Event::Deadline);
             let tasks = self.ask(|policies, view, _| policies.loss.due(view));
             for id in tasks.probes.iter() {
                 let view = self.world.view();
                 assert!(view.path(id).is_active() && !view.path(id).in_flight.is_zero());
                 let (tsn, kind) = (self.below(1000), SendKind::TailProbe);
                 let sent = SentTransmission { path: id, previous_path: Some(id), tsn, bytes: bytes(M), kind };
-                self.tell(&Event::Sent(&sent));
+                self.dispatch(&Event::Sent(&sent));
             }
             for _ in 0..if tasks.recheck { 5 } else { 1 } {
                 let chunk = self.missing_chunk();
@@ -419,15 +419,15 @@ impl Session {
         Time::from_nanos(now.saturating_sub(self.below(1000) * 1_000_000))
     }
 
-    /// Holds a relief to the rules that core holds it to.
-    fn ask_for_relief(&mut self) {
+    /// Holds what is done about the head of line to the rules that core holds it to.
+    fn ask_about_head_of_line(&mut self) {
         let (waits, peer_window_closed) = (self.below(4) > 0, self.below(2) == 0);
         let stall = Stall { next_chunk: waits.then_some(bytes(M)), peer_window_closed };
-        let relief = self.ask(|policies, view, context| policies.retransmit.relieve(&stall, view, context));
-        let Some(decision) = relief else { return };
+        let action = self.ask(|policies, view, context| policies.retransmit.relieve(&stall, view, context));
+        let Some(decision) = action else { return };
         let (Relief::Copy(id) | Relief::Move(id)) = decision.choice;
         let view = self.world.view();
-        let head = view.association.head_of_line.expect("nothing else can be relieved");
+        let head = view.association.head_of_line.expect("only it is asked about");
         assert!(view.path(id).is_active() && view.path(id).admits_retransmission(), "{decision:?}");
         assert!(!head.in_flight_on.is_empty() && !head.in_flight_on.contains(id), "{decision:?}");
         assert!(!decision.reason.rule.is_empty() && decision.reason.value.is_finite());
@@ -513,7 +513,7 @@ pub(crate) fn decisions(text: &str, profile: &str, seed: u8) -> Vec<String> {
 fn extremes(parameter: &Parameter) -> Vec<String> {
     match parameter.kind {
         Kind::Switch => vec!["true".to_owned(), "false".to_owned()],
-        Kind::Choice(names) => names.iter().map(|name| (*name).to_owned()).collect(),
+        Kind::Choice(choice) => choice.names().into_iter().map(str::to_owned).collect(),
         Kind::Count { min, max } | Kind::Milliseconds { min, max } => vec![min.to_string(), max.to_string()],
         Kind::Decimal { min, max } => vec![min.to_string(), max.to_string()],
         Kind::Length => ["0B", "1MTU", "100MTU"].map(str::to_owned).to_vec(),

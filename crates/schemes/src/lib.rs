@@ -3,12 +3,43 @@
 //! A scheme is named data: a preset of policies and parameters. [`registry::parse`] turns
 //! `cmt(rtx=rtx-asap,trigger=4)` into a [`registry::NamedScheme`], which an association is configured with.
 
+/// Declares the modules of a list, one line each, and lists what each of them defines. rustfmt does not follow these declarations:
+/// `make lint` names it the files.
+macro_rules! modules {
+    ($(#[$doc:meta])* $list:ident: $kind:ty = $definition:ident; $($module:ident,)+) => {
+        $(pub mod $module;)+
+
+        $(#[$doc])*
+        pub const $list: &[$kind] = &[$($module::$definition),+];
+    };
+}
+
+/// Implements methods of a policy that wraps another one by the same methods of the other.
+macro_rules! forward {
+    ($inner:ident:) => {};
+    ($inner:ident: fn $name:ident(&mut $self:ident $(, $argument:ident: $type:ty)*) -> $result:ty; $($rest:tt)*) => {
+        fn $name(&mut $self $(, $argument: $type)*) -> $result {
+            $self.$inner.$name($($argument),*)
+        }
+        forward! { $inner: $($rest)* }
+    };
+    ($inner:ident: fn $name:ident(&$self:ident $(, $argument:ident: $type:ty)*) -> $result:ty; $($rest:tt)*) => {
+        fn $name(&$self $(, $argument: $type)*) -> $result {
+            $self.$inner.$name($($argument),*)
+        }
+        forward! { $inner: $($rest)* }
+    };
+}
+
 pub mod ack;
 pub mod buffer;
+pub mod component;
 pub mod congestion;
+mod definition;
 pub mod estimator;
 pub mod failover;
 pub mod loss;
+pub mod preset;
 pub mod registry;
 pub mod retransmit;
 pub mod scheduler;

@@ -1,4 +1,4 @@
-//! What the tests of policies stand on: the facts of an association, written down instead of measured.
+//! Helpers for tests of policies: the facts of an association, set instead of measured.
 
 use anabranch_core::policy::{
     AssociationFacts, Decision, Event, LossCause, LostChunk, PathFacts, Pick, Randomness, RetransmitPath,
@@ -78,12 +78,12 @@ impl World {
         decide(&view, &mut self.randomness.context())
     }
 
-    pub(crate) fn tell(&mut self, slot: &mut dyn Slot, event: &Event<'_>) {
+    pub(crate) fn dispatch(&mut self, slot: &mut dyn Slot, event: &Event<'_>) {
         self.with(|view, context| slot.on_event(event, view, context));
     }
 
-    pub(crate) fn begin_turn(&mut self, slot: &mut dyn Slot) {
-        self.tell(slot, &Event::TurnBegins(TurnCause::Sack));
+    pub(crate) fn begin_send_opportunity(&mut self, slot: &mut dyn Slot) {
+        self.dispatch(slot, &Event::TurnBegins(TurnCause::Sack));
     }
 
     pub(crate) fn pick(&mut self, scheduler: &mut dyn Scheduler) -> Decision<Pick> {

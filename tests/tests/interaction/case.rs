@@ -127,7 +127,10 @@ fn written(parameter: &Parameter, value: u32) -> String {
         Kind::Switch => (value % 2 == 1).to_string(),
         // Small counts are the ones that differ.
         Kind::Count { min, max } => (min + value % (max - min + 1).min(6)).to_string(),
-        Kind::Choice(names) => names[value as usize % names.len()].to_owned(),
+        Kind::Choice(choice) => {
+            let names = choice.names();
+            names[value as usize % names.len()].to_owned()
+        }
         Kind::Milliseconds { min, max } => (min + value % (max - min + 1)).to_string(),
         Kind::Decimal { min, max } => (min + (max - min) * f64::from(value) / 1000.0).to_string(),
         Kind::Length => format!("{}MTU", f64::from(value) / 100.0),

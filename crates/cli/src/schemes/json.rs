@@ -38,8 +38,8 @@ fn values(values: &Values) -> serde_json::Value {
 fn card(subject: &Subject) -> serde_json::Value {
     let card = subject.card();
     let equations =
-        card.equations.iter().map(|one| json!({ "name": one.name, "rule": one.rule, "place": one.place }));
-    let choices = card.choices.iter().map(|one| {
+        card.equations().map(|one| json!({ "name": one.name, "rule": one.rule, "place": one.place() }));
+    let choices = card.choices().map(|one| {
         let parameters: Vec<&str> = one.parameters().collect();
         json!({ "question": one.question, "answer": one.answer, "parameters": parameters })
     });
@@ -95,7 +95,7 @@ fn parameter(parameter: &Parameter) -> serde_json::Value {
     let (kind, more) = match parameter.kind {
         Kind::Switch => ("switch", json!({})),
         Kind::Count { min, max } => ("count", json!({ "min": min, "max": max })),
-        Kind::Choice(names) => ("choice", json!({ "choices": names })),
+        Kind::Choice(choice) => ("choice", json!({ "choices": choice.names() })),
         Kind::Milliseconds { min, max } => ("milliseconds", json!({ "min": min, "max": max })),
         Kind::Decimal { min, max } => ("decimal", json!({ "min": min, "max": max })),
         Kind::Length => ("length", json!({})),

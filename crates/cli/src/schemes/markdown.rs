@@ -3,8 +3,7 @@
 use crate::schemes::subject::{Subject, default_of, fairness, values_of};
 
 /// The first line of every page, by which pages that nothing stands behind any more are found.
-pub(super) const MADE: &str =
-    "<!-- Made from crates/schemes/src/registry by `make cards`: change the card there, not this page. -->";
+pub(super) const MADE: &str = "<!-- Made from the cards in crates/schemes/src by `make cards`: change the card there, not this page. -->";
 
 /// The page.
 pub(super) fn page(subject: &Subject) -> String {
@@ -45,21 +44,21 @@ fn parameters(subject: &Subject) -> String {
 }
 
 fn rules(subject: &Subject) -> String {
-    let equations = subject.card().equations;
-    if equations.is_empty() {
+    let mut equations = subject.card().equations().peekable();
+    if equations.peek().is_none() {
         return String::new();
     }
     let mut text = "\n## Rules\n\n".to_owned();
     for equation in equations {
         let (name, rule) = (prose(equation.name), prose(equation.rule));
-        text += &format!("* **{name}:** {rule} (`{}`)\n", equation.place);
+        text += &format!("* **{name}:** {rule} (`{}`)\n", equation.place());
     }
     text
 }
 
 fn choices(subject: &Subject) -> String {
-    let choices = subject.card().choices;
-    if choices.is_empty() {
+    let mut choices = subject.card().choices().peekable();
+    if choices.peek().is_none() {
         return String::new();
     }
     let mut text = "\n## Open points and choices\n\n".to_owned();

@@ -115,7 +115,7 @@ pub(crate) fn values_of(parameter: &Parameter) -> String {
     match parameter.kind {
         Kind::Switch => "true, false".to_owned(),
         Kind::Count { min, max } => format!("whole numbers from {min} to {max}"),
-        Kind::Choice(names) => names.join(", "),
+        Kind::Choice(choice) => choice.names().join(", "),
         Kind::Milliseconds { min, max } => format!("{min}ms to {max}ms"),
         Kind::Decimal { min, max } => format!("numbers from {min} to {max}"),
         Kind::Length => "bytes or largest chunks, such as 1468B or 1.5MTU".to_owned(),

@@ -67,22 +67,22 @@ fn parameters(subject: &Subject) -> String {
 }
 
 fn rules(subject: &Subject) -> String {
-    let equations = subject.card().equations;
-    if equations.is_empty() {
+    let mut equations = subject.card().equations().peekable();
+    if equations.peek().is_none() {
         return String::new();
     }
     let mut text = "\nRules\n".to_owned();
     for equation in equations {
         text += &labelled("", equation.name, 0);
         text += &labelled("", equation.rule, 4);
-        text += &labelled("", equation.place, 4);
+        text += &labelled("", equation.place(), 4);
     }
     text
 }
 
 fn choices(subject: &Subject) -> String {
-    let choices = subject.card().choices;
-    if choices.is_empty() {
+    let mut choices = subject.card().choices().peekable();
+    if choices.peek().is_none() {
         return String::new();
     }
     let mut text = "\nOpen points and choices\n".to_owned();

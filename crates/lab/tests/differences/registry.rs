@@ -63,8 +63,9 @@ fn alternatives(parameter: &Parameter) -> Vec<Vec<String>> {
         |values: &[String]| vec![values.iter().filter(|value| **value != default).cloned().collect()];
     match (parameter.kind, parameter.default) {
         (Kind::Switch, Value::Switch(on)) => vec![vec![(!on).to_string()]],
-        (Kind::Choice(names), _) => {
-            names.iter().filter(|name| **name != default).map(|name| vec![(*name).to_owned()]).collect()
+        (Kind::Choice(choice), _) => {
+            let others = choice.names().into_iter().filter(|name| *name != default);
+            others.map(|name| vec![name.to_owned()]).collect()
         }
         (Kind::Count { min, max }, _) => any_of(&[min.to_string(), max.min(20).to_string()]),
         (Kind::Milliseconds { min, max }, _) => any_of(&[min.to_string(), max.to_string()]),
@@ -84,9 +85,8 @@ const COMPANIONS: &[(&str, &str, &str)] = &[
     ("mptcp-ns2", "sack-delay", "mptcp-ns2(sack-every=2)"),
     // Its own retransmission policy takes the place of these.
     ("cmt-qa", "rtx", "cmt-qa(orp=false)"),
-    ("min-rtt", "penalise", "cmt+min-rtt(opportunistic=true)"),
     ("rescheduling", "paths", "cmt+rescheduling(limit=share)"),
-    // Without relief there is one kind of evidence only.
+    // Without opportunistic retransmission there is one kind of evidence only.
     ("blest", "evidence", "cmt+blest+opportunistic(when=always)"),
 ];
 

@@ -6,6 +6,48 @@ use anabranch_core::policy::{
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 
+use crate::definition::{Equation, Kind, Parameter, Value, Values};
+
+pub(crate) const SACK_EVERY: Parameter = Parameter {
+    name: "sack-every",
+    kind: Kind::Count { min: 1, max: 100 },
+    unit: "packets",
+    default: Value::Number(2),
+    about: "packets that one SACK answers",
+    source: "RFC 9260 section 6.2",
+};
+
+pub(crate) const SACK_DELAY: Parameter = Parameter {
+    name: "sack-delay",
+    kind: Kind::Milliseconds { min: 0, max: 500 },
+    unit: "ms",
+    default: Value::Number(200),
+    about: "longest delay of a SACK",
+    source: "RFC 9260 section 6.2",
+};
+
+pub(crate) const fn dac(default: bool) -> Parameter {
+    Parameter::switch(
+        "dac",
+        default,
+        "gaps trigger no SACK at once, and SACKs say how many packets they answer",
+        "Iyengar 2006, DAC",
+    )
+}
+
+pub(crate) const DELAYED_ACKS: Equation = Equation {
+    name: "RFC 9260 section 6.2, delayed acknowledgements",
+    rule: "a SACK for every `sack-every` packets with DATA, `sack-delay` after the first of them at the latest; at once for a \
+           duplicate, for a chunk with the I bit, and for a gap",
+    file: file!(),
+};
+
+pub(crate) const DAC_RECEIVER: Equation = Equation {
+    name: "DAC, receiver",
+    rule: "a gap triggers no SACK at once; a SACK's flags say how many packets with DATA it answers",
+    file: file!(),
+};
+
 /// A SACK for every n-th packet or after a delay.
 #[derive(Clone, Copy, Debug)]
 pub struct DelayedAcks {
@@ -13,13 +55,21 @@ pub struct DelayedAcks {
     pub every: u32,
     /// The longest delay.
     pub delay: Span,
-    /// CMT's delayed acks (Iyengar 2006, algorithm DAC): gaps do not hurry a SACK, and its flags say how many packets it answers.
+    /// CMT's delayed acks (Iyengar 2006, algorithm DAC): a gap triggers no SACK at once, and a SACK's flags say how many packets it answers.
     pub for_cmt: bool,
 }
 
 impl DelayedAcks {
+    pub(crate) fn from_values(values: &Values) -> Self {
+        DelayedAcks {
+            every: values.number("sack-every"),
+            delay: values.milliseconds("sack-delay"),
+            for_cmt: values.switch("dac"),
+        }
+    }
+
     /// Why this packet is acknowledged at once; `None` if it is not.
-    fn hurry(&self, arrival: &Arrival, view: &View<'_>) -> Option<&'static str> {
+    fn immediate_reason(&self, arrival: &Arrival, view: &View<'_>) -> Option<&'static str> {
         //= docs/rfc9260.txt#section-6.2
         //# Upon receipt of an SCTP packet containing a DATA chunk with the I bit set, the receiver SHOULD NOT delay the
         //# sending of the corresponding SACK chunk, i.e., the receiver SHOULD immediately respond with the corresponding
@@ -46,7 +96,7 @@ impl DelayedAcks {
         //# However, whenever an endpoint notices a hole in the arriving TSN sequence, it SHOULD start sending a SACK
         //# chunk back every time a packet arrives carrying data until the hole is filled.
         if arrival.gap && (!self.for_cmt || view.association.foreign_sack_flags) {
-            // RFC 9260 section 6.7; a peer that cannot be told how many packets a SACK answers counts SACKs.
+            // RFC 9260 section 6.7; a peer that does not read how many packets a SACK answers counts SACKs.
             return Some("a TSN is missing");
         }
         //= docs/rfc9260.txt#section-6.2
@@ -76,7 +126,7 @@ impl AckPolicy for DelayedAcks {
     }
 
     fn timing(&mut self, arrival: &Arrival, view: &View<'_>) -> Decision<AckTiming> {
-        match self.hurry(arrival, view) {
+        match self.immediate_reason(arrival, view) {
             Some(rule) => Decision::new(AckTiming::Now, Reason::rule(rule)),
             None => Decision::new(AckTiming::Within(self.delay), Reason::rule("delayed")),
         }

@@ -1,7 +1,5 @@
-//! When and what to acknowledge.
+//! Acknowledgements: when, and with which chunk.
 
-mod delayed;
-mod non_renegable;
+pub(crate) mod delayed;
 
 pub use delayed::DelayedAcks;
-pub use non_renegable::NonRenegable;

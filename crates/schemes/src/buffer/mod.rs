@@ -1,7 +1,5 @@
-//! How buffers are shared by paths.
+//! Buffer sharing between paths.
 
-mod split;
-mod unshared;
+pub(crate) mod unshared;
 
-pub use split::{Occupancy, Sharers, Side, Split};
 pub use unshared::Unshared;

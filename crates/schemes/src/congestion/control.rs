@@ -13,7 +13,71 @@ use anabranch_core::{MAX_PATHS, PathId, PathState};
 use crate::congestion::cut::Halving;
 use crate::congestion::growth::StandardGrowth;
 use crate::congestion::slow_start_exit::RoundTrips;
-use crate::congestion::{Acknowledged, Cut, Growth, Suffered};
+use crate::congestion::{Acknowledged, Cut, Growth, PathLoss};
+use crate::definition::{ChoiceParameter, Equation, Parameter, Values};
+
+pub(crate) const PF_RETURN: Equation = Equation {
+    name: "PF, return",
+    rule: "HEARTBEAT-ACK: active, errors = 0, cwnd = 1 M (PF1) or 2 M (PF2), ssthresh as T3 left it; acknowledgement of a \
+           chunk sent once: active, errors = 0, cwnd as it is",
+    file: file!(),
+};
+
+pub(crate) const fn cuc(default: bool) -> Parameter {
+    Parameter::switch(
+        "cuc",
+        default,
+        "a path's window grows with its own pseudo-cumulative TSN",
+        "Iyengar 2006, CUC version 2",
+    )
+}
+
+pub(crate) const FIRST_WINDOW: ChoiceParameter<FirstWindow> = ChoiceParameter {
+    name: "initial-window",
+    options: &[("shared", FirstWindow::Shared), ("whole", FirstWindow::Whole)],
+    default: "shared",
+    about: "first windows: four chunks shared by all paths, or what the profile gives each",
+    source: "INET and usrsctp share it",
+};
+
+pub(crate) const SLOW_START: Equation = Equation {
+    name: "RFC 9260 section 7.2.1, slow start",
+    rule: "cwnd ≤ ssthresh, and cwnd was in full use when the SACK came: cwnd += min(bytes newly acknowledged, M), with M the \
+           largest DATA chunk of the path",
+    file: file!(),
+};
+
+pub(crate) const AVOIDANCE: Equation = Equation {
+    name: "RFC 9260 section 7.2.2, congestion avoidance",
+    rule: "cwnd > ssthresh: partial_bytes_acked += bytes newly acknowledged; once it reaches cwnd, and cwnd was in full use: \
+           partial_bytes_acked −= cwnd, cwnd += M",
+    file: file!(),
+};
+
+pub(crate) const CUMULATIVE_GROWTH: Equation = Equation {
+    name: "RFC 9260 section 7.2.1, growth",
+    rule: "windows grow only on a SACK that advances the association's cumulative TSN",
+    file: file!(),
+};
+
+pub(crate) const CUT: Equation = Equation {
+    name: "RFC 9260 section 7.2.3, loss",
+    rule: "ssthresh = max(cwnd / 2, 4 M); fast retransmit: cwnd = ssthresh, once per window of data; T3: cwnd = M. The cut is \
+           made on the path that the chunk was last sent on",
+    file: file!(),
+};
+
+pub(crate) const CUC_GROWTH: Equation = Equation {
+    name: "CUC version 2, growth",
+    rule: "a path's window may grow on a SACK that advances the path's pseudo-cumulative TSN, whatever the association's does",
+    file: file!(),
+};
+
+pub(crate) const SHARED_FIRST_WINDOW: Equation = Equation {
+    name: "first window",
+    rule: "min(4 M / n, max(2 M, 4380)), rounded up, and at least M, with n paths",
+    file: file!(),
+};
 
 /// Which acknowledgements let a path's window grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +86,13 @@ pub enum GrowthGate {
     Cumulative,
     /// Those that advance the path's own pseudo-cumulative TSN: CMT's window update, CUC version 2 (Iyengar 2006).
     PseudoCumulative,
+}
+
+impl GrowthGate {
+    /// The gate that the parameter `cuc` asks for.
+    pub(crate) fn from_values(values: &Values) -> Self {
+        if values.switch("cuc") { GrowthGate::PseudoCumulative } else { GrowthGate::Cumulative }
+    }
 }
 
 /// What a path's first window is.
@@ -70,23 +141,23 @@ impl WindowControl {
     }
 
     /// The same with another rule of growth.
-    pub fn growing(self, growth: impl Growth + 'static) -> Self {
+    pub fn with_growth(self, growth: impl Growth + 'static) -> Self {
         WindowControl { growth: Box::new(growth), ..self }
     }
 
     /// The same with another rule of reduction.
-    pub fn cutting(self, cut: impl Cut + 'static) -> Self {
+    pub fn with_cut(self, cut: impl Cut + 'static) -> Self {
         WindowControl { cut: Box::new(cut), ..self }
     }
 
     /// The same with other first windows.
-    pub fn beginning(self, first_window: FirstWindow) -> Self {
+    pub fn with_first_window(self, first_window: FirstWindow) -> Self {
         WindowControl { first_window, ..self }
     }
 
     /// The same with the window, in largest chunks, that a path has when a HEARTBEAT-ACK ends its potential failure (CMT-PF1: 1,
     /// CMT-PF2: 2).
-    pub fn after_probe(self, chunks: u64) -> Self {
+    pub fn with_window_after_probe(self, chunks: u64) -> Self {
         WindowControl { window_after_probe: Some(chunks), ..self }
     }
 
@@ -188,7 +259,7 @@ impl WindowControl {
     }
 
     fn answer_loss(&mut self, path: PathId, cause: LossCause, view: &View<'_>) {
-        let change = self.cut.cut(&Suffered { path, cause, windows: &self.windows, view });
+        let change = self.cut.cut(&PathLoss { path, cause, windows: &self.windows, view });
         self.set_window(path, change.window, change.reason, view);
     }
 

@@ -1,4 +1,4 @@
-//! What a rule of growth or reduction is told, and what it answers.
+//! The input and output of rules of growth and reduction.
 
 use std::fmt::Debug;
 
@@ -11,7 +11,7 @@ use anabranch_core::{MAX_PATHS, PathId};
 pub struct Change {
     /// The new state.
     pub window: Window,
-    /// Why.
+    /// The rule that made it, for traces.
     pub reason: Reason,
 }
 
@@ -19,13 +19,13 @@ pub struct Change {
 /// congestion avoidance have been added to its partial bytes acked.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged<'a> {
-    /// Which path.
+    /// The path whose window may grow.
     pub path: PathId,
     /// Bytes that this SACK newly acknowledged on it.
     pub bytes: ChunkBytes,
     /// The windows of all paths, indexed by id. In `view` they are still as they were before the SACK.
     pub windows: &'a [Window; MAX_PATHS],
-    /// Everything else.
+    /// The profile and the facts of all paths.
     pub view: &'a View<'a>,
 }
 
@@ -35,7 +35,7 @@ impl Acknowledged<'_> {
         self.windows[self.path.index()]
     }
 
-    /// What is known of the path.
+    /// The path's facts.
     pub fn facts(&self) -> &PathFacts {
         self.view.path(self.path)
     }
@@ -46,43 +46,43 @@ impl Acknowledged<'_> {
     }
 }
 
-/// A path has suffered a loss that its window answers: once per window for fast retransmit, and at every T3.
+/// A loss on a path that its window answers: once per window for fast retransmit, and at every T3.
 #[derive(Clone, Copy, Debug)]
-pub struct Suffered<'a> {
-    /// Which path.
+pub struct PathLoss<'a> {
+    /// The path whose window is cut.
     pub path: PathId,
-    /// By what. A chunk that was taken off the path to be sent elsewhere counts like one that fast retransmit found.
+    /// The cause of the loss. A chunk that was taken off the path to be sent elsewhere counts like one that fast retransmit found.
     pub cause: LossCause,
     /// The windows of all paths, indexed by id.
     pub windows: &'a [Window; MAX_PATHS],
-    /// Everything else.
+    /// The profile and the facts of all paths.
     pub view: &'a View<'a>,
 }
 
-impl Suffered<'_> {
+impl PathLoss<'_> {
     /// The path's window.
     pub fn window(&self) -> Window {
         self.windows[self.path.index()]
     }
 
-    /// What is known of the path.
+    /// The path's facts.
     pub fn facts(&self) -> &PathFacts {
         self.view.path(self.path)
     }
 }
 
-/// How a window grows.
+/// A rule by which windows grow.
 pub trait Growth: Debug + Send {
-    /// Hears every event, before the control acts on it: for rules with figures of their own.
+    /// Called with every event, before the control handles it, for rules that keep figures.
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>);
     /// The path's window after it grew; `None` leaves it as it is. The control holds it at one largest chunk at least.
     fn grow(&mut self, acknowledged: &Acknowledged<'_>) -> Option<Change>;
 }
 
-/// How a window answers a loss.
+/// How a loss reduces a window.
 pub trait Cut: Debug + Send {
-    /// Hears every event, before the control acts on it: for rules with figures of their own.
+    /// Called with every event, before the control handles it, for rules that keep figures.
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>);
     /// The path's window after the loss, which may be what it was before. The control holds it at one largest chunk at least.
-    fn cut(&mut self, suffered: &Suffered<'_>) -> Change;
+    fn cut(&mut self, loss: &PathLoss<'_>) -> Change;
 }

@@ -1,11 +1,11 @@
-//! What the tests of rules stand on: the windows that a [`World`] shows, and one question to a rule.
+//! Helpers for tests of rules: the windows that a [`World`] shows, and one question to a rule.
 
 use anabranch_core::MAX_PATHS;
 use anabranch_core::policy::{LossCause, PathFacts, Window};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 
-use crate::congestion::{Acknowledged, Change, Cut, Growth, Suffered};
+use crate::congestion::{Acknowledged, Change, Cut, Growth, PathLoss};
 use crate::testing::{World, bytes, path};
 
 /// Paths in congestion avoidance, each with a window in bytes and a smoothed round-trip time in milliseconds.
@@ -53,7 +53,7 @@ pub(crate) fn grown(rule: &mut dyn Growth, world: &mut World, index: usize, acke
 pub(crate) fn cut(rule: &mut dyn Cut, world: &World, index: usize, cause: LossCause) -> (u64, u64) {
     let windows = windows(world);
     let view = world.view();
-    let change = rule.cut(&Suffered { path: path(index), cause, windows: &windows, view: &view });
+    let change = rule.cut(&PathLoss { path: path(index), cause, windows: &windows, view: &view });
     assert!(change.window.partial_bytes_acked.is_zero(), "{change:?}");
     (change.window.cwnd.get(), change.window.ssthresh.get())
 }

@@ -77,7 +77,7 @@ mod tests {
     fn nothing_is_known_of_a_path_before_an_ack_or_a_loss() {
         let mut world = two_of_eight();
         let mut estimator = MeasuredLossRate::default();
-        world.begin_turn(&mut estimator);
+        world.begin_send_opportunity(&mut estimator);
         assert_eq!(estimator.estimates(path(0)).loss_rate, None);
     }
 
@@ -85,7 +85,7 @@ mod tests {
     fn the_rate_is_bytes_lost_over_bytes_sent() {
         let mut world = two_of_eight();
         let mut estimator = MeasuredLossRate::default();
-        world.tell(&mut estimator, &lost(0));
+        world.dispatch(&mut estimator, &lost(0));
         assert_eq!(estimator.estimates(path(0)).loss_rate, Some(0.25));
         assert_eq!(estimator.estimates(path(1)).loss_rate, None);
     }
@@ -94,10 +94,10 @@ mod tests {
     fn acks_bring_the_rate_down_as_more_is_sent() {
         let mut world = two_of_eight();
         let mut estimator = MeasuredLossRate::default();
-        world.tell(&mut estimator, &lost(0));
+        world.dispatch(&mut estimator, &lost(0));
         world.paths[0].sent = bytes(16 * M);
         assert_eq!(estimator.estimates(path(0)).loss_rate, Some(0.25));
-        world.tell(&mut estimator, &Event::Acked(&acked(0)));
+        world.dispatch(&mut estimator, &Event::Acked(&acked(0)));
         assert_eq!(estimator.estimates(path(0)).loss_rate, Some(0.125));
     }
 
@@ -106,7 +106,7 @@ mod tests {
         let mut world = two_of_eight();
         let mut estimator = MeasuredLossRate::default();
         world.paths[1].sent = bytes(M);
-        world.tell(&mut estimator, &Event::Acked(&acked(1)));
+        world.dispatch(&mut estimator, &Event::Acked(&acked(1)));
         assert_eq!(estimator.estimates(path(1)).loss_rate, Some(0.0));
     }
 
@@ -114,7 +114,7 @@ mod tests {
     fn a_path_that_sent_nothing_has_no_rate() {
         let mut world = World::new(Profile::ns2_multipath(), 1);
         let mut estimator = MeasuredLossRate::default();
-        world.tell(&mut estimator, &lost(0));
+        world.dispatch(&mut estimator, &lost(0));
         assert_eq!(estimator.estimates(path(0)).loss_rate, None);
     }
 
@@ -123,9 +123,9 @@ mod tests {
         let mut world = two_of_eight();
         world.paths[1] = anabranch_core::policy::PathFacts { id: path(1), ..world.paths[0] };
         let mut estimator = MeasuredLossRate::default();
-        world.tell(&mut estimator, &lost(0));
-        world.tell(&mut estimator, &lost(1));
-        world.tell(&mut estimator, &Event::PathAdded(path(0)));
+        world.dispatch(&mut estimator, &lost(0));
+        world.dispatch(&mut estimator, &lost(1));
+        world.dispatch(&mut estimator, &Event::PathAdded(path(0)));
         assert_eq!(estimator.estimates(path(0)).loss_rate, None);
         assert_eq!(estimator.estimates(path(1)).loss_rate, Some(0.25));
     }

@@ -1,13 +1,8 @@
-//! Figures that several slots read.
+//! Estimators: figures of paths that several slots read.
 
-mod loss_rate;
-mod path_quality;
+pub(crate) mod loss_rate;
 
 pub use loss_rate::MeasuredLossRate;
-pub use path_quality::{
-    Bound, GroupSpan, InitialSample, LossUnit, Patience, QUANTILES, QualityEstimator, QualityRules,
-    Readmission,
-};
 
 use anabranch_core::PathSet;
 use anabranch_core::policy::View;

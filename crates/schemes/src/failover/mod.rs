@@ -1,17 +1,20 @@
-//! Path states.
+//! Failover: the state of each path.
 
-mod impatient;
-mod plain;
-mod potentially_failed;
-mod quality_aware;
+pub(crate) mod error_counter;
 
-pub use impatient::Impatient;
-pub use plain::Plain;
-pub use potentially_failed::PotentiallyFailed;
-pub use quality_aware::QualityAware;
+pub use error_counter::ErrorCounter;
 
 use anabranch_core::PathState;
 use anabranch_core::policy::{PathFacts, Probing};
+
+use crate::definition::Equation;
+
+pub(crate) const PF_PROBING: Equation = Equation {
+    name: "PF, probing",
+    rule: "a HEARTBEAT at once, then one per RTO; each that stays unanswered: RTO = min(2 RTO, 60 s), errors + 1, windows \
+           unchanged",
+    file: file!(),
+};
 
 /// A path in good health is probed when it is idle, any other at every RTO (RFC 9260 section 8.3, RFC 7829 section 3.2).
 pub(crate) fn probing(path: &PathFacts) -> Probing {

@@ -5,6 +5,47 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::Time;
 
+use crate::definition::{Equation, Kind, Parameter, Value, Values};
+
+pub(crate) const TRIGGER: Parameter = Parameter {
+    name: "trigger",
+    kind: Kind::Count { min: 1, max: 100 },
+    unit: "missing reports",
+    default: Value::Number(3),
+    about: "reports that make a chunk lost",
+    source: "RFC 9260 section 7.2.4: 3; RFC 2960 and the papers' text: 4",
+};
+
+pub(crate) const fn sfr(default: bool) -> Parameter {
+    Parameter::switch(
+        "sfr",
+        default,
+        "split fast retransmit: only acks of a chunk's own path report it missing",
+        "Iyengar 2006, SFR",
+    )
+}
+
+pub(crate) const FAST_RETRANSMIT: Equation = Equation {
+    name: "RFC 9260 section 7.2.4, fast retransmit",
+    rule: "a SACK reports a chunk missing if its TSN < the highest TSN that the SACK newly acknowledges; at `trigger` reports it \
+           is lost, once; after that only T3 finds it lost again",
+    file: file!(),
+};
+
+pub(crate) const SFR: Equation = Equation {
+    name: "SFR, split fast retransmit",
+    rule: "a SACK reports a chunk that was last sent on path p missing if it newly acknowledges something on p and the chunk's \
+           TSN < the highest TSN newly acknowledged on p",
+    file: file!(),
+};
+
+pub(crate) const DAC_SENDER: Equation = Equation {
+    name: "DAC, sender",
+    rule: "a SACK that reports a chunk missing counts as many reports as packets that it answers if it acknowledges on one \
+           path only and nothing below the chunk's TSN there; else it counts one",
+    file: file!(),
+};
+
 /// Counts missing reports and marks at the trigger.
 #[derive(Clone, Copy, Debug)]
 pub struct MissingReports {
@@ -17,13 +58,21 @@ pub struct MissingReports {
 }
 
 impl MissingReports {
+    pub(crate) fn from_values(values: &Values) -> Self {
+        MissingReports {
+            trigger: values.number("trigger"),
+            split: values.switch("sfr"),
+            delayed_acks: values.switch("dac"),
+        }
+    }
+
     /// Whether this SACK reports the chunk missing: the highest-TSN-newly-acked rule, per path or for all.
     fn is_reported(&self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> bool {
         if self.split {
             let path = &sack.paths[chunk.path.index()];
             let highest = path.highest_gap_acked.unwrap_or(sack.cumulative);
             // Chunks that wait for a path, and copies, may leave after later TSNs did: nothing that left before them reports
-            // them missing. What was sent again as lost is past marking and counts reports as published.
+            // them missing. What was retransmitted is past marking and counts reports as published.
             let overtaken =
                 chunk.recovered_before || path.latest_sent_at.is_none_or(|at| chunk.sent_at <= at);
             return saw_new_ack(path, view) && chunk.tsn < highest && overtaken;
@@ -231,7 +280,7 @@ mod tests {
         assert_eq!([499, 500, 501].map(|at| count(at, late)), [0, 1, 1]);
         assert_eq!(count(499, Missing { transmissions: 2, ..late }), 0, "a copy of what is still in flight");
         let again = Missing { transmissions: 2, recovered_before: true, ..late };
-        assert_eq!(count(499, again), 1, "ns-2 counts what was sent again as before");
+        assert_eq!(count(499, again), 1, "ns-2 counts retransmitted chunks as before");
     }
 
     #[test]

@@ -1,9 +1,5 @@
-//! Which chunks count as lost.
+//! Loss detection.
 
-mod adaptive_trigger;
-mod missing_reports;
-mod rack;
+pub(crate) mod missing_reports;
 
-pub use adaptive_trigger::{Adaptation, AdaptiveTrigger, FreeSpace, Pivots};
 pub use missing_reports::MissingReports;
-pub use rack::{Rack, RackSettings};

@@ -8,20 +8,17 @@
 //! assert!(registry::parse("cmtt").unwrap_err().to_string().contains("did you mean `cmt`"));
 //! ```
 
-mod card;
-mod combination;
-mod component;
 mod expression;
-mod parameter;
-mod preset;
 
-pub use card::{Card, Choice, Equation};
-pub use component::{COMPONENTS, Component, Role};
+pub use crate::component::COMPONENTS;
+pub use crate::definition::{
+    Card, Choice, ChoiceParameter, Component, Equation, Kind, Length, Names, Parameter, Preset, Role, Value,
+    Values, Weights,
+};
+pub use crate::preset::PRESETS;
 pub use expression::{
     Addition, ExpressionError, NamedScheme, Owner, Vocabulary, parse, parse_list, split_list,
 };
-pub use parameter::{Kind, Length, Parameter, Value, Values, Weights};
-pub use preset::{PRESETS, Preset};
 
 #[cfg(test)]
 mod tests;

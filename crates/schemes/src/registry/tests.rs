@@ -107,8 +107,8 @@ fn a_summary_has_one_to_five_lines_that_fit_a_terminal() {
 fn every_rule_names_a_file_that_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for entry in entries() {
-        for equation in entry.card.equations {
-            let Equation { name, rule, place } = equation;
+        for equation in entry.card.equations() {
+            let (Equation { name, rule, .. }, place) = (equation, equation.place());
             assert!(!name.is_empty() && !rule.is_empty(), "{}: {name}", entry.name);
             assert!(root.join(place).is_file(), "{}: {name}: no file {place}", entry.name);
         }
@@ -118,7 +118,7 @@ fn every_rule_names_a_file_that_exists() {
 #[test]
 fn every_choice_is_answered_and_names_a_parameter_that_exists() {
     for entry in entries() {
-        for choice in entry.card.choices {
+        for choice in entry.card.choices() {
             let question = choice.question;
             assert!(!question.is_empty() && !choice.answer.is_empty(), "{}: {question}", entry.name);
             for name in choice.parameters() {

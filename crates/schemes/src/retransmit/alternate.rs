@@ -7,7 +7,14 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::Time;
 
+use crate::definition::Equation;
 use crate::retransmit::{if_room, nowhere};
+
+pub(crate) const ALTERNATE: Equation = Equation {
+    name: "RFC 9260 sections 6.3.3 E4 and 6.4.1, retransmission",
+    rule: "what timed out goes to the next active path after its own, what fast retransmit found stays",
+    file: file!(),
+};
 
 /// Time-outs to an alternate path, the rest to the same.
 #[derive(Debug)]

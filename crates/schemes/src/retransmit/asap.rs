@@ -7,9 +7,16 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::Time;
 
+use crate::definition::Equation;
 use crate::retransmit::{no_room, nowhere};
 
-/// The first that can.
+pub(crate) const RTX_ASAP: Equation = Equation {
+    name: "RTX-ASAP",
+    rule: "any active path with outstanding < cwnd; of several one by coins",
+    file: file!(),
+};
+
+/// Retransmits on any path with room.
 #[derive(Debug, Default)]
 pub struct Asap;
 

@@ -7,7 +7,20 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::Time;
 
+use crate::definition::Equation;
 use crate::retransmit::{if_room, nowhere};
+
+pub(crate) const RTX_BEST: Equation = Equation {
+    name: "RTX-CWND, RTX-SSTHRESH, RTX-LOSSRATE",
+    rule: "of the active paths the one with the largest cwnd, the largest ssthresh, or the lowest loss rate",
+    file: file!(),
+};
+
+pub(crate) const RTX_CL: Equation = Equation {
+    name: "Algorithm 2 (RTX-CL)",
+    rule: "the path with the largest cwnd; of several the one with the lowest loss rate; of several any",
+    file: file!(),
+};
 
 /// The figure, or figures, that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +65,7 @@ impl Preference {
 /// The best path by one figure, or by one and then another.
 #[derive(Debug)]
 pub struct Best {
-    /// The figure.
+    /// The figure by which paths are compared.
     pub by: Preference,
 }
 

@@ -1,25 +1,46 @@
-//! Where lost chunks go again. Whichever path a policy prefers must have room; there is no second choice
+//! Where lost chunks are retransmitted. Whichever path a policy prefers must have room; there is no second choice
 //! (ns-2), unless it says otherwise.
 
-mod alternate;
-mod asap;
-mod best;
-mod least_delay;
-mod opportunistic;
-mod rescheduling;
-mod same;
-mod soonest;
+pub(crate) mod alternate;
+pub(crate) mod asap;
+pub(crate) mod best;
+pub(crate) mod same;
+pub(crate) mod soonest;
 
 pub use alternate::Alternate;
 pub use asap::Asap;
 pub use best::{Best, Preference};
-pub use least_delay::{LeastDelay, TransferDelay};
-pub use opportunistic::{Condition, Opportunistic};
-pub use rescheduling::{Limit, Rescheduling, ReschedulingSettings};
 pub use same::Same;
 pub use soonest::Soonest;
 
-use anabranch_core::policy::{Decision, HeadOfLine, PathFacts, Reason, Refusal, Refused, Route};
+use anabranch_core::policy::{
+    Decision, HeadOfLine, PathFacts, Reason, Refusal, Refused, RetransmitPath, Route,
+};
+
+use crate::definition::{ChoiceParameter, Parameter, Value};
+
+/// Makes a policy that places what is lost.
+pub(crate) type MakeRetransmitPath = fn() -> Box<dyn RetransmitPath>;
+
+pub(crate) const RTX: ChoiceParameter<MakeRetransmitPath> = ChoiceParameter {
+    name: "rtx",
+    options: &[
+        ("rtx-same", || Box::new(Same)),
+        ("rtx-asap", || Box::new(Asap)),
+        ("rtx-cwnd", || Box::new(Best { by: Preference::Cwnd })),
+        ("rtx-ssthresh", || Box::new(Best { by: Preference::Ssthresh })),
+        ("rtx-lossrate", || Box::new(Best { by: Preference::LossRate })),
+        ("rtx-cl", || Box::new(Best { by: Preference::CwndThenLossRate })),
+        ("rtx-soonest", || Box::new(Soonest)),
+    ],
+    default: "rtx-cwnd",
+    about: "where a lost chunk is retransmitted",
+    source: "Iyengar 2006, section on retransmission policies; `rtx-cl`: DB-CMT section 4.2; `rtx-soonest`: ours",
+};
+
+pub(crate) const fn rtx(default: &'static str) -> Parameter {
+    Parameter { default: Value::Choice(default), ..RTX.parameter() }
+}
 
 /// Sends on `path` if it has room, else waits.
 pub(crate) fn if_room(path: &PathFacts, reason: Reason, mut refused: Refused) -> Decision<Route> {
@@ -39,8 +60,8 @@ pub(crate) fn nowhere() -> Decision<Route> {
     Decision::new(Route::Wait, Reason::rule("no path is active"))
 }
 
-/// Why a path cannot take a copy of the head of line, or the head of line itself.
-pub(crate) fn cannot_relieve(path: &PathFacts, head: &HeadOfLine) -> Option<Refusal> {
+/// Why a path cannot carry the head of line, or a further copy of it.
+pub(crate) fn head_of_line_refusal(path: &PathFacts, head: &HeadOfLine) -> Option<Refusal> {
     if !path.is_active() {
         return Some(Refusal::State);
     }

@@ -6,9 +6,16 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::Time;
 
+use crate::definition::Equation;
 use crate::retransmit::{if_room, nowhere};
 
-/// The same path.
+pub(crate) const RTX_SAME: Equation = Equation {
+    name: "RTX-SAME",
+    rule: "the path that it was sent on, until that one is out of service; then the next",
+    file: file!(),
+};
+
+/// Retransmits on the path of the latest transmission.
 #[derive(Debug, Default)]
 pub struct Same;
 

@@ -6,7 +6,14 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::{Span, Time};
 
+use crate::definition::Equation;
 use crate::retransmit::{if_room, nowhere};
+
+pub(crate) const RTX_SOONEST: Equation = Equation {
+    name: "RTX-SOONEST",
+    rule: "the active path with the least SRTT, counted twice where its window is full; it is waited for then",
+    file: file!(),
+};
 
 /// The active path with the lowest round-trip time, counted twice where its window is full: it opens within one. So a chunk
 /// waits for a fast path rather than go on one that is more than twice as slow.

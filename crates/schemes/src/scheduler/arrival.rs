@@ -1,4 +1,4 @@
-//! What the schedulers share that choose the path on which a chunk arrives earliest, be it that it has to wait there.
+//! Shared by the schedulers that choose the path on which a chunk arrives earliest, waiting in the path's queue included.
 
 use anabranch_core::policy::{Decision, PathFacts, Pick, Reason, Refusal, Refused, SendAsk, View, WaitFor};
 use anabranch_core::time::Span;
@@ -19,7 +19,7 @@ pub(crate) fn after_rounds(rounds: u64, rtt: Span) -> Span {
     rtt.times(rounds.saturating_mul(2).saturating_add(1)).over(2)
 }
 
-/// The path on which the chunk arrives earliest by `arrival`, which is told a path and its round-trip time.
+/// The path on which the chunk arrives earliest by `arrival`, which is given a path and its round-trip time.
 pub(crate) fn earliest(
     ask: &SendAsk,
     view: &View<'_>,

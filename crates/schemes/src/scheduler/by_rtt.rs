@@ -1,4 +1,4 @@
-//! What the schedulers that rank paths by their smoothed round-trip times share: min-RTT itself, and those that start from its
+//! Shared by the schedulers that rank paths by their smoothed round-trip times: min-RTT itself, and those that start from its
 //! choice and may rather wait for the fastest path.
 
 use anabranch_core::PathId;
@@ -20,7 +20,7 @@ pub enum Unmeasured {
 pub(crate) struct Ranking<'a> {
     /// The one with the lowest smoothed round-trip time; of equal ones, that with the lowest id.
     pub(crate) best: Option<&'a PathFacts>,
-    /// All others.
+    /// The other paths, with reasons.
     refused: Refused,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Ranking<'a> {
     }
 
     /// The best path beside the fastest one that it would stand in for; `None` if there is nothing to weigh.
-    pub(crate) fn contest(&self, ask: &SendAsk, view: &View<'a>) -> Option<Contest<'a>> {
+    pub(crate) fn alternatives(&self, ask: &SendAsk, view: &View<'a>) -> Option<Alternatives<'a>> {
         let (slow, fast) = (self.best?, fastest(view)?);
         // Waiting for a path makes sense only if an acknowledgement will open its window. A share of a buffer opens at some other
         // time, and a path with nothing in flight hears no acknowledgement.
@@ -80,12 +80,12 @@ impl<'a> Ranking<'a> {
             return None;
         }
         let (fast_rtt, slow_rtt) = (fast.rtt.smoothed?, slow.rtt.smoothed?);
-        (!fast_rtt.is_zero()).then_some(Contest { fast, fast_rtt, slow, slow_rtt })
+        (!fast_rtt.is_zero()).then_some(Alternatives { fast, fast_rtt, slow, slow_rtt })
     }
 }
 
 /// Two paths between which a scheduler decides: the fastest, which is full, and the best with room.
-pub(crate) struct Contest<'a> {
+pub(crate) struct Alternatives<'a> {
     pub(crate) fast: &'a PathFacts,
     /// Its smoothed round-trip time, not zero.
     pub(crate) fast_rtt: Span,
@@ -116,23 +116,24 @@ mod tests {
         world
     }
 
-    fn contest(world: &World) -> Option<(usize, usize)> {
-        let contest = Ranking::of(&ASK, &world.view(), Unmeasured::First).contest(&ASK, &world.view());
-        contest.map(|c| (c.fast.id.index(), c.slow.id.index()))
+    fn alternatives(world: &World) -> Option<(usize, usize)> {
+        let alternatives =
+            Ranking::of(&ASK, &world.view(), Unmeasured::First).alternatives(&ASK, &world.view());
+        alternatives.map(|c| (c.fast.id.index(), c.slow.id.index()))
     }
 
     #[test]
     fn the_fastest_path_competes_with_the_best_of_those_that_have_room() {
-        assert_eq!(contest(&world(&[20, 100, 80])), Some((0, 2)));
+        assert_eq!(alternatives(&world(&[20, 100, 80])), Some((0, 2)));
     }
 
     #[test]
     fn a_fast_path_whose_burst_is_used_up_is_waited_for_as_a_full_one_is() {
         let mut world = world(&[20, 100]);
         world.paths[0].in_flight = bytes(1);
-        assert_eq!(contest(&world), None, "it has room, so it is the best itself");
+        assert_eq!(alternatives(&world), None, "it has room, so it is the best itself");
         world.paths[0].burst_left = 0;
-        assert_eq!(contest(&world), Some((0, 1)));
+        assert_eq!(alternatives(&world), Some((0, 1)));
     }
 
     #[test]
@@ -146,7 +147,7 @@ mod tests {
         let mut slow_unmeasured = world(&[20, 100]);
         slow_unmeasured.paths[1].rtt.smoothed = None;
         for world in [inactive, unmeasured, instant, slow_unmeasured] {
-            assert_eq!(contest(&world), None);
+            assert_eq!(alternatives(&world), None);
         }
     }
 
@@ -156,11 +157,11 @@ mod tests {
         all_lost.profile.lost_counts_until_resent = true;
         all_lost.paths[0].in_flight = bytes(0);
         all_lost.paths[0].lost_unsent = bytes(4380);
-        assert_eq!(contest(&all_lost), None);
+        assert_eq!(alternatives(&all_lost), None);
         let mut no_share = world(&[20, 100]);
         no_share.paths[0].in_flight = bytes(1);
         no_share.paths[0].within_share = false;
-        assert_eq!(contest(&no_share), None);
+        assert_eq!(alternatives(&no_share), None);
     }
 
     #[test]
@@ -174,7 +175,9 @@ mod tests {
         let world = world(&[20, 100]);
         let probe = SendAsk { window_probe: true, ..ASK };
         assert!(
-            Ranking::of(&probe, &world.view(), Unmeasured::First).contest(&probe, &world.view()).is_none()
+            Ranking::of(&probe, &world.view(), Unmeasured::First)
+                .alternatives(&probe, &world.view())
+                .is_none()
         );
     }
 }

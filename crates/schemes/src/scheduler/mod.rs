@@ -1,37 +1,9 @@
-//! Where new data goes.
+//! Schedulers: the path of new data. Shared parts; each scheduler is in the file of its component or preset.
 
-mod arrival;
-mod ascending_backlog;
-mod blest;
-mod by_rtt;
-mod data_distribution;
-mod ecf;
-mod index_order;
-mod min_rtt;
-mod otias;
-mod primary;
-mod redundant;
-mod round_robin;
-mod sttf;
-mod weighted;
-mod window_fill;
+pub(crate) mod arrival;
+pub(crate) mod by_rtt;
 
-pub use ascending_backlog::AscendingBacklog;
-pub use blest::{Blest, BlestRules, HeldUpBy};
 pub use by_rtt::Unmeasured;
-pub use data_distribution::{Allowance, DataDistribution, Distributed, DistributionRules, Piece, QueueBound};
-pub use ecf::{EarliestCompletion, EcfRules};
-pub use index_order::IndexOrder;
-pub use min_rtt::MinRtt;
-pub use otias::{Otias, WaitRounding};
-pub use primary::PrimaryOnly;
-pub use redundant::Redundant;
-pub use round_robin::RoundRobin;
-pub use sttf::{Replanning, ShortestTransfer, TransferRtt};
-pub use weighted::Weighted;
-pub use window_fill::RotatingWindowFill;
-
-pub(crate) use data_distribution::{delivery_time, handling_time, rounds};
 
 use anabranch_core::policy::{PathFacts, Refusal, SendAsk, View};
 use anabranch_core::units::ChunkBytes;

@@ -31,8 +31,8 @@ impl Rig {
         (window.cwnd.get(), window.ssthresh.get(), window.partial_bytes_acked.get())
     }
 
-    fn tell(&mut self, event: &Event<'_>) {
-        self.world.tell(&mut self.control, event);
+    fn dispatch(&mut self, event: &Event<'_>) {
+        self.world.dispatch(&mut self.control, event);
     }
 
     /// A SACK that says `ack` of the first path and nothing of the second.
@@ -42,11 +42,11 @@ impl Rig {
 
     fn sack_with(&mut self, ack: PathAck, new_cumulative: bool) {
         let paths = [ack, PathAck::default()];
-        self.tell(&Event::SackDone(&SackDone { paths: &paths, new_cumulative, cumulative: 100 }));
+        self.dispatch(&Event::SackDone(&SackDone { paths: &paths, new_cumulative, cumulative: 100 }));
     }
 
     fn cut(&mut self, cause: LossCause) {
-        self.tell(&Event::LossEvent { path: path(0), cause });
+        self.dispatch(&Event::LossEvent { path: path(0), cause });
     }
 
     fn sent(&mut self, index: usize) {
@@ -57,11 +57,11 @@ impl Rig {
             bytes: bytes(M),
             kind: SendKind::New,
         };
-        self.tell(&Event::Sent(&sent));
+        self.dispatch(&Event::Sent(&sent));
     }
 
     fn active_again(&mut self, from: PathState, cause: StateCause) {
-        self.tell(&Event::PathState { path: path(0), from, to: PathState::Active, cause });
+        self.dispatch(&Event::PathState { path: path(0), from, to: PathState::Active, cause });
     }
 }
 
@@ -96,7 +96,7 @@ fn every_profile() -> [Profile; 4] {
 fn a_new_paths_window_follows_the_profile() {
     for (profile, cwnd) in every_profile().into_iter().zip([4404, 4404, 4380, 4380]) {
         let mut rig = Rig::new(profile, Cumulative);
-        rig.tell(&Event::PathAdded(path(0)));
+        rig.dispatch(&Event::PathAdded(path(0)));
         assert_eq!(rig.window().0, cwnd);
         assert_eq!(rig.control.last_reason(path(0)).rule, "initial window");
     }
@@ -107,7 +107,7 @@ fn the_first_window_is_four_small_chunks_or_two_large_ones() {
     for (largest, cwnd) in [(500, 2000), (1095, 4380), (1468, 4380), (2190, 4380), (9000, 18_000)] {
         let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
         rig.world.paths[0].largest_chunk = bytes(largest);
-        rig.tell(&Event::PathAdded(path(0)));
+        rig.dispatch(&Event::PathAdded(path(0)));
         assert_eq!(rig.window().0, cwnd, "largest chunk {largest}");
     }
 }
@@ -122,7 +122,7 @@ fn the_first_window_of_an_ipv6_path_is_three_of_its_smaller_chunks() {
         let mut rig = Rig::new(Profile::rfc9260(), Cumulative);
         rig.world.paths[0].largest_chunk = bytes(1448);
         rig.world.paths[0].ipv6 = ipv6;
-        rig.tell(&Event::PathAdded(path(0)));
+        rig.dispatch(&Event::PathAdded(path(0)));
         assert_eq!(rig.window().0, cwnd);
     }
 }
@@ -133,8 +133,8 @@ fn a_shared_first_window_is_a_part_of_four_chunks_but_at_least_one() {
     for (paths, cwnd) in [(1, 4380), (2, 2936), (3, 1958), (4, 1468), (5, 1468)] {
         let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
         rig.world = World::new(Profile::ns2_multipath(), paths);
-        rig.control = WindowControl::new(Cumulative).beginning(FirstWindow::Shared);
-        rig.tell(&Event::Established);
+        rig.control = WindowControl::new(Cumulative).with_first_window(FirstWindow::Shared);
+        rig.dispatch(&Event::Established);
         assert_eq!(rig.window().0, cwnd, "{paths} paths");
     }
 }
@@ -142,12 +142,12 @@ fn a_shared_first_window_is_a_part_of_four_chunks_but_at_least_one() {
 #[test]
 fn inactive_paths_share_no_first_window() {
     let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
-    rig.control = WindowControl::new(Cumulative).beginning(FirstWindow::Shared);
+    rig.control = WindowControl::new(Cumulative).with_first_window(FirstWindow::Shared);
     rig.world.paths[1].state = PathState::Inactive;
-    rig.tell(&Event::Established);
+    rig.dispatch(&Event::Established);
     assert_eq!(rig.window().0, 4380);
     rig.world.paths[0].state = PathState::Inactive;
-    rig.tell(&Event::Established);
+    rig.dispatch(&Event::Established);
     assert_eq!(rig.window().0, 4380, "with no path left there is nobody to share with");
 }
 
@@ -168,17 +168,17 @@ impl Cut for Noting {
         self.0.push(if matches!(event, Event::LossEvent { .. }) { "loss" } else { "other" });
     }
 
-    fn cut(&mut self, suffered: &Suffered<'_>) -> Change {
+    fn cut(&mut self, loss: &PathLoss<'_>) -> Change {
         assert_eq!(self.0, ["other", "loss"], "it hears the event before it is asked");
-        Change { window: Window { cwnd: bytes(1), ..suffered.window() }, reason: Reason::rule("noted") }
+        Change { window: Window { cwnd: bytes(1), ..loss.window() }, reason: Reason::rule("noted") }
     }
 }
 
 #[test]
 fn a_rule_hears_an_event_first_and_its_window_has_at_least_one_chunk() {
     let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
-    rig.control = WindowControl::new(Cumulative).cutting(Noting::default());
-    rig.tell(&Event::Established);
+    rig.control = WindowControl::new(Cumulative).with_cut(Noting::default());
+    rig.dispatch(&Event::Established);
     rig.cut(LossCause::FastRetransmit);
     assert_eq!((rig.window(), rig.control.last_reason(path(0)).rule), ((1468, 65_536, 0), "noted"));
 }
@@ -206,10 +206,10 @@ fn the_first_threshold_is_fixed_or_the_peers_window() {
         [(Profile::ns2_multipath(), 65_536, 65_536), (Profile::rfc9260_multipath(), 0, 131_072)]
     {
         let mut rig = Rig::new(profile, Cumulative);
-        rig.tell(&Event::PathAdded(path(0)));
+        rig.dispatch(&Event::PathAdded(path(0)));
         assert_eq!(rig.window().1, early, "before the peer has advertised a window");
         rig.world.association.peer_window_initial = WindowBytes::new(131_072);
-        rig.tell(&Event::Established);
+        rig.dispatch(&Event::Established);
         assert_eq!(rig.window().1, late);
     }
 }
@@ -217,12 +217,12 @@ fn the_first_threshold_is_fixed_or_the_peers_window() {
 #[test]
 fn establishment_begins_every_path_and_a_path_that_is_added_only_itself() {
     let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
-    rig.tell(&Event::Established);
+    rig.dispatch(&Event::Established);
     assert_eq!([0, 1].map(|index| rig.control.window(path(index)).cwnd.get()), [4380, 4380]);
     rig.set(20_000, 9000, 77);
-    rig.tell(&Event::PathAdded(path(1)));
+    rig.dispatch(&Event::PathAdded(path(1)));
     assert_eq!(rig.window(), (20_000, 9000, 77));
-    rig.tell(&Event::PathAdded(path(0)));
+    rig.dispatch(&Event::PathAdded(path(0)));
     assert_eq!(rig.window(), (4380, 65_536, 0));
 }
 
@@ -438,9 +438,9 @@ fn a_path_that_acked_nothing_does_not_grow_with_the_others() {
 #[test]
 fn paths_grow_each_for_itself() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
-    rig.tell(&Event::Established);
+    rig.dispatch(&Event::Established);
     let paths = [acked(1468, 2936), acked(1000, 4404)];
-    rig.tell(&Event::SackDone(&SackDone { paths: &paths, new_cumulative: true, cumulative: 100 }));
+    rig.dispatch(&Event::SackDone(&SackDone { paths: &paths, new_cumulative: true, cumulative: 100 }));
     assert_eq!([0, 1].map(|index| rig.control.window(path(index)).cwnd.get()), [4380, 5380]);
 }
 
@@ -542,7 +542,7 @@ fn a_cut_names_half_the_window_and_leaves_other_paths_alone() {
         [(LossCause::FastRetransmit, "halved by fast retransmit"), (LossCause::Timeout, "T3 expired")]
     {
         let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
-        rig.tell(&Event::Established);
+        rig.dispatch(&Event::Established);
         rig.set(20_001, 65_536, 0);
         rig.cut(cause);
         assert_eq!(rig.control.last_reason(path(0)), Reason::figure(rule, "half_bytes", 10_000.0));
@@ -582,7 +582,7 @@ fn the_standard_halves_an_idle_window_down_to_four_chunks_and_remembers_it_once(
     rig.set(20_000, 12_000, 0);
     let mut seen = Vec::new();
     for _ in 0..3 {
-        rig.tell(&Event::Idle(path(0)));
+        rig.dispatch(&Event::Idle(path(0)));
         seen.push((rig.window().0, rig.window().1));
     }
     assert_eq!(seen, [(10_000, 20_000), (5872, 20_000), (5872, 20_000)]);
@@ -593,14 +593,14 @@ fn the_standard_halves_an_idle_window_down_to_four_chunks_and_remembers_it_once(
 fn what_the_standard_remembers_of_an_idle_path_is_renewed_by_a_transmission_on_it() {
     let mut rig = Rig::new(Profile::rfc9260(), Cumulative);
     rig.set(20_000, 12_000, 0);
-    rig.tell(&Event::Idle(path(0)));
+    rig.dispatch(&Event::Idle(path(0)));
     rig.set(30_000, 12_000, 0);
     rig.sent(1);
-    rig.tell(&Event::Idle(path(0)));
+    rig.dispatch(&Event::Idle(path(0)));
     assert_eq!(rig.window(), (15_000, 12_000, 0), "sent on another path");
     rig.set(30_000, 12_000, 0);
     rig.sent(0);
-    rig.tell(&Event::Idle(path(0)));
+    rig.dispatch(&Event::Idle(path(0)));
     assert_eq!(rig.window(), (15_000, 30_000, 0));
 }
 
@@ -609,7 +609,7 @@ fn the_standard_neither_raises_an_idle_window_nor_lowers_a_threshold() {
     for cwnd in [1468, 2936, 4404, 5872] {
         let mut rig = Rig::new(Profile::rfc9260_multipath(), Cumulative);
         rig.set(cwnd, 30_000, 0);
-        rig.tell(&Event::Idle(path(0)));
+        rig.dispatch(&Event::Idle(path(0)));
         assert_eq!(rig.window(), (cwnd, 30_000, 0));
     }
 }
@@ -629,7 +629,7 @@ fn ns2_sets_an_idle_window_above_two_chunks_to_half_but_at_least_four() {
         for (cwnd, decayed) in cases {
             let mut rig = Rig::new(profile.clone(), Cumulative);
             rig.set(cwnd, 3000, 0);
-            rig.tell(&Event::Idle(path(0)));
+            rig.dispatch(&Event::Idle(path(0)));
             assert_eq!(rig.window(), (decayed, 3000, 0), "window {cwnd}");
         }
     }
@@ -650,7 +650,7 @@ fn the_path_that_answers_its_probe_has_one_chunk_in_pf1_two_in_pf2_and_else_its_
 #[test]
 fn an_ack_that_revives_a_path_leaves_its_window() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
-    rig.control = WindowControl::new(PseudoCumulative).after_probe(2);
+    rig.control = WindowControl::new(PseudoCumulative).with_window_after_probe(2);
     rig.set(1468, 3500, 0);
     for proof in [ProofOfLife::Unambiguous, ProofOfLife::Ambiguous] {
         for from in [PathState::PotentiallyFailed, PathState::Inactive] {
@@ -663,7 +663,7 @@ fn an_ack_that_revives_a_path_leaves_its_window() {
 #[test]
 fn a_heartbeat_ack_of_a_path_that_was_not_potentially_failed_leaves_its_window() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
-    rig.control = WindowControl::new(PseudoCumulative).after_probe(2);
+    rig.control = WindowControl::new(PseudoCumulative).with_window_after_probe(2);
     rig.set(4380, 65_536, 0);
     for from in [PathState::Unconfirmed, PathState::Inactive] {
         rig.active_again(from, StateCause::Proof(ProofOfLife::Heartbeat));
@@ -689,14 +689,14 @@ fn a_path_that_leaves_service_keeps_its_window() {
     let causes =
         [StateCause::Errors(rule), StateCause::Proof(ProofOfLife::Heartbeat), StateCause::Promoted(rule)];
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
-    rig.control = WindowControl::new(PseudoCumulative).after_probe(2);
+    rig.control = WindowControl::new(PseudoCumulative).with_window_after_probe(2);
     rig.set(7000, 3500, 900);
     for cause in causes {
         for (from, to) in [
             (PathState::Active, PathState::PotentiallyFailed),
             (PathState::PotentiallyFailed, PathState::Inactive),
         ] {
-            rig.tell(&Event::PathState { path: path(0), from, to, cause });
+            rig.dispatch(&Event::PathState { path: path(0), from, to, cause });
             assert_eq!(rig.window(), (7000, 3500, 900));
         }
     }

@@ -4,7 +4,9 @@ use anabranch_core::policy::{Event, LossCause, PathFacts, Reason, View, Window};
 use anabranch_core::profile::Profile;
 use anabranch_core::units::ChunkBytes;
 
-use crate::congestion::{Change, Cut, Suffered};
+use crate::congestion::{Change, Cut, PathLoss};
+
+pub(crate) const FILE: &str = file!();
 
 /// Half the window, and one chunk after T3.
 #[derive(Debug)]
@@ -13,12 +15,12 @@ pub struct Halving;
 impl Cut for Halving {
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
-    fn cut(&mut self, suffered: &Suffered<'_>) -> Change {
-        halve(suffered.window(), suffered.cause, suffered.facts(), suffered.view.profile)
+    fn cut(&mut self, loss: &PathLoss<'_>) -> Change {
+        halve(loss.window(), loss.cause, loss.facts(), loss.view.profile)
     }
 }
 
-/// What the standard makes of a window that suffered a loss.
+/// What the standard makes of a window after a loss.
 pub(crate) fn halve(window: Window, cause: LossCause, path: &PathFacts, profile: &Profile) -> Change {
     let half = window.cwnd.over(2);
     let (window, rule) = match cause {

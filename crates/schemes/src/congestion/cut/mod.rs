@@ -1,24 +1,54 @@
 //! Rules of reduction, one file each, and what they share.
 
-mod balia;
-mod halving;
-mod resource_pooling_v1;
-mod resource_pooling_v2;
-mod rtt_ratio;
-mod srtt_fraction;
+pub(crate) mod halving;
 
-pub use balia::BaliaCut;
 pub use halving::Halving;
-pub use resource_pooling_v1::ResourcePoolingV1Cut;
-pub use resource_pooling_v2::ResourcePoolingV2Cut;
-pub use rtt_ratio::{CutWindow, RttRatioCut};
-pub use srtt_fraction::SrttFractionCut;
 
 pub(crate) use halving::{after_fast_retransmit, after_timeout, halve};
 
 use anabranch_core::policy::LossCause;
 use anabranch_core::profile::Profile;
 use anabranch_core::units::ChunkBytes;
+
+use crate::definition::{ChoiceParameter, Parameter, Value, Values};
+
+/// The floors that schemes can be compared with, whatever their publication says.
+const FLOORS: [(&str, Floor); 3] =
+    [("profile", Floor::Profile), ("2", Floor::Chunks(2)), ("4", Floor::Chunks(4))];
+
+/// The least threshold after a cut, for schemes that leave it to the profile or name a number of chunks.
+const FLOOR: ChoiceParameter<Floor> = ChoiceParameter {
+    name: "floor",
+    options: &FLOORS,
+    default: "profile",
+    about: "least slow-start threshold after a loss: the profile's, or 2 or 4 largest chunks",
+    source: "RFC 9260 section 7.2.3: 4; ns-2's CMT agent: 2",
+};
+
+/// The same for schemes whose publication has a rule of its own.
+const OWN_FLOOR: ChoiceParameter<Floor> = ChoiceParameter {
+    name: "floor",
+    options: &[("published", Floor::Published), FLOORS[0], FLOORS[1], FLOORS[2]],
+    default: "published",
+    about: "least slow-start threshold after a loss: the publication's, the profile's, or 2 or 4 largest chunks",
+    source: "",
+};
+
+pub(crate) const fn floor(default: &'static str) -> Parameter {
+    Parameter { default: Value::Choice(default), ..FLOOR.parameter() }
+}
+
+pub(crate) const fn own_floor(source: &'static str) -> Parameter {
+    Parameter { source, ..OWN_FLOOR.parameter() }
+}
+
+/// The rules with the floor that the parameter asks for.
+pub(crate) fn floored(values: &Values, row: Profile) -> Profile {
+    match OWN_FLOOR.get(values) {
+        Floor::Chunks(chunks) => Profile { fast_retransmit_floor: chunks, timeout_floor: chunks, ..row },
+        Floor::Published | Floor::Profile => row,
+    }
+}
 
 /// The least threshold that a publication's own rule leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +57,16 @@ pub enum Floor {
     Published,
     /// The profile's, so that schemes can be compared with equal floors.
     Profile,
+    /// This many largest chunks.
+    Chunks(u64),
 }
 
 impl Floor {
+    /// The floor that the parameter asks for.
+    pub(crate) fn from_values(values: &Values) -> Self {
+        OWN_FLOOR.get(values)
+    }
+
     pub(crate) fn bytes(
         self,
         published: ChunkBytes,
@@ -39,6 +76,7 @@ impl Floor {
     ) -> ChunkBytes {
         match (self, cause) {
             (Floor::Published, _) => published,
+            (Floor::Chunks(chunks), _) => largest.times(chunks),
             (Floor::Profile, LossCause::Timeout) => largest.times(profile.timeout_floor),
             (Floor::Profile, _) => largest.times(profile.fast_retransmit_floor),
         }

@@ -1,4 +1,4 @@
-//! What the coupled rules share: the windows and round-trip times of all paths, and growth by fractions of a byte.
+//! Shared by the coupled rules: the windows and round-trip times of all paths, and growth by fractions of a byte.
 
 use anabranch_core::policy::{Event, Reason, View, Window};
 use anabranch_core::units::ChunkBytes;

@@ -1,13 +1,20 @@
-//! What the two versions of resource pooling share (Dreibholz's congestion controls CMT/RPv1 and CMT/RPv2): a path grows by its
+//! Shared by the two versions of resource pooling (Dreibholz's congestion controls CMT/RPv1 and CMT/RPv2): a path grows by its
 //! share of what the standard would grow by.
 
 use anabranch_core::policy::{PathFacts, Reason, View, Window};
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 
-use crate::congestion::growth::coupled::Flows;
+use crate::congestion::growth::Flows;
 use crate::congestion::growth::standard::spend_window;
 use crate::congestion::{Acknowledged, Change};
+use crate::definition::Equation;
+
+pub(crate) const THRESHOLD_SHARE: Equation =
+    Equation { name: "share", rule: "s_i = ssthresh_i / sum of ssthresh_k", file: file!() };
+
+pub(crate) const RATE_SHARE: Equation =
+    Equation { name: "share", rule: "s_i = (cwnd_i / srtt_i) / sum of (cwnd_k / srtt_k)", file: file!() };
 
 /// The paths that share one resource: the active ones, and the path in question whatever its state.
 pub(crate) fn coupled_paths<'a>(path: PathId, view: &View<'a>) -> impl Iterator<Item = &'a PathFacts> {

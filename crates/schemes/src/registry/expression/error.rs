@@ -1,4 +1,4 @@
-//! What can be wrong with an expression, and what would be right.
+//! Errors in expressions, with suggestions.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::registry::Role;
 
-/// Whose parameter it is about.
+/// The owner of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A scheme's.
@@ -30,7 +30,7 @@ pub enum ExpressionError {
     /// No such scheme.
     #[error("unknown scheme `{name}`{}; there are: {known}", did_you_mean(.nearest.as_deref()))]
     UnknownScheme {
-        /// As written.
+        /// The text as written.
         name: String,
         /// The nearest scheme, or an expression with the nearest component, if one is near.
         nearest: Option<String>,
@@ -48,7 +48,7 @@ pub enum ExpressionError {
     /// No such component.
     #[error("unknown component `{name}`{}; there are: {known}", did_you_mean(.nearest.as_deref()))]
     UnknownComponent {
-        /// As written.
+        /// The text as written.
         name: String,
         /// The nearest name, if one is near.
         nearest: Option<String>,
@@ -92,7 +92,7 @@ pub enum ExpressionError {
         /// What can be added instead.
         fitting: String,
     },
-    /// A component that would put aside what makes the scheme what it is.
+    /// A component that would replace what defines the scheme.
     #[error(
         "impossible combination: `{component}` would replace the {role} that makes `{base}` what it is; \
          what can be added to `{base}`: {fitting}"
@@ -112,7 +112,7 @@ pub enum ExpressionError {
     UnknownParameter {
         /// What was to have it.
         owner: Owner,
-        /// As written.
+        /// The text as written.
         name: String,
         /// The nearest name, if one is near.
         nearest: Option<String>,
@@ -134,17 +134,17 @@ pub enum ExpressionError {
         owner: Owner,
         /// The parameter.
         name: String,
-        /// As written.
+        /// The text as written.
         value: String,
         /// What would be right.
         expected: String,
     },
-    /// The form is wrong.
+    /// A syntax error.
     #[error(
         "`{text}` is not a scheme: {problem}; write `name`, `name(parameter=value,…)` or `name+component`"
     )]
     Form {
-        /// As written.
+        /// The text as written.
         text: String,
         /// What is wrong with it.
         problem: &'static str,
@@ -154,7 +154,7 @@ pub enum ExpressionError {
     Shadows {
         /// The name.
         name: String,
-        /// By what.
+        /// What has it: a scheme, a component, or the list of all schemes.
         taken: &'static str,
     },
     /// Definitions that need each other.

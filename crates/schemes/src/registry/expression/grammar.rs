@@ -1,4 +1,4 @@
-//! The form of expressions, before it is known what the names in them stand for.
+//! The syntax of expressions, without the meaning of names.
 
 use crate::registry::expression::ExpressionError;
 

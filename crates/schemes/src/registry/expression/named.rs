@@ -1,4 +1,4 @@
-//! A scheme that was put together: a preset, the components added to it, and the values of all their parameters.
+//! The scheme that an expression describes: a preset, its components, and the values of all their parameters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -168,7 +168,6 @@ impl Scheme for NamedScheme {
     }
 
     fn profile(&self, row: Profile) -> Profile {
-        let base = (self.preset.profile)(self.values(), row);
-        self.additions.iter().fold(base, |row, added| (added.component.profile)(added.values(), row))
+        (self.preset.profile)(self.values(), row)
     }
 }

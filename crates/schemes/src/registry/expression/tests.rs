@@ -8,7 +8,7 @@ use anabranch_core::time::Span;
 
 use super::*;
 use crate::ack::DelayedAcks;
-use crate::failover::PotentiallyFailed;
+use crate::preset::cmt_pf::PotentiallyFailed;
 use crate::registry::{Card, Component, Kind, PRESETS, Parameter, Role, Value, Values};
 use crate::testing::{World, lost_on, path};
 
@@ -23,10 +23,6 @@ const DELAY: &[Parameter] = &[Parameter {
     source: "made up",
 }];
 
-fn same_rules(_: &Values, row: Profile) -> Profile {
-    row
-}
-
 fn same_policies(_: &Values, policies: Policies) -> Policies {
     policies
 }
@@ -39,18 +35,15 @@ const PLAIN: Component = Component {
     needs_multipath: false,
     parameters: &[],
     card: BLANK,
-    profile: same_rules,
     apply: same_policies,
 };
 
-/// `late` delays SACKs and takes twice its delay, in seconds, for the least RTO; `later` does so ten times over, whatever was
-/// there before.
+/// `late` delays SACKs.
 const COMPONENTS: &[Component] = &[
     Component {
         name: "late",
         role: Role::Acknowledgement,
         parameters: DELAY,
-        profile: |values, row| Profile { rto_min: values.milliseconds("delay").times(2000), ..row },
         apply: |values, policies| {
             let acks = DelayedAcks { every: 9, delay: values.milliseconds("delay"), for_cmt: true };
             Policies { ack: Box::new(acks), ..policies }
@@ -60,7 +53,6 @@ const COMPONENTS: &[Component] = &[
     Component {
         name: "pf",
         role: Role::Failover,
-        profile: |_, row| Profile { rto_min: row.rto_min + Span::from_secs(1), ..row },
         apply: |_, policies| Policies { failover: Box::new(PotentiallyFailed), ..policies },
         ..PLAIN
     },
@@ -94,7 +86,6 @@ fn commas_inside_parentheses_do_not_split_a_list() {
 #[test]
 fn parameters_change_what_they_name_and_nothing_else() {
     let scheme = scheme("cmt(rtx=rtx-asap, trigger=4,sfr=false)");
-    assert_eq!(scheme.values().choice("rtx"), "rtx-asap");
     assert_eq!(scheme.values().number("trigger"), 4);
     assert!(!scheme.values().switch("sfr") && scheme.values().switch("cuc"));
     let values: Vec<String> =
@@ -133,16 +124,6 @@ fn a_component_takes_the_place_of_what_the_scheme_had_and_leaves_the_rest() {
     let names: Vec<&str> = both.additions().iter().map(|added| added.component().name).collect();
     assert_eq!((both.preset().name, names), ("cmt", vec!["late", "pf"]));
     assert!(both.is_multipath() && !scheme("sctp+late").is_multipath());
-}
-
-#[test]
-fn rules_are_those_of_the_scheme_and_then_of_each_component_in_turn() {
-    let rto_min = |text: &str| scheme(text).profile(Profile::rfc9260()).rto_min;
-    assert_eq!(rto_min("cmt"), Span::from_secs(1));
-    assert_eq!(rto_min("cmt+pf"), Span::from_secs(2));
-    // 7 ms times 2000 is 14 s; `pf` adds one to it if it comes after, and is forgotten if it comes before.
-    assert_eq!(rto_min("cmt+late+pf"), Span::from_secs(15));
-    assert_eq!(rto_min("cmt+pf+late"), Span::from_secs(14));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the names in expressions stand for, and which of them go together.
+//! The names in expressions, and which components fit which schemes.
 
 use crate::registry::expression::error::{listed, nearest};
 use crate::registry::expression::grammar::{Term, base_name, split_list, terms};

@@ -1,0 +1,279 @@
+//! `blest`: blocking estimation.
+//!
+//! BLEST, blocking estimation (Ferlin, Alay, Mehani, Boreli, IFIP Networking 2016): when only a slower path has room, leave it
+//! unused if what it would hold of the send window until its acknowledgement keeps the fastest path from sending.
+
+use anabranch_core::PathId;
+use anabranch_core::policy::{
+    Context, Decision, Event, Pick, Policies, Reason, Scheduler, SendAsk, SendKind, Slot, View,
+};
+use anabranch_core::time::Time;
+use anabranch_core::units::ChunkBytes;
+
+use crate::component::min_rtt::lowest;
+use crate::definition::{
+    Card, Choice, ChoiceParameter, Component, Equation, Kind, Parameter, Role, Value, Values,
+};
+use crate::scheduler::by_rtt::{Alternatives, Ranking, fastest};
+use crate::scheduler::{Unmeasured, window};
+
+const fn decimal(name: &'static str, most: f64, default: f64, about: &'static str) -> Parameter {
+    Parameter {
+        name,
+        kind: Kind::Decimal { min: 0.0, max: most },
+        unit: "",
+        default: Value::Decimal(default),
+        about,
+        source: "Linux MPTCP v0.95",
+    }
+}
+
+const EVIDENCE: ChoiceParameter<BlockingEvidence> = ChoiceParameter {
+    name: "evidence",
+    options: &[
+        ("any", BlockingEvidence::Any),
+        ("closed-window", BlockingEvidence::ClosedWindow),
+        ("retransmission", BlockingEvidence::OpportunisticRetransmission),
+    ],
+    default: "any",
+    about: "what counts as blocking: the peer's window closed, the head of line retransmitted early, or either",
+    source: "Ferlin et al. 2016: retransmission of the head of line; Linux: its occasion",
+};
+
+const PARAMETERS: &[Parameter] = &[
+    decimal("lambda", 10.0, 1.2, "correction factor of the estimate at the beginning"),
+    decimal("lambda-min", 10.0, 1.0, "its least value"),
+    decimal("lambda-max", 10.0, 1.3, "its greatest value"),
+    decimal("step-up", 1.0, 0.04, "what is added to it after blocking"),
+    decimal("step-down", 1.0, 0.01, "what is taken off it after a round trip without blocking"),
+    Parameter::switch(
+        "slow-start",
+        true,
+        "expect a fast path in slow start to double its window per round",
+        "Linux MPTCP v0.95; not in Ferlin et al. 2016",
+    ),
+    EVIDENCE.parameter(),
+];
+
+const CARD: Card = Card {
+    summary: &[
+        "New data goes to the path with the lowest round-trip time of those with room, as with `min-rtt`,",
+        "unless that is not the fastest path. Then what the fastest would send until the slower one's",
+        "acknowledgement is estimated. If the send window is too small for that beside what the slower path",
+        "would hold, new data waits for the fastest. A factor corrects the estimate by experience.",
+    ],
+    equations: &[&[
+        Equation {
+            name: "estimate X",
+            rule: "X = MSS (CWND_f + (r - 1)/2) r, r = RTT_s/RTT_f; in slow start CWND_f (2^ceil(r) - 1)",
+            file: file!(),
+        },
+        Equation {
+            name: "skip test",
+            rule: "wait if lambda X > |SW| - MSS_s (inflight_s + 1)",
+            file: file!(),
+        },
+        Equation {
+            name: "adaptation",
+            rule: "once per least RTT_s: lambda += 0.04 if something was blocked since, else -= 0.01; in [1, 1.3]",
+            file: file!(),
+        },
+    ]],
+    choices: &[&[
+        Choice {
+            question: "What is the send window SW, which SCTP does not have?",
+            answer: "What the peer still offers plus what is outstanding: the bytes that could be on their way \
+                     together.",
+            parameter: "",
+        },
+        Choice {
+            question: "What of a fast path in slow start?",
+            answer: "The sum of doubled windows over whole rounds, at most 16, while cwnd <= ssthresh. Linux does so \
+                     only before the first loss, which no finite ssthresh shows.",
+            parameter: "slow-start",
+        },
+        Choice {
+            question: "What shows that the estimate was too small?",
+            answer: "The peer's window closing, or an opportunistic retransmission, while the head of line was last sent on a path \
+                     other than the fastest. Linux takes the first for the second and asks for no path.",
+            parameter: "evidence",
+        },
+        Choice {
+            question: "When is lambda adapted?",
+            answer: "As a slower path is considered and its least round-trip sample has passed since the last step; \
+                     the first time only begins the period.",
+            parameter: "",
+        },
+        Choice {
+            question: "When is the fastest path not waited for?",
+            answer: "When it is not active, when its round-trip time is unknown, when nothing is in flight on it, \
+                     and when a share of a buffer rather than its window refuses it.",
+            parameter: "",
+        },
+    ]],
+};
+
+pub(crate) const COMPONENT: Component = Component {
+    name: "blest",
+    about: "Leaves a slower path unused if it would block the fastest in the send window",
+    source: "Ferlin, Alay, Mehani, Boreli 2016; Linux MPTCP v0.95",
+    role: Role::Scheduler,
+    needs_multipath: true,
+    parameters: PARAMETERS,
+    card: CARD,
+    apply,
+};
+
+fn apply(values: &Values, policies: Policies) -> Policies {
+    let rules = BlestRules {
+        lambda: values.decimal("lambda"),
+        least: values.decimal("lambda-min"),
+        most: values.decimal("lambda-max"),
+        up: values.decimal("step-up"),
+        down: values.decimal("step-down"),
+        slow_start: values.switch("slow-start"),
+        evidence: EVIDENCE.get(values),
+    };
+    Policies { scheduler: Box::new(Blest::new(rules)), ..policies }
+}
+
+/// The evidence of blocking that the scheduler should have prevented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockingEvidence {
+    /// A closed window or an opportunistic retransmission.
+    Any,
+    /// The peer's window closed while the head of line was on a path other than the fastest.
+    ClosedWindow,
+    /// The head of line was retransmitted from such a path while it was in flight.
+    OpportunisticRetransmission,
+}
+
+/// What BLEST's publication and its implementation set by number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BlestRules {
+    /// The estimate's correction factor at the beginning (lambda).
+    pub lambda: f64,
+    /// The least correction factor.
+    pub least: f64,
+    /// The greatest correction factor.
+    pub most: f64,
+    /// What blocking adds to it.
+    pub up: f64,
+    /// What the absence of blocking takes off.
+    pub down: f64,
+    /// Whether a fast path in slow start is expected to double its window.
+    pub slow_start: bool,
+    /// What counts as blocking.
+    pub evidence: BlockingEvidence,
+}
+
+/// Leaves a slower path unused if it would block the fastest.
+#[derive(Debug)]
+pub struct Blest {
+    rules: BlestRules,
+    lambda: f64,
+    /// Whether blocking was seen since lambda was last adapted.
+    blocked: bool,
+    adapted_at: Option<Time>,
+}
+
+/// Doublings beyond this would not fit any window; Linux stops there too.
+const MOST_DOUBLINGS: u32 = 16;
+
+impl Blest {
+    /// With the correction factor at its initial value.
+    pub fn new(rules: BlestRules) -> Self {
+        let mut scheduler = Blest { rules, lambda: rules.lambda, blocked: false, adapted_at: None };
+        scheduler.bound();
+        scheduler
+    }
+
+    fn bound(&mut self) {
+        self.lambda = self.lambda.min(self.rules.most).max(self.rules.least);
+    }
+
+    /// Moves lambda by a step for what was seen since the last step, once in a round trip of the slow path.
+    fn adapt(&mut self, alternatives: &Alternatives<'_>, now: Time) {
+        let round = alternatives.slow.rtt.min.unwrap_or(alternatives.slow_rtt);
+        let began = *self.adapted_at.get_or_insert(now);
+        if now == began || now.since(began) < round {
+            return;
+        }
+        self.lambda += if self.blocked { self.rules.up } else { -self.rules.down };
+        self.bound();
+        self.blocked = false;
+        self.adapted_at = Some(now);
+    }
+
+    /// X: the bytes that the fast path sends during one round trip of the slow one.
+    fn fast_bytes(&self, alternatives: &Alternatives<'_>) -> f64 {
+        let fast = alternatives.fast;
+        let cwnd = window(fast);
+        let ratio = alternatives.slow_rtt.as_nanos() as f64 / alternatives.fast_rtt.as_nanos() as f64;
+        if self.rules.slow_start && fast.cwnd <= fast.ssthresh {
+            // w (2^r - 1): the sum of w, 2w, 4w, ... over r rounds, of which there are only whole ones.
+            let rounds = (ratio.ceil() as u32).min(MOST_DOUBLINGS);
+            cwnd * f64::from((1_u32 << rounds) - 1)
+        } else {
+            // MSS (w + (r - 1)/2) r: the window grows by one chunk in each of r rounds.
+            (cwnd + fast.largest_chunk.get() as f64 * (ratio - 1.0) / 2.0) * ratio
+        }
+    }
+
+    fn note_blocking(&mut self, evidence: BlockingEvidence, path: Option<PathId>, view: &View<'_>) {
+        let counts = self.rules.evidence == BlockingEvidence::Any || self.rules.evidence == evidence;
+        let slow = path.is_some_and(|id| fastest(view).is_some_and(|fast| fast.id != id));
+        self.blocked |= counts && slow;
+    }
+}
+
+/// What of the send window is left to the fast path if the slow one takes this chunk too: the window is what the peer still offers
+/// and what is on its way to it.
+fn left_to_fast(alternatives: &Alternatives<'_>, chunk: ChunkBytes, view: &View<'_>) -> f64 {
+    let send_window = view.association.peer_window.get() as f64 + view.total_outstanding().get() as f64;
+    send_window - (alternatives.slow.in_flight + chunk).get() as f64
+}
+
+impl Slot for Blest {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
+        match *event {
+            Event::Blocked { hole } => self.note_blocking(BlockingEvidence::ClosedWindow, hole, view),
+            Event::Sent(sent) if sent.kind == SendKind::HeadOfLine => {
+                self.note_blocking(BlockingEvidence::OpportunisticRetransmission, sent.previous_path, view);
+            }
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Scheduler for Blest {
+    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        let ranking = Ranking::of(ask, view, Unmeasured::First);
+        let Some(alternatives) = ranking.alternatives(ask, view) else {
+            let reason = lowest(&ranking);
+            return ranking.send(reason);
+        };
+        self.adapt(&alternatives, view.now);
+        let wanted = self.lambda * self.fast_bytes(&alternatives);
+        // lambda X > |SW| - MSS (inflight_s + 1): not on the slow path.
+        if wanted > left_to_fast(&alternatives, ask.chunk, view) {
+            let reason =
+                Reason::figure("the slower path would block the fastest", "wanted_by_fastest_bytes", wanted);
+            ranking.wait_for(alternatives.fast.id, reason)
+        } else {
+            let rule = "the send window is wide enough for the slower path too";
+            ranking.send(Reason::figure(rule, "wanted_by_fastest_bytes", wanted))
+        }
+    }
+
+    fn replan(&mut self, _: &View<'_>) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! `ecf`: earliest completion first.
+//!
+//! Earliest Completion First (Lim, Nahum, Towsley, Gibbens, CoNEXT 2017, Algorithm 1): when only a slower path has room, weigh
+//! what is still to be sent against the time until the fastest path could take it, and wait for that if all is done sooner so.
+
+use anabranch_core::policy::{
+    Context, Decision, Event, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View,
+};
+use anabranch_core::time::Time;
+
+use crate::component::min_rtt::lowest;
+use crate::definition::{Card, Choice, Component, Equation, Kind, Parameter, Role, Value, Values};
+use crate::scheduler::by_rtt::{Alternatives, Ranking};
+use crate::scheduler::{Unmeasured, window};
+
+pub(crate) const FILE: &str = file!();
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "beta",
+        kind: Kind::Decimal { min: 0.0, max: 10.0 },
+        unit: "",
+        default: Value::Decimal(0.25),
+        about: "by how much longer a wait that has begun may last",
+        source: "Lim et al. 2017; Linux MPTCP v0.95",
+    },
+    Parameter {
+        name: "deviations",
+        kind: Kind::Decimal { min: 0.0, max: 10.0 },
+        unit: "RTTVAR",
+        default: Value::Decimal(1.0),
+        about: "what stands for the standard deviation of a round-trip time",
+        source: "Lim et al. 2017; 2 in Linux MPTCP v0.95",
+    },
+    Parameter::switch(
+        "whole-windows",
+        false,
+        "count what is to be sent as one window at least, on either path",
+        "Linux MPTCP v0.95; not in Lim et al. 2017",
+    ),
+];
+
+const CARD: Card = Card {
+    summary: &[
+        "New data goes to the path with the lowest round-trip time of those with room, as with `min-rtt`,",
+        "unless that is not the fastest path. Then all that is queued is weighed: if the fastest path would",
+        "complete it before a packet on the slower one is acknowledged, and the slower one could not",
+        "complete it before the fastest can be used, new data waits for the fastest.",
+    ],
+    equations: &[&[
+        Equation {
+            name: "Algorithm 1, first test",
+            rule: "(1 + k/CWND_f) RTT_f < (1 + waiting beta) (RTT_s + delta), delta = max(sigma_f, sigma_s)",
+            file: file!(),
+        },
+        Equation {
+            name: "Algorithm 1, second test",
+            rule: "k/CWND_s RTT_s >= 2 RTT_f + delta: wait, waiting = 1; otherwise use the slower path",
+            file: file!(),
+        },
+        Equation {
+            name: "Algorithm 1, hysteresis",
+            rule: "waiting = 0 when the first test fails; the second leaves it as it is",
+            file: file!(),
+        },
+    ]],
+    choices: &[&[
+        Choice {
+            question: "What is k?",
+            answer: "All that is queued and has no path yet, the next chunk included, in chunk bytes as if every \
+                     chunk were like the next one.",
+            parameter: "whole-windows",
+        },
+        Choice {
+            question: "What is sigma, which a sender does not measure?",
+            answer: "RTTVAR, the deviation that RFC 9260 keeps; Linux takes twice that.",
+            parameter: "deviations",
+        },
+        Choice {
+            question: "When is the fastest path not waited for?",
+            answer: "When it is not active, when its round-trip time is unknown, when nothing is in flight on it, \
+                     and when a share of a buffer rather than its window refuses it: its next acknowledgement \
+                     would not open it.",
+            parameter: "",
+        },
+        Choice {
+            question: "What if the slower path has not been measured?",
+            answer: "It is used, which measures it.",
+            parameter: "",
+        },
+    ]],
+};
+
+pub(crate) const COMPONENT: Component = Component {
+    name: "ecf",
+    about: "Waits for the fastest path if all that is queued is completed earlier so",
+    source: "Lim, Nahum, Towsley, Gibbens 2017; Linux MPTCP v0.95",
+    role: Role::Scheduler,
+    needs_multipath: true,
+    parameters: PARAMETERS,
+    card: CARD,
+    apply,
+};
+
+fn apply(values: &Values, policies: Policies) -> Policies {
+    let rules = EcfRules {
+        beta: values.decimal("beta"),
+        deviations: values.decimal("deviations"),
+        whole_windows: values.switch("whole-windows"),
+    };
+    Policies { scheduler: Box::new(EarliestCompletion::new(rules)), ..policies }
+}
+
+/// What ECF's publication and its implementation set by number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EcfRules {
+    /// How much longer a wait that has begun may last (beta).
+    pub beta: f64,
+    /// How many RTTVAR stand for the standard deviation of a round-trip time.
+    pub deviations: f64,
+    /// Whether what is to be sent counts as one window at least, as in Linux.
+    pub whole_windows: bool,
+}
+
+/// Waits for the fastest path if all is completed earlier so.
+#[derive(Debug)]
+pub struct EarliestCompletion {
+    rules: EcfRules,
+    /// Whether it waits already: the hysteresis of Algorithm 1.
+    waiting: bool,
+}
+
+/// The result of Algorithm 1.
+#[derive(Debug)]
+enum Verdict {
+    /// The fast path, waited for, completes everything within this many seconds.
+    Wait(f64),
+    /// Even the fast path needs this many seconds.
+    FastNoSooner(f64),
+    /// The slow path is done before the fast one could be used twice, within this many seconds.
+    SlowSoonEnough(f64),
+}
+
+impl EarliestCompletion {
+    /// Not waiting yet.
+    pub fn new(rules: EcfRules) -> Self {
+        EarliestCompletion { rules, waiting: false }
+    }
+
+    fn weigh(&self, alternatives: &Alternatives<'_>, unassigned: f64) -> Verdict {
+        let rules = self.rules;
+        let (fast, slow) = (alternatives.fast_rtt.as_secs_f64(), alternatives.slow_rtt.as_secs_f64());
+        let variation =
+            alternatives.fast.rtt.variance.max(alternatives.slow.rtt.variance).unwrap_or_default();
+        let delta = rules.deviations * variation.as_secs_f64();
+        let windows = |of: f64| {
+            let windows = unassigned / of;
+            if rules.whole_windows { windows.max(1.0) } else { windows }
+        };
+        // First test: (1 + k/CWND_f) RTT_f < (1 + waiting beta)(RTT_s + delta).
+        let by_fast = (1.0 + windows(window(alternatives.fast))) * fast;
+        let patience = if self.waiting { 1.0 + rules.beta } else { 1.0 };
+        if by_fast >= patience * (slow + delta) {
+            return Verdict::FastNoSooner(by_fast);
+        }
+        // Second test: k/CWND_s RTT_s >= 2 RTT_f + delta.
+        let by_slow = windows(window(alternatives.slow)) * slow;
+        if by_slow >= 2.0 * fast + delta { Verdict::Wait(by_fast) } else { Verdict::SlowSoonEnough(by_slow) }
+    }
+}
+
+/// What is queued and has no path, in chunk bytes, as if all chunks were like the next one.
+fn unassigned(ask: &SendAsk, view: &View<'_>) -> f64 {
+    let chunk = ask.chunk.get().max(1);
+    let payload = chunk.saturating_sub(DATA_HEADER).max(1);
+    view.association.queued_bytes as f64 * chunk as f64 / payload as f64
+}
+
+/// A DATA chunk's header (RFC 9260 section 3.3.1).
+const DATA_HEADER: u64 = 16;
+
+impl Slot for EarliestCompletion {
+    fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
+        // The wait was for a path that may be another one now.
+        if matches!(event, Event::PathAdded(_) | Event::PathRemoved(_)) {
+            self.waiting = false;
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Scheduler for EarliestCompletion {
+    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        let ranking = Ranking::of(ask, view, Unmeasured::First);
+        let Some(alternatives) = ranking.alternatives(ask, view) else {
+            let reason = lowest(&ranking);
+            return ranking.send(reason);
+        };
+        match self.weigh(&alternatives, unassigned(ask, view)) {
+            Verdict::Wait(by_fast) => {
+                self.waiting = true;
+                let reason = Reason::figure(
+                    "the fastest path completes earlier though it is full",
+                    "completion_s",
+                    by_fast,
+                );
+                ranking.wait_for(alternatives.fast.id, reason)
+            }
+            Verdict::FastNoSooner(by_fast) => {
+                self.waiting = false;
+                ranking.send(Reason::figure(
+                    "the fastest path would not complete earlier",
+                    "completion_s",
+                    by_fast,
+                ))
+            }
+            Verdict::SlowSoonEnough(by_slow) => ranking.send(Reason::figure(
+                "done before the fastest path could be used",
+                "completion_s",
+                by_slow,
+            )),
+        }
+    }
+
+    fn replan(&mut self, _: &View<'_>) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! `min-rtt`: the path with the lowest round-trip time.
+//!
+//! The path with the lowest smoothed round-trip time of those with room: the default scheduler of MPTCP in Linux
+//! (`get_available_subflow` of v0.9x).
+
+use anabranch_core::policy::{
+    Context, Decision, Event, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View,
+};
+use anabranch_core::time::Time;
+
+use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Role, Values};
+use crate::scheduler::Unmeasured;
+use crate::scheduler::by_rtt::Ranking;
+
+const UNMEASURED: ChoiceParameter<Unmeasured> = ChoiceParameter {
+    name: "unmeasured",
+    options: &[("first", Unmeasured::First), ("last", Unmeasured::Last)],
+    default: "first",
+    about: "rank of a path whose round-trip time is not known yet",
+    source: "first in Linux, where a smoothed time begins at zero",
+};
+
+const CARD: Card = Card {
+    summary: &[
+        "Each packet of new data goes to the path with the lowest smoothed round-trip time of those",
+        "with room. It never waits while any path has room.",
+    ],
+    equations: &[&[Equation {
+        name: "get_available_subflow",
+        rule: "argmin of srtt over active paths with outstanding < cwnd; of equal ones the lowest id",
+        file: file!(),
+    }]],
+    choices: &[&[
+        Choice {
+            question: "Where does a path stand that has not been measured?",
+            answer: "First, as in Linux: only what is sent on it measures it.",
+            parameter: "unmeasured",
+        },
+        Choice {
+            question: "Do Linux's opportunistic retransmission and penalisation belong to the scheduler?",
+            answer: "They are part of Linux's default scheduler, but change retransmission and windows. Here they are the component \
+                     `opportunistic`, so that the choice of paths alone can be compared.",
+            parameter: "",
+        },
+    ]],
+};
+
+pub(crate) const COMPONENT: Component = Component {
+    name: "min-rtt",
+    about: "New data on the path with the lowest round-trip time of those with room",
+    source: "Linux MPTCP v0.9x, default scheduler; Raiciu et al. 2012; Paasch et al. 2014",
+    role: Role::Scheduler,
+    needs_multipath: true,
+    parameters: &[UNMEASURED.parameter()],
+    card: CARD,
+    apply,
+};
+
+fn apply(values: &Values, policies: Policies) -> Policies {
+    Policies { scheduler: Box::new(MinRtt { unmeasured: UNMEASURED.get(values) }), ..policies }
+}
+
+/// Lowest smoothed round-trip time first.
+#[derive(Debug)]
+pub struct MinRtt {
+    /// The rank of a path that nobody has measured.
+    pub unmeasured: Unmeasured,
+}
+
+impl Slot for MinRtt {
+    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Scheduler for MinRtt {
+    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        let ranking = Ranking::of(ask, view, self.unmeasured);
+        let reason = lowest(&ranking);
+        ranking.send(reason)
+    }
+
+    fn replan(&mut self, _: &View<'_>) -> bool {
+        false
+    }
+}
+
+/// Why the best path of a ranking is the best.
+pub(crate) fn lowest(ranking: &Ranking<'_>) -> Reason {
+    match ranking.best.and_then(|path| path.rtt.smoothed) {
+        Some(srtt) => {
+            Reason::figure("lowest round-trip time of those with room", "srtt_ms", srtt.as_millis_f64())
+        }
+        None => Reason::rule("its round-trip time is not known yet"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, bytes, path};
+    use anabranch_core::PathState;
+    use anabranch_core::policy::{Refusal, WaitFor};
+    use anabranch_core::profile::Profile;
+    use anabranch_core::time::Span;
+
+    const FIRST: MinRtt = MinRtt { unmeasured: Unmeasured::First };
+
+    fn world(rtts: &[u64]) -> World {
+        let mut world = World::new(Profile::rfc9260_multipath(), rtts.len());
+        for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
+            facts.rtt.smoothed = Some(Span::from_millis(*rtt));
+        }
+        world
+    }
+
+    #[test]
+    fn new_data_goes_where_the_round_trip_is_shortest() {
+        let decision = world(&[60, 20, 40]).pick(&mut { FIRST });
+        assert_eq!(decision.choice, Pick::Path(path(1)));
+        assert_eq!((decision.reason.figure, decision.reason.value), ("srtt_ms", 20.0));
+        assert_eq!(
+            decision.refused.as_slice(),
+            [(path(0), Refusal::Preference), (path(2), Refusal::Preference)]
+        );
+    }
+
+    #[test]
+    fn of_equal_paths_the_first_is_taken() {
+        assert_eq!(world(&[30, 30]).pick(&mut { FIRST }).choice, Pick::Path(path(0)));
+    }
+
+    #[test]
+    fn while_it_is_full_the_next_fastest_is_used() {
+        let mut world = world(&[60, 20, 40]);
+        world.paths[1].in_flight = bytes(4380);
+        let decision = world.pick(&mut { FIRST });
+        assert_eq!(decision.choice, Pick::Path(path(2)));
+        assert!(decision.refused.contains(&(path(1), Refusal::WindowFull)));
+    }
+
+    #[test]
+    fn a_fast_path_out_of_service_out_of_burst_or_beyond_its_share_is_passed_over() {
+        let mut world = world(&[60, 20, 30, 40]);
+        world.paths[1].state = PathState::PotentiallyFailed;
+        world.paths[2].burst_left = 0;
+        world.paths[3].within_share = false;
+        let decision = world.pick(&mut { FIRST });
+        assert_eq!(decision.choice, Pick::Path(path(0)));
+        assert_eq!(
+            decision.refused.as_slice(),
+            [(path(1), Refusal::State), (path(2), Refusal::Burst), (path(3), Refusal::BufferShare)]
+        );
+    }
+
+    #[test]
+    fn with_every_window_full_it_waits_for_any() {
+        let mut world = world(&[60, 20]);
+        for facts in &mut world.paths {
+            facts.in_flight = bytes(4380);
+        }
+        assert_eq!(world.pick(&mut { FIRST }).choice, Pick::Wait(WaitFor::Window));
+    }
+
+    #[test]
+    fn an_unmeasured_path_goes_first_or_last_as_told() {
+        let mut world = world(&[60, 20, 40]);
+        world.paths[2].rtt.smoothed = None;
+        let decision = world.pick(&mut { FIRST });
+        assert_eq!((decision.choice, decision.reason.figure), (Pick::Path(path(2)), ""));
+        let mut last = MinRtt { unmeasured: Unmeasured::Last };
+        assert_eq!(world.pick(&mut last).choice, Pick::Path(path(1)));
+        world.paths[0].in_flight = bytes(4380);
+        world.paths[1].in_flight = bytes(4380);
+        assert_eq!(world.pick(&mut last).choice, Pick::Path(path(2)), "it is the only one with room");
+    }
+}

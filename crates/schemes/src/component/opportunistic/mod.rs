@@ -1,0 +1,369 @@
+//! `opportunistic`: copies of the head of line while the peer's window is closed.
+//!
+//! Opportunistic retransmission (Raiciu et al. 2012, as the multipath TCP of Linux does it): while the peer's window keeps new
+//! data back, a path that has room sends a copy of the chunk that keeps the window closed.
+
+use anabranch_core::policy::{
+    Context, Decision, Event, HeadOfLine, LostChunk, PathFacts, Policies, Reason, Refusal, Refused, Relief,
+    RetransmitPath, Route, Slot, Stall, View,
+};
+use anabranch_core::time::Time;
+
+use crate::component::opportunistic::penalisation::Penalisation;
+use crate::congestion::Wrapped;
+use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values};
+use crate::retransmit::head_of_line_refusal;
+
+pub mod penalisation;
+
+pub(crate) const FILE: &str = file!();
+
+const WHEN: ChoiceParameter<Condition> = ChoiceParameter {
+    name: "when",
+    options: &[("linux", Condition::MuchSlower), ("always", Condition::Always)],
+    default: "linux",
+    about: "copy where the slow path is much slower or has a small window, or whenever a path has room",
+    source: "MPTCP in Linux 0.9x; Raiciu et al. 2012 copies always",
+};
+
+const PARAMETERS: &[Parameter] = &[
+    WHEN.parameter(),
+    Parameter::switch(
+        "penalise",
+        false,
+        "halve the window of the slower path that holds the head of line when it is copied",
+        "Raiciu et al. 2012, penalisation; Linux MPTCP v0.9x",
+    ),
+];
+
+const CARD: Card = Card {
+    summary: &[
+        "While the peer's window keeps new data back, the fastest path with room that does not carry the",
+        "head of line yet sends a copy of it. The chunk is not lost and no window is cut; whichever copy",
+        "arrives first opens the window.",
+    ],
+    equations: &[&[Equation {
+        name: "mptcp_rcv_buf_optimization",
+        rule: "copy if cwnd_slow <= 4 chunks or 4 * srtt_fast < srtt_slow",
+        file: file!(),
+    }]],
+    choices: &[&[
+        Choice {
+            question: "When is a copy worth it?",
+            answer: "As in Linux; the paper copies whenever a path has room.",
+            parameter: "when",
+        },
+        Choice {
+            question: "Which path is the fastest?",
+            answer: "The one with the least smoothed round-trip time; one without comes last, the lowest id first among equals.",
+            parameter: "",
+        },
+        Choice {
+            question: "What if several slow paths carry the chunk?",
+            answer: "They are asked in order of id: the first with a small window decides for the copy, the first that is not \
+                     much slower against it, as Linux's loop does.",
+            parameter: "",
+        },
+        Choice {
+            question: "Is the slow path penalised?",
+            answer: "Only if asked for, so that copying alone can be compared. Then its window is halved, at most once \
+                     in the fast path's round-trip time.",
+            parameter: "penalise",
+        },
+    ]],
+};
+
+pub(crate) const COMPONENT: Component = Component {
+    name: "opportunistic",
+    about: "Copies the head of line to a fast path while the peer's window is closed",
+    source: "Raiciu et al. 2012; MPTCP in Linux",
+    role: Role::OpportunisticRetransmission,
+    needs_multipath: true,
+    parameters: PARAMETERS,
+    card: CARD,
+    apply,
+};
+
+fn apply(values: &Values, policies: Policies) -> Policies {
+    let retransmit = Box::new(Opportunistic { inner: policies.retransmit, condition: WHEN.get(values) });
+    let congestion = match values.switch("penalise") {
+        true => Box::new(Wrapped::new(Penalisation::default(), policies.congestion)),
+        false => policies.congestion,
+    };
+    Policies { retransmit, congestion, ..policies }
+}
+
+/// When a copy is worth its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Whenever a path has room.
+    Always,
+    /// Where the path of the chunk has a window of four chunks or less, or takes more than four times as long.
+    MuchSlower,
+}
+
+/// The largest window, in chunks, that makes a path slow whatever its round-trip time (Linux, `mptcp_rcv_buf_optimization`).
+const SMALL_WINDOW: u64 = 4;
+/// How many times as long the round trip of a slow path is at least (the same).
+const MUCH_SLOWER: u64 = 4;
+
+/// Copies of the head of line, around a policy that places what is lost.
+pub struct Opportunistic {
+    /// Places lost chunks.
+    pub inner: Box<dyn RetransmitPath>,
+    /// When a copy is sent.
+    pub condition: Condition,
+}
+
+impl Opportunistic {
+    fn copy(&self, head: &HeadOfLine, view: &View<'_>) -> Option<Decision<Relief>> {
+        let mut refused = Refused::new();
+        let mut fastest: Option<&PathFacts> = None;
+        for path in view.paths {
+            if let Some(refusal) = head_of_line_refusal(path, head) {
+                refused.push((path.id, refusal));
+                continue;
+            }
+            let passed_over = match fastest {
+                Some(other) if !is_faster(path, other) => Some(path),
+                other => {
+                    fastest = Some(path);
+                    other
+                }
+            };
+            if let Some(other) = passed_over {
+                refused.push((other.id, Refusal::Preference));
+            }
+        }
+        let fastest = fastest?;
+        let worth = self.condition == Condition::Always || is_much_slower(head, fastest, view);
+        let milliseconds = fastest.rtt.smoothed.map_or(0.0, |smoothed| smoothed.as_millis_f64());
+        let reason = Reason::figure("the peer's window is closed", "srtt_ms", milliseconds);
+        worth.then(|| Decision::with_refused(Relief::Copy(fastest.id), reason, refused))
+    }
+}
+
+/// Of two unknown or equal paths the first one stays.
+fn is_faster(path: &PathFacts, than: &PathFacts) -> bool {
+    match (path.rtt.smoothed, than.rtt.smoothed) {
+        (Some(mine), Some(other)) => mine < other,
+        (mine, None) => mine.is_some(),
+        (None, Some(_)) => false,
+    }
+}
+
+/// Linux's loop over the paths that carry the chunk: the first one with a small window decides for the copy, the first one
+/// that is not much slower against it.
+fn is_much_slower(head: &HeadOfLine, fast: &PathFacts, view: &View<'_>) -> bool {
+    let mut slower = false;
+    for id in head.in_flight_on.iter() {
+        let Some(slow) = view.paths.get(id.index()) else { continue };
+        if slow.cwnd <= slow.largest_chunk.times(SMALL_WINDOW) {
+            return true;
+        }
+        let (Some(mine), Some(theirs)) = (fast.rtt.smoothed, slow.rtt.smoothed) else { return false };
+        if mine.times(MUCH_SLOWER) >= theirs {
+            return false;
+        }
+        slower = true;
+    }
+    slower
+}
+
+impl Slot for Opportunistic {
+    forward! { inner:
+        fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) -> ();
+        fn deadline(&self) -> Option<Time>;
+    }
+}
+
+impl RetransmitPath for Opportunistic {
+    forward! { inner:
+        fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route>;
+    }
+
+    fn relieve(
+        &mut self,
+        stall: &Stall,
+        view: &View<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Decision<Relief>> {
+        let stalled = stall.next_chunk.is_some() && stall.peer_window_closed;
+        let head = view.association.head_of_line.filter(|head| stalled && !head.in_flight_on.is_empty());
+        let copy = head.and_then(|head| self.copy(&head, view));
+        copy.or_else(|| self.inner.relieve(stall, view, context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::retransmit::{Best, Preference};
+    use crate::testing::{ASK, M, World, bytes, lost_on, path};
+    use anabranch_core::PathState;
+    use anabranch_core::policy::LossCause;
+    use anabranch_core::profile::Profile;
+    use anabranch_core::time::Span;
+
+    const CLOSED: Stall = Stall { next_chunk: Some(ASK.chunk), peer_window_closed: true };
+
+    fn policy(condition: Condition) -> Opportunistic {
+        Opportunistic { inner: Box::new(Best { by: Preference::Cwnd }), condition }
+    }
+
+    /// Paths with these smoothed round-trip times in milliseconds and windows of ten chunks; the head of line is in flight
+    /// on the second one.
+    fn world<const N: usize>(rtts: [u64; N]) -> World {
+        let mut world = World::new(Profile::ns2_multipath(), N);
+        for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
+            facts.rtt.smoothed = (rtt > 0).then(|| Span::from_millis(rtt));
+            facts.cwnd = bytes(10 * M);
+        }
+        in_flight_on(&mut world, &[1]);
+        world
+    }
+
+    fn in_flight_on(world: &mut World, indices: &[usize]) {
+        world.association.head_of_line = Some(HeadOfLine {
+            tsn: 101,
+            bytes: bytes(M),
+            path: path(1),
+            in_flight_on: indices.iter().map(|&index| path(index)).collect(),
+            sent_at: Some(Time::ZERO),
+            transmissions: 1,
+        });
+    }
+
+    fn relieve(world: &mut World, condition: Condition, stall: Stall) -> Option<Decision<Relief>> {
+        world.with(|view, context| policy(condition).relieve(&stall, view, context))
+    }
+
+    /// The path that gets a copy.
+    fn copied(world: &mut World, condition: Condition) -> Option<usize> {
+        relieve(world, condition, CLOSED).map(|decision| match decision.choice {
+            Relief::Copy(path) => path.index(),
+            Relief::Move(_) => panic!("it only copies"),
+        })
+    }
+
+    #[test]
+    fn the_fastest_path_with_room_gets_a_copy_and_the_others_are_named() {
+        let mut world = world([80, 400, 20, 10, 30]);
+        world.paths[3].in_flight = bytes(10 * M);
+        world.paths[4].state = PathState::PotentiallyFailed;
+        let decision = relieve(&mut world, Condition::Always, CLOSED).expect("a copy");
+        assert_eq!(decision.choice, Relief::Copy(path(2)));
+        assert_eq!(decision.reason, Reason::figure("the peer's window is closed", "srtt_ms", 20.0));
+        let expected = [
+            (path(1), Refusal::Preference),
+            (path(0), Refusal::Preference),
+            (path(3), Refusal::WindowFull),
+            (path(4), Refusal::State),
+        ];
+        assert_eq!(decision.refused.as_slice(), expected);
+    }
+
+    #[test]
+    fn nothing_is_copied_while_new_data_may_leave_or_none_waits() {
+        let mut world = world([20, 400]);
+        assert_eq!(
+            relieve(&mut world, Condition::Always, Stall { peer_window_closed: false, ..CLOSED }),
+            None
+        );
+        assert_eq!(relieve(&mut world, Condition::Always, Stall { next_chunk: None, ..CLOSED }), None);
+        assert_eq!(copied(&mut world, Condition::Always), Some(0));
+    }
+
+    #[test]
+    fn nothing_is_copied_that_is_not_in_flight() {
+        let mut world = world([20, 400]);
+        in_flight_on(&mut world, &[]);
+        assert_eq!(copied(&mut world, Condition::Always), None);
+        world.association.head_of_line = None;
+        assert_eq!(copied(&mut world, Condition::Always), None);
+    }
+
+    #[test]
+    fn a_path_that_carries_it_gets_no_second_one() {
+        let mut world = world([20, 400]);
+        in_flight_on(&mut world, &[0, 1]);
+        assert_eq!(copied(&mut world, Condition::Always), None);
+    }
+
+    #[test]
+    fn a_full_window_a_spent_burst_and_a_failed_path_get_none() {
+        let mut full = world([20, 400]);
+        full.paths[0].in_flight = bytes(10 * M);
+        let mut spent = world([20, 400]);
+        spent.paths[0].resend_burst_left = 0;
+        let mut failed = world([20, 400]);
+        failed.paths[0].state = PathState::Inactive;
+        for mut world in [full, spent, failed] {
+            assert_eq!(copied(&mut world, Condition::Always), None);
+        }
+    }
+
+    #[test]
+    fn a_path_without_a_round_trip_time_comes_last_and_the_first_of_equals_stays() {
+        assert_eq!(copied(&mut world([0, 400, 90]), Condition::Always), Some(2));
+        assert_eq!(copied(&mut world([0, 400, 0]), Condition::Always), Some(0));
+        assert_eq!(copied(&mut world([90, 400, 0]), Condition::Always), Some(0));
+        assert_eq!(copied(&mut world([90, 400, 90]), Condition::Always), Some(0));
+    }
+
+    #[test]
+    fn linux_copies_where_the_slow_path_takes_more_than_four_times_as_long() {
+        // 4 * 100 < 401.
+        assert_eq!(copied(&mut world([100, 401]), Condition::MuchSlower), Some(0));
+        assert_eq!(copied(&mut world([100, 400]), Condition::MuchSlower), None);
+        assert_eq!(copied(&mut world([100, 400]), Condition::Always), Some(0));
+    }
+
+    #[test]
+    fn or_where_it_has_a_window_of_four_chunks_or_less() {
+        for (cwnd, expected) in [(4 * M, Some(0)), (4 * M + 1, None), (0, Some(0))] {
+            let mut world = world([100, 100]);
+            world.paths[1].cwnd = bytes(cwnd);
+            assert_eq!(copied(&mut world, Condition::MuchSlower), expected);
+        }
+    }
+
+    #[test]
+    fn of_two_paths_that_carry_it_the_first_clear_case_decides() {
+        // (srtt, window in chunks) of paths 1 and 2, beside a path of 10 ms that carries nothing.
+        let cases = [
+            ((100, 10), (100, 10), true),
+            ((100, 10), (40, 10), false),
+            ((40, 10), (100, 10), false),
+            ((40, 4), (40, 10), true),
+            ((100, 10), (40, 4), true),
+            ((40, 10), (40, 4), false),
+        ];
+        for (first, second, expected) in cases {
+            let mut world = world([10, first.0, second.0]);
+            world.paths[1].cwnd = bytes(first.1 * M);
+            world.paths[2].cwnd = bytes(second.1 * M);
+            in_flight_on(&mut world, &[1, 2]);
+            assert_eq!(
+                copied(&mut world, Condition::MuchSlower) == Some(0),
+                expected,
+                "{first:?} {second:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_round_trip_time_is_not_much_slower() {
+        for rtts in [[0, 400], [100, 0], [0, 0]] {
+            assert_eq!(copied(&mut world(rtts), Condition::MuchSlower), None);
+        }
+    }
+
+    #[test]
+    fn lost_chunks_go_where_the_policy_inside_sends_them() {
+        let mut world = world([20, 400]);
+        world.paths[1].cwnd = bytes(20 * M);
+        let decision = world.route(&mut policy(Condition::Always), lost_on(0, LossCause::Timeout));
+        assert_eq!(decision.choice, Route::Path(path(1)));
+    }
+}

@@ -1,0 +1,289 @@
+//! `rack`: losses by time, and probes of tails.
+//!
+//! RACK-TLP (RFC 8985), path by path: a chunk is lost if something sent later on its path has been delivered and it should
+//! have been acknowledged by now, however often it was sent. A probe draws out the acknowledgement of a tail.
+
+use anabranch_core::policy::{
+    AckedTransmission, Context, Event, LossCause, LossDetection, LossTasks, Missing, MissingVerdict,
+    Policies, SackDone, SackView, SendKind, SentTransmission, Slot, View,
+};
+use anabranch_core::time::{Span, Time};
+use anabranch_core::{MAX_PATHS, PathId, PathState};
+
+use crate::component::rack::record::Record;
+use crate::component::rack::tail::Tail;
+use crate::definition::{Card, Choice, Component, Kind, Parameter, Role, Value, Values};
+
+pub(crate) const FILE: &str = file!();
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "divisor",
+        kind: Kind::Count { min: 1, max: 100 },
+        unit: "parts",
+        default: Value::Number(4),
+        about: "parts of the least round-trip time of which the reordering window has one or more",
+        source: "RFC 8985 section 6.2 step 4",
+    },
+    Parameter::switch(
+        "reports",
+        true,
+        "enough missing reports close the reordering window while nothing was reordered",
+        "RFC 8985 section 6.2 step 4: DupThresh",
+    ),
+    Parameter::switch("tail-probe", true, "probe a tail that nothing acknowledges", "RFC 8985 section 7"),
+    Parameter {
+        name: "ack-delay",
+        kind: Kind::Milliseconds { min: 0, max: 500 },
+        unit: "ms",
+        default: Value::Number(200),
+        about: "longest delay of the peer's SACKs, for the probe of a single chunk",
+        source: "RFC 8985 section 7.2: TLP.max_ack_delay; RFC 9260 section 6.2: 200 ms",
+    },
+];
+
+const CARD: Card = Card {
+    summary: &[
+        "On each path a chunk is lost when something that left later on the same path has been delivered",
+        "and a round trip plus a reordering window has passed since it left. That holds for retransmissions",
+        "too, which missing reports cannot find lost. The window widens when retransmissions prove needless.",
+        "Two round trips after the last of a path's data left or was acknowledged, its latest chunk is",
+        "retransmitted as a probe. T3 stays as the last resort.",
+    ],
+    equations: &[record::RULES, tail::RULES],
+    choices: &[&[
+        Choice {
+            question: "TCP has one path. What becomes of RACK with several?",
+            answer: "Every variable is the path's own, since order and round trips mean nothing across paths. A round of \
+                     duplicate reports ends when something sent on the path after its beginning arrives.",
+            parameter: "",
+        },
+        Choice {
+            question: "What are DupThresh and segs_sacked?",
+            answer: "The missing reports and the trigger of the scheme that this is added to, chunk by chunk.",
+            parameter: "reports",
+        },
+        Choice {
+            question: "What is probed with?",
+            answer: "Always the latest chunk of the path. RFC 8985 prefers new data, whatever the window says, if there is some; \
+                     a loss policy has no say in new data here.",
+            parameter: "tail-probe",
+        },
+        Choice {
+            question: "What does a loss do that only the probe repaired (section 7.4)?",
+            answer: "Nothing: no SACK distinguishes a chunk that arrived late from one that its probe replaced, unless it reports a duplicate.",
+            parameter: "",
+        },
+        Choice {
+            question: "A probe that was not needed is reported as a duplicate. Does it widen the window?",
+            answer: "No: it left without any suspicion of a loss.",
+            parameter: "",
+        },
+        Choice {
+            question: "What does T3 mark (section 6.3)?",
+            answer: "What it marks without RACK: all of the path (RFC 9260 section 6.3.3 E3). PTO is not cut to the time that T3 has \
+                     left; if T3 comes first it ends the wait.",
+            parameter: "",
+        },
+    ]],
+};
+
+pub(crate) const COMPONENT: Component = Component {
+    name: "rack",
+    about: "Finds losses by time instead of counts alone, retransmissions included, and probes tails",
+    source: "RFC 8985 (RACK-TLP), applied to each path",
+    role: Role::LossDetection,
+    needs_multipath: false,
+    parameters: PARAMETERS,
+    card: CARD,
+    apply,
+};
+
+fn apply(values: &Values, policies: Policies) -> Policies {
+    let settings = RackSettings {
+        divisor: values.number("divisor"),
+        reports_count: values.switch("reports"),
+        tail_probe: values.switch("tail-probe"),
+        ack_delay: values.milliseconds("ack-delay"),
+    };
+    Policies { loss: Box::new(Rack::new(policies.loss, settings)), ..policies }
+}
+
+mod record;
+mod tail;
+
+/// What RFC 8985 leaves open, and its optional parts.
+#[derive(Clone, Copy, Debug)]
+pub struct RackSettings {
+    /// The reordering window grows in steps of the least round-trip time over this (RFC 8985 section 6.2 step 4: 4).
+    pub divisor: u32,
+    /// Whether enough missing reports close the reordering window while nothing was seen reordered (same step).
+    pub reports_count: bool,
+    /// Whether tails are probed (section 7).
+    pub tail_probe: bool,
+    /// The longest that a peer delays an acknowledgement (section 7.2, TLP.max_ack_delay).
+    pub ack_delay: Span,
+}
+
+/// Loss by time, around a policy that counts missing reports.
+pub struct Rack {
+    inner: Box<dyn LossDetection>,
+    settings: RackSettings,
+    records: [Record; MAX_PATHS],
+    tails: [Tail; MAX_PATHS],
+    /// The highest TSN sent.
+    highest_sent: u64,
+    /// Whether the SACK at hand has left a hole.
+    judging: bool,
+}
+
+impl Rack {
+    /// `inner` counts the reports, and says when they are enough.
+    pub fn new(inner: Box<dyn LossDetection>, settings: RackSettings) -> Self {
+        Rack {
+            inner,
+            settings,
+            records: [Record::default(); MAX_PATHS],
+            tails: [Tail::default(); MAX_PATHS],
+            highest_sent: 0,
+            judging: false,
+        }
+    }
+
+    fn forget(&mut self, path: PathId) {
+        self.records[path.index()] = Record::default();
+        self.tails[path.index()] = Tail::default();
+    }
+
+    fn sent(&mut self, sent: &SentTransmission, view: &View<'_>) {
+        self.highest_sent = self.highest_sent.max(sent.tsn);
+        let tail = &mut self.tails[sent.path.index()];
+        match sent.kind {
+            SendKind::TailProbe => tail.probed(sent.tsn),
+            // It goes beyond a closed window, and what the peer drops for want of room needs no probe of ours.
+            SendKind::WindowProbe => {}
+            // Section 7.2. A chunk that was lost elsewhere is new data to this path; where the path itself recovers, arming
+            // refuses.
+            SendKind::New | SendKind::Retransmission | SendKind::Copy | SendKind::HeadOfLine => {
+                let facts = view.path(sent.path);
+                let in_flight = facts.in_flight.max(sent.bytes);
+                let watched = self.records[sent.path.index()].is_watched(facts);
+                tail.arm(in_flight, watched, facts, &self.settings, view.now);
+            }
+        }
+    }
+
+    fn acked(&mut self, acked: &AckedTransmission, view: &View<'_>) {
+        self.records[acked.path.index()].acked(acked, view.path(acked.path), view.now);
+        for (index, tail) in self.tails.iter_mut().enumerate() {
+            tail.acked(acked.tsn, index == acked.path.index());
+        }
+    }
+
+    fn sack_done(&mut self, done: &SackDone<'_>, view: &View<'_>) {
+        if !std::mem::take(&mut self.judging) {
+            self.records.iter_mut().for_each(Record::no_hole);
+        }
+        for (facts, ack) in view.paths.iter().zip(done.paths) {
+            let record = &mut self.records[facts.id.index()];
+            let tail = &mut self.tails[facts.id.index()];
+            record.sack_done(ack.in_flight_after, done.cumulative, facts, view.now);
+            if ack.in_flight_after.is_zero() {
+                tail.disarm();
+            } else if !ack.newly_acked().is_zero() {
+                // Section 7.2: acknowledged data starts the wait anew. On a path of several what gap blocks acknowledge is in
+                // order as long as the path itself has no hole.
+                tail.arm(ack.in_flight_after, record.is_watched(facts), facts, &self.settings, view.now);
+            }
+        }
+    }
+
+    fn loss_event(&mut self, path: PathId, cause: LossCause) {
+        // Section 7.3: in recovery other timers cover the tail.
+        self.tails[path.index()].recovery_begins();
+        if cause == LossCause::Timeout {
+            self.records[path.index()].timed_out(self.highest_sent);
+        }
+    }
+}
+
+impl Slot for Rack {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
+        self.inner.on_event(event, view, context);
+        match event {
+            Event::PathAdded(path) | Event::PathRemoved(path) => self.forget(*path),
+            Event::PathState { path, to, .. } if *to != PathState::Active => {
+                self.tails[path.index()].disarm();
+            }
+            Event::Sent(sent) => self.sent(sent, view),
+            Event::Acked(acked) => self.acked(acked, view),
+            Event::Spurious { path, tsn } => {
+                // A probe that was not needed says nothing about reordering (section 7.4.2).
+                if !self.tails[path.index()].was_probed_with(*tsn) {
+                    self.records[path.index()].spurious(view.now);
+                }
+            }
+            Event::SackDone(done) => self.sack_done(done, view),
+            Event::Lost { tsn, .. } => self.tails.iter_mut().for_each(|tail| tail.lost(*tsn)),
+            Event::LossEvent { path, cause } => self.loss_event(*path, *cause),
+            Event::PathState { .. }
+            | Event::PathRebound(_)
+            | Event::Established
+            | Event::TurnBegins(_)
+            | Event::Bound { .. }
+            | Event::Unbound { .. }
+            | Event::RttSample { .. }
+            | Event::Blocked { .. }
+            | Event::Idle(_)
+            | Event::Deadline => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let reordering = self.records.iter().filter_map(Record::deadline);
+        let tails = self.tails.iter().filter_map(Tail::deadline);
+        reordering.chain(tails).chain(self.inner.deadline()).min()
+    }
+}
+
+impl LossDetection for Rack {
+    fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {
+        if !self.judging {
+            // Section 6.2 step 5: every acknowledgement sets the reordering timer anew.
+            self.judging = true;
+            self.records.iter_mut().for_each(Record::begin_judging);
+        }
+        let counted = self.inner.missing(chunk, sack, view);
+        let enough = self.settings.reports_count && counted.lost;
+        let record = &mut self.records[chunk.path.index()];
+        let lost = record.is_lost(chunk, enough, &self.settings, view);
+        MissingVerdict { reports: counted.reports, lost }
+    }
+
+    /// T3 is the last resort, and marks what it marks without RACK (RFC 9260 section 6.3.3 E3).
+    fn timed_out(&mut self, chunk: &Missing, view: &View<'_>) -> bool {
+        self.inner.timed_out(chunk, view)
+    }
+
+    fn due(&mut self, view: &View<'_>) -> LossTasks {
+        let mut tasks = self.inner.due(view);
+        for record in &mut self.records {
+            tasks.recheck |= record.timer_is_due(view.now);
+        }
+        for facts in view.paths {
+            let watched = self.records[facts.id.index()].is_watched(facts);
+            if self.tails[facts.id.index()].is_due(watched, facts, view.now) {
+                tasks.probes.insert(facts.id);
+            }
+        }
+        tasks
+    }
+
+    fn overdue(&mut self, chunk: &Missing, view: &View<'_>) -> bool {
+        let record = &mut self.records[chunk.path.index()];
+        record.is_lost(chunk, false, &self.settings, view) || self.inner.overdue(chunk, view)
+    }
+}
+
+#[cfg(test)]
+mod tests;

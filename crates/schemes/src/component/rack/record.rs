@@ -1,0 +1,200 @@
+//! RACK's state of one path (RFC 8985 section 5.3) and its detection of losses (section 6).
+
+use anabranch_core::policy::{AckedTransmission, Missing, PathFacts, View};
+use anabranch_core::time::{Span, Time};
+use anabranch_core::units::ChunkBytes;
+
+use crate::component::rack::RackSettings;
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[
+    Equation {
+        name: "RFC 8985 section 6.2 step 2",
+        rule: "RACK.rtt = now - sent; skip a retransmission answered in less than min_RTT",
+        file: file!(),
+    },
+    Equation {
+        name: "RFC 8985 section 6.2 step 3",
+        rule: "reordering seen: a chunk sent once arrives after one with a higher TSN",
+        file: file!(),
+    },
+    Equation {
+        name: "RFC 8985 section 6.2 step 4",
+        rule: "reo_wnd = min(mult * min_RTT / 4, srtt); 0 in recovery or after enough reports without reordering",
+        file: file!(),
+    },
+    Equation {
+        name: "RFC 8985 section 6.2 step 5",
+        rule: "lost if sent before the latest delivered and sent + RACK.rtt + reo_wnd <= now",
+        file: file!(),
+    },
+];
+
+/// Recoveries for which a widened window lasts without another needless retransmission (section 6.2 step 4).
+const PERSISTENCE: u32 = 16;
+
+/// The variables of section 5.3, one set for each path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    /// RACK.xmit_ts and RACK.end_seq: of the transmissions delivered, when the latest one left, and its TSN.
+    latest: Option<(Time, u64)>,
+    /// RACK.rtt: what the transmission delivered last took.
+    rtt: Span,
+    /// RACK.fack, with the time at which it left: the highest TSN delivered.
+    highest: Option<(u64, Time)>,
+    /// RACK.reordering_seen.
+    reordering_seen: bool,
+    /// RACK.dsack_round: since when no second needless retransmission widens the window.
+    round: Option<Time>,
+    /// RACK.reo_wnd_mult.
+    multiplier: u32,
+    /// RACK.reo_wnd_persist.
+    pub(super) persistence: u32,
+    /// After a time-out: the highest TSN sent before it.
+    timed_out_below: Option<u64>,
+    /// Whether the path was in recovery when the latest SACK was done.
+    recovered_before: bool,
+    /// Whether something sent before the latest one delivered is still in flight.
+    hole: bool,
+    /// The reordering timer.
+    timer: Option<Time>,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Record {
+            latest: None,
+            rtt: Span::ZERO,
+            highest: None,
+            reordering_seen: false,
+            round: None,
+            multiplier: 1,
+            persistence: PERSISTENCE,
+            timed_out_below: None,
+            recovered_before: false,
+            hole: false,
+            timer: None,
+        }
+    }
+}
+
+impl Record {
+    /// Section 6.2 steps 2 and 3, for one transmission that was delivered.
+    pub(super) fn acked(&mut self, acked: &AckedTransmission, facts: &PathFacts, now: Time) {
+        // A round is over when something that left after its beginning has arrived: with several paths that is what
+        // SND.UNA >= RACK.dsack_round says of one.
+        self.round.take_if(|began| acked.sent_at >= *began);
+        self.look_for_reordering(acked);
+        let rtt = now.since(acked.sent_at);
+        // Step 2: an answer this early is one to an earlier transmission. Without a sample to compare with none is trusted.
+        if !acked.sent_once && facts.rtt.min.is_none_or(|least| rtt < least) {
+            return;
+        }
+        self.rtt = rtt;
+        let transmission = (acked.sent_at, acked.tsn);
+        if self.latest.is_none_or(|latest| transmission > latest) {
+            self.latest = Some(transmission);
+        }
+    }
+
+    /// Step 3. A bound chunk may leave after one with a higher TSN: that is the sender's order, not the network's.
+    fn look_for_reordering(&mut self, acked: &AckedTransmission) {
+        match self.highest {
+            Some((tsn, sent_at)) if acked.tsn < tsn => {
+                self.reordering_seen |= acked.sent_once && acked.sent_at <= sent_at;
+            }
+            _ => self.highest = Some((acked.tsn, acked.sent_at)),
+        }
+    }
+
+    /// Step 4, for a retransmission that was not needed: a wider window, once a round.
+    pub(super) fn spurious(&mut self, now: Time) {
+        if self.round.is_none() {
+            self.round = Some(now);
+            self.multiplier = self.multiplier.saturating_add(1);
+            self.persistence = PERSISTENCE;
+        }
+    }
+
+    /// A time-out begins a recovery that lasts until all that was sent before it has arrived.
+    pub(super) fn timed_out(&mut self, highest_sent: u64) {
+        self.timed_out_below = Some(highest_sent);
+        self.timer = None;
+    }
+
+    /// Whether the path needs no probe: it is in recovery, or something beyond a hole was acknowledged (section 7.2).
+    pub(super) fn is_watched(&self, facts: &PathFacts) -> bool {
+        self.in_recovery(facts) || self.hole
+    }
+
+    /// Step 4, second half: the end of a recovery.
+    pub(super) fn sack_done(&mut self, in_flight: ChunkBytes, cumulative: u64, facts: &PathFacts, now: Time) {
+        let nothing_left = in_flight.is_zero() && facts.lost_unsent.is_zero();
+        self.timed_out_below.take_if(|highest| cumulative >= *highest || nothing_left);
+        let recovers = self.in_recovery(facts);
+        // A SACK that widens the window does not count as the end of a recovery too.
+        if self.recovered_before && !recovers && self.round != Some(now) {
+            self.persistence = self.persistence.saturating_sub(1);
+            if self.persistence == 0 {
+                self.multiplier = 1;
+            }
+        }
+        self.recovered_before = recovers;
+    }
+
+    fn in_recovery(&self, facts: &PathFacts) -> bool {
+        facts.recovery_point.is_some() || self.timed_out_below.is_some()
+    }
+
+    /// RACK.reo_wnd (section 6.2 step 4): how much later than the latest round trip an acknowledgement may come.
+    fn reordering_window(&self, enough_reports: bool, settings: &RackSettings, facts: &PathFacts) -> Span {
+        if !self.reordering_seen && (self.in_recovery(facts) || enough_reports) {
+            return Span::ZERO;
+        }
+        let least = facts.rtt.min.unwrap_or(self.rtt);
+        let window = least.times(u64::from(self.multiplier)).over(u64::from(settings.divisor.max(1)));
+        facts.rtt.smoothed.map_or(window, |smoothed| window.min(smoothed))
+    }
+
+    pub(super) fn begin_judging(&mut self) {
+        self.timer = None;
+        self.hole = false;
+    }
+
+    pub(super) fn no_hole(&mut self) {
+        self.hole = false;
+    }
+
+    /// Section 6.2 step 5 for one chunk: whether it is lost, and if that is only a matter of time, when.
+    pub(super) fn is_lost(
+        &mut self,
+        chunk: &Missing,
+        enough_reports: bool,
+        settings: &RackSettings,
+        view: &View<'_>,
+    ) -> bool {
+        let sent_before = self.latest.is_some_and(|latest| (chunk.sent_at, chunk.tsn) < latest);
+        if chunk.waits || !sent_before {
+            return false;
+        }
+        self.hole = true;
+        let window = self.reordering_window(enough_reports, settings, view.path(chunk.path));
+        // Nothing is late in the instant in which it left. Where a round trip takes no time each answer to a copy would ask for
+        // the next one.
+        let at = chunk.sent_at + (self.rtt + window).max(Span::from_nanos(1));
+        if at <= view.now {
+            return true;
+        }
+        // One timer for all: when it expires, the last of them is overdue too.
+        self.timer = self.timer.max(Some(at));
+        false
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.timer
+    }
+
+    pub(super) fn timer_is_due(&mut self, now: Time) -> bool {
+        self.timer.take_if(|at| *at <= now).is_some()
+    }
+}

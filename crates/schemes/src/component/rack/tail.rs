@@ -1,0 +1,99 @@
+//! The tail loss probe of one path (RFC 8985 section 7).
+
+use anabranch_core::policy::PathFacts;
+use anabranch_core::time::{Span, Time};
+use anabranch_core::units::ChunkBytes;
+
+use crate::component::rack::RackSettings;
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "RFC 8985 section 7.2",
+    rule: "PTO = 2 * srtt (+ ack-delay for a single chunk), or 1 s without srtt",
+    file: file!(),
+}];
+
+/// Section 7.2: the wait when there is no smoothed round-trip time yet.
+const WITHOUT_SRTT: Span = Span::from_secs(1);
+/// Not sooner, however short the round trip: a timer that is due at once would never let time pass.
+const LEAST_WAIT: Span = Span::from_millis(1);
+
+/// Whether the tail of a path is to be probed, and whether a probe of it is in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tail {
+    /// The probe timer.
+    due: Option<Time>,
+    /// TLP.end_seq: the TSN that went as a probe and waits for its answer.
+    probe: Option<u64>,
+    /// The TSN of the latest probe.
+    latest_probe: Option<u64>,
+}
+
+impl Tail {
+    /// Section 7.2: sets the probe timer, or takes it back where there is nothing to probe for.
+    pub(super) fn arm(
+        &mut self,
+        in_flight: ChunkBytes,
+        watched: bool,
+        facts: &PathFacts,
+        settings: &RackSettings,
+        now: Time,
+    ) {
+        let wanted = settings.tail_probe
+            // Section 7.3: one probe for a tail.
+            && self.probe.is_none()
+            && is_quiet(watched, facts)
+            && !in_flight.is_zero();
+        self.due = wanted.then(|| now + wait(in_flight, facts, settings));
+    }
+
+    pub(super) fn disarm(&mut self) {
+        self.due = None;
+    }
+
+    /// A probe was sent.
+    pub(super) fn probed(&mut self, tsn: u64) {
+        *self = Tail { due: None, probe: Some(tsn), latest_probe: Some(tsn) };
+    }
+
+    /// The probe, or something on its path with a higher TSN, was acknowledged: the tail is answered.
+    pub(super) fn acked(&mut self, tsn: u64, on_this_path: bool) {
+        self.probe.take_if(|probe| tsn == *probe || (on_this_path && tsn > *probe));
+    }
+
+    pub(super) fn lost(&mut self, tsn: u64) {
+        self.probe.take_if(|probe| *probe == tsn);
+    }
+
+    pub(super) fn recovery_begins(&mut self) {
+        self.due = None;
+        self.probe = None;
+    }
+
+    pub(super) fn was_probed_with(&self, tsn: u64) -> bool {
+        self.latest_probe == Some(tsn)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// Whether the path is to be probed now; the timer is spent either way.
+    pub(super) fn is_due(&mut self, watched: bool, facts: &PathFacts, now: Time) -> bool {
+        let due = self.due.take_if(|at| *at <= now).is_some();
+        due && is_quiet(watched, facts) && !facts.in_flight.is_zero()
+    }
+}
+
+/// Section 7.2: no recovery, and nothing acknowledged beyond a hole; the reordering timer or T3 covers those.
+fn is_quiet(watched: bool, facts: &PathFacts) -> bool {
+    !watched && facts.is_active() && facts.lost_unsent.is_zero()
+}
+
+/// PTO (section 7.2). T3 may still expire before it, which the view does not show; then T3 ends the wait.
+fn wait(in_flight: ChunkBytes, facts: &PathFacts, settings: &RackSettings) -> Span {
+    let Some(smoothed) = facts.rtt.smoothed else { return WITHOUT_SRTT };
+    // One chunk alone may be waiting for a second one at the receiver.
+    let alone = in_flight <= facts.largest_chunk;
+    (smoothed.times(2) + if alone { settings.ack_delay } else { Span::ZERO }).max(LEAST_WAIT)
+}

@@ -1,0 +1,591 @@
+//! RFC 8985 rule by rule, on two paths with a round trip of 100 ms each unless said otherwise.
+
+use super::*;
+use crate::loss::MissingReports;
+use crate::testing::{M, World, bytes, path};
+use anabranch_core::PathSet;
+use anabranch_core::policy::{PathAck, PathSack, RttFacts};
+use anabranch_core::profile::Profile;
+use anabranch_core::units::WindowBytes;
+
+const SETTINGS: RackSettings =
+    RackSettings { divisor: 4, reports_count: true, tail_probe: true, ack_delay: Span::from_millis(200) };
+/// The set of one path.
+fn only(index: usize) -> PathSet {
+    [path(index)].into_iter().collect()
+}
+
+const NO_PROBES: RackSettings = RackSettings { tail_probe: false, ..SETTINGS };
+
+fn ms(n: u64) -> Time {
+    Time::from_nanos(n * 1_000_000)
+}
+
+/// A chunk whose latest transmission left on the first path.
+fn chunk(tsn: u64, sent_at: u64) -> Missing {
+    Missing {
+        tsn,
+        path: path(0),
+        sent_at: ms(sent_at),
+        transmissions: 1,
+        reports: 0,
+        recovered_before: false,
+        waits: false,
+    }
+}
+
+struct Sender {
+    rack: Rack,
+    world: World,
+}
+
+impl Sender {
+    fn new(settings: RackSettings) -> Self {
+        let mut world = World::new(Profile::rfc9260_multipath(), 2);
+        for facts in &mut world.paths {
+            let rtt = Some(Span::from_millis(100));
+            facts.rtt = RttFacts { latest: rtt, min: rtt, smoothed: rtt, variance: None };
+            facts.in_flight = bytes(2 * M);
+        }
+        let reports = MissingReports { trigger: 3, split: true, delayed_acks: false };
+        Sender { rack: Rack::new(Box::new(reports), settings), world }
+    }
+
+    fn at(&mut self, now: u64) -> &mut Self {
+        self.world.now = ms(now);
+        self
+    }
+
+    fn dispatch(&mut self, event: &Event<'_>) -> &mut Self {
+        self.world.dispatch(&mut self.rack, event);
+        self
+    }
+
+    fn sent(&mut self, index: usize, tsn: u64, kind: SendKind) -> &mut Self {
+        let sent = SentTransmission { path: path(index), previous_path: None, tsn, bytes: bytes(M), kind };
+        self.dispatch(&Event::Sent(&sent))
+    }
+
+    fn acked_as(&mut self, index: usize, tsn: u64, sent_at: u64, sent_once: bool) -> &mut Self {
+        let acked = AckedTransmission {
+            path: path(index),
+            tsn,
+            bytes: bytes(M),
+            sent_at: ms(sent_at),
+            delivered_before: bytes(0),
+            delivered_before_at: Time::ZERO,
+            sent_once,
+            cumulative: false,
+            same_way: true,
+        };
+        self.dispatch(&Event::Acked(&acked))
+    }
+
+    fn acked(&mut self, tsn: u64, sent_at: u64) -> &mut Self {
+        self.acked_as(0, tsn, sent_at, true)
+    }
+
+    fn verdict(&mut self, hole: Missing) -> MissingVerdict {
+        let acked = PathSack { new_gap_ack: true, highest_gap_acked: Some(1000), ..PathSack::default() };
+        let sack = SackView {
+            paths: &[acked, PathSack::default()],
+            cumulative: 100,
+            highest_newly_acked: 1000,
+            new_cumulative: false,
+            flags: 1,
+            a_rwnd: WindowBytes::new(65_536),
+            peer_window: WindowBytes::new(65_536),
+        };
+        self.rack.missing(&hole, &sack, &self.world.view())
+    }
+
+    fn lost(&mut self, hole: Missing) -> bool {
+        self.verdict(hole).lost
+    }
+
+    /// A SACK is done that acked `acked` chunks on the first path and left `left`.
+    fn sack_done(&mut self, acked: u64, left: u64, cumulative: u64) -> &mut Self {
+        let ack = PathAck { gap: bytes(acked * M), in_flight_after: bytes(left * M), ..PathAck::default() };
+        let other = PathAck { in_flight_after: bytes(2 * M), ..PathAck::default() };
+        let paths = [ack, other];
+        self.dispatch(&Event::SackDone(&SackDone { paths: &paths, new_cumulative: false, cumulative }))
+    }
+
+    fn loss_event(&mut self, cause: LossCause) -> &mut Self {
+        self.dispatch(&Event::LossEvent { path: path(0), cause })
+    }
+
+    fn spurious(&mut self, tsn: u64) -> &mut Self {
+        self.dispatch(&Event::Spurious { path: path(0), tsn })
+    }
+
+    /// What is due at this time; the deadlines that were due must be gone afterwards.
+    fn due(&mut self, now: u64) -> LossTasks {
+        self.at(now);
+        self.rack.due(&self.world.view())
+    }
+
+    fn overdue(&mut self, hole: Missing) -> bool {
+        self.rack.overdue(&hole, &self.world.view())
+    }
+
+    /// In milliseconds.
+    fn deadline(&self) -> Option<u64> {
+        self.rack.deadline().map(|at| at.as_nanos() / 1_000_000)
+    }
+}
+
+mod losses {
+    use super::*;
+
+    #[test]
+    fn before_anything_is_delivered_nothing_is_lost() {
+        let mut sender = Sender::new(NO_PROBES);
+        assert!(!sender.at(10_000).lost(chunk(101, 0)));
+        assert_eq!(sender.deadline(), None);
+    }
+
+    #[test]
+    fn a_chunk_is_lost_a_round_trip_and_a_reordering_window_after_it_left() {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.at(110).acked(103, 10);
+        // Sent at 0, RACK.rtt is 100, the window is 100 / 4 = 25: it may come until 125.
+        assert!(!sender.lost(chunk(101, 0)));
+        assert_eq!(sender.deadline(), Some(125));
+        assert_eq!(sender.due(124), LossTasks::default());
+        assert_eq!(sender.due(125), LossTasks { recheck: true, probes: PathSet::EMPTY });
+        assert!(sender.overdue(chunk(101, 0)));
+        assert_eq!(sender.deadline(), None, "the timer is spent");
+    }
+
+    #[test]
+    fn what_left_after_the_latest_one_delivered_is_not_judged() {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.at(110).acked(103, 10);
+        assert!(!sender.at(1000).lost(chunk(104, 11)));
+        // Sent at the same time: the TSN decides (RACK_sent_after).
+        assert!(!sender.lost(chunk(104, 10)) && !sender.lost(chunk(103, 10)));
+        assert!(sender.lost(chunk(102, 10)));
+    }
+
+    #[test]
+    fn deliveries_on_another_path_say_nothing() {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.at(500).acked_as(1, 103, 400, true);
+        assert!(!sender.lost(chunk(101, 0)));
+        assert!(sender.lost(Missing { path: path(1), ..chunk(101, 0) }));
+    }
+
+    #[test]
+    fn a_retransmission_is_lost_like_any_other_transmission() {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.at(310).acked(110, 210);
+        let again = Missing { transmissions: 3, recovered_before: true, reports: 50, ..chunk(101, 200) };
+        assert!(!sender.lost(again), "not before 200 + 100 + 25");
+        assert!(sender.at(325).lost(again));
+    }
+
+    #[test]
+    fn what_is_lost_already_and_waits_is_not_lost_once_more() {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.at(500).acked(110, 400);
+        assert!(!sender.lost(Missing { waits: true, ..chunk(101, 0) }));
+        assert!(!sender.overdue(Missing { waits: true, ..chunk(101, 0) }));
+    }
+
+    #[test]
+    fn the_timer_waits_for_the_last_chunk_in_question_and_each_sack_sets_it_anew() {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.at(110).acked(110, 10);
+        let _ = [chunk(101, 5), chunk(102, 8), chunk(103, 2)].map(|hole| sender.lost(hole));
+        assert_eq!(sender.deadline(), Some(133), "8 + 100 + 25");
+        sender.sack_done(1, 2, 100);
+        assert!(!sender.lost(chunk(103, 2)));
+        assert_eq!(sender.deadline(), Some(127), "102 has arrived");
+    }
+
+    #[test]
+    fn a_recheck_that_comes_early_sets_the_timer_again() {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.at(110).acked(110, 10);
+        sender.lost(chunk(101, 0));
+        // A slower delivery: RACK.rtt is 125 - 5 = 120 now.
+        assert!(sender.due(125).recheck);
+        sender.acked(109, 5);
+        assert!(!sender.overdue(chunk(101, 0)));
+        assert_eq!(sender.deadline(), Some(145), "0 + 120 + 25");
+    }
+
+    #[test]
+    fn each_path_has_a_timer_and_the_earlier_one_is_the_deadline() {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.at(110).acked(110, 10).acked_as(1, 111, 12, true);
+        sender.lost(chunk(101, 9));
+        sender.lost(Missing { path: path(1), ..chunk(102, 3) });
+        // 3 + 98 + 25 on the second path, 9 + 100 + 25 on the first.
+        assert_eq!(sender.deadline(), Some(126));
+        assert!(sender.due(126).recheck);
+        assert_eq!(sender.deadline(), Some(134));
+    }
+
+    #[test]
+    fn reports_are_those_of_the_policy_inside() {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.at(110).acked(110, 10);
+        assert_eq!(sender.verdict(chunk(101, 0)), MissingVerdict { reports: 1, lost: false });
+        let other = Missing { path: path(1), ..chunk(101, 0) };
+        assert_eq!(sender.verdict(other).reports, 0, "split: no ack on its own path");
+        assert!(sender.rack.timed_out(&chunk(101, 0), &sender.world.view()));
+    }
+
+    #[test]
+    fn a_path_that_is_added_or_removed_begins_from_nothing() {
+        for event in [Event::PathAdded(path(0)), Event::PathRemoved(path(0))] {
+            let mut sender = Sender::new(SETTINGS);
+            sender.at(110).sent(0, 111, SendKind::New).acked(110, 10);
+            sender.lost(chunk(101, 0));
+            assert!(sender.dispatch(&event).deadline().is_none());
+            assert!(!sender.at(1000).lost(chunk(101, 0)));
+        }
+    }
+}
+
+mod delivered {
+    use super::*;
+
+    #[test]
+    fn an_ambiguous_answer_faster_than_the_fastest_round_trip_is_not_believed() {
+        // Section 6.2 step 2. Sent again at 150, answered at 249: 99 < 100.
+        let mut sender = Sender::new(NO_PROBES);
+        sender.at(249).acked_as(0, 110, 150, false);
+        assert!(!sender.at(1000).lost(chunk(101, 0)));
+        sender.at(250).acked_as(0, 111, 150, false);
+        assert!(sender.lost(chunk(101, 0)), "100 is believed: 0 + 100 + 25 <= 250");
+    }
+
+    #[test]
+    fn without_a_sample_no_ambiguous_answer_is_believed() {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.world.paths[0].rtt = RttFacts::default();
+        sender.at(500).acked_as(0, 110, 100, false);
+        assert!(!sender.lost(chunk(101, 0)));
+    }
+
+    #[test]
+    fn an_early_transmission_that_arrives_late_changes_the_round_trip_and_not_the_latest() {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.at(150).acked(110, 50).acked(109, 30);
+        // RACK.rtt is 120; what left at 40 is still judged, until 40 + 120 + 25.
+        assert!(!sender.lost(chunk(101, 40)));
+        assert_eq!(sender.deadline(), Some(185));
+    }
+}
+
+mod window {
+    use super::*;
+
+    /// When a chunk that left at 0 becomes overdue on a path where one sent at 10 arrived at 110; `None` if at once.
+    fn grace(sender: &mut Sender) -> Option<u64> {
+        let lost = sender.at(110).lost(chunk(101, 0));
+        let until = sender.deadline();
+        sender.sack_done(1, 2, 100);
+        if lost { None } else { until.map(|at| at - 100) }
+    }
+
+    fn delivered() -> Sender {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.at(110).acked(110, 10);
+        sender
+    }
+
+    /// TSN 109 arrives after 110, although it left before it.
+    fn reordered() -> Sender {
+        let mut sender = delivered();
+        sender.acked(109, 10);
+        sender
+    }
+
+    #[test]
+    fn it_is_a_quarter_of_the_least_round_trip_or_what_the_divisor_says() {
+        assert_eq!(grace(&mut delivered()), Some(25));
+        for (divisor, expected) in [(1, Some(100)), (2, Some(50)), (8, Some(12)), (0, Some(100))] {
+            let mut sender = Sender::new(RackSettings { divisor, ..NO_PROBES });
+            assert_eq!(grace(sender.at(110).acked(110, 10)), expected);
+        }
+    }
+
+    #[test]
+    fn enough_reports_close_it_while_nothing_was_reordered() {
+        // The third report: 0 + 100 + 0 <= 110.
+        let third = Missing { reports: 2, ..chunk(101, 0) };
+        assert!(!delivered().lost(Missing { reports: 1, ..third }));
+        assert!(delivered().lost(third));
+        assert!(!reordered().lost(third));
+        let mut deaf = Sender::new(RackSettings { reports_count: false, ..NO_PROBES });
+        assert!(!deaf.at(110).acked(110, 10).lost(third));
+    }
+
+    #[test]
+    fn reports_without_a_later_delivery_on_the_path_make_nothing_lost() {
+        let mut sender = Sender::new(NO_PROBES);
+        assert!(!sender.at(110).lost(Missing { reports: 9, ..chunk(101, 0) }));
+    }
+
+    #[test]
+    fn recovery_closes_it_while_nothing_was_reordered() {
+        let mut sender = delivered();
+        sender.world.paths[0].recovery_point = Some(120);
+        assert_eq!(grace(&mut sender), None);
+        let mut sender = reordered();
+        sender.world.paths[0].recovery_point = Some(120);
+        assert_eq!(grace(&mut sender), Some(25));
+    }
+
+    #[test]
+    fn so_does_a_time_out_until_all_that_was_sent_before_it_has_arrived() {
+        let mut sender = delivered();
+        sender.sent(0, 120, SendKind::New).loss_event(LossCause::Timeout);
+        assert_eq!(grace(&mut sender), None);
+        sender.sack_done(1, 2, 119);
+        assert_eq!(grace(&mut sender), None);
+        sender.sack_done(1, 2, 120);
+        assert_eq!(grace(&mut sender), Some(25));
+    }
+
+    #[test]
+    fn a_recovery_from_a_time_out_ends_too_when_the_path_has_nothing_left() {
+        let mut sender = delivered();
+        sender.sent(0, 120, SendKind::New).loss_event(LossCause::Timeout);
+        sender.world.paths[0].lost_unsent = bytes(M);
+        sender.sack_done(1, 0, 110);
+        assert_eq!(grace(&mut sender), None);
+        sender.world.paths[0].lost_unsent = bytes(0);
+        sender.sack_done(1, 0, 110);
+        assert_eq!(grace(&mut sender), Some(25));
+    }
+
+    #[test]
+    fn only_a_chunk_sent_once_that_left_first_and_came_second_was_reordered() {
+        let recovering = |sender: &mut Sender| {
+            sender.world.paths[0].recovery_point = Some(120);
+            grace(sender)
+        };
+        assert_eq!(recovering(&mut reordered()), Some(25));
+        assert_eq!(recovering(delivered().acked_as(0, 109, 9, false)), None, "it was sent twice");
+        assert_eq!(recovering(delivered().acked(109, 11)), None, "it was bound first and left second");
+        assert_eq!(recovering(delivered().acked_as(1, 109, 9, true)), None, "on another path");
+        assert_eq!(recovering(delivered().acked(111, 9)), None, "its TSN is the higher one");
+    }
+
+    #[test]
+    fn each_round_with_a_needless_retransmission_widens_it_by_one_step_up_to_the_smoothed_round_trip() {
+        let mut sender = delivered();
+        sender.spurious(101).spurious(102);
+        assert_eq!(grace(&mut sender), Some(50), "two in one round are one");
+        // What left at 110 or later ends the round that began then.
+        sender.at(209).acked(111, 109).spurious(103);
+        assert_eq!(grace(&mut sender), Some(50));
+        for (step, expected) in [75, 100, 100].into_iter().enumerate() {
+            let sent_at = 300 + 100 * step as u64;
+            sender.at(sent_at + 50).acked(120, sent_at).spurious(104);
+            // RACK.rtt is 50 here: 0 + 50 + window.
+            assert!(!sender.at(20).lost(chunk(101, 0)));
+            assert_eq!(sender.deadline(), Some(50 + expected));
+            sender.sack_done(1, 2, 100);
+        }
+    }
+
+    #[test]
+    fn a_widened_window_outlasts_fifteen_recoveries_and_not_sixteen() {
+        let mut sender = delivered();
+        sender.spurious(101);
+        for recovery in 1..=16 {
+            sender.at(111);
+            sender.world.paths[0].recovery_point = Some(120);
+            sender.sack_done(1, 2, 100).sack_done(1, 2, 100);
+            sender.world.paths[0].recovery_point = None;
+            sender.sack_done(1, 2, 100).sack_done(1, 2, 100);
+            assert_eq!(grace(&mut sender), Some(if recovery < 16 { 50 } else { 25 }), "{recovery}");
+        }
+    }
+
+    #[test]
+    fn a_sack_that_widens_it_is_no_end_of_a_recovery() {
+        let mut sender = delivered();
+        sender.world.paths[0].recovery_point = Some(120);
+        sender.sack_done(1, 2, 100);
+        sender.world.paths[0].recovery_point = None;
+        sender.spurious(101).sack_done(1, 2, 100);
+        assert_eq!(sender.rack.records[0].persistence, 16);
+    }
+
+    #[test]
+    fn without_samples_the_latest_delivery_stands_for_the_least_round_trip() {
+        let mut sender = Sender::new(NO_PROBES);
+        sender.world.paths[0].rtt = RttFacts::default();
+        sender.at(110).acked(110, 30);
+        // RACK.rtt is 80, the window 20.
+        assert!(!sender.at(90).lost(chunk(101, 0)));
+        assert_eq!(sender.deadline(), Some(100));
+    }
+}
+
+mod probes {
+    use super::*;
+
+    #[test]
+    fn a_tail_is_probed_two_round_trips_after_it_left() {
+        let mut sender = Sender::new(SETTINGS);
+        sender.at(10).sent(0, 101, SendKind::New).at(20).sent(0, 102, SendKind::New);
+        assert_eq!(sender.deadline(), Some(220), "20 + 2 * 100");
+        assert_eq!(sender.due(219), LossTasks::default());
+        assert_eq!(sender.due(220), LossTasks { recheck: false, probes: only(0) });
+        assert_eq!(sender.deadline(), None);
+    }
+
+    #[test]
+    fn a_chunk_alone_is_given_time_for_a_delayed_acknowledgement() {
+        let mut sender = Sender::new(SETTINGS);
+        sender.world.paths[0].in_flight = bytes(M);
+        assert_eq!(sender.at(10).sent(0, 101, SendKind::New).deadline(), Some(410), "10 + 2 * 100 + 200");
+    }
+
+    #[test]
+    fn without_a_round_trip_time_the_wait_is_a_second() {
+        let mut sender = Sender::new(SETTINGS);
+        sender.world.paths[0].rtt = RttFacts::default();
+        sender.world.paths[0].in_flight = bytes(0);
+        assert_eq!(sender.at(10).sent(0, 101, SendKind::New).deadline(), Some(1010));
+    }
+
+    #[test]
+    fn acknowledged_data_starts_the_wait_anew_and_an_empty_path_ends_it() {
+        let mut sender = Sender::new(SETTINGS);
+        sender.at(10).sent(0, 101, SendKind::New);
+        sender.at(110).sack_done(0, 2, 99);
+        assert_eq!(sender.deadline(), Some(210), "nothing of this path was acknowledged");
+        sender.at(120).sack_done(1, 2, 100);
+        assert_eq!(sender.deadline(), Some(320));
+        sender.at(130).sack_done(1, 1, 100);
+        assert_eq!(sender.deadline(), Some(530), "one is left: 130 + 200 + 200");
+        assert_eq!(sender.at(140).sack_done(1, 0, 101).deadline(), None);
+    }
+
+    #[test]
+    fn one_probe_is_sent_until_it_is_answered() {
+        let mut sender = Sender::new(SETTINGS);
+        sender.at(10).sent(0, 101, SendKind::New);
+        assert_eq!(sender.due(210).probes, only(0));
+        sender.sent(0, 101, SendKind::TailProbe).sent(0, 102, SendKind::New);
+        assert_eq!(sender.deadline(), None);
+        // An older chunk's answer is none to the probe.
+        assert_eq!(sender.at(220).acked(100, 5).sack_done(1, 2, 99).deadline(), None);
+        assert_eq!(sender.at(310).acked(101, 210).sack_done(1, 2, 101).deadline(), Some(510));
+    }
+
+    #[test]
+    fn a_later_chunk_of_the_path_answers_for_the_probe_and_one_of_another_path_does_not() {
+        for (index, expected) in [(0, Some(510)), (1, None)] {
+            let mut sender = Sender::new(SETTINGS);
+            sender.at(210).sent(0, 101, SendKind::TailProbe);
+            sender.at(310).acked_as(index, 105, 200, true).sack_done(1, 2, 99);
+            assert_eq!(sender.deadline(), expected);
+        }
+    }
+
+    #[test]
+    fn a_lost_probe_and_a_recovery_make_room_for_the_next() {
+        let lost = Event::Lost { path: path(0), tsn: 101, bytes: bytes(M), cause: LossCause::FastRetransmit };
+        let event = Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit };
+        for event in [lost, event] {
+            let mut sender = Sender::new(SETTINGS);
+            sender.at(210).sent(0, 101, SendKind::TailProbe).dispatch(&event);
+            assert_eq!(sender.at(220).sent(0, 102, SendKind::New).deadline(), Some(420));
+        }
+    }
+
+    #[test]
+    fn a_loss_event_ends_the_wait() {
+        for cause in [LossCause::FastRetransmit, LossCause::Timeout, LossCause::Rescheduled] {
+            let mut sender = Sender::new(SETTINGS);
+            assert_eq!(sender.at(10).sent(0, 101, SendKind::New).loss_event(cause).deadline(), None);
+        }
+    }
+
+    #[test]
+    fn nothing_is_probed_in_recovery_out_of_service_or_with_losses_waiting() {
+        let cases: [fn(&mut Sender); 4] = [
+            |sender| sender.world.paths[0].recovery_point = Some(200),
+            |sender| sender.world.paths[0].lost_unsent = bytes(M),
+            |sender| sender.world.paths[0].state = PathState::PotentiallyFailed,
+            |sender| {
+                sender.sent(0, 99, SendKind::New).loss_event(LossCause::Timeout);
+            },
+        ];
+        for trouble in cases {
+            let mut sender = Sender::new(SETTINGS);
+            trouble(sender.at(10));
+            assert_eq!(sender.sent(0, 101, SendKind::New).deadline(), None);
+            // Nor if it comes while the wait is on.
+            let mut sender = Sender::new(SETTINGS);
+            trouble(sender.at(10).sent(0, 101, SendKind::New));
+            assert_eq!(sender.due(210).probes, PathSet::EMPTY);
+            assert_eq!(sender.deadline(), None);
+        }
+    }
+
+    #[test]
+    fn nothing_is_probed_beyond_a_hole() {
+        let mut sender = Sender::new(SETTINGS);
+        sender.at(110).acked(110, 10);
+        sender.lost(chunk(101, 0));
+        sender.sack_done(1, 2, 100).sent(0, 111, SendKind::New);
+        assert_eq!(sender.deadline(), Some(125), "the reordering timer, not 110 + 200");
+        sender.at(115).sack_done(1, 2, 111).sent(0, 112, SendKind::New);
+        assert!(sender.due(125).recheck, "it finds nothing");
+        assert_eq!(sender.deadline(), Some(315), "the hole is closed: 115 + 200");
+    }
+
+    #[test]
+    fn a_path_that_leaves_service_is_not_probed() {
+        let mut sender = Sender::new(SETTINGS);
+        let cause =
+            anabranch_core::policy::StateCause::Errors(anabranch_core::policy::Reason::rule("errors"));
+        let (from, to) = (PathState::Active, PathState::Inactive);
+        sender.at(10).sent(0, 101, SendKind::New);
+        assert_eq!(sender.dispatch(&Event::PathState { path: path(0), from, to, cause }).deadline(), None);
+    }
+
+    #[test]
+    fn copies_and_retransmissions_to_the_path_are_watched_and_window_probes_are_not() {
+        for kind in [SendKind::New, SendKind::Copy, SendKind::HeadOfLine, SendKind::Retransmission] {
+            assert_eq!(Sender::new(SETTINGS).at(10).sent(0, 101, kind).deadline(), Some(210), "{kind:?}");
+        }
+        for kind in [SendKind::WindowProbe, SendKind::TailProbe] {
+            assert_eq!(Sender::new(SETTINGS).at(10).sent(0, 101, kind).deadline(), None, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn two_tails_that_are_due_are_both_probed() {
+        let mut sender = Sender::new(SETTINGS);
+        sender.at(10).sent(0, 101, SendKind::New).sent(1, 102, SendKind::New);
+        assert_eq!(sender.due(210).probes, [path(0), path(1)].into_iter().collect());
+        assert_eq!(sender.deadline(), None);
+    }
+
+    #[test]
+    fn a_needless_probe_does_not_widen_the_window() {
+        let mut sender = Sender::new(SETTINGS);
+        sender.at(210).sent(0, 101, SendKind::TailProbe).spurious(101);
+        sender.at(310).acked(103, 210);
+        assert!(!sender.lost(chunk(102, 200)));
+        assert_eq!(sender.deadline(), Some(325), "200 + 100 + 25");
+    }
+
+    #[test]
+    fn without_the_switch_nothing_is_probed() {
+        let mut sender = Sender::new(NO_PROBES);
+        assert_eq!(sender.at(10).sent(0, 101, SendKind::New).sack_done(1, 2, 99).deadline(), None);
+    }
+}

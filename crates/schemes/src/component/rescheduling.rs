@@ -1,0 +1,494 @@
+//! `rescheduling`: chunk rescheduling, which moves the head of line to the path whose data waits behind it.
+//!
+//! Chunk rescheduling (Adhari et al. 2011, Dreibholz's SCTP in INET): where half of a buffer, or of a path's share of it, is
+//! filled by data that has arrived and waits behind a hole, the chunk that is missing moves to the path whose data waits.
+
+use anabranch_core::policy::{
+    Context, Decision, Event, HeadOfLine, LossCause, LostChunk, PathFacts, Policies, Reason, Refusal,
+    Refused, Relief, RetransmitPath, Route, Slot, Stall, View,
+};
+use anabranch_core::time::Time;
+use anabranch_core::units::ChunkBytes;
+
+use crate::component::split::{PATHS, SIDE, Sharers, Side};
+use crate::definition::{
+    Card, Choice, ChoiceParameter, Component, Equation, Kind, Parameter, Role, Value, Values,
+};
+use crate::retransmit::head_of_line_refusal;
+
+const LIMIT: ChoiceParameter<Limit> = ChoiceParameter {
+    name: "limit",
+    options: &[("whole", Limit::Whole), ("share", Limit::Share)],
+    default: "whole",
+    about: "compare with the whole buffer, or with a path's equal share as `split` makes them",
+    source: "INET: a share if buffers are split",
+};
+
+const PARAMETERS: &[Parameter] = &[
+    SIDE.parameter(),
+    LIMIT.parameter(),
+    PATHS.parameter(),
+    Parameter {
+        name: "threshold",
+        kind: Kind::Decimal { min: 0.01, max: 1.0 },
+        unit: "",
+        default: Value::Decimal(0.5),
+        about: "blocking fraction from which on the head of line moves",
+        source: "Adhari et al. 2011; INET: 0.5",
+    },
+    Parameter {
+        name: "age",
+        kind: Kind::Decimal { min: 0.0, max: 100.0 },
+        unit: "",
+        default: Value::Decimal(0.0),
+        about: "smoothed round trips that it must have been under way for",
+        source: "INET: none for a chunk of another path; 2 for one of the same path",
+    },
+];
+
+const CARD: Card = Card {
+    summary: &[
+        "Where the data of a path that has arrived and waits behind a hole fills half of a buffer, the chunk",
+        "that is missing moves to that path, if it has room and is not in recovery. The path that the chunk",
+        "was on answers as to a loss. No chunk moves twice.",
+    ],
+    equations: &[&[
+        Equation {
+            name: "blocking fraction",
+            rule: "(b_p - out_p) / limit >= 0.5, for the sender's or the receiver's limit",
+            file: file!(),
+        },
+        Equation { name: "sender's limit", rule: "S [/ n]", file: file!() },
+        Equation {
+            name: "receiver's limit",
+            rule: "(peer's window + all in the send buffer) [/ n]",
+            file: file!(),
+        },
+    ]],
+    choices: &[&[
+        Choice {
+            question: "Of several blocked paths, which one takes the chunk?",
+            answer: "The one with the largest fraction. INET takes the first that it comes to in its sending order, which here is up to \
+                     the scheduler.",
+            parameter: "",
+        },
+        Choice {
+            question: "Must the chunk have been under way for a time?",
+            answer: "No. INET asks for two round trips only of a chunk that the blocked path itself carries, and such a chunk \
+                     stays here: fast retransmit and T3 recover it.",
+            parameter: "age",
+        },
+        Choice {
+            question: "Whole buffer, or a share of it?",
+            answer: "Whole, as INET does unless buffers are split too.",
+            parameter: "limit",
+        },
+        Choice {
+            question: "What if `nr-sack` is added too?",
+            answer: "What an NR-SACK releases does not count as waiting: with `keeps=all` hardly anything is left to notice a \
+                     blocked receiver by.",
+            parameter: "",
+        },
+        Choice { question: "What is n?", answer: "The active paths, as for `split`.", parameter: "paths" },
+        Choice {
+            question: "What of chunks that are lost and wait?",
+            answer: "They count as waiting, as in INET, where only what is in the network is outstanding. Chunks bound to the path \
+                     and not sent do not: they wait for its window.",
+            parameter: "",
+        },
+        Choice {
+            question: "Is the old path paused if it is in recovery already?",
+            answer: "No; INET's pause of one round trip is left out, since a path in recovery is cut once only here too.",
+            parameter: "",
+        },
+    ]],
+};
+
+pub(crate) const COMPONENT: Component = Component {
+    name: "rescheduling",
+    about: "Moves the head of line to a path whose data fills half of a buffer behind it",
+    source: "Adhari, Dreibholz et al. 2011 (chunk rescheduling); INET",
+    role: Role::OpportunisticRetransmission,
+    needs_multipath: true,
+    parameters: PARAMETERS,
+    card: CARD,
+    apply,
+};
+
+fn apply(values: &Values, policies: Policies) -> Policies {
+    let settings = ReschedulingSettings {
+        side: SIDE.get(values),
+        limit: LIMIT.get(values),
+        sharers: PATHS.get(values),
+        threshold: values.decimal("threshold"),
+        age: values.decimal("age"),
+    };
+    Policies { retransmit: Box::new(Rescheduling::new(policies.retransmit, settings)), ..policies }
+}
+
+/// The size that waiting data is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The whole buffer.
+    Whole,
+    /// Each path's equal share of it, as with buffer splitting.
+    Share,
+}
+
+/// When the head of line moves.
+#[derive(Clone, Copy, Debug)]
+pub struct ReschedulingSettings {
+    /// Whose buffer is looked at.
+    pub side: Side,
+    /// The whole buffer, or a share.
+    pub limit: Limit,
+    /// The paths that have a share.
+    pub sharers: Sharers,
+    /// The fraction of it from which on a path counts as blocked.
+    pub threshold: f64,
+    /// How many smoothed round trips of the path that it is on it must have been under way for; 0 asks for none.
+    pub age: f64,
+}
+
+/// Moves the head of line, around a policy that places what is lost.
+pub struct Rescheduling {
+    inner: Box<dyn RetransmitPath>,
+    settings: ReschedulingSettings,
+    /// The chunk that moved last. The head of line never moves back, so the last one is enough.
+    moved: Option<u64>,
+}
+
+impl Rescheduling {
+    /// `inner` says where lost chunks go.
+    pub fn new(inner: Box<dyn RetransmitPath>, settings: ReschedulingSettings) -> Self {
+        Rescheduling { inner, settings, moved: None }
+    }
+
+    /// What a path has in the send buffer and not in the network: it arrived, or it is lost and waits. Bound chunks wait for
+    /// their window and not behind a hole.
+    fn blocked(path: &PathFacts) -> ChunkBytes {
+        path.held - path.in_flight - path.bound
+    }
+
+    /// The larger of the blocking fractions that count: (b_p - out_p) / limit, where the sender's limit is its buffer and the
+    /// receiver's the peer's window with all that is in the send buffer.
+    fn blocking_fraction(&self, path: &PathFacts, view: &View<'_>) -> f64 {
+        let settings = &self.settings;
+        let shares = match settings.limit {
+            Limit::Whole => 1,
+            Limit::Share => settings.sharers.count(view),
+        };
+        let held: ChunkBytes = view.paths.iter().map(|p| p.held).sum();
+        let receiver = view.association.peer_window.get().saturating_add(held.get());
+        let limits = [
+            // A send buffer without a limit is never full.
+            view.association.send_buffer_limit.filter(|_| settings.side.has_sender()),
+            Some(receiver).filter(|_| settings.side.has_receiver()),
+        ];
+        let blocked = Self::blocked(path).get() as f64;
+        let fraction = |limit: u64| if limit == 0 { 0.0 } else { blocked * shares as f64 / limit as f64 };
+        limits.into_iter().flatten().map(fraction).fold(0.0, f64::max)
+    }
+
+    /// INET's conditions on the path that is to take it, apart from its blocking fraction.
+    fn refusal(path: &PathFacts, head: &HeadOfLine) -> Option<Refusal> {
+        // A path that recovers from losses of its own is spared.
+        let recovering = path.recovery_point.is_some().then_some(Refusal::Preference);
+        head_of_line_refusal(path, head).or(recovering)
+    }
+
+    /// Whether it has been under way for long enough on the path that its latest transmission left on.
+    fn is_old(&self, head: &HeadOfLine, view: &View<'_>) -> bool {
+        if self.settings.age <= 0.0 {
+            return true;
+        }
+        let smoothed = view.paths.get(head.path.index()).and_then(|path| path.rtt.smoothed);
+        let (Some(sent_at), Some(smoothed)) = (head.sent_at, smoothed) else { return false };
+        view.now.since(sent_at).as_secs_f64() > self.settings.age * smoothed.as_secs_f64()
+    }
+
+    fn reschedule(&self, head: &HeadOfLine, view: &View<'_>) -> Option<Decision<Relief>> {
+        let mut refused = Refused::new();
+        let mut most: Option<(&PathFacts, f64)> = None;
+        for path in view.paths {
+            if let Some(refusal) = Self::refusal(path, head) {
+                refused.push((path.id, refusal));
+                continue;
+            }
+            let fraction = self.blocking_fraction(path, view);
+            let better =
+                fraction >= self.settings.threshold && most.is_none_or(|(_, other)| fraction > other);
+            let passed_over =
+                if better { most.replace((path, fraction)).map(|(other, _)| other) } else { Some(path) };
+            if let Some(other) = passed_over {
+                refused.push((other.id, Refusal::Preference));
+            }
+        }
+        let (path, fraction) = most?;
+        let reason = Reason::figure("its data waits behind the hole", "blocking_fraction", fraction);
+        Some(Decision::with_refused(Relief::Move(path.id), reason, refused))
+    }
+}
+
+impl Slot for Rescheduling {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
+        self.inner.on_event(event, view, context);
+        if let Event::Lost { tsn, cause: LossCause::Rescheduled, .. } = event {
+            self.moved = Some(*tsn);
+        }
+    }
+
+    forward! { inner:
+        fn deadline(&self) -> Option<Time>;
+    }
+}
+
+impl RetransmitPath for Rescheduling {
+    forward! { inner:
+        fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route>;
+    }
+
+    fn relieve(
+        &mut self,
+        stall: &Stall,
+        view: &View<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Decision<Relief>> {
+        let moves = |head: &HeadOfLine| {
+            // Only what is in the network, and each chunk once (INET: `countsAsOutstanding`, `hasBeenMoved`).
+            !head.in_flight_on.is_empty() && self.moved != Some(head.tsn) && self.is_old(head, view)
+        };
+        let head = view.association.head_of_line.filter(moves);
+        let action = head.and_then(|head| self.reschedule(&head, view));
+        action.or_else(|| self.inner.relieve(stall, view, context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::retransmit::{Best, Preference};
+    use crate::testing::{M, World, bytes, lost_on, path};
+    use anabranch_core::PathState;
+    use anabranch_core::profile::Profile;
+    use anabranch_core::time::Span;
+    use anabranch_core::units::WindowBytes;
+
+    const SETTINGS: ReschedulingSettings = ReschedulingSettings {
+        side: Side::Both,
+        limit: Limit::Whole,
+        sharers: Sharers::Active,
+        threshold: 0.5,
+        age: 0.0,
+    };
+    const SENDER: ReschedulingSettings = ReschedulingSettings { side: Side::Sender, ..SETTINGS };
+    const RECEIVER: ReschedulingSettings = ReschedulingSettings { side: Side::Receiver, ..SETTINGS };
+    /// New data could leave: a blocked buffer shows in what waits, and not in the window.
+    const NO_STALL: Stall = Stall { next_chunk: None, peer_window_closed: false };
+
+    /// The first path holds 12 chunks of which 2 are in flight, so that 10 wait; the second holds the head of line. The peer's
+    /// window is 7 chunks, so that its buffer holds 12 + 1 + 7 = 20. The send buffer holds 20 too.
+    fn world() -> World {
+        let mut world = World::new(Profile::rfc9260_multipath(), 2);
+        for (facts, (held, in_flight)) in world.paths.iter_mut().zip([(12, 2), (1, 1)]) {
+            facts.held = bytes(held * M);
+            facts.in_flight = bytes(in_flight * M);
+            facts.rtt.smoothed = Some(Span::from_millis(100));
+        }
+        world.association.peer_window = WindowBytes::new(7 * M);
+        world.association.send_buffer_limit = Some(20 * M);
+        world.association.head_of_line = Some(HeadOfLine {
+            tsn: 101,
+            bytes: bytes(M),
+            path: path(1),
+            in_flight_on: [path(1)].into_iter().collect(),
+            sent_at: Some(Time::from_nanos(900_000_000)),
+            transmissions: 1,
+        });
+        world
+    }
+
+    fn policy(settings: ReschedulingSettings) -> Rescheduling {
+        Rescheduling::new(Box::new(Best { by: Preference::Cwnd }), settings)
+    }
+
+    fn relieve(world: &mut World, settings: ReschedulingSettings) -> Option<Decision<Relief>> {
+        world.with(|view, context| policy(settings).relieve(&NO_STALL, view, context))
+    }
+
+    fn moved(world: &mut World, settings: ReschedulingSettings) -> Option<usize> {
+        relieve(world, settings).map(|decision| match decision.choice {
+            Relief::Move(path) => path.index(),
+            Relief::Copy(_) => panic!("it only moves"),
+        })
+    }
+
+    #[test]
+    fn the_head_of_line_moves_to_the_path_whose_waiting_data_fills_half_a_buffer() {
+        let decision = relieve(&mut world(), SETTINGS).expect("a move");
+        assert_eq!(decision.choice, Relief::Move(path(0)));
+        // 10 of 20 chunks.
+        let reason = Reason::figure("its data waits behind the hole", "blocking_fraction", 0.5);
+        assert_eq!(decision.reason, reason);
+        assert_eq!(decision.refused.as_slice(), [(path(1), Refusal::Preference)]);
+    }
+
+    #[test]
+    fn the_senders_fraction_is_of_the_send_buffer() {
+        let mut world = world();
+        assert_eq!(moved(&mut world, SENDER), Some(0));
+        world.association.send_buffer_limit = Some(20 * M + 1);
+        assert_eq!(moved(&mut world, SENDER), None);
+        assert_eq!(moved(&mut world, ReschedulingSettings { threshold: 0.49, ..SENDER }), Some(0));
+        world.association.send_buffer_limit = None;
+        assert_eq!(moved(&mut world, ReschedulingSettings { threshold: 0.01, ..SENDER }), None);
+    }
+
+    #[test]
+    fn the_receivers_fraction_is_of_the_peers_window_and_all_that_is_held() {
+        let mut world = world();
+        assert_eq!(moved(&mut world, RECEIVER), Some(0));
+        world.association.peer_window = WindowBytes::new(7 * M + 1);
+        assert_eq!(moved(&mut world, RECEIVER), None);
+        world.association.peer_window = WindowBytes::ZERO;
+        // 10 / 13.
+        let decision = relieve(&mut world, RECEIVER).expect("a move");
+        assert_eq!(decision.reason.value, (10 * M) as f64 / (13 * M) as f64);
+    }
+
+    #[test]
+    fn with_both_sides_one_of_them_is_enough() {
+        let mut world = world();
+        world.association.send_buffer_limit = Some(100 * M);
+        assert_eq!([SETTINGS, SENDER, RECEIVER].map(|s| moved(&mut world, s)), [Some(0), None, Some(0)]);
+        world.association.send_buffer_limit = Some(20 * M);
+        world.association.peer_window = WindowBytes::new(100 * M);
+        assert_eq!([SETTINGS, SENDER, RECEIVER].map(|s| moved(&mut world, s)), [Some(0), Some(0), None]);
+    }
+
+    #[test]
+    fn of_a_share_less_needs_to_wait() {
+        let mut world = world();
+        // 10 chunks of 40 are a quarter, and half of a share of two.
+        world.association.send_buffer_limit = Some(40 * M);
+        let share = ReschedulingSettings { limit: Limit::Share, ..SENDER };
+        assert_eq!([SENDER, share].map(|s| moved(&mut world, s)), [None, Some(0)]);
+        // The second path still carries the chunk, but is out of service: one share, or still two.
+        world.paths[1].state = PathState::Inactive;
+        let all = ReschedulingSettings { sharers: Sharers::All, ..share };
+        assert_eq!([share, all].map(|s| moved(&mut world, s)), [None, Some(0)]);
+    }
+
+    #[test]
+    fn what_is_in_flight_or_bound_does_not_wait_and_what_is_lost_does() {
+        let mut world = world();
+        world.paths[0].in_flight = bytes(2 * M + 1);
+        assert_eq!(moved(&mut world, SENDER), None);
+        world.paths[0].in_flight = bytes(2 * M);
+        world.paths[0].bound = bytes(1);
+        assert_eq!(moved(&mut world, SENDER), None);
+        world.paths[0].bound = bytes(0);
+        world.paths[0].lost_unsent = bytes(5 * M);
+        assert_eq!(moved(&mut world, SENDER), Some(0));
+    }
+
+    #[test]
+    fn a_path_that_carries_it_recovers_is_full_or_out_of_service_does_not_get_it() {
+        type Trouble = fn(&mut World);
+        let cases: [(Trouble, Refusal); 5] = [
+            (|w| w.paths[0].recovery_point = Some(200), Refusal::Preference),
+            (|w| w.paths[0].cwnd = bytes(2 * M), Refusal::WindowFull),
+            (|w| w.paths[0].resend_burst_left = 0, Refusal::Burst),
+            (|w| w.paths[0].state = PathState::PotentiallyFailed, Refusal::State),
+            (
+                |w| {
+                    let head = w.association.head_of_line.as_mut().expect("it is there");
+                    head.in_flight_on.insert(path(0));
+                },
+                Refusal::Preference,
+            ),
+        ];
+        for (trouble, refusal) in cases {
+            let mut world = world();
+            trouble(&mut world);
+            assert_eq!(moved(&mut world, SETTINGS), None, "{refusal:?}");
+            let head = world.association.head_of_line.expect("it is there");
+            assert_eq!(Rescheduling::refusal(&world.paths[0], &head), Some(refusal));
+        }
+    }
+
+    #[test]
+    fn of_two_blocked_paths_the_more_blocked_one_gets_it_and_of_equals_the_first() {
+        for (held, expected) in [(13, 2), (12, 0), (11, 0)] {
+            let mut world = world();
+            let mut third = world.paths[0];
+            third.id = path(2);
+            third.held = bytes(held * M);
+            world.paths.push(third);
+            let decision =
+                relieve(&mut world, ReschedulingSettings { threshold: 0.1, ..SENDER }).expect("a move");
+            assert_eq!(decision.choice, Relief::Move(path(expected)));
+            assert_eq!(decision.refused.len(), 2);
+        }
+    }
+
+    #[test]
+    fn what_is_not_in_the_network_stays() {
+        let mut world = world();
+        if let Some(head) = &mut world.association.head_of_line {
+            head.in_flight_on = anabranch_core::PathSet::EMPTY;
+        }
+        assert_eq!(moved(&mut world, SETTINGS), None);
+        world.association.head_of_line = None;
+        assert_eq!(moved(&mut world, SETTINGS), None);
+    }
+
+    #[test]
+    fn a_chunk_moves_once() {
+        let mut world = world();
+        let mut policy = policy(SETTINGS);
+        let lost = |tsn, cause| Event::Lost { path: path(1), tsn, bytes: bytes(M), cause };
+        let mut moves = |policy: &mut Rescheduling, event: Event<'_>| {
+            world.dispatch(policy, &event);
+            world.with(|view, context| policy.relieve(&NO_STALL, view, context)).is_some()
+        };
+        assert!(moves(&mut policy, lost(101, LossCause::FastRetransmit)));
+        assert!(moves(&mut policy, lost(100, LossCause::Rescheduled)), "another one did");
+        assert!(!moves(&mut policy, lost(101, LossCause::Rescheduled)));
+    }
+
+    #[test]
+    fn an_age_may_be_asked_for_in_round_trips_of_its_path() {
+        // It has been under way for 100 ms, the world's second being 1000 ms and its sending 900 ms.
+        let of = |age, rtt: Option<u64>| {
+            let mut world = world();
+            world.paths[1].rtt.smoothed = rtt.map(Span::from_millis);
+            moved(&mut world, ReschedulingSettings { age, ..SETTINGS })
+        };
+        assert_eq!(of(2.0, Some(49)), Some(0), "100 > 98");
+        assert_eq!(of(2.0, Some(50)), None, "100 is not more than 100");
+        assert_eq!([of(2.0, None), of(0.0, None)], [None, Some(0)]);
+        let mut never_sent = world();
+        if let Some(head) = &mut never_sent.association.head_of_line {
+            head.sent_at = None;
+        }
+        assert_eq!(moved(&mut never_sent, ReschedulingSettings { age: 2.0, ..SETTINGS }), None);
+    }
+
+    #[test]
+    fn without_anything_known_nothing_moves() {
+        let mut world = world();
+        world.association.peer_window = WindowBytes::ZERO;
+        world.association.send_buffer_limit = Some(0);
+        world.paths.iter_mut().for_each(|facts| facts.held = bytes(0));
+        assert_eq!(moved(&mut world, SETTINGS), None);
+    }
+
+    #[test]
+    fn lost_chunks_go_where_the_policy_inside_sends_them() {
+        let mut world = world();
+        world.paths[1].cwnd = bytes(20 * M);
+        let decision = world.route(&mut policy(SETTINGS), lost_on(0, LossCause::Timeout));
+        assert_eq!(decision.choice, Route::Path(path(1)));
+    }
+}

@@ -1,0 +1,323 @@
+//! `sttf`: shortest transfer time first.
+//!
+//! STTF, shortest transfer time first (Hurtig, Grinnemo, Brunstrom, Ferlin, Alay, Kuhn, "Low-Latency Scheduling in MPTCP",
+//! IEEE/ACM Transactions on Networking 2019): each chunk goes to the path on which it arrives earliest, counting what waits there
+//! and how the path's window will grow until it has left. A chunk may wait for a full path, and be placed anew as long as it waits.
+
+use anabranch_core::MAX_PATHS;
+use anabranch_core::policy::{
+    Context, Decision, Event, PathFacts, Pick, Policies, Scheduler, SendAsk, Slot, View,
+};
+use anabranch_core::time::{Span, Time};
+
+use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values};
+use crate::scheduler::arrival::{after_rounds, earliest};
+use crate::scheduler::free;
+
+const RTT: ChoiceParameter<TransferRtt> = ChoiceParameter {
+    name: "rtt",
+    options: &[("smoothed", TransferRtt::Smoothed), ("latest", TransferRtt::Latest)],
+    default: "smoothed",
+    about: "round-trip time that predicts a transfer",
+    source: "Hurtig et al. 2019; `latest` in their kernel",
+};
+
+const REPLAN: ChoiceParameter<Replanning> = ChoiceParameter {
+    name: "replan",
+    options: &[
+        ("round-trip", Replanning::EveryRoundTrip),
+        ("send-opportunity", Replanning::EverySendOpportunity),
+        ("never", Replanning::Never),
+    ],
+    default: "round-trip",
+    about: "how often what is bound is compared with a new plan: once in the least round-trip time, in every send opportunity, never",
+    source: "Hurtig et al. 2019 compare in every call of the scheduler",
+};
+
+const PARAMETERS: &[Parameter] = &[RTT.parameter(), REPLAN.parameter()];
+
+const CARD: Card = Card {
+    summary: &[
+        "Each chunk goes to the path on which it is expected to arrive first, full as that may be: what",
+        "waits there leaves in rounds of one round trip, each with a larger window. The chunk is bound to",
+        "the path and waits in its queue. What waits is placed anew as soon as it would be spread",
+        "otherwise by more than one chunk on some path.",
+    ],
+    equations: &[&[
+        Equation {
+            name: "transfer time",
+            rule: "rtt/2 if the chunk fits the free window behind what is bound; else rounds rtt + rtt/2",
+            file: file!(),
+        },
+        Equation {
+            name: "rounds",
+            rule: "each round sends a window: w = min(2w, ssthresh + MSS) if w <= ssthresh, else w + MSS",
+            file: file!(),
+        },
+        Equation {
+            name: "pre-scheduling",
+            rule: "place all that is bound anew if |planned_i - bound_i| > 1 chunk on some path",
+            file: file!(),
+        },
+    ]],
+    choices: &[&[
+        Choice {
+            question: "Which round-trip time?",
+            answer: "The smoothed one, which a single delayed acknowledgement does not move.",
+            parameter: "rtt",
+        },
+        Choice {
+            question: "Where does slow start end within the rounds?",
+            answer: "One chunk above ssthresh, as when ssthresh is a power of two times the window in the authors' \
+                     code; for other ratios their code does not follow their own rule of growth.",
+            parameter: "",
+        },
+        Choice {
+            question: "When does a chunk fit a window that is not a whole number of chunks?",
+            answer: "When less than the window is ahead of it, since RFC 9260 lets the last packet overshoot.",
+            parameter: "",
+        },
+        Choice {
+            question: "How often is the plan checked?",
+            answer: "As a send opportunity begins, at most once in the least smoothed round-trip time: placing a window of \
+                     chunks anew at every SACK costs as much as the window is large, and before a round trip little \
+                     new is known. The comparison goes window by window instead of chunk by chunk, which gives the \
+                     same plan.",
+            parameter: "replan",
+        },
+        Choice {
+            question: "What of a path that has not been measured?",
+            answer: "It takes what can leave at once, which measures it, and nothing waits for it.",
+            parameter: "",
+        },
+        Choice {
+            question: "Does the authors' retransmission of the head of line belong to it?",
+            answer: "Not here: opportunistic retransmission is a component of its own.",
+            parameter: "",
+        },
+    ]],
+};
+
+pub(crate) const COMPONENT: Component = Component {
+    name: "sttf",
+    about: "Binds each chunk to the path on which it arrives first, window growth foreseen",
+    source: "Hurtig et al. 2019; its authors' kernel (mptcp_sttf.c)",
+    role: Role::Scheduler,
+    needs_multipath: true,
+    parameters: PARAMETERS,
+    card: CARD,
+    apply,
+};
+
+fn apply(values: &Values, policies: Policies) -> Policies {
+    let scheduler = ShortestTransfer::new(RTT.get(values), REPLAN.get(values));
+    Policies { scheduler: Box::new(scheduler), ..policies }
+}
+
+/// Which round-trip time predicts a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransferRtt {
+    /// The smoothed round-trip time.
+    Smoothed,
+    /// The latest sample, as in the authors' kernel.
+    Latest,
+}
+
+/// How often the plan is compared with what is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replanning {
+    /// As every send opportunity begins. Placing a window of chunks anew at each SACK costs as much as the window is large.
+    EverySendOpportunity,
+    /// At most once in the least smoothed round-trip time of any active path: sooner nothing new is known of the others.
+    EveryRoundTrip,
+    /// What is bound is never placed anew.
+    Never,
+}
+
+/// Earliest arrival with windows that grow.
+#[derive(Debug)]
+pub struct ShortestTransfer {
+    rtt: TransferRtt,
+    replanning: Replanning,
+    /// When the plan was compared last.
+    compared_at: Option<Time>,
+}
+
+impl ShortestTransfer {
+    /// With a round-trip time that counts and a rule for comparing plans.
+    pub const fn new(rtt: TransferRtt, replanning: Replanning) -> Self {
+        ShortestTransfer { rtt, replanning, compared_at: None }
+    }
+
+    /// Whether it is time to compare plans.
+    fn is_due(&mut self, view: &View<'_>) -> bool {
+        let due = match self.replanning {
+            Replanning::EverySendOpportunity => true,
+            Replanning::Never => false,
+            Replanning::EveryRoundTrip => {
+                let least = view.active().filter_map(|path| path.rtt.smoothed).min().unwrap_or_default();
+                self.compared_at.is_none_or(|at| at + least <= view.now)
+            }
+        };
+        if due {
+            self.compared_at = Some(view.now);
+        }
+        due
+    }
+
+    fn rtt_of(&self, path: &PathFacts) -> Option<Span> {
+        match self.rtt {
+            TransferRtt::Smoothed => path.rtt.smoothed,
+            TransferRtt::Latest => path.rtt.latest,
+        }
+    }
+
+    /// Whether what is bound would be spread otherwise now, by more than one chunk on some path.
+    fn plan_differs(&self, view: &View<'_>) -> bool {
+        let mut plans: [Option<PathPlan>; MAX_PATHS] = [const { None }; MAX_PATHS];
+        for path in view.active() {
+            plans[path.id.index()] = Some(PathPlan::of(path, self.rtt_of(path), view));
+        }
+        let mut left: u64 = plans.iter().flatten().map(|plan| plan.bound).sum();
+        while left > 0 {
+            let open = plans.iter_mut().flatten().filter(|plan| plan.room() > 0);
+            let Some(plan) = open.min_by_key(|plan| plan.arrival()) else {
+                return false;
+            };
+            left -= plan.fill(left);
+        }
+        plans.iter().flatten().any(|plan| plan.planned.abs_diff(plan.bound) > 1)
+    }
+}
+
+impl Slot for ShortestTransfer {
+    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Scheduler for ShortestTransfer {
+    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        // rounds * rtt until it leaves, and rtt/2 until it is there.
+        let arrival = |path: &PathFacts, rtt: Span| {
+            after_rounds(Rounds::of(path, view).first_beyond(path.bound.get()), rtt)
+        };
+        earliest(ask, view, |path| self.rtt_of(path), arrival)
+    }
+
+    fn replan(&mut self, view: &View<'_>) -> bool {
+        self.is_due(view) && self.plan_differs(view)
+    }
+}
+
+/// The rounds of a path from now on: in the first what is free of its window leaves, in each later one a whole window that has
+/// grown. A chunk leaves in a round if less than the round's capacity is ahead of it, since the last packet may overshoot a window.
+struct Rounds {
+    number: u64,
+    /// Bytes that have left by the end of the round.
+    capacity: u64,
+    window: u64,
+    ssthresh: u64,
+    chunk: u64,
+}
+
+impl Rounds {
+    fn of(path: &PathFacts, view: &View<'_>) -> Self {
+        let chunk = path.largest_chunk.get().max(1);
+        let capacity = free(path, view).get();
+        Rounds {
+            number: 0,
+            capacity,
+            window: path.cwnd.get().max(chunk),
+            ssthresh: path.ssthresh.get(),
+            chunk,
+        }
+    }
+
+    /// Goes on to the next round: twice the window in slow start, which ends one chunk above ssthresh, then one chunk more.
+    fn advance(&mut self) {
+        self.window = if self.window <= self.ssthresh {
+            self.window.saturating_mul(2).min(self.ssthresh.saturating_add(self.chunk))
+        } else {
+            self.window.saturating_add(self.chunk)
+        };
+        self.capacity = self.capacity.saturating_add(self.window);
+        self.number += 1;
+    }
+
+    /// The round in which a chunk leaves that has this many bytes ahead of it.
+    fn first_beyond(mut self, ahead: u64) -> u64 {
+        while self.capacity <= ahead {
+            if self.window > self.ssthresh {
+                return self.number + self.linear_rounds(ahead - self.capacity);
+            }
+            self.advance();
+        }
+        self.number
+    }
+
+    /// The least n with (w+m) + (w+2m) + ... + (w+nm) = n w + m n (n+1)/2 above `ahead`: one more than the whole part of the
+    /// positive root of m n^2 + (2w+m) n - 2 ahead.
+    fn linear_rounds(&self, ahead: u64) -> u64 {
+        let (window, chunk, ahead) = (u128::from(self.window), u128::from(self.chunk), u128::from(ahead));
+        let b = 2 * window + chunk;
+        let square = b * b + 8 * chunk * ahead;
+        // Almost always it fits, and 64 bits are several times as fast.
+        let root = u64::try_from(square).map_or_else(|_| square.isqrt(), |square| u128::from(square.isqrt()));
+        ((root - b) / (2 * chunk) + 1) as u64
+    }
+}
+
+/// A path in a plan, in chunks.
+struct PathPlan {
+    rounds: Rounds,
+    rtt: Option<Span>,
+    /// What is bound to it.
+    bound: u64,
+    /// What the plan gives it.
+    planned: u64,
+    /// The most that the plan may give it.
+    most: u64,
+}
+
+impl PathPlan {
+    fn of(path: &PathFacts, rtt: Option<Span>, view: &View<'_>) -> Self {
+        let rounds = Rounds::of(path, view);
+        let bound = path.bound.get().div_ceil(rounds.chunk);
+        // A path beyond its share of the buffers gets nothing more, one that is not measured what can leave at once.
+        let most = if path.within_share { u64::MAX } else { bound };
+        let most = if rtt.is_some() { most } else { most.min(rounds.capacity.div_ceil(rounds.chunk)) };
+        let mut plan = PathPlan { rounds, rtt, bound, planned: 0, most };
+        plan.open();
+        plan
+    }
+
+    /// Goes on to the first round with room.
+    fn open(&mut self) {
+        while self.planned < self.most && self.room() == 0 {
+            self.rounds.advance();
+        }
+    }
+
+    /// Chunks that still leave in this round.
+    fn room(&self) -> u64 {
+        self.rounds.capacity.div_ceil(self.rounds.chunk).min(self.most) - self.planned
+    }
+
+    fn arrival(&self) -> Span {
+        self.rtt.map_or(Span::ZERO, |rtt| after_rounds(self.rounds.number, rtt))
+    }
+
+    /// Takes what leaves in this round, of this many chunks at most.
+    fn fill(&mut self, left: u64) -> u64 {
+        let taken = self.room().min(left);
+        self.planned += taken;
+        self.open();
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! `weighted`: shares in bytes by given weights.
+//!
+//! Shares in bytes by given weights: a smooth weighted round robin with deficit counters (after Shreedhar and Varghese, "Efficient
+//! Fair Queuing Using Deficit Round Robin", 1996, which counts bytes as well).
+//!
+//! Whatever new data leaves is credited to all active paths by their weights and charged to the path that carried it. The path
+//! with the most credit is next. A path that is full goes on earning, so that it can catch up, but only up to a limit.
+
+use anabranch_core::policy::{
+    Context, Decision, Event, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk,
+    SendKind, Slot, View, WaitFor,
+};
+use anabranch_core::time::Time;
+use anabranch_core::units::ChunkBytes;
+use anabranch_core::{MAX_PATHS, PathId, PathState};
+
+use crate::definition::{
+    Card, Choice, Component, Equation, Kind, Length, Parameter, Role, Value, Values, Weights,
+};
+use crate::scheduler::refusal;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "weights",
+        kind: Kind::Weights,
+        unit: "",
+        default: Value::Weights(Weights::EQUAL),
+        about: "bytes of new data that the paths carry in proportion to each other, in order of their ids",
+        source: "Shreedhar and Varghese 1996",
+    },
+    Parameter {
+        name: "limit",
+        kind: Kind::Length,
+        unit: "",
+        default: Value::Length(Length::Chunks(10.0)),
+        about: "most that a path may be behind or ahead of its share; more is forgotten",
+        source: "ours",
+    },
+];
+
+const CARD: Card = Card {
+    summary: &[
+        "Each packet of new data goes to the path with room that is furthest behind its share in bytes.",
+        "Shares are those of the active paths. A path whose window is full catches up afterwards, within",
+        "the limit; where windows are full most of the time they decide, and the weights do not.",
+    ],
+    equations: &[&[Equation {
+        name: "deficit",
+        rule: "credit_i += b w_i / sum of w over active paths, for each b bytes sent; credit_carrier -= b",
+        file: file!(),
+    }]],
+    choices: &[&[
+        Choice {
+            question: "Does a path earn while it cannot send?",
+            answer: "Yes while it is active, up to the limit, so that a short full window does not shift the \
+                     shares. Out of service it earns nothing and begins at zero when it returns.",
+            parameter: "limit",
+        },
+        Choice {
+            question: "Does new data wait for the path whose turn it is?",
+            answer: "No. A window with room is always used.",
+            parameter: "",
+        },
+        Choice {
+            question: "Do retransmissions count?",
+            answer: "No. Only the first transmission of a chunk is scheduled here.",
+            parameter: "",
+        },
+    ]],
+};
+
+pub(crate) const COMPONENT: Component = Component {
+    name: "weighted",
+    about: "New data shared between the paths by weights, in bytes",
+    source: "deficit round robin: Shreedhar and Varghese 1996",
+    role: Role::Scheduler,
+    needs_multipath: true,
+    parameters: PARAMETERS,
+    card: CARD,
+    apply,
+};
+
+fn apply(values: &Values, policies: Policies) -> Policies {
+    let scheduler = Weighted::new(values.weights("weights"), values.length("limit"));
+    Policies { scheduler: Box::new(scheduler), ..policies }
+}
+
+/// Weighted round robin that counts bytes.
+#[derive(Debug)]
+pub struct Weighted {
+    weights: Weights,
+    /// The most that a path may be ahead of or behind its share.
+    limit: Length,
+    /// Bytes that each path is behind its share; negative if it is ahead.
+    credits: [f64; MAX_PATHS],
+}
+
+impl Weighted {
+    /// Shares by these weights; no path is further from its share than `limit`.
+    pub fn new(weights: Weights, limit: Length) -> Self {
+        Weighted { weights, limit, credits: [0.0; MAX_PATHS] }
+    }
+
+    /// A path's credit once a chunk of this size is credited to all.
+    fn standing(&self, path: &PathFacts, bytes: ChunkBytes, all: f64) -> f64 {
+        let share = f64::from(self.weights.of(path.id)) / all;
+        self.credits[path.id.index()] + bytes.get() as f64 * share
+    }
+
+    fn settle(&mut self, carrier: PathId, bytes: ChunkBytes, view: &View<'_>) {
+        let all = self.sum(view);
+        for path in view.active() {
+            let mut credit = self.standing(path, bytes, all);
+            if path.id == carrier {
+                credit -= bytes.get() as f64;
+            }
+            let limit = self.limit.bytes(path.largest_chunk);
+            self.credits[path.id.index()] = credit.clamp(-limit, limit);
+        }
+    }
+
+    fn sum(&self, view: &View<'_>) -> f64 {
+        view.active().map(|path| f64::from(self.weights.of(path.id))).sum()
+    }
+}
+
+impl Slot for Weighted {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
+        match *event {
+            Event::PathAdded(path) => self.credits[path.index()] = 0.0,
+            // What it missed while it was out of service is not owed to it.
+            Event::PathState { path, to: PathState::Active, .. } => self.credits[path.index()] = 0.0,
+            Event::Sent(sent) if matches!(sent.kind, SendKind::New | SendKind::WindowProbe) => {
+                self.settle(sent.path, sent.bytes, view);
+            }
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Scheduler for Weighted {
+    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        let all = self.sum(view);
+        let mut refused = Refused::new();
+        let mut best: Option<(&PathFacts, f64)> = None;
+        for path in view.paths {
+            if let Some(why) = refusal(path, ask, view) {
+                refused.push((path.id, why));
+                continue;
+            }
+            let standing = self.standing(path, ask.chunk, all);
+            match best {
+                Some((_, most)) if most >= standing => refused.push((path.id, Refusal::Preference)),
+                _ => {
+                    refused.extend(best.map(|(other, _)| (other.id, Refusal::Preference)));
+                    best = Some((path, standing));
+                }
+            }
+        }
+        match best {
+            Some((path, standing)) => {
+                let reason = Reason::figure("furthest behind its share", "credit_bytes", standing);
+                Decision::with_refused(Pick::Path(path.id), reason, refused)
+            }
+            None => {
+                let reason = Reason::rule("no path has room");
+                Decision::with_refused(Pick::Wait(WaitFor::Window), reason, refused)
+            }
+        }
+    }
+
+    fn replan(&mut self, _: &View<'_>) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,15 @@
+//! What schemes and components are made of, as data: parameters, documentation cards, and how they make their policies.
+
+mod card;
+mod component;
+mod parameter;
+mod preset;
+mod role;
+
+pub use card::{Card, Choice, Equation};
+pub use component::Component;
+pub use parameter::{ChoiceParameter, Kind, Length, Names, Parameter, Value, Values, Weights};
+pub use preset::Preset;
+pub use role::Role;
+
+pub(crate) use card::SACK_PROCESSING;

@@ -1,0 +1,211 @@
+//! `bonded`: the default scheme for live links.
+//!
+//! A path that has not answered for some round trips gets no new data until it does, long before T3 may say that it failed:
+//! what is sent into silence holds back what others carry.
+
+use anabranch_core::policy::{
+    Context, Decision, Event, Life, PathFailover, Policies, Probing, ProofOfLife, Slot, View,
+};
+use anabranch_core::profile::{Profile, T3Restart};
+use anabranch_core::time::{Span, Time};
+use anabranch_core::{PathId, PathState};
+
+use crate::ack::DelayedAcks;
+use crate::ack::delayed::{SACK_EVERY, dac};
+use crate::component::ecf::{EarliestCompletion, EcfRules};
+use crate::component::opportunistic::{Condition, Opportunistic};
+use crate::component::rack::{Rack, RackSettings};
+use crate::component::split::{Occupancy, Sharers, Side, Split};
+use crate::component::{ecf, opportunistic, rack, split};
+use crate::congestion::control::cuc;
+use crate::congestion::cut::{floor, floored};
+use crate::definition::{
+    Card, Choice, Equation, Kind, Parameter, Preset, Role, SACK_PROCESSING, Value, Values,
+};
+use crate::loss::missing_reports::{TRIGGER, sfr};
+use crate::preset::cmt::{
+    CHOICE_CUC, CHOICE_DAC_FLAGS, CHOICE_DAC_TIMER, CHOICE_LOSS_RATE, CHOICE_NEW_ACK, CHOICE_TIMEOUT_MARKS,
+};
+use crate::preset::cmt_pf::PF;
+use crate::preset::sctp::{CHOICE_AROUND, CHOICE_TRIGGER};
+use crate::preset::{cmt, cmt_pf};
+use crate::retransmit::rtx;
+use crate::retransmit::soonest::RTX_SOONEST;
+
+const PARAMETERS: &[Parameter] = &[
+    PF.parameter(),
+    Parameter {
+        name: "patience",
+        kind: Kind::Count { min: 1, max: 1000 },
+        unit: "round trips",
+        default: Value::Number(3),
+        about: "silence after which a path gets no new data while another one is active",
+        source: "users' reports of links that die slowly; no publication",
+    },
+    Parameter::switch("tail-probe", true, "probe a tail that nothing acknowledges", "RFC 8985 section 7"),
+    rtx("rtx-soonest"),
+    TRIGGER,
+    sfr(true),
+    cuc(true),
+    dac(true),
+    SACK_EVERY,
+    Parameter {
+        name: "sack-delay",
+        kind: Kind::Milliseconds { min: 0, max: 500 },
+        unit: "ms",
+        default: Value::Number(50),
+        about: "longest delay of a SACK, ours and, for the probe of a single chunk, the peer's",
+        source: "RFC 9260 section 6.2: at most 500; the profile `net` delays no longer than 50",
+    },
+    floor("profile"),
+];
+
+const CARD: Card = Card {
+    summary: &[
+        "`cmt-pf` put together with what keeps a bad path from slowing a good one down: new data goes to the",
+        "path with the lowest round-trip time and waits for it where that completes earlier (ECF), no path may",
+        "fill more than its share of the buffers, the head of line is copied to a fast path when it closes the",
+        "peer's window, and losses are found by time, tails included (RACK-TLP). It is the default of `anabranch-net`.",
+    ],
+    equations: &[
+        &[
+            Equation { name: "ECF", rule: "as `+ecf`", file: ecf::FILE },
+            Equation {
+                name: "opportunistic retransmission",
+                rule: "as `+opportunistic`, without its penalty",
+                file: opportunistic::FILE,
+            },
+            Equation { name: "buffer splitting", rule: "as `+split(by=outstanding)`", file: split::FILE },
+            RTX_SOONEST,
+            Equation {
+                name: "T3",
+                rule: "restarts with every acknowledgement on its path: RACK finds what is lost on a path that answers",
+                file: SACK_PROCESSING,
+            },
+            Equation { name: "RACK-TLP", rule: "as `+rack`", file: rack::FILE },
+            Equation { name: "PF", rule: "as `cmt-pf`", file: cmt_pf::FILE },
+            Equation {
+                name: "silence",
+                rule: "something is in flight and nothing was answered for `patience` SRTT + 4 RTTVAR + the longest delay of a SACK, and \
+                   another path is active: potentially failed, a HEARTBEAT at once; window and chunks in flight stay as they are",
+                file: file!(),
+            },
+        ],
+        cmt::RULES,
+    ],
+    choices: &[&[
+        Choice {
+            question: "Is it published?",
+            answer: "Its parts are, each with a card of its own; the combination is ours.",
+            parameter: "",
+        },
+        CHOICE_TRIGGER,
+        CHOICE_NEW_ACK,
+        CHOICE_CUC,
+        CHOICE_DAC_FLAGS,
+        CHOICE_DAC_TIMER,
+        Choice {
+            question: "Where is a lost chunk retransmitted?",
+            answer: "Where it arrives soonest. By the largest window (RTX-CWND) chunks lost on a fast path with small \
+                     windows went to a path sixty times as slow, and held everything back there.",
+            parameter: "rtx",
+        },
+        CHOICE_LOSS_RATE,
+        CHOICE_TIMEOUT_MARKS,
+        CHOICE_AROUND,
+    ]],
+};
+
+pub(crate) const PRESET: Preset = Preset {
+    name: "bonded",
+    about: "For live links: the fastest path first and waited for, no path slowed down by another, losses found by time",
+    source: "Lim et al. 2017; Raiciu et al. 2012; Dreibholz et al. 2010; Natarajan et al. 2009; RFC 7829; RFC 8985",
+    multipath: true,
+    coupled: false,
+    unfair_because: "",
+    owns: &[
+        Role::Scheduler,
+        Role::LossDetection,
+        Role::BufferSharing,
+        Role::OpportunisticRetransmission,
+        Role::Failover,
+    ],
+    parameters: PARAMETERS,
+    card: CARD,
+    profile,
+    build,
+};
+
+/// T3 is for silence alone: what is lost on a path that answers, RACK finds.
+fn profile(values: &Values, row: Profile) -> Profile {
+    Profile { t3_restart: T3Restart::Any, ..floored(values, row) }
+}
+
+fn build(values: &Values) -> Policies {
+    let base = cmt_pf::build(values);
+    let rack = RackSettings {
+        divisor: 4,
+        reports_count: true,
+        tail_probe: values.switch("tail-probe"),
+        ack_delay: values.milliseconds("sack-delay"),
+    };
+    let ecf = EcfRules { beta: 0.25, deviations: 1.0, whole_windows: false };
+    Policies {
+        scheduler: Box::new(EarliestCompletion::new(ecf)),
+        buffer: Box::new(Split { side: Side::Both, by: Occupancy::Outstanding, sharers: Sharers::Active }),
+        loss: Box::new(Rack::new(base.loss, rack)),
+        retransmit: Box::new(Opportunistic { inner: base.retransmit, condition: Condition::MuchSlower }),
+        ack: Box::new(DelayedAcks::from_values(values)),
+        failover: Box::new(SilenceFailover { inner: base.failover, rounds: values.number("patience") }),
+        ..base
+    }
+}
+
+/// Makes a path potentially failed when it is silent.
+pub struct SilenceFailover {
+    /// The policy for everything but silence.
+    pub inner: Box<dyn PathFailover>,
+    /// Round trips of silence.
+    pub rounds: u32,
+}
+
+impl Slot for SilenceFailover {
+    forward! { inner:
+        fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) -> ();
+        fn deadline(&self) -> Option<Time>;
+    }
+}
+
+impl PathFailover for SilenceFailover {
+    forward! { inner:
+        fn on_error(&mut self, path: PathId, by_heartbeat: bool, view: &View<'_>) -> Decision<PathState>;
+        fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life;
+        fn probing(&self, path: PathId, view: &View<'_>) -> Probing;
+        fn promote(&mut self, view: &View<'_>, context: &mut Context<'_>) -> Option<Decision<PathId>>;
+    }
+
+    /// The round trips, four deviations (as in RTO, RFC 9260 section 6.3.1), and the longest that the peer may delay a SACK.
+    fn patience(&self, path: PathId, view: &View<'_>) -> Option<Span> {
+        let rtt = &view.path(path).rtt;
+        let (smoothed, variance) = rtt.smoothed.zip(rtt.variance)?;
+        Some(smoothed.times(u64::from(self.rounds)) + variance.times(4) + view.profile.sack_delay_max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preset::cmt_pf::PotentiallyFailed;
+    use crate::testing::{World, path};
+    use anabranch_core::profile::Profile;
+
+    #[test]
+    fn patience_is_some_round_trips_with_deviations_and_the_delay_of_a_sack() {
+        let policy = SilenceFailover { inner: Box::new(PotentiallyFailed), rounds: 3 };
+        let mut world = World::new(Profile::net_multipath(), 2);
+        assert_eq!(policy.patience(path(0), &world.view()), None, "nothing was measured");
+        world.paths[0].rtt.smoothed = Some(Span::from_millis(20));
+        world.paths[0].rtt.variance = Some(Span::from_millis(5));
+        assert_eq!(policy.patience(path(0), &world.view()), Some(Span::from_millis(60 + 20 + 50)));
+    }
+}

@@ -1,0 +1,422 @@
+//! CMT-QA's data distribution scheduler, DDS (Xu et al. 2013, section 5, Algorithm 2): in each period, which is as long as the
+//! slowest path takes for a window, each piece of data goes to the path that is predicted to deliver it first, and waits in that
+//! path's own queue for a place in its window.
+
+pub(crate) mod formulas;
+
+use anabranch_core::policy::{
+    Context, Decision, Event, PathFacts, Pick, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View,
+    WaitFor,
+};
+use anabranch_core::time::{Span, Time};
+use anabranch_core::{MAX_PATHS, PathId, PathSet};
+
+use crate::definition::{ChoiceParameter, Equation, Values};
+use crate::estimator::advised;
+use crate::scheduler::refusal;
+
+pub(crate) use formulas::{delivery_time, handling_time, rounds};
+
+pub(crate) const RULES: &[Equation] = &[Equation {
+    name: "Algorithm 2",
+    rule: "until P_d ends: to the path with the least T_i; D_i += cwnd_i + (k - 1) MTU",
+    file: file!(),
+}];
+
+pub(super) const PIECE: ChoiceParameter<Piece> = ChoiceParameter {
+    name: "piece",
+    options: &[("round", Piece::Round), ("chunk", Piece::Chunk)],
+    default: "round",
+    about: "dds: what is placed at a time: a path's whole round, or one chunk",
+    source: "Xu 2013, Algorithm 2, line 20; text before equation 11",
+};
+
+pub(super) const DISTRIBUTED: ChoiceParameter<Distributed> = ChoiceParameter {
+    name: "distributed",
+    options: &[("period", Distributed::Period), ("undelivered", Distributed::Undelivered)],
+    default: "period",
+    about: "dds: D_i is what a path was given in this period, or what it has not delivered",
+    source: "Xu 2013, equation 12",
+};
+
+pub(super) const D_MAX: ChoiceParameter<Allowance> = ChoiceParameter {
+    name: "d-max",
+    options: &[
+        ("running", Allowance::Running),
+        ("period", Allowance::Period),
+        ("none", Allowance::PeerWindow),
+    ],
+    default: "running",
+    about: "dds: D_max is taken for each chunk, or once for a whole period, or only the peer's window counts",
+    source: "Xu 2013, equation 7; Algorithm 2 has none",
+};
+
+pub(super) const QUEUE: ChoiceParameter<QueueBound> = ChoiceParameter {
+    name: "queue",
+    options: &[("d-max", QueueBound::Allowance), ("rounds", QueueBound::Frequency)],
+    default: "d-max",
+    about: "dds: what bounds a path's queue: D_max, or also the rounds that a period has room for",
+    source: "Xu 2013, text after equation 10",
+};
+
+/// A period without length, as a Q of zero would make it, could be waited for again and again at one moment.
+const SHORTEST_PERIOD: Span = Span::from_millis(1);
+
+/// How much one run of Algorithm 2's inner loop places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// One chunk (text before equation 11).
+    Chunk,
+    /// The whole round that the path is in (Algorithm 2, line 20).
+    Round,
+}
+
+/// What D_i is: the data that a path has been given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distributed {
+    /// In this period, with what still waits in its queue from the period before.
+    Period,
+    /// And has not been acknowledged.
+    Undelivered,
+}
+
+/// When D_max (equation 7) is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowance {
+    /// As the period begins, for all of it.
+    Period,
+    /// Anew for each chunk, so that windows that open within a period are used within it.
+    Running,
+    /// Never: as Algorithm 2 is printed, which leaves only the peer's window.
+    PeerWindow,
+}
+
+/// What bounds the data that wait in a path's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueBound {
+    /// D_max alone, which all paths share.
+    Allowance,
+    /// Also the number of rounds for which a period has room: P_d / T_handle_i, rounded up.
+    Frequency,
+}
+
+/// How the points are read at which the publication is silent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DistributionRules {
+    /// What is placed at a time.
+    pub piece: Piece,
+    /// The data that D_i counts.
+    pub distributed: Distributed,
+    /// When D_max is taken.
+    pub allowance: Allowance,
+    /// What bounds a path's queue.
+    pub queue_bound: QueueBound,
+    /// A path whose T_handle is more than this many times the shortest is left out; 0 leaves none out.
+    pub closeness: f64,
+    /// Whether what still waits in the queues as a period begins is placed anew.
+    pub replans: bool,
+}
+
+impl DistributionRules {
+    pub(super) fn from_values(values: &Values) -> Self {
+        DistributionRules {
+            piece: PIECE.get(values),
+            distributed: DISTRIBUTED.get(values),
+            allowance: D_MAX.get(values),
+            queue_bound: QUEUE.get(values),
+            closeness: values.decimal("closeness"),
+            replans: values.switch("replan"),
+        }
+    }
+}
+
+/// The data distribution scheduler.
+#[derive(Debug)]
+pub struct DataDistribution {
+    rules: DistributionRules,
+    /// When the period ends; `None` before the first.
+    ends: Option<Time>,
+    /// D_max as the period began.
+    allowance: u64,
+    /// Bytes given to all paths in this period.
+    given: u64,
+    /// The data D_i given to each path.
+    distributed: [u64; MAX_PATHS],
+    /// How many rounds of each path the period has room for.
+    frequency: [u64; MAX_PATHS],
+    /// The path in whose round it is, and the bytes left of that round.
+    round: Option<(PathId, u64)>,
+    /// The deadline that a wait for the period's end needs.
+    waits_until: Option<Time>,
+}
+
+/// What Algorithm 2 finds for one path.
+#[derive(Clone, Copy, Debug)]
+struct Prediction {
+    path: PathId,
+    rounds: u64,
+    arrival_s: f64,
+}
+
+impl Prediction {
+    /// Line 15: of equals the first stays.
+    fn earlier(self, other: Self) -> Self {
+        if other.arrival_s < self.arrival_s { other } else { self }
+    }
+}
+
+impl DataDistribution {
+    /// A scheduler whose first period is to come.
+    pub fn new(rules: DistributionRules) -> Self {
+        DataDistribution {
+            rules,
+            ends: None,
+            allowance: 0,
+            given: 0,
+            distributed: [0; MAX_PATHS],
+            frequency: [0; MAX_PATHS],
+            round: None,
+            waits_until: None,
+        }
+    }
+
+    /// The paths with close capabilities (text before equation 10).
+    fn subset(&self, view: &View<'_>) -> PathSet {
+        let advised = advised(view);
+        if self.rules.closeness == 0.0 {
+            return advised;
+        }
+        let times = || advised.iter().map(|id| (id, handling_time(view.path(id))));
+        let shortest = times().map(|(_, time)| time).fold(f64::INFINITY, f64::min);
+        times().filter(|(_, time)| *time <= shortest * self.rules.closeness).map(|(id, _)| id).collect()
+    }
+
+    fn is_over(&self, now: Time) -> bool {
+        self.ends.is_none_or(|end| end <= now)
+    }
+
+    /// Lines 1 to 8 of Algorithm 2, and D_max.
+    fn begin(&mut self, subset: PathSet, view: &View<'_>) {
+        let period = formulas::period(subset.iter().map(|id| handling_time(view.path(id))));
+        for path in view.paths {
+            self.distributed[path.id.index()] = path.bound.get();
+            self.frequency[path.id.index()] = formulas::frequency(period, handling_time(path));
+        }
+        self.ends = Some(view.now + Span::from_secs_f64(period).max(SHORTEST_PERIOD));
+        self.allowance = self.room(subset, view);
+        self.given = 0;
+        self.round = None;
+    }
+
+    fn room(&self, subset: PathSet, view: &View<'_>) -> u64 {
+        match self.rules.allowance {
+            Allowance::Period | Allowance::Running => most_data(subset, view),
+            Allowance::PeerWindow => view.association.peer_window.get(),
+        }
+    }
+
+    /// What may still be distributed now.
+    fn allowed(&self, subset: PathSet, view: &View<'_>) -> u64 {
+        match self.rules.allowance {
+            Allowance::Period => self.allowance.saturating_sub(self.given),
+            Allowance::Running | Allowance::PeerWindow => self.room(subset, view),
+        }
+    }
+
+    /// Lines 13 and 14: k for what the path has and the chunk after it, and when that will arrive.
+    ///
+    /// Taken at D_i alone, as printed, k and with it T_i would be 0 for a path that has been given nothing, and with a window
+    /// of one packet line 20 would then add nothing to D_i for ever.
+    fn predict(&self, path: &PathFacts, ask: &SendAsk, view: &View<'_>) -> Prediction {
+        let distributed = match self.rules.distributed {
+            Distributed::Period => self.distributed[path.id.index()],
+            Distributed::Undelivered => (path.bound + view.outstanding(path.id)).get(),
+        };
+        let data = distributed.saturating_add(ask.chunk.get());
+        let rounds = rounds(path.cwnd.get(), path.largest_chunk.get(), data);
+        Prediction { path: path.id, rounds, arrival_s: delivery_time(rounds, handling_time(path)) }
+    }
+
+    /// What is predicted for a path, or why it takes nothing more in this period.
+    fn outlook(
+        &self,
+        path: &PathFacts,
+        ask: &SendAsk,
+        subset: PathSet,
+        view: &View<'_>,
+    ) -> Result<Prediction, Refusal> {
+        if !subset.contains(path.id) {
+            return Err(left_out(path));
+        }
+        let prediction = self.predict(path, ask, view);
+        let bounded = self.rules.queue_bound == QueueBound::Frequency;
+        let full = bounded && prediction.rounds > self.frequency[path.id.index()];
+        if full || !path.within_share { Err(Refusal::BufferShare) } else { Ok(prediction) }
+    }
+
+    /// Lines 10 to 19: the path of the round that is not full yet, or the one with the earliest predicted arrival.
+    fn place(&mut self, ask: &SendAsk, subset: PathSet, view: &View<'_>) -> Decision<Pick> {
+        let mut outlooks = [Err(Refusal::State); MAX_PATHS];
+        for path in view.paths {
+            outlooks[path.id.index()] = self.outlook(path, ask, subset, view);
+        }
+        let refusals = |chosen: Option<PathId>| -> Refused {
+            let others = view.paths.iter().map(|path| path.id).filter(|id| Some(*id) != chosen);
+            others.map(|id| (id, outlooks[id.index()].err().unwrap_or(Refusal::Preference))).collect()
+        };
+        let Some(earliest) = outlooks.iter().flatten().copied().reduce(Prediction::earlier) else {
+            return self.wait_for_period(refusals(None));
+        };
+        let unfinished = self.round.filter(|&(_, left)| left > 0 && self.rules.piece == Piece::Round);
+        if let Some((id, left)) = unfinished.filter(|(id, _)| outlooks[id.index()].is_ok()) {
+            let reason = Reason::figure("goes on with the path's round", "round_left_bytes", left as f64);
+            return Decision::with_refused(Pick::Bind(id), reason, refusals(Some(id)));
+        }
+        let path = view.path(earliest.path);
+        let round = formulas::round_bytes(earliest.rounds, path.cwnd.get(), path.largest_chunk.get());
+        self.round = Some((path.id, round));
+        let reason = Reason::figure("earliest predicted arrival", "arrival_s", earliest.arrival_s);
+        Decision::with_refused(Pick::Bind(path.id), reason, refusals(Some(path.id)))
+    }
+
+    fn wait_for_period(&mut self, refused: Refused) -> Decision<Pick> {
+        let Some(end) = self.ends else {
+            return Decision::with_refused(
+                Pick::Wait(WaitFor::Window),
+                Reason::rule("no path to use"),
+                refused,
+            );
+        };
+        self.waits_until = Some(end);
+        let reason = Reason::rule("the period's data is distributed");
+        Decision::with_refused(Pick::Wait(WaitFor::Until(end)), reason, refused)
+    }
+
+    fn try_period(&mut self, ask: &SendAsk, subset: PathSet, view: &View<'_>) -> Decision<Pick> {
+        if self.allowed(subset, view) > 0 {
+            return self.place(ask, subset, view);
+        }
+        match self.rules.allowance {
+            Allowance::Period => self.wait_for_period(all_full(subset, view)),
+            Allowance::Running | Allowance::PeerWindow => windows_spoken_for(all_full(subset, view)),
+        }
+    }
+
+    fn given(&mut self, path: PathId, bytes: u64) {
+        let distributed = &mut self.distributed[path.index()];
+        *distributed = distributed.saturating_add(bytes);
+        self.given = self.given.saturating_add(bytes);
+        if let Some((_, left)) = self.round.as_mut().filter(|(id, _)| *id == path) {
+            *left = left.saturating_sub(bytes);
+        }
+    }
+
+    fn taken_back(&mut self, path: PathId, bytes: u64) {
+        let distributed = &mut self.distributed[path.index()];
+        *distributed = distributed.saturating_sub(bytes);
+        self.given = self.given.saturating_sub(bytes);
+    }
+}
+
+/// Equation 7 for the paths in use, with what waits in the queues already taken off.
+fn most_data(subset: PathSet, view: &View<'_>) -> u64 {
+    let free = subset.iter().map(|id| (view.path(id).cwnd - view.outstanding(id)).get());
+    let bound = view.paths.iter().map(|path| path.bound.get()).fold(0, u64::saturating_add);
+    formulas::most_data(free, bound, view.association.peer_window.get())
+}
+
+/// Why a path is not in the subset.
+fn left_out(path: &PathFacts) -> Refusal {
+    if path.is_active() && !path.estimates.withdrawn { Refusal::Preference } else { Refusal::State }
+}
+
+/// The refusals when nothing may be distributed at all.
+fn all_full(subset: PathSet, view: &View<'_>) -> Refused {
+    let why = |path: &PathFacts| if subset.contains(path.id) { Refusal::WindowFull } else { left_out(path) };
+    view.paths.iter().map(|path| (path.id, why(path))).collect()
+}
+
+fn windows_spoken_for(refused: Refused) -> Decision<Pick> {
+    Decision::with_refused(
+        Pick::Wait(WaitFor::Window),
+        Reason::rule("all room in the windows is distributed"),
+        refused,
+    )
+}
+
+/// Nothing is under way whose end could open anything.
+fn is_idle(view: &View<'_>) -> bool {
+    view.paths
+        .iter()
+        .all(|path| path.in_flight.is_zero() && path.lost_unsent.is_zero() && path.bound.is_zero())
+}
+
+/// A chunk beyond the peer's window leaves at once or not at all: it goes where it arrives first.
+fn probe(ask: &SendAsk, view: &View<'_>) -> Decision<Pick> {
+    let open = view.paths.iter().filter(|path| refusal(path, ask, view).is_none());
+    let best = open.reduce(|best, path| if handling_time(path) < handling_time(best) { path } else { best });
+    let others = view.paths.iter().filter(|path| best.is_none_or(|best| best.id != path.id));
+    let refused =
+        others.map(|path| (path.id, refusal(path, ask, view).unwrap_or(Refusal::Preference))).collect();
+    let Some(path) = best else { return windows_spoken_for(refused) };
+    let reason = Reason::figure("probes the peer's window", "arrival_s", handling_time(path));
+    Decision::with_refused(Pick::Path(path.id), reason, refused)
+}
+
+impl Slot for DataDistribution {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
+        if self.waits_until.is_some_and(|end| end <= view.now) {
+            self.waits_until = None;
+        }
+        match *event {
+            Event::Bound { path, bytes, .. } => self.given(path, bytes.get()),
+            Event::Unbound { path, bytes, .. } => self.taken_back(path, bytes.get()),
+            // What is known of a period does not cover another path.
+            Event::PathAdded(path) => {
+                self.distributed[path.index()] = 0;
+                self.ends = None;
+                self.waits_until = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.waits_until
+    }
+}
+
+impl Scheduler for DataDistribution {
+    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        if ask.window_probe {
+            return probe(ask, view);
+        }
+        let subset = self.subset(view);
+        if self.is_over(view.now) {
+            // A period that begins with every window full would be one in which nothing may be distributed.
+            if self.room(subset, view) == 0 {
+                return windows_spoken_for(all_full(subset, view));
+            }
+            self.begin(subset, view);
+        }
+        let decision = self.try_period(ask, subset, view);
+        if matches!(decision.choice, Pick::Wait(_)) && is_idle(view) && self.room(subset, view) > 0 {
+            // All that the period distributed has arrived: nothing is gained by waiting for its end.
+            self.waits_until = None;
+            self.begin(subset, view);
+            return self.try_period(ask, subset, view);
+        }
+        decision
+    }
+
+    /// What waits on a path that is no longer used goes to others. As a period begins the rest stays where it was placed, unless
+    /// the rules say otherwise: the publication takes nothing out of a path's buffer.
+    fn replan(&mut self, view: &View<'_>) -> bool {
+        let subset = self.subset(view);
+        let stranded = view.paths.iter().any(|path| !path.bound.is_zero() && !subset.contains(path.id));
+        (stranded && !subset.is_empty()) || (self.rules.replans && self.is_over(view.now))
+    }
+}
+
+#[cfg(test)]
+mod tests;

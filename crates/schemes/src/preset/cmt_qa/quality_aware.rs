@@ -1,0 +1,134 @@
+//! CMT-QA's path states (Xu et al. 2013, section 6): "once timeout occurs on a path, it should be marked with an inactive status",
+//! and HEARTBEATs find out when it is back.
+//!
+//! That is the potentially failed state of CMT-PF, which serves here for the inactive status: the path gets no data and is probed
+//! at every RTO until it answers. Inactive in the sense of RFC 9260 it becomes, as everywhere, when its errors are too many.
+
+use anabranch_core::policy::{
+    Context, Decision, Event, Life, PathFailover, Probing, ProofOfLife, Slot, View,
+};
+use anabranch_core::time::Time;
+use anabranch_core::{PathId, PathState};
+
+use crate::definition::Equation;
+use crate::failover::ErrorCounter;
+use crate::preset::cmt_pf::PotentiallyFailed;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "section 6",
+    rule: "a path that timed out is inactive until it answers a HEARTBEAT",
+    file: file!(),
+}];
+
+/// Out of service after any T3 expiry, until it answers.
+#[derive(Debug, Default)]
+pub struct QualityAware;
+
+impl Slot for QualityAware {
+    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl PathFailover for QualityAware {
+    /// Only a time-out counts: a HEARTBEAT that went unanswered adds to the errors, as in the standard.
+    fn on_error(&mut self, path: PathId, by_heartbeat: bool, view: &View<'_>) -> Decision<PathState> {
+        let decision = ErrorCounter.on_error(path, by_heartbeat, view);
+        match decision.choice {
+            PathState::Active if !by_heartbeat => {
+                Decision { choice: PathState::PotentiallyFailed, ..decision }
+            }
+            _ => decision,
+        }
+    }
+
+    fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life {
+        PotentiallyFailed.on_proof(path, proof, view)
+    }
+
+    fn probing(&self, path: PathId, view: &View<'_>) -> Probing {
+        // One that its estimator has withdrawn is called inactive too, and an answer brings it back.
+        if view.path(path).estimates.withdrawn {
+            Probing::EveryRto
+        } else {
+            PotentiallyFailed.probing(path, view)
+        }
+    }
+
+    fn promote(&mut self, view: &View<'_>, context: &mut Context<'_>) -> Option<Decision<PathId>> {
+        PotentiallyFailed.promote(view, context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, path};
+    use anabranch_core::profile::Profile;
+
+    /// The state after the error that made the counter `errors`.
+    fn after(profile: Profile, errors: u32, by_heartbeat: bool, state: PathState) -> PathState {
+        let mut world = World::new(profile, 1);
+        world.paths[0].state = state;
+        world.paths[0].error_count = errors;
+        let decision = QualityAware.on_error(path(0), by_heartbeat, &world.view());
+        assert_eq!(decision.reason.value, f64::from(errors));
+        decision.choice
+    }
+
+    #[test]
+    fn any_time_out_takes_a_path_out_of_service_whatever_the_profile() {
+        for profile in [Profile::ns2_multipath(), Profile::rfc9260_multipath()] {
+            for errors in 1..=5 {
+                let state = after(profile.clone(), errors, false, PathState::Active);
+                assert_eq!(state, PathState::PotentiallyFailed, "{} {errors}", profile.name);
+            }
+            assert_eq!(after(profile, 6, false, PathState::Active), PathState::Inactive);
+        }
+    }
+
+    #[test]
+    fn a_heartbeat_without_answer_is_an_error_and_no_time_out() {
+        let profile = Profile::ns2_multipath();
+        assert_eq!(after(profile.clone(), 1, true, PathState::Active), PathState::Active);
+        assert_eq!(after(profile, 6, true, PathState::Active), PathState::Inactive);
+    }
+
+    #[test]
+    fn a_path_that_is_not_active_stays_what_it_is_until_its_errors_are_too_many() {
+        let profile = Profile::rfc9260_multipath;
+        for state in [PathState::PotentiallyFailed, PathState::Unconfirmed, PathState::Inactive] {
+            assert_eq!(after(profile(), 2, false, state), state);
+            assert_eq!(after(profile(), 6, false, state), PathState::Inactive);
+        }
+    }
+
+    #[test]
+    fn a_path_out_of_service_is_probed_at_every_rto_until_it_answers() {
+        let mut world = World::new(Profile::rfc9260_multipath(), 1);
+        assert_eq!(QualityAware.probing(path(0), &world.view()), Probing::WhenIdle);
+        world.paths[0].estimates.withdrawn = true;
+        assert_eq!(QualityAware.probing(path(0), &world.view()), Probing::EveryRto, "withdrawn");
+        world.paths[0].estimates.withdrawn = false;
+        world.paths[0].state = PathState::PotentiallyFailed;
+        world.paths[0].error_count = 1;
+        assert_eq!(QualityAware.probing(path(0), &world.view()), Probing::EveryRto);
+        let back = Life { state: PathState::Active, clears_errors: true };
+        assert_eq!(QualityAware.on_proof(path(0), ProofOfLife::Heartbeat, &world.view()), back);
+        let ambiguous = QualityAware.on_proof(path(0), ProofOfLife::Ambiguous, &world.view());
+        assert_eq!(ambiguous, Life { state: PathState::PotentiallyFailed, clears_errors: false });
+    }
+
+    #[test]
+    fn with_no_path_active_one_that_timed_out_serves() {
+        let mut world = World::new(Profile::rfc9260_multipath(), 2);
+        for (facts, errors) in world.paths.iter_mut().zip([2, 1]) {
+            facts.state = PathState::PotentiallyFailed;
+            facts.error_count = errors;
+        }
+        let promoted = world.with(|view, context| QualityAware.promote(view, context));
+        assert_eq!(promoted.map(|decision| decision.choice), Some(path(1)));
+    }
+}

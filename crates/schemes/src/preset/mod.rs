@@ -1,0 +1,30 @@
+//! Presets: the schemes that expressions begin with, one file or folder each, with what policies are theirs alone, parameters and
+//! card.
+
+use crate::definition::Preset;
+
+modules! {
+    /// All presets, in the order in which they are listed.
+    PRESETS: Preset = PRESET;
+    sctp,
+    naive_cmt,
+    cmt,
+    cmt_pf,
+    a_cmt,
+    db_cmt,
+    cmt_dfr,
+    cmt_qa,
+    mptcp_lia,
+    mptcp_olia,
+    mptcp_balia,
+    mptcp_ns2,
+    cmt_rpv1,
+    cmt_rpv2,
+    smt_afr,
+    bonded,
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod window_tests;

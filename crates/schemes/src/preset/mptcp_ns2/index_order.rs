@@ -1,0 +1,97 @@
+//! The scheduler of Nishida's MPTCP module for ns-2: in each send opportunity the windows are filled in the order of the paths'
+//! ids, always from the first. No path is preferred for its round-trip time.
+
+use anabranch_core::policy::{
+    Context, Decision, Event, Pick, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+};
+use anabranch_core::time::Time;
+
+use crate::definition::Equation;
+use crate::scheduler::refusal;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "send order",
+    rule: "fill the window of path 1, then of path 2, and so on, always from the first",
+    file: file!(),
+}];
+
+/// Fills windows in the order of ids.
+#[derive(Debug)]
+pub struct IndexOrder;
+
+impl Slot for IndexOrder {
+    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Scheduler for IndexOrder {
+    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        let mut refused = Refused::new();
+        for path in view.paths {
+            let Some(why) = refusal(path, ask, view) else {
+                let free = path.cwnd - view.outstanding(path.id);
+                let reason = Reason::figure("first path with room", "free_bytes", free.get() as f64);
+                return Decision::with_refused(Pick::Path(path.id), reason, refused);
+            };
+            refused.push((path.id, why));
+        }
+        Decision::with_refused(Pick::Wait(WaitFor::Window), Reason::rule("every window is full"), refused)
+    }
+
+    fn replan(&mut self, _: &View<'_>) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{M, World, bytes, path};
+    use anabranch_core::PathState;
+    use anabranch_core::policy::Refusal;
+    use anabranch_core::profile::Profile;
+
+    /// The path of the next packet, which is in flight from then on.
+    fn send(world: &mut World) -> Option<usize> {
+        let Pick::Path(id) = world.pick(&mut IndexOrder).choice else { return None };
+        world.paths[id.index()].in_flight += bytes(M);
+        world.association.last_new_data_path = Some(id);
+        Some(id.index())
+    }
+
+    #[test]
+    fn windows_are_filled_in_the_order_of_ids() {
+        let mut world = World::new(Profile::ns2_multipath(), 2);
+        let sent: Vec<_> = std::iter::from_fn(|| send(&mut world)).collect();
+        assert_eq!(sent, [0, 0, 0, 1, 1, 1]);
+    }
+
+    #[test]
+    fn the_first_path_comes_first_again_whoever_sent_last() {
+        let mut world = World::new(Profile::ns2_multipath(), 2);
+        assert!((0..5).all(|_| send(&mut world).is_some()));
+        world.paths[0].in_flight = bytes(0);
+        assert_eq!(send(&mut world), Some(0));
+    }
+
+    #[test]
+    fn what_has_no_room_is_passed_over_and_named() {
+        let mut world = World::new(Profile::ns2_multipath(), 4);
+        world.paths[0].state = PathState::Inactive;
+        world.paths[1].burst_left = 0;
+        world.paths[2].within_share = false;
+        world.paths[3].in_flight = bytes(1000);
+        let decision = world.pick(&mut IndexOrder);
+        assert_eq!(decision.choice, Pick::Path(path(3)));
+        assert_eq!(decision.reason, Reason::figure("first path with room", "free_bytes", 3380.0));
+        let whys: Vec<_> = decision.refused.iter().map(|&(_, why)| why).collect();
+        assert_eq!(whys, [Refusal::State, Refusal::Burst, Refusal::BufferShare]);
+        world.paths[3].in_flight = bytes(4380);
+        let decision = world.pick(&mut IndexOrder);
+        assert_eq!(decision.choice, Pick::Wait(WaitFor::Window));
+        assert!(decision.refused.contains(&(path(3), Refusal::WindowFull)));
+    }
+}

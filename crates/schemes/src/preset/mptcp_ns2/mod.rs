@@ -1,0 +1,132 @@
+//! `mptcp-ns2`: what the papers call MPTCP, Nishida's module for ns-2, as near as one SCTP association comes to it.
+
+use anabranch_core::policy::{CongestionControl, Policies};
+use anabranch_core::profile::Profile;
+
+use crate::ack::delayed::{SACK_DELAY, dac};
+use crate::congestion::control::cuc;
+use crate::congestion::cut::{floor, floored};
+use crate::congestion::{GrowthGate, WindowControl, Wrapped};
+use crate::definition::{Card, Choice, Kind, Parameter, Preset, Role, Value, Values};
+use crate::loss::missing_reports::{TRIGGER, sfr};
+use crate::preset::mptcp_lia::LiaGrowth;
+use crate::preset::mptcp_ns2::cap::Cap;
+use crate::preset::mptcp_ns2::index_order::IndexOrder;
+use crate::preset::{cmt, mptcp_lia};
+use crate::retransmit::rtx;
+
+pub mod cap;
+pub mod index_order;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "window-cap",
+        kind: Kind::Count { min: 0, max: 100_000 },
+        unit: "chunks",
+        default: Value::Number(20),
+        about: "largest congestion window of a path; 0 sets no limit",
+        source: "ns-2: window_ of a TCP agent is 20 packets unless a script sets it",
+    },
+    Parameter::switch(
+        "shared-window",
+        false,
+        "the association's receive window bounds what is outstanding on all paths together",
+        "the module has none",
+    ),
+    Parameter {
+        name: "rto-min",
+        kind: Kind::Milliseconds { min: 1, max: 60_000 },
+        unit: "ms",
+        default: Value::Number(200),
+        about: "lower bound of the retransmission time-out",
+        source: "ns-2: minrto_ of a TCP agent is 0.2 s",
+    },
+    rtx("rtx-same"),
+    TRIGGER,
+    sfr(true),
+    cuc(true),
+    dac(true),
+    Parameter {
+        name: "sack-every",
+        kind: Kind::Count { min: 1, max: 100 },
+        unit: "packets",
+        default: Value::Number(1),
+        about: "packets that one SACK answers",
+        source: "ns-2: segsperack_ of FullTcp is 1",
+    },
+    SACK_DELAY,
+    floor("2"),
+];
+
+const CARD: Card = Card {
+    summary: &[
+        "LIA on every path, windows filled in the order of paths and no larger than 20 packets, lost chunks",
+        "retransmitted where they were and nowhere else, TCP's time-outs, and no receive window that paths share.",
+        "It stands for the simulated MPTCP of the papers, not for Linux's, which has another scheduler,",
+        "retransmits the head of line elsewhere, and shares its receive window.",
+    ],
+    equations: &[&[mptcp_lia::LINKED_INCREASE], cap::RULES, index_order::RULES],
+    choices: &[&[
+        Choice {
+            question: "What would a sequence space per subflow change?",
+            answer: "A subflow's acknowledgements would be cumulative on it: duplicate acks and recovery would see that path only, \
+                     its round-trip times could be taken at any segment, and what is lost on it could never be sent on another \
+                     one without a second copy on the first. Split fast retransmit, pseudo-cumulative TSNs and `rtx-same` give \
+                     the same answers except for chunks that have been sent more than once and for SACKs that overtake each \
+                     other on different paths, which here tell of all paths at once.",
+            parameter: "sfr, cuc, dac, rtx",
+        },
+        Choice {
+            question: "How large may a window become?",
+            answer: "20 packets, the default of ns-2's TCP agents; the papers do not say whether they set it. There the limit \
+                     holds what is sent, here the window itself; after a loss both are half of the smaller.",
+            parameter: "window-cap",
+        },
+        Choice {
+            question: "Does a receive window bound all paths together?",
+            answer: "No. In the module's code none does, although the papers list a receive buffer for MPTCP.",
+            parameter: "shared-window",
+        },
+        Choice {
+            question: "What happens to new data on a subflow that has timed out twice?",
+            answer: "The module passes it over while its time-out is backed off fourfold or more. Here the lost chunk fills its \
+                     window of one packet, so that new data has no room there either.",
+            parameter: "",
+        },
+        Choice {
+            question: "How many packets does an acknowledgement answer?",
+            answer: "One, the default of FullTcp.",
+            parameter: "sack-every",
+        },
+        mptcp_lia::COUPLED_PATHS,
+        mptcp_lia::BYTES_COUNTED,
+    ]],
+};
+
+pub(crate) const PRESET: Preset = Preset {
+    name: "mptcp-ns2",
+    about: "The MPTCP of the papers' ns-2 runs: LIA, windows filled in order, none larger than 20 packets",
+    source: "Nishida 2013, MPTCP for ns-2; Sharma, Verma, Kumar, Experimental Analysis of Concurrent Multi-path Transmission Schemes",
+    multipath: true,
+    coupled: true,
+    unfair_because: "",
+    owns: &[Role::Scheduler],
+    parameters: PARAMETERS,
+    card: CARD,
+    profile,
+    build,
+};
+
+fn profile(values: &Values, row: Profile) -> Profile {
+    let rto_min = values.milliseconds("rto-min").min(row.rto_max);
+    floored(values, Profile { rto_min, shared_receive_window: values.switch("shared-window"), ..row })
+}
+
+fn build(values: &Values) -> Policies {
+    let control = WindowControl::new(GrowthGate::from_values(values)).with_growth(LiaGrowth::default());
+    let congestion: Box<dyn CongestionControl> = match values.number("window-cap") {
+        0 => Box::new(control),
+        chunks => Box::new(Wrapped::new(Cap::new(u64::from(chunks)), Box::new(control))),
+    };
+    Policies { scheduler: Box::new(IndexOrder), congestion, ..cmt::build(values) }
+}

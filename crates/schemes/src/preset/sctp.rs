@@ -1,0 +1,107 @@
+//! `sctp`: single-path SCTP.
+
+use anabranch_core::policy::{Policies, RetransmitPath};
+
+use crate::ack::DelayedAcks;
+use crate::ack::delayed::{DELAYED_ACKS, SACK_DELAY, SACK_EVERY};
+use crate::buffer::Unshared;
+use crate::component::backup::{PRIMARY_FIRST, PrimaryOnly};
+use crate::congestion::control::{AVOIDANCE, CUMULATIVE_GROWTH, CUT, SLOW_START};
+use crate::congestion::cut::{floor, floored};
+use crate::congestion::{GrowthGate, WindowControl};
+use crate::definition::{Card, Choice, ChoiceParameter, Parameter, Preset, Role, Values};
+use crate::estimator::MeasuredLossRate;
+use crate::failover::ErrorCounter;
+use crate::failover::error_counter::PATH_FAILURE;
+use crate::loss::MissingReports;
+use crate::loss::missing_reports::{FAST_RETRANSMIT, TRIGGER};
+use crate::retransmit::alternate::ALTERNATE;
+use crate::retransmit::{Alternate, MakeRetransmitPath, Same};
+
+pub(crate) const CHOICE_TRIGGER: Choice = Choice {
+    question: "How many missing reports make a chunk lost?",
+    answer: "Three, as in RFC 9260 and as ns-2.35 is set; RFC 2960 and the text of the papers say four.",
+    parameter: "trigger",
+};
+
+pub(crate) const CHOICE_AROUND: Choice = Choice {
+    question: "Which floors, bounds and timers hold around it?",
+    answer: "Those of the profile. `rfc9260` keeps ssthresh at 4 M or more and stops growth in fast recovery; the multipath row \
+             of `ns2` has a floor of 2 M and lets windows grow there, as ns-2's CMT agent does.",
+    parameter: "",
+};
+
+const RTX: ChoiceParameter<MakeRetransmitPath> = ChoiceParameter {
+    name: "rtx",
+    options: &[
+        ("alternate-on-timeout", || Box::new(Alternate { fast_retransmissions_too: false })),
+        ("alternate", || Box::new(Alternate { fast_retransmissions_too: true })),
+        ("rtx-same", || Box::new(Same)),
+    ],
+    default: "alternate-on-timeout",
+    about: "where a lost chunk is retransmitted",
+    source: "RFC 9260 section 6.4.1; `alternate` is ns-2's default",
+};
+
+const PARAMETERS: &[Parameter] = &[RTX.parameter(), TRIGGER, SACK_EVERY, SACK_DELAY, floor("profile")];
+
+const CARD: Card = Card {
+    summary: &[
+        "New data goes on the primary path; while that is not active, on the next active one. What fast",
+        "retransmit finds is retransmitted where it was, what times out on another active path if there is one. A",
+        "path is out of service after six errors in a row.",
+    ],
+    equations: &[&[
+        PRIMARY_FIRST,
+        SLOW_START,
+        AVOIDANCE,
+        CUMULATIVE_GROWTH,
+        CUT,
+        FAST_RETRANSMIT,
+        ALTERNATE,
+        DELAYED_ACKS,
+        PATH_FAILURE,
+    ]],
+    choices: &[&[
+        CHOICE_TRIGGER,
+        Choice {
+            question: "Where does a fast retransmission go?",
+            answer: "Where the chunk was: the standard sends only what timed out elsewhere. `rtx=alternate` sends both to another \
+                     path, as ns-2's base agent does by default; `rtx=rtx-same` sends both where they were.",
+            parameter: "rtx",
+        },
+        CHOICE_AROUND,
+    ]],
+};
+
+pub(crate) const PRESET: Preset = Preset {
+    name: "sctp",
+    about: "Single-path SCTP: new data on the primary path, the others only while it is not active",
+    source: "RFC 9260",
+    multipath: false,
+    coupled: false,
+    unfair_because: "",
+    owns: &[Role::Scheduler],
+    parameters: PARAMETERS,
+    card: CARD,
+    profile: floored,
+    build,
+};
+
+fn build(values: &Values) -> Policies {
+    policies(values, RTX.get(values)())
+}
+
+/// The policies of RFC 9260, around a policy that places what is lost.
+pub(crate) fn policies(values: &Values, retransmit: Box<dyn RetransmitPath>) -> Policies {
+    Policies {
+        estimator: Box::new(MeasuredLossRate::default()),
+        scheduler: Box::new(PrimaryOnly),
+        congestion: Box::new(WindowControl::new(GrowthGate::Cumulative)),
+        loss: Box::new(MissingReports::from_values(values)),
+        retransmit,
+        ack: Box::new(DelayedAcks::from_values(values)),
+        buffer: Box::new(Unshared),
+        failover: Box::new(ErrorCounter),
+    }
+}
