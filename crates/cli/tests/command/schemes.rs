@@ -7,7 +7,7 @@ use crate::support::anabranch;
 #[test]
 fn all_schemes_are_listed_with_what_they_do_and_their_sources() {
     let ended = anabranch(&["schemes"]).with_status(0);
-    for expected in ["Schemes\nsctp ", "\nnaive-cmt ", "\ncmt-pf ", "only while it is not active (RFC"] {
+    for expected in ["Schemes\nsctp ", "\nnaive-cmt ", "\ncmt-pf ", "(RFC 9260)"] {
         assert!(ended.out.contains(expected), "no `{expected}` in:\n{}", ended.out);
     }
 }
