@@ -2,9 +2,9 @@
 //! stay right and its data arrives.
 
 use anabranch_core::policy::{
-    AckForm, AckPolicy, AckTiming, Arrival, Context, Decision, Event, LossDetection, LossTasks, LostChunk,
-    Missing, MissingVerdict, Pick, Policies, Reason, Relief, RetransmitPath, Route, SackView, Scheduler,
-    Scheme, SendAsk, Slot, Stall, View, WaitFor,
+    AckForm, AckPolicy, AckTiming, Arrival, Context, Decision, Event, HeadOfLineAction, HeadOfLineBlocking,
+    HeadOfLineHandling, LossDetection, LossTasks, Missing, MissingVerdict, Pick, Policies, Reason, SackView,
+    Scheduler, Scheme, SendAsk, Slot, View, WaitFor,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -31,7 +31,7 @@ impl Scheme for Capricious {
                 tasks: LossTasks::default(),
                 mood: 0,
             }),
-            retransmit: Box::new(WildRetransmit { inner: sane.retransmit }),
+            head_of_line: Box::new(WildHeadOfLine),
             ack: Box::new(WildAck { inner: sane.ack }),
             ..sane
         }
@@ -58,10 +58,6 @@ struct WildScheduler {
 impl Slot for WildScheduler {
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, context: &mut Context<'_>) {
         self.replans = context.below(20) == 0;
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        None
     }
 }
 
@@ -131,29 +127,20 @@ impl LossDetection for WildLoss {
     }
 }
 
-struct WildRetransmit {
-    inner: Box<dyn RetransmitPath>,
-}
+struct WildHeadOfLine;
 
-impl Slot for WildRetransmit {
-    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
-        self.inner.on_event(event, view, context);
-    }
+impl Slot for WildHeadOfLine {}
 
-    fn deadline(&self) -> Option<Time> {
-        self.inner.deadline()
-    }
-}
-
-impl RetransmitPath for WildRetransmit {
-    fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route> {
-        self.inner.route(chunk, view, context)
-    }
-
-    fn relieve(&mut self, _: &Stall, view: &View<'_>, context: &mut Context<'_>) -> Option<Decision<Relief>> {
+impl HeadOfLineHandling for WildHeadOfLine {
+    fn handle(
+        &mut self,
+        _: &HeadOfLineBlocking,
+        view: &View<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Decision<HeadOfLineAction>> {
         let choice = match context.below(12) {
-            0..2 => Relief::Copy(any_path(context, view)),
-            2..4 => Relief::Move(any_path(context, view)),
+            0..2 => HeadOfLineAction::Copy(any_path(context, view)),
+            2..4 => HeadOfLineAction::Move(any_path(context, view)),
             _ => return None,
         };
         Some(Decision::new(choice, WHIM))

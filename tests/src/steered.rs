@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use anabranch_core::policy::{
-    Context, Decision, Event, LossDetection, LossTasks, LostChunk, Missing, MissingVerdict, Pick, Policies,
-    Reason, Relief, RetransmitPath, Route, SackView, Scheduler, Scheme, SendAsk, Slot, Stall, View,
+    Context, Decision, Event, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, LossDetection,
+    LossTasks, Missing, MissingVerdict, Pick, Policies, Reason, SackView, Scheduler, Scheme, SendAsk, Slot,
+    View,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -17,8 +18,8 @@ const HAND: Reason = Reason::rule("the test's hand");
 pub type Picks = Arc<dyn Fn(&View<'_>) -> Pick + Send + Sync>;
 /// Answers [`Scheduler::replan`].
 pub type Replans = Arc<dyn Fn(&View<'_>) -> bool + Send + Sync>;
-/// Answers [`RetransmitPath::relieve`].
-pub type Relieves = Arc<dyn Fn(&Stall, &View<'_>) -> Option<Relief> + Send + Sync>;
+/// Answers [`HeadOfLineHandling::handle`].
+pub type Handles = Arc<dyn Fn(&HeadOfLineBlocking, &View<'_>) -> Option<HeadOfLineAction> + Send + Sync>;
 /// Answers [`LossDetection::overdue`].
 pub type Overdue = Arc<dyn Fn(&Missing, &View<'_>) -> bool + Send + Sync>;
 
@@ -87,7 +88,7 @@ pub struct Steered {
     base: String,
     pick: Option<Picks>,
     replan: Option<Replans>,
-    relieve: Option<Relieves>,
+    head_of_line: Option<Handles>,
     overdue: Option<Overdue>,
     /// What its scheduler hears.
     pub log: Log,
@@ -102,7 +103,7 @@ impl Steered {
             base: base.to_owned(),
             pick: None,
             replan: None,
-            relieve: None,
+            head_of_line: None,
             overdue: None,
             log: Log::default(),
             alarm: Alarm::default(),
@@ -125,11 +126,11 @@ impl Steered {
 
     /// Takes over what is done for the head of line.
     #[must_use]
-    pub fn relieve(
+    pub fn head_of_line(
         mut self,
-        relieve: impl Fn(&Stall, &View<'_>) -> Option<Relief> + Send + Sync + 'static,
+        handle: impl Fn(&HeadOfLineBlocking, &View<'_>) -> Option<HeadOfLineAction> + Send + Sync + 'static,
     ) -> Self {
-        self.relieve = Some(Arc::new(relieve));
+        self.head_of_line = Some(Arc::new(handle));
         self
     }
 
@@ -146,7 +147,7 @@ impl Scheme for Steered {
         let base = registry::parse(&self.base).expect("a scheme").policies();
         Policies {
             scheduler: Box::new(SteeredScheduler { inner: base.scheduler, by: self.clone() }),
-            retransmit: Box::new(SteeredRetransmit { inner: base.retransmit, by: self.clone() }),
+            head_of_line: Box::new(SteeredHeadOfLine { inner: base.head_of_line, by: self.clone() }),
             loss: Box::new(SteeredLoss { inner: base.loss, by: self.clone() }),
             ..base
         }
@@ -210,12 +211,12 @@ impl Scheduler for SteeredScheduler {
     }
 }
 
-struct SteeredRetransmit {
-    inner: Box<dyn RetransmitPath>,
+struct SteeredHeadOfLine {
+    inner: Box<dyn HeadOfLineHandling>,
     by: Steered,
 }
 
-impl Slot for SteeredRetransmit {
+impl Slot for SteeredHeadOfLine {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.inner.on_event(event, view, context);
     }
@@ -225,20 +226,16 @@ impl Slot for SteeredRetransmit {
     }
 }
 
-impl RetransmitPath for SteeredRetransmit {
-    fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route> {
-        self.inner.route(chunk, view, context)
-    }
-
-    fn relieve(
+impl HeadOfLineHandling for SteeredHeadOfLine {
+    fn handle(
         &mut self,
-        stall: &Stall,
+        blocking: &HeadOfLineBlocking,
         view: &View<'_>,
         context: &mut Context<'_>,
-    ) -> Option<Decision<Relief>> {
-        match &self.by.relieve {
-            Some(relieve) => relieve(stall, view).map(|choice| Decision::new(choice, HAND)),
-            None => self.inner.relieve(stall, view, context),
+    ) -> Option<Decision<HeadOfLineAction>> {
+        match &self.by.head_of_line {
+            Some(handle) => handle(blocking, view).map(|choice| Decision::new(choice, HAND)),
+            None => self.inner.handle(blocking, view, context),
         }
     }
 }

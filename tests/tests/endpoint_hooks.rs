@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use anabranch_core::policy::{
     AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, Decision, Estimates,
-    Event, Life, LossDetection, LossTasks, LostChunk, Missing, MissingVerdict, PathEstimator, PathFailover,
-    Pick, Policies, Probing, ProofOfLife, Reason, Relief, RetransmitPath, Route, SackView, Scheduler, Scheme,
-    SendAsk, Slot, Stall, View, Window,
+    Event, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, Life, LossDetection, LossTasks,
+    LostChunk, Missing, MissingVerdict, PathEstimator, PathFailover, Pick, Policies, Probing, ProofOfLife,
+    Reason, RetransmitChoice, RetransmitPath, SackView, Scheduler, Scheme, SendAsk, Slot, View, Window,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -47,7 +47,7 @@ fn name(event: &Event<'_>) -> &'static str {
         Event::PathRebound(_) => "PathRebound",
         Event::PathState { .. } => "PathState",
         Event::Established => "Established",
-        Event::TurnBegins(_) => "TurnBegins",
+        Event::SendOpportunity(_) => "SendOpportunity",
         Event::Bound { .. } => "Bound",
         Event::Unbound { .. } => "Unbound",
         Event::Sent(_) => "Sent",
@@ -69,7 +69,7 @@ const EVENTS: [&str; 17] = [
     "PathRemoved",
     "PathState",
     "Established",
-    "TurnBegins",
+    "SendOpportunity",
     "Bound",
     "Unbound",
     "Sent",
@@ -154,19 +154,26 @@ impl LossDetection for Counting<dyn LossDetection> {
 }
 
 impl RetransmitPath for Counting<dyn RetransmitPath> {
-    fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route> {
+    fn route(
+        &mut self,
+        chunk: &LostChunk,
+        view: &View<'_>,
+        context: &mut Context<'_>,
+    ) -> Decision<RetransmitChoice> {
         self.count("route");
         self.inner.route(chunk, view, context)
     }
+}
 
-    fn relieve(
+impl HeadOfLineHandling for Counting<dyn HeadOfLineHandling> {
+    fn handle(
         &mut self,
-        stall: &Stall,
+        blocking: &HeadOfLineBlocking,
         view: &View<'_>,
         context: &mut Context<'_>,
-    ) -> Option<Decision<Relief>> {
-        self.count("relieve");
-        self.inner.relieve(stall, view, context)
+    ) -> Option<Decision<HeadOfLineAction>> {
+        self.count("handle");
+        self.inner.handle(blocking, view, context)
     }
 }
 
@@ -231,6 +238,7 @@ impl Scheme for Counted {
             congestion: Counting::boxed("congestion", calls, inner.congestion),
             loss: Counting::boxed("loss", calls, inner.loss),
             retransmit: Counting::boxed("retransmit", calls, inner.retransmit),
+            head_of_line: Counting::boxed("head_of_line", calls, inner.head_of_line),
             ack: Counting::boxed("ack", calls, inner.ack),
             buffer: Counting::boxed("buffer", calls, inner.buffer),
             failover: Counting::boxed("failover", calls, inner.failover),
@@ -257,7 +265,7 @@ const HOOKS: [&str; 22] = [
     "loss: due",
     "loss: overdue",
     "retransmit: route",
-    "retransmit: relieve",
+    "head_of_line: handle",
     "ack: form",
     "ack: timing",
     "ack: flags",
@@ -271,8 +279,17 @@ const HOOKS: [&str; 22] = [
     "scheduler: deadline",
 ];
 
-const SLOTS: [&str; 8] =
-    ["estimator", "scheduler", "congestion", "loss", "retransmit", "ack", "buffer", "failover"];
+const SLOTS: [&str; 9] = [
+    "estimator",
+    "scheduler",
+    "congestion",
+    "loss",
+    "retransmit",
+    "head_of_line",
+    "ack",
+    "buffer",
+    "failover",
+];
 
 /// Both ways over three lossy paths, with an outage of all of them, a silence, and a path taken away.
 fn eventful_life(duo: &mut Duo) {

@@ -67,10 +67,6 @@ impl Slot for Warning {
     fn on_event(&mut self, _: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
         self.now = view.now;
     }
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
 }
 
 impl PathEstimator for Warning {

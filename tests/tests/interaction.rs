@@ -67,7 +67,7 @@ fn the_cases_reach_what_they_are_to_test() {
                 s.exempt_packets,
                 s.bytes_delivered,
                 s.reneged,
-                s.reliefs,
+                s.opportunistic_retransmissions,
                 s.tail_probes,
                 s.overruled_picks,
             ];

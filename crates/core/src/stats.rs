@@ -38,7 +38,7 @@ pub struct Statistics {
     /// Retransmission packets that left although their path's window was full.
     pub exempt_packets: u64,
     /// Transmissions of the head of line ahead of its loss.
-    pub reliefs: u64,
+    pub opportunistic_retransmissions: u64,
     /// Tail probes.
     pub tail_probes: u64,
     /// Paths that were taken out of service because they answered nothing for as long as the failover policy waits.

@@ -1,7 +1,7 @@
 //! What an association records for observers when tracing is on.
 
 use crate::path_id::{PathId, PathSet};
-use crate::policy::{LossCause, Reason, Refused, Relief};
+use crate::policy::{HeadOfLineAction, LossCause, Reason, Refused};
 use crate::time::Time;
 
 /// What was decided.
@@ -16,7 +16,7 @@ pub enum Decided {
     /// A lost chunk goes on a path, or waits.
     Retransmit(Option<PathId>),
     /// The head of line, in flight as it was, goes on another path.
-    Relieve(Relief),
+    HeadOfLine(HeadOfLineAction),
     /// The latest chunk of a path is retransmitted to elicit an acknowledgement (tail loss probe).
     TailProbe(PathId),
     /// Data waits although a window is open, because the peer's receive window is closed; the path of the head of line, if

@@ -2,10 +2,10 @@
 //! view forbids, and nothing that two runs from one seed would do differently.
 
 use anabranch_core::policy::{
-    AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, Event, HeadOfLine, LossCause,
-    LostChunk, Missing, PathAck, PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, Relief, Route,
-    RttFacts, SackDone, SackView, Scheme, SendKind, SentTransmission, Slot, Stall, StateCause, TurnCause,
-    View,
+    AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, Event, HeadOfLine, HeadOfLineAction,
+    HeadOfLineBlocking, LossCause, LostChunk, Missing, OpportunityCause, PathAck, PathSack, Pick, Policies,
+    ProofOfLife, Randomness, Reason, RetransmitChoice, RttFacts, SackDone, SackView, Scheme, SendKind,
+    SentTransmission, Slot, StateCause, View,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -25,7 +25,7 @@ fn variant(event: &Event<'_>) -> usize {
         Event::PathRebound(_) => 2,
         Event::PathState { .. } => 3,
         Event::Established => 4,
-        Event::TurnBegins(_) => 5,
+        Event::SendOpportunity(_) => 5,
         Event::Sent(_) => 6,
         Event::Acked(_) => 7,
         Event::SackDone(_) => 8,
@@ -288,14 +288,14 @@ impl Session {
 
     fn open_turns(&mut self, id: PathId) {
         let causes = [
-            TurnCause::Sack,
-            TurnCause::Timeout(id),
-            TurnCause::PathRestored(id),
-            TurnCause::Application,
-            TurnCause::Policy,
+            OpportunityCause::Sack,
+            OpportunityCause::Timeout(id),
+            OpportunityCause::PathRestored(id),
+            OpportunityCause::Application,
+            OpportunityCause::Policy,
         ];
         for cause in causes {
-            self.dispatch(&Event::TurnBegins(cause));
+            self.dispatch(&Event::SendOpportunity(cause));
             self.ask_where_to_send();
         }
     }
@@ -319,7 +319,7 @@ impl Session {
         let lost = LostChunk { tsn: 7, bytes: bytes(M), path: self.any_path(), cause: self.one_of(&CAUSES) };
         let decision = self.ask(|policies, view, context| policies.retransmit.route(&lost, view, context));
         assert!(!decision.reason.rule.is_empty());
-        if let Route::Path(id) = decision.choice {
+        if let RetransmitChoice::Path(id) = decision.choice {
             let view = self.world.view();
             assert!(view.path(id).admits_retransmission());
             assert!(view.path(id).is_active() || view.active().next().is_none());
@@ -422,10 +422,11 @@ impl Session {
     /// Holds what is done about the head of line to the rules that core holds it to.
     fn ask_about_head_of_line(&mut self) {
         let (waits, peer_window_closed) = (self.below(4) > 0, self.below(2) == 0);
-        let stall = Stall { next_chunk: waits.then_some(bytes(M)), peer_window_closed };
-        let action = self.ask(|policies, view, context| policies.retransmit.relieve(&stall, view, context));
+        let blocking = HeadOfLineBlocking { next_chunk: waits.then_some(bytes(M)), peer_window_closed };
+        let action =
+            self.ask(|policies, view, context| policies.head_of_line.handle(&blocking, view, context));
         let Some(decision) = action else { return };
-        let (Relief::Copy(id) | Relief::Move(id)) = decision.choice;
+        let (HeadOfLineAction::Copy(id) | HeadOfLineAction::Move(id)) = decision.choice;
         let view = self.world.view();
         let head = view.association.head_of_line.expect("only it is asked about");
         assert!(view.path(id).is_active() && view.path(id).admits_retransmission(), "{decision:?}");

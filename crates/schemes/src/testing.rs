@@ -1,8 +1,8 @@
 //! Helpers for tests of policies: the facts of an association, set instead of measured.
 
 use anabranch_core::policy::{
-    AssociationFacts, Decision, Event, LossCause, LostChunk, PathFacts, Pick, Randomness, RetransmitPath,
-    Route, Scheduler, SendAsk, Slot, TurnCause, View,
+    AssociationFacts, Decision, Event, LossCause, LostChunk, OpportunityCause, PathFacts, Pick, Randomness,
+    RetransmitChoice, RetransmitPath, Scheduler, SendAsk, Slot, View,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Time;
@@ -83,14 +83,18 @@ impl World {
     }
 
     pub(crate) fn begin_send_opportunity(&mut self, slot: &mut dyn Slot) {
-        self.dispatch(slot, &Event::TurnBegins(TurnCause::Sack));
+        self.dispatch(slot, &Event::SendOpportunity(OpportunityCause::Sack));
     }
 
     pub(crate) fn pick(&mut self, scheduler: &mut dyn Scheduler) -> Decision<Pick> {
         self.with(|view, context| scheduler.pick(&ASK, view, context))
     }
 
-    pub(crate) fn route(&mut self, policy: &mut dyn RetransmitPath, chunk: LostChunk) -> Decision<Route> {
+    pub(crate) fn route(
+        &mut self,
+        policy: &mut dyn RetransmitPath,
+        chunk: LostChunk,
+    ) -> Decision<RetransmitChoice> {
         self.with(|view, context| policy.route(&chunk, view, context))
     }
 
@@ -106,9 +110,9 @@ impl World {
 }
 
 /// The path of a route that must not wait.
-pub(crate) fn routed(decision: &Decision<Route>) -> PathId {
+pub(crate) fn routed(decision: &Decision<RetransmitChoice>) -> PathId {
     match decision.choice {
-        Route::Path(path) => path,
-        Route::Wait => panic!("waits: {decision:?}"),
+        RetransmitChoice::Path(path) => path,
+        RetransmitChoice::Wait => panic!("waits: {decision:?}"),
     }
 }

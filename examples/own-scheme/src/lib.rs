@@ -43,10 +43,6 @@ impl Slot for ShortestQueue {
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
         // The view says all that this scheduler wants to know.
     }
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
 }
 
 impl Scheduler for ShortestQueue {

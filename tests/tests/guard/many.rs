@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anabranch_core::policy::{Context, Estimates, Event, PathEstimator, Policies, Scheme, Slot, View};
+use anabranch_core::policy::{Estimates, PathEstimator, Policies, Scheme, Slot};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, PathId};
@@ -12,8 +12,6 @@ use anabranch_core::{AcceptFrom, AssociationConfig, Encapsulation, Endpoint, End
 struct Asked(Arc<AtomicU64>);
 
 impl Slot for Asked {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
     fn deadline(&self) -> Option<Time> {
         self.0.fetch_add(1, Ordering::Relaxed);
         None

@@ -1,11 +1,59 @@
-//! Copies of chunks whose acknowledgement has been credited to another copy.
+//! Several copies of a chunk in flight at once: how they leave, and what becomes of those whose chunk has arrived in another
+//! copy.
 
 use crate::association::Association;
 use crate::path_id::PathId;
-use crate::policy::{AckedTransmission, Event, ProofOfLife};
-use crate::send::Orphan;
+use crate::policy::{AckedTransmission, Event, ProofOfLife, SendKind};
+use crate::send::{ChunkState, Orphan};
 
 impl Association {
+    /// The next packet of copies that the scheduler asked for.
+    pub(crate) fn transmit_copy(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        let mut copies = self.opportunity.copies?;
+        while let Some(path) = copies.others.first() {
+            copies.others.remove(path);
+            self.opportunity.copies = Some(copies);
+            if self.has_room(path) && self.copy_packet(path, copies.first..copies.after, SendKind::Copy, buf)
+            {
+                self.new_packet_left(path);
+                return Some(path);
+            }
+        }
+        self.opportunity.copies = None;
+        None
+    }
+
+    /// Sends chunks that are in flight once more; `false` if none of them is.
+    pub(crate) fn copy_packet(
+        &mut self,
+        path: PathId,
+        tsns: std::ops::Range<u64>,
+        kind: SendKind,
+        buf: &mut Vec<u8>,
+    ) -> bool {
+        let size = self.packet_size_for(path, tsns.start);
+        let sets_immediate_bit = self.sets_immediate_bit(kind != SendKind::Copy);
+        self.write_packet(size, buf, |this, writer| {
+            for tsn in tsns {
+                let Some(chunk) =
+                    this.sender.outstanding().get(tsn).filter(|c| c.state == ChunkState::InFlight)
+                else {
+                    continue;
+                };
+                let mut repr = super::outbound::data_repr(tsn, &chunk.draft);
+                repr.flags.immediate |= sets_immediate_bit;
+                if writer.data(&repr, &chunk.draft.payload).is_err() {
+                    break;
+                }
+                this.paths[path.index()].measuring.take_if(|measured| *measured == tsn);
+                let now = this.now;
+                let left = this.update_sender(|sender| sender.copy(tsn, path, now));
+                this.further_transmission(path, tsn, left, kind);
+            }
+            !writer.is_empty()
+        })
+    }
+
     /// The peer reported a chunk as received twice: if a copy of it is still counted as in flight, it has arrived, and its
     /// path is credited. `true` if there was one.
     pub(crate) fn credit_orphan(&mut self, tsn: u64) -> bool {

@@ -5,7 +5,7 @@ use crate::association::control::Control;
 use crate::association::heartbeat_info::read_info;
 use crate::path::{PendingHeartbeat, Standing};
 use crate::path_id::{PathId, PathState};
-use crate::policy::{Life, Probing, ProofOfLife, StateCause, TurnCause};
+use crate::policy::{Life, OpportunityCause, Probing, ProofOfLife, StateCause};
 use crate::profile::Start;
 use crate::send::Sender;
 use crate::stats::Discard;
@@ -139,7 +139,7 @@ impl Association {
         match before {
             PathState::Unconfirmed => {
                 self.check_start();
-                self.open_opportunity(TurnCause::PathRestored(id), true);
+                self.open_opportunity(OpportunityCause::PathRestored(id), true);
             }
             PathState::PotentiallyFailed | PathState::Inactive => {
                 if !self.policy.path(id).in_flight.is_zero() {
@@ -151,7 +151,7 @@ impl Association {
                 for path in &mut self.paths {
                     path.burst_used = 0;
                 }
-                self.open_opportunity(TurnCause::PathRestored(id), true);
+                self.open_opportunity(OpportunityCause::PathRestored(id), true);
                 self.grant_exemptions(self.policy.profile.exemption_outlives_event);
                 self.update_sender(Sender::estimate_window);
             }
@@ -208,7 +208,7 @@ impl Association {
             self.identity.initiator && self.policy.profile.start == Start::AfterAllConfirmed && waiting;
         if !wait {
             self.opportunity.data_allowed = true;
-            self.open_opportunity(TurnCause::Application, true);
+            self.open_opportunity(OpportunityCause::Application, true);
         }
     }
 }

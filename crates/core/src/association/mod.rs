@@ -15,16 +15,17 @@ mod control;
 mod copies;
 mod dispatch;
 mod handshake;
+mod head_of_line;
 mod heartbeat;
 mod heartbeat_info;
 mod inbound;
 mod invariants;
+mod loss_tasks;
 mod outbound;
 mod path_mtu;
 mod paths;
 mod policy_state;
 mod recovery;
-mod relief;
 mod reneging;
 mod resend;
 mod sack_in;
@@ -277,7 +278,7 @@ impl Association {
         let idle = self.sender.queue().is_empty();
         self.update_sender(|sender| sender.push(payload, options));
         if idle {
-            self.open_opportunity(crate::policy::TurnCause::Application, true);
+            self.open_opportunity(crate::policy::OpportunityCause::Application, true);
         }
         Ok(())
     }

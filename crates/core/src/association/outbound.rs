@@ -5,7 +5,7 @@ use anabranch_wire::{DATA_HEADER_LEN, DataFlags, DataRepr, Header, PacketWriter,
 use crate::association::send_opportunity::PendingCopies;
 use crate::association::{Association, MAX_OUTSTANDING_CHUNKS, State, WindowProbe};
 use crate::path_id::{PathId, PathSet};
-use crate::policy::{Decision, Event, Pick, Reason, Refused, SendAsk, SendKind, TurnCause};
+use crate::policy::{Decision, Event, OpportunityCause, Pick, Reason, Refused, SendAsk, SendKind};
 use crate::profile::{BurstArming, ImmediateSack};
 use crate::send::{Admitted, Draft};
 use crate::trace::Decided;
@@ -72,16 +72,16 @@ impl Association {
         if !std::mem::replace(&mut self.opportunity.announced, true) {
             let cause = self.opportunity.cause;
             self.refresh_bursts();
-            self.dispatch_event(&Event::TurnBegins(cause));
+            self.dispatch_event(&Event::SendOpportunity(cause));
             self.consider_replanning();
         }
         let path = self
             .transmit_resend(buf)
             .or_else(|| self.transmit_tail_probe(buf))
             .or_else(|| self.transmit_copy(buf))
-            .or_else(|| self.transmit_relief(buf))
+            .or_else(|| self.transmit_head_of_line(buf))
             .or_else(|| self.transmit_new(buf))
-            .or_else(|| self.transmit_late_relief(buf));
+            .or_else(|| self.transmit_head_of_line_again(buf));
         if path.is_none() {
             self.end_opportunity();
         }
@@ -102,7 +102,7 @@ impl Association {
     }
 
     /// Opens a send opportunity.
-    pub(crate) fn open_opportunity(&mut self, cause: TurnCause, new_data: bool) {
+    pub(crate) fn open_opportunity(&mut self, cause: OpportunityCause, new_data: bool) {
         self.opportunity.open(cause, new_data);
     }
 

@@ -7,7 +7,7 @@ use crate::association::{Association, AssociationEvent};
 use crate::error::PathError;
 use crate::path::Path;
 use crate::path_id::{MAX_PATHS, PathId, PathState};
-use crate::policy::{Event, LossCause, PathFacts, Reason, Refused, StateCause, TurnCause};
+use crate::policy::{Event, LossCause, OpportunityCause, PathFacts, Reason, Refused, StateCause};
 use crate::time::Span;
 use crate::trace::Decided;
 use crate::units::ChunkBytes;
@@ -134,7 +134,7 @@ impl Association {
         self.dispatch_event(&Event::PathRemoved(id));
         self.events.push_back(AssociationEvent::PathRemoved { path: id });
         self.check_start();
-        self.open_opportunity(TurnCause::PathRestored(id), true);
+        self.open_opportunity(OpportunityCause::PathRestored(id), true);
         Ok(())
     }
 

@@ -6,9 +6,9 @@ use crate::entropy::Entropy;
 use crate::path::take_rtt_sample;
 use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::policy::{
-    AckForm, AckTiming, Arrival, AssociationFacts, Context, Decision, Event, Life, LossTasks, LostChunk,
-    Missing, MissingVerdict, PathFacts, Pick, Policies, Probing, ProofOfLife, Reason, Relief, Route,
-    SackView, SendAsk, SendKind, Stall, View, Window,
+    AckForm, AckTiming, Arrival, AssociationFacts, Context, Decision, Event, HeadOfLineAction,
+    HeadOfLineBlocking, Life, LossTasks, LostChunk, Missing, MissingVerdict, PathFacts, Pick, Policies,
+    Probing, ProofOfLife, Reason, RetransmitChoice, SackView, SendAsk, SendKind, View, Window,
 };
 use crate::profile::{BurstArming, Profile};
 use crate::send::{PathBytes, Sender};
@@ -186,6 +186,7 @@ impl PolicyState {
         policies.scheduler.on_event(event, &view, &mut context);
         policies.loss.on_event(event, &view, &mut context);
         policies.retransmit.on_event(event, &view, &mut context);
+        policies.head_of_line.on_event(event, &view, &mut context);
         policies.ack.on_event(event, &view, &mut context);
         policies.buffer.on_event(event, &view, &mut context);
         policies.failover.on_event(event, &view, &mut context);
@@ -200,6 +201,7 @@ impl PolicyState {
             p.scheduler.deadline(),
             p.loss.deadline(),
             p.retransmit.deadline(),
+            p.head_of_line.deadline(),
             p.ack.deadline(),
             p.buffer.deadline(),
             p.failover.deadline(),
@@ -250,7 +252,7 @@ impl PolicyState {
 /// Whether windows may have changed with this event.
 pub(crate) fn concerns_windows(event: &Event<'_>) -> bool {
     match event {
-        Event::TurnBegins(_) | Event::Blocked { .. } => false,
+        Event::SendOpportunity(_) | Event::Blocked { .. } => false,
         // Only a copy of the head of line is a reason to change a window (penalisation).
         Event::Sent(sent) => sent.kind == SendKind::HeadOfLine,
         _ => true,
@@ -276,15 +278,19 @@ impl PolicyState {
     }
 
     /// The path of a retransmission.
-    pub(crate) fn route(&mut self, chunk: &LostChunk, now: Time) -> Decision<Route> {
+    pub(crate) fn route(&mut self, chunk: &LostChunk, now: Time) -> Decision<RetransmitChoice> {
         let (policies, view, mut context) = self.split(now);
         policies.retransmit.route(chunk, &view, &mut context)
     }
 
     /// What to do about the head of line.
-    pub(crate) fn relieve(&mut self, stall: &Stall, now: Time) -> Option<Decision<Relief>> {
+    pub(crate) fn handle_head_of_line(
+        &mut self,
+        blocking: &HeadOfLineBlocking,
+        now: Time,
+    ) -> Option<Decision<HeadOfLineAction>> {
         let (policies, view, mut context) = self.split(now);
-        policies.retransmit.relieve(stall, &view, &mut context)
+        policies.head_of_line.handle(blocking, &view, &mut context)
     }
 
     pub(crate) fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, now: Time) -> MissingVerdict {

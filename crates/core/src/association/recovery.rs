@@ -2,7 +2,7 @@
 
 use crate::association::{Association, WindowProbe};
 use crate::path_id::{PathId, PathState};
-use crate::policy::{Event, LossCause, Reason, Refused, TurnCause};
+use crate::policy::{Event, LossCause, OpportunityCause, Reason, Refused};
 use crate::profile::RecoveryPoint;
 use crate::send::{ChunkState, Loss};
 use crate::trace::Decided;
@@ -108,7 +108,7 @@ impl Association {
         }
         // Where only copies were in flight there is nothing to send again, and nothing else would let new data go.
         let new_data = self.policy.profile.timeout_opens_new_data || self.sender.lost().is_empty();
-        self.open_opportunity(TurnCause::Timeout(id), new_data);
+        self.open_opportunity(OpportunityCause::Timeout(id), new_data);
         self.grant_exemptions(self.policy.profile.exemption_outlives_event);
         if matches!(self.policy.path(id).state, PathState::PotentiallyFailed | PathState::Inactive) {
             self.send_heartbeat(id);
@@ -152,6 +152,14 @@ impl Association {
         if !self.policy.path(id).in_flight.is_zero() && !all {
             // What the policy spared is still in flight and needs its timer.
             self.start_t3(id);
+        }
+    }
+
+    pub(crate) fn stop_t3_if_nothing_flies(&mut self) {
+        for (path, facts) in self.paths.iter_mut().zip(self.policy.facts()) {
+            if facts.in_flight.is_zero() {
+                path.timers.t3 = None;
+            }
         }
     }
 }

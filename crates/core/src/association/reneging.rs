@@ -2,7 +2,7 @@
 
 use crate::association::Association;
 use crate::intervals;
-use crate::policy::{LossCause, TurnCause};
+use crate::policy::{LossCause, OpportunityCause};
 use crate::profile::Reneging;
 
 impl Association {
@@ -77,7 +77,7 @@ impl Association {
         if self.paths[path.index()].removed {
             // No timer runs for a path that is gone, so nothing may be in flight there.
             self.mark_lost(tsn, LossCause::Timeout);
-            self.open_opportunity(TurnCause::PathRestored(path), true);
+            self.open_opportunity(OpportunityCause::PathRestored(path), true);
         }
     }
 }

@@ -4,7 +4,7 @@ use anabranch_wire::{COMMON_HEADER_LEN, PacketWriter, padded_len};
 
 use crate::association::Association;
 use crate::path_id::PathId;
-use crate::policy::{LossCause, LostChunk, Route, SendKind, SentTransmission};
+use crate::policy::{LossCause, LostChunk, RetransmitChoice, SendKind, SentTransmission};
 use crate::profile::{BurstArming, FirstFastRetransmission};
 use crate::send::{ChunkState, Left};
 use crate::trace::Decided;
@@ -39,7 +39,7 @@ impl Association {
         let lost = LostChunk { tsn, bytes: chunk.bytes(), path: chunk.path, cause };
         let decision = self.policy.route(&lost, self.now);
         let path = match decision.choice {
-            Route::Path(path)
+            RetransmitChoice::Path(path)
                 if self.policy.facts().get(path.index()).is_some_and(|f| f.admits_retransmission()) =>
             {
                 Some(path)

@@ -11,8 +11,8 @@ use crate::error::AbortReason;
 use crate::intervals::{self, Interval};
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{
-    AckedTransmission, Event, LossCause, Missing, PathAck, PathSack, ProofOfLife, SackDone, SackView,
-    TurnCause,
+    AckedTransmission, Event, LossCause, Missing, OpportunityCause, PathAck, PathSack, ProofOfLife, SackDone,
+    SackView,
 };
 use crate::profile::{BurstArming, T3Restart};
 use crate::send::{ChunkState, LIST_ROOM, Sender, Stamps, Transmission};
@@ -82,7 +82,7 @@ impl Association {
                 self.take_late_reports(source, sack);
             }
             self.paths.iter_mut().for_each(|path| path.burst_used = 0);
-            self.opportunity.open_for_new_data(TurnCause::Sack);
+            self.opportunity.open_for_new_data(OpportunityCause::Sack);
             return Ok(());
         }
         //= docs/rfc9260.txt#section-12.4
@@ -525,7 +525,7 @@ impl Association {
             self.grant_exemptions(false);
             self.opportunity.after_loss_event = false;
         }
-        self.open_opportunity(TurnCause::Sack, true);
+        self.open_opportunity(OpportunityCause::Sack, true);
         self.advance_shutdown();
     }
 

@@ -4,7 +4,7 @@
 //! position in TSN space, not an iterator, and stays right whatever happens meanwhile.
 
 use crate::path_id::PathSet;
-use crate::policy::TurnCause;
+use crate::policy::OpportunityCause;
 
 /// Chunks of which copies are still to leave in this opportunity.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct PendingCopies {
 pub(crate) struct SendOpportunity {
     /// Its event has been dispatched to the policies.
     pub(crate) announced: bool,
-    pub(crate) cause: TurnCause,
+    pub(crate) cause: OpportunityCause,
     /// Lost chunks from this TSN on are still to be offered to the retransmission policy.
     pub(crate) resend_from: Option<u64>,
     /// New data is still to be offered to the scheduler.
@@ -32,9 +32,9 @@ pub(crate) struct SendOpportunity {
     /// The latest chunk of each of these paths is to be retransmitted as a tail probe.
     pub(crate) tail_probes: PathSet,
     pub(crate) copies: Option<PendingCopies>,
-    /// The retransmission policy has left the head of line alone, and is not asked again before new data has left.
-    pub(crate) relief_declined: bool,
-    /// New data has left since the retransmission policy was asked about the head of line.
+    /// The policy has left the head of line alone, and is not asked again before new data has left.
+    pub(crate) head_of_line_declined: bool,
+    /// New data has left since the policy was asked about the head of line.
     pub(crate) new_data_left: bool,
     /// The head of line that was moved in this opportunity: once is enough.
     pub(crate) moved: Option<u64>,
@@ -49,13 +49,13 @@ impl SendOpportunity {
     pub(crate) fn closed() -> Self {
         SendOpportunity {
             announced: true,
-            cause: TurnCause::Application,
+            cause: OpportunityCause::Application,
             resend_from: None,
             new_data: false,
             after_loss_event: false,
             tail_probes: PathSet::EMPTY,
             copies: None,
-            relief_declined: false,
+            head_of_line_declined: false,
             new_data_left: false,
             moved: None,
             data_allowed: false,
@@ -74,14 +74,14 @@ impl SendOpportunity {
     }
 
     /// Opens one in which only new data may leave.
-    pub(crate) fn open_for_new_data(&mut self, cause: TurnCause) {
+    pub(crate) fn open_for_new_data(&mut self, cause: OpportunityCause) {
         self.announced = false;
         self.cause = cause;
         self.new_data = true;
     }
 
     /// Opens one, or extends the one that is open.
-    pub(crate) fn open(&mut self, cause: TurnCause, new_data: bool) {
+    pub(crate) fn open(&mut self, cause: OpportunityCause, new_data: bool) {
         self.announced = false;
         self.cause = cause;
         self.resend_from = Some(0);

@@ -32,7 +32,7 @@ impl Association {
 
     pub(crate) fn begin_shutdown(&mut self) {
         self.state = State::ShutdownPending;
-        self.open_opportunity(crate::policy::TurnCause::Application, true);
+        self.open_opportunity(crate::policy::OpportunityCause::Application, true);
         self.advance_shutdown();
     }
 
@@ -204,7 +204,7 @@ impl Association {
         }
         self.handle_shutdown_cumulative(cumulative);
         self.advance_shutdown();
-        self.open_opportunity(crate::policy::TurnCause::Sack, true);
+        self.open_opportunity(crate::policy::OpportunityCause::Sack, true);
     }
 
     //= docs/rfc9260.txt#section-9.2

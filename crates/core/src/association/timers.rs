@@ -3,7 +3,7 @@
 use crate::association::Association;
 use crate::path_id::PathId;
 use crate::path_id::PathState;
-use crate::policy::{Event, LossCause, Reason, StateCause, TurnCause};
+use crate::policy::{Event, LossCause, OpportunityCause, Reason, StateCause};
 use crate::time::Time;
 
 fn due(timer: &mut Option<Time>, now: Time) -> bool {
@@ -48,7 +48,7 @@ impl Association {
         if self.policy.deadline().is_some_and(|at| at <= now) {
             self.dispatch_event(&Event::Deadline);
             self.run_loss_tasks();
-            self.open_opportunity(TurnCause::Policy, true);
+            self.open_opportunity(OpportunityCause::Policy, true);
         }
     }
 
@@ -174,7 +174,7 @@ impl Association {
         self.statistics.silences += 1;
         self.set_state(id, PathState::PotentiallyFailed, StateCause::Errors(reason));
         self.send_heartbeat(id);
-        self.open_opportunity(TurnCause::Policy, true);
+        self.open_opportunity(OpportunityCause::Policy, true);
     }
 
     /// A path whose data has met silence for the configured time has failed, whatever its error counter says.
@@ -192,7 +192,7 @@ impl Association {
         self.mark_path_lost(id, LossCause::Timeout, false);
         // As at T3: where only copies were in flight nothing else would let new data go.
         let new_data = self.policy.profile.timeout_opens_new_data || self.sender.lost().is_empty();
-        self.open_opportunity(TurnCause::Timeout(id), new_data);
+        self.open_opportunity(OpportunityCause::Timeout(id), new_data);
         self.send_heartbeat(id);
     }
 }

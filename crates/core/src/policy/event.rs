@@ -7,7 +7,7 @@ use crate::units::ChunkBytes;
 
 /// What opened a send opportunity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TurnCause {
+pub enum OpportunityCause {
     /// A SACK.
     Sack,
     /// A T3 expiry on a path.
@@ -29,7 +29,7 @@ pub enum SendKind {
     Retransmission,
     /// A further copy of a chunk that the scheduler sends on several paths at once.
     Copy,
-    /// A further copy of the head of line while it is still in flight elsewhere ([`Relief::Copy`](crate::policy::Relief)).
+    /// A further copy of the head of line while it is still in flight elsewhere ([`HeadOfLineAction::Copy`](crate::policy::HeadOfLineAction)).
     HeadOfLine,
     /// The latest chunk of a path again, to draw out an acknowledgement.
     TailProbe,
@@ -120,7 +120,7 @@ pub enum LossCause {
     FastRetransmit,
     /// T3 expired.
     Timeout,
-    /// It was not lost: a policy took it off its path because it held the receive buffer up ([`Relief::Move`](crate::policy::Relief)).
+    /// It was not lost: a policy took it off its path because it held the receive buffer up ([`HeadOfLineAction::Move`](crate::policy::HeadOfLineAction)).
     Rescheduled,
 }
 
@@ -169,7 +169,7 @@ pub enum Event<'a> {
     /// The peer's first advertised window is known and the association is up.
     Established,
     /// A send opportunity begins.
-    TurnBegins(TurnCause),
+    SendOpportunity(OpportunityCause),
     /// A chunk was cut from the queue, has its TSN, and waits for a place in this path's window.
     Bound {
         /// The path.

@@ -53,13 +53,15 @@ impl Randomness {
     }
 }
 
-/// What every slot does: hear events, and perhaps own a deadline.
+/// What every slot does: take in events, and perhaps own a deadline.
 pub trait Slot: Send {
-    /// Hears an event.
-    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>);
+    /// Takes in an event. By default it changes nothing.
+    fn on_event(&mut self, _event: &Event<'_>, _view: &View<'_>, _context: &mut Context<'_>) {}
     /// When it wants [`Event::Deadline`]. Asked after every call that concerns the association, so it changes by events and
     /// decisions only.
-    fn deadline(&self) -> Option<Time>;
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
 }
 
 /// Publishes figures that several slots read.
@@ -108,7 +110,9 @@ pub trait Scheduler: Slot {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Pick>;
     /// Whether chunks that are bound and not yet sent go back to be placed anew; asked as a send opportunity begins if there
     /// are any. Those of a path that left service go back in any case.
-    fn replan(&mut self, view: &View<'_>) -> bool;
+    fn replan(&mut self, _view: &View<'_>) -> bool {
+        false
+    }
 }
 
 /// A path's congestion state, as congestion control keeps it.
@@ -232,45 +236,71 @@ pub struct LostChunk {
 
 /// Where a lost chunk goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
+pub enum RetransmitChoice {
     /// On this path, now.
     Path(PathId),
     /// Nowhere in this opportunity.
     Wait,
 }
 
+/// Chooses the path of a retransmission, packet by packet, from the packet's first chunk.
+pub trait RetransmitPath: Slot {
+    /// Chooses, or waits.
+    fn route(
+        &mut self,
+        chunk: &LostChunk,
+        view: &View<'_>,
+        context: &mut Context<'_>,
+    ) -> Decision<RetransmitChoice>;
+}
+
+/// What keeps new data from leaving while a chunk that is in flight holds the cumulative TSN back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadOfLineBlocking {
+    /// Bytes of the chunk that is next in the queue; `None` if nothing waits.
+    pub next_chunk: Option<ChunkBytes>,
+    /// Whether the peer's window is too small for it.
+    pub peer_window_closed: bool,
+}
+
 /// What to do about a head of line that is in flight and holds others up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relief {
+pub enum HeadOfLineAction {
     /// Send a further copy of it on this path.
     Copy(PathId),
     /// Take it off the path it is in flight on, as if it were lost there, and send it on this one.
     Move(PathId),
 }
 
-/// Chooses the path of a retransmission, packet by packet, from the packet's first chunk.
-pub trait RetransmitPath: Slot {
-    /// Chooses, or waits.
-    fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route>;
+/// Sends the head of line ahead of its loss (opportunistic retransmission, chunk rescheduling).
+pub trait HeadOfLineHandling: Slot {
     /// What to do about the head of line, in flight as it is ([`AssociationFacts::head_of_line`](crate::policy::AssociationFacts)).
     /// Asked in each send opportunity once what is lost has been offered, before new data, after new data, and again after
-    /// each relief.
+    /// each action.
     /// `None` leaves it alone. A path that has no room or that it is in flight on already is overruled.
-    fn relieve(
+    fn handle(
         &mut self,
-        stall: &Stall,
+        blocking: &HeadOfLineBlocking,
         view: &View<'_>,
         context: &mut Context<'_>,
-    ) -> Option<Decision<Relief>>;
+    ) -> Option<Decision<HeadOfLineAction>>;
 }
 
-/// What keeps new data from leaving.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stall {
-    /// Bytes of the chunk that is next in the queue; `None` if nothing waits.
-    pub next_chunk: Option<ChunkBytes>,
-    /// Whether the peer's window is too small for it.
-    pub peer_window_closed: bool,
+/// Leaves the head of line where it is, until it counts as lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeaveHeadOfLine;
+
+impl Slot for LeaveHeadOfLine {}
+
+impl HeadOfLineHandling for LeaveHeadOfLine {
+    fn handle(
+        &mut self,
+        _: &HeadOfLineBlocking,
+        _: &View<'_>,
+        _: &mut Context<'_>,
+    ) -> Option<Decision<HeadOfLineAction>> {
+        None
+    }
 }
 
 /// A packet with DATA that arrived.
@@ -373,6 +403,8 @@ pub struct Policies {
     pub loss: Box<dyn LossDetection>,
     /// Retransmissions.
     pub retransmit: Box<dyn RetransmitPath>,
+    /// The head of line while it is in flight.
+    pub head_of_line: Box<dyn HeadOfLineHandling>,
     /// Acknowledgements.
     pub ack: Box<dyn AckPolicy>,
     /// Buffers.

@@ -267,7 +267,7 @@ pub struct Retransmissions {
 /// Retransmissions for the same cause between the same paths.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Resent {
-    /// A cause of loss, or `relieve-copy`, `tail-probe`, `copies`, or `other` where the trace has none.
+    /// A cause of loss, or `head-of-line-copy`, `tail-probe`, `copies`, or `other` where the trace has none.
     pub cause: String,
     /// The path of the chunk's transmission before.
     pub from: String,

@@ -183,10 +183,10 @@ impl Reader {
         match decision {
             "schedule" | "bind" => account.scheduled(placement(table, names)?, refused(table, names)?),
             "copies" => copies(table, names, account)?,
-            "retransmit" | "relieve-move" => {
+            "retransmit" | "head-of-line-move" => {
                 account.rerouted(placement(table, names)?, refused(table, names)?);
             }
-            "relieve-copy" | "tail-probe" => {
+            "head-of-line-copy" | "tail-probe" => {
                 account.rerouted(placement(table, names)?, refused(table, names)?);
                 // Without a chunk the repeat is one for which the trace has no cause.
                 if !table.text(3)?.is_empty() {

@@ -267,9 +267,9 @@ fn each_repeat_has_the_cause_that_was_given_for_its_chunk_last() {
         .packet(3.0, "sent", "b", 1)
         .packet(3.0, "sent", "b", 2)
         .packet(3.0, "sent", "a", 3)
-        .decides(4.0, "relieve-copy", "b", "4,,head of line")
+        .decides(4.0, "head-of-line-copy", "b", "4,,head of line")
         .packet(4.0, "sent", "b", 4)
-        .decides(4.0, "relieve-move", "b", "5,,head of line")
+        .decides(4.0, "head-of-line-move", "b", "5,,head of line")
         .decides(4.0, "lost", "a", "5,rescheduled,held the receive buffer up")
         .packet(4.0, "sent", "b", 5)
         .decides(5.0, "tail-probe", "a", "6,,no acknowledgement")
@@ -288,7 +288,7 @@ fn each_repeat_has_the_cause_that_was_given_for_its_chunk_last() {
         ("fast-retransmit", "a", "b", 2, 0),
         ("copies", "a", "b", 1, 0),
         ("other", "a", "a", 1, 0),
-        ("relieve-copy", "a", "b", 1, 0),
+        ("head-of-line-copy", "a", "b", 1, 0),
         ("rescheduled", "a", "b", 1, 0),
         ("tail-probe", "a", "a", 1, 0),
         ("timeout", "a", "a", 1, 1),

@@ -1,6 +1,6 @@
 //! What traces call things.
 
-use anabranch_core::policy::{LossCause, Relief};
+use anabranch_core::policy::{HeadOfLineAction, LossCause};
 use anabranch_core::trace::Decided;
 use anabranch_core::{PathId, PathSet};
 
@@ -11,8 +11,8 @@ pub(crate) fn decision(decided: &Decided) -> &'static str {
         Decided::Copies(_) => "copies",
         Decided::Bind(_) => "bind",
         Decided::Retransmit(_) => "retransmit",
-        Decided::Relieve(Relief::Copy(_)) => "relieve-copy",
-        Decided::Relieve(Relief::Move(_)) => "relieve-move",
+        Decided::HeadOfLine(HeadOfLineAction::Copy(_)) => "head-of-line-copy",
+        Decided::HeadOfLine(HeadOfLineAction::Move(_)) => "head-of-line-move",
         Decided::TailProbe(_) => "tail-probe",
         Decided::Blocked(_) => "blocked",
         Decided::Unblocked => "unblocked",
@@ -30,7 +30,7 @@ pub(crate) fn paths(decided: &Decided) -> PathSet {
             path.into_iter().collect()
         }
         Decided::Copies(paths) => paths,
-        Decided::Relieve(Relief::Copy(path) | Relief::Move(path))
+        Decided::HeadOfLine(HeadOfLineAction::Copy(path) | HeadOfLineAction::Move(path))
         | Decided::Bind(path)
         | Decided::TailProbe(path)
         | Decided::Window { path, .. }

@@ -245,9 +245,13 @@ fn counters() -> [(Family, ReadStatistics); 13] {
         (counter("association_tail_probes", "Chunks sent again to draw out an acknowledgement"), |s| {
             s.tail_probes as f64
         }),
-        (counter("association_reliefs", "Transmissions of the head of line ahead of its loss"), |s| {
-            s.reliefs as f64
-        }),
+        (
+            counter(
+                "association_opportunistic_retransmissions",
+                "Transmissions of the head of line ahead of its loss",
+            ),
+            |s| s.opportunistic_retransmissions as f64,
+        ),
         (counter("association_heartbeat_timeouts", "HEARTBEATs that went unanswered"), |s| {
             s.heartbeat_timeouts as f64
         }),

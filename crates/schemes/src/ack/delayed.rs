@@ -1,10 +1,8 @@
 //! Delayed acknowledgements (RFC 9260 section 6.2), with or without CMT's rule for gaps.
 
-use anabranch_core::policy::{
-    AckForm, AckPolicy, AckTiming, Arrival, Context, Decision, Event, Reason, Slot, View,
-};
+use anabranch_core::policy::{AckForm, AckPolicy, AckTiming, Arrival, Decision, Reason, Slot, View};
 use anabranch_core::profile::Profile;
-use anabranch_core::time::{Span, Time};
+use anabranch_core::time::Span;
 
 use crate::definition::{Equation, Kind, Parameter, Value, Values};
 
@@ -112,13 +110,7 @@ impl DelayedAcks {
     }
 }
 
-impl Slot for DelayedAcks {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for DelayedAcks {}
 
 impl AckPolicy for DelayedAcks {
     fn form(&self) -> AckForm {

@@ -4,9 +4,8 @@
 //! (RFC 9260 section 6.4).
 
 use anabranch_core::policy::{
-    Context, Decision, Event, Pick, Policies, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+    Context, Decision, Pick, Policies, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
 };
-use anabranch_core::time::Time;
 
 use crate::definition::{Card, Choice, Component, Equation, Role, Values};
 use crate::scheduler::refusal;
@@ -55,13 +54,7 @@ fn apply(_: &Values, policies: Policies) -> Policies {
 #[derive(Debug, Default)]
 pub struct PrimaryOnly;
 
-impl Slot for PrimaryOnly {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for PrimaryOnly {}
 
 impl Scheduler for PrimaryOnly {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
@@ -91,10 +84,6 @@ impl Scheduler for PrimaryOnly {
                 Decision::with_refused(Pick::Wait(WaitFor::Path(path.id)), reason, refused)
             }
         }
-    }
-
-    fn replan(&mut self, _: &View<'_>) -> bool {
-        false
     }
 }
 

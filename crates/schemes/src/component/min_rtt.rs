@@ -3,10 +3,7 @@
 //! The path with the lowest smoothed round-trip time of those with room: the default scheduler of MPTCP in Linux
 //! (`get_available_subflow` of v0.9x).
 
-use anabranch_core::policy::{
-    Context, Decision, Event, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View,
-};
-use anabranch_core::time::Time;
+use anabranch_core::policy::{Context, Decision, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View};
 
 use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Role, Values};
 use crate::scheduler::Unmeasured;
@@ -67,23 +64,13 @@ pub struct MinRtt {
     pub unmeasured: Unmeasured,
 }
 
-impl Slot for MinRtt {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for MinRtt {}
 
 impl Scheduler for MinRtt {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let ranking = Ranking::of(ask, view, self.unmeasured);
         let reason = lowest(&ranking);
         ranking.send(reason)
-    }
-
-    fn replan(&mut self, _: &View<'_>) -> bool {
-        false
     }
 }
 

@@ -4,10 +4,8 @@
 //! Scheduling for Multipath TCP", 2014): each chunk goes to the path on which it arrives earliest, counting what waits there, full
 //! as the path may be.
 
-use anabranch_core::policy::{
-    Context, Decision, Event, PathFacts, Pick, Policies, Scheduler, SendAsk, Slot, View,
-};
-use anabranch_core::time::{Span, Time};
+use anabranch_core::policy::{Context, Decision, PathFacts, Pick, Policies, Scheduler, SendAsk, Slot, View};
+use anabranch_core::time::Span;
 
 use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values};
 use crate::scheduler::arrival::{after_rounds, earliest};
@@ -104,13 +102,7 @@ impl Otias {
     }
 }
 
-impl Slot for Otias {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for Otias {}
 
 impl Scheduler for Otias {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

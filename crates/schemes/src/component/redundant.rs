@@ -4,9 +4,8 @@
 
 use anabranch_core::PathSet;
 use anabranch_core::policy::{
-    Context, Decision, Event, Pick, Policies, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+    Context, Decision, Pick, Policies, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
 };
-use anabranch_core::time::Time;
 
 use crate::definition::{Card, Choice, Component, Equation, Role, Values};
 use crate::scheduler::refusal;
@@ -55,13 +54,7 @@ fn apply(_: &Values, policies: Policies) -> Policies {
 #[derive(Debug, Default)]
 pub struct Redundant;
 
-impl Slot for Redundant {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for Redundant {}
 
 impl Scheduler for Redundant {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
@@ -82,10 +75,6 @@ impl Scheduler for Redundant {
         let copies = if ask.window_probe { 1 } else { open.len() };
         let reason = Reason::figure("on every path with room", "transmissions", copies as f64);
         Decision::with_refused(choice, reason, refused)
-    }
-
-    fn replan(&mut self, _: &View<'_>) -> bool {
-        false
     }
 }
 

@@ -4,10 +4,9 @@
 //! filled by data that has arrived and waits behind a hole, the chunk that is missing moves to the path whose data waits.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, HeadOfLine, LossCause, LostChunk, PathFacts, Policies, Reason, Refusal,
-    Refused, Relief, RetransmitPath, Route, Slot, Stall, View,
+    Context, Decision, Event, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling,
+    LossCause, PathFacts, Policies, Reason, Refusal, Refused, Slot, View,
 };
-use anabranch_core::time::Time;
 use anabranch_core::units::ChunkBytes;
 
 use crate::component::split::{PATHS, SIDE, Sharers, Side};
@@ -123,7 +122,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
         threshold: values.decimal("threshold"),
         age: values.decimal("age"),
     };
-    Policies { retransmit: Box::new(Rescheduling::new(policies.retransmit, settings)), ..policies }
+    Policies { head_of_line: Box::new(Rescheduling::new(settings)), ..policies }
 }
 
 /// The size that waiting data is compared with.
@@ -150,18 +149,18 @@ pub struct ReschedulingSettings {
     pub age: f64,
 }
 
-/// Moves the head of line, around a policy that places what is lost.
+/// Moves the head of line.
+#[derive(Clone, Copy, Debug)]
 pub struct Rescheduling {
-    inner: Box<dyn RetransmitPath>,
     settings: ReschedulingSettings,
     /// The chunk that moved last. The head of line never moves back, so the last one is enough.
     moved: Option<u64>,
 }
 
 impl Rescheduling {
-    /// `inner` says where lost chunks go.
-    pub fn new(inner: Box<dyn RetransmitPath>, settings: ReschedulingSettings) -> Self {
-        Rescheduling { inner, settings, moved: None }
+    /// A policy that has moved nothing.
+    pub fn new(settings: ReschedulingSettings) -> Self {
+        Rescheduling { settings, moved: None }
     }
 
     /// What a path has in the send buffer and not in the network: it arrived, or it is lost and waits. Bound chunks wait for
@@ -207,7 +206,7 @@ impl Rescheduling {
         view.now.since(sent_at).as_secs_f64() > self.settings.age * smoothed.as_secs_f64()
     }
 
-    fn reschedule(&self, head: &HeadOfLine, view: &View<'_>) -> Option<Decision<Relief>> {
+    fn reschedule(&self, head: &HeadOfLine, view: &View<'_>) -> Option<Decision<HeadOfLineAction>> {
         let mut refused = Refused::new();
         let mut most: Option<(&PathFacts, f64)> = None;
         for path in view.paths {
@@ -226,52 +225,41 @@ impl Rescheduling {
         }
         let (path, fraction) = most?;
         let reason = Reason::figure("its data waits behind the hole", "blocking_fraction", fraction);
-        Some(Decision::with_refused(Relief::Move(path.id), reason, refused))
+        Some(Decision::with_refused(HeadOfLineAction::Move(path.id), reason, refused))
     }
 }
 
 impl Slot for Rescheduling {
-    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
-        self.inner.on_event(event, view, context);
+    fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
         if let Event::Lost { tsn, cause: LossCause::Rescheduled, .. } = event {
             self.moved = Some(*tsn);
         }
     }
-
-    forward! { inner:
-        fn deadline(&self) -> Option<Time>;
-    }
 }
 
-impl RetransmitPath for Rescheduling {
-    forward! { inner:
-        fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route>;
-    }
-
-    fn relieve(
+impl HeadOfLineHandling for Rescheduling {
+    fn handle(
         &mut self,
-        stall: &Stall,
+        _: &HeadOfLineBlocking,
         view: &View<'_>,
-        context: &mut Context<'_>,
-    ) -> Option<Decision<Relief>> {
+        _: &mut Context<'_>,
+    ) -> Option<Decision<HeadOfLineAction>> {
         let moves = |head: &HeadOfLine| {
             // Only what is in the network, and each chunk once (INET: `countsAsOutstanding`, `hasBeenMoved`).
             !head.in_flight_on.is_empty() && self.moved != Some(head.tsn) && self.is_old(head, view)
         };
         let head = view.association.head_of_line.filter(moves);
-        let action = head.and_then(|head| self.reschedule(&head, view));
-        action.or_else(|| self.inner.relieve(stall, view, context))
+        head.and_then(|head| self.reschedule(&head, view))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::retransmit::{Best, Preference};
-    use crate::testing::{M, World, bytes, lost_on, path};
+    use crate::testing::{M, World, bytes, path};
     use anabranch_core::PathState;
     use anabranch_core::profile::Profile;
-    use anabranch_core::time::Span;
+    use anabranch_core::time::{Span, Time};
     use anabranch_core::units::WindowBytes;
 
     const SETTINGS: ReschedulingSettings = ReschedulingSettings {
@@ -284,7 +272,8 @@ mod tests {
     const SENDER: ReschedulingSettings = ReschedulingSettings { side: Side::Sender, ..SETTINGS };
     const RECEIVER: ReschedulingSettings = ReschedulingSettings { side: Side::Receiver, ..SETTINGS };
     /// New data could leave: a blocked buffer shows in what waits, and not in the window.
-    const NO_STALL: Stall = Stall { next_chunk: None, peer_window_closed: false };
+    const NOT_BLOCKED: HeadOfLineBlocking =
+        HeadOfLineBlocking { next_chunk: None, peer_window_closed: false };
 
     /// The first path holds 12 chunks of which 2 are in flight, so that 10 wait; the second holds the head of line. The peer's
     /// window is 7 chunks, so that its buffer holds 12 + 1 + 7 = 20. The send buffer holds 20 too.
@@ -309,24 +298,24 @@ mod tests {
     }
 
     fn policy(settings: ReschedulingSettings) -> Rescheduling {
-        Rescheduling::new(Box::new(Best { by: Preference::Cwnd }), settings)
+        Rescheduling::new(settings)
     }
 
-    fn relieve(world: &mut World, settings: ReschedulingSettings) -> Option<Decision<Relief>> {
-        world.with(|view, context| policy(settings).relieve(&NO_STALL, view, context))
+    fn handle(world: &mut World, settings: ReschedulingSettings) -> Option<Decision<HeadOfLineAction>> {
+        world.with(|view, context| policy(settings).handle(&NOT_BLOCKED, view, context))
     }
 
     fn moved(world: &mut World, settings: ReschedulingSettings) -> Option<usize> {
-        relieve(world, settings).map(|decision| match decision.choice {
-            Relief::Move(path) => path.index(),
-            Relief::Copy(_) => panic!("it only moves"),
+        handle(world, settings).map(|decision| match decision.choice {
+            HeadOfLineAction::Move(path) => path.index(),
+            HeadOfLineAction::Copy(_) => panic!("it only moves"),
         })
     }
 
     #[test]
     fn the_head_of_line_moves_to_the_path_whose_waiting_data_fills_half_a_buffer() {
-        let decision = relieve(&mut world(), SETTINGS).expect("a move");
-        assert_eq!(decision.choice, Relief::Move(path(0)));
+        let decision = handle(&mut world(), SETTINGS).expect("a move");
+        assert_eq!(decision.choice, HeadOfLineAction::Move(path(0)));
         // 10 of 20 chunks.
         let reason = Reason::figure("its data waits behind the hole", "blocking_fraction", 0.5);
         assert_eq!(decision.reason, reason);
@@ -352,7 +341,7 @@ mod tests {
         assert_eq!(moved(&mut world, RECEIVER), None);
         world.association.peer_window = WindowBytes::ZERO;
         // 10 / 13.
-        let decision = relieve(&mut world, RECEIVER).expect("a move");
+        let decision = handle(&mut world, RECEIVER).expect("a move");
         assert_eq!(decision.reason.value, (10 * M) as f64 / (13 * M) as f64);
     }
 
@@ -426,8 +415,8 @@ mod tests {
             third.held = bytes(held * M);
             world.paths.push(third);
             let decision =
-                relieve(&mut world, ReschedulingSettings { threshold: 0.1, ..SENDER }).expect("a move");
-            assert_eq!(decision.choice, Relief::Move(path(expected)));
+                handle(&mut world, ReschedulingSettings { threshold: 0.1, ..SENDER }).expect("a move");
+            assert_eq!(decision.choice, HeadOfLineAction::Move(path(expected)));
             assert_eq!(decision.refused.len(), 2);
         }
     }
@@ -450,7 +439,7 @@ mod tests {
         let lost = |tsn, cause| Event::Lost { path: path(1), tsn, bytes: bytes(M), cause };
         let mut moves = |policy: &mut Rescheduling, event: Event<'_>| {
             world.dispatch(policy, &event);
-            world.with(|view, context| policy.relieve(&NO_STALL, view, context)).is_some()
+            world.with(|view, context| policy.handle(&NOT_BLOCKED, view, context)).is_some()
         };
         assert!(moves(&mut policy, lost(101, LossCause::FastRetransmit)));
         assert!(moves(&mut policy, lost(100, LossCause::Rescheduled)), "another one did");
@@ -482,13 +471,5 @@ mod tests {
         world.association.send_buffer_limit = Some(0);
         world.paths.iter_mut().for_each(|facts| facts.held = bytes(0));
         assert_eq!(moved(&mut world, SETTINGS), None);
-    }
-
-    #[test]
-    fn lost_chunks_go_where_the_policy_inside_sends_them() {
-        let mut world = world();
-        world.paths[1].cwnd = bytes(20 * M);
-        let decision = world.route(&mut policy(SETTINGS), lost_on(0, LossCause::Timeout));
-        assert_eq!(decision.choice, Route::Path(path(1)));
     }
 }

@@ -4,10 +4,8 @@
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{
-    Context, Decision, Event, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View,
-    WaitFor,
+    Context, Decision, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
 };
-use anabranch_core::time::Time;
 
 use crate::definition::{Card, Choice, Component, Equation, Role, Values};
 use crate::scheduler::refusal;
@@ -48,13 +46,7 @@ fn apply(_: &Values, policies: Policies) -> Policies {
 #[derive(Debug, Default)]
 pub struct RoundRobin;
 
-impl Slot for RoundRobin {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for RoundRobin {}
 
 impl Scheduler for RoundRobin {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
@@ -79,10 +71,6 @@ impl Scheduler for RoundRobin {
                 Decision::with_refused(Pick::Wait(WaitFor::Window), reason, refused)
             }
         }
-    }
-
-    fn replan(&mut self, _: &View<'_>) -> bool {
-        false
     }
 }
 

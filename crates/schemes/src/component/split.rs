@@ -4,8 +4,7 @@
 //! peer's receive buffer, or of both, so that a slow path cannot fill them.
 
 use anabranch_core::PathId;
-use anabranch_core::policy::{BufferSharing, Context, Event, PathFacts, Policies, Slot, View};
-use anabranch_core::time::Time;
+use anabranch_core::policy::{BufferSharing, PathFacts, Policies, Slot, View};
 use anabranch_core::units::ChunkBytes;
 
 use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values};
@@ -186,13 +185,7 @@ impl Split {
     }
 }
 
-impl Slot for Split {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for Split {}
 
 impl BufferSharing for Split {
     fn admits(&self, path: PathId, chunk: ChunkBytes, view: &View<'_>) -> bool {

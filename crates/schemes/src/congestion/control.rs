@@ -6,7 +6,6 @@ use anabranch_core::policy::{
     SackDone, Slot, StateCause, View, Window,
 };
 use anabranch_core::profile::{IdleDecay, InitialSsthresh, SlowStartExit};
-use anabranch_core::time::Time;
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId, PathState};
 
@@ -348,10 +347,6 @@ impl Slot for WindowControl {
             Event::Idle(path) => self.decay(path, view),
             _ => {}
         }
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        None
     }
 }
 

@@ -3,7 +3,6 @@
 //! ns-2's RTX-LOSSRATE reads the link's true loss rate from the script. A real sender has to measure it.
 
 use anabranch_core::policy::{Context, Estimates, Event, PathEstimator, Slot, View};
-use anabranch_core::time::Time;
 use anabranch_core::{MAX_PATHS, PathId};
 
 /// Bytes lost over bytes sent, since the path exists.
@@ -28,10 +27,6 @@ impl Slot for MeasuredLossRate {
             self.rates[path.index()] = Some(facts.lost.get() as f64 / facts.sent.get() as f64);
         }
     }
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
 }
 
 impl PathEstimator for MeasuredLossRate {
@@ -46,6 +41,7 @@ mod tests {
     use crate::testing::{M, World, bytes, path};
     use anabranch_core::policy::{AckedTransmission, LossCause};
     use anabranch_core::profile::Profile;
+    use anabranch_core::time::Time;
 
     fn lost(index: usize) -> Event<'static> {
         Event::Lost { path: path(index), tsn: 5, bytes: bytes(M), cause: LossCause::FastRetransmit }

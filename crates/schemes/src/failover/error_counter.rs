@@ -1,9 +1,8 @@
 //! Failure by error counter alone (RFC 9260 section 8.2).
 
 use anabranch_core::policy::{
-    Context, Decision, Event, Life, PathFailover, Probing, ProofOfLife, Reason, Slot, View,
+    Context, Decision, Life, PathFailover, Probing, ProofOfLife, Reason, Slot, View,
 };
-use anabranch_core::time::Time;
 use anabranch_core::{PathId, PathState};
 
 use crate::definition::Equation;
@@ -20,13 +19,7 @@ pub(crate) const PATH_FAILURE: Equation = Equation {
 #[derive(Debug, Default)]
 pub struct ErrorCounter;
 
-impl Slot for ErrorCounter {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for ErrorCounter {}
 
 impl PathFailover for ErrorCounter {
     fn on_error(&mut self, path: PathId, _: bool, view: &View<'_>) -> Decision<PathState> {

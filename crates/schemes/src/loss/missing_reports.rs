@@ -1,9 +1,8 @@
 //! Loss by missing reports (RFC 9260 section 7.2.4), with CMT's split fast retransmit and delayed-ack rules.
 
 use anabranch_core::policy::{
-    Context, Event, LossDetection, LossTasks, Missing, MissingVerdict, PathSack, SackView, Slot, View,
+    LossDetection, LossTasks, Missing, MissingVerdict, PathSack, SackView, Slot, View,
 };
-use anabranch_core::time::Time;
 
 use crate::definition::{Equation, Kind, Parameter, Value, Values};
 
@@ -107,13 +106,7 @@ fn saw_new_ack(path: &PathSack, view: &View<'_>) -> bool {
     path.new_gap_ack || (view.profile.cumulative_acks_count_for_missing && path.new_cumulative_ack)
 }
 
-impl Slot for MissingReports {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for MissingReports {}
 
 impl LossDetection for MissingReports {
     fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {
@@ -148,6 +141,7 @@ mod tests {
     use super::*;
     use crate::testing::{World, path};
     use anabranch_core::profile::Profile;
+    use anabranch_core::time::Time;
     use anabranch_core::units::WindowBytes;
 
     const PLAIN: MissingReports = MissingReports { trigger: 3, split: false, delayed_acks: false };

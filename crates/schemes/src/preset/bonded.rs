@@ -154,7 +154,7 @@ fn build(values: &Values) -> Policies {
         scheduler: Box::new(EarliestCompletion::new(ecf)),
         buffer: Box::new(Split { side: Side::Both, by: Occupancy::Outstanding, sharers: Sharers::Active }),
         loss: Box::new(Rack::new(base.loss, rack)),
-        retransmit: Box::new(Opportunistic { inner: base.retransmit, condition: Condition::MuchSlower }),
+        head_of_line: Box::new(Opportunistic { condition: Condition::MuchSlower }),
         ack: Box::new(DelayedAcks::from_values(values)),
         failover: Box::new(SilenceFailover { inner: base.failover, rounds: values.number("patience") }),
         ..base

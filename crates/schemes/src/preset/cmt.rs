@@ -10,7 +10,6 @@ use anabranch_core::PathId;
 use anabranch_core::policy::{
     Context, Decision, Event, Pick, Policies, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
 };
-use anabranch_core::time::Time;
 
 use crate::ack::delayed::{DAC_RECEIVER, SACK_DELAY, SACK_EVERY, dac};
 use crate::congestion::control::{AVOIDANCE, CUC_GROWTH, CUT, SLOW_START, cuc};
@@ -185,14 +184,10 @@ pub struct RotatingWindowFill {
 
 impl Slot for RotatingWindowFill {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
-        if let Event::TurnBegins(_) = event {
+        if let Event::SendOpportunity(_) = event {
             self.start = view.association.last_new_data_path.map_or(0, |p| p.index() + 1);
             self.passed = 0;
         }
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        None
     }
 }
 
@@ -220,10 +215,6 @@ impl Scheduler for RotatingWindowFill {
             }
         }
         Decision::with_refused(Pick::Wait(WaitFor::Window), Reason::rule("every window is full"), refused)
-    }
-
-    fn replan(&mut self, _: &View<'_>) -> bool {
-        false
     }
 }
 

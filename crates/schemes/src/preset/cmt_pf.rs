@@ -3,7 +3,7 @@
 //! CMT-PF (Natarajan 2008, 2009): a path that times out once is not trusted with data until it answers a probe.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, Life, PathFailover, Policies, Probing, ProofOfLife, Reason, Slot, View,
+    Context, Decision, Life, PathFailover, Policies, Probing, ProofOfLife, Reason, Slot, View,
 };
 use anabranch_core::time::Time;
 use anabranch_core::{PathId, PathState};
@@ -118,13 +118,7 @@ pub(crate) fn build(values: &Values) -> Policies {
 #[derive(Debug, Default)]
 pub struct PotentiallyFailed;
 
-impl Slot for PotentiallyFailed {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for PotentiallyFailed {}
 
 impl PathFailover for PotentiallyFailed {
     fn on_error(&mut self, path: PathId, _: bool, view: &View<'_>) -> Decision<PathState> {

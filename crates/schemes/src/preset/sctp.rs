@@ -1,6 +1,6 @@
 //! `sctp`: single-path SCTP.
 
-use anabranch_core::policy::{Policies, RetransmitPath};
+use anabranch_core::policy::{LeaveHeadOfLine, Policies, RetransmitPath};
 
 use crate::ack::DelayedAcks;
 use crate::ack::delayed::{DELAYED_ACKS, SACK_DELAY, SACK_EVERY};
@@ -100,6 +100,7 @@ pub(crate) fn policies(values: &Values, retransmit: Box<dyn RetransmitPath>) -> 
         congestion: Box::new(WindowControl::new(GrowthGate::Cumulative)),
         loss: Box::new(MissingReports::from_values(values)),
         retransmit,
+        head_of_line: Box::new(LeaveHeadOfLine),
         ack: Box::new(DelayedAcks::from_values(values)),
         buffer: Box::new(Unshared),
         failover: Box::new(ErrorCounter),

@@ -6,7 +6,7 @@ use crate::testing::{M, World, bytes, lost_on, path, routed};
 use anabranch_core::PathState;
 use anabranch_core::policy::{
     AckTiming, Arrival, Event, LossCause, Missing, MissingVerdict, PathAck, PathSack, Pick, Policies,
-    ProofOfLife, Route, SackDone, SackView, Scheme, StateCause,
+    ProofOfLife, RetransmitChoice, SackDone, SackView, Scheme, StateCause,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -70,7 +70,7 @@ fn each_multipath_name_of_a_retransmission_policy_builds_that_policy() {
         for (name, to) in [("rtx-cwnd", 0), ("rtx-ssthresh", 1), ("rtx-lossrate", 2), ("rtx-same", 1)] {
             let (mut policies, mut world) = built(&format!("{preset}(rtx={name})"));
             let choice = world.route(&mut *policies.retransmit, lost_on(1, LossCause::Timeout)).choice;
-            assert_eq!(choice, Route::Path(path(to)), "{preset}: {name}");
+            assert_eq!(choice, RetransmitChoice::Path(path(to)), "{preset}: {name}");
         }
         let (mut policies, mut world) = built(&format!("{preset}(rtx=rtx-asap)"));
         let mut asap = || routed(&world.route(&mut *policies.retransmit, lost_on(1, LossCause::Timeout)));

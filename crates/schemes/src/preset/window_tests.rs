@@ -5,7 +5,7 @@ use crate::registry::parse;
 use crate::testing::{M, World, bytes, lost_on, path, routed};
 use LossCause::{FastRetransmit, Timeout};
 use anabranch_core::policy::{
-    Event, LossCause, PathAck, Pick, Policies, Reason, Route, SackDone, Scheme, Window,
+    Event, LossCause, PathAck, Pick, Policies, Reason, RetransmitChoice, SackDone, Scheme, Window,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
@@ -176,7 +176,7 @@ fn db_cmt_retransmits_where_of_the_largest_windows_the_loss_rate_is_lowest() {
         for seed in 0..20 {
             rig.world.reseed(seed);
             let route = rig.world.route(&mut *rig.policies.retransmit, lost_on(0, FastRetransmit)).choice;
-            assert_eq!(route, Route::Path(path(1)), "{text}");
+            assert_eq!(route, RetransmitChoice::Path(path(1)), "{text}");
         }
     }
 }

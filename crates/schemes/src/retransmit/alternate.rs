@@ -2,10 +2,8 @@
 //! (RFC 9260 sections 6.3.3 E4 and 6.4.1).
 
 use anabranch_core::policy::{
-    Context, Decision, Event, LossCause, LostChunk, Reason, Refused, Relief, RetransmitPath, Route, Slot,
-    Stall, View,
+    Context, Decision, LossCause, LostChunk, Reason, Refused, RetransmitChoice, RetransmitPath, Slot, View,
 };
-use anabranch_core::time::Time;
 
 use crate::definition::Equation;
 use crate::retransmit::{if_room, nowhere};
@@ -23,16 +21,15 @@ pub struct Alternate {
     pub fast_retransmissions_too: bool,
 }
 
-impl Slot for Alternate {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for Alternate {}
 
 impl RetransmitPath for Alternate {
-    fn route(&mut self, chunk: &LostChunk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Route> {
+    fn route(
+        &mut self,
+        chunk: &LostChunk,
+        view: &View<'_>,
+        _: &mut Context<'_>,
+    ) -> Decision<RetransmitChoice> {
         //= docs/rfc9260.txt#section-6.4
         //# Furthermore, when its peer is multi-homed, an endpoint SHOULD try to retransmit a chunk that timed out to an
         //# active destination transport address that is different from the last destination address to which the chunk
@@ -54,10 +51,6 @@ impl RetransmitPath for Alternate {
             None => nowhere(),
         }
     }
-
-    fn relieve(&mut self, _: &Stall, _: &View<'_>, _: &mut Context<'_>) -> Option<Decision<Relief>> {
-        None
-    }
 }
 
 #[cfg(test)]
@@ -71,7 +64,7 @@ mod tests {
     const ON_TIMEOUT: Alternate = Alternate { fast_retransmissions_too: false };
     const ALWAYS: Alternate = Alternate { fast_retransmissions_too: true };
 
-    fn route(world: &mut World, policy: Alternate, from: usize, cause: LossCause) -> Route {
+    fn route(world: &mut World, policy: Alternate, from: usize, cause: LossCause) -> RetransmitChoice {
         let mut policy = policy;
         world.route(&mut policy, lost_on(from, cause)).choice
     }
@@ -86,7 +79,14 @@ mod tests {
         let mut world = World::new(Profile::rfc9260(), 3);
         world.paths[1].state = PathState::PotentiallyFailed;
         let to = [0, 1, 2].map(|from| route(&mut world, ON_TIMEOUT, from, LossCause::Timeout));
-        assert_eq!(to, [Route::Path(path(2)), Route::Path(path(2)), Route::Path(path(0))]);
+        assert_eq!(
+            to,
+            [
+                RetransmitChoice::Path(path(2)),
+                RetransmitChoice::Path(path(2)),
+                RetransmitChoice::Path(path(0))
+            ]
+        );
     }
 
     //= docs/rfc9260.txt#section-6.4
@@ -96,26 +96,32 @@ mod tests {
     #[test]
     fn what_fast_retransmit_finds_stays_unless_that_goes_away_too() {
         let mut world = World::new(Profile::rfc9260(), 2);
-        assert_eq!(route(&mut world, ON_TIMEOUT, 0, LossCause::FastRetransmit), Route::Path(path(0)));
-        assert_eq!(route(&mut world, ALWAYS, 0, LossCause::FastRetransmit), Route::Path(path(1)));
-        assert_eq!(route(&mut world, ALWAYS, 0, LossCause::Timeout), Route::Path(path(1)));
+        assert_eq!(
+            route(&mut world, ON_TIMEOUT, 0, LossCause::FastRetransmit),
+            RetransmitChoice::Path(path(0))
+        );
+        assert_eq!(route(&mut world, ALWAYS, 0, LossCause::FastRetransmit), RetransmitChoice::Path(path(1)));
+        assert_eq!(route(&mut world, ALWAYS, 0, LossCause::Timeout), RetransmitChoice::Path(path(1)));
     }
 
     #[test]
     fn without_another_active_path_a_chunk_goes_where_it_was() {
         let mut world = World::new(Profile::rfc9260(), 2);
         world.paths[1].state = PathState::Inactive;
-        assert_eq!(route(&mut world, ON_TIMEOUT, 0, LossCause::Timeout), Route::Path(path(0)));
-        assert_eq!(route(&mut world, ALWAYS, 0, LossCause::FastRetransmit), Route::Path(path(0)));
+        assert_eq!(route(&mut world, ON_TIMEOUT, 0, LossCause::Timeout), RetransmitChoice::Path(path(0)));
+        assert_eq!(route(&mut world, ALWAYS, 0, LossCause::FastRetransmit), RetransmitChoice::Path(path(0)));
         let mut single = World::new(Profile::rfc9260(), 1);
-        assert_eq!(route(&mut single, ON_TIMEOUT, 0, LossCause::Timeout), Route::Path(path(0)));
+        assert_eq!(route(&mut single, ON_TIMEOUT, 0, LossCause::Timeout), RetransmitChoice::Path(path(0)));
     }
 
     #[test]
     fn a_fast_retransmission_leaves_a_path_that_is_not_active_any_more() {
         let mut world = World::new(Profile::rfc9260(), 3);
         world.paths[1].state = PathState::Inactive;
-        assert_eq!(route(&mut world, ON_TIMEOUT, 1, LossCause::FastRetransmit), Route::Path(path(2)));
+        assert_eq!(
+            route(&mut world, ON_TIMEOUT, 1, LossCause::FastRetransmit),
+            RetransmitChoice::Path(path(2))
+        );
     }
 
     #[test]
@@ -124,7 +130,7 @@ mod tests {
         world.paths[0].state = PathState::Inactive;
         world.paths[1].state = PathState::Unconfirmed;
         for cause in [LossCause::FastRetransmit, LossCause::Timeout] {
-            assert_eq!(route(&mut world, ON_TIMEOUT, 0, cause), Route::Wait);
+            assert_eq!(route(&mut world, ON_TIMEOUT, 0, cause), RetransmitChoice::Wait);
         }
     }
 
@@ -134,7 +140,7 @@ mod tests {
         world.paths[1].in_flight = bytes(4380);
         let mut policy = ON_TIMEOUT;
         let decision = world.route(&mut policy, lost_on(0, LossCause::Timeout));
-        assert_eq!(decision.choice, Route::Wait);
+        assert_eq!(decision.choice, RetransmitChoice::Wait);
         assert_eq!(decision.refused.as_slice(), [(path(1), Refusal::WindowFull)]);
     }
 }

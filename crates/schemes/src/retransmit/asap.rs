@@ -2,10 +2,8 @@
 //! even for two paths and not for more.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, LostChunk, Reason, Refusal, Refused, Relief, RetransmitPath, Route, Slot,
-    Stall, View,
+    Context, Decision, LostChunk, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath, Slot, View,
 };
-use anabranch_core::time::Time;
 
 use crate::definition::Equation;
 use crate::retransmit::{no_room, nowhere};
@@ -20,16 +18,15 @@ pub(crate) const RTX_ASAP: Equation = Equation {
 #[derive(Debug, Default)]
 pub struct Asap;
 
-impl Slot for Asap {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for Asap {}
 
 impl RetransmitPath for Asap {
-    fn route(&mut self, _: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route> {
+    fn route(
+        &mut self,
+        _: &LostChunk,
+        view: &View<'_>,
+        context: &mut Context<'_>,
+    ) -> Decision<RetransmitChoice> {
         let mut chosen = None;
         let mut refused = Refused::new();
         for path in view.paths {
@@ -42,13 +39,11 @@ impl RetransmitPath for Asap {
             }
         }
         match chosen {
-            Some(id) => Decision::with_refused(Route::Path(id), Reason::rule("has room now"), refused),
+            Some(id) => {
+                Decision::with_refused(RetransmitChoice::Path(id), Reason::rule("has room now"), refused)
+            }
             None => Decision { refused, ..nowhere() },
         }
-    }
-
-    fn relieve(&mut self, _: &Stall, _: &View<'_>, _: &mut Context<'_>) -> Option<Decision<Relief>> {
-        None
     }
 }
 
@@ -60,7 +55,7 @@ mod tests {
     use anabranch_core::policy::LossCause;
     use anabranch_core::profile::Profile;
 
-    fn route(world: &mut World) -> Decision<Route> {
+    fn route(world: &mut World) -> Decision<RetransmitChoice> {
         world.route(&mut Asap, lost_on(0, LossCause::FastRetransmit))
     }
 
@@ -73,7 +68,7 @@ mod tests {
         for seed in 0..20 {
             world.reseed(seed);
             let decision = route(&mut world);
-            assert_eq!(decision.choice, Route::Path(path(1)));
+            assert_eq!(decision.choice, RetransmitChoice::Path(path(1)));
             let expected =
                 [(path(0), Refusal::WindowFull), (path(2), Refusal::State), (path(3), Refusal::State)];
             assert_eq!(decision.refused.as_slice(), expected);
@@ -101,9 +96,9 @@ mod tests {
         world.paths[0].in_flight = bytes(4380);
         world.paths[0].exempt_packets = 1;
         world.paths[1].resend_burst_left = 0;
-        assert_eq!(route(&mut world).choice, Route::Path(path(0)));
+        assert_eq!(route(&mut world).choice, RetransmitChoice::Path(path(0)));
         world.paths[0].resend_burst_left = 0;
-        assert_eq!(route(&mut world).choice, Route::Wait);
+        assert_eq!(route(&mut world).choice, RetransmitChoice::Wait);
     }
 
     #[test]
@@ -112,7 +107,7 @@ mod tests {
         world.paths[0].in_flight = bytes(4380);
         world.paths[1].state = PathState::Inactive;
         let decision = route(&mut world);
-        assert_eq!(decision.choice, Route::Wait);
+        assert_eq!(decision.choice, RetransmitChoice::Wait);
         assert_eq!(decision.refused.as_slice(), [(path(0), Refusal::WindowFull), (path(1), Refusal::State)]);
     }
 }

@@ -2,10 +2,9 @@
 //! among equals by a second one; ties by coin, as ns-2 flips it along the list.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, LostChunk, PathFacts, Reason, Refusal, Refused, Relief, RetransmitPath, Route,
-    Slot, Stall, View,
+    Context, Decision, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath,
+    Slot, View,
 };
-use anabranch_core::time::Time;
 
 use crate::definition::Equation;
 use crate::retransmit::{if_room, nowhere};
@@ -69,16 +68,15 @@ pub struct Best {
     pub by: Preference,
 }
 
-impl Slot for Best {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for Best {}
 
 impl RetransmitPath for Best {
-    fn route(&mut self, _: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route> {
+    fn route(
+        &mut self,
+        _: &LostChunk,
+        view: &View<'_>,
+        context: &mut Context<'_>,
+    ) -> Decision<RetransmitChoice> {
         let mut best: Option<&PathFacts> = None;
         let mut refused = Refused::new();
         // Whether the best so far won over an equal by the second figure.
@@ -106,10 +104,6 @@ impl RetransmitPath for Best {
             None => nowhere(),
         }
     }
-
-    fn relieve(&mut self, _: &Stall, _: &View<'_>, _: &mut Context<'_>) -> Option<Decision<Relief>> {
-        None
-    }
 }
 
 #[cfg(test)]
@@ -123,7 +117,7 @@ mod tests {
     const ALL: [Preference; 4] =
         [Preference::Cwnd, Preference::Ssthresh, Preference::LossRate, Preference::CwndThenLossRate];
 
-    fn route(world: &mut World, by: Preference) -> Decision<Route> {
+    fn route(world: &mut World, by: Preference) -> Decision<RetransmitChoice> {
         world.route(&mut Best { by }, lost_on(0, LossCause::FastRetransmit))
     }
 
@@ -150,7 +144,7 @@ mod tests {
         ];
         for (by, (index, reason)) in ALL.into_iter().zip(expected) {
             let decision = route(&mut world, by);
-            assert_eq!((decision.choice, decision.reason), (Route::Path(path(index)), reason));
+            assert_eq!((decision.choice, decision.reason), (RetransmitChoice::Path(path(index)), reason));
             assert_eq!(decision.refused.len(), 2);
             assert!(
                 decision.refused.iter().all(|&(id, why)| id != path(index) && why == Refusal::Preference)
@@ -164,7 +158,7 @@ mod tests {
         for cause in [LossCause::FastRetransmit, LossCause::Timeout] {
             for from in 0..3 {
                 let decision = world.route(&mut Best { by: Preference::Ssthresh }, lost_on(from, cause));
-                assert_eq!(decision.choice, Route::Path(path(1)));
+                assert_eq!(decision.choice, RetransmitChoice::Path(path(1)));
             }
         }
     }
@@ -174,7 +168,7 @@ mod tests {
         let mut world = each_best_in_one();
         world.paths[1].estimates.loss_rate = None;
         let decision = route(&mut world, Preference::LossRate);
-        assert_eq!(decision.choice, Route::Path(path(1)));
+        assert_eq!(decision.choice, RetransmitChoice::Path(path(1)));
         assert_eq!(decision.reason.value, 0.0);
     }
 
@@ -185,14 +179,14 @@ mod tests {
         let decision = route(&mut world, Preference::CwndThenLossRate);
         assert_eq!(
             decision.choice,
-            Route::Path(path(1)),
+            RetransmitChoice::Path(path(1)),
             "0.02 is less than 0.03; the third has a smaller window"
         );
         let reason = Reason::figure("lowest loss rate of the largest windows", "loss_rate", 0.02);
         assert_eq!(decision.reason, reason);
         world.paths[2].cwnd = bytes(9001);
         let decision = route(&mut world, Preference::CwndThenLossRate);
-        assert_eq!(decision.choice, Route::Path(path(2)));
+        assert_eq!(decision.choice, RetransmitChoice::Path(path(2)));
         assert_eq!(decision.reason, Reason::figure("largest window", "cwnd_bytes", 9001.0));
     }
 
@@ -236,7 +230,7 @@ mod tests {
         let mut world = each_best_in_one();
         world.paths[0].in_flight = bytes(9000);
         let decision = route(&mut world, Preference::Cwnd);
-        assert_eq!(decision.choice, Route::Wait);
+        assert_eq!(decision.choice, RetransmitChoice::Wait);
         assert!(decision.refused.contains(&(path(0), Refusal::WindowFull)));
         assert!(decision.refused.contains(&(path(1), Refusal::Preference)));
         assert!(decision.refused.contains(&(path(2), Refusal::Preference)));
@@ -247,9 +241,9 @@ mod tests {
         let mut world = each_best_in_one();
         world.paths[0].in_flight = bytes(9000);
         world.paths[0].exempt_packets = 1;
-        assert_eq!(route(&mut world, Preference::Cwnd).choice, Route::Path(path(0)));
+        assert_eq!(route(&mut world, Preference::Cwnd).choice, RetransmitChoice::Path(path(0)));
         world.paths[0].resend_burst_left = 0;
-        assert_eq!(route(&mut world, Preference::Cwnd).choice, Route::Wait);
+        assert_eq!(route(&mut world, Preference::Cwnd).choice, RetransmitChoice::Wait);
     }
 
     #[test]
@@ -257,7 +251,7 @@ mod tests {
         let mut world = each_best_in_one();
         world.paths[0].in_flight = bytes(9000);
         world.paths[1].exempt_packets = 1;
-        assert_eq!(route(&mut world, Preference::Cwnd).choice, Route::Wait);
+        assert_eq!(route(&mut world, Preference::Cwnd).choice, RetransmitChoice::Wait);
     }
 
     #[test]
@@ -265,7 +259,7 @@ mod tests {
         let mut world = World::new(Profile::ns2_multipath(), 1);
         world.paths[0].in_flight = bytes(M);
         world.paths[0].lost_unsent = bytes(5 * M);
-        assert_eq!(route(&mut world, Preference::Cwnd).choice, Route::Path(path(0)));
+        assert_eq!(route(&mut world, Preference::Cwnd).choice, RetransmitChoice::Path(path(0)));
     }
 
     #[test]
@@ -280,7 +274,7 @@ mod tests {
                 let mut world = each_best_in_one();
                 world.paths[best].state = state;
                 let decision = route(&mut world, by);
-                assert_eq!(decision.choice, Route::Path(path(second)), "{by:?}");
+                assert_eq!(decision.choice, RetransmitChoice::Path(path(second)), "{by:?}");
                 assert!(decision.refused.contains(&(path(best), Refusal::State)));
             }
         }
@@ -290,6 +284,6 @@ mod tests {
     fn with_no_path_active_it_waits() {
         let mut world = each_best_in_one();
         world.paths.iter_mut().for_each(|facts| facts.state = PathState::Inactive);
-        assert!(ALL.into_iter().all(|by| route(&mut world, by).choice == Route::Wait));
+        assert!(ALL.into_iter().all(|by| route(&mut world, by).choice == RetransmitChoice::Wait));
     }
 }

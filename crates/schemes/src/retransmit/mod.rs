@@ -14,7 +14,7 @@ pub use same::Same;
 pub use soonest::Soonest;
 
 use anabranch_core::policy::{
-    Decision, HeadOfLine, PathFacts, Reason, Refusal, Refused, RetransmitPath, Route,
+    Decision, HeadOfLine, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath,
 };
 
 use crate::definition::{ChoiceParameter, Parameter, Value};
@@ -43,12 +43,12 @@ pub(crate) const fn rtx(default: &'static str) -> Parameter {
 }
 
 /// Sends on `path` if it has room, else waits.
-pub(crate) fn if_room(path: &PathFacts, reason: Reason, mut refused: Refused) -> Decision<Route> {
+pub(crate) fn if_room(path: &PathFacts, reason: Reason, mut refused: Refused) -> Decision<RetransmitChoice> {
     if path.admits_retransmission() {
-        return Decision::with_refused(Route::Path(path.id), reason, refused);
+        return Decision::with_refused(RetransmitChoice::Path(path.id), reason, refused);
     }
     let _ = refused.try_push((path.id, no_room(path)));
-    Decision::with_refused(Route::Wait, reason, refused)
+    Decision::with_refused(RetransmitChoice::Wait, reason, refused)
 }
 
 /// Why a path that is active cannot take a retransmission.
@@ -56,8 +56,8 @@ pub(crate) fn no_room(path: &PathFacts) -> Refusal {
     if path.resend_burst_left == 0 { Refusal::Burst } else { Refusal::WindowFull }
 }
 
-pub(crate) fn nowhere() -> Decision<Route> {
-    Decision::new(Route::Wait, Reason::rule("no path is active"))
+pub(crate) fn nowhere() -> Decision<RetransmitChoice> {
+    Decision::new(RetransmitChoice::Wait, Reason::rule("no path is active"))
 }
 
 /// Why a path cannot carry the head of line, or a further copy of it.

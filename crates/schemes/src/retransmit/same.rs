@@ -2,9 +2,8 @@
 
 use anabranch_core::PathState;
 use anabranch_core::policy::{
-    Context, Decision, Event, LostChunk, Reason, Refused, Relief, RetransmitPath, Route, Slot, Stall, View,
+    Context, Decision, LostChunk, Reason, Refused, RetransmitChoice, RetransmitPath, Slot, View,
 };
-use anabranch_core::time::Time;
 
 use crate::definition::Equation;
 use crate::retransmit::{if_room, nowhere};
@@ -19,16 +18,15 @@ pub(crate) const RTX_SAME: Equation = Equation {
 #[derive(Debug, Default)]
 pub struct Same;
 
-impl Slot for Same {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for Same {}
 
 impl RetransmitPath for Same {
-    fn route(&mut self, chunk: &LostChunk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Route> {
+    fn route(
+        &mut self,
+        chunk: &LostChunk,
+        view: &View<'_>,
+        _: &mut Context<'_>,
+    ) -> Decision<RetransmitChoice> {
         let usable = |state| matches!(state, PathState::Active | PathState::PotentiallyFailed);
         let n = view.paths.len();
         let start = chunk.path.index();
@@ -43,10 +41,6 @@ impl RetransmitPath for Same {
             None => nowhere(),
         }
     }
-
-    fn relieve(&mut self, _: &Stall, _: &View<'_>, _: &mut Context<'_>) -> Option<Decision<Relief>> {
-        None
-    }
 }
 
 #[cfg(test)]
@@ -59,7 +53,7 @@ mod tests {
     use PathState::{Active, Inactive, PotentiallyFailed, Unconfirmed};
 
     /// Where a chunk lost on path 1 goes with the paths in these states.
-    fn from_the_second(states: [PathState; 3]) -> Route {
+    fn from_the_second(states: [PathState; 3]) -> RetransmitChoice {
         let mut world = World::new(Profile::ns2_multipath(), 3);
         for (facts, state) in world.paths.iter_mut().zip(states) {
             facts.state = state;
@@ -72,26 +66,26 @@ mod tests {
 
     #[test]
     fn a_chunk_stays_on_its_path_while_that_is_active() {
-        assert_eq!(from_the_second([Active; 3]), Route::Path(path(1)));
-        assert_eq!(from_the_second([Inactive, Active, Inactive]), Route::Path(path(1)));
+        assert_eq!(from_the_second([Active; 3]), RetransmitChoice::Path(path(1)));
+        assert_eq!(from_the_second([Inactive, Active, Inactive]), RetransmitChoice::Path(path(1)));
     }
 
     #[test]
     fn it_goes_to_the_next_path_when_its_own_is_inactive() {
-        assert_eq!(from_the_second([Active, Inactive, Active]), Route::Path(path(2)));
-        assert_eq!(from_the_second([Active, Inactive, Inactive]), Route::Path(path(0)));
+        assert_eq!(from_the_second([Active, Inactive, Active]), RetransmitChoice::Path(path(2)));
+        assert_eq!(from_the_second([Active, Inactive, Inactive]), RetransmitChoice::Path(path(0)));
     }
 
     #[test]
     fn a_potentially_failed_path_keeps_its_chunks_only_if_no_path_is_active() {
         let none = [PotentiallyFailed, PotentiallyFailed, Inactive];
-        assert_eq!(from_the_second(none), Route::Path(path(1)));
-        assert_eq!(from_the_second([Active, PotentiallyFailed, Inactive]), Route::Path(path(0)));
+        assert_eq!(from_the_second(none), RetransmitChoice::Path(path(1)));
+        assert_eq!(from_the_second([Active, PotentiallyFailed, Inactive]), RetransmitChoice::Path(path(0)));
     }
 
     #[test]
     fn without_a_path_to_send_on_it_waits() {
-        assert_eq!(from_the_second([Inactive, Inactive, Unconfirmed]), Route::Wait);
+        assert_eq!(from_the_second([Inactive, Inactive, Unconfirmed]), RetransmitChoice::Wait);
     }
 
     #[test]
@@ -100,9 +94,9 @@ mod tests {
         world.paths[1].in_flight = bytes(4380);
         let lost = lost_on(1, LossCause::FastRetransmit);
         let decision = world.route(&mut Same, lost);
-        assert_eq!(decision.choice, Route::Wait);
+        assert_eq!(decision.choice, RetransmitChoice::Wait);
         assert_eq!(decision.refused.as_slice(), [(path(1), Refusal::WindowFull)]);
         world.paths[1].exempt_packets = 1;
-        assert_eq!(world.route(&mut Same, lost).choice, Route::Path(path(1)));
+        assert_eq!(world.route(&mut Same, lost).choice, RetransmitChoice::Path(path(1)));
     }
 }

@@ -1,10 +1,10 @@
 //! The path on which a lost chunk arrives soonest: what was lost holds back all that came after it, on every path.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, LostChunk, PathFacts, Reason, Refusal, Refused, Relief, RetransmitPath, Route,
-    Slot, Stall, View,
+    Context, Decision, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath,
+    Slot, View,
 };
-use anabranch_core::time::{Span, Time};
+use anabranch_core::time::Span;
 
 use crate::definition::Equation;
 use crate::retransmit::{if_room, nowhere};
@@ -34,16 +34,10 @@ fn sooner(path: &PathFacts, than: &PathFacts) -> bool {
     }
 }
 
-impl Slot for Soonest {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for Soonest {}
 
 impl RetransmitPath for Soonest {
-    fn route(&mut self, _: &LostChunk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Route> {
+    fn route(&mut self, _: &LostChunk, view: &View<'_>, _: &mut Context<'_>) -> Decision<RetransmitChoice> {
         let mut refused = Refused::new();
         let mut best: Option<&PathFacts> = None;
         for path in view.paths {
@@ -67,10 +61,6 @@ impl RetransmitPath for Soonest {
         };
         if_room(path, reason, refused)
     }
-
-    fn relieve(&mut self, _: &Stall, _: &View<'_>, _: &mut Context<'_>) -> Option<Decision<Relief>> {
-        None
-    }
 }
 
 #[cfg(test)]
@@ -91,7 +81,7 @@ mod tests {
         world
     }
 
-    fn route(world: &mut World) -> Route {
+    fn route(world: &mut World) -> RetransmitChoice {
         world.route(&mut Soonest, lost_on(0, LossCause::FastRetransmit)).choice
     }
 
@@ -99,12 +89,16 @@ mod tests {
     fn the_lowest_round_trip_time_serves_however_large_other_windows_are() {
         let mut world = world([300, 5, 0]);
         world.paths[0].cwnd = bytes(100 * M);
-        assert_eq!(route(&mut world), Route::Path(path(1)));
+        assert_eq!(route(&mut world), RetransmitChoice::Path(path(1)));
     }
 
     #[test]
     fn a_full_fast_path_is_waited_for_unless_another_one_takes_less_than_twice_its_time() {
-        for (other, expected) in [(300, Route::Wait), (101, Route::Wait), (99, Route::Path(path(1)))] {
+        for (other, expected) in [
+            (300, RetransmitChoice::Wait),
+            (101, RetransmitChoice::Wait),
+            (99, RetransmitChoice::Path(path(1))),
+        ] {
             let mut world = world([50, other]);
             world.paths[0].in_flight = world.paths[0].cwnd;
             assert_eq!(route(&mut world), expected, "{other} ms");
@@ -115,17 +109,17 @@ mod tests {
     fn only_active_paths_serve_and_one_will_do_without_a_measurement() {
         let mut world = world([5, 0]);
         world.paths[0].state = PathState::PotentiallyFailed;
-        assert_eq!(route(&mut world), Route::Path(path(1)));
+        assert_eq!(route(&mut world), RetransmitChoice::Path(path(1)));
         world.paths[1].state = PathState::Inactive;
-        assert_eq!(route(&mut world), Route::Wait);
+        assert_eq!(route(&mut world), RetransmitChoice::Wait);
     }
 
     #[test]
     fn of_equals_the_larger_window_serves() {
         let mut world = world([50, 50]);
         world.paths[1].cwnd = bytes(11 * M);
-        assert_eq!(route(&mut world), Route::Path(path(1)));
+        assert_eq!(route(&mut world), RetransmitChoice::Path(path(1)));
         world.paths[0].cwnd = bytes(12 * M);
-        assert_eq!(route(&mut world), Route::Path(path(0)));
+        assert_eq!(route(&mut world), RetransmitChoice::Path(path(0)));
     }
 }

@@ -244,10 +244,6 @@ impl Slot for Blest {
             _ => {}
         }
     }
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
 }
 
 impl Scheduler for Blest {
@@ -268,10 +264,6 @@ impl Scheduler for Blest {
             let rule = "the send window is wide enough for the slower path too";
             ranking.send(Reason::figure(rule, "wanted_by_fastest_bytes", wanted))
         }
-    }
-
-    fn replan(&mut self, _: &View<'_>) -> bool {
-        false
     }
 }
 

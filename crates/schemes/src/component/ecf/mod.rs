@@ -6,7 +6,6 @@
 use anabranch_core::policy::{
     Context, Decision, Event, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View,
 };
-use anabranch_core::time::Time;
 
 use crate::component::min_rtt::lowest;
 use crate::definition::{Card, Choice, Component, Equation, Kind, Parameter, Role, Value, Values};
@@ -186,10 +185,6 @@ impl Slot for EarliestCompletion {
             self.waiting = false;
         }
     }
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
 }
 
 impl Scheduler for EarliestCompletion {
@@ -223,10 +218,6 @@ impl Scheduler for EarliestCompletion {
                 by_slow,
             )),
         }
-    }
-
-    fn replan(&mut self, _: &View<'_>) -> bool {
-        false
     }
 }
 

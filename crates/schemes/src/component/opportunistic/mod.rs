@@ -4,10 +4,9 @@
 //! data back, a path that has room sends a copy of the chunk that keeps the window closed.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, HeadOfLine, LostChunk, PathFacts, Policies, Reason, Refusal, Refused, Relief,
-    RetransmitPath, Route, Slot, Stall, View,
+    Context, Decision, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, PathFacts,
+    Policies, Reason, Refusal, Refused, Slot, View,
 };
-use anabranch_core::time::Time;
 
 use crate::component::opportunistic::penalisation::Penalisation;
 use crate::congestion::Wrapped;
@@ -85,12 +84,12 @@ pub(crate) const COMPONENT: Component = Component {
 };
 
 fn apply(values: &Values, policies: Policies) -> Policies {
-    let retransmit = Box::new(Opportunistic { inner: policies.retransmit, condition: WHEN.get(values) });
+    let head_of_line = Box::new(Opportunistic { condition: WHEN.get(values) });
     let congestion = match values.switch("penalise") {
         true => Box::new(Wrapped::new(Penalisation::default(), policies.congestion)),
         false => policies.congestion,
     };
-    Policies { retransmit, congestion, ..policies }
+    Policies { head_of_line, congestion, ..policies }
 }
 
 /// When a copy is worth its bytes.
@@ -107,16 +106,15 @@ const SMALL_WINDOW: u64 = 4;
 /// How many times as long the round trip of a slow path is at least (the same).
 const MUCH_SLOWER: u64 = 4;
 
-/// Copies of the head of line, around a policy that places what is lost.
+/// Copies the head of line.
+#[derive(Clone, Copy, Debug)]
 pub struct Opportunistic {
-    /// Places lost chunks.
-    pub inner: Box<dyn RetransmitPath>,
     /// When a copy is sent.
     pub condition: Condition,
 }
 
 impl Opportunistic {
-    fn copy(&self, head: &HeadOfLine, view: &View<'_>) -> Option<Decision<Relief>> {
+    fn copy(&self, head: &HeadOfLine, view: &View<'_>) -> Option<Decision<HeadOfLineAction>> {
         let mut refused = Refused::new();
         let mut fastest: Option<&PathFacts> = None;
         for path in view.paths {
@@ -139,7 +137,7 @@ impl Opportunistic {
         let worth = self.condition == Condition::Always || is_much_slower(head, fastest, view);
         let milliseconds = fastest.rtt.smoothed.map_or(0.0, |smoothed| smoothed.as_millis_f64());
         let reason = Reason::figure("the peer's window is closed", "srtt_ms", milliseconds);
-        worth.then(|| Decision::with_refused(Relief::Copy(fastest.id), reason, refused))
+        worth.then(|| Decision::with_refused(HeadOfLineAction::Copy(fastest.id), reason, refused))
     }
 }
 
@@ -170,45 +168,34 @@ fn is_much_slower(head: &HeadOfLine, fast: &PathFacts, view: &View<'_>) -> bool 
     slower
 }
 
-impl Slot for Opportunistic {
-    forward! { inner:
-        fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) -> ();
-        fn deadline(&self) -> Option<Time>;
-    }
-}
+impl Slot for Opportunistic {}
 
-impl RetransmitPath for Opportunistic {
-    forward! { inner:
-        fn route(&mut self, chunk: &LostChunk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Route>;
-    }
-
-    fn relieve(
+impl HeadOfLineHandling for Opportunistic {
+    fn handle(
         &mut self,
-        stall: &Stall,
+        blocking: &HeadOfLineBlocking,
         view: &View<'_>,
-        context: &mut Context<'_>,
-    ) -> Option<Decision<Relief>> {
-        let stalled = stall.next_chunk.is_some() && stall.peer_window_closed;
-        let head = view.association.head_of_line.filter(|head| stalled && !head.in_flight_on.is_empty());
-        let copy = head.and_then(|head| self.copy(&head, view));
-        copy.or_else(|| self.inner.relieve(stall, view, context))
+        _: &mut Context<'_>,
+    ) -> Option<Decision<HeadOfLineAction>> {
+        let blocked = blocking.next_chunk.is_some() && blocking.peer_window_closed;
+        let head = view.association.head_of_line.filter(|head| blocked && !head.in_flight_on.is_empty());
+        head.and_then(|head| self.copy(&head, view))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::retransmit::{Best, Preference};
-    use crate::testing::{ASK, M, World, bytes, lost_on, path};
+    use crate::testing::{ASK, M, World, bytes, path};
     use anabranch_core::PathState;
-    use anabranch_core::policy::LossCause;
     use anabranch_core::profile::Profile;
-    use anabranch_core::time::Span;
+    use anabranch_core::time::{Span, Time};
 
-    const CLOSED: Stall = Stall { next_chunk: Some(ASK.chunk), peer_window_closed: true };
+    const CLOSED: HeadOfLineBlocking =
+        HeadOfLineBlocking { next_chunk: Some(ASK.chunk), peer_window_closed: true };
 
     fn policy(condition: Condition) -> Opportunistic {
-        Opportunistic { inner: Box::new(Best { by: Preference::Cwnd }), condition }
+        Opportunistic { condition }
     }
 
     /// Paths with these smoothed round-trip times in milliseconds and windows of ten chunks; the head of line is in flight
@@ -234,15 +221,19 @@ mod tests {
         });
     }
 
-    fn relieve(world: &mut World, condition: Condition, stall: Stall) -> Option<Decision<Relief>> {
-        world.with(|view, context| policy(condition).relieve(&stall, view, context))
+    fn handle(
+        world: &mut World,
+        condition: Condition,
+        blocking: HeadOfLineBlocking,
+    ) -> Option<Decision<HeadOfLineAction>> {
+        world.with(|view, context| policy(condition).handle(&blocking, view, context))
     }
 
     /// The path that gets a copy.
     fn copied(world: &mut World, condition: Condition) -> Option<usize> {
-        relieve(world, condition, CLOSED).map(|decision| match decision.choice {
-            Relief::Copy(path) => path.index(),
-            Relief::Move(_) => panic!("it only copies"),
+        handle(world, condition, CLOSED).map(|decision| match decision.choice {
+            HeadOfLineAction::Copy(path) => path.index(),
+            HeadOfLineAction::Move(_) => panic!("it only copies"),
         })
     }
 
@@ -251,8 +242,8 @@ mod tests {
         let mut world = world([80, 400, 20, 10, 30]);
         world.paths[3].in_flight = bytes(10 * M);
         world.paths[4].state = PathState::PotentiallyFailed;
-        let decision = relieve(&mut world, Condition::Always, CLOSED).expect("a copy");
-        assert_eq!(decision.choice, Relief::Copy(path(2)));
+        let decision = handle(&mut world, Condition::Always, CLOSED).expect("a copy");
+        assert_eq!(decision.choice, HeadOfLineAction::Copy(path(2)));
         assert_eq!(decision.reason, Reason::figure("the peer's window is closed", "srtt_ms", 20.0));
         let expected = [
             (path(1), Refusal::Preference),
@@ -267,10 +258,13 @@ mod tests {
     fn nothing_is_copied_while_new_data_may_leave_or_none_waits() {
         let mut world = world([20, 400]);
         assert_eq!(
-            relieve(&mut world, Condition::Always, Stall { peer_window_closed: false, ..CLOSED }),
+            handle(&mut world, Condition::Always, HeadOfLineBlocking { peer_window_closed: false, ..CLOSED }),
             None
         );
-        assert_eq!(relieve(&mut world, Condition::Always, Stall { next_chunk: None, ..CLOSED }), None);
+        assert_eq!(
+            handle(&mut world, Condition::Always, HeadOfLineBlocking { next_chunk: None, ..CLOSED }),
+            None
+        );
         assert_eq!(copied(&mut world, Condition::Always), Some(0));
     }
 
@@ -357,13 +351,5 @@ mod tests {
         for rtts in [[0, 400], [100, 0], [0, 0]] {
             assert_eq!(copied(&mut world(rtts), Condition::MuchSlower), None);
         }
-    }
-
-    #[test]
-    fn lost_chunks_go_where_the_policy_inside_sends_them() {
-        let mut world = world([20, 400]);
-        world.paths[1].cwnd = bytes(20 * M);
-        let decision = world.route(&mut policy(Condition::Always), lost_on(0, LossCause::Timeout));
-        assert_eq!(decision.choice, Route::Path(path(1)));
     }
 }

@@ -229,7 +229,7 @@ impl Slot for Rack {
             Event::PathState { .. }
             | Event::PathRebound(_)
             | Event::Established
-            | Event::TurnBegins(_)
+            | Event::SendOpportunity(_)
             | Event::Bound { .. }
             | Event::Unbound { .. }
             | Event::RttSample { .. }

@@ -5,9 +5,7 @@
 //! and how the path's window will grow until it has left. A chunk may wait for a full path, and be placed anew as long as it waits.
 
 use anabranch_core::MAX_PATHS;
-use anabranch_core::policy::{
-    Context, Decision, Event, PathFacts, Pick, Policies, Scheduler, SendAsk, Slot, View,
-};
+use anabranch_core::policy::{Context, Decision, PathFacts, Pick, Policies, Scheduler, SendAsk, Slot, View};
 use anabranch_core::time::{Span, Time};
 
 use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values};
@@ -190,13 +188,7 @@ impl ShortestTransfer {
     }
 }
 
-impl Slot for ShortestTransfer {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for ShortestTransfer {}
 
 impl Scheduler for ShortestTransfer {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

@@ -10,7 +10,6 @@ use anabranch_core::policy::{
     Context, Decision, Event, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk,
     SendKind, Slot, View, WaitFor,
 };
-use anabranch_core::time::Time;
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId, PathState};
 
@@ -136,10 +135,6 @@ impl Slot for Weighted {
             _ => {}
         }
     }
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
 }
 
 impl Scheduler for Weighted {
@@ -171,10 +166,6 @@ impl Scheduler for Weighted {
                 Decision::with_refused(Pick::Wait(WaitFor::Window), reason, refused)
             }
         }
-    }
-
-    fn replan(&mut self, _: &View<'_>) -> bool {
-        false
     }
 }
 

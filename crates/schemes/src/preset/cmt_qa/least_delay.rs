@@ -2,10 +2,9 @@
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{
-    Context, Decision, Event, LostChunk, PathFacts, Reason, Refusal, Refused, Relief, RetransmitPath, Route,
-    Slot, Stall, View,
+    Context, Decision, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath,
+    Slot, View,
 };
-use anabranch_core::time::Time;
 
 use crate::definition::{ChoiceParameter, Equation, Values};
 use crate::estimator::advised;
@@ -80,16 +79,15 @@ impl LeastDelay {
     }
 }
 
-impl Slot for LeastDelay {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for LeastDelay {}
 
 impl RetransmitPath for LeastDelay {
-    fn route(&mut self, chunk: &LostChunk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Route> {
+    fn route(
+        &mut self,
+        chunk: &LostChunk,
+        view: &View<'_>,
+        _: &mut Context<'_>,
+    ) -> Decision<RetransmitChoice> {
         let used = advised(view);
         let mut best: Option<(PathId, f64)> = None;
         let mut refused = Refused::new();
@@ -111,13 +109,9 @@ impl RetransmitPath for LeastDelay {
         let path = view.path(id);
         if !path.admits_retransmission() {
             refused.push((id, no_room(path)));
-            return Decision::with_refused(Route::Wait, least(delay), refused);
+            return Decision::with_refused(RetransmitChoice::Wait, least(delay), refused);
         }
-        Decision::with_refused(Route::Path(id), least(delay), refused)
-    }
-
-    fn relieve(&mut self, _: &Stall, _: &View<'_>, _: &mut Context<'_>) -> Option<Decision<Relief>> {
-        None
+        Decision::with_refused(RetransmitChoice::Path(id), least(delay), refused)
     }
 }
 
@@ -151,14 +145,14 @@ mod tests {
         world
     }
 
-    fn route(world: &mut World, mut policy: LeastDelay) -> Decision<Route> {
+    fn route(world: &mut World, mut policy: LeastDelay) -> Decision<RetransmitChoice> {
         world.route(&mut policy, lost_on(0, LossCause::FastRetransmit))
     }
 
     #[test]
     fn half_the_round_trip_decides() {
         let decision = route(&mut world(), HALF);
-        assert_eq!(decision.choice, Route::Path(path(1)));
+        assert_eq!(decision.choice, RetransmitChoice::Path(path(1)));
         assert_eq!(decision.reason, Reason::figure("least transfer delay", "delay_s", 0.04));
         let others = [(path(0), Refusal::Preference), (path(2), Refusal::Preference)];
         assert_eq!(decision.refused.as_slice(), others);
@@ -169,12 +163,12 @@ mod tests {
         // One round of 4380 B on path 0: 10 us/B x 4380 B = 43.8 ms; the others take 131 and 88 ms.
         let mut world = world();
         let decision = route(&mut world, HANDLING);
-        assert_eq!(decision.choice, Route::Path(path(0)));
+        assert_eq!(decision.choice, RetransmitChoice::Path(path(0)));
         assert!((decision.reason.value - 0.0438).abs() < 1e-12);
         // With 4379 B in flight and 1468 B more path 0 needs two rounds of 4380 B + 5848 B: 87.6 ms, level with path 2's.
         world.paths[0].in_flight = bytes(4379);
         world.paths[2].estimates.seconds_per_byte = Some(19e-6);
-        assert_eq!(route(&mut world, HANDLING).choice, Route::Path(path(2)), "83 ms");
+        assert_eq!(route(&mut world, HANDLING).choice, RetransmitChoice::Path(path(2)), "83 ms");
     }
 
     #[test]
@@ -182,7 +176,10 @@ mod tests {
         for cause in [LossCause::FastRetransmit, LossCause::Timeout] {
             for from in 0..3 {
                 let mut policy = HALF;
-                assert_eq!(world().route(&mut policy, lost_on(from, cause)).choice, Route::Path(path(1)));
+                assert_eq!(
+                    world().route(&mut policy, lost_on(from, cause)).choice,
+                    RetransmitChoice::Path(path(1))
+                );
             }
         }
     }
@@ -192,13 +189,13 @@ mod tests {
         let mut world = world();
         world.paths[1].in_flight = bytes(4380);
         let decision = route(&mut world, HALF);
-        assert_eq!(decision.choice, Route::Path(path(2)));
+        assert_eq!(decision.choice, RetransmitChoice::Path(path(2)));
         assert!(decision.refused.contains(&(path(1), Refusal::WindowFull)));
         let decision = route(&mut world, LeastDelay { waits: true, ..HALF });
-        assert_eq!(decision.choice, Route::Wait);
+        assert_eq!(decision.choice, RetransmitChoice::Wait);
         assert!(decision.refused.contains(&(path(1), Refusal::WindowFull)));
         world.paths.iter_mut().for_each(|facts| facts.in_flight = bytes(4380));
-        assert_eq!(route(&mut world, HALF).choice, Route::Wait);
+        assert_eq!(route(&mut world, HALF).choice, RetransmitChoice::Wait);
     }
 
     #[test]
@@ -207,22 +204,26 @@ mod tests {
         world.paths[1].state = PathState::PotentiallyFailed;
         world.paths[2].estimates.withdrawn = true;
         let decision = route(&mut world, HALF);
-        assert_eq!(decision.choice, Route::Path(path(0)));
+        assert_eq!(decision.choice, RetransmitChoice::Path(path(0)));
         assert_eq!(decision.refused.as_slice(), [(path(1), Refusal::State), (path(2), Refusal::State)]);
         world.paths[0].estimates.withdrawn = true;
-        assert_eq!(route(&mut world, HALF).choice, Route::Path(path(2)), "withdrawn all, used all");
+        assert_eq!(
+            route(&mut world, HALF).choice,
+            RetransmitChoice::Path(path(2)),
+            "withdrawn all, used all"
+        );
         world.paths.iter_mut().for_each(|facts| facts.state = PathState::Inactive);
-        assert_eq!(route(&mut world, HALF).choice, Route::Wait);
+        assert_eq!(route(&mut world, HALF).choice, RetransmitChoice::Wait);
     }
 
     #[test]
     fn a_path_without_figures_comes_last_and_of_equals_the_first_is_taken() {
         let mut world = world();
         world.paths[1].rtt.smoothed = None;
-        assert_eq!(route(&mut world, HALF).choice, Route::Path(path(2)));
+        assert_eq!(route(&mut world, HALF).choice, RetransmitChoice::Path(path(2)));
         world.paths.iter_mut().for_each(|facts| facts.rtt.smoothed = None);
         let decision = route(&mut world, HALF);
-        assert_eq!((decision.choice, decision.reason.figure), (Route::Path(path(0)), ""));
+        assert_eq!((decision.choice, decision.reason.figure), (RetransmitChoice::Path(path(0)), ""));
     }
 
     #[test]
@@ -230,7 +231,7 @@ mod tests {
         let mut world = World::new(Profile::rfc9260_multipath(), 1);
         world.paths[0].in_flight = bytes(M);
         for policy in [HALF, HANDLING] {
-            assert_eq!(route(&mut world, policy).choice, Route::Path(path(0)));
+            assert_eq!(route(&mut world, policy).choice, RetransmitChoice::Path(path(0)));
         }
     }
 }

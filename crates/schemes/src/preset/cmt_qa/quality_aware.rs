@@ -4,10 +4,7 @@
 //! That is the potentially failed state of CMT-PF, which serves here for the inactive status: the path gets no data and is probed
 //! at every RTO until it answers. Inactive in the sense of RFC 9260 it becomes, as everywhere, when its errors are too many.
 
-use anabranch_core::policy::{
-    Context, Decision, Event, Life, PathFailover, Probing, ProofOfLife, Slot, View,
-};
-use anabranch_core::time::Time;
+use anabranch_core::policy::{Context, Decision, Life, PathFailover, Probing, ProofOfLife, Slot, View};
 use anabranch_core::{PathId, PathState};
 
 use crate::definition::Equation;
@@ -24,13 +21,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
 #[derive(Debug, Default)]
 pub struct QualityAware;
 
-impl Slot for QualityAware {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for QualityAware {}
 
 impl PathFailover for QualityAware {
     /// Only a time-out counts: a HEARTBEAT that went unanswered adds to the errors, as in the standard.

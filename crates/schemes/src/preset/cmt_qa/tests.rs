@@ -9,7 +9,7 @@ use crate::preset::cmt_qa::random_loss::{Consecutive, Reading, RoundTrip};
 use crate::registry::parse;
 use crate::testing::{ASK, M, World, bytes, lost_on, path};
 use anabranch_core::PathState;
-use anabranch_core::policy::{Event, LossCause, Pick, Probing, Route, Scheme};
+use anabranch_core::policy::{Event, LossCause, Pick, Probing, RetransmitChoice, Scheme};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 use anabranch_core::units::WindowBytes;
@@ -54,7 +54,11 @@ fn each_part_can_be_taken_away() {
         let pick = world.pick(&mut *policies.scheduler).choice;
         assert_eq!(pick, if binds { Pick::Bind(path(0)) } else { Pick::Path(path(0)) }, "{text}");
         let route = world.route(&mut *policies.retransmit, lost_on(1, LossCause::Timeout)).choice;
-        assert_eq!(route, Route::Path(path(usize::from(!least_delay))), "{text}: else the largest window");
+        assert_eq!(
+            route,
+            RetransmitChoice::Path(path(usize::from(!least_delay))),
+            "{text}: else the largest window"
+        );
         world.paths[0].error_count = 1;
         let state = policies.failover.on_error(path(0), false, &world.view()).choice;
         assert_eq!(state == PathState::PotentiallyFailed, least_delay, "{text}");
@@ -69,7 +73,7 @@ fn each_part_can_be_taken_away() {
 fn without_orp_it_sends_again_as_rtx_says() {
     let (mut policies, mut world) = built("cmt-qa(orp=false,rtx=rtx-same)");
     let route = world.route(&mut *policies.retransmit, lost_on(0, LossCause::FastRetransmit)).choice;
-    assert_eq!(route, Route::Path(path(0)));
+    assert_eq!(route, RetransmitChoice::Path(path(0)));
 }
 
 #[test]
@@ -185,7 +189,11 @@ fn the_retransmission_policys_parameters_arrive() {
             world.paths[0].in_flight = world.paths[0].cwnd;
         }
         let route = world.route(&mut *policies.retransmit, lost_on(1, LossCause::FastRetransmit)).choice;
-        assert_eq!(route, to.map_or(Route::Wait, |index| Route::Path(path(index))), "{text}, full: {full}");
+        assert_eq!(
+            route,
+            to.map_or(RetransmitChoice::Wait, |index| RetransmitChoice::Path(path(index))),
+            "{text}, full: {full}"
+        );
     }
 }
 

@@ -2,10 +2,8 @@
 //! holds beyond what its least delay explains, so that the path with the lightest load comes first.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, PathFacts, Pick, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View,
-    WaitFor,
+    Context, Decision, PathFacts, Pick, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
 };
-use anabranch_core::time::Time;
 
 use crate::preset::a_cmt::{RttSource, rate_difference};
 use crate::scheduler::refusal;
@@ -23,13 +21,7 @@ impl AscendingBacklog {
     }
 }
 
-impl Slot for AscendingBacklog {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for AscendingBacklog {}
 
 impl Scheduler for AscendingBacklog {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
@@ -55,10 +47,6 @@ impl Scheduler for AscendingBacklog {
         };
         let reason = Reason::figure("lightest load with room", "rate_difference_bytes", difference);
         Decision::with_refused(Pick::Path(path.id), reason, refused)
-    }
-
-    fn replan(&mut self, _: &View<'_>) -> bool {
-        false
     }
 }
 

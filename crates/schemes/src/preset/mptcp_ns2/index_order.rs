@@ -2,9 +2,8 @@
 //! ids, always from the first. No path is preferred for its round-trip time.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, Pick, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+    Context, Decision, Pick, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
 };
-use anabranch_core::time::Time;
 
 use crate::definition::Equation;
 use crate::scheduler::refusal;
@@ -19,13 +18,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
 #[derive(Debug)]
 pub struct IndexOrder;
 
-impl Slot for IndexOrder {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {}
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
+impl Slot for IndexOrder {}
 
 impl Scheduler for IndexOrder {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
@@ -39,10 +32,6 @@ impl Scheduler for IndexOrder {
             refused.push((path.id, why));
         }
         Decision::with_refused(Pick::Wait(WaitFor::Window), Reason::rule("every window is full"), refused)
-    }
-
-    fn replan(&mut self, _: &View<'_>) -> bool {
-        false
     }
 }
 

@@ -2,7 +2,7 @@
 //! ones, so that nothing here depends on which of them there are.
 
 use anabranch_core::PathState;
-use anabranch_core::policy::{AckTiming, Arrival, Policies, Route, Scheme};
+use anabranch_core::policy::{AckTiming, Arrival, Policies, RetransmitChoice, Scheme};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 
@@ -120,7 +120,7 @@ fn a_component_takes_the_place_of_what_the_scheme_had_and_leaves_the_rest() {
     let state = policies.failover.on_error(path(0), false, &world.view()).choice;
     assert_eq!(state, PathState::PotentiallyFailed);
     let lost = lost_on(1, anabranch_core::policy::LossCause::Timeout);
-    assert_eq!(world.route(&mut *policies.retransmit, lost).choice, Route::Path(path(1)));
+    assert_eq!(world.route(&mut *policies.retransmit, lost).choice, RetransmitChoice::Path(path(1)));
     let names: Vec<&str> = both.additions().iter().map(|added| added.component().name).collect();
     assert_eq!((both.preset().name, names), ("cmt", vec!["late", "pf"]));
     assert!(both.is_multipath() && !scheme("sctp+late").is_multipath());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use anabranch_core::policy::{LossTasks, Pick, Relief, Stall, View};
+use anabranch_core::policy::{HeadOfLineAction, HeadOfLineBlocking, LossTasks, Pick, View};
 use anabranch_core::time::Span;
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::Side;
@@ -27,21 +27,21 @@ fn millis(ms: u64) -> Span {
 /// The first `slow` chunks go on path 1, the rest on path 0.
 fn scheme(
     slow: usize,
-    relieve: impl Fn(&Stall, &View<'_>) -> Option<Relief> + Send + Sync + 'static,
+    handle: impl Fn(&HeadOfLineBlocking, &View<'_>) -> Option<HeadOfLineAction> + Send + Sync + 'static,
 ) -> Steered {
     let left = AtomicUsize::new(slow);
     let next = move |_: &View<'_>| {
         let slow = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok();
         Pick::Path(path(usize::from(slow)))
     };
-    Steered::new("cmt-pf").pick(next).relieve(relieve)
+    Steered::new("cmt-pf").pick(next).head_of_line(handle)
 }
 
 fn duo(
     slow: usize,
-    relieve: impl Fn(&Stall, &View<'_>) -> Option<Relief> + Send + Sync + 'static,
+    handle: impl Fn(&HeadOfLineBlocking, &View<'_>) -> Option<HeadOfLineAction> + Send + Sync + 'static,
 ) -> (Duo, Log) {
-    steered(scheme(slow, relieve))
+    steered(scheme(slow, handle))
 }
 
 /// A fast path of 25 ms, path 0, and a slow one of 400 ms, path 1.
@@ -63,21 +63,21 @@ fn steered(scheme: Steered) -> (Duo, Log) {
 }
 
 /// When the window is closed, the head of line is in flight on the slow path only, and the fast one has room.
-fn is_stuck(stall: &Stall, view: &View<'_>) -> bool {
+fn is_stuck(blocking: &HeadOfLineBlocking, view: &View<'_>) -> bool {
     let head = view.association.head_of_line;
     let fast = view.path(path(0));
-    stall.peer_window_closed
+    blocking.peer_window_closed
         && fast.in_flight < fast.cwnd
         && head
             .is_some_and(|head| head.in_flight_on.contains(path(1)) && !head.in_flight_on.contains(path(0)))
 }
 
-fn copies(stall: &Stall, view: &View<'_>) -> Option<Relief> {
-    is_stuck(stall, view).then_some(Relief::Copy(path(0)))
+fn copies(blocking: &HeadOfLineBlocking, view: &View<'_>) -> Option<HeadOfLineAction> {
+    is_stuck(blocking, view).then_some(HeadOfLineAction::Copy(path(0)))
 }
 
-fn moves(stall: &Stall, view: &View<'_>) -> Option<Relief> {
-    is_stuck(stall, view).then_some(Relief::Move(path(0)))
+fn moves(blocking: &HeadOfLineBlocking, view: &View<'_>) -> Option<HeadOfLineAction> {
+    is_stuck(blocking, view).then_some(HeadOfLineAction::Move(path(0)))
 }
 
 fn times_sent_on(duo: &Duo, pair: usize, tsn: u32) -> usize {
@@ -90,8 +90,8 @@ fn in_flight(duo: &Duo, index: usize) -> u64 {
     duo.nodes[A].association().paths()[index].in_flight.get()
 }
 
-fn reliefs(duo: &Duo) -> u64 {
-    duo.nodes[A].association().statistics().reliefs
+fn opportunistic_retransmissions(duo: &Duo) -> u64 {
+    duo.nodes[A].association().statistics().opportunistic_retransmissions
 }
 
 /// Whether everything has arrived before anything could on the slow path.
@@ -100,11 +100,11 @@ fn arrives_over_the_fast_path(duo: &mut Duo) -> bool {
 }
 
 #[test]
-fn without_relief_a_closed_window_waits_for_the_slow_path() {
+fn without_a_copy_a_closed_window_waits_for_the_slow_path() {
     let (mut duo, _) = duo(1, |_, _| None);
     duo.send_all(Side::A, FULL, 12);
     assert!(!arrives_over_the_fast_path(&mut duo));
-    assert_eq!(reliefs(&duo), 0);
+    assert_eq!(opportunistic_retransmissions(&duo), 0);
 }
 
 #[test]
@@ -113,7 +113,10 @@ fn a_copy_of_the_head_of_line_opens_the_window_and_costs_no_path_its_window() {
     let cwnd = duo.nodes[A].association().paths()[1].cwnd;
     duo.send_all(Side::A, FULL, 12);
     assert!(arrives_over_the_fast_path(&mut duo));
-    assert_eq!((reliefs(&duo), times_sent_on(&duo, 0, 1_000), times_sent_on(&duo, 1, 1_000)), (1, 1, 1));
+    assert_eq!(
+        (opportunistic_retransmissions(&duo), times_sent_on(&duo, 0, 1_000), times_sent_on(&duo, 1, 1_000)),
+        (1, 1, 1)
+    );
     assert_eq!(in_flight(&duo, 1), CHUNK, "the first copy is on its way all the same");
     duo.run(Span::from_secs(1));
     assert_eq!(in_flight(&duo, 1), 0, "its duplicate was reported");
@@ -129,7 +132,10 @@ fn a_move_takes_the_head_of_line_off_its_path_and_cuts_its_window() {
     let (mut duo, log) = duo(1, moves);
     duo.send_all(Side::A, FULL, 12);
     assert!(arrives_over_the_fast_path(&mut duo));
-    assert_eq!((reliefs(&duo), times_sent_on(&duo, 0, 1_000), times_sent_on(&duo, 1, 1_000)), (1, 1, 1));
+    assert_eq!(
+        (opportunistic_retransmissions(&duo), times_sent_on(&duo, 0, 1_000), times_sent_on(&duo, 1, 1_000)),
+        (1, 1, 1)
+    );
     assert_eq!(in_flight(&duo, 1), 0);
     let heard = log.take();
     let cut_or_lost = heard.iter().filter(|h| matches!(h, Heard::Cut(_) | Heard::Lost(..)));
@@ -158,7 +164,7 @@ fn what_a_move_leaves_on_the_path_keeps_its_time_out() {
         duo(2, move |stall, view| moves(stall, view).filter(|_| !once.swap(true, Ordering::Relaxed)));
     duo.send_all(Side::A, FULL, 8);
     duo.run(millis(200));
-    assert_eq!((reliefs(&duo), in_flight(&duo, 1)), (1, CHUNK));
+    assert_eq!((opportunistic_retransmissions(&duo), in_flight(&duo, 1)), (1, CHUNK));
     // Nothing that arrives is acknowledged any more.
     duo.network.set_filter(|packet| sight::sack(packet).is_none());
     let timeouts = |duo: &Duo| duo.nodes[A].association().statistics().timeouts;
@@ -166,11 +172,11 @@ fn what_a_move_leaves_on_the_path_keeps_its_time_out() {
 }
 
 #[test]
-fn a_time_out_of_the_slow_path_ends_its_own_copy_and_not_the_one_sent_in_relief() {
+fn a_time_out_of_the_slow_path_ends_its_own_copy_and_not_the_one_sent_opportunistically() {
     let armed = Arc::new(AtomicBool::new(false));
     let is_armed = armed.clone();
-    let late = move |stall: &Stall, view: &View<'_>| {
-        copies(stall, view).filter(|_| is_armed.load(Ordering::Relaxed))
+    let late = move |blocking: &HeadOfLineBlocking, view: &View<'_>| {
+        copies(blocking, view).filter(|_| is_armed.load(Ordering::Relaxed))
     };
     let scheme = scheme(1, late);
     let alarm = scheme.alarm.clone();
@@ -184,7 +190,10 @@ fn a_time_out_of_the_slow_path_ends_its_own_copy_and_not_the_one_sent_in_relief(
     alarm.set(duo.now + millis(1), LossTasks::default());
     duo.look_again(Side::A);
     duo.run(millis(10));
-    assert_eq!((reliefs(&duo), in_flight(&duo, 0), in_flight(&duo, 1)), (1, CHUNK, CHUNK));
+    assert_eq!(
+        (opportunistic_retransmissions(&duo), in_flight(&duo, 0), in_flight(&duo, 1)),
+        (1, CHUNK, CHUNK)
+    );
     duo.run(millis(11));
     assert_eq!(duo.nodes[A].association().statistics().timeouts, 1);
     assert_eq!((in_flight(&duo, 0), in_flight(&duo, 1)), (CHUNK, 0));
@@ -198,9 +207,9 @@ fn the_head_of_line_moves_once_in_a_send_opportunity() {
     let armed = Arc::new(AtomicBool::new(false));
     let is_armed = armed.clone();
     // Wants it on whichever path it is not on.
-    let to_and_fro = move |_: &Stall, view: &View<'_>| {
+    let to_and_fro = move |_: &HeadOfLineBlocking, view: &View<'_>| {
         let head = view.association.head_of_line.filter(|_| is_armed.load(Ordering::Relaxed))?;
-        Some(Relief::Move(path(usize::from(!head.in_flight_on.contains(path(1))))))
+        Some(HeadOfLineAction::Move(path(usize::from(!head.in_flight_on.contains(path(1))))))
     };
     let scheme = scheme(1, to_and_fro);
     let alarm = scheme.alarm.clone();
@@ -213,38 +222,44 @@ fn the_head_of_line_moves_once_in_a_send_opportunity() {
     duo.look_again(Side::A);
     duo.run(millis(2));
     let a = duo.nodes[A].association().statistics();
-    assert_eq!((a.reliefs, times_sent_on(&duo, 0, 1_000), times_sent_on(&duo, 1, 1_000)), (1, 1, 1));
+    assert_eq!(
+        (a.opportunistic_retransmissions, times_sent_on(&duo, 0, 1_000), times_sent_on(&duo, 1, 1_000)),
+        (1, 1, 1)
+    );
     assert!(a.overruled_picks > 0);
     assert!(duo.run_until(Span::from_secs(30), |duo| duo.all_arrived(Side::A)));
 }
 
 #[test]
-fn relief_on_a_path_that_carries_the_chunk_already_is_overruled() {
-    let there_already =
-        |stall: &Stall, view: &View<'_>| is_stuck(stall, view).then_some(Relief::Copy(path(1)));
+fn a_copy_on_a_path_that_carries_the_chunk_already_is_overruled() {
+    let there_already = |blocking: &HeadOfLineBlocking, view: &View<'_>| {
+        is_stuck(blocking, view).then_some(HeadOfLineAction::Copy(path(1)))
+    };
     let (mut duo, _) = duo(1, there_already);
     duo.send_all(Side::A, FULL, 12);
     assert!(!arrives_over_the_fast_path(&mut duo));
-    assert_eq!(reliefs(&duo), 0);
+    assert_eq!(opportunistic_retransmissions(&duo), 0);
     assert!(duo.nodes[A].association().statistics().overruled_picks > 0);
     assert!(duo.run_until(Span::from_secs(10), |duo| duo.all_arrived(Side::A)));
 }
 
 #[test]
-fn relief_on_a_path_without_room_or_that_does_not_exist_is_overruled() {
+fn a_copy_on_a_path_without_room_or_that_does_not_exist_is_overruled() {
     // At first path 0's window is full with what has just left, and the peer's is not closed.
-    let at_once = |_: &Stall, view: &View<'_>| {
+    let at_once = |_: &HeadOfLineBlocking, view: &View<'_>| {
         let head = view.association.head_of_line?;
         let full = view.path(path(0)).in_flight >= view.path(path(0)).cwnd;
-        (head.in_flight_on.contains(path(1)) && full).then_some(Relief::Copy(path(0)))
+        (head.in_flight_on.contains(path(1)) && full).then_some(HeadOfLineAction::Copy(path(0)))
     };
-    let nowhere = |stall: &Stall, view: &View<'_>| is_stuck(stall, view).then_some(Relief::Move(path(7)));
+    let nowhere = |blocking: &HeadOfLineBlocking, view: &View<'_>| {
+        is_stuck(blocking, view).then_some(HeadOfLineAction::Move(path(7)))
+    };
     let (mut full, _) = duo(1, at_once);
     let (mut missing, _) = duo(1, nowhere);
     for duo in [&mut full, &mut missing] {
         duo.send_all(Side::A, FULL, 12);
         assert!(!arrives_over_the_fast_path(duo));
-        assert_eq!(reliefs(duo), 0);
+        assert_eq!(opportunistic_retransmissions(duo), 0);
         assert!(duo.nodes[A].association().statistics().overruled_picks > 0);
         assert!(duo.run_until(Span::from_secs(10), |duo| duo.all_arrived(Side::A)));
     }
@@ -255,5 +270,5 @@ fn new_data_that_closes_the_window_is_followed_by_the_question_at_once() {
     // Three chunks fill the slow path, two more on the fast one the peer's window; the fast path has room for a third.
     let (mut duo, _) = duo(3, copies);
     duo.send_all(Side::A, FULL, 8);
-    assert_eq!(duo.nodes[A].association().statistics().reliefs, 1, "no SACK has come");
+    assert_eq!(duo.nodes[A].association().statistics().opportunistic_retransmissions, 1, "no SACK has come");
 }

@@ -1,0 +1,67 @@
+//! What a loss policy wants done at its deadline: chunks that time alone makes lost, and tail probes (RFC 8985 section 7).
+
+use crate::association::Association;
+use crate::path_id::PathId;
+use crate::policy::{LossCause, Reason, Refused, SendKind};
+use crate::send::ChunkState;
+use crate::trace::Decided;
+
+impl Association {
+    /// The loss policy's deadline: chunks that time alone has made lost, and a probe for a tail that nothing acknowledges.
+    pub(crate) fn run_loss_tasks(&mut self) {
+        self.policy.refresh(&self.sender);
+        let tasks = self.policy.loss_tasks(self.now);
+        if tasks.recheck {
+            self.recheck_losses();
+        }
+        tasks.probes.iter().for_each(|path| self.opportunity.tail_probes.insert(path));
+    }
+
+    fn recheck_losses(&mut self) {
+        let mut overdue = std::mem::take(&mut self.sack.newly_lost);
+        overdue.clear();
+        let mut next = self.sender.outstanding().first_unacked();
+        while let Some(tsn) = next {
+            next = self.sender.outstanding().next_unacked(tsn);
+            let in_flight =
+                self.sender.outstanding().get(tsn).is_some_and(|c| c.state == ChunkState::InFlight);
+            let Some(missing) = in_flight.then(|| self.missing(tsn)).flatten() else { continue };
+            if self.policy.overdue(&missing, self.now) {
+                overdue.push(tsn);
+            }
+        }
+        for &tsn in &overdue {
+            self.mark_lost(tsn, LossCause::FastRetransmit);
+        }
+        let any = !overdue.is_empty();
+        self.sack.newly_lost = overdue;
+        if any {
+            self.stop_t3_if_nothing_flies();
+            self.after_losses();
+        }
+    }
+
+    /// The latest chunk of a path again (RFC 8985 section 7.3), whatever its window says.
+    pub(crate) fn transmit_tail_probe(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        while let Some(path) = self.opportunity.tail_probes.first() {
+            self.opportunity.tail_probes.remove(path);
+            let Some(tsn) = self.sender.outstanding().highest_on(path).filter(|_| self.may_bind(path)) else {
+                continue;
+            };
+            if self.copy_packet(path, tsn..tsn + 1, SendKind::TailProbe, buf) {
+                self.tail_probe_left(path, tsn);
+                return Some(path);
+            }
+        }
+        None
+    }
+
+    fn tail_probe_left(&mut self, path: PathId, tsn: u64) {
+        let reason = Reason::rule("nothing acknowledged the tail");
+        self.record(Decided::TailProbe(path), tsn, reason, &Refused::new());
+        self.statistics.tail_probes += 1;
+        self.data_packet_left(path);
+        // RFC 8985 section 7.3: the time-out is counted from the probe.
+        self.start_t3(path);
+    }
+}
