@@ -183,7 +183,7 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger; \
 	check '$(VENV)/bin/python' tests/ledger/reproduce.py check; \
 	check $(PYTHON) .ci/check_sources.py; \
-	check $(PYTHON) .ci/check_rfc_test.py --quiet; \
+	check $(PYTHON) -m unittest discover --quiet --start-directory .ci --pattern '*_test.py'; \
 	check $(PYTHON) .ci/check_rfc.py; \
 	check $(PYTHON) docs/check_links.py; \
 	exit $$status

@@ -1,0 +1,248 @@
+"""No two sibling modules import each other, in Rust and in Python; what is below a module counts as part of it.
+
+The nodes are the children of one module. There is an edge from one to another where anything in the first, or below
+it, names anything in the second, or below it: in a `use`, an `import` or a path inside the code. A name that a parent
+re-exports counts as an import of the module that defines it; one that the parent defines is no import of a sibling.
+"""
+
+import ast
+import re
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+import rust_source
+
+SEGMENTS = r"(?:r#)?[A-Za-z_]\w*(?:\s*::\s*(?:r#)?[A-Za-z_]\w*)+"
+PATH = re.compile(rf"(?<![\w:]){SEGMENTS}")
+USE = re.compile(r"(?P<public>\bpub(?:\([^)]*\))?\s+)?\buse\s+(?P<tree>[^;]*);")
+VISIBILITY = re.compile(r"\bpub\s*\(\s*in\s+[^)]*\)")
+# Re-exports of re-exports, which end somewhere in a tree that compiles.
+DEEPEST = 20
+
+
+@dataclass
+class Module:
+    """A module: its tuple of names from the root, where it is, and what other modules' names mean in it."""
+
+    path: tuple
+    file: str
+    # The paths that are named, each with its line.
+    named: list = field(default_factory=list)
+    # What `use` or `import` calls them here.
+    aliases: dict = field(default_factory=dict)
+    globs: list = field(default_factory=list)
+    defined: set = field(default_factory=set)
+
+
+def rust_modules(sources, root):
+    """The modules of the crate whose `src` is the folder `root`."""
+    modules = {}
+    for file, text in sources.items():
+        place = PurePosixPath(file)
+        if not place.is_relative_to(root) or place.suffix != ".rs" or place.name == "main.rs":
+            continue
+        path = (*place.relative_to(root).parts[:-1], place.stem)
+        if place.name in {"lib.rs", "mod.rs"}:
+            path = path[:-1]
+        if "tests" not in path:
+            modules[path] = rust_module(path, file, text)
+    return modules
+
+
+def rust_module(path, file, text):
+    code = VISIBILITY.sub(lambda found: rust_source.blank(found.group()), rust_source.code_only(text))
+    code = rust_source.without_tests(code)
+    module = Module(path, file)
+    for found in USE.finditer(code):
+        line = rust_source.line_of(code, found.start("tree"))
+        for used, alias in use_tree(found["tree"]):
+            if used[-1] == "*":
+                module.globs.append(used[:-1])
+                used = used[:-1]
+            else:
+                module.aliases[alias] = used
+            module.named.append((used, line))
+    rest = USE.sub(lambda found: rust_source.blank(found.group()), code)
+    for found in PATH.finditer(rest):
+        names = tuple(re.split(r"\s*::\s*", found.group()))
+        module.named.append((names, rust_source.line_of(rest, found.start())))
+    items = r"\b(?:fn|struct|enum|union|trait|type|const|static|macro_rules!)\s+(?:mut\s+)?(\w+)"
+    module.defined = set(re.findall(items, rest))
+    return module
+
+
+def use_tree(tree, before=()):
+    """The paths that a `use` names, each with the name it gets."""
+    head, brace, rest = tree.strip().partition("{")
+    if not brace:
+        path, _, alias = (part.strip() for part in head.partition(" as "))
+        names = (*before, *(name.strip() for name in path.split("::") if name.strip()))
+        if names[-1:] == ("self",) and len(names) > 1:
+            names = names[:-1]
+        if names:
+            yield names, alias or names[-1]
+        return
+    before = (*before, *(name.strip() for name in head.split("::") if name.strip()))
+    depth, start = 0, 0
+    inside = rest[: rest.rindex("}")]
+    for at, character in enumerate(f"{inside},"):
+        depth += (character == "{") - (character == "}")
+        if character == "," and depth == 0:
+            if inside[start:at].strip():
+                yield from use_tree(inside[start:at], before)
+            start = at + 1
+
+
+def rust_target(modules, module, names, depth=0):
+    """The path of the module that defines what `names` means in `module`, or None for another crate's."""
+    first, at = names[0], module.path
+    if first == "crate":
+        at, names = (), names[1:]
+    elif first == "self":
+        names = names[1:]
+    elif first == "super":
+        while names and names[0] == "super":
+            at, names = at[:-1], names[1:]
+    elif (*module.path, first) not in modules:
+        alias = module.aliases.get(first)
+        if alias is None or alias == names[:1] or depth > DEEPEST:
+            return None
+        return rust_target(modules, module, (*alias, *names[1:]), depth + 1)
+    while names and (*at, names[0]) in modules:
+        at, names = (*at, names[0]), names[1:]
+    return defining(modules, at, names, depth) if names else at
+
+
+def defining(modules, at, names, depth):
+    """Where the first of `names` is defined that the module at `at` has: there, or where it re-exports it from."""
+    module = modules.get(at)
+    if module is None or names[0] in module.defined or depth > DEEPEST:
+        return at
+    if (alias := module.aliases.get(names[0])) and alias != names[:1]:
+        found = rust_target(modules, module, (*alias, *names[1:]), depth + 1)
+        return at if found is None else found
+    for glob in module.globs:
+        target = rust_target(modules, module, glob, depth + 1)
+        if target in modules and target != at and names[0] in modules[target].defined | modules[target].aliases.keys():
+            return defining(modules, target, names, depth + 1)
+    return at
+
+
+def python_modules(sources, root):
+    """The modules of the package in the folder `root`."""
+    modules = {}
+    for file, text in sources.items():
+        place = PurePosixPath(file)
+        if not place.is_relative_to(root) or place.suffix != ".py":
+            continue
+        path = (PurePosixPath(root).name, *place.relative_to(root).parts[:-1], place.stem)
+        if place.name == "__init__.py":
+            path = path[:-1]
+        modules[path] = python_module(path, file, text)
+    return modules
+
+
+def python_module(path, file, text):
+    module = Module(path, file)
+    package = path if file.endswith("/__init__.py") else path[:-1]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            module.named += [(tuple(name.name.split(".")), node.lineno) for name in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else ()
+            base += tuple((node.module or "").split(".")) if node.module else ()
+            for name in node.names:
+                module.named.append(((*base, name.name), node.lineno))
+                module.aliases[name.asname or name.name] = (*base, name.name)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            module.defined.add(node.name)
+    return module
+
+
+def python_target(modules, _module, names, depth=0):
+    at = ()
+    while names and (*at, names[0]) in modules:
+        at, names = (*at, names[0]), names[1:]
+    if not at or not names or names[0] in modules[at].defined or depth > DEEPEST:
+        return at or None
+    alias = modules[at].aliases.get(names[0])
+    found = alias and python_target(modules, modules[at], alias, depth + 1)
+    return found or at
+
+
+def edges(modules, target):
+    """By parent: which child names what is in which other one, and where it does so first."""
+    found = defaultdict(dict)
+    for module in modules.values():
+        for names, line in module.named:
+            other = target(modules, module, names)
+            if other is None:
+                continue
+            shared = next((at for at, (a, b) in enumerate(zip(module.path, other)) if a != b), None)
+            if shared is not None:
+                pair = (module.path[shared], other[shared])
+                found[module.path[:shared]].setdefault(pair, f"{module.file}:{line}")
+    return found
+
+
+def components(pairs):
+    """The sets of nodes that reach each other."""
+    following = defaultdict(set)
+    for one, other in pairs:
+        following[one].add(other)
+    reached = {node: reachable(following, node) for node in following}
+    done = set()
+    for node in sorted(following):
+        together = {other for other in reached[node] if node in reached.get(other, ())} | {node}
+        if len(together) > 1 and node not in done:
+            done |= together
+            yield together
+
+
+def reachable(following, start):
+    seen, waiting = set(), [start]
+    while waiting:
+        new = following.get(waiting.pop(), set()) - seen
+        seen |= new
+        waiting += new
+    return seen
+
+
+def cycle(pairs, nodes):
+    """A shortest cycle among these nodes, as pairs."""
+    best = None
+    for start in sorted(nodes):
+        before, waiting = {}, deque([start])
+        while waiting and start not in before:
+            node = waiting.popleft()
+            for one, other in sorted(pairs):
+                if one == node and other in nodes and other not in before:
+                    before[other] = node
+                    waiting.append(other)
+        steps, node = [], start
+        while not steps or node != start:
+            steps.append((before[node], node))
+            node = before[node]
+        if best is None or len(steps) < len(best):
+            best = steps[::-1]
+    return best
+
+
+def import_cycles(sources, allowed):
+    """Takes the text of each source by its name, and the parents whose children may import each other."""
+    crates = sorted({PurePosixPath(file).parts[1] for file in sources if file.startswith("crates/")})
+    for crate in crates:
+        yield from cycles(rust_modules(sources, f"crates/{crate}/src"), rust_target, (crate,), allowed)
+    yield from cycles(python_modules(sources, "python/anabranch"), python_target, (), allowed)
+
+
+def cycles(modules, target, before, allowed=frozenset()):
+    """Each set of siblings that import each other, with one cycle through some of them."""
+    for parent, pairs in sorted(edges(modules, target).items()):
+        where = "::".join((*before, *parent))
+        if where in allowed:
+            continue
+        for together in components(pairs):
+            steps = "; ".join(f"{a} imports {b} in {pairs[a, b]}" for a, b in cycle(pairs, together))
+            yield f"{where}: an import cycle of {', '.join(sorted(together))}: {steps}"

@@ -1,0 +1,72 @@
+"""Rust source text without what the checks must not read: comments, the contents of literals, tests.
+
+Every function here keeps line breaks, so that a position in its result has the line number of the source.
+"""
+
+import re
+
+# Literals come first where both could begin: a string may hold `//`, and a comment may hold a quotation mark.
+TOKENS = re.compile(
+    r"""(?P<comment>//[^\n]*|/\*.*?\*/)
+    |(?P<raw>\bb?r(?P<hashes>\#*)".*?"(?P=hashes))
+    |(?P<string>"(?:\\.|[^"\\])*")
+    |(?P<char>'(?:\\(?:x..|u\{[^}]*\}|.)|[^\\'\n])')""",
+    re.DOTALL | re.VERBOSE,
+)
+TEST_ITEM = re.compile(r"#\[cfg\((?:test|all\(test\b[^]]*\))\)\](?:\s*#\[[^]]*\])*")
+PAIRS = {"{": "}", "(": ")", "[": "]"}
+
+
+def without_comments(text):
+    """Comments are replaced by spaces."""
+    return TOKENS.sub(lambda found: blank(found.group()) if found["comment"] else found.group(), text)
+
+
+def code_only(text):
+    """Comments and literals are replaced by spaces; quotation marks stay."""
+
+    def replaced(found):
+        token = found.group()
+        return blank(token) if found["comment"] else token[0] + blank(token[1:-1]) + token[-1]
+
+    return TOKENS.sub(replaced, text)
+
+
+def without_tests(code):
+    """Items under `#[cfg(test)]` are replaced by spaces; takes what `code_only` returns."""
+    while found := TEST_ITEM.search(code):
+        end = item_end(code, found.end())
+        code = code[: found.start()] + blank(code[found.start() : end]) + code[end:]
+    return code
+
+
+def item_end(code, start):
+    """The end of the item that begins at `start`: its semicolon or the brace that closes its body."""
+    at = start
+    while at < len(code):
+        if code[at] == ";":
+            return at + 1
+        if code[at] in PAIRS:
+            at = closing(code, at)
+            if code[at] == "}" and not code[at + 1 : at + 2] == ";":
+                return at + 1
+        at += 1
+    return at
+
+
+def closing(code, opening):
+    """Where the bracket at `opening` is closed."""
+    first, depth = code[opening], 0
+    for found in re.compile(f"[{re.escape(first + PAIRS[first])}]").finditer(code, opening):
+        depth += 1 if found.group() == first else -1
+        if depth == 0:
+            return found.start()
+    return len(code) - 1
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def blank(text):
+    return re.sub(r"[^\n]", " ", text)
