@@ -6,15 +6,12 @@ mod crossval;
 pub mod endpoint;
 mod exit;
 mod explain;
-mod further;
+mod external_commands;
 mod interrupt;
-mod matrix;
 mod output;
 mod paths;
-mod plan;
 mod progress;
 mod relay;
-mod report;
 mod run;
 pub mod schemes;
 mod seeds;
@@ -29,7 +26,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use exit::Status;
 use exit::Stopped;
-pub use further::{Further, PYTHON};
+pub use external_commands::{ExternalCommand, PYTHON_COMMANDS};
 
 /// Multipath SCTP: in a simulated network, the same result for the same seed, and over real UDP sockets.
 #[derive(Debug, Parser)]
@@ -91,14 +88,14 @@ where
     status_of_with(arguments, &[])
 }
 
-/// Like [`status_of`], for callers that have further commands: the help lists them beside the native ones. The caller carries them
-/// out and hands everything else over.
-pub fn status_of_with<I, A>(arguments: I, further: &[Further]) -> Status
+/// Like [`status_of`], for callers that have commands of their own: the help lists them beside the native ones. The caller
+/// carries them out and hands everything else over.
+pub fn status_of_with<I, A>(arguments: I, external: &[ExternalCommand]) -> Status
 where
     I: IntoIterator<Item = A>,
     A: Into<OsString> + Clone,
 {
-    let arguments = match parse(arguments, further) {
+    let arguments = match parse(arguments, external) {
         Ok(arguments) => arguments,
         Err(error) => return report(&error),
     };
@@ -118,20 +115,20 @@ where
     ended.unwrap_or_else(|stopped: Stopped| stopped.report())
 }
 
-fn parse<I, A>(arguments: I, further: &[Further]) -> Result<Arguments, clap::Error>
+fn parse<I, A>(arguments: I, external: &[ExternalCommand]) -> Result<Arguments, clap::Error>
 where
     I: IntoIterator<Item = A>,
     A: Into<OsString> + Clone,
 {
-    let further = further.iter().map(|other| clap::Command::new(other.name).about(other.about));
-    let mut command = Arguments::command().subcommands(further);
+    let external = external.iter().map(|other| clap::Command::new(other.name).about(other.about));
+    let mut command = Arguments::command().subcommands(external);
     let matches = command.try_get_matches_from_mut(arguments)?;
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Prints what the arguments came to: what is wrong with them, or help and version, which succeed.
 fn report(error: &clap::Error) -> Status {
-    match further::hint(error) {
+    match external_commands::hint(error) {
         Some(hint) => eprintln!("{hint}"),
         // Nobody is left to be told if this cannot be printed.
         None => drop(error.print()),

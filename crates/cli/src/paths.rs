@@ -3,10 +3,11 @@
 mod check;
 
 use anabranch_net::interface::LocalAddress;
+use anabranch_net::route_selection::{LocalAddresses, is_usable};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::endpoint::{ConnectOptions, Locals, is_usable};
+use crate::endpoint::ConnectOptions;
 use crate::exit::{Status, Stopped};
 use crate::output;
 use crate::table::Sheet;
@@ -51,7 +52,7 @@ fn list(arguments: &PathsArguments) -> Result<Status, Stopped> {
             "{option} has no effect without --check HOST: nothing is connected to"
         )));
     }
-    let locals = Locals::read();
+    let locals = LocalAddresses::read();
     let text = if arguments.json {
         let all: Vec<Value> = locals.all.iter().map(as_json).collect();
         json!({ "addresses": all }).to_string() + "\n"

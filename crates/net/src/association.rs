@@ -7,27 +7,11 @@ use anabranch_core::{AssociationId, SendOptions};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::error::{Ended, RecvError, SendError};
+use crate::error::{CloseReason, RecvError, SendError};
 use crate::event::Events;
-use crate::shared::{Command, Commands, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State, wait_for};
+use crate::message::Message;
+use crate::shared::{Command, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, State, wait_for};
 use crate::snapshot::{PathSnapshot, Snapshot};
-
-/// A message that has arrived, or a piece of one that is larger than the receive buffer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// The stream it came on.
-    pub stream: u16,
-    /// Payload protocol identifier, as the peer set it.
-    pub ppid: u32,
-    /// Whether it took no part in the order of its stream.
-    pub unordered: bool,
-    /// Whether the message begins here.
-    pub beginning: bool,
-    /// Whether the message ends here; `true` for both is a whole message.
-    pub ending: bool,
-    /// What it says.
-    pub payload: Bytes,
-}
 
 /// An association: messages on several streams, over several paths.
 ///
@@ -35,68 +19,48 @@ pub struct Message {
 ///
 /// **Dropping the last handle** aborts the association: the peer is told, and does not mistake a task that panicked for one
 /// that was done. It does not abort if [`shutdown`](Self::shutdown) was called before, even if its future was dropped, nor if
-/// the peer has shut down and everything it sent was received: then the end in good order goes on by itself, and what still
+/// the peer has shut down and everything it sent was received: then the end gracefully goes on by itself, and what still
 /// arrives is thrown away.
 #[derive(Clone)]
 pub struct Association {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    shared: Arc<Shared>,
-    commands: Commands,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        let peer_is_done = state.phase == Phase::PeerClosing && state.inbox.is_empty() && !state.more;
-        state.abandoned = true;
-        state.inbox.clear();
-        state.inbox_bytes = 0;
-        if matches!(state.phase, Phase::Over(_)) {
-            return;
-        }
-        state.abort_wanted |= !state.shutdown_wanted && !peer_is_done;
-        self.shared.wake(&mut state, &self.commands);
-    }
+    handle: Arc<Handle>,
 }
 
 impl Association {
-    pub(crate) fn new(shared: Arc<Shared>, commands: Commands) -> Self {
-        Association { inner: Arc::new(Inner { shared, commands }) }
+    pub(crate) fn new(handle: Handle) -> Self {
+        Association { handle: Arc::new(handle) }
     }
 
     /// Tells the task to do something about this association.
     pub(crate) fn order(&self, command: impl FnOnce(AssociationId) -> Command) {
         // A task that is gone drops the command, and with it the way for an answer.
-        let _ = self.inner.commands.send(command(self.inner.shared.id));
+        let _ = self.handle.commands.send(command(self.handle.shared.id));
     }
 
     /// Waits for the end of the handshake.
-    pub(crate) async fn opened(&self) -> Result<(), Ended> {
-        let shared = &self.inner.shared;
+    pub(crate) async fn opened(&self) -> Result<(), CloseReason> {
+        let shared = &self.handle.shared;
         wait_for(&shared.changed, || match shared.lock().phase {
             Phase::Opening => None,
-            Phase::Open | Phase::PeerClosing | Phase::Over(Ok(())) => Some(Ok(())),
-            Phase::Over(Err(ended)) => Some(Err(ended)),
+            Phase::Open | Phase::PeerClosing | Phase::Closed(Ok(())) => Some(Ok(())),
+            Phase::Closed(Err(ended)) => Some(Err(ended)),
         })
         .await
     }
 
     /// Hands over a message, and waits while what was handed over before fills the send buffer.
     ///
-    /// When it returns `Ok` the message is accepted: it is delivered, unless the association ends otherwise than in good order,
+    /// When it returns `Ok` the message is accepted: it is delivered, unless the association ends otherwise than gracefully,
     /// which [`shutdown`](Self::shutdown) and [`closed`](Self::closed) tell. Messages of one task keep their order.
     ///
     /// Cancel-safe: a future that is dropped before it returns has not taken the message.
     ///
     /// # Errors
     /// [`SendError::Refused`] for an empty message, a stream that does not exist, or after a shutdown began on either side;
-    /// [`SendError::Ended`] once it is over.
+    /// [`SendError::Closed`] once it is over.
     pub async fn send(&self, payload: impl Into<Bytes>, options: SendOptions) -> Result<(), SendError> {
         let payload = payload.into();
-        let shared = &self.inner.shared;
+        let shared = &self.handle.shared;
         wait_for(&shared.writable, || {
             let mut state = shared.lock();
             if let Err(error) = admits(&state, &payload, options) {
@@ -107,13 +71,13 @@ impl Association {
             }
             state.outbox_bytes += payload.len();
             state.outbox.push_back((payload.clone(), options));
-            shared.wake(&mut state, &self.inner.commands);
+            shared.wake(&mut state, &self.handle.commands);
             Some(Ok(()))
         })
         .await
     }
 
-    /// The next message; `None` once the association has ended in good order and everything was received.
+    /// The next message; `None` once the association has ended gracefully and everything was received.
     ///
     /// A message that is larger than the receive buffer comes in pieces. Without calls the peer's sender comes to a halt as the
     /// receive buffer fills.
@@ -121,24 +85,24 @@ impl Association {
     /// Cancel-safe: a message is taken only by the call that returns it.
     ///
     /// # Errors
-    /// [`RecvError::Restarted`] once, after the last message of the peer's former life; [`RecvError::Ended`] after the last
-    /// message of an association that did not end in good order, so that its end is not mistaken for the peer's.
+    /// [`RecvError::Restarted`] once, after the last message of the peer's former life; [`RecvError::Closed`] after the last
+    /// message of an association that did not end gracefully, so that its end is not mistaken for the peer's.
     pub async fn recv(&self) -> Result<Option<Message>, RecvError> {
-        let shared = &self.inner.shared;
+        let shared = &self.handle.shared;
         wait_for(&shared.readable, || {
             let mut state = shared.lock();
             match state.inbox.pop_front() {
                 Some(Inbound::Message(message)) => {
                     state.inbox_bytes -= message.payload.len();
                     if state.more && state.inbox_bytes < INBOX_LIMIT / 2 {
-                        shared.wake(&mut state, &self.inner.commands);
+                        shared.wake(&mut state, &self.handle.commands);
                     }
                     Some(Ok(Some(message)))
                 }
                 Some(Inbound::Restarted) => Some(Err(RecvError::Restarted)),
                 None => match state.phase {
-                    Phase::Over(Ok(()) | Err(Ended::Undelivered { .. })) => Some(Ok(None)),
-                    Phase::Over(Err(ended)) => Some(Err(ended.into())),
+                    Phase::Closed(Ok(()) | Err(CloseReason::Undelivered { .. })) => Some(Ok(None)),
+                    Phase::Closed(Err(ended)) => Some(Err(ended.into())),
                     _ => None,
                 },
             }
@@ -146,7 +110,7 @@ impl Association {
         .await
     }
 
-    /// Ends the association in good order: everything accepted is delivered first. Waits until both sides have agreed.
+    /// Ends the association gracefully: everything accepted is delivered first. Waits until both sides have agreed.
     ///
     /// The peer's messages are to be received meanwhile: while they fill the receive buffer, a peer that has more to send cannot
     /// agree. Called on an association that is over it only tells how that ended.
@@ -154,24 +118,24 @@ impl Association {
     /// Cancel-safe: the shutdown has begun with the first poll, and goes on if the future is dropped.
     ///
     /// # Errors
-    /// How it ended, if not in good order.
-    pub async fn shutdown(&self) -> Result<(), Ended> {
+    /// How it ended, if not gracefully.
+    pub async fn shutdown(&self) -> Result<(), CloseReason> {
         {
-            let mut state = self.inner.shared.lock();
+            let mut state = self.handle.shared.lock();
             state.shutdown_wanted = true;
-            self.inner.shared.wake(&mut state, &self.inner.commands);
+            self.handle.shared.wake(&mut state, &self.handle.commands);
         }
         // Senders that wait are refused from now on.
-        self.inner.shared.writable.notify_waiters();
+        self.handle.shared.writable.notify_waiters();
         self.closed().await
     }
 
     /// Ends the association at once and tells the peer. What was not delivered is lost. [`closed`](Self::closed) waits until
     /// the peer has been told.
     pub fn abort(&self) {
-        let mut state = self.inner.shared.lock();
+        let mut state = self.handle.shared.lock();
         state.abort_wanted = true;
-        self.inner.shared.wake(&mut state, &self.inner.commands);
+        self.handle.shared.wake(&mut state, &self.handle.commands);
     }
 
     /// Waits until the association is over, and does nothing toward it.
@@ -179,11 +143,11 @@ impl Association {
     /// Cancel-safe.
     ///
     /// # Errors
-    /// How it ended, if not in good order.
-    pub async fn closed(&self) -> Result<(), Ended> {
-        let shared = &self.inner.shared;
+    /// How it ended, if not gracefully.
+    pub async fn closed(&self) -> Result<(), CloseReason> {
+        let shared = &self.handle.shared;
         wait_for(&shared.changed, || match shared.lock().phase {
-            Phase::Over(outcome) => Some(outcome),
+            Phase::Closed(outcome) => Some(outcome),
             _ => None,
         })
         .await
@@ -191,7 +155,7 @@ impl Association {
 
     /// What happens from now on: states of paths, a restart of the peer, the end.
     pub fn events(&self) -> Events {
-        Events::new(self.inner.shared.lock().events.as_ref().map(|events| events.subscribe()))
+        Events::new(self.handle.shared.lock().events.as_ref().map(|events| events.subscribe()))
     }
 
     /// The paths as they are now, or as they were when the association ended.
@@ -206,12 +170,12 @@ impl Association {
     ///
     /// Cancel-safe.
     pub async fn snapshot(&self) -> Snapshot {
-        let shared = &self.inner.shared;
+        let shared = &self.handle.shared;
         if let Some(last) = &shared.lock().last {
             return last.clone();
         }
         let (reply, answer) = oneshot::channel();
-        let _ = self.inner.commands.send(Command::Inspect(shared.id, reply));
+        let _ = self.handle.commands.send(Command::Snapshot(shared.id, reply));
         match answer.await {
             Ok(snapshot) => snapshot,
             // It ended in between.
@@ -221,20 +185,20 @@ impl Association {
 
     /// Streams that messages may be sent on, numbered from 0: as many as both sides have.
     pub fn streams(&self) -> u16 {
-        self.inner.shared.lock().streams
+        self.handle.shared.lock().streams
     }
 
     /// Whether messages are taken.
     pub fn is_open(&self) -> bool {
-        let state = self.inner.shared.lock();
+        let state = self.handle.shared.lock();
         state.phase == Phase::Open && !state.shutdown_wanted
     }
 }
 
 /// Whether a message may be handed over at all, now or later.
 fn admits(state: &State, payload: &Bytes, options: SendOptions) -> Result<(), SendError> {
-    if let Phase::Over(outcome) = state.phase {
-        return Err(outcome.err().map_or(anabranch_core::SendError::Closing.into(), SendError::Ended));
+    if let Phase::Closed(outcome) = state.phase {
+        return Err(outcome.err().map_or(anabranch_core::SendError::Closing.into(), SendError::Closed));
     }
     if state.shutdown_wanted || state.abort_wanted || state.phase == Phase::PeerClosing {
         return Err(anabranch_core::SendError::Closing.into());
@@ -251,9 +215,9 @@ fn admits(state: &State, payload: &Bytes, options: SendOptions) -> Result<(), Se
 
 impl fmt::Debug for Association {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.inner.shared.lock();
+        let state = self.handle.shared.lock();
         f.debug_struct("Association")
-            .field("id", &self.inner.shared.id)
+            .field("id", &self.handle.shared.id)
             .field("phase", &state.phase)
             .finish_non_exhaustive()
     }

@@ -14,15 +14,17 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Sleep;
 
-use crate::association::{Association, Message};
+use crate::accept_queue::AcceptQueue;
 use crate::clock::Clock;
 use crate::config::DEFAULT_UDP_PORT;
-use crate::error::{ConnectError, Ended, RouteError};
-use crate::event::Event;
-use crate::host::{AcceptQueue, Connect, Route};
-use crate::observer::Passage;
-use crate::shared::{Command, Commands, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State};
-use crate::snapshot::{HostStatistics, HostSurvey, Snapshot, Surveyed};
+use crate::error::{CloseReason, ConnectError, RouteError};
+use crate::message::Message;
+use crate::observer::DatagramOutcome;
+use crate::peer::Route;
+use crate::shared::{
+    Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State,
+};
+use crate::snapshot::{AssociationReport, HostReport, HostStatistics, Snapshot};
 use crate::socket::{Ask, RecvBuffers, Socket, SocketCounters};
 use crate::watch::Watch;
 
@@ -39,17 +41,17 @@ pub(crate) struct Driver {
     pub(crate) clock: Clock,
     pub(crate) endpoint: Endpoint,
     pub(crate) sockets: Vec<Socket>,
-    /// What sockets did that have been closed since.
+    /// Counters of sockets that have been closed since.
     pub(crate) closed: SocketCounters,
     commands: mpsc::UnboundedReceiver<Command>,
     /// For handles of associations that peers open; none can be made once no handle of any kind is left.
     handles: mpsc::WeakUnboundedSender<Command>,
     queue: Weak<AcceptQueue>,
-    /// The associations that are not over.
+    /// The associations that are not closed.
     pub(crate) entries: BTreeMap<AssociationId, Arc<Shared>>,
-    /// To look at before the turn is over.
+    /// Associations to service before the next wait.
     due: BTreeSet<AssociationId>,
-    /// Over, with a last packet that may still have to leave.
+    /// Closed associations whose last packets may still have to leave.
     spent: Vec<AssociationId>,
     buffers: RecvBuffers,
     packet: Vec<u8>,
@@ -102,7 +104,7 @@ impl Driver {
             }
             self.watch.idle(self.clock.now());
             if let Some(command) = self.wait(sleep.as_mut()).await {
-                self.obey(command);
+                self.handle_command(command);
             }
         }
     }
@@ -144,13 +146,13 @@ impl Driver {
     fn take_commands(&mut self) {
         for _ in 0..COMMANDS {
             match self.commands.try_recv() {
-                Ok(command) => self.obey(command),
+                Ok(command) => self.handle_command(command),
                 Err(_) => return,
             }
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle_command(&mut self, command: Command) {
         match command {
             Command::Connect(connect, reply) => {
                 // If nobody waits any more, the handle is dropped and the association aborted.
@@ -166,7 +168,7 @@ impl Driver {
                 let _ = reply.send(self.remove_path(id, path));
             }
             Command::StopAccepting => self.endpoint.stop_accepting(),
-            Command::Inspect(id, reply) => self.inspect(id, reply),
+            Command::Snapshot(id, reply) => self.snapshot(id, reply),
             Command::AddLocal(address, reply) => {
                 let _ = reply.send(self.add_local(&address));
             }
@@ -176,31 +178,31 @@ impl Driver {
             Command::Locals(reply) => {
                 let _ = reply.send(self.locals());
             }
-            Command::Count(reply) => {
-                let _ = reply.send(self.count());
+            Command::Statistics(reply) => {
+                let _ = reply.send(self.statistics());
             }
-            Command::Survey(reply) => {
-                let _ = reply.send(self.survey());
+            Command::Report(reply) => {
+                let _ = reply.send(self.report());
             }
         }
     }
 
-    fn inspect(&self, id: AssociationId, reply: oneshot::Sender<Snapshot>) {
+    fn snapshot(&self, id: AssociationId, reply: oneshot::Sender<Snapshot>) {
         if let Some(association) = self.endpoint.association(id) {
             let _ = reply.send(Snapshot::of(association));
         }
     }
 
-    fn survey(&self) -> HostSurvey {
+    fn report(&self) -> HostReport {
         let associations = self.entries.keys().filter_map(|id| {
             let association = self.endpoint.association(*id)?;
             let established = association.is_established();
-            Some(Surveyed { number: id.number(), established, snapshot: Snapshot::of(association) })
+            Some(AssociationReport { number: id.number(), established, snapshot: Snapshot::of(association) })
         });
-        HostSurvey { statistics: self.count(), associations: associations.collect() }
+        HostReport { statistics: self.statistics(), associations: associations.collect() }
     }
 
-    fn count(&self) -> HostStatistics {
+    fn statistics(&self) -> HostStatistics {
         let mut statistics = HostStatistics {
             discards: *self.endpoint.discards(),
             associations: self.entries.len(),
@@ -218,7 +220,7 @@ impl Driver {
         statistics
     }
 
-    fn connect(&mut self, connect: Connect) -> Result<Association, ConnectError> {
+    fn connect(&mut self, connect: Connect) -> Result<Handle, ConnectError> {
         let Connect { routes, sctp_port, mut config } = connect;
         config.trace = self.watch.wants_decisions();
         self.check_routes(&routes, sctp_port)?;
@@ -263,10 +265,10 @@ impl Driver {
         Ok(())
     }
 
-    fn enter(&mut self, id: AssociationId, streams: u16, handles: Commands) -> Association {
+    fn enter(&mut self, id: AssociationId, streams: u16, commands: Commands) -> Handle {
         let shared = Arc::new(Shared::new(id, streams));
         self.entries.insert(id, Arc::clone(&shared));
-        Association::new(shared, handles)
+        Handle { shared, commands }
     }
 
     /// Takes in what has arrived. What answers a datagram is written before the next one is looked at: acknowledgements are due
@@ -284,7 +286,7 @@ impl Driver {
                 for (from, datagram) in buffers.datagrams(filled) {
                     let address = PathAddress::over_udp(local.ip(), from);
                     let handled = endpoint.handle_datagram(now, address, datagram);
-                    watch.datagram(now, local, from, passage(handled), datagram);
+                    watch.datagram(now, local, from, datagram_outcome(handled), datagram);
                     if let Handled::New(id) | Handled::Delivered(id) = handled {
                         watch.touch(id);
                     }
@@ -306,7 +308,7 @@ impl Driver {
             }
             for id in std::mem::take(&mut self.due) {
                 quiet = false;
-                self.attend(id);
+                self.service_association(id);
             }
             if quiet {
                 break;
@@ -354,14 +356,14 @@ impl Driver {
             AssociationEvent::Connected | AssociationEvent::Readable | AssociationEvent::Writable => {
                 self.due.insert(id);
             }
-            AssociationEvent::PathState { path, state } => shared.tell(Event::PathState { path, state }),
-            AssociationEvent::PathAdded { path } => shared.tell(Event::PathAdded { path }),
-            AssociationEvent::PathRemoved { path } => shared.tell(Event::PathRemoved { path }),
-            AssociationEvent::PathRebound { path, was } => shared.tell(Event::PathRebound { path, was }),
+            AssociationEvent::PathState { .. }
+            | AssociationEvent::PathAdded { .. }
+            | AssociationEvent::PathRemoved { .. }
+            | AssociationEvent::PathRebound { .. } => shared.dispatch_event(event),
             AssociationEvent::Restarted => self.restarted(id, &shared),
             AssociationEvent::ShutdownReceived => {
                 shared.lock().phase = Phase::PeerClosing;
-                shared.tell(Event::ShutdownReceived);
+                shared.dispatch_event(event);
                 shared.notify_all();
             }
             AssociationEvent::Closed => {
@@ -370,16 +372,16 @@ impl Driver {
                     (state.outbox.len(), state.restarted_in_shutdown)
                 };
                 let outcome = match messages {
-                    _ if restarted => Err(Ended::Restarted),
+                    _ if restarted => Err(CloseReason::Restarted),
                     0 => Ok(()),
-                    messages => Err(Ended::Undelivered { messages }),
+                    messages => Err(CloseReason::Undelivered { messages }),
                 };
-                shared.tell(Event::Closed);
-                self.over(id, &shared, outcome);
+                shared.dispatch_event(event);
+                self.on_closed(id, &shared, outcome);
             }
             AssociationEvent::Aborted(reason) => {
-                shared.tell(Event::Aborted(reason));
-                self.over(id, &shared, Err(Ended::Aborted(reason)));
+                shared.dispatch_event(event);
+                self.on_closed(id, &shared, Err(CloseReason::Aborted(reason)));
             }
         }
     }
@@ -417,7 +419,7 @@ impl Driver {
         self.spent.push(id);
     }
 
-    /// What was queued here for the peer's former life goes the way of what the endpoint had queued.
+    /// What was queued here for the peer's previous incarnation is discarded, as the endpoint discards what it had queued.
     fn restarted(&mut self, id: AssociationId, shared: &Arc<Shared>) {
         let mut state = shared.lock();
         state.outbox.clear();
@@ -425,26 +427,26 @@ impl Driver {
         state.inbox.push_back(Inbound::Restarted);
         state.restarted_in_shutdown = state.shutdown_wanted;
         drop(state);
-        shared.tell(Event::Restarted);
+        shared.dispatch_event(AssociationEvent::Restarted);
         shared.notify_all();
         self.due.insert(id);
     }
 
-    fn over(&mut self, id: AssociationId, shared: &Arc<Shared>, outcome: Result<(), Ended>) {
+    fn on_closed(&mut self, id: AssociationId, shared: &Arc<Shared>, outcome: Result<(), CloseReason>) {
         if let Some(association) = self.endpoint.association_mut(id) {
             let mut state = shared.lock();
             // The endpoint is about to forget it, so whatever can be read is taken now; its buffer bounds that.
             fill_inbox(&mut state, association, usize::MAX);
             state.last = Some(Snapshot::of(association));
         }
-        self.watch.ended(self.clock.now(), id, &mut self.endpoint, &outcome);
-        shared.end(outcome);
+        self.watch.closed(self.clock.now(), id, &mut self.endpoint, &outcome);
+        shared.close(outcome);
         self.entries.remove(&id);
         self.spent.push(id);
     }
 
-    /// Does what the handles of an association want, as far as it goes.
-    fn attend(&mut self, id: AssociationId) {
+    /// Moves messages between an association's handles and the endpoint, and carries out what the handles asked for.
+    fn service_association(&mut self, id: AssociationId) {
         let Some(shared) = self.entries.get(&id).cloned() else { return };
         self.watch.touch(id);
         let now = self.clock.now();
@@ -474,7 +476,7 @@ impl Drop for Driver {
     /// The runtime may stop the task at any time; nobody is to wait for it then.
     fn drop(&mut self) {
         for shared in self.entries.values() {
-            shared.end(Err(Ended::HostGone));
+            shared.close(Err(CloseReason::HostGone));
         }
         if let Some(queue) = self.queue.upgrade() {
             queue.host_gone();
@@ -488,10 +490,10 @@ fn poll_sockets(sockets: &[Socket], cx: &mut Context<'_>) -> Poll<()> {
     if ready > 0 { Poll::Ready(()) } else { Poll::Pending }
 }
 
-fn passage(handled: Handled) -> Passage {
+fn datagram_outcome(handled: Handled) -> DatagramOutcome {
     match handled {
-        Handled::New(_) | Handled::Delivered(_) | Handled::Replied => Passage::Received,
-        Handled::Discarded(reason) => Passage::Discarded(reason),
+        Handled::New(_) | Handled::Delivered(_) | Handled::Replied => DatagramOutcome::Received,
+        Handled::Discarded(reason) => DatagramOutcome::Discarded(reason),
     }
 }
 

@@ -88,9 +88,9 @@ pub enum RouteError {
     /// The association refused.
     #[error(transparent)]
     Refused(#[from] anabranch_core::PathError),
-    /// The association is over and forgotten, or the host's task is gone.
+    /// The association is closed, or the host's task is gone.
     #[error("the association is over; open a new one with the paths it is to have")]
-    Over,
+    Closed,
 }
 
 /// Why an association could not be opened.
@@ -120,15 +120,15 @@ pub enum ConnectError {
     RefusedByPeer,
     /// The handshake broke off.
     #[error("the handshake broke off: {0}; try again")]
-    Failed(Ended),
+    Failed(CloseReason),
     /// The host's task is gone.
     #[error("the host is gone: its runtime has stopped; bind a new one")]
     HostGone,
 }
 
-/// How an association ended, if not in good order.
+/// Why an association was closed, if not gracefully.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum Ended {
+pub enum CloseReason {
     /// It was aborted.
     #[error(
         "the association ended early: {0}; what was not delivered by then is lost, open a new one to go on"
@@ -158,22 +158,22 @@ pub enum SendError {
     /// The message cannot be sent on this association, or it is closing.
     #[error(transparent)]
     Refused(#[from] anabranch_core::SendError),
-    /// The association is over.
+    /// The association is closed.
     #[error(transparent)]
-    Ended(#[from] Ended),
+    Closed(#[from] CloseReason),
 }
 
-/// Why there is no message, though the association did not end in good order.
+/// Why there is no message, though the association was not closed gracefully.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum RecvError {
-    /// The peer restarted. Said once, between the last message of its former life and the first of its new one.
+    /// The peer restarted. Said once, between the last message of its previous incarnation and the first of the new one.
     #[error(
         "the peer restarted: what was queued or unread is lost, and the association is up again; begin anew"
     )]
     Restarted,
-    /// The association is over.
+    /// The association is closed.
     #[error(transparent)]
-    Ended(#[from] Ended),
+    Closed(#[from] CloseReason),
 }
 
 /// No further association will come.

@@ -1,23 +1,24 @@
 //! A host: sockets, an endpoint, and the task that drives both.
 
-use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use anabranch_core::{
     AbortReason, AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard,
 };
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::accept_queue::AcceptQueue;
 use crate::association::Association;
 use crate::clock::Clock;
 use crate::config::{DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT, bounded};
 use crate::driver::Driver;
-use crate::error::{AcceptError, BindError, ConnectError, Ended};
+use crate::error::{AcceptError, BindError, CloseReason, ConnectError};
 use crate::observer::{Observer, Started};
-use crate::shared::{Command, Commands, wait_for};
-use crate::snapshot::{HostStatistics, HostSurvey};
+use crate::peer::Peer;
+use crate::shared::{BindAddress, Command, Commands, Connect};
+use crate::snapshot::{HostReport, HostStatistics};
 use crate::socket::{Device, Socket};
 use crate::watch::Watch;
 
@@ -27,54 +28,10 @@ const DYNAMIC_PORTS: u16 = 49_152;
 /// How often a free UDP port is sought that all addresses have in common.
 const PORT_TRIES: usize = 16;
 
-/// A pair of addresses that an association is to use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// One of the host's addresses.
-    pub local: IpAddr,
-    /// An address of the peer's, and its UDP port there.
-    pub remote: SocketAddr,
-}
-
-/// Whom to connect to, and how to get there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
-    routes: Vec<Route>,
-    sctp_port: u16,
-}
-
-impl Peer {
-    /// A peer at the default SCTP port. The first route is the primary path; the handshake tries all of them in turn.
-    pub fn new(routes: impl IntoIterator<Item = Route>) -> Self {
-        Peer { routes: routes.into_iter().collect(), sctp_port: DEFAULT_SCTP_PORT }
-    }
-
-    /// With another SCTP port.
-    pub fn sctp_port(self, port: u16) -> Self {
-        Peer { sctp_port: port, ..self }
-    }
-}
-
-/// A request to the task.
-#[derive(Debug)]
-pub(crate) struct Connect {
-    pub(crate) routes: Vec<Route>,
-    pub(crate) sctp_port: u16,
-    pub(crate) config: AssociationConfig,
-}
-
-/// Where a socket is to be.
-#[derive(Clone, Debug)]
-pub(crate) struct LocalEnd {
-    pub(crate) address: SocketAddr,
-    /// The interface that packets are to leave through.
-    pub(crate) interface: Option<String>,
-}
-
 /// Makes a [`Host`].
 #[derive(Debug)]
 pub struct HostBuilder {
-    local: Vec<LocalEnd>,
+    local: Vec<BindAddress>,
     sctp_port: Option<u16>,
     accept: Option<AssociationConfig>,
     accept_from: AcceptFrom,
@@ -88,7 +45,7 @@ impl HostBuilder {
     /// Adds a local address with its UDP port; the first one counts as the main one. Port 0 takes any that is free, for all
     /// addresses given so the same one if possible.
     pub fn local(mut self, address: SocketAddr) -> Self {
-        self.local.push(LocalEnd { address, interface: None });
+        self.local.push(BindAddress { address, interface: None });
         self
     }
 
@@ -97,7 +54,7 @@ impl HostBuilder {
     /// machine itself, is not received. Where the system does not allow it (Linux does since 5.7), packets leave by the routing
     /// table; [`Host::devices`] tells.
     pub fn local_on(mut self, address: SocketAddr, interface: &str) -> Self {
-        self.local.push(LocalEnd { address, interface: Some(interface.to_owned()) });
+        self.local.push(BindAddress { address, interface: Some(interface.to_owned()) });
         self
     }
 
@@ -234,7 +191,7 @@ fn random_port() -> Result<u16, BindError> {
 
 /// A peer that learns of a second address assumes the UDP port of the first one there (RFC 6951 section 5.4), so all addresses
 /// whose port is open get the same if that can be had.
-fn bind_all(ends: &[LocalEnd]) -> Result<Vec<Socket>, BindError> {
+fn bind_all(ends: &[BindAddress]) -> Result<Vec<Socket>, BindError> {
     for _ in 0..PORT_TRIES {
         let mut common = None;
         let sockets: Result<Vec<Socket>, BindError> =
@@ -248,8 +205,8 @@ fn bind_all(ends: &[LocalEnd]) -> Result<Vec<Socket>, BindError> {
     ends.iter().map(|end| bind_one(end, &mut None)).collect()
 }
 
-pub(crate) fn bind_one(end: &LocalEnd, common: &mut Option<u16>) -> Result<Socket, BindError> {
-    let LocalEnd { address, interface } = end;
+pub(crate) fn bind_one(end: &BindAddress, common: &mut Option<u16>) -> Result<Socket, BindError> {
+    let BindAddress { address, interface } = end;
     let mut wanted = *address;
     if address.port() == 0 {
         wanted.set_port(common.unwrap_or(0));
@@ -260,56 +217,6 @@ pub(crate) fn bind_one(end: &LocalEnd, common: &mut Option<u16>) -> Result<Socke
         *common = Some(socket.local().port());
     }
     Ok(socket)
-}
-
-/// Associations that nobody has asked for yet.
-#[derive(Debug)]
-pub(crate) struct AcceptQueue {
-    state: Mutex<AcceptState>,
-    arrived: Notify,
-    backlog: usize,
-}
-
-#[derive(Debug, Default)]
-struct AcceptState {
-    waiting: VecDeque<Association>,
-    host_gone: bool,
-    stopped: bool,
-}
-
-impl AcceptQueue {
-    fn new(backlog: usize) -> Self {
-        AcceptQueue { state: Mutex::default(), arrived: Notify::new(), backlog }
-    }
-
-    /// An association that finds no room is dropped, which aborts it.
-    pub(crate) fn offer(&self, association: Association) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.waiting.len() < self.backlog && !state.stopped {
-            state.waiting.push_back(association);
-            self.arrived.notify_waiters();
-        }
-    }
-
-    fn stop(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
-        self.arrived.notify_waiters();
-    }
-
-    pub(crate) fn host_gone(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).host_gone = true;
-        self.arrived.notify_waiters();
-    }
-
-    fn take(&self) -> Option<Result<Association, AcceptError>> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match state.waiting.pop_front() {
-            Some(association) => Some(Ok(association)),
-            None if state.host_gone => Some(Err(AcceptError::HostGone)),
-            None if state.stopped => Some(Err(AcceptError::NotAccepting)),
-            None => None,
-        }
-    }
 }
 
 /// An SCTP endpoint on UDP sockets.
@@ -334,7 +241,7 @@ pub(crate) struct HostInner {
 }
 
 impl Host {
-    /// A host to be.
+    /// A builder with the defaults.
     pub fn builder() -> HostBuilder {
         HostBuilder {
             local: Vec::new(),
@@ -354,7 +261,7 @@ impl Host {
         &self.inner.locals
     }
 
-    /// What became of the wishes of [`HostBuilder::local_on`].
+    /// Whether the sockets of [`HostBuilder::local_on`] are bound to their interfaces.
     pub fn devices(&self) -> &[(SocketAddr, Device)] {
         &self.inner.devices
     }
@@ -376,14 +283,14 @@ impl Host {
         let (reply, answer) = oneshot::channel();
         let connect = Connect { routes, sctp_port, config: bounded(config) };
         let _ = self.inner.commands.send(Command::Connect(Box::new(connect), reply));
-        let association = answer.await.unwrap_or(Err(ConnectError::HostGone))?;
+        let association = Association::new(answer.await.unwrap_or(Err(ConnectError::HostGone))?);
         match association.opened().await {
             Ok(()) => Ok(association),
-            Err(Ended::Aborted(AbortReason::NoAnswer | AbortReason::PeerUnreachable)) => {
+            Err(CloseReason::Aborted(AbortReason::NoAnswer | AbortReason::PeerUnreachable)) => {
                 Err(ConnectError::NoAnswer)
             }
-            Err(Ended::Aborted(AbortReason::ByPeer)) => Err(ConnectError::RefusedByPeer),
-            Err(Ended::HostGone) => Err(ConnectError::HostGone),
+            Err(CloseReason::Aborted(AbortReason::ByPeer)) => Err(ConnectError::RefusedByPeer),
+            Err(CloseReason::HostGone) => Err(ConnectError::HostGone),
             Err(ended) => Err(ConnectError::Failed(ended)),
         }
     }
@@ -405,26 +312,26 @@ impl Host {
         if !self.inner.accepts {
             return Err(AcceptError::NotAccepting);
         }
-        wait_for(&self.inner.queue.arrived, || self.inner.queue.take()).await
+        self.inner.queue.next().await.map(Association::new)
     }
 
-    /// A way to look at the host that does not keep it running.
+    /// A handle that reads the host's state and does not keep it running.
     pub fn monitor(&self) -> Monitor {
         let HostInner { commands, sctp_port, gone, .. } = &*self.inner;
         Monitor { commands: commands.downgrade(), sctp_port: *sctp_port, gone: gone.clone() }
     }
 
-    /// What the host has done; zeros if its task is gone.
+    /// The host's counters; zeros if its task is gone.
     ///
     /// Cancel-safe.
     pub async fn statistics(&self) -> HostStatistics {
         let (reply, answer) = oneshot::channel();
-        let _ = self.inner.commands.send(Command::Count(reply));
+        let _ = self.inner.commands.send(Command::Statistics(reply));
         answer.await.unwrap_or_default()
     }
 }
 
-/// Looks at a [`Host`] from outside. Unlike a handle it does not keep the host's task running.
+/// Reads the state of a [`Host`]. Unlike a handle it does not keep the host's task running.
 #[derive(Clone, Debug)]
 pub struct Monitor {
     commands: mpsc::WeakUnboundedSender<Command>,
@@ -438,14 +345,15 @@ impl Monitor {
         self.sctp_port
     }
 
-    /// What the host has done, and how each of its associations stands, at one moment; `None` once its task is gone.
+    /// The host's counters and the state of each of its associations, at one moment; `None` once its task is gone.
     ///
     /// Cancel-safe.
-    pub async fn survey(&self) -> Option<HostSurvey> {
+    pub async fn report(&self) -> Option<HostReport> {
         let (reply, answer) = oneshot::channel();
-        self.commands.upgrade()?.send(Command::Survey(reply)).ok()?;
+        self.commands.upgrade()?.send(Command::Report(reply)).ok()?;
         answer.await.ok()
     }
+
     /// Waits until the host's task has ended: from then on its ports are free for others.
     ///
     /// Cancel-safe.

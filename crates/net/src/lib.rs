@@ -9,7 +9,7 @@
 //!   bounded at both ends.
 //! * Every future can be dropped at any time, as `select!` and time-outs do: nothing is lost or doubled by it. Each
 //!   says what that means for it.
-//! * An association that ends otherwise than in good order says so to senders and to receivers.
+//! * An association that ends otherwise than gracefully says so to senders and to receivers.
 //!
 //! Content is neither encrypted nor authenticated.
 //!
@@ -54,6 +54,7 @@
 //! # }
 //! ```
 
+mod accept_queue;
 mod association;
 mod clock;
 mod config;
@@ -64,28 +65,35 @@ mod fragmentation;
 mod host;
 pub mod interface;
 mod locals;
+mod message;
 mod observer;
 mod paths;
+mod peer;
+pub mod route_selection;
 mod shared;
 mod snapshot;
 mod socket;
 mod watch;
 
 pub use anabranch_core::{
-    AbortReason, AcceptFrom, AddressChanges, AssociationConfig, BufferGrowth, Guard, ListedAddresses,
-    MAX_NETWORKS, Network, NetworkError, Networks, NetworksError, PathId, PathState, Rate, SendOptions,
-    Statistics,
+    AbortReason, AcceptFrom, AddressChanges, AssociationConfig, AssociationEvent, BufferGrowth, Guard,
+    ListedAddresses, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError, PathId, PathState, Rate,
+    SendOptions, Statistics,
 };
-pub use association::{Association, Message};
+pub use association::Association;
 pub use config::{
     DEFAULT_CONNECT_TIMEOUT, DEFAULT_LARGEST_BUFFER, DEFAULT_LARGEST_MTU, DEFAULT_MTU, DEFAULT_PEER_SILENCE,
     DEFAULT_RECV_BUFFER, DEFAULT_SCHEME, DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS,
     DEFAULT_UDP_PORT, config,
 };
-pub use error::{AcceptError, BindError, ConnectError, Ended, LocalError, RecvError, RouteError, SendError};
-pub use event::{Event, Events};
-pub use host::{Host, HostBuilder, Monitor, Peer, Route};
+pub use error::{
+    AcceptError, BindError, CloseReason, ConnectError, LocalError, RecvError, RouteError, SendError,
+};
+pub use event::{Events, MissedEvents};
+pub use host::{Host, HostBuilder, Monitor};
 pub use locals::Binding;
-pub use observer::{Datagram, Observer, Passage, Started};
-pub use snapshot::{HostStatistics, HostSurvey, PathSnapshot, Snapshot, Surveyed};
+pub use message::Message;
+pub use observer::{Datagram, DatagramOutcome, Observer, Started};
+pub use peer::{Peer, Route};
+pub use snapshot::{AssociationReport, HostReport, HostStatistics, PathSnapshot, Snapshot};
 pub use socket::Device;

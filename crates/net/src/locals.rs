@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 
 use crate::driver::Driver;
 use crate::error::LocalError;
-use crate::host::{Host, LocalEnd, bind_one, check_address};
+use crate::host::{Host, bind_one, check_address};
 use crate::interface::{Change, Watcher};
-use crate::shared::Command;
+use crate::shared::{BindAddress, Command};
 use crate::socket::Socket;
 
 impl Host {
@@ -26,7 +26,7 @@ impl Host {
     /// # Errors
     /// [`LocalError`], with what to do about it.
     pub async fn add_local(&self, address: SocketAddr) -> Result<SocketAddr, LocalError> {
-        self.add(LocalEnd { address, interface: None }).await
+        self.add(BindAddress { address, interface: None }).await
     }
 
     /// The same as [`add_local`](Self::add_local), and what is sent from there leaves through this interface only, as with
@@ -37,10 +37,10 @@ impl Host {
     /// # Errors
     /// [`LocalError`], with what to do about it.
     pub async fn add_local_on(&self, address: SocketAddr, interface: &str) -> Result<SocketAddr, LocalError> {
-        self.add(LocalEnd { address, interface: Some(interface.to_owned()) }).await
+        self.add(BindAddress { address, interface: Some(interface.to_owned()) }).await
     }
 
-    async fn add(&self, end: LocalEnd) -> Result<SocketAddr, LocalError> {
+    async fn add(&self, end: BindAddress) -> Result<SocketAddr, LocalError> {
         self.ask(|reply| Command::AddLocal(end, reply)).await.unwrap_or(Err(LocalError::HostGone))
     }
 
@@ -117,7 +117,7 @@ impl Driver {
         self.sockets.iter().map(Socket::local).collect()
     }
 
-    pub(crate) fn add_local(&mut self, end: &LocalEnd) -> Result<SocketAddr, LocalError> {
+    pub(crate) fn add_local(&mut self, end: &BindAddress) -> Result<SocketAddr, LocalError> {
         let address = end.address;
         check_address(address, self.locals())?;
         let mut common = self.sockets.first().map(|socket| socket.local().port());

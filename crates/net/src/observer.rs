@@ -7,7 +7,7 @@ use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_core::{Association, AssociationId, Discard};
 
-use crate::error::Ended;
+use crate::error::CloseReason;
 
 /// A host that begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Started {
 
 /// What became of a datagram at the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passage {
+pub enum DatagramOutcome {
     /// It came in, and the endpoint took it.
     Received,
     /// It came in, and the endpoint dropped it.
@@ -44,7 +44,7 @@ pub struct Datagram<'a> {
     /// The peer's address and UDP port.
     pub remote: SocketAddr,
     /// What became of it.
-    pub passage: Passage,
+    pub outcome: DatagramOutcome,
     /// The UDP payload.
     pub payload: &'a [u8],
 }
@@ -59,13 +59,13 @@ pub struct Datagram<'a> {
 /// use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// use anabranch_core::time::Time;
-/// use anabranch_net::{Datagram, Host, Observer, Passage, Peer, Route, SendOptions};
+/// use anabranch_net::{Datagram, Host, Observer, DatagramOutcome, Peer, Route, SendOptions};
 ///
 /// struct Received(Arc<AtomicU64>);
 ///
 /// impl Observer for Received {
 ///     fn datagram(&mut self, _at: Time, datagram: &Datagram<'_>) {
-///         if datagram.passage == Passage::Received {
+///         if datagram.outcome == DatagramOutcome::Received {
 ///             self.0.fetch_add(datagram.payload.len() as u64, Ordering::Relaxed);
 ///         }
 ///     }
@@ -107,7 +107,7 @@ pub trait Observer: Send + 'static {
         let _ = (at, datagram);
     }
 
-    /// An association has decided something. The event has its own time.
+    /// An association has made a decision. The event has its own time.
     fn decided(&mut self, association: AssociationId, event: &TraceEvent) {
         let _ = (association, event);
     }
@@ -118,8 +118,8 @@ pub trait Observer: Send + 'static {
         let _ = (at, id, association);
     }
 
-    /// An association is over.
-    fn ended(&mut self, at: Time, id: AssociationId, outcome: &Result<(), Ended>) {
+    /// An association was closed.
+    fn closed(&mut self, at: Time, id: AssociationId, outcome: &Result<(), CloseReason>) {
         let _ = (at, id, outcome);
     }
 

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use crate::association::Association;
 use crate::driver::Driver;
 use crate::error::RouteError;
-use crate::host::Route;
+use crate::peer::Route;
 use crate::shared::Command;
 
 impl Association {
@@ -17,7 +17,7 @@ impl Association {
     /// # Errors
     /// [`RouteError`], with what to do about it.
     pub async fn add_path(&self, route: Route) -> Result<PathId, RouteError> {
-        self.ask(|id, reply| Command::AddPath(id, route, reply)).await.unwrap_or(Err(RouteError::Over))
+        self.ask(|id, reply| Command::AddPath(id, route, reply)).await.unwrap_or(Err(RouteError::Closed))
     }
 
     /// Takes a path out of service. What was in flight on it counts as lost and goes over others; the peer's packets that
@@ -26,9 +26,9 @@ impl Association {
     /// Cancel-safe: a future that is dropped leaves the path removed, or not.
     ///
     /// # Errors
-    /// [`RouteError::Refused`] if there is no such path or no other one; [`RouteError::Over`].
+    /// [`RouteError::Refused`] if there is no such path or no other one; [`RouteError::Closed`].
     pub async fn remove_path(&self, path: PathId) -> Result<(), RouteError> {
-        self.ask(|id, reply| Command::RemovePath(id, path, reply)).await.unwrap_or(Err(RouteError::Over))
+        self.ask(|id, reply| Command::RemovePath(id, path, reply)).await.unwrap_or(Err(RouteError::Closed))
     }
 
     async fn ask<T>(&self, command: impl FnOnce(AssociationId, oneshot::Sender<T>) -> Command) -> Option<T> {
@@ -42,19 +42,19 @@ impl Driver {
     pub(crate) fn add_path(&mut self, id: AssociationId, route: Route) -> Result<PathId, RouteError> {
         self.check_route(route)?;
         let Route { local, remote } = route;
-        let sctp_port = self.endpoint.association(id).ok_or(RouteError::Over)?.peer_port();
+        let sctp_port = self.endpoint.association(id).ok_or(RouteError::Closed)?.peer_port();
         let holder = self.endpoint.association_with(remote.ip(), Some(remote.port()), sctp_port);
         if holder.is_some_and(|holder| holder != id) {
             return Err(RouteError::Taken(remote));
         }
         let now = self.clock.now();
-        let association = self.endpoint.association_mut(id).ok_or(RouteError::Over)?;
+        let association = self.endpoint.association_mut(id).ok_or(RouteError::Closed)?;
         Ok(association.add_path(now, PathAddress::over_udp(local, remote))?)
     }
 
     pub(crate) fn remove_path(&mut self, id: AssociationId, path: PathId) -> Result<(), RouteError> {
         let now = self.clock.now();
-        let association = self.endpoint.association_mut(id).ok_or(RouteError::Over)?;
+        let association = self.endpoint.association_mut(id).ok_or(RouteError::Closed)?;
         Ok(association.remove_path(now, path)?)
     }
 }

@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anabranch_core::{AssociationId, PathId, SendOptions};
+use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, PathId, SendOptions};
 use bytes::Bytes;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
-use crate::association::{Association, Message};
-use crate::error::{ConnectError, Ended, LocalError, RouteError};
-use crate::event::{Event, KEPT_EVENTS};
-use crate::host::{Connect, LocalEnd, Route};
-use crate::snapshot::{HostStatistics, HostSurvey, Snapshot};
+use crate::error::{CloseReason, ConnectError, LocalError, RouteError};
+use crate::event::KEPT_EVENTS;
+use crate::message::Message;
+use crate::peer::Route;
+use crate::snapshot::{HostReport, HostStatistics, Snapshot};
 
 /// Bytes that may wait for the task before a sender has to.
 pub(crate) const OUTBOX_LIMIT: usize = 256 << 10;
@@ -24,8 +24,8 @@ pub(crate) const INBOX_LIMIT: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Open an association.
-    Connect(Box<Connect>, oneshot::Sender<Result<Association, ConnectError>>),
-    /// Something in [`State`] wants attention.
+    Connect(Box<Connect>, oneshot::Sender<Result<Handle, ConnectError>>),
+    /// Look at [`State`], which a handle has changed.
     Wake(AssociationId),
     /// Add a path to an association.
     AddPath(AssociationId, Route, oneshot::Sender<Result<PathId, RouteError>>),
@@ -33,24 +33,40 @@ pub(crate) enum Command {
     RemovePath(AssociationId, PathId, oneshot::Sender<Result<(), RouteError>>),
     /// Refuse associations that peers want to open.
     StopAccepting,
-    /// How an association stands.
-    Inspect(AssociationId, oneshot::Sender<Snapshot>),
+    /// Return the state of an association.
+    Snapshot(AssociationId, oneshot::Sender<Snapshot>),
     /// Bind a further local address.
-    AddLocal(LocalEnd, oneshot::Sender<Result<SocketAddr, LocalError>>),
+    AddLocal(BindAddress, oneshot::Sender<Result<SocketAddr, LocalError>>),
     /// Give a local address up.
     RemoveLocal(IpAddr, oneshot::Sender<Result<(), LocalError>>),
-    /// Which local addresses are bound.
+    /// Return the local addresses that are bound.
     Locals(oneshot::Sender<Vec<SocketAddr>>),
-    /// How the host stands.
-    Count(oneshot::Sender<HostStatistics>),
-    /// How the host and all of its associations stand.
-    Survey(oneshot::Sender<HostSurvey>),
+    /// Return the host's counters.
+    Statistics(oneshot::Sender<HostStatistics>),
+    /// Return the state of the host and of all of its associations.
+    Report(oneshot::Sender<HostReport>),
 }
 
-/// The way to the task.
+/// Parameters of [`Command::Connect`].
+#[derive(Debug)]
+pub(crate) struct Connect {
+    pub(crate) routes: Vec<Route>,
+    pub(crate) sctp_port: u16,
+    pub(crate) config: AssociationConfig,
+}
+
+/// The address of a socket.
+#[derive(Clone, Debug)]
+pub(crate) struct BindAddress {
+    pub(crate) address: SocketAddr,
+    /// The interface that packets are to leave through.
+    pub(crate) interface: Option<String>,
+}
+
+/// Sends commands to the host's task.
 pub(crate) type Commands = mpsc::UnboundedSender<Command>;
 
-/// How far an association is.
+/// The state of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// The handshake runs.
@@ -59,8 +75,8 @@ pub(crate) enum Phase {
     Open,
     /// The peer has shut down.
     PeerClosing,
-    /// Over, in good order or not.
-    Over(Result<(), Ended>),
+    /// Closed, gracefully or not.
+    Closed(Result<(), CloseReason>),
 }
 
 /// What waits to be received.
@@ -68,7 +84,7 @@ pub(crate) enum Phase {
 pub(crate) enum Inbound {
     /// A message, or a piece of one.
     Message(Message),
-    /// The peer's former life ends here.
+    /// The peer's previous incarnation ends here.
     Restarted,
 }
 
@@ -88,13 +104,13 @@ pub(crate) struct State {
     pub(crate) abort_wanted: bool,
     /// No handle is left.
     pub(crate) abandoned: bool,
-    /// The task has been told and has not looked yet.
+    /// A [`Command::Wake`] is on its way.
     pub(crate) woken: bool,
-    /// None once the association is over: listeners see the end of the stream.
-    pub(crate) events: Option<broadcast::Sender<Event>>,
-    /// The peer restarted after a shutdown had been asked for: it cannot end in good order any more.
+    /// None once the association is closed: listeners see the end of the stream.
+    pub(crate) events: Option<broadcast::Sender<AssociationEvent>>,
+    /// The peer restarted after a shutdown had been asked for: it cannot end gracefully any more.
     pub(crate) restarted_in_shutdown: bool,
-    /// How it stood when it ended.
+    /// Its state when it was closed.
     pub(crate) last: Option<Snapshot>,
 }
 
@@ -103,9 +119,9 @@ pub(crate) struct State {
 pub(crate) struct Shared {
     pub(crate) id: AssociationId,
     state: Mutex<State>,
-    /// Something came into the inbox, or it is over.
+    /// Something came into the inbox, or it is closed.
     pub(crate) readable: Notify,
-    /// The outbox has room, or it is over.
+    /// The outbox has room, or it is closed.
     pub(crate) writable: Notify,
     /// The phase changed.
     pub(crate) changed: Notify,
@@ -146,20 +162,20 @@ impl Shared {
         }
     }
 
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn dispatch_event(&self, event: AssociationEvent) {
         if let Some(events) = &self.lock().events {
             // Nobody need listen.
             let _ = events.send(event);
         }
     }
 
-    /// It is over; whoever waits learns it.
-    pub(crate) fn end(&self, outcome: Result<(), Ended>) {
+    /// Closes it and wakes all that wait.
+    pub(crate) fn close(&self, outcome: Result<(), CloseReason>) {
         let mut state = self.lock();
-        if matches!(state.phase, Phase::Over(_)) {
+        if matches!(state.phase, Phase::Closed(_)) {
             return;
         }
-        state.phase = Phase::Over(outcome);
+        state.phase = Phase::Closed(outcome);
         state.outbox.clear();
         state.outbox_bytes = 0;
         state.more = false;
@@ -172,6 +188,28 @@ impl Shared {
         self.readable.notify_waiters();
         self.writable.notify_waiters();
         self.changed.notify_waiters();
+    }
+}
+
+/// What all handles of an association share. The last one to be dropped aborts the association, unless it has been shut down.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) commands: Commands,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        let peer_is_done = state.phase == Phase::PeerClosing && state.inbox.is_empty() && !state.more;
+        state.abandoned = true;
+        state.inbox.clear();
+        state.inbox_bytes = 0;
+        if matches!(state.phase, Phase::Closed(_)) {
+            return;
+        }
+        state.abort_wanted |= !state.shutdown_wanted && !peer_is_done;
+        self.shared.wake(&mut state, &self.commands);
     }
 }
 

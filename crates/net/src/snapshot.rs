@@ -9,7 +9,7 @@ use anabranch_core::{Association, Discards, PathAddress, PathId, PathState, Stat
 /// A path at a moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathSnapshot {
-    /// Its id, the same as in [`Event::PathState`](crate::Event::PathState).
+    /// Its id, the same as in [`AssociationEvent::PathState`](crate::AssociationEvent::PathState).
     pub id: PathId,
     /// Our address.
     pub local: IpAddr,
@@ -79,7 +79,7 @@ pub struct HostStatistics {
 
 /// An association of a host at a moment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Surveyed {
+pub struct AssociationReport {
     /// Its number: associations of a host are counted from 1, and none gets another's number.
     pub number: u64,
     /// Whether messages may be sent and received: it is neither opening nor closing.
@@ -90,11 +90,11 @@ pub struct Surveyed {
 
 /// A host and its associations at a moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct HostSurvey {
+pub struct HostReport {
     /// The host's counters.
     pub statistics: HostStatistics,
     /// Its associations that are not over, in the order in which they began.
-    pub associations: Vec<Surveyed>,
+    pub associations: Vec<AssociationReport>,
 }
 
 fn duration(span: Span) -> Duration {

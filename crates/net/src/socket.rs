@@ -13,7 +13,7 @@ use tokio::net::UdpSocket;
 
 use crate::fragmentation;
 use crate::interface::bind_to_device;
-use crate::observer::Passage;
+use crate::observer::DatagramOutcome;
 use crate::watch::Watch;
 
 /// The most bytes that one call takes: the largest UDP payload over IPv4 and over IPv6.
@@ -226,7 +226,7 @@ impl Socket {
         let destination = self.destination(remote, port);
         if packet.is_empty() || self.queued_bytes + packet.len() > LONGEST_BACKLOG {
             self.counters.overflows += 1;
-            watch.datagram(now, self.local, destination, Passage::Overflowed, packet);
+            watch.datagram(now, self.local, destination, DatagramOutcome::Overflowed, packet);
             return;
         }
         let most = self.state.max_gso_segments();
@@ -313,22 +313,22 @@ impl Socket {
     //# ICMP3)  An implementation SHOULD ignore any ICMP messages where the code indicates "Port Unreachable".
     fn settle(&mut self, now: Time, batch: &Batch, bytes: &[u8], sent: io::Result<()>, watch: &mut Watch) {
         let datagrams = bytes.len().div_ceil(batch.segment);
-        let passage = match sent {
+        let outcome = match sent {
             Ok(()) => {
                 self.counters.sent(datagrams, bytes.len());
-                Passage::Sent
+                DatagramOutcome::Sent
             }
             Err(error) => {
                 self.counters.failures += datagrams as u64;
                 if fragmentation::is_too_long(&error) {
                     self.too_long.push((batch.destination, bytes.len()));
                 }
-                Passage::Refused
+                DatagramOutcome::Refused
             }
         };
         if watch.is_on() {
             for datagram in bytes.chunks(batch.segment) {
-                watch.datagram(now, self.local, batch.destination, passage, datagram);
+                watch.datagram(now, self.local, batch.destination, outcome, datagram);
             }
         }
     }

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use anabranch_core::time::Time;
 use anabranch_core::{AssociationId, Endpoint};
 
-use crate::error::Ended;
-use crate::observer::{Datagram, Observer, Passage, Started};
+use crate::error::CloseReason;
+use crate::observer::{Datagram, DatagramOutcome, Observer, Started};
 
 /// Does nothing where there is no observer.
 #[derive(Default)]
@@ -51,11 +51,11 @@ impl Watch {
         at: Time,
         local: SocketAddr,
         remote: SocketAddr,
-        passage: Passage,
+        outcome: DatagramOutcome,
         payload: &[u8],
     ) {
         if let Some(watched) = &mut self.0 {
-            watched.observer.datagram(at, &Datagram { local, remote, passage, payload });
+            watched.observer.datagram(at, &Datagram { local, remote, outcome, payload });
         }
     }
 
@@ -75,17 +75,17 @@ impl Watch {
         }
     }
 
-    pub(crate) fn ended(
+    pub(crate) fn closed(
         &mut self,
         at: Time,
         id: AssociationId,
         endpoint: &mut Endpoint,
-        outcome: &Result<(), Ended>,
+        outcome: &Result<(), CloseReason>,
     ) {
         let Some(watched) = &mut self.0 else { return };
         watched.touched.retain(|touched| *touched != id);
         watched.look_at(at, id, endpoint);
-        watched.observer.ended(at, id, outcome);
+        watched.observer.closed(at, id, outcome);
     }
 
     pub(crate) fn idle(&mut self, at: Time) {

@@ -9,7 +9,7 @@ use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_core::{PathId, Statistics};
 use anabranch_lab::trace::PathStand;
-use anabranch_net::{Ended, Passage};
+use anabranch_net::{CloseReason, DatagramOutcome};
 
 /// Bytes of memory that records may take up, about; what comes beyond is dropped.
 const MOST_BYTES: usize = 64 << 20;
@@ -40,7 +40,7 @@ pub(crate) enum Record {
         host: usize,
         local: SocketAddr,
         remote: SocketAddr,
-        passage: Passage,
+        outcome: DatagramOutcome,
         bytes: Range<usize>,
     },
     Opened {
@@ -71,10 +71,10 @@ pub(crate) enum Record {
         at: Time,
         total: u64,
     },
-    Ended {
+    Closed {
         key: Key,
         at: Time,
-        outcome: Result<(), Ended>,
+        outcome: Result<(), CloseReason>,
     },
 }
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use anabranch_core::PathId;
 use anabranch_lab::trace::qlog::Subject;
-use anabranch_net::Passage;
+use anabranch_net::DatagramOutcome;
 use anabranch_wire::PacketView;
 
 use crate::batch::Key;
@@ -83,18 +83,18 @@ impl Directory {
         host: usize,
         local: SocketAddr,
         remote: SocketAddr,
-        passage: Passage,
+        outcome: DatagramOutcome,
         bytes: &[u8],
     ) -> Option<(Key, PathId)> {
         let header = PacketView::parse(bytes).ok()?.header();
-        let peer_port = if is_inbound(passage) { header.source_port } else { header.destination_port };
+        let peer_port = if is_inbound(outcome) { header.source_port } else { header.destination_port };
         self.routes.get(&Route { host, local: local.ip(), remote, peer_port }).copied()
     }
 }
 
 /// Whether it came, and did not leave.
-pub(crate) fn is_inbound(passage: Passage) -> bool {
-    matches!(passage, Passage::Received | Passage::Discarded(_))
+pub(crate) fn is_inbound(outcome: DatagramOutcome) -> bool {
+    matches!(outcome, DatagramOutcome::Received | DatagramOutcome::Discarded(_))
 }
 
 #[cfg(test)]
@@ -117,17 +117,17 @@ mod tests {
             (SocketAddr::from(([127, 0, 0, 2], 1)), SocketAddr::from(([127, 0, 0, 2], 2)));
         directory.open(key, 5000);
         directory.route(key, path, local.ip(), remote);
-        let find = |directory: &Directory, remote, passage, bytes: &[u8]| {
-            directory.find(0, local, remote, passage, bytes).is_some()
+        let find = |directory: &Directory, remote, outcome, bytes: &[u8]| {
+            directory.find(0, local, remote, outcome, bytes).is_some()
         };
-        assert!(find(&directory, remote, Passage::Received, &packet(5000, 9899)));
-        assert!(find(&directory, remote, Passage::Sent, &packet(9899, 5000)));
-        assert!(!find(&directory, remote, Passage::Sent, &packet(5000, 9899)));
-        assert!(!find(&directory, rebound, Passage::Received, &packet(5000, 9899)));
+        assert!(find(&directory, remote, DatagramOutcome::Received, &packet(5000, 9899)));
+        assert!(find(&directory, remote, DatagramOutcome::Sent, &packet(9899, 5000)));
+        assert!(!find(&directory, remote, DatagramOutcome::Sent, &packet(5000, 9899)));
+        assert!(!find(&directory, rebound, DatagramOutcome::Received, &packet(5000, 9899)));
         directory.route(key, path, local.ip(), rebound);
-        assert!(find(&directory, rebound, Passage::Received, &packet(5000, 9899)));
-        assert!(!find(&directory, remote, Passage::Received, &packet(5000, 9899)));
+        assert!(find(&directory, rebound, DatagramOutcome::Received, &packet(5000, 9899)));
+        assert!(!find(&directory, remote, DatagramOutcome::Received, &packet(5000, 9899)));
         directory.close(key);
-        assert!(!find(&directory, rebound, Passage::Received, &packet(5000, 9899)));
+        assert!(!find(&directory, rebound, DatagramOutcome::Received, &packet(5000, 9899)));
     }
 }

@@ -9,7 +9,7 @@ use anabranch_core::time::{Span, Time};
 use anabranch_core::trace::TraceEvent;
 use anabranch_core::{Association, AssociationId, MAX_PATHS, PathId};
 use anabranch_lab::trace::Sampler;
-use anabranch_net::{Datagram, Ended, Observer, Started};
+use anabranch_net::{CloseReason, Datagram, Observer, Started};
 
 use crate::batch::{Inbox, Key, Record};
 
@@ -65,13 +65,13 @@ impl Observer for Feed {
 
     fn datagram(&mut self, at: Time, datagram: &Datagram<'_>) {
         let (at, host) = (at + self.offset, self.host);
-        let Datagram { local, remote, passage, payload } = *datagram;
+        let Datagram { local, remote, outcome, payload } = *datagram;
         self.inbox.write(|batch| {
             if batch.has_room() {
                 let begin = batch.bytes.len();
                 batch.bytes.extend_from_slice(payload);
                 let bytes = begin..batch.bytes.len();
-                batch.records.push(Record::Datagram { at, host, local, remote, passage, bytes });
+                batch.records.push(Record::Datagram { at, host, local, remote, outcome, bytes });
             }
         });
     }
@@ -125,10 +125,10 @@ impl Observer for Feed {
         });
     }
 
-    fn ended(&mut self, at: Time, id: AssociationId, outcome: &Result<(), Ended>) {
+    fn closed(&mut self, at: Time, id: AssociationId, outcome: &Result<(), CloseReason>) {
         let (at, key, outcome) = (at + self.offset, self.key(id), *outcome);
         if self.watched.remove(&id).is_some() {
-            self.inbox.write(|batch| batch.records.push(Record::Ended { key, at, outcome }));
+            self.inbox.write(|batch| batch.records.push(Record::Closed { key, at, outcome }));
         }
     }
 }

@@ -189,11 +189,11 @@ impl Writer {
         let Writer { sinks, directory, .. } = self;
         match *record {
             Record::Host { ref locals } => sinks.iter_mut().for_each(|sink| sink.host(locals)),
-            Record::Datagram { at, host, local, remote, passage, ref bytes } => {
+            Record::Datagram { at, host, local, remote, outcome, ref bytes } => {
                 let payload = &batch.bytes[bytes.clone()];
-                let found = directory.find(host, local, remote, passage, payload);
+                let found = directory.find(host, local, remote, outcome, payload);
                 let owner = found.and_then(|(key, path)| Some((directory.get(key)?, key, path)));
-                let passed = Passed { local, remote, passage, payload, owner };
+                let passed = Passed { local, remote, outcome, payload, owner };
                 sinks.iter_mut().for_each(|sink| sink.datagram(at, &passed));
             }
             Record::Opened { key, at, peer_port } => {
@@ -215,8 +215,8 @@ impl Writer {
             Record::Timeouts { key, at, total } => {
                 self.tell(key, |sink, known| sink.timeouts(at, key, known, total));
             }
-            Record::Ended { key, at, ref outcome } => {
-                self.tell(key, |sink, known| sink.ended(at, key, known, outcome));
+            Record::Closed { key, at, ref outcome } => {
+                self.tell(key, |sink, known| sink.closed(at, key, known, outcome));
                 self.directory.close(key);
                 if let Some(statistics) = self.statistics.remove(&key) {
                     self.totals.add(&statistics);

@@ -35,7 +35,7 @@ type Finished = (usize, serde_json::Result<String>);
 /// others from starting; those under way are finished and handed over before its error is raised.
 #[pyfunction]
 #[pyo3(signature = (jobs, done, threads=None, trace=None, pcap=None, digest=false))]
-pub(crate) fn run_batch(
+pub fn run_batch(
     py: Python<'_>,
     jobs: Vec<(Py<Prepared>, u64)>,
     done: &Bound<'_, PyAny>,

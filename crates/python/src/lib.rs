@@ -1,30 +1,16 @@
-//! The native module of the Python package: scenarios, runs and the command. What it computes is the Rust crates' work; this hands
-//! it over, and releases the interpreter while it goes on.
+//! The Python bindings: scenarios, runs and associations on real sockets. The Rust crates do the work; this crate converts their
+//! types, and releases the interpreter while they run. The crate `anabranch-wheel` makes an extension module of it.
 
 mod batch;
-mod command;
-mod engine;
+mod engine_version;
 mod error;
 mod prepared;
 mod transfer;
 
-use pyo3::prelude::*;
-
-/// `anabranch._native`, whose Python face is typed in `_native.pyi`.
-#[pymodule]
-mod _native {
-    #[pymodule_export]
-    use crate::batch::run_batch;
-    #[pymodule_export]
-    use crate::command::{cards, command, python_commands};
-    #[pymodule_export]
-    use crate::engine::engine;
-    #[pymodule_export]
-    use crate::error::{AnabranchError, RunError, ScenarioError, SchemeError};
-    #[pymodule_export]
-    use crate::prepared::{Prepared, resolve, schemes_of};
-    #[pymodule_export]
-    use crate::transfer::{
-        Association, Events, Listener, Operation, WakePipe, connect, end_associations, forget_runtime, listen,
-    };
-}
+pub use batch::run_batch;
+pub use engine_version::engine;
+pub use error::{AnabranchError, RunError, ScenarioError, SchemeError};
+pub use prepared::{Prepared, resolve, schemes_of};
+pub use transfer::{
+    Association, Events, Listener, Operation, WakePipe, connect, end_associations, forget_runtime, listen,
+};

@@ -13,14 +13,14 @@ use crate::error::{RunError, ScenarioError, SchemeError};
 /// The scenario with every default in it and these values put in, as TOML that reads as the same scenario. `file` is for messages.
 #[pyfunction]
 #[pyo3(signature = (text, file, set=Vec::new()))]
-pub(crate) fn resolve(text: &str, file: &str, set: Vec<(String, String)>) -> PyResult<String> {
+pub fn resolve(text: &str, file: &str, set: Vec<(String, String)>) -> PyResult<String> {
     Ok(read(text, file, &set)?.to_toml())
 }
 
 /// What a list of scheme expressions such as `sctp,cmt(trigger=4)` or `all` stands for in a scenario, each written in full, and
 /// none of them twice.
 #[pyfunction]
-pub(crate) fn schemes_of(text: &str, file: &str, list: &str) -> PyResult<Vec<String>> {
+pub fn schemes_of(text: &str, file: &str, list: &str) -> PyResult<Vec<String>> {
     let scenario = read(text, file, &[])?;
     let schemes =
         scenario.vocabulary().parse_list(list).map_err(|error| SchemeError::new_err(error.to_string()))?;
@@ -37,7 +37,7 @@ pub(crate) fn schemes_of(text: &str, file: &str, list: &str) -> PyResult<Vec<Str
 ///
 /// It cannot be pickled: what goes to another process is the text it was made from.
 #[pyclass(frozen, module = "anabranch._native")]
-pub(crate) struct Prepared {
+pub struct Prepared {
     scenario: Arc<Scenario>,
     conventions: Arc<Conventions>,
     scheme: JobScheme,

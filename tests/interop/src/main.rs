@@ -9,7 +9,7 @@ mod work;
 use std::error::Error;
 use std::process::ExitCode;
 
-use anabranch_net::{Association, AssociationConfig, Ended, Event, Host, Peer};
+use anabranch_net::{Association, AssociationConfig, AssociationEvent, CloseReason, Host, Peer};
 use clap::Parser;
 use serde_json::json;
 use tokio::sync::watch;
@@ -82,7 +82,7 @@ async fn associate(
     Ok(host.connect(Peer::new(routes).sctp_port(arguments.remote_sctp), config).await?)
 }
 
-async fn end(association: &Association, ending: Ending) -> Result<(), Ended> {
+async fn end(association: &Association, ending: Ending) -> Result<(), CloseReason> {
     match ending {
         Ending::Wait => association.closed().await,
         Ending::Shutdown => association.shutdown().await,
@@ -98,7 +98,7 @@ async fn tell_events(association: Association) {
     // A clone kept here would keep the association from ending with its last handle.
     drop(association);
     while let Some(event) = events.next().await {
-        if let Event::PathState { path, state } = event {
+        if let Ok(AssociationEvent::PathState { path, state }) = event {
             tell(&json!({"event": "path", "path": path.index(), "state": format!("{state:?}")}));
         }
     }

@@ -1,7 +1,7 @@
 //! What is told to whoever started this program.
 
 use anabranch_core::Discard;
-use anabranch_net::{Ended, Host, Snapshot};
+use anabranch_net::{CloseReason, Host, Snapshot};
 use serde_json::{Value, json};
 
 /// One line of JSON on standard error.
@@ -10,7 +10,12 @@ pub(crate) fn tell(value: &Value) {
 }
 
 /// The last line: how it ended and what was counted.
-pub(crate) async fn end(host: &Host, outcome: Result<(), Ended>, mut tally: Value, snapshot: &Snapshot) {
+pub(crate) async fn end(
+    host: &Host,
+    outcome: Result<(), CloseReason>,
+    mut tally: Value,
+    snapshot: &Snapshot,
+) {
     let statistics = host.statistics().await;
     let paths: Vec<Value> = snapshot
         .paths

@@ -101,7 +101,7 @@ pub(crate) async fn receive(association: Association, work: Work, tally: watch::
                 tell(&json!({"event": "restarted"}));
                 continue;
             }
-            Ok(None) | Err(RecvError::Ended(_)) => break,
+            Ok(None) | Err(RecvError::Closed(_)) => break,
         };
         let right = match &mut pings {
             Some(pings) => pings.check(&message),

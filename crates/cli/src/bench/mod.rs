@@ -14,14 +14,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch_net::DEFAULT_UDP_PORT;
+use anabranch_net::route_selection::read_address;
 use anyhow::Context;
 use clap::{ArgGroup, Args};
 
 use self::plan::{Direction, LONGEST_MESSAGE, Limit, MOST_STREAMS, Plan, VERSION};
 use self::report::{Form, Reporter};
-use crate::endpoint::{
-    AccessOptions, ConnectOptions, ListenOptions, access_notice, read_address, start_notice,
-};
+use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, access_notice, start_notice};
 use crate::exit::{Status, Stopped};
 
 const EXAMPLES: &str = "\
@@ -209,7 +208,7 @@ fn with_port(arguments: &BenchArguments, target: &str) -> Result<String, Stopped
     if !arguments.connect.to.is_empty() {
         return Err(Stopped::usage("--port has no effect with --to: write the port there"));
     }
-    crate::endpoint::with_port(target, port).ok_or_else(|| {
+    anabranch_net::route_selection::with_port(target, port).ok_or_else(|| {
         Stopped::usage(format!("--port has no effect: {target} has a port already; leave one out"))
     })
 }

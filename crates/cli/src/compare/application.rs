@@ -107,7 +107,7 @@ impl Source {
                 }
             }
         }
-        association.shutdown().await.map_err(SendError::Ended)
+        association.shutdown().await.map_err(SendError::Closed)
     }
 }
 

@@ -9,8 +9,7 @@ use anabranch_lab::scenario::{Encapsulation, Scenario, SendBuffer, units};
 
 use super::CompareArguments;
 use crate::exit::Stopped;
-use crate::plan::Plan;
-use crate::run::RunArguments;
+use crate::run::{Plan, RunArguments};
 
 /// All paths together, each way: what two processors relay in the release profile with room to spare.
 const FASTEST: Rate = Rate::from_bps(500_000_000);

@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use anabranch_net::route_selection::{
+    RemoteChoice, RouteSelection, Target, connect_failure_message, host_for, read_destination,
+};
 use anabranch_net::{Association, AssociationConfig, ConnectError, Host, Peer, Route};
 use anabranch_observe::Role;
 use clap::Args;
 
-use super::AssociationOptions;
-use super::name::{Target, read_destination};
-use super::pairing::Ends;
-use super::way::{Way, Words, host_for, not_connected};
+use super::{AssociationOptions, OPTIONS};
 use crate::exit::Stopped;
 
 /// How long a peer may take to answer unless told otherwise: several tries over each path.
@@ -73,32 +73,32 @@ impl ConnectOptions {
     ) -> Result<(Host, Association), Stopped> {
         let mut config = self.association.config()?;
         configure(&mut config);
-        let way = self.way(target).await?;
-        let routes = self.routes_of(&way)?;
+        let selection = self.select_routes(target).await?;
+        let routes = self.routes_of(&selection)?;
         let host = self.bind(&routes, &config)?;
-        way.follow(&host, &routes);
+        selection.follow(&host, &routes);
         let association = self.connect(&host, target, &routes, config).await?;
         Ok((host, association))
     }
 
     /// The paths to `HOST[:PORT]`, the first being the primary one.
     pub(crate) async fn routes(&self, target: &str) -> Result<Vec<Route>, Stopped> {
-        self.routes_of(&self.way(target).await?)
+        self.routes_of(&self.select_routes(target).await?)
     }
 
-    async fn way(&self, target: &str) -> Result<Way, Stopped> {
+    async fn select_routes(&self, target: &str) -> Result<RouteSelection, Stopped> {
         let wanted = Target::read(target).map_err(Stopped::usage)?;
-        let ends = if self.to.is_empty() {
+        let remotes = if self.to.is_empty() {
             let addresses = wanted.resolve().await.map_err(Stopped::failure)?;
-            Ends::Resolved { host: target.to_owned(), addresses }
+            RemoteChoice::Resolved { host: target.to_owned(), addresses }
         } else {
-            Ends::Asked(self.to.clone())
+            RemoteChoice::Named(self.to.clone())
         };
-        Ok(Way::new(self.paths.clone(), ends, Words::OPTIONS))
+        Ok(RouteSelection::new(self.paths.clone(), remotes, OPTIONS))
     }
 
-    fn routes_of(&self, way: &Way) -> Result<Vec<Route>, Stopped> {
-        way.routes().map_err(|error| match self.paths.is_empty() && self.to.is_empty() {
+    fn routes_of(&self, selection: &RouteSelection) -> Result<Vec<Route>, Stopped> {
+        selection.routes().map_err(|error| match self.paths.is_empty() && self.to.is_empty() {
             true => Stopped::failure(error),
             false => Stopped::usage(error),
         })
@@ -123,10 +123,11 @@ impl ConnectOptions {
     ) -> Result<Association, Stopped> {
         let within = self.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
         let peer = Peer::new(routes.iter().copied()).sctp_port(self.association.sctp_port());
-        let not_connected = |error| Stopped::failure(not_connected(target, routes, &error, within));
+        let connect_failure_message =
+            |error| Stopped::failure(connect_failure_message(target, routes, &error, within));
         match tokio::time::timeout(within, host.connect(peer, config)).await {
-            Ok(connected) => connected.map_err(not_connected),
-            Err(_) => Err(not_connected(ConnectError::NoAnswer)),
+            Ok(connected) => connected.map_err(connect_failure_message),
+            Err(_) => Err(connect_failure_message(ConnectError::NoAnswer)),
         }
     }
 }

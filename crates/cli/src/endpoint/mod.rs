@@ -1,19 +1,15 @@
-//! Options that commands on real sockets have in common: where they listen, whom they connect to, and over which paths. What they
-//! make of addresses and interfaces is here for other programs too.
+//! Options that commands on real sockets have in common: where they listen, whom they connect to, and over which paths.
 
 mod access;
 mod connect;
 mod listen;
-mod local;
-mod name;
 mod observe;
-mod pairing;
-mod way;
 
 use std::num::NonZeroU64;
 use std::sync::Once;
 
 use anabranch_core::time::Span;
+use anabranch_net::route_selection::OptionNames;
 use anabranch_net::{AssociationConfig, HostBuilder};
 use anabranch_observe::Role;
 use clap::Args;
@@ -24,12 +20,9 @@ use crate::exit::Stopped;
 pub(crate) use access::{AccessOptions, access_notice, networks, typed};
 pub(crate) use connect::ConnectOptions;
 pub(crate) use listen::ListenOptions;
-pub use listen::Posts;
-pub(crate) use local::{Locals, is_usable};
-pub(crate) use name::with_port;
-pub use name::{Target, read_address};
-pub use pairing::Ends;
-pub use way::{Way, Words, add_local, host_for, not_connected};
+
+/// The command line's names of these options.
+const OPTIONS: OptionNames = OptionNames { path: "--path", to: "--to", listen: "--listen" };
 
 /// What both ends can choose for an association.
 #[derive(Clone, Debug, Args)]

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anabranch_net::{AcceptFrom, Host};
 use anabranch_transfer::protocol::{Failure, Outcome};
 use anabranch_transfer::{Event, PeerText, Totals, escape};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -12,6 +13,8 @@ use serde_json::{Value, json};
 use super::ShowOptions;
 use super::figures::{amount, clock, part, per_second, rate};
 use super::paths::{Carried, PathLine};
+use crate::endpoint::{access_notice, networks};
+use crate::exit::Stopped;
 use crate::output;
 
 /// Time between two looks at a transfer.
@@ -296,6 +299,27 @@ fn event_json(event: &Event) -> Value {
         Event::Lost(text) => json!({ "event": "lost", "text": text.to_string() }),
         Event::Back => json!({ "event": "back" }),
     }
+}
+
+/// Says where it listens and whom it accepts, for people or for programs.
+pub(super) fn listening_notice(
+    host: &Host,
+    show: &ShowOptions,
+    from: &AcceptFrom,
+    what: &str,
+) -> Result<(), Stopped> {
+    let addresses: Vec<String> = host.local_addresses().iter().map(ToString::to_string).collect();
+    if show.json {
+        let line = json!({
+            "event": "listening", "addresses": addresses, "sctp_port": host.sctp_port(), "encrypted": false,
+            "from": networks(from), "insecure": *from == AcceptFrom::Everyone,
+        });
+        output::print(&format!("{line}\n"))?;
+    } else if !show.quiet {
+        eprintln!("{what} on {}", addresses.join(", "));
+        access_notice(from, false);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -9,13 +9,16 @@ mod send;
 mod serve;
 
 use std::num::NonZeroU64;
+use std::path::Path;
 use std::time::Duration;
 
 use anabranch_lab::scenario::units;
-use anabranch_transfer::{NameRules, OnClash, Patience, Rate, TransferError};
+use anabranch_transfer::{Folder, NameRules, OnClash, Patience, Rate, TransferError};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use tokio::runtime::Runtime;
+
+use crate::exit::Stopped;
 
 pub(crate) use recv::{RecvArguments, recv};
 pub(crate) use send::{SendArguments, send};
@@ -116,6 +119,14 @@ fn read_limit(text: &str) -> Result<Rate, String> {
     .map_err(|error| error.to_string())?;
     let bytes = NonZeroU64::new(rate.as_bps() / 8);
     bytes.map(Rate).ok_or_else(|| "expected a rate, such as 10Mbit or 500kbit/s".to_owned())
+}
+
+/// Opens the folder that files go to.
+fn open_folder(dir: &Path, on_clash: Clash, names: NameOptions) -> Result<Folder, Stopped> {
+    let folder = Folder::open(dir, on_clash.into()).map_err(|error| {
+        Stopped::failure(format!("--dir {}: {error}; name a folder that is there", dir.display()))
+    })?;
+    Ok(folder.with_names(names.rules()))
 }
 
 /// A network task and a transfer's own beside it.

@@ -4,19 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anabranch_net::route_selection::read_address;
 use anabranch_net::{AcceptError, AcceptFrom, Association, Host};
-use anabranch_transfer::{
-    Accept, Allow, Folder, Pipe, Report, Server, ServerOptions, Store, TransferError, pull,
-};
+use anabranch_transfer::{Accept, Allow, Pipe, Report, Server, ServerOptions, Store, TransferError, pull};
 use clap::Args;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 
-use super::console::{Console, End};
+use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
 use super::send::{Line, finish, watch};
-use super::serve::where_it_listens;
-use super::{Clash, NameOptions, PatienceOptions, ShowOptions, remedy, runtime};
+use super::{Clash, NameOptions, PatienceOptions, ShowOptions, open_folder, remedy, runtime};
 use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, start_notice, typed};
 use crate::exit::{Status, Stopped};
 use crate::signal::interrupted;
@@ -91,7 +89,7 @@ pub(crate) struct RecvArguments {
 #[derive(Debug, Args)]
 struct ListenAddresses {
     /// Wait here for one transfer and exit; can be repeated
-    #[arg(long, value_name = "ADDR[:PORT]", value_parser = crate::endpoint::read_address)]
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = read_address)]
     listen: Vec<std::net::SocketAddr>,
 
     #[command(flatten)]
@@ -174,7 +172,7 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
     let store = if to_stdout {
         Store::Pipe(Pipe::new(std::io::stdout()))
     } else {
-        Store::Folder(folder(&arguments.dir, arguments.on_clash, arguments.names_taken)?)
+        Store::Folder(open_folder(&arguments.dir, arguments.on_clash, arguments.names_taken)?)
     };
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
@@ -186,14 +184,6 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
     // Threads that write bring their journals up to date.
     runtime.shutdown_timeout(SETTLED_WITHIN);
     ended
-}
-
-/// Opens the folder that files go to.
-pub(super) fn folder(dir: &Path, on_clash: Clash, names: NameOptions) -> Result<Folder, Stopped> {
-    let folder = Folder::open(dir, on_clash.into()).map_err(|error| {
-        Stopped::failure(format!("--dir {}: {error}; name a folder that is there", dir.display()))
-    })?;
-    Ok(folder.with_names(names.rules()))
 }
 
 async fn fetch(
@@ -237,7 +227,7 @@ async fn wait(
     let silence = arguments.patience.timeout;
     let options = ServerOptions { allow: Allow::Write, accept, silence, ..ServerOptions::default() };
     let host = listen.bind_bounded(from, options.most_associations(), |_| {})?;
-    where_it_listens(&host, &arguments.show, from, "waiting for a transfer")?;
+    listening_notice(&host, &arguments.show, from, "waiting for a transfer")?;
     let server = Server::new(store, options);
     let console = Arc::new(Console::new(&arguments.show, false));
     let paths = Mutex::new(Paths::default());

@@ -13,14 +13,15 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use super::console::{Console, End};
+use super::console::{Console, End, listening_notice};
 use super::figures::amount;
 use super::identity::sender;
 use super::paths::Paths;
-use super::recv::folder;
 use super::send::watch;
-use super::{Clash, NameOptions, ShowOptions, read_limit, read_silence, read_size, remedy, runtime};
-use crate::endpoint::{ListenOptions, access_notice, networks, start_notice, typed};
+use super::{
+    Clash, NameOptions, ShowOptions, open_folder, read_limit, read_silence, read_size, remedy, runtime,
+};
+use crate::endpoint::{ListenOptions, start_notice, typed};
 use crate::exit::{Status, Stopped};
 use crate::output;
 use crate::signal::interrupted;
@@ -127,7 +128,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, Stopped> {
             least >> 20
         )));
     }
-    let folder = folder(&arguments.dir, arguments.on_clash, arguments.names)?;
+    let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.names)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(run(arguments, folder, &from));
     runtime.shutdown_timeout(SETTLED_WITHIN);
@@ -156,7 +157,7 @@ async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> R
         .listen
         .bind_bounded(from, options.most_associations(), |config| options.share_buffers(config))?;
     let server = Server::new(Store::Folder(folder.clone()), options);
-    where_it_listens(&host, &arguments.show, from, &format!("serving {}", arguments.dir.display()))?;
+    listening_notice(&host, &arguments.show, from, &format!("serving {}", arguments.dir.display()))?;
     tokio::task::spawn_blocking({
         let show = arguments.show.clone();
         move || tell_unfinished(&folder, &show)
@@ -196,27 +197,6 @@ fn tell_unfinished(folder: &Folder, show: &ShowOptions) {
     } else {
         eprintln!("{text}");
     }
-}
-
-/// Says where it listens and whom it accepts, for people or for programs.
-pub(super) fn where_it_listens(
-    host: &Host,
-    show: &ShowOptions,
-    from: &AcceptFrom,
-    what: &str,
-) -> Result<(), Stopped> {
-    let addresses: Vec<String> = host.local_addresses().iter().map(ToString::to_string).collect();
-    if show.json {
-        let line = json!({
-            "event": "listening", "addresses": addresses, "sctp_port": host.sctp_port(), "encrypted": false,
-            "from": networks(from), "insecure": *from == AcceptFrom::Everyone,
-        });
-        output::print(&format!("{line}\n"))?;
-    } else if !show.quiet {
-        eprintln!("{what} on {}", addresses.join(", "));
-        access_notice(from, false);
-    }
-    Ok(())
 }
 
 async fn accept(host: &Host, server: &Server, show: &ShowOptions) -> Result<Status, Stopped> {

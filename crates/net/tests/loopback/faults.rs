@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anabranch_core::time::Span;
 use anabranch_net::{
-    AbortReason, Association, ConnectError, Ended, Event, Host, PathState, Peer, RecvError, Route,
+    AbortReason, Association, AssociationEvent, CloseReason, ConnectError, Host, PathState, Peer, RecvError,
+    Route,
 };
 use tokio::runtime::Runtime;
 
@@ -90,15 +91,15 @@ async fn a_peer_that_was_killed_is_noticed() {
     expect(&theirs, "alive").await;
     let mut events = theirs.events();
     life.shutdown_background();
-    assert_eq!(within(ours.closed()).await, Err(Ended::HostGone));
+    assert_eq!(within(ours.closed()).await, Err(CloseReason::HostGone));
     send(&theirs, "are you there?").await;
-    let gone = Ended::Aborted(AbortReason::PeerUnreachable);
-    assert_eq!(within(theirs.recv()).await, Err(RecvError::Ended(gone)));
+    let gone = CloseReason::Aborted(AbortReason::PeerUnreachable);
+    assert_eq!(within(theirs.recv()).await, Err(RecvError::Closed(gone)));
     let mut all = Vec::new();
     while let Some(event) = within(events.next()).await {
         all.push(event);
     }
-    assert_eq!(all.last(), Some(&Event::Aborted(AbortReason::PeerUnreachable)));
+    assert_eq!(all.last(), Some(&Ok(AssociationEvent::Aborted(AbortReason::PeerUnreachable))));
 }
 
 #[tokio::test]
@@ -122,7 +123,7 @@ async fn a_peer_that_restarts_is_told_apart_from_its_former_life() {
     expect(&theirs, "second life").await;
     send(&theirs, "welcome back").await;
     expect(&ours, "welcome back").await;
-    within(async { while events.next().await != Some(Event::Restarted) {} }).await;
+    within(async { while events.next().await != Some(Ok(AssociationEvent::Restarted)) {} }).await;
     within(ours.shutdown()).await.expect("a good end");
     assert_eq!(within(theirs.recv()).await, Ok(None));
     second.shutdown_background();
@@ -161,7 +162,9 @@ async fn a_path_that_dies_is_told_and_the_other_goes_on() {
     let first = ours.paths().await[0].id;
     relay.abort();
     within(async {
-        while events.next().await != Some(Event::PathState { path: first, state: PathState::Inactive }) {}
+        while events.next().await
+            != Some(Ok(AssociationEvent::PathState { path: first, state: PathState::Inactive }))
+        {}
     })
     .await;
     for _ in 0..20 {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anabranch_core::Discard;
 use anabranch_core::time::Span;
 use anabranch_net::{
-    AcceptError, AcceptFrom, ConnectError, Event, Host, ListedAddresses, Network, Networks, PathState, Peer,
-    Route, RouteError,
+    AcceptError, AcceptFrom, AssociationEvent, ConnectError, Host, ListedAddresses, Network, Networks,
+    PathState, Peer, Route, RouteError,
 };
 
 use crate::rig::{any_port, client, expect, ip, peer, quick, send, server, within};
@@ -86,18 +86,21 @@ async fn a_path_that_is_added_becomes_known_to_the_peer_and_one_that_is_removed_
     let theirs = within(server.accept()).await.expect("accepted");
     let (mut events, mut at_server) = (ours.events(), theirs.events());
     let added = within(ours.add_path(Route { local: ip(12), remote })).await.expect("it can be added");
-    assert_eq!(within(events.next()).await, Some(Event::PathAdded { path: added }));
-    assert_eq!(within(events.next()).await, Some(Event::PathState { path: added, state: PathState::Active }));
+    assert_eq!(within(events.next()).await, Some(Ok(AssociationEvent::PathAdded { path: added })));
+    assert_eq!(
+        within(events.next()).await,
+        Some(Ok(AssociationEvent::PathState { path: added, state: PathState::Active }))
+    );
     // The path of the handshake has to answer a HEARTBEAT as well, which may be before or after.
     let new = async {
         loop {
             match at_server.next().await {
-                Some(Event::PathState { state: PathState::Active, .. }) => {}
+                Some(Ok(AssociationEvent::PathState { state: PathState::Active, .. })) => {}
                 event => break event,
             }
         }
     };
-    assert!(matches!(within(new).await, Some(Event::PathAdded { .. })));
+    assert!(matches!(within(new).await, Some(Ok(AssociationEvent::PathAdded { .. }))));
     let twice = within(ours.add_path(Route { local: ip(12), remote })).await;
     assert!(matches!(twice, Err(RouteError::Refused(_))), "{twice:?}");
     let unknown = within(ours.add_path(Route { local: ip(13), remote })).await;
@@ -108,7 +111,7 @@ async fn a_path_that_is_added_becomes_known_to_the_peer_and_one_that_is_removed_
     assert!(within(ours.closed()).await.is_err());
     within(async {
         // Forgotten once its last packet has left.
-        while within(ours.remove_path(added)).await != Err(RouteError::Over) {
+        while within(ours.remove_path(added)).await != Err(RouteError::Closed) {
             tokio::task::yield_now().await;
         }
     })

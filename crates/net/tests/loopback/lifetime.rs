@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anabranch_net::{
-    AbortReason, AcceptError, BindError, ConnectError, Ended, Event, Host, Peer, RecvError, Route,
-    RouteError, SendOptions,
+    AbortReason, AcceptError, AssociationEvent, BindError, CloseReason, ConnectError, Host, Peer, RecvError,
+    Route, RouteError, SendOptions,
 };
 
 use crate::rig::{Duo, any_port, client, expect, ip, on, peer, quick, send, server, within};
@@ -55,16 +55,16 @@ async fn an_abort_is_told_to_both_sides() {
     let duo = Duo::connected(2, quick()).await;
     let mut events = duo.theirs.events();
     duo.ours.abort();
-    assert_eq!(within(duo.ours.closed()).await, Err(Ended::Aborted(AbortReason::ByApplication)));
-    let by_peer = Ended::Aborted(AbortReason::ByPeer);
-    assert_eq!(within(duo.theirs.recv()).await, Err(RecvError::Ended(by_peer)));
+    assert_eq!(within(duo.ours.closed()).await, Err(CloseReason::Aborted(AbortReason::ByApplication)));
+    let by_peer = CloseReason::Aborted(AbortReason::ByPeer);
+    assert_eq!(within(duo.theirs.recv()).await, Err(RecvError::Closed(by_peer)));
     assert_eq!(within(duo.theirs.closed()).await, Err(by_peer));
     assert!(within(duo.theirs.send("x", SendOptions::default())).await.is_err());
     let mut last = None;
     while let Some(event) = within(events.next()).await {
         last = Some(event);
     }
-    assert_eq!(last, Some(Event::Aborted(AbortReason::ByPeer)));
+    assert_eq!(last, Some(Ok(AssociationEvent::Aborted(AbortReason::ByPeer))));
     assert_eq!(within(duo.theirs.events().next()).await, None);
     assert_eq!(duo.theirs.paths().await.len(), 2);
 }
@@ -80,7 +80,7 @@ async fn a_handle_that_is_dropped_does_not_look_like_a_good_end() {
     expect(&theirs, "a clone is as good").await;
     drop(clone);
     let ended = within(theirs.recv()).await;
-    assert_eq!(ended, Err(RecvError::Ended(Ended::Aborted(AbortReason::ByPeer))));
+    assert_eq!(ended, Err(RecvError::Closed(CloseReason::Aborted(AbortReason::ByPeer))));
     drop((client, server));
 }
 
@@ -193,7 +193,7 @@ async fn a_full_backlog_turns_peers_away() {
     match turned_away {
         Ok(association) => {
             let ended = within(association.closed()).await;
-            assert_eq!(ended, Err(Ended::Aborted(AbortReason::ByPeer)));
+            assert_eq!(ended, Err(CloseReason::Aborted(AbortReason::ByPeer)));
         }
         Err(error) => assert_eq!(error, ConnectError::RefusedByPeer),
     }

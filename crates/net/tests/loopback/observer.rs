@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use anabranch_core::time::Time;
 use anabranch_core::trace::{Decided, TraceEvent};
 use anabranch_core::{Association, AssociationId, Discard};
-use anabranch_net::{Datagram, Ended, Host, Observer, Passage, SendOptions, Started};
+use anabranch_net::{CloseReason, Datagram, DatagramOutcome, Host, Observer, SendOptions, Started};
 
 use crate::rig::{any_port, echo, next, peer, quick, within};
 
@@ -16,12 +16,12 @@ use crate::rig::{any_port, echo, next, peer, quick, within};
 #[derive(Debug, Default)]
 struct Seen {
     started: Vec<Started>,
-    datagrams: Vec<(Time, SocketAddr, SocketAddr, Passage, Vec<u8>)>,
+    datagrams: Vec<(Time, SocketAddr, SocketAddr, DatagramOutcome, Vec<u8>)>,
     scheduled: usize,
     decided: usize,
     /// Chunk bytes sent, by path, as they were shown last.
     sent_bytes: BTreeMap<AssociationId, Vec<u64>>,
-    ended: Vec<Result<(), Ended>>,
+    ended: Vec<Result<(), CloseReason>>,
     dropped: bool,
 }
 
@@ -51,8 +51,8 @@ impl Observer for Note {
     }
 
     fn datagram(&mut self, at: Time, datagram: &Datagram<'_>) {
-        let Datagram { local, remote, passage, payload } = *datagram;
-        self.write(|seen| seen.datagrams.push((at, local, remote, passage, payload.to_vec())));
+        let Datagram { local, remote, outcome, payload } = *datagram;
+        self.write(|seen| seen.datagrams.push((at, local, remote, outcome, payload.to_vec())));
     }
 
     fn decided(&mut self, _: AssociationId, event: &TraceEvent) {
@@ -67,7 +67,7 @@ impl Observer for Note {
         self.write(|seen| drop(seen.sent_bytes.insert(id, sent)));
     }
 
-    fn ended(&mut self, _: Time, _: AssociationId, outcome: &Result<(), Ended>) {
+    fn closed(&mut self, _: Time, _: AssociationId, outcome: &Result<(), CloseReason>) {
         self.write(|seen| seen.ended.push(*outcome));
     }
 }
@@ -98,21 +98,21 @@ async fn exchange(decisions: bool) -> [Arc<Mutex<Seen>>; 2] {
     assert_eq!(within(echoed).await.expect("no panic"), 50);
     let totals = [client.statistics().await, server.statistics().await];
     for (seen, total) in [&here, &there].into_iter().zip(totals) {
-        let count = |passage| {
+        let count = |outcome| {
             let seen = seen.lock().expect("not poisoned");
-            seen.datagrams.iter().filter(|(.., p, _)| *p == passage).count() as u64
+            seen.datagrams.iter().filter(|(.., p, _)| *p == outcome).count() as u64
         };
-        assert_eq!(count(Passage::Sent), total.datagrams_sent);
-        assert_eq!(count(Passage::Received) + total.discards.total(), total.datagrams_received);
+        assert_eq!(count(DatagramOutcome::Sent), total.datagrams_sent);
+        assert_eq!(count(DatagramOutcome::Received) + total.discards.total(), total.datagrams_received);
     }
     drop((client, server, ours));
     [here, there]
 }
 
-fn payloads(seen: &Mutex<Seen>, passage: Passage, to: SocketAddr) -> Vec<Vec<u8>> {
+fn payloads(seen: &Mutex<Seen>, outcome: DatagramOutcome, to: SocketAddr) -> Vec<Vec<u8>> {
     let seen = seen.lock().expect("not poisoned");
     let of = seen.datagrams.iter().filter(|(_, local, remote, p, _)| {
-        *p == passage && if passage == Passage::Sent { *remote == to } else { *local == to }
+        *p == outcome && if outcome == DatagramOutcome::Sent { *remote == to } else { *local == to }
     });
     of.map(|(.., payload)| payload.clone()).collect()
 }
@@ -124,10 +124,10 @@ async fn each_datagram_is_seen_at_both_ends_with_its_bytes_and_in_order() {
     let locals = |seen: &Mutex<Seen>| seen.lock().expect("not poisoned").started[0].locals.clone();
     for (from, to) in [(&here, &there), (&there, &here)] {
         for local in locals(to) {
-            let sent = payloads(from, Passage::Sent, local);
+            let sent = payloads(from, DatagramOutcome::Sent, local);
             assert!(sent.len() > 20, "both paths carry something: {}", sent.len());
             // A datagram of the end may find nobody any more.
-            let received = payloads(to, Passage::Received, local);
+            let received = payloads(to, DatagramOutcome::Received, local);
             assert_eq!(sent[..received.len()], received);
         }
     }
@@ -175,13 +175,13 @@ async fn what_the_endpoint_drops_is_seen_with_its_reason() {
     let stranger = UdpSocket::bind(any_port(46)).expect("a socket");
     stranger.send_to(b"no packet", host.local_addresses()[0]).expect("sent");
     let deadline = std::time::Instant::now() + Duration::from_secs(60);
-    let passage = loop {
-        let first = seen.lock().expect("not poisoned").datagrams.first().map(|(.., passage, _)| *passage);
-        if let Some(passage) = first {
-            break passage;
+    let outcome = loop {
+        let first = seen.lock().expect("not poisoned").datagrams.first().map(|(.., outcome, _)| *outcome);
+        if let Some(outcome) = first {
+            break outcome;
         }
         assert!(std::time::Instant::now() < deadline, "nothing was seen");
         tokio::time::sleep(Duration::from_millis(5)).await;
     };
-    assert_eq!(passage, Passage::Discarded(Discard::Malformed));
+    assert_eq!(outcome, DatagramOutcome::Discarded(Discard::Malformed));
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anabranch_core::time::{Rate, Span};
-use anabranch_net::{AbortReason, Ended, PathState, RecvError, SendOptions};
+use anabranch_net::{AbortReason, CloseReason, PathState, RecvError, SendOptions};
 use anabranch_relay::Direction;
 use anabranch_sim::LinkChange;
 
@@ -170,9 +170,9 @@ async fn a_peer_that_is_gone_for_ever_is_told_as_such() {
         wire.relays.iter().for_each(|relay| relay.set_cut(true));
     };
     let (error, theirs, ()) = within(async { tokio::join!(sending, receiving, cutting) }).await;
-    let gone = Ended::Aborted(AbortReason::PeerUnreachable);
-    assert_eq!(error, anabranch_net::SendError::Ended(gone));
+    let gone = CloseReason::Aborted(AbortReason::PeerUnreachable);
+    assert_eq!(error, anabranch_net::SendError::Closed(gone));
     assert!(error.to_string().contains("the association ended early: "), "{error}");
     // The side that only receives has HEARTBEATs to find out with.
-    assert_eq!(theirs, Err(RecvError::Ended(gone)));
+    assert_eq!(theirs, Err(RecvError::Closed(gone)));
 }

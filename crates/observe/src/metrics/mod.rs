@@ -26,11 +26,11 @@ impl Shown {
     /// The page as it is now.
     pub(crate) async fn page(&self) -> String {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut surveys = Vec::new();
+        let mut reports = Vec::new();
         let mut gone = Vec::new();
         for host in hosts {
-            match host.survey().await {
-                Some(survey) => surveys.push((host.sctp_port(), survey)),
+            match host.report().await {
+                Some(report) => reports.push((host.sctp_port(), report)),
                 None => gone.push(host.sctp_port()),
             }
         }
@@ -38,7 +38,7 @@ impl Shown {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
             hosts.retain(|host| !gone.contains(&host.sctp_port()));
         }
-        page::write(surveys)
+        page::write(reports)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anabranch_core::{Discard, PathState, Statistics};
-use anabranch_net::{HostStatistics, HostSurvey, PathSnapshot, Surveyed};
+use anabranch_net::{AssociationReport, HostReport, HostStatistics, PathSnapshot};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -40,10 +40,10 @@ pub(crate) fn discard_word(reason: Discard) -> &'static str {
     }
 }
 
-/// Writes the page. Each survey has its host's SCTP port.
-pub(super) fn write(surveys: Vec<(u16, HostSurvey)>) -> String {
+/// Writes the page. Each report has its host's SCTP port.
+pub(super) fn write(reports: Vec<(u16, HostReport)>) -> String {
     let mut registry = Registry::with_prefix(PREFIX);
-    registry.register_collector(Box::new(Page { surveys }));
+    registry.register_collector(Box::new(Page { reports }));
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = text::encode(&mut text, &registry);
@@ -80,7 +80,7 @@ impl Family {
 
 #[derive(Debug)]
 struct Page {
-    surveys: Vec<(u16, HostSurvey)>,
+    reports: Vec<(u16, HostReport)>,
 }
 
 impl Collector for Page {
@@ -113,25 +113,25 @@ impl Page {
             }),
         ];
         for (family, read) in &families {
-            let series = self.surveys.iter().map(|(port, survey)| {
-                (vec![("sctp_port", port.to_string())], read(&survey.statistics) as f64)
+            let series = self.reports.iter().map(|(port, report)| {
+                (vec![("sctp_port", port.to_string())], read(&report.statistics) as f64)
             });
             encode(encoder, family, series)?;
         }
-        let discards = self.surveys.iter().flat_map(|(port, survey)| {
+        let discards = self.reports.iter().flat_map(|(port, report)| {
             Discard::ALL.into_iter().map(move |reason| {
                 let labels =
                     vec![("sctp_port", port.to_string()), ("reason", discard_word(reason).to_owned())];
-                (labels, survey.statistics.discards.of(reason) as f64)
+                (labels, report.statistics.discards.of(reason) as f64)
             })
         });
         encode(encoder, &counter("host_discards", "Packets and chunks that the endpoint dropped"), discards)
     }
 
     /// Each association with its labels.
-    fn each(&self) -> impl Iterator<Item = (Labels, &Surveyed)> {
-        self.surveys.iter().flat_map(|(port, survey)| {
-            survey.associations.iter().map(move |association| {
+    fn each(&self) -> impl Iterator<Item = (Labels, &AssociationReport)> {
+        self.reports.iter().flat_map(|(port, report)| {
+            report.associations.iter().map(move |association| {
                 let name = format!("association-{}", association.number);
                 (vec![("sctp_port", port.to_string()), ("association", name)], association)
             })
@@ -143,7 +143,7 @@ impl Page {
             let series = self.each().map(|(labels, found)| (labels, read(&found.snapshot.statistics)));
             encode(encoder, family, series)?;
         }
-        type Read = fn(&Surveyed) -> u64;
+        type Read = fn(&AssociationReport) -> u64;
         let gauges: [(Family, Read); 3] = [
             (gauge("association_established", "1 if messages may be sent and received, else 0"), |found| {
                 u64::from(found.established)

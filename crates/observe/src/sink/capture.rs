@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anabranch_core::time::{Span, Time};
 use anabranch_lab::trace::TraceError;
-use anabranch_net::Passage;
+use anabranch_net::DatagramOutcome;
 use anabranch_sim::pcapng::{InterfaceId, PcapngWriter};
 use anabranch_sim::{Datagram, Encapsulation};
 
@@ -57,14 +57,16 @@ impl Capture {
     }
 
     fn write(&mut self, at: Time, passed: &Passed<'_>) -> io::Result<()> {
-        let Passed { local, remote, passage, payload, .. } = *passed;
-        let (on, comment) = match passage {
-            Passage::Received | Passage::Sent => (Some(local.ip()), None),
-            Passage::Discarded(reason) => (Some(local.ip()), Some(format!("discarded: {reason:?}"))),
-            Passage::Refused => (None, Some("not sent: the system refused it".to_owned())),
-            Passage::Overflowed => (None, Some("not sent: the socket was blocked for too long".to_owned())),
+        let Passed { local, remote, outcome, payload, .. } = *passed;
+        let (on, comment) = match outcome {
+            DatagramOutcome::Received | DatagramOutcome::Sent => (Some(local.ip()), None),
+            DatagramOutcome::Discarded(reason) => (Some(local.ip()), Some(format!("discarded: {reason:?}"))),
+            DatagramOutcome::Refused => (None, Some("not sent: the system refused it".to_owned())),
+            DatagramOutcome::Overflowed => {
+                (None, Some("not sent: the socket was blocked for too long".to_owned()))
+            }
         };
-        let (source, destination) = if is_inbound(passage) { (remote, local) } else { (local, remote) };
+        let (source, destination) = if is_inbound(outcome) { (remote, local) } else { (local, remote) };
         let encapsulation =
             Encapsulation::Udp { source_port: source.port(), destination_port: destination.port() };
         let datagram =

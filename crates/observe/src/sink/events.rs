@@ -9,7 +9,7 @@ use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_lab::trace::qlog::{Epoch, PacketFate, QLOG_EXTENSION, QlogWriter};
 use anabranch_lab::trace::{PathStand, TraceError};
-use anabranch_net::{Ended, Passage};
+use anabranch_net::{CloseReason, DatagramOutcome};
 
 use super::{About, Passed, Sink};
 use crate::batch::Key;
@@ -59,20 +59,20 @@ fn begin(path: &Path, about: &About) -> Result<QlogWriter, TraceError> {
     QlogWriter::create(path, &title, &epoch, about.role)
 }
 
-fn fate(passage: Passage) -> PacketFate {
-    match passage {
-        Passage::Received => PacketFate::Received,
-        Passage::Sent => PacketFate::Sent,
-        Passage::Refused => PacketFate::NotSent("refused_by_system"),
-        Passage::Overflowed => PacketFate::NotSent("socket_blocked"),
-        Passage::Discarded(reason) => PacketFate::Discarded(crate::metrics::discard_word(reason)),
+fn fate(outcome: DatagramOutcome) -> PacketFate {
+    match outcome {
+        DatagramOutcome::Received => PacketFate::Received,
+        DatagramOutcome::Sent => PacketFate::Sent,
+        DatagramOutcome::Refused => PacketFate::NotSent("refused_by_system"),
+        DatagramOutcome::Overflowed => PacketFate::NotSent("socket_blocked"),
+        DatagramOutcome::Discarded(reason) => PacketFate::Discarded(crate::metrics::discard_word(reason)),
     }
 }
 
 impl Sink for Events {
     fn datagram(&mut self, at: Time, passed: &Passed<'_>) {
         let Some((known, key, path)) = passed.owner else { return };
-        let (fate, payload) = (fate(passed.passage), passed.payload);
+        let (fate, payload) = (fate(passed.outcome), passed.payload);
         if let Some(writer) = self.writer(key) {
             writer.packet(at, &known.subject, Some(path), fate, payload);
         }
@@ -117,7 +117,7 @@ impl Sink for Events {
         }
     }
 
-    fn ended(&mut self, at: Time, key: Key, known: &Known, outcome: &Result<(), Ended>) {
+    fn closed(&mut self, at: Time, key: Key, known: &Known, outcome: &Result<(), CloseReason>) {
         let outcome = match outcome {
             Ok(()) => "closed".to_owned(),
             Err(ended) => ended.to_string(),

@@ -12,7 +12,7 @@ use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_lab::trace::qlog::Role;
 use anabranch_lab::trace::{PathStand, TraceError};
-use anabranch_net::{Ended, Passage};
+use anabranch_net::{CloseReason, DatagramOutcome};
 
 use crate::batch::Key;
 use crate::directory::Known;
@@ -38,7 +38,7 @@ pub(crate) struct About {
 pub(crate) struct Passed<'a> {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
-    pub(crate) passage: Passage,
+    pub(crate) outcome: DatagramOutcome,
     pub(crate) payload: &'a [u8],
     /// Whose it is.
     pub(crate) owner: Option<(&'a Known, Key, PathId)>,
@@ -82,7 +82,7 @@ pub(crate) trait Sink: Send {
         let _ = (at, key, known, total);
     }
 
-    fn ended(&mut self, at: Time, key: Key, known: &Known, outcome: &Result<(), Ended>) {
+    fn closed(&mut self, at: Time, key: Key, known: &Known, outcome: &Result<(), CloseReason>) {
         let _ = (at, key, known, outcome);
     }
 

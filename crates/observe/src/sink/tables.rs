@@ -13,7 +13,7 @@ use anabranch_lab::trace::{
     AssociationSheets, FORMAT, Manifest, PACKET_FILE, PacketSheet, PathStand, Sender, Sighting, TraceError,
     Vantage,
 };
-use anabranch_net::{Ended, Passage};
+use anabranch_net::{CloseReason, DatagramOutcome};
 use anabranch_sim::PacketEvent;
 use anabranch_wire::{Chunk, PacketView, Tsn};
 use serde::Serialize;
@@ -83,19 +83,30 @@ impl Tables {
         result.map_err(|error| self.error.get_or_insert(error)).ok()
     }
 
-    fn chunk(&mut self, at: Time, flow: &str, path: &str, passage: Passage, (tsn, bytes): (Tsn, u64)) {
-        let forward = passage != Passage::Received;
+    fn chunk(
+        &mut self,
+        at: Time,
+        flow: &str,
+        path: &str,
+        outcome: DatagramOutcome,
+        (tsn, bytes): (Tsn, u64),
+    ) {
+        let forward = outcome != DatagramOutcome::Received;
         let mut row = |event| {
             self.packets.packet(at, &Sighting { flow, path, forward, event, tsn, bytes });
         };
-        match passage {
-            Passage::Received => row(PacketEvent::Delivered),
-            Passage::Sent => row(PacketEvent::Sent),
+        match outcome {
+            DatagramOutcome::Received => row(PacketEvent::Delivered),
+            DatagramOutcome::Sent => row(PacketEvent::Sent),
             // To the endpoint it has left.
-            Passage::Overflowed => [PacketEvent::Sent, PacketEvent::DroppedQueue].into_iter().for_each(row),
-            Passage::Refused => [PacketEvent::Sent, PacketEvent::Unroutable].into_iter().for_each(row),
+            DatagramOutcome::Overflowed => {
+                [PacketEvent::Sent, PacketEvent::DroppedQueue].into_iter().for_each(row)
+            }
+            DatagramOutcome::Refused => {
+                [PacketEvent::Sent, PacketEvent::Unroutable].into_iter().for_each(row)
+            }
             // Nobody has looked at what is in it.
-            Passage::Discarded(_) => {}
+            DatagramOutcome::Discarded(_) => {}
         }
     }
 }
@@ -112,7 +123,7 @@ impl Sink for Tables {
         for chunk in packet.chunks().flatten() {
             if let Ok(Chunk::Data(data)) = chunk.decode() {
                 let bytes = DATA_HEADER_BYTES + data.payload().len() as u64;
-                self.chunk(self.latest, &known.subject.name, name, passed.passage, (data.tsn(), bytes));
+                self.chunk(self.latest, &known.subject.name, name, passed.outcome, (data.tsn(), bytes));
             }
         }
     }
@@ -166,7 +177,7 @@ impl Sink for Tables {
         }
     }
 
-    fn ended(&mut self, at: Time, key: Key, _: &Known, _: &Result<(), Ended>) {
+    fn closed(&mut self, at: Time, key: Key, _: &Known, _: &Result<(), CloseReason>) {
         if let Some((place, mut sheets)) = self.open.remove(&key) {
             self.manifest.senders[place].end_s = Some(at.as_secs_f64());
             self.stale = true;

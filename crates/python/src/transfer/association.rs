@@ -3,15 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anabranch_net::{Host, RecvError, SendOptions, Snapshot};
+use anabranch_net::{RecvError, SendOptions, Snapshot};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use tokio::runtime::Handle as Runtime;
 use tokio::sync::Mutex as Turn;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::failure::Failure;
+use super::handle::{Handle, Keeper};
 use super::operation::Operation;
 use super::paths::{add_path, route};
 use super::runtime::Background;
@@ -24,7 +23,7 @@ const LINGER: Duration = Duration::from_secs(5);
 
 /// An association, which is aborted when this is dropped unless it has been shut down.
 #[pyclass(frozen, module = "anabranch._native")]
-pub(crate) struct Association {
+pub struct Association {
     /// None once it was left: then nothing of it is held any more.
     handle: Mutex<Option<Arc<Handle>>>,
     /// How it stood when it was left.
@@ -32,19 +31,6 @@ pub(crate) struct Association {
     /// Whom messages name.
     peer: Arc<str>,
     streams: u16,
-}
-
-pub(super) struct Handle {
-    pub(super) association: anabranch_net::Association,
-    pub(super) keeper: Keeper,
-}
-
-/// Whose sockets an association uses.
-pub(super) enum Keeper {
-    /// The association's own host, on which no other one is, and where it runs.
-    Own(Host, Runtime),
-    /// A listener, which knows how many use its host.
-    Listener { _seat: TaskTrackerToken },
 }
 
 /// Aborts what is not over when it is dropped.
@@ -223,7 +209,7 @@ impl Association {
 
 /// Receives to the end: a peer that has more to send cannot agree to one otherwise.
 async fn drain(association: &anabranch_net::Association) {
-    while !matches!(association.recv().await, Ok(None) | Err(RecvError::Ended(_))) {}
+    while !matches!(association.recv().await, Ok(None) | Err(RecvError::Closed(_))) {}
 }
 
 /// Drops an association that is over. Its own host goes with it; after an end in good order it stays for a while.
@@ -247,7 +233,7 @@ async fn release(leaving: Leaving, in_good_order: bool) {
 
 /// What happens to an association.
 #[pyclass(frozen, module = "anabranch._native")]
-pub(crate) struct Events {
+pub struct Events {
     events: Arc<Turn<Option<anabranch_net::Events>>>,
 }
 

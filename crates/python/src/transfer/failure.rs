@@ -1,6 +1,6 @@
 //! What went wrong, as threads without an interpreter can say it, and the Python exception for it.
 
-use anabranch_net::{AbortReason, Ended, RecvError, RouteError, SendError};
+use anabranch_net::{AbortReason, CloseReason, RecvError, RouteError, SendError};
 use pyo3::PyErr;
 
 use crate::error::SchemeError;
@@ -64,17 +64,17 @@ impl From<Failure> for PyErr {
 
 impl Failure {
     /// An association with `peer` that is over, and not in good order.
-    pub(super) fn ended(peer: &str, ended: Ended) -> Self {
+    pub(super) fn ended(peer: &str, ended: CloseReason) -> Self {
         let reason = match ended {
-            Ended::Aborted(AbortReason::ByApplication) => {
+            CloseReason::Aborted(AbortReason::ByApplication) => {
                 return Failure::Closed(format!("{peer}: {ended}"));
             }
-            Ended::Aborted(AbortReason::ByPeer) => "aborted-by-peer",
-            Ended::Aborted(AbortReason::NoAnswer | AbortReason::PeerUnreachable) => "peer-unreachable",
-            Ended::Aborted(AbortReason::Protocol(_)) => "protocol",
-            Ended::Undelivered { .. } => "undelivered",
-            Ended::Restarted => "restarted",
-            Ended::HostGone => "host-gone",
+            CloseReason::Aborted(AbortReason::ByPeer) => "aborted-by-peer",
+            CloseReason::Aborted(AbortReason::NoAnswer | AbortReason::PeerUnreachable) => "peer-unreachable",
+            CloseReason::Aborted(AbortReason::Protocol(_)) => "protocol",
+            CloseReason::Undelivered { .. } => "undelivered",
+            CloseReason::Restarted => "restarted",
+            CloseReason::HostGone => "host-gone",
         };
         Failure::Lost(format!("{peer}: {ended}"), reason)
     }
@@ -87,7 +87,7 @@ impl Failure {
     /// A message for `peer` that was not taken.
     pub(super) fn not_sent(peer: &str, error: SendError) -> Self {
         match error {
-            SendError::Ended(ended) => Failure::ended(peer, ended),
+            SendError::Closed(ended) => Failure::ended(peer, ended),
             SendError::Refused(anabranch_core::SendError::Closing) => {
                 Failure::Closed(format!("{peer}: {error}"))
             }
@@ -99,14 +99,14 @@ impl Failure {
     pub(super) fn not_received(peer: &str, error: RecvError) -> Self {
         match error {
             RecvError::Restarted => Failure::Restarted(format!("{peer}: {error}")),
-            RecvError::Ended(ended) => Failure::ended(peer, ended),
+            RecvError::Closed(ended) => Failure::ended(peer, ended),
         }
     }
 
     /// A path to `peer` that could not be added or removed.
     pub(super) fn no_path(peer: &str, error: &RouteError) -> Self {
         match error {
-            RouteError::Over | RouteError::Refused(anabranch_core::PathError::Closed) => {
+            RouteError::Closed | RouteError::Refused(anabranch_core::PathError::Closed) => {
                 Failure::Closed(format!("{peer}: {error}"))
             }
             _ => Failure::Argument(format!("{peer}: {error}")),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anabranch_cli::endpoint::{Posts, read_address};
+use anabranch_net::route_selection::{ListenAddresses, read_address};
 use anabranch_net::{AcceptFrom, BindError, DEFAULT_UDP_PORT, Host, HostStatistics, Network, Networks};
 use pyo3::prelude::*;
 use tokio::sync::{Mutex as Queue, mpsc};
@@ -10,8 +10,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::association::{Association, Keeper};
+use super::association::Association;
 use super::failure::Failure;
+use super::handle::Keeper;
 use super::opening::KEYWORDS;
 use super::operation::Operation;
 use super::runtime::{Background, background};
@@ -23,7 +24,7 @@ const MOST_WAITING: i64 = 65_536;
 
 /// Accepts associations until it is closed or dropped.
 #[pyclass(frozen, module = "anabranch._native")]
-pub(crate) struct Listener {
+pub struct Listener {
     /// None once it is closed.
     open: Mutex<Option<Open>>,
     addresses: Vec<String>,
@@ -32,7 +33,7 @@ pub(crate) struct Listener {
 struct Open {
     host: Host,
     accepted: Arc<Queue<mpsc::Receiver<Association>>>,
-    /// Nobody wants what has not been accepted.
+    /// Nobody follow_filter what has not been accepted.
     closed: CancellationToken,
     /// A token for each association that uses the host.
     seats: TaskTracker,
@@ -41,7 +42,7 @@ struct Open {
 
 /// Binds sockets to these addresses of this machine.
 #[pyfunction]
-pub(crate) fn listen(
+pub fn listen(
     addresses: Vec<String>,
     settings: Settings,
     sctp_port: i64,
@@ -55,7 +56,7 @@ pub(crate) fn listen(
     let listen = addresses.iter().map(|text| {
         read_address(text).map_err(|error| Failure::Argument(format!("addresses {text:?}: {error}")))
     });
-    let posts = Posts::new(listen.collect::<Result<_, _>>()?, DEFAULT_UDP_PORT, KEYWORDS);
+    let posts = ListenAddresses::new(listen.collect::<Result<_, _>>()?, DEFAULT_UDP_PORT, KEYWORDS);
     let background = background()?;
     let _inside = background.runtime.enter();
     let builder = posts.host().map_err(Failure::Listen)?;
@@ -106,7 +107,7 @@ struct Acceptor {
 }
 
 impl Acceptor {
-    /// Until there will be no more, or nobody wants them.
+    /// Until there will be no more, or nobody follow_filter them.
     async fn run(self, sender: mpsc::Sender<Association>) {
         let Acceptor { background, host, closed, .. } = &self;
         loop {

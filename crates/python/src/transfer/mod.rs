@@ -8,6 +8,7 @@
 
 mod association;
 mod failure;
+mod handle;
 mod listener;
 mod opening;
 mod operation;
@@ -17,9 +18,9 @@ mod settings;
 mod shapes;
 mod wake_pipe;
 
-pub(crate) use association::{Association, Events};
-pub(crate) use listener::{Listener, listen};
-pub(crate) use opening::connect;
-pub(crate) use operation::Operation;
-pub(crate) use runtime::{end_associations, forget_runtime};
-pub(crate) use wake_pipe::WakePipe;
+pub use association::{Association, Events};
+pub use listener::{Listener, listen};
+pub use opening::connect;
+pub use operation::Operation;
+pub use runtime::{end_associations, forget_runtime};
+pub use wake_pipe::WakePipe;

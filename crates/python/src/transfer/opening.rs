@@ -3,23 +3,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_cli::endpoint::{Ends, Target, Way, Words, host_for, not_connected};
+use anabranch_net::route_selection::{
+    OptionNames, RemoteChoice, RouteSelection, Target, connect_failure_message, host_for,
+};
 use anabranch_net::{AssociationConfig, ConnectError, Peer, Route};
 use pyo3::prelude::*;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::association::{Association, Keeper};
+use super::association::Association;
 use super::failure::Failure;
+use super::handle::Keeper;
 use super::operation::Operation;
 use super::runtime::{Background, background};
 use super::settings::{Settings, seconds, span, within};
 
 /// The keywords of `anabranch.connect` and `anabranch.listen`.
-pub(super) const KEYWORDS: Words = Words { path: "local", to: "remote", listen: "addresses" };
+pub(super) const KEYWORDS: OptionNames = OptionNames { path: "local", to: "remote", listen: "addresses" };
 
 /// Opens an association with a peer that has these addresses, from these of this machine.
 #[pyfunction]
-pub(crate) fn connect(
+pub fn connect(
     remote: Vec<String>,
     local: Vec<String>,
     settings: Settings,
@@ -51,7 +54,7 @@ struct Attempt {
 impl Attempt {
     async fn open(self, background: Arc<Background>) -> Result<Association, Failure> {
         let name = self.remote.join(", ");
-        let way = Way::new(self.local, ends(&self.remote).await?, KEYWORDS);
+        let way = RouteSelection::new(self.local, ends(&self.remote).await?, KEYWORDS);
         let routes = way.routes().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
         let host = host_for(&routes).bind().map_err(|error| Failure::Connect(format!("{name}: {error}")))?;
         way.follow(&host, &routes);
@@ -64,22 +67,22 @@ impl Attempt {
 }
 
 /// One name stands for all of its addresses, and each of several for its first one.
-async fn ends(remote: &[String]) -> Result<Ends, Failure> {
+async fn ends(remote: &[String]) -> Result<RemoteChoice, Failure> {
     let mut asked = Vec::new();
     for text in remote {
         let target = Target::read(text).map_err(|error| Failure::Argument(format!("remote {error}")))?;
         let addresses =
             target.resolve().await.map_err(|error| Failure::Connect(format!("remote {error}")))?;
         if remote.len() == 1 {
-            return Ok(Ends::Resolved { host: text.clone(), addresses });
+            return Ok(RemoteChoice::Resolved { host: text.clone(), addresses });
         }
         asked.extend(addresses.first());
     }
-    Ok(Ends::Asked(asked))
+    Ok(RemoteChoice::Named(asked))
 }
 
 fn refused(name: &str, routes: &[Route], error: &ConnectError, timeout: Duration) -> Failure {
-    let message = not_connected(name, routes, error, timeout);
+    let message = connect_failure_message(name, routes, error, timeout);
     match error {
         ConnectError::NoAnswer => Failure::Timeout(message),
         ConnectError::RefusedByPeer => Failure::Refused(message),

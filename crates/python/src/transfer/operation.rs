@@ -15,7 +15,7 @@ type Found = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// Something that takes time. It makes progress of its own, or when it is polled; dropping it gives it up.
 #[pyclass(frozen, module = "anabranch._native")]
-pub(crate) struct Operation {
+pub struct Operation {
     work: Mutex<Work>,
 }
 

@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use anabranch_cli::endpoint::{add_local, read_address};
+use anabranch_net::route_selection::{add_local, read_address};
 use anabranch_net::{Association, PathId, Route};
 
-use super::association::{Handle, Keeper};
 use super::failure::Failure;
+use super::handle::{Handle, Keeper};
 
 /// What Python writes as a pair of addresses.
 pub(super) fn route(local: &str, remote: &str) -> Result<Route, Failure> {

@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::association::Handle;
+use super::handle::Handle;
 
 /// How long the end of the process may be put off, so that peers learn of it.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -62,7 +62,7 @@ impl Background {
 
 /// Aborts all associations, so that peers know, and waits a moment until they have been told. For the end of the process.
 #[pyfunction]
-pub(crate) fn end_associations(py: Python<'_>) {
+pub fn end_associations(py: Python<'_>) {
     let Some(background) = BACKGROUND.lock().unwrap_or_else(PoisonError::into_inner).clone() else { return };
     background.leaving.cancel();
     background.tasks.close();
@@ -75,6 +75,6 @@ pub(crate) fn end_associations(py: Python<'_>) {
 
 /// Leaves the runtime to the process that this one is a fork of: it has no threads here.
 #[pyfunction]
-pub(crate) fn forget_runtime() {
+pub fn forget_runtime() {
     std::mem::forget(BACKGROUND.lock().unwrap_or_else(PoisonError::into_inner).take());
 }

@@ -15,7 +15,7 @@ const LONGEST_S: f64 = 86_400.0;
 
 /// The fields of `anabranch.transfer.settings.Settings`.
 #[derive(Debug, FromPyObject)]
-pub(crate) struct Settings {
+pub struct Settings {
     scheme: String,
     streams: i64,
     send_buffer_bytes: Option<i64>,

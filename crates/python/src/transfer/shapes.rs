@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use anabranch_net::{Event, HostStatistics, PathSnapshot, PathState, Snapshot};
+use anabranch_net::{
+    AssociationEvent, HostStatistics, MissedEvents, PathId, PathSnapshot, PathState, Snapshot,
+};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -175,23 +177,37 @@ pub(super) struct EventShape {
     missed: u64,
 }
 
-impl From<Event> for EventShape {
-    fn from(event: Event) -> Self {
-        let of = |kind| EventShape { kind, ..EventShape::default() };
+impl EventShape {
+    fn of(kind: &'static str) -> Self {
+        EventShape { kind, ..EventShape::default() }
+    }
+
+    fn of_path(kind: &'static str, path: PathId) -> Self {
+        EventShape { path: Some(path.index()), ..EventShape::of(kind) }
+    }
+}
+
+impl From<Result<AssociationEvent, MissedEvents>> for EventShape {
+    fn from(event: Result<AssociationEvent, MissedEvents>) -> Self {
         match event {
-            Event::PathState { path, state } => {
-                EventShape { path: Some(path.index()), state: Some(state_name(state)), ..of("path-state") }
+            Ok(AssociationEvent::PathState { path, state }) => {
+                EventShape { state: Some(state_name(state)), ..EventShape::of_path("path-state", path) }
             }
-            Event::PathAdded { path } => EventShape { path: Some(path.index()), ..of("path-added") },
-            Event::PathRemoved { path } => EventShape { path: Some(path.index()), ..of("path-removed") },
-            Event::PathRebound { path, was } => {
-                EventShape { path: Some(path.index()), was: Some(was.index()), ..of("path-rebound") }
+            Ok(AssociationEvent::PathAdded { path }) => EventShape::of_path("path-added", path),
+            Ok(AssociationEvent::PathRemoved { path }) => EventShape::of_path("path-removed", path),
+            Ok(AssociationEvent::PathRebound { path, was }) => {
+                EventShape { was: Some(was.index()), ..EventShape::of_path("path-rebound", path) }
             }
-            Event::Restarted => of("restarted"),
-            Event::ShutdownReceived => of("shutdown-received"),
-            Event::Closed => of("closed"),
-            Event::Aborted(reason) => EventShape { reason: Some(reason.to_string()), ..of("aborted") },
-            Event::Missed(missed) => EventShape { missed, ..of("missed") },
+            Ok(AssociationEvent::Restarted) => EventShape::of("restarted"),
+            Ok(AssociationEvent::ShutdownReceived) => EventShape::of("shutdown-received"),
+            Ok(AssociationEvent::Closed) => EventShape::of("closed"),
+            Ok(AssociationEvent::Aborted(reason)) => {
+                EventShape { reason: Some(reason.to_string()), ..EventShape::of("aborted") }
+            }
+            Ok(AssociationEvent::Connected) => EventShape::of("connected"),
+            Ok(AssociationEvent::Readable) => EventShape::of("readable"),
+            Ok(AssociationEvent::Writable) => EventShape::of("writable"),
+            Err(MissedEvents(missed)) => EventShape { missed, ..EventShape::of("missed") },
         }
     }
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 /// A pipe whose end an event loop watches, and the numbers of the operations that are to be polled again.
 #[pyclass(frozen, module = "anabranch._native")]
-pub(crate) struct WakePipe {
+pub struct WakePipe {
     shared: Arc<Shared>,
 }
 

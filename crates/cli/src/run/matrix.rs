@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use anabranch_lab::run::{Outcome, RunResult};
 use anabranch_lab::statistics::Summary;
 
+use super::arguments::RunArguments;
+use super::plan::Plan;
+use super::report::{LABEL, definitions, length, written};
 use crate::output::{NO_BREAK, labelled};
-use crate::plan::Plan;
-use crate::report::{LABEL, definitions, length, written};
-use crate::run::RunArguments;
 use crate::seeds;
 use crate::table::{Sheet, interval};
 

@@ -1,35 +1,34 @@
-//! Which local address goes with which of the peer's.
+//! Pairs of a local and a remote address: which local address goes with which of the peer's.
 
 use std::net::{IpAddr, SocketAddr};
 
-use anabranch_net::Route;
-
-use super::way::Words;
+use super::option_names::OptionNames;
+use crate::peer::Route;
 
 /// The most paths of an association.
 const MOST_PATHS: usize = 8;
 
-/// Where paths begin.
+/// The local addresses of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Starts {
-    /// Nobody asked; those of the wrong IP version are passed over.
+pub(super) enum LocalChoice {
+    /// The user named none; those of the wrong IP version are left out.
     Found(Vec<IpAddr>),
-    /// One for each that was asked for, and each is to be used.
-    Asked(Vec<Start>),
+    /// The user named these, and each is to be used.
+    Named(Vec<NamedLocal>),
 }
 
-/// What one that was asked for stands for.
+/// A local address or interface that the user named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Start {
+pub(super) struct NamedLocal {
     /// As it was written.
     pub(super) text: String,
     /// One, or those of an interface.
     pub(super) addresses: Vec<IpAddr>,
 }
 
-/// Where paths lead.
+/// The remote addresses of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ends {
+pub enum RemoteChoice {
     /// The addresses of a host's name.
     Resolved {
         /// The name as it was written.
@@ -37,14 +36,14 @@ pub enum Ends {
         /// Its addresses.
         addresses: Vec<SocketAddr>,
     },
-    /// Each of them is to be used.
-    Asked(Vec<SocketAddr>),
+    /// The user named these, and each is to be used.
+    Named(Vec<SocketAddr>),
 }
 
-impl Ends {
+impl RemoteChoice {
     pub(super) fn addresses(&self) -> &[SocketAddr] {
         match self {
-            Ends::Resolved { addresses, .. } | Ends::Asked(addresses) => addresses,
+            RemoteChoice::Resolved { addresses, .. } | RemoteChoice::Named(addresses) => addresses,
         }
     }
 }
@@ -53,20 +52,27 @@ impl Ends {
 ///
 /// # Errors
 /// Which option does not fit, and what to do about it.
-pub(super) fn pair(starts: &Starts, ends: &Ends, words: Words) -> Result<Vec<Route>, String> {
+pub(super) fn pair(
+    starts: &LocalChoice,
+    ends: &RemoteChoice,
+    options: OptionNames,
+) -> Result<Vec<Route>, String> {
     let routes = match (starts, ends) {
-        (Starts::Asked(starts), Ends::Asked(ends)) if ends.len() > 1 => in_order(starts, ends, words)?,
-        (Starts::Asked(starts), _) => {
+        (LocalChoice::Named(starts), RemoteChoice::Named(ends)) if ends.len() > 1 => {
+            in_order(starts, ends, options)?
+        }
+        (LocalChoice::Named(starts), _) => {
             let addresses: Vec<IpAddr> = starts.iter().flat_map(|start| start.addresses.clone()).collect();
             let routes = by_family(&addresses, ends.addresses());
-            let unused = |start: &&Start| !routes.iter().any(|route| start.addresses.contains(&route.local));
+            let unused =
+                |start: &&NamedLocal| !routes.iter().any(|route| start.addresses.contains(&route.local));
             match starts.iter().find(unused) {
-                Some(start) => return Err(other_family(start, ends, words)),
+                Some(start) => return Err(other_family(start, ends, options)),
                 None => routes,
             }
         }
-        (Starts::Found(found), Ends::Asked(ends)) => every_end(found, ends, words)?,
-        (Starts::Found(found), Ends::Resolved { addresses, .. }) => by_family(found, addresses),
+        (LocalChoice::Found(found), RemoteChoice::Named(ends)) => every_end(found, ends, options)?,
+        (LocalChoice::Found(found), RemoteChoice::Resolved { addresses, .. }) => by_family(found, addresses),
     };
     let mut once: Vec<Route> = Vec::new();
     for route in routes {
@@ -76,35 +82,35 @@ pub(super) fn pair(starts: &Starts, ends: &Ends, words: Words) -> Result<Vec<Rou
     }
     match (once.len(), starts) {
         (0..=MOST_PATHS, _) => Ok(once),
-        (_, Starts::Found(_)) => Ok(once[..MOST_PATHS].to_vec()),
-        (paths, Starts::Asked(_)) => Err(format!(
+        (_, LocalChoice::Found(_)) => Ok(once[..MOST_PATHS].to_vec()),
+        (paths, LocalChoice::Named(_)) => Err(format!(
             "{}: {paths} paths are more than the {MOST_PATHS} of an association; leave some out",
-            words.path
+            options.path
         )),
     }
 }
 
-fn in_order(starts: &[Start], ends: &[SocketAddr], words: Words) -> Result<Vec<Route>, String> {
+fn in_order(starts: &[NamedLocal], ends: &[SocketAddr], options: OptionNames) -> Result<Vec<Route>, String> {
     if starts.len() != ends.len() {
         return Err(format!(
             "{} times {} for {} times {}: give one for all, or one for each in their order",
             ends.len(),
-            words.to,
+            options.to,
             starts.len(),
-            words.path
+            options.path
         ));
     }
-    let route = |(start, remote): (&Start, &SocketAddr)| {
+    let route = |(start, remote): (&NamedLocal, &SocketAddr)| {
         let local = start.addresses.iter().find(|local| same_family(**local, *remote));
         local
             .map(|local| Route { local: *local, remote: *remote })
-            .ok_or_else(|| other_family(start, &Ends::Asked(vec![*remote]), words))
+            .ok_or_else(|| other_family(start, &RemoteChoice::Named(vec![*remote]), options))
     };
     starts.iter().zip(ends).map(route).collect()
 }
 
 /// Those that were asked for begin at the addresses that there are, in turn; what addresses remain lead to the first.
-fn every_end(found: &[IpAddr], ends: &[SocketAddr], words: Words) -> Result<Vec<Route>, String> {
+fn every_end(found: &[IpAddr], ends: &[SocketAddr], options: OptionNames) -> Result<Vec<Route>, String> {
     let mut routes = Vec::new();
     for (index, remote) in ends.iter().enumerate() {
         let fitting: Vec<IpAddr> =
@@ -114,7 +120,7 @@ fn every_end(found: &[IpAddr], ends: &[SocketAddr], words: Words) -> Result<Vec<
             let family = family(*remote);
             return Err(format!(
                 "{} {remote}: no usable {family} address leads there; see `anabranch paths`, or name one with {}",
-                words.to, words.path
+                options.to, options.path
             ));
         };
         routes.push(Route { local: *local, remote: *remote });
@@ -149,10 +155,10 @@ fn family(remote: SocketAddr) -> &'static str {
     if remote.is_ipv4() { "IPv4" } else { "IPv6" }
 }
 
-fn other_family(start: &Start, ends: &Ends, words: Words) -> String {
+fn other_family(start: &NamedLocal, ends: &RemoteChoice, options: OptionNames) -> String {
     let (whose, remote) = match ends {
-        Ends::Asked(addresses) => (words.to.to_owned(), addresses.first()),
-        Ends::Resolved { host, addresses } => (host.clone(), addresses.first()),
+        RemoteChoice::Named(addresses) => (options.to.to_owned(), addresses.first()),
+        RemoteChoice::Resolved { host, addresses } => (host.clone(), addresses.first()),
     };
     let wanted = remote.map_or("other", |remote| family(*remote));
     let given = match start.addresses.first() {
@@ -162,12 +168,13 @@ fn other_family(start: &Start, ends: &Ends, words: Words) -> String {
     };
     format!(
         "{} {}: it has {given} only and {whose} has {wanted} only; both ends of a path need the same, leave it out or name another",
-        words.path, start.text
+        options.path, start.text
     )
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::OPTIONS;
     use super::*;
 
     fn ip(text: &str) -> IpAddr {
@@ -178,28 +185,28 @@ mod tests {
         text.iter().map(|text| ip(text)).collect()
     }
 
-    fn found(text: &[&str]) -> Starts {
-        Starts::Found(ips(text))
+    fn found(text: &[&str]) -> LocalChoice {
+        LocalChoice::Found(ips(text))
     }
 
-    fn asked(texts: &[&[&str]]) -> Starts {
-        let start = |addresses: &&[&str]| Start { text: addresses.join("/"), addresses: ips(addresses) };
-        Starts::Asked(texts.iter().map(start).collect())
+    fn asked(texts: &[&[&str]]) -> LocalChoice {
+        let start = |addresses: &&[&str]| NamedLocal { text: addresses.join("/"), addresses: ips(addresses) };
+        LocalChoice::Named(texts.iter().map(start).collect())
     }
 
-    fn to(text: &[&str]) -> Ends {
-        Ends::Asked(text.iter().map(|text| SocketAddr::new(ip(text), 7)).collect())
+    fn to(text: &[&str]) -> RemoteChoice {
+        RemoteChoice::Named(text.iter().map(|text| SocketAddr::new(ip(text), 7)).collect())
     }
 
-    fn host(text: &[&str]) -> Ends {
+    fn host(text: &[&str]) -> RemoteChoice {
         let addresses = text.iter().map(|text| SocketAddr::new(ip(text), 7)).collect();
-        Ends::Resolved { host: "peer".to_owned(), addresses }
+        RemoteChoice::Resolved { host: "peer".to_owned(), addresses }
     }
 
     /// The pairs as text.
     #[track_caller]
-    fn paired(starts: &Starts, ends: &Ends) -> Vec<String> {
-        let routes = pair(starts, ends, Words::OPTIONS).expect("paths");
+    fn paired(starts: &LocalChoice, ends: &RemoteChoice) -> Vec<String> {
+        let routes = pair(starts, ends, OPTIONS).expect("paths");
         routes.iter().map(|route| format!("{}>{}", route.local, route.remote.ip())).collect()
     }
 
@@ -242,7 +249,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_paired_is_said() {
-        let of = |starts: &Starts, ends: &Ends| pair(starts, ends, Words::OPTIONS).expect_err("no paths");
+        let of =
+            |starts: &LocalChoice, ends: &RemoteChoice| pair(starts, ends, OPTIONS).expect_err("no paths");
         let counts = of(&asked(&[&["10.0.0.1"]]), &to(&["10.9.0.1", "10.9.0.2"]));
         assert!(counts.contains("2 times --to for 1 times --path"), "{counts}");
         let family = of(&asked(&[&["10.0.0.1"], &["fd00::1"]]), &host(&["10.9.0.1"]));
@@ -259,7 +267,7 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(paired(&found(&many), &to(&["10.9.0.1"])).len(), 8);
         let each: Vec<&[&str]> = many.iter().map(std::slice::from_ref).collect();
-        let error = pair(&asked(&each), &to(&["10.9.0.1"]), Words::OPTIONS).expect_err("too many");
+        let error = pair(&asked(&each), &to(&["10.9.0.1"]), OPTIONS).expect_err("too many");
         assert!(error.starts_with("--path: 9 paths"), "{error}");
     }
 

@@ -10,8 +10,8 @@ use anabranch_lab::scenario::{Override, Scenario};
 use anabranch_schemes::registry::NamedScheme;
 use anyhow::Context;
 
+use super::arguments::RunArguments;
 use crate::exit::Stopped;
-use crate::run::RunArguments;
 
 /// Runs to be made of one scenario.
 pub(crate) struct Plan {

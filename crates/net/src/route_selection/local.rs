@@ -1,29 +1,30 @@
-//! Which of the machine's addresses a command uses.
+//! Which of the machine's addresses paths begin at.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use anabranch_net::interface::{LinkKind, LocalAddress, Obstacle, check_route, local_addresses};
-
-use super::pairing::{Ends, Start, Starts};
-use super::way::Words;
+use super::option_names::OptionNames;
+use super::pairing::{LocalChoice, NamedLocal, RemoteChoice};
+use crate::interface::{LinkKind, LocalAddress, Obstacle, check_route, local_addresses};
 
 /// The addresses of this machine.
-pub(crate) struct Locals {
-    pub(crate) all: Vec<LocalAddress>,
+#[derive(Clone, Debug)]
+pub struct LocalAddresses {
+    /// Those of all interfaces, usable or not.
+    pub all: Vec<LocalAddress>,
 }
 
 /// Whether a path may begin there: to this machine only at a loopback address, to all others at none.
-pub(crate) fn is_usable(local: &LocalAddress, to_this_machine: bool) -> bool {
+pub fn is_usable(local: &LocalAddress, to_this_machine: bool) -> bool {
     match (&local.kind, &local.obstacle) {
         (LinkKind::Loopback, Some(Obstacle::Loopback)) => to_this_machine,
         (_, obstacle) => !to_this_machine && obstacle.is_none(),
     }
 }
 
-impl Locals {
+impl LocalAddresses {
     /// As they are now.
-    pub(crate) fn read() -> Self {
-        Locals { all: local_addresses() }
+    pub fn read() -> Self {
+        LocalAddresses { all: local_addresses() }
     }
 
     /// Those that a path would begin at without being asked for.
@@ -33,23 +34,28 @@ impl Locals {
     }
 
     /// Where paths to these addresses begin: at what was asked for, or else at the usable addresses that have a way to one.
-    pub(super) fn starts(&self, asked: &[String], ends: &Ends, words: Words) -> Result<Starts, String> {
+    pub(super) fn choose(
+        &self,
+        asked: &[String],
+        ends: &RemoteChoice,
+        options: OptionNames,
+    ) -> Result<LocalChoice, String> {
         if !asked.is_empty() {
-            let starts = asked.iter().map(|text| self.start(text, words));
-            return Ok(Starts::Asked(starts.collect::<Result<_, _>>()?));
+            let starts = asked.iter().map(|text| self.start(text, options));
+            return Ok(LocalChoice::Named(starts.collect::<Result<_, _>>()?));
         }
         let to_this_machine = ends.addresses().iter().all(|end| end.ip().is_loopback());
         let leads = |local: &&LocalAddress| ends.addresses().iter().any(|end| leads_to(local, *end));
         let usable = self.all.iter().filter(|local| is_usable(local, to_this_machine));
         let found: Vec<IpAddr> = usable.filter(leads).map(|local| local.address).collect();
         if found.is_empty() {
-            Err(self.no_way(ends, to_this_machine, words))
+            Err(self.no_way(ends, to_this_machine, options))
         } else {
-            Ok(Starts::Found(found))
+            Ok(LocalChoice::Found(found))
         }
     }
 
-    fn no_way(&self, ends: &Ends, to_this_machine: bool, words: Words) -> String {
+    fn no_way(&self, ends: &RemoteChoice, to_this_machine: bool, options: OptionNames) -> String {
         let ends: Vec<String> = ends.addresses().iter().map(SocketAddr::to_string).collect();
         let mut text = format!("no local address has a way to {}:", ends.join(", "));
         for local in &self.all {
@@ -60,7 +66,7 @@ impl Locals {
             };
             text += &format!("\n  {} {}: {why}", local.interface, local.address);
         }
-        text + &format!("\nconnect an interface, or name one of these with {}", words.path)
+        text + &format!("\nconnect an interface, or name one of these with {}", options.path)
     }
 
     /// The interface of an address, by which a path to another machine leaves.
@@ -75,18 +81,18 @@ impl Locals {
     }
 
     /// What a `--path` stands for.
-    fn start(&self, text: &str, words: Words) -> Result<Start, String> {
-        let path = words.path;
+    fn start(&self, text: &str, options: OptionNames) -> Result<NamedLocal, String> {
+        let path = options.path;
         if let Ok(address) = text.parse::<IpAddr>() {
             return can_bind(address)
-                .map(|()| Start { text: text.to_owned(), addresses: vec![address] })
+                .map(|()| NamedLocal { text: text.to_owned(), addresses: vec![address] })
                 .map_err(|error| {
                     format!("{path} {text}: no path can begin at this address ({error}); `anabranch paths` lists this machine's")
                 });
         }
         let of_it: Vec<&LocalAddress> = self.all.iter().filter(|local| local.interface == text).collect();
         let Some(first) = of_it.first() else {
-            return Err(self.no_such_interface(text, words));
+            return Err(self.no_such_interface(text, options));
         };
         if !first.up {
             return Err(format!("{path} {text}: the interface is down; switch it on, or leave it out"));
@@ -98,16 +104,16 @@ impl Locals {
                 "{path} {text}: none of its addresses can be used: {} ({obstacle}); give it another one, or leave it out",
                 first.address
             )),
-            _ => Ok(Start { text: text.to_owned(), addresses }),
+            _ => Ok(NamedLocal { text: text.to_owned(), addresses }),
         }
     }
 
-    fn no_such_interface(&self, text: &str, words: Words) -> String {
+    fn no_such_interface(&self, text: &str, options: OptionNames) -> String {
         let mut names: Vec<&str> = self.all.iter().map(|local| local.interface.as_str()).collect();
         names.dedup();
         format!(
             "{} {text}: neither an address nor an interface with one; there are {} (`anabranch paths` shows more)",
-            words.path,
+            options.path,
             names.join(", ")
         )
     }
@@ -115,9 +121,9 @@ impl Locals {
 
 /// Which addresses a path begins at if that is decided while the command runs: those of interfaces that were named, or, where
 /// nothing was, the usable ones with a way to the peer. `None` if addresses were named only.
-pub(super) fn wants(
+pub(super) fn follow_filter(
     asked: &[String],
-    ends: &Ends,
+    ends: &RemoteChoice,
 ) -> Option<impl Fn(&LocalAddress) -> bool + Send + Sync + 'static> {
     let names: Vec<String> = asked.iter().filter(|text| text.parse::<IpAddr>().is_err()).cloned().collect();
     if names.is_empty() && !asked.is_empty() {
@@ -164,6 +170,7 @@ fn can_bind(address: IpAddr) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::OPTIONS;
     use super::*;
 
     fn local(interface: &str, address: &str, kind: LinkKind, obstacle: Option<Obstacle>) -> LocalAddress {
@@ -180,10 +187,10 @@ mod tests {
         }
     }
 
-    fn machine() -> Locals {
+    fn machine() -> LocalAddresses {
         let card = || LinkKind::Outside("hardware".to_owned());
         let bridge = || LinkKind::Virtual("bridge".to_owned());
-        Locals {
+        LocalAddresses {
             all: vec![
                 local("lo", "127.0.0.1", LinkKind::Loopback, Some(Obstacle::Loopback)),
                 local("lo", "::1", LinkKind::Loopback, Some(Obstacle::Loopback)),
@@ -196,9 +203,9 @@ mod tests {
         }
     }
 
-    fn resolved(text: &str) -> Ends {
+    fn resolved(text: &str) -> RemoteChoice {
         let addresses = vec![text.parse().expect("an address")];
-        Ends::Resolved { host: "peer".to_owned(), addresses }
+        RemoteChoice::Resolved { host: "peer".to_owned(), addresses }
     }
 
     #[test]
@@ -209,30 +216,29 @@ mod tests {
 
     #[test]
     fn a_virtual_interface_is_used_only_by_name() {
-        let starts = machine().starts(&["docker0".to_owned()], &resolved("192.0.2.1:7"), Words::OPTIONS);
+        let starts = machine().choose(&["docker0".to_owned()], &resolved("192.0.2.1:7"), OPTIONS);
         let addresses = vec![IpAddr::from([172, 17, 0, 1])];
-        assert_eq!(starts, Ok(Starts::Asked(vec![Start { text: "docker0".to_owned(), addresses }])));
+        assert_eq!(
+            starts,
+            Ok(LocalChoice::Named(vec![NamedLocal { text: "docker0".to_owned(), addresses }]))
+        );
     }
 
     #[test]
     fn loopback_goes_to_loopback_of_its_ip_version() {
-        let starts = machine().starts(&[], &resolved("127.0.0.9:7"), Words::OPTIONS);
-        assert_eq!(starts, Ok(Starts::Found(vec![IpAddr::from([127, 0, 0, 1])])));
+        let starts = machine().choose(&[], &resolved("127.0.0.9:7"), OPTIONS);
+        assert_eq!(starts, Ok(LocalChoice::Found(vec![IpAddr::from([127, 0, 0, 1])])));
     }
 
     #[test]
     fn an_address_that_is_bindable_though_not_listed_may_be_named() {
-        assert!(
-            machine().starts(&["127.0.0.77".to_owned()], &resolved("127.0.0.9:7"), Words::OPTIONS).is_ok()
-        );
+        assert!(machine().choose(&["127.0.0.77".to_owned()], &resolved("127.0.0.9:7"), OPTIONS).is_ok());
     }
 
     #[test]
     fn what_cannot_be_used_is_named_with_the_reason() {
         let of = |path: &str| {
-            machine()
-                .starts(&[path.to_owned()], &resolved("192.0.2.1:7"), Words::OPTIONS)
-                .expect_err("an error")
+            machine().choose(&[path.to_owned()], &resolved("192.0.2.1:7"), OPTIONS).expect_err("an error")
         };
         assert!(of("card1").contains("--path card1: the interface is down"));
         assert!(of("bare").contains("fe80::4 (link-local)"));
@@ -240,7 +246,7 @@ mod tests {
         assert!(of("203.0.113.77").contains("--path 203.0.113.77: no path can begin"));
         assert!(of("0.0.0.0").contains("it stands for all"));
         // Nobody has the usable address of this made-up machine, so there is no way from it.
-        let none = machine().starts(&[], &resolved("192.0.2.1:7"), Words::OPTIONS).expect_err("no way");
+        let none = machine().choose(&[], &resolved("192.0.2.1:7"), OPTIONS).expect_err("no way");
         assert!(none.starts_with("no local address has a way to 192.0.2.1:7:"), "{none}");
         assert!(none.contains("card1 198.51.100.4: the interface is down"), "{none}");
         assert!(none.contains("docker0 172.17.0.1: virtual interface (bridge)"), "{none}");

@@ -9,7 +9,7 @@ const COMMIT: &str = env!("ANABRANCH_COMMIT");
 
 /// What computes runs here: `version`, `commit` and `fingerprint`.
 #[pyfunction]
-pub(crate) fn engine(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+pub fn engine(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let engine = PyDict::new(py);
     engine.set_item("version", VERSION)?;
     engine.set_item("commit", COMMIT)?;

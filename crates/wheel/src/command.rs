@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use anabranch_cli::PYTHON;
+use anabranch_cli::PYTHON_COMMANDS;
 use pyo3::prelude::*;
 
 /// Runs the native command with these arguments, of which the first is the name of the program, and gives its exit status: see
@@ -11,13 +11,13 @@ use pyo3::prelude::*;
 /// It takes Ctrl-C over as the native program does. Python does not see it from then on.
 #[pyfunction]
 pub(crate) fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    py.detach(|| anabranch_cli::status_of_with(arguments, &PYTHON).code())
+    py.detach(|| anabranch_cli::status_of_with(arguments, &PYTHON_COMMANDS).code())
 }
 
 /// The names of the commands that the Python package carries out itself.
 #[pyfunction]
 pub(crate) fn python_commands() -> Vec<&'static str> {
-    PYTHON.iter().map(|command| command.name).collect()
+    PYTHON_COMMANDS.iter().map(|command| command.name).collect()
 }
 
 /// Every scheme and component as JSON.

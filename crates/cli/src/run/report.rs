@@ -9,9 +9,9 @@ use anabranch_lab::scenario::units::format_span;
 use anabranch_lab::scenario::{Scenario, SchemeDefinition, Stop};
 use anabranch_lab::statistics::Summary;
 
+use super::arguments::RunArguments;
+use super::plan::Plan;
 use crate::output::{NO_BREAK, labelled};
-use crate::plan::Plan;
-use crate::run::RunArguments;
 use crate::seeds;
 use crate::table::{Sheet, interval, interval_of, mean, shares};
 

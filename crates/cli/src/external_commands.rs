@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// A command that the caller of [`status_of_with`](crate::status_of_with) carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Further {
+pub struct ExternalCommand {
     /// As it is written on the command line.
     pub name: &'static str,
     /// What it does, in one line.
@@ -12,17 +12,20 @@ pub struct Further {
 }
 
 /// The commands of the Python package.
-pub const PYTHON: [Further; 4] = [
-    Further {
+pub const PYTHON_COMMANDS: [ExternalCommand; 4] = [
+    ExternalCommand {
         name: "sweep",
         about: "Make the runs of a plan, on one machine or many, and keep each of them",
     },
-    Further {
+    ExternalCommand {
         name: "report",
         about: "Write one HTML file with the tables, figures and timelines of a sweep",
     },
-    Further { name: "plot", about: "Draw a figure of a sweep or a trace" },
-    Further { name: "papers", about: "List, show and reproduce the experiments and claims of five papers" },
+    ExternalCommand { name: "plot", about: "Draw a figure of a sweep or a trace" },
+    ExternalCommand {
+        name: "papers",
+        about: "List, show and reproduce the experiments and claims of five papers",
+    },
 ];
 
 /// What to say where a command of the Python package was asked for and is not there.
@@ -31,7 +34,7 @@ pub(crate) fn hint(error: &clap::Error) -> Option<String> {
         return None;
     }
     let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    PYTHON.iter().find(|command| command.name == asked).map(|command| {
+    PYTHON_COMMANDS.iter().find(|command| command.name == asked).map(|command| {
         format!(
             "`anabranch {}` comes with the Python package, whose `anabranch` has all commands of this one too.\n\
              To install it: pip install . in the folder of Anabranch's sources",

@@ -1,65 +1,62 @@
-//! The paths to a peer, for whoever is told where they begin and lead.
+//! From what a user names, such as a host and an interface, to the addresses of paths and of sockets that listen.
+
+mod listen;
+mod local;
+mod option_names;
+mod pairing;
+mod target;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anabranch_net::interface::Watcher;
-use anabranch_net::{Binding, ConnectError, Host, HostBuilder, LocalError, Route};
+pub use self::listen::ListenAddresses;
+use self::local::follow_filter;
+pub use self::local::{LocalAddresses, is_usable};
+pub use self::option_names::OptionNames;
+pub use self::pairing::RemoteChoice;
+use self::pairing::pair;
+pub use self::target::{Target, read_address, read_destination, with_port};
+use crate::error::{ConnectError, LocalError};
+use crate::host::{Host, HostBuilder};
+use crate::interface::Watcher;
+use crate::locals::Binding;
+use crate::peer::Route;
 
-use super::local::{Locals, wants};
-use super::pairing::{Ends, pair};
-
-/// What a program's users say where paths begin and lead, and where peers are waited for. Messages use these words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words {
-    /// Where a path begins.
-    pub path: &'static str,
-    /// Where a path leads.
-    pub to: &'static str,
-    /// Where peers are waited for.
-    pub listen: &'static str,
-}
-
-impl Words {
-    /// The options of the command line.
-    pub const OPTIONS: Words = Words { path: "--path", to: "--to", listen: "--listen" };
-}
-
-/// Where the paths to a peer begin and lead. Which addresses that means is asked of the system each time.
+/// What a user named for the paths to a peer. Which addresses that means is asked of the system each time.
 #[derive(Clone, Debug)]
-pub struct Way {
-    starts: Vec<String>,
-    ends: Ends,
-    words: Words,
+pub struct RouteSelection {
+    locals: Vec<String>,
+    remotes: RemoteChoice,
+    options: OptionNames,
 }
 
-impl Way {
-    /// Paths that begin at these addresses or interfaces, or else wherever there is a way to the ends.
-    pub fn new(starts: Vec<String>, ends: Ends, words: Words) -> Self {
-        Way { starts, ends, words }
+impl RouteSelection {
+    /// Paths from these local addresses or interfaces, or from every usable one with a route to the peer if none is named.
+    pub fn new(locals: Vec<String>, remotes: RemoteChoice, options: OptionNames) -> Self {
+        RouteSelection { locals, remotes, options }
     }
 
     /// The paths, the first being the primary one.
     ///
     /// # Errors
-    /// Which of the starts and ends do not fit, and what to do about it.
+    /// Which local and remote addresses do not fit, and what to do about it.
     pub fn routes(&self) -> Result<Vec<Route>, String> {
-        let starts = Locals::read().starts(&self.starts, &self.ends, self.words)?;
-        pair(&starts, &self.ends, self.words)
+        let locals = LocalAddresses::read().choose(&self.locals, &self.remotes, self.options)?;
+        pair(&locals, &self.remotes, self.options)
     }
 
     /// Lets the paths of a host follow the machine's addresses as these come and go, unless addresses were named only.
     pub fn follow(&self, host: &Host, routes: &[Route]) {
-        let to_interface = !leads_to_this_machine(routes, &Locals::read());
-        if let Some(wants) = wants(&self.starts, &self.ends) {
-            host.follow(Watcher::new(wants), Binding { port: 0, to_interface });
+        let to_interface = !leads_to_this_machine(routes, &LocalAddresses::read());
+        if let Some(filter) = follow_filter(&self.locals, &self.remotes) {
+            host.follow(Watcher::new(filter), Binding { port: 0, to_interface });
         }
     }
 }
 
 /// A host to be with a socket at each of the local addresses, bound to its interface too, so that a path leaves where it begins.
 pub fn host_for(routes: &[Route]) -> HostBuilder {
-    let locals = Locals::read();
+    let locals = LocalAddresses::read();
     let here = leads_to_this_machine(routes, &locals);
     let mut ends: Vec<_> = routes.iter().map(|route| route.local).collect();
     let mut builder = Host::builder();
@@ -79,7 +76,7 @@ pub fn host_for(routes: &[Route]) -> HostBuilder {
 /// # Errors
 /// What the host says.
 pub async fn add_local(host: &Host, route: Route) -> Result<SocketAddr, LocalError> {
-    let locals = Locals::read();
+    let locals = LocalAddresses::read();
     let address = SocketAddr::new(route.local, 0);
     match locals.interface_of(route.local).filter(|_| !leads_to_this_machine(&[route], &locals)) {
         Some(interface) => host.add_local_on(address, interface).await,
@@ -88,12 +85,17 @@ pub async fn add_local(host: &Host, route: Route) -> Result<SocketAddr, LocalErr
 }
 
 /// What is sent to this machine's own addresses leaves through no interface, so no path may be bound to one.
-fn leads_to_this_machine(routes: &[Route], locals: &Locals) -> bool {
+fn leads_to_this_machine(routes: &[Route], locals: &LocalAddresses) -> bool {
     routes.iter().any(|route| locals.has(route.remote.ip()))
 }
 
-/// What to say of an attempt to connect that came to nothing.
-pub fn not_connected(target: &str, routes: &[Route], error: &ConnectError, within: Duration) -> String {
+/// The message for an attempt to connect that failed.
+pub fn connect_failure_message(
+    target: &str,
+    routes: &[Route],
+    error: &ConnectError,
+    within: Duration,
+) -> String {
     let one = |route: &Route| format!("{} to {}", route.local, route.remote);
     let tried = routes.iter().map(one).collect::<Vec<_>>().join(", ");
     match error {
@@ -104,3 +106,6 @@ pub fn not_connected(target: &str, routes: &[Route], error: &ConnectError, withi
         error => format!("{target}: {error} ({tried})"),
     }
 }
+
+#[cfg(test)]
+const OPTIONS: OptionNames = OptionNames { path: "--path", to: "--to", listen: "--listen" };

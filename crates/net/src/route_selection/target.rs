@@ -2,14 +2,14 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use anabranch_net::DEFAULT_UDP_PORT;
+use crate::config::DEFAULT_UDP_PORT;
 
 /// A host name or an address, and a UDP port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Without brackets.
-    pub(super) host: String,
-    pub(super) port: u16,
+    host: String,
+    port: u16,
 }
 
 impl Target {
@@ -81,7 +81,7 @@ pub fn read_address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// A target that names no port, with this one; `None` if it names one.
-pub(crate) fn with_port(target: &str, port: u16) -> Option<String> {
+pub fn with_port(target: &str, port: u16) -> Option<String> {
     let bare = target.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(target);
     match bare.parse::<IpAddr>() {
         Ok(address) => Some(SocketAddr::new(address, port).to_string()),
@@ -91,7 +91,10 @@ pub(crate) fn with_port(target: &str, port: u16) -> Option<String> {
 }
 
 /// Like [`read_address`], for an address that is to be sent to.
-pub(super) fn read_destination(text: &str) -> Result<SocketAddr, String> {
+///
+/// # Errors
+/// What to write.
+pub fn read_destination(text: &str) -> Result<SocketAddr, String> {
     let address = read_address(text)?;
     match (address.ip().is_unspecified(), address.port()) {
         (true, _) => Err(format!("{} is nobody's address; name the one to send to", address.ip())),

@@ -1,0 +1,102 @@
+//! What `anabranch run` can be asked for.
+
+use std::path::PathBuf;
+
+use anabranch_lab::scenario::{Override, Sweep};
+use clap::Args;
+
+use crate::seeds::Seeds;
+
+const EXAMPLES: &str = "\
+Examples:
+  Compare the schemes that the scenario names:
+    anabranch run scenarios/two-path.toml
+  Compare other ones, with twenty seeds each:
+    anabranch run scenarios/two-path.toml --schemes 'sctp,cmt(rtx=rtx-asap)' --seeds 20
+  Change the scenario without editing it:
+    anabranch run scenarios/two-path.toml --set path.path-1.loss=0.02 --set run.duration='10 s'
+  Run everything at several losses of one path, and print goodput as a table of schemes and losses:
+    anabranch run scenarios/two-path.toml --sweep path.path-2.loss=0,0.02,0.05,0.1
+  Keep what went over the wire in one run, for Wireshark:
+    anabranch run scenarios/outage.toml --schemes cmt-pf --seeds 1 --pcap captures
+  Work on with the figures of every run:
+    anabranch run scenarios/two-path.toml --json > runs.jsonl";
+
+/// Run a scenario with every scheme and every seed, and compare the schemes.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RunArguments {
+    /// The scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub(crate) scenario: PathBuf,
+
+    /// Schemes to compare in place of those in the file: a list such as `sctp,cmt(trigger=4)`, or `all`
+    #[arg(long, value_name = "LIST")]
+    pub(crate) schemes: Option<String>,
+
+    /// Seeds in place of those in the file: `5` stands for 1 to 5; `3,7,10-12` is a list, and so is `7,`
+    #[arg(long, value_name = "N|LIST")]
+    pub(crate) seeds: Option<Seeds>,
+
+    /// Protocol details to follow in place of the file's `run.profile`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    /// Put another value into the scenario, such as path.path-1.loss=0.02 or run.duration='10 s'; can be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<Override>,
+
+    /// Run at each of several values of one key of the scenario, and print goodput as a table of schemes and values
+    #[arg(long, value_name = "KEY=V1,V2,...")]
+    pub(crate) sweep: Option<Sweep>,
+
+    /// Print one JSON object per run and line instead of the tables
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Add a SHA-256 over everything that happened to each line of JSON; takes about as long again as the runs
+    #[arg(long, requires = "json")]
+    pub(crate) digest: bool,
+
+    /// Write a packet capture (pcapng) of every run into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) pcap: Option<PathBuf>,
+
+    /// Write traces (CSV: path states, packets, decisions, queues) of every run into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// Runs to make at the same time; the results do not depend on it [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+
+    /// Show no progress bar
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+impl RunArguments {
+    /// Plain runs of a scenario, for commands that make them on the way to something else.
+    pub(crate) fn of(
+        scenario: PathBuf,
+        schemes: Option<String>,
+        seeds: Option<Seeds>,
+        profile: Option<String>,
+        set: Vec<Override>,
+    ) -> Self {
+        RunArguments {
+            scenario,
+            schemes,
+            seeds,
+            profile,
+            set,
+            sweep: None,
+            json: false,
+            digest: false,
+            pcap: None,
+            trace: None,
+            threads: None,
+            quiet: true,
+        }
+    }
+}

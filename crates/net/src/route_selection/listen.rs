@@ -1,0 +1,141 @@
+//! The addresses that a host listens on, as its user names them.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::local::{LocalAddresses, is_usable};
+use super::option_names::OptionNames;
+use crate::host::{Host, HostBuilder};
+use crate::interface::{LocalAddress, Watcher};
+use crate::locals::Binding;
+
+/// The addresses that a host listens on.
+#[derive(Clone, Debug)]
+pub struct ListenAddresses {
+    listen: Vec<SocketAddr>,
+    port: u16,
+    options: OptionNames,
+}
+
+impl ListenAddresses {
+    /// These addresses, of which one that stands for all of its IP version means those that are usable; if none is given, all usable
+    /// ones with this UDP port.
+    pub fn new(listen: Vec<SocketAddr>, port: u16, options: OptionNames) -> Self {
+        ListenAddresses { listen, port, options }
+    }
+
+    /// The addresses to bind.
+    ///
+    /// # Errors
+    /// That no address is usable, and what to do about it.
+    pub fn addresses(&self, locals: &LocalAddresses) -> Result<Vec<SocketAddr>, String> {
+        addresses(&self.listen, self.port, locals, self.options)
+    }
+
+    /// A builder of a host with a socket at each of them.
+    ///
+    /// # Errors
+    /// That no address is usable, and what to do about it.
+    pub fn host(&self) -> Result<HostBuilder, String> {
+        let locals = self.addresses(&LocalAddresses::read())?;
+        Ok(locals.into_iter().fold(Host::builder(), |builder, local| builder.local(local)))
+    }
+
+    /// Addresses that come are listened on too, where all were asked for.
+    pub fn follow(&self, host: &Host) {
+        let all = self.listen.iter().filter(|address| address.ip().is_unspecified());
+        let all: Vec<SocketAddr> = all.copied().collect();
+        if !self.listen.is_empty() && all.is_empty() {
+            return;
+        }
+        let port = all.first().map_or(self.port, SocketAddr::port);
+        let follow_filter = move |local: &LocalAddress| {
+            let asked = all.is_empty() || all.iter().any(|all| all.is_ipv4() == local.address.is_ipv4());
+            asked && is_usable(local, false)
+        };
+        host.follow(Watcher::new(follow_filter), Binding { port, to_interface: false });
+    }
+}
+
+/// The addresses to bind. An address that stands for all of its IP version is replaced by those that are usable, and loopback if none is.
+fn addresses(
+    listen: &[SocketAddr],
+    port: u16,
+    locals: &LocalAddresses,
+    options: OptionNames,
+) -> Result<Vec<SocketAddr>, String> {
+    if listen.is_empty() {
+        let all = usable(locals, |_| true, port);
+        return if all.is_empty() { Err(none(options)) } else { Ok(all) };
+    }
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for wanted in listen {
+        if wanted.ip().is_unspecified() {
+            let v4 = wanted.is_ipv4();
+            let found = usable(locals, |address| address.is_ipv4() == v4, wanted.port());
+            if found.is_empty() {
+                return Err(format!("{} {wanted}: {}", options.listen, none(options)));
+            }
+            addresses.extend(found);
+        } else {
+            addresses.push(*wanted);
+        }
+    }
+    Ok(addresses)
+}
+
+fn none(options: OptionNames) -> String {
+    format!("no local address is usable; see `anabranch paths`, and name one with {} ADDR", options.listen)
+}
+
+fn usable(locals: &LocalAddresses, fits: impl Fn(&IpAddr) -> bool, port: u16) -> Vec<SocketAddr> {
+    let of = |to_this_machine| {
+        let usable = locals.usable(to_this_machine).into_iter().filter(&fits);
+        usable.map(|address| SocketAddr::new(address, port)).collect::<Vec<_>>()
+    };
+    let outside = of(false);
+    if outside.is_empty() { of(true) } else { outside }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::OPTIONS;
+    use super::super::target::read_address;
+    use super::*;
+    use crate::config::DEFAULT_UDP_PORT;
+    use crate::interface::{LinkKind, Obstacle};
+
+    fn locals(cards: &[&str]) -> LocalAddresses {
+        let local = |address: &str, kind, obstacle| LocalAddress {
+            address: address.parse().expect("an address"),
+            prefix_bits: 24,
+            interface: "any".to_owned(),
+            kind,
+            mtu_bytes: None,
+            up: true,
+            obstacle,
+        };
+        let card = |address: &&str| local(address, LinkKind::Outside("hardware".to_owned()), None);
+        let mut all = vec![local("127.0.0.1", LinkKind::Loopback, Some(Obstacle::Loopback))];
+        all.extend(cards.iter().map(card));
+        LocalAddresses { all }
+    }
+
+    fn bound(listen: &[&str], cards: &[&str]) -> Result<Vec<String>, String> {
+        let listen: Vec<_> = listen.iter().map(|text| read_address(text).expect("an address")).collect();
+        addresses(&listen, DEFAULT_UDP_PORT, &locals(cards), OPTIONS)
+            .map(|all| all.iter().map(SocketAddr::to_string).collect())
+    }
+
+    #[test]
+    fn all_usable_addresses_are_listened_on_at_the_usual_port() {
+        assert_eq!(bound(&[], &["192.0.2.1", "fd00::1"]).unwrap(), ["192.0.2.1:9899", "[fd00::1]:9899"]);
+        assert_eq!(bound(&[], &[]).unwrap(), ["127.0.0.1:9899"]);
+    }
+
+    #[test]
+    fn an_address_for_all_stands_for_the_usable_ones_of_its_ip_version() {
+        assert_eq!(bound(&["0.0.0.0:7"], &["192.0.2.1", "fd00::1"]).unwrap(), ["192.0.2.1:7"]);
+        assert_eq!(bound(&["127.0.0.5", "127.0.0.6:7"], &[]).unwrap(), ["127.0.0.5:9899", "127.0.0.6:7"]);
+        assert!(bound(&["[::]:7"], &[]).unwrap_err().starts_with("--listen [::]:7: no local address"));
+    }
+}

@@ -1,0 +1,19 @@
+//! The extension module of the Python package: the bindings of [`anabranch_python`], and the `anabranch` command of
+//! [`anabranch_cli`], which the package installs too.
+
+mod command;
+
+use pyo3::prelude::*;
+
+/// `anabranch._native`, whose Python face is typed in `_native.pyi`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::command::{cards, command, python_commands};
+    #[pymodule_export]
+    use anabranch_python::{
+        AnabranchError, Association, Events, Listener, Operation, Prepared, RunError, ScenarioError,
+        SchemeError, WakePipe, connect, end_associations, engine, forget_runtime, listen, resolve, run_batch,
+        schemes_of,
+    };
+}
