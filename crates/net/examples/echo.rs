@@ -10,7 +10,7 @@
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 
-use anabranch_net::{Association, Host, Peer, Route, SendOptions, config};
+use anabranch_net::{Association, Host, PathAddress, Peer, SendOptions, config};
 
 const USAGE: &str = "usage: echo serve ADDRESS:PORT... | echo send LOCAL=ADDRESS:PORT...";
 
@@ -51,13 +51,13 @@ async fn echo(association: &Association) -> Outcome {
     Ok(())
 }
 
-fn route(text: &str) -> Result<Route, Box<dyn Error + Send + Sync>> {
+fn route(text: &str) -> Result<PathAddress, Box<dyn Error + Send + Sync>> {
     let (local, remote) = text.split_once('=').ok_or(USAGE)?;
-    Ok(Route { local: local.parse()?, remote: remote.parse()? })
+    Ok(PathAddress::over_udp(local.parse()?, remote.parse()?))
 }
 
 async fn send(routes: &[String]) -> Outcome {
-    let routes: Vec<Route> = routes.iter().map(|text| route(text)).collect::<Result<_, _>>()?;
+    let routes: Vec<PathAddress> = routes.iter().map(|text| route(text)).collect::<Result<_, _>>()?;
     let mut locals: Vec<IpAddr> = routes.iter().map(|route| route.local).collect();
     locals.dedup();
     let builder =

@@ -17,10 +17,10 @@ use tokio::time::Sleep;
 use crate::accept_queue::AcceptQueue;
 use crate::clock::Clock;
 use crate::config::DEFAULT_UDP_PORT;
-use crate::error::{CloseReason, ConnectError, RouteError};
+use crate::error::{CloseReason, ConnectError, PathError};
 use crate::message::Message;
 use crate::observer::DatagramOutcome;
-use crate::peer::Route;
+use crate::peer::udp_address;
 use crate::shared::{
     Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State,
 };
@@ -161,8 +161,8 @@ impl Driver {
             Command::Wake(id) => {
                 self.due.insert(id);
             }
-            Command::AddPath(id, route, reply) => {
-                let _ = reply.send(self.add_path(id, route));
+            Command::AddPath(id, path, reply) => {
+                let _ = reply.send(self.add_path(id, path));
             }
             Command::RemovePath(id, path, reply) => {
                 let _ = reply.send(self.remove_path(id, path));
@@ -221,26 +221,24 @@ impl Driver {
     }
 
     fn connect(&mut self, connect: Connect) -> Result<Handle, ConnectError> {
-        let Connect { routes, sctp_port, mut config } = connect;
+        let Connect { paths, sctp_port, mut config } = connect;
         config.trace = self.watch.wants_decisions();
-        self.check_routes(&routes, sctp_port)?;
+        self.check_paths(&paths, sctp_port)?;
         let handles = self.handles.upgrade().ok_or(ConnectError::HostGone)?;
-        let paths: Vec<PathAddress> =
-            routes.iter().map(|route| PathAddress::over_udp(route.local, route.remote)).collect();
         let streams = config.streams;
         let id = self.endpoint.connect(self.clock.now(), sctp_port, &paths, config)?;
         Ok(self.enter(id, streams, handles))
     }
 
-    fn check_routes(&mut self, routes: &[Route], sctp_port: u16) -> Result<(), ConnectError> {
+    fn check_paths(&mut self, paths: &[PathAddress], sctp_port: u16) -> Result<(), ConnectError> {
         //= docs/rfc9260.txt#section-3.1
         //# The Destination Port Number 0 MUST NOT be used.
         if sctp_port == 0 {
             return Err(ConnectError::PortZero);
         }
-        for &route in routes {
-            self.check_route(route)?;
-            let Route { remote, .. } = route;
+        for &path in paths {
+            self.check_path(path)?;
+            let remote = udp_address(path);
             //= docs/rfc9260.txt#section-1.3
             //# Two SCTP endpoints MUST NOT have more than one SCTP association between them at any given time.
             if self.endpoint.association_with(remote.ip(), Some(remote.port()), sctp_port).is_some() {
@@ -250,17 +248,18 @@ impl Driver {
         Ok(())
     }
 
-    /// Whether a path can take this route.
-    pub(crate) fn check_route(&self, Route { local, remote }: Route) -> Result<(), RouteError> {
+    /// Whether the host can have this path.
+    pub(crate) fn check_path(&self, path: PathAddress) -> Result<(), PathError> {
+        let PathAddress { local, remote, udp_port } = path;
         if !self.sockets.iter().any(|socket| socket.local().ip() == local) {
             let known = self.sockets.iter().map(|socket| socket.local().ip()).collect();
-            return Err(RouteError::NoSuchLocal { local, known });
+            return Err(PathError::NoSuchLocal { local, known });
         }
         if local.is_ipv4() != remote.is_ipv4() {
-            return Err(RouteError::Family { local, remote: remote.ip() });
+            return Err(PathError::Family { local, remote });
         }
-        if remote.port() == 0 {
-            return Err(RouteError::PortZero);
+        if udp_port == Some(0) {
+            return Err(PathError::PortZero);
         }
         Ok(())
     }

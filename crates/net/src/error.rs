@@ -60,11 +60,11 @@ pub enum LocalError {
     HostGone,
 }
 
-/// Why a route cannot be a path.
+/// Why a path could not be added or removed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum RouteError {
+pub enum PathError {
     /// It begins at an address that the host has no socket for.
-    #[error("{local} is none of the host's addresses ({known:?}); bind it, or leave the route out")]
+    #[error("{local} is none of the host's addresses ({known:?}); bind it, or leave the path out")]
     NoSuchLocal {
         /// The address.
         local: IpAddr,
@@ -72,7 +72,7 @@ pub enum RouteError {
         known: Vec<IpAddr>,
     },
     /// IPv4 on one side, IPv6 on the other.
-    #[error("{local} and {remote} are of different IP versions; give routes whose ends are of one")]
+    #[error("{local} and {remote} are of different IP versions; both ends of a path need the same")]
     Family {
         /// Our address.
         local: IpAddr,
@@ -96,9 +96,9 @@ pub enum RouteError {
 /// Why an association could not be opened.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ConnectError {
-    /// One of the routes cannot be a path.
+    /// One of the paths cannot be used.
     #[error(transparent)]
-    Route(#[from] RouteError),
+    Path(#[from] PathError),
     /// The peer's SCTP port is 0.
     #[error("a peer has no SCTP port 0; name one from 1 to 65535")]
     PortZero,
@@ -110,9 +110,9 @@ pub enum ConnectError {
     /// The endpoint refused.
     #[error(transparent)]
     Refused(#[from] anabranch_core::ConnectError),
-    /// Nobody answered on any route.
+    /// Nobody answered on any path.
     #[error(
-        "nobody answered on any route; check addresses, UDP ports and firewalls, and that the peer is listening and accepts this host"
+        "nobody answered on any path; check addresses, UDP ports and firewalls, and that the peer is listening and accepts this host"
     )]
     NoAnswer,
     /// The peer answered with a refusal.

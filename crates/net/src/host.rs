@@ -279,9 +279,9 @@ impl Host {
     /// # Errors
     /// [`ConnectError`], with what to do about it.
     pub async fn connect(&self, peer: Peer, config: AssociationConfig) -> Result<Association, ConnectError> {
-        let Peer { routes, sctp_port } = peer;
+        let Peer { paths, sctp_port } = peer;
         let (reply, answer) = oneshot::channel();
-        let connect = Connect { routes, sctp_port, config: bounded(config) };
+        let connect = Connect { paths, sctp_port, config: bounded(config) };
         let _ = self.inner.commands.send(Command::Connect(Box::new(connect), reply));
         let association = Association::new(answer.await.unwrap_or(Err(ConnectError::HostGone))?);
         match association.opened().await {

@@ -16,7 +16,7 @@
 //! ```
 //! use std::net::{IpAddr, SocketAddr};
 //!
-//! use anabranch_net::{Host, Peer, Route, SendOptions};
+//! use anabranch_net::{Host, PathAddress, Peer, SendOptions};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -42,8 +42,8 @@
 //!     .local(SocketAddr::new(from[0], 0))
 //!     .local(SocketAddr::new(from[1], 0))
 //!     .bind()?;
-//! let routes = from.into_iter().zip(to).map(|(local, remote)| Route { local, remote });
-//! let association = client.connect(Peer::new(routes), config).await?;
+//! let paths = from.into_iter().zip(to).map(|(local, remote)| PathAddress::over_udp(local, remote));
+//! let association = client.connect(Peer::new(paths), config).await?;
 //! association.send("over two paths", SendOptions::default()).await?;
 //! let echo = association.recv().await?.ok_or("it was closed")?;
 //! assert_eq!(&echo.payload[..], b"over two paths");
@@ -77,8 +77,8 @@ mod watch;
 
 pub use anabranch_core::{
     AbortReason, AcceptFrom, AddressChanges, AssociationConfig, AssociationEvent, BufferGrowth, Guard,
-    ListedAddresses, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError, PathId, PathState, Rate,
-    SendOptions, Statistics,
+    ListedAddresses, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError, PathAddress, PathId,
+    PathState, Rate, SendOptions, Statistics,
 };
 pub use association::Association;
 pub use config::{
@@ -87,13 +87,13 @@ pub use config::{
     DEFAULT_UDP_PORT, config,
 };
 pub use error::{
-    AcceptError, BindError, CloseReason, ConnectError, LocalError, RecvError, RouteError, SendError,
+    AcceptError, BindError, CloseReason, ConnectError, LocalError, PathError, RecvError, SendError,
 };
 pub use event::{Events, MissedEvents};
 pub use host::{Host, HostBuilder, Monitor};
 pub use locals::Binding;
 pub use message::Message;
 pub use observer::{Datagram, DatagramOutcome, Observer, Started};
-pub use peer::{Peer, Route};
+pub use peer::{Peer, udp_address};
 pub use snapshot::{AssociationReport, HostReport, HostStatistics, PathSnapshot, Snapshot};
 pub use socket::Device;

@@ -59,7 +59,7 @@ pub struct Datagram<'a> {
 /// use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// use anabranch_core::time::Time;
-/// use anabranch_net::{Datagram, Host, Observer, DatagramOutcome, Peer, Route, SendOptions};
+/// use anabranch_net::{Datagram, Host, Observer, DatagramOutcome, Peer, PathAddress, SendOptions};
 ///
 /// struct Received(Arc<AtomicU64>);
 ///
@@ -81,7 +81,7 @@ pub struct Datagram<'a> {
 ///     .observer(Received(Arc::clone(&bytes)))
 ///     .bind()?;
 /// let client = Host::builder().local("127.0.0.2:0".parse()?).bind()?;
-/// let route = Route { local: [127, 0, 0, 2].into(), remote: server.local_addresses()[0] };
+/// let route = PathAddress::over_udp([127, 0, 0, 2].into(), server.local_addresses()[0]);
 /// let association = client.connect(Peer::new([route]), config).await?;
 /// association.send("seen on its way", SendOptions::default()).await?;
 /// let accepted = server.accept().await?;

@@ -5,8 +5,8 @@ use tokio::sync::oneshot;
 
 use crate::association::Association;
 use crate::driver::Driver;
-use crate::error::RouteError;
-use crate::peer::Route;
+use crate::error::PathError;
+use crate::peer::udp_address;
 use crate::shared::Command;
 
 impl Association {
@@ -15,9 +15,9 @@ impl Association {
     /// Cancel-safe: a future that is dropped leaves the path added, or not.
     ///
     /// # Errors
-    /// [`RouteError`], with what to do about it.
-    pub async fn add_path(&self, route: Route) -> Result<PathId, RouteError> {
-        self.ask(|id, reply| Command::AddPath(id, route, reply)).await.unwrap_or(Err(RouteError::Closed))
+    /// [`PathError`], with what to do about it.
+    pub async fn add_path(&self, path: PathAddress) -> Result<PathId, PathError> {
+        self.ask(|id, reply| Command::AddPath(id, path, reply)).await.unwrap_or(Err(PathError::Closed))
     }
 
     /// Takes a path out of service. What was in flight on it counts as lost and goes over others; the peer's packets that
@@ -26,9 +26,9 @@ impl Association {
     /// Cancel-safe: a future that is dropped leaves the path removed, or not.
     ///
     /// # Errors
-    /// [`RouteError::Refused`] if there is no such path or no other one; [`RouteError::Closed`].
-    pub async fn remove_path(&self, path: PathId) -> Result<(), RouteError> {
-        self.ask(|id, reply| Command::RemovePath(id, path, reply)).await.unwrap_or(Err(RouteError::Closed))
+    /// [`PathError::Refused`] if there is no such path or no other one; [`PathError::Closed`].
+    pub async fn remove_path(&self, path: PathId) -> Result<(), PathError> {
+        self.ask(|id, reply| Command::RemovePath(id, path, reply)).await.unwrap_or(Err(PathError::Closed))
     }
 
     async fn ask<T>(&self, command: impl FnOnce(AssociationId, oneshot::Sender<T>) -> Command) -> Option<T> {
@@ -39,22 +39,22 @@ impl Association {
 }
 
 impl Driver {
-    pub(crate) fn add_path(&mut self, id: AssociationId, route: Route) -> Result<PathId, RouteError> {
-        self.check_route(route)?;
-        let Route { local, remote } = route;
-        let sctp_port = self.endpoint.association(id).ok_or(RouteError::Closed)?.peer_port();
+    pub(crate) fn add_path(&mut self, id: AssociationId, path: PathAddress) -> Result<PathId, PathError> {
+        self.check_path(path)?;
+        let remote = udp_address(path);
+        let sctp_port = self.endpoint.association(id).ok_or(PathError::Closed)?.peer_port();
         let holder = self.endpoint.association_with(remote.ip(), Some(remote.port()), sctp_port);
         if holder.is_some_and(|holder| holder != id) {
-            return Err(RouteError::Taken(remote));
+            return Err(PathError::Taken(remote));
         }
         let now = self.clock.now();
-        let association = self.endpoint.association_mut(id).ok_or(RouteError::Closed)?;
-        Ok(association.add_path(now, PathAddress::over_udp(local, remote))?)
+        let association = self.endpoint.association_mut(id).ok_or(PathError::Closed)?;
+        Ok(association.add_path(now, path)?)
     }
 
-    pub(crate) fn remove_path(&mut self, id: AssociationId, path: PathId) -> Result<(), RouteError> {
+    pub(crate) fn remove_path(&mut self, id: AssociationId, path: PathId) -> Result<(), PathError> {
         let now = self.clock.now();
-        let association = self.endpoint.association_mut(id).ok_or(RouteError::Closed)?;
+        let association = self.endpoint.association_mut(id).ok_or(PathError::Closed)?;
         Ok(association.remove_path(now, path)?)
     }
 }

@@ -1,29 +1,28 @@
 //! Peers and the addresses that lead to them.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-use crate::config::DEFAULT_SCTP_PORT;
+use anabranch_core::PathAddress;
 
-/// A pair of addresses that an association is to use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// One of the host's addresses.
-    pub local: IpAddr,
-    /// An address of the peer's, and its UDP port there.
-    pub remote: SocketAddr,
+use crate::config::{DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT};
+
+/// The peer's address on a path with its UDP port there.
+pub fn udp_address(path: PathAddress) -> SocketAddr {
+    SocketAddr::new(path.remote, path.udp_port.unwrap_or(DEFAULT_UDP_PORT))
 }
 
 /// Whom to connect to, and how to get there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    pub(crate) routes: Vec<Route>,
+    pub(crate) paths: Vec<PathAddress>,
     pub(crate) sctp_port: u16,
 }
 
 impl Peer {
-    /// A peer at the default SCTP port. The first route is the primary path; the handshake tries all of them in turn.
-    pub fn new(routes: impl IntoIterator<Item = Route>) -> Self {
-        Peer { routes: routes.into_iter().collect(), sctp_port: DEFAULT_SCTP_PORT }
+    /// A peer at the default SCTP port. The first path is the primary one; the handshake tries all of them in turn. Where a path
+    /// names no UDP port, it is [`DEFAULT_UDP_PORT`].
+    pub fn new(paths: impl IntoIterator<Item = PathAddress>) -> Self {
+        Peer { paths: paths.into_iter().collect(), sctp_port: DEFAULT_SCTP_PORT }
     }
 
     /// With another SCTP port.

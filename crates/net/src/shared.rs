@@ -4,14 +4,13 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, PathId, SendOptions};
+use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, PathAddress, PathId, SendOptions};
 use bytes::Bytes;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
-use crate::error::{CloseReason, ConnectError, LocalError, RouteError};
+use crate::error::{CloseReason, ConnectError, LocalError, PathError};
 use crate::event::KEPT_EVENTS;
 use crate::message::Message;
-use crate::peer::Route;
 use crate::snapshot::{HostReport, HostStatistics, Snapshot};
 
 /// Bytes that may wait for the task before a sender has to.
@@ -28,9 +27,9 @@ pub(crate) enum Command {
     /// Look at [`State`], which a handle has changed.
     Wake(AssociationId),
     /// Add a path to an association.
-    AddPath(AssociationId, Route, oneshot::Sender<Result<PathId, RouteError>>),
+    AddPath(AssociationId, PathAddress, oneshot::Sender<Result<PathId, PathError>>),
     /// Take a path from an association.
-    RemovePath(AssociationId, PathId, oneshot::Sender<Result<(), RouteError>>),
+    RemovePath(AssociationId, PathId, oneshot::Sender<Result<(), PathError>>),
     /// Refuse associations that peers want to open.
     StopAccepting,
     /// Return the state of an association.
@@ -50,7 +49,7 @@ pub(crate) enum Command {
 /// Parameters of [`Command::Connect`].
 #[derive(Debug)]
 pub(crate) struct Connect {
-    pub(crate) routes: Vec<Route>,
+    pub(crate) paths: Vec<PathAddress>,
     pub(crate) sctp_port: u16,
     pub(crate) config: AssociationConfig,
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use anabranch_net::{Association, Host, PathState, Peer, Route, SendOptions, config};
+use anabranch_net::{Association, Host, PathAddress, PathState, Peer, SendOptions, config};
 
 /// Names the file that says by how much the clock is wrong.
 const FILE: &str = "FAKETIME_TIMESTAMP_FILE";
@@ -70,7 +70,7 @@ async fn a_transfer_amid_jumps() {
     let (client, server) = (host(11, false), host(1, true));
     let remote = server.local_addresses()[0];
     let local = client.local_addresses()[0].ip();
-    let peer = Peer::new([Route { local, remote }]).sctp_port(server.sctp_port());
+    let peer = Peer::new([PathAddress::over_udp(local, remote)]).sctp_port(server.sctp_port());
     let connected = client.connect(peer, config("bonded").expect("a scheme"));
     let (ours, theirs) = tokio::join!(connected, server.accept());
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anabranch_net::interface::{Change, LinkKind, Obstacle, Watcher, local_addresses};
-use anabranch_net::{Binding, Device, Host, PathState, Peer, Route, SendOptions};
+use anabranch_net::{Binding, Device, Host, PathAddress, PathState, Peer, SendOptions};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -118,7 +118,7 @@ async fn followed() {
         Watcher::new(|local| local.interface == "near" && local.address.is_ipv4()),
         Binding { port: 0, to_interface: false },
     );
-    let route = Route { local: first, remote: server.local_addresses()[0] };
+    let route = PathAddress::over_udp(first, server.local_addresses()[0]);
     let opened = tokio::time::timeout(PATIENCE, client.connect(Peer::new([route]), config)).await;
     let association = opened.expect("in time").expect("open");
     ip("addr add 10.77.0.3/24 dev near");
@@ -159,7 +159,7 @@ async fn devices() {
     let remote = server.local_addresses()[0];
     let local = SocketAddr::from(([127, 0, 0, 2], 0));
     let connect = async |client: Host| {
-        let route = Route { local: local.ip(), remote };
+        let route = PathAddress::over_udp(local.ip(), remote);
         client.connect(Peer::new([route]), anabranch_net::config("cmt").expect("a scheme")).await
     };
     // Loopback is not behind `near`, so nothing arrives; `lo` is the one.

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Host, HostBuilder, Observer, Peer, Route, SendOptions, config};
+use anabranch_net::{Host, HostBuilder, Observer, PathAddress, Peer, SendOptions, config};
 use anabranch_observe::{Outputs, Recording, Role};
 
 const ROUNDS: usize = 9;
@@ -65,7 +65,7 @@ async fn transfer(kind: Kind) -> (Duration, u64) {
     };
     let client = client.bind().expect("a client");
     let pairs = client.local_addresses().iter().zip(server.local_addresses());
-    let peer = Peer::new(pairs.map(|(local, remote)| Route { local: local.ip(), remote: *remote }));
+    let peer = Peer::new(pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote)));
     let association = client.connect(peer, scheme).await.expect("connected");
     let theirs = server.accept().await.expect("accepted");
     let receiving = tokio::spawn(async move { while let Ok(Some(_)) = theirs.recv().await {} });

@@ -7,7 +7,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_net::{Association, Guard, Host, Peer, Rate, Route, config};
+use anabranch_net::{Association, Guard, Host, PathAddress, Peer, Rate, config};
 use anabranch_transfer::{
     Accept, Folder, OnClash, Patience, Report, Sender, Server, ServerOptions, Source, Store, pull, push,
 };
@@ -75,7 +75,7 @@ impl Rig {
     async fn connect(&self) -> Association {
         let local = IpAddr::from([127, 0, 0, 2]);
         let host = Host::builder().local(SocketAddr::new(local, 0)).bind().expect("bound");
-        let route = Route { local, remote: self.host.local_addresses()[0] };
+        let route = PathAddress::over_udp(local, self.host.local_addresses()[0]);
         host.connect(Peer::new([route]), config("cmt").expect("a scheme")).await.expect("connected")
     }
 

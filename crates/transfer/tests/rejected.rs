@@ -4,7 +4,7 @@ use std::alloc::System;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_net::{Association, Host, Peer, Route, SendOptions, config};
+use anabranch_net::{Association, Host, PathAddress, Peer, SendOptions, config};
 use anabranch_transfer::protocol::{Changed, Intent, Kind, Message, Offer};
 use anabranch_transfer::{Folder, OnClash, Report, SenderId, Server, ServerOptions, Store};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -51,7 +51,7 @@ fn serve(dir: &tempfile::TempDir) -> Host {
 async fn greet(server: &Host) -> Association {
     let local = IpAddr::from([127, 0, 0, 2]);
     let host = Host::builder().local(SocketAddr::new(local, 0)).bind().expect("bound");
-    let route = Route { local, remote: server.local_addresses()[0] };
+    let route = PathAddress::over_udp(local, server.local_addresses()[0]);
     let mut small = config("cmt").expect("a scheme");
     small.buffer_growth = None;
     let association = host.connect(Peer::new([route]), small).await.expect("connected");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anabranch_net::{Association, ConnectError, Guard, Host, Peer, Route, config};
+use anabranch_net::{Association, ConnectError, Guard, Host, PathAddress, Peer, config};
 use anabranch_transfer::{Report, Server, ServerOptions, Store};
 
 /// The address of every host here. Each has a UDP port and an SCTP port of its own.
@@ -48,7 +48,7 @@ pub async fn connect(server: &Host) -> Result<Association, ConnectError> {
 /// An association from a host that has none with that one.
 pub(crate) async fn connect_from(client: &Host, server: &Host) -> Result<Association, ConnectError> {
     let remote = server.local_addresses()[0];
-    let to = Peer::new([Route { local: ADDRESS, remote }]).sctp_port(server.sctp_port());
+    let to = Peer::new([PathAddress::over_udp(ADDRESS, remote)]).sctp_port(server.sctp_port());
     client.connect(to, config("sctp").expect("a scheme")).await
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch_core::time::Span;
-use anabranch_net::{AssociationConfig, Route, config};
+use anabranch_net::{AssociationConfig, PathAddress, config};
 use clap::{Parser, Subcommand, ValueEnum};
 
 /// Opens or takes one association with another stack. What happens is told on standard error, one JSON object a line.
@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     pub(crate) listen: Vec<SocketAddr>,
     /// A path to connect over; may be repeated, the first is the primary one.
     #[arg(long = "route", value_name = "LOCAL:PORT=REMOTE:PORT", value_parser = route, conflicts_with = "listen")]
-    pub(crate) routes: Vec<(SocketAddr, Route)>,
+    pub(crate) routes: Vec<(SocketAddr, PathAddress)>,
     /// Our SCTP port.
     #[arg(long, default_value_t = 9899)]
     pub(crate) sctp: u16,
@@ -101,12 +101,12 @@ pub(crate) enum Work {
     Discard,
 }
 
-fn route(text: &str) -> Result<(SocketAddr, Route), String> {
+fn route(text: &str) -> Result<(SocketAddr, PathAddress), String> {
     let (local, remote) =
         text.split_once('=').ok_or_else(|| format!("`{text}`: expected LOCAL:PORT=REMOTE:PORT"))?;
     let parse = |part: &str| part.parse::<SocketAddr>().map_err(|error| format!("`{part}`: {error}"));
     let (local, remote) = (parse(local)?, parse(remote)?);
-    Ok((local, Route { local: local.ip(), remote }))
+    Ok((local, PathAddress::over_udp(local.ip(), remote)))
 }
 
 impl Arguments {

@@ -9,7 +9,7 @@ use anabranch_core::ListedAddresses;
 use anabranch_core::time::Span;
 use anabranch_lab::run::{FlowPlan, Job, PathLanes, path_lanes};
 use anabranch_lab::scenario::{FlowDirection, Stop};
-use anabranch_net::{Association, Host, Peer, Route, Snapshot};
+use anabranch_net::{Association, Host, PathAddress, Peer, Snapshot};
 use anabranch_relay::{Direction, Relay, RelayConfig};
 use anyhow::Context;
 use tokio::sync::watch;
@@ -139,7 +139,7 @@ fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> 
         .map(|(position, (&path, &to))| relay(job, index, (path, position), to))
         .collect::<anyhow::Result<Vec<Relay>>>()?;
     let locals = near.local_addresses().iter().map(SocketAddr::ip);
-    let routes = locals.zip(&relays).map(|(local, relay)| Route { local, remote: relay.local_addr() });
+    let routes = locals.zip(&relays).map(|(local, relay)| PathAddress::over_udp(local, relay.local_addr()));
     let peer = Peer::new(routes.collect::<Vec<_>>()).sctp_port(far.sctp_port());
     let source = Arc::new(Source::of(job, index, &plan));
     let sends = match flow.direction {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_net::route_selection::{
     RemoteChoice, RouteSelection, Target, connect_failure_message, host_for, read_destination,
 };
-use anabranch_net::{Association, AssociationConfig, ConnectError, Host, Peer, Route};
+use anabranch_net::{Association, AssociationConfig, ConnectError, Host, PathAddress, Peer};
 use anabranch_observe::Role;
 use clap::Args;
 
@@ -73,20 +73,20 @@ impl ConnectOptions {
     ) -> Result<(Host, Association), Stopped> {
         let mut config = self.association.config()?;
         configure(&mut config);
-        let selection = self.select_routes(target).await?;
-        let routes = self.routes_of(&selection)?;
-        let host = self.bind(&routes, &config)?;
-        selection.follow(&host, &routes);
-        let association = self.connect(&host, target, &routes, config).await?;
+        let selection = self.route_selection(target).await?;
+        let paths = self.paths_of(&selection)?;
+        let host = self.bind(&paths, &config)?;
+        selection.follow(&host, &paths);
+        let association = self.connect(&host, target, &paths, config).await?;
         Ok((host, association))
     }
 
     /// The paths to `HOST[:PORT]`, the first being the primary one.
-    pub(crate) async fn routes(&self, target: &str) -> Result<Vec<Route>, Stopped> {
-        self.routes_of(&self.select_routes(target).await?)
+    pub(crate) async fn path_addresses(&self, target: &str) -> Result<Vec<PathAddress>, Stopped> {
+        self.paths_of(&self.route_selection(target).await?)
     }
 
-    async fn select_routes(&self, target: &str) -> Result<RouteSelection, Stopped> {
+    async fn route_selection(&self, target: &str) -> Result<RouteSelection, Stopped> {
         let wanted = Target::read(target).map_err(Stopped::usage)?;
         let remotes = if self.to.is_empty() {
             let addresses = wanted.resolve().await.map_err(Stopped::failure)?;
@@ -97,16 +97,16 @@ impl ConnectOptions {
         Ok(RouteSelection::new(self.paths.clone(), remotes, OPTIONS))
     }
 
-    fn routes_of(&self, selection: &RouteSelection) -> Result<Vec<Route>, Stopped> {
-        selection.routes().map_err(|error| match self.paths.is_empty() && self.to.is_empty() {
+    fn paths_of(&self, selection: &RouteSelection) -> Result<Vec<PathAddress>, Stopped> {
+        selection.paths().map_err(|error| match self.paths.is_empty() && self.to.is_empty() {
             true => Stopped::failure(error),
             false => Stopped::usage(error),
         })
     }
 
     /// A host that these paths can begin at. It is observed as the options say.
-    pub(crate) fn bind(&self, routes: &[Route], config: &AssociationConfig) -> Result<Host, Stopped> {
-        let builder = host_for(routes);
+    pub(crate) fn bind(&self, paths: &[PathAddress], config: &AssociationConfig) -> Result<Host, Stopped> {
+        let builder = host_for(paths);
         let builder = self.association.attach(builder, Role::Client, config)?;
         let host = builder.bind().map_err(anyhow::Error::new)?;
         self.association.observe.show(&host)?;
@@ -118,13 +118,13 @@ impl ConnectOptions {
         &self,
         host: &Host,
         target: &str,
-        routes: &[Route],
+        paths: &[PathAddress],
         config: AssociationConfig,
     ) -> Result<Association, Stopped> {
         let within = self.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
-        let peer = Peer::new(routes.iter().copied()).sctp_port(self.association.sctp_port());
+        let peer = Peer::new(paths.iter().copied()).sctp_port(self.association.sctp_port());
         let connect_failure_message =
-            |error| Stopped::failure(connect_failure_message(target, routes, &error, within));
+            |error| Stopped::failure(connect_failure_message(target, paths, &error, within));
         match tokio::time::timeout(within, host.connect(peer, config)).await {
             Ok(connected) => connected.map_err(connect_failure_message),
             Err(_) => Err(connect_failure_message(ConnectError::NoAnswer)),

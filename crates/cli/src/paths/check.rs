@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anabranch_net::{AssociationConfig, Device, Host, Route};
+use anabranch_net::{AssociationConfig, Device, Host, PathAddress, udp_address};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// How a path did.
 struct Outcome {
-    route: Route,
+    path: PathAddress,
     /// What decides through which interface packets leave.
     through: String,
     /// The round-trip time, or why there is none.
@@ -37,15 +37,15 @@ pub(super) fn check(target: &str, connect: &ConnectOptions, json: bool) -> Resul
 
 async fn try_all(target: &str, connect: &ConnectOptions) -> Result<Vec<Outcome>, Stopped> {
     let config = connect.association.config()?;
-    let routes = connect.routes(target).await?;
+    let paths = connect.path_addresses(target).await?;
     start_notice(false);
     let mut outcomes = Vec::new();
-    for route in routes {
-        let (through, tried) = match connect.bind(&[route], &config) {
-            Ok(host) => (through(&host), try_one(target, connect, &host, route, config.clone()).await),
+    for path in paths {
+        let (through, tried) = match connect.bind(&[path], &config) {
+            Ok(host) => (through(&host), try_one(target, connect, &host, path, config.clone()).await),
             Err(stopped) => (String::new(), Err(stopped)),
         };
-        outcomes.push(Outcome { route, through, tried: tried.map_err(|stopped| stopped.to_string()) });
+        outcomes.push(Outcome { path, through, tried: tried.map_err(|stopped| stopped.to_string()) });
     }
     Ok(outcomes)
 }
@@ -65,11 +65,11 @@ async fn try_one(
     target: &str,
     connect: &ConnectOptions,
     host: &Host,
-    route: Route,
+    path: PathAddress,
     config: AssociationConfig,
 ) -> Result<Duration, Stopped> {
     let begun = Instant::now();
-    let association = connect.connect(host, target, &[route], config).await?;
+    let association = connect.connect(host, target, &[path], config).await?;
     // Two round trips (RFC 9260 section 5.1), or more time if a packet was lost.
     let opening = begun.elapsed() / 2;
     let asked = Instant::now();
@@ -80,13 +80,13 @@ async fn try_one(
 
 fn table(outcomes: &[Outcome]) -> String {
     let mut sheet = Sheet::new().text("from").text("to").text("through").text("works").figure("RTT ms");
-    for Outcome { route, through, tried } in outcomes {
+    for Outcome { path, through, tried } in outcomes {
         let rtt = match tried {
             Ok(rtt) => format!("{:.2}", rtt.as_secs_f64() * 1e3),
             Err(_) => String::new(),
         };
         let works = if tried.is_ok() { "yes" } else { "no" }.to_owned();
-        sheet.row(vec![route.local.to_string(), route.remote.to_string(), through.clone(), works, rtt]);
+        sheet.row(vec![path.local.to_string(), udp_address(*path).to_string(), through.clone(), works, rtt]);
     }
     let mut text = sheet.print();
     for outcome in outcomes {
@@ -98,10 +98,10 @@ fn table(outcomes: &[Outcome]) -> String {
 }
 
 fn as_json(target: &str, outcomes: &[Outcome]) -> String {
-    let one = |Outcome { route, through, tried }: &Outcome| -> Value {
+    let one = |Outcome { path, through, tried }: &Outcome| -> Value {
         json!({
-            "local": route.local.to_string(),
-            "remote": route.remote.to_string(),
+            "local": path.local.to_string(),
+            "remote": udp_address(*path).to_string(),
             "through": through,
             "works": tried.is_ok(),
             "rtt_ms": tried.as_ref().ok().map(|rtt| rtt.as_secs_f64() * 1e3),

@@ -9,6 +9,8 @@ mod target;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use anabranch_core::PathAddress;
+
 pub use self::listen::ListenAddresses;
 use self::local::follow_filter;
 pub use self::local::{LocalAddresses, is_usable};
@@ -20,7 +22,7 @@ use crate::error::{ConnectError, LocalError};
 use crate::host::{Host, HostBuilder};
 use crate::interface::Watcher;
 use crate::locals::Binding;
-use crate::peer::Route;
+use crate::peer::udp_address;
 
 /// What a user named for the paths to a peer. Which addresses that means is asked of the system each time.
 #[derive(Clone, Debug)]
@@ -40,14 +42,14 @@ impl RouteSelection {
     ///
     /// # Errors
     /// Which local and remote addresses do not fit, and what to do about it.
-    pub fn routes(&self) -> Result<Vec<Route>, String> {
+    pub fn paths(&self) -> Result<Vec<PathAddress>, String> {
         let locals = LocalAddresses::read().choose(&self.locals, &self.remotes, self.options)?;
         pair(&locals, &self.remotes, self.options)
     }
 
     /// Lets the paths of a host follow the machine's addresses as these come and go, unless addresses were named only.
-    pub fn follow(&self, host: &Host, routes: &[Route]) {
-        let to_interface = !leads_to_this_machine(routes, &LocalAddresses::read());
+    pub fn follow(&self, host: &Host, paths: &[PathAddress]) {
+        let to_interface = !leads_to_this_machine(paths, &LocalAddresses::read());
         if let Some(filter) = follow_filter(&self.locals, &self.remotes) {
             host.follow(Watcher::new(filter), Binding { port: 0, to_interface });
         }
@@ -55,10 +57,10 @@ impl RouteSelection {
 }
 
 /// A host to be with a socket at each of the local addresses, bound to its interface too, so that a path leaves where it begins.
-pub fn host_for(routes: &[Route]) -> HostBuilder {
+pub fn host_for(paths: &[PathAddress]) -> HostBuilder {
     let locals = LocalAddresses::read();
-    let here = leads_to_this_machine(routes, &locals);
-    let mut ends: Vec<_> = routes.iter().map(|route| route.local).collect();
+    let here = leads_to_this_machine(paths, &locals);
+    let mut ends: Vec<_> = paths.iter().map(|path| path.local).collect();
     let mut builder = Host::builder();
     while let Some(local) = ends.first().copied() {
         let address = SocketAddr::new(local, 0);
@@ -75,29 +77,29 @@ pub fn host_for(routes: &[Route]) -> HostBuilder {
 ///
 /// # Errors
 /// What the host says.
-pub async fn add_local(host: &Host, route: Route) -> Result<SocketAddr, LocalError> {
+pub async fn add_local(host: &Host, path: PathAddress) -> Result<SocketAddr, LocalError> {
     let locals = LocalAddresses::read();
-    let address = SocketAddr::new(route.local, 0);
-    match locals.interface_of(route.local).filter(|_| !leads_to_this_machine(&[route], &locals)) {
+    let address = SocketAddr::new(path.local, 0);
+    match locals.interface_of(path.local).filter(|_| !leads_to_this_machine(&[path], &locals)) {
         Some(interface) => host.add_local_on(address, interface).await,
         None => host.add_local(address).await,
     }
 }
 
 /// What is sent to this machine's own addresses leaves through no interface, so no path may be bound to one.
-fn leads_to_this_machine(routes: &[Route], locals: &LocalAddresses) -> bool {
-    routes.iter().any(|route| locals.has(route.remote.ip()))
+fn leads_to_this_machine(paths: &[PathAddress], locals: &LocalAddresses) -> bool {
+    paths.iter().any(|path| locals.has(path.remote))
 }
 
 /// The message for an attempt to connect that failed.
 pub fn connect_failure_message(
     target: &str,
-    routes: &[Route],
+    paths: &[PathAddress],
     error: &ConnectError,
     within: Duration,
 ) -> String {
-    let one = |route: &Route| format!("{} to {}", route.local, route.remote);
-    let tried = routes.iter().map(one).collect::<Vec<_>>().join(", ");
+    let one = |path: &PathAddress| format!("{} to {}", path.local, udp_address(*path));
+    let tried = paths.iter().map(one).collect::<Vec<_>>().join(", ");
     match error {
         ConnectError::NoAnswer => format!(
             "{target}: nobody answered within {} s ({tried}); check that the peer is listening and accepts this machine, its port, and firewalls",

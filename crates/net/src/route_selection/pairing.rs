@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use anabranch_core::PathAddress;
+
 use super::option_names::OptionNames;
-use crate::peer::Route;
 
 /// The most paths of an association.
 const MOST_PATHS: usize = 8;
@@ -56,28 +57,28 @@ pub(super) fn pair(
     starts: &LocalChoice,
     ends: &RemoteChoice,
     options: OptionNames,
-) -> Result<Vec<Route>, String> {
-    let routes = match (starts, ends) {
+) -> Result<Vec<PathAddress>, String> {
+    let paths = match (starts, ends) {
         (LocalChoice::Named(starts), RemoteChoice::Named(ends)) if ends.len() > 1 => {
             in_order(starts, ends, options)?
         }
         (LocalChoice::Named(starts), _) => {
             let addresses: Vec<IpAddr> = starts.iter().flat_map(|start| start.addresses.clone()).collect();
-            let routes = by_family(&addresses, ends.addresses());
+            let paths = by_family(&addresses, ends.addresses());
             let unused =
-                |start: &&NamedLocal| !routes.iter().any(|route| start.addresses.contains(&route.local));
+                |start: &&NamedLocal| !paths.iter().any(|path| start.addresses.contains(&path.local));
             match starts.iter().find(unused) {
                 Some(start) => return Err(other_family(start, ends, options)),
-                None => routes,
+                None => paths,
             }
         }
         (LocalChoice::Found(found), RemoteChoice::Named(ends)) => every_end(found, ends, options)?,
         (LocalChoice::Found(found), RemoteChoice::Resolved { addresses, .. }) => by_family(found, addresses),
     };
-    let mut once: Vec<Route> = Vec::new();
-    for route in routes {
-        if !once.contains(&route) {
-            once.push(route);
+    let mut once: Vec<PathAddress> = Vec::new();
+    for path in paths {
+        if !once.contains(&path) {
+            once.push(path);
         }
     }
     match (once.len(), starts) {
@@ -90,7 +91,11 @@ pub(super) fn pair(
     }
 }
 
-fn in_order(starts: &[NamedLocal], ends: &[SocketAddr], options: OptionNames) -> Result<Vec<Route>, String> {
+fn in_order(
+    starts: &[NamedLocal],
+    ends: &[SocketAddr],
+    options: OptionNames,
+) -> Result<Vec<PathAddress>, String> {
     if starts.len() != ends.len() {
         return Err(format!(
             "{} times {} for {} times {}: give one for all, or one for each in their order",
@@ -100,18 +105,22 @@ fn in_order(starts: &[NamedLocal], ends: &[SocketAddr], options: OptionNames) ->
             options.path
         ));
     }
-    let route = |(start, remote): (&NamedLocal, &SocketAddr)| {
+    let path = |(start, remote): (&NamedLocal, &SocketAddr)| {
         let local = start.addresses.iter().find(|local| same_family(**local, *remote));
         local
-            .map(|local| Route { local: *local, remote: *remote })
+            .map(|local| PathAddress::over_udp(*local, *remote))
             .ok_or_else(|| other_family(start, &RemoteChoice::Named(vec![*remote]), options))
     };
-    starts.iter().zip(ends).map(route).collect()
+    starts.iter().zip(ends).map(path).collect()
 }
 
 /// Those that were asked for begin at the addresses that there are, in turn; what addresses remain lead to the first.
-fn every_end(found: &[IpAddr], ends: &[SocketAddr], options: OptionNames) -> Result<Vec<Route>, String> {
-    let mut routes = Vec::new();
+fn every_end(
+    found: &[IpAddr],
+    ends: &[SocketAddr],
+    options: OptionNames,
+) -> Result<Vec<PathAddress>, String> {
+    let mut paths = Vec::new();
     for (index, remote) in ends.iter().enumerate() {
         let fitting: Vec<IpAddr> =
             found.iter().copied().filter(|local| same_family(*local, *remote)).collect();
@@ -123,28 +132,28 @@ fn every_end(found: &[IpAddr], ends: &[SocketAddr], options: OptionNames) -> Res
                 options.to, options.path
             ));
         };
-        routes.push(Route { local: *local, remote: *remote });
+        paths.push(PathAddress::over_udp(*local, *remote));
     }
     let mut rest = by_family(found, ends);
-    rest.retain(|rest| !routes.iter().any(|route| route.local == rest.local));
-    routes.extend(rest);
-    Ok(routes)
+    rest.retain(|rest| !paths.iter().any(|path| path.local == rest.local));
+    paths.extend(rest);
+    Ok(paths)
 }
 
 /// Within each IP version the first with the first and so on, then what local addresses remain with the first.
-fn by_family(locals: &[IpAddr], remotes: &[SocketAddr]) -> Vec<Route> {
-    let mut routes = Vec::new();
+fn by_family(locals: &[IpAddr], remotes: &[SocketAddr]) -> Vec<PathAddress> {
+    let mut paths = Vec::new();
     let first_v4 = remotes.first().is_none_or(SocketAddr::is_ipv4);
     for v4 in [first_v4, !first_v4] {
         let remotes: Vec<SocketAddr> =
             remotes.iter().copied().filter(|remote| remote.is_ipv4() == v4).collect();
         let Some(first) = remotes.first() else { continue };
         let locals = locals.iter().filter(|local| local.is_ipv4() == v4).enumerate();
-        routes.extend(
-            locals.map(|(at, local)| Route { local: *local, remote: *remotes.get(at).unwrap_or(first) }),
+        paths.extend(
+            locals.map(|(at, local)| PathAddress::over_udp(*local, *remotes.get(at).unwrap_or(first))),
         );
     }
-    routes
+    paths
 }
 
 fn same_family(local: IpAddr, remote: SocketAddr) -> bool {
@@ -206,8 +215,8 @@ mod tests {
     /// The pairs as text.
     #[track_caller]
     fn paired(starts: &LocalChoice, ends: &RemoteChoice) -> Vec<String> {
-        let routes = pair(starts, ends, OPTIONS).expect("paths");
-        routes.iter().map(|route| format!("{}>{}", route.local, route.remote.ip())).collect()
+        let paths = pair(starts, ends, OPTIONS).expect("paths");
+        paths.iter().map(|path| format!("{}>{}", path.local, path.remote)).collect()
     }
 
     #[test]

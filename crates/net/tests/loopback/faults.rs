@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anabranch_core::time::Span;
 use anabranch_net::{
-    AbortReason, Association, AssociationEvent, CloseReason, ConnectError, Host, PathState, Peer, RecvError,
-    Route,
+    AbortReason, Association, AssociationEvent, CloseReason, ConnectError, Host, PathAddress, PathState,
+    Peer, RecvError,
 };
 use tokio::runtime::Runtime;
 
@@ -19,7 +19,7 @@ async fn nobody_there_is_told() {
     let client = client(&[11]);
     let mut config = quick();
     config.profile.max_init_retransmits = 1;
-    let peer = Peer::new([Route { local: ip(11), remote }]);
+    let peer = Peer::new([PathAddress::over_udp(ip(11), remote)]);
     let silence = within(client.connect(peer.clone(), config.clone())).await;
     assert_eq!(silence.err(), Some(ConnectError::NoAnswer));
     // Nor where the system itself says that nobody listens.
@@ -41,8 +41,8 @@ async fn a_dead_first_path_does_not_prevent_connecting() {
     let server = server(&[1], quick());
     let client = client(&[11, 12]);
     let routes = [
-        Route { local: ip(11), remote: silent.local_addr().expect("bound") },
-        Route { local: ip(12), remote: server.local_addresses()[0] },
+        PathAddress::over_udp(ip(11), silent.local_addr().expect("bound")),
+        PathAddress::over_udp(ip(12), server.local_addresses()[0]),
     ];
     let ours = within(client.connect(Peer::new(routes), quick())).await.expect("connected");
     let theirs = within(server.accept()).await.expect("accepted");
@@ -84,7 +84,7 @@ async fn a_peer_that_was_killed_is_noticed() {
     config.peer_silence_limit = Some(Span::from_secs(2));
     let server = server(&[1], config.clone());
     let life = runtime();
-    let peer = Peer::new([Route { local: ip(11), remote: server.local_addresses()[0] }]);
+    let peer = Peer::new([PathAddress::over_udp(ip(11), server.local_addresses()[0])]);
     let (_host, ours) = mortal(&life, any_port(11), peer, config).await;
     let theirs = within(server.accept()).await.expect("accepted");
     send(&ours, "alive").await;
@@ -105,7 +105,7 @@ async fn a_peer_that_was_killed_is_noticed() {
 #[tokio::test]
 async fn a_peer_that_restarts_is_told_apart_from_its_former_life() {
     let server = server(&[1], quick());
-    let peer = || Peer::new([Route { local: ip(11), remote: server.local_addresses()[0] }]);
+    let peer = || Peer::new([PathAddress::over_udp(ip(11), server.local_addresses()[0])]);
     let first = runtime();
     let (host, ours) = mortal(&first, any_port(11), peer(), quick()).await;
     let local = host.local_addresses()[0];
@@ -139,8 +139,8 @@ async fn a_path_that_dies_is_told_and_the_other_goes_on() {
     // The first path leads through a socket that passes packets on until it is dropped.
     let inside = tokio::net::UdpSocket::bind(any_port(31)).await.expect("a socket");
     let routes = [
-        Route { local: ip(11), remote: inside.local_addr().expect("bound") },
-        Route { local: ip(12), remote: server.local_addresses()[1] },
+        PathAddress::over_udp(ip(11), inside.local_addr().expect("bound")),
+        PathAddress::over_udp(ip(12), server.local_addresses()[1]),
     ];
     let to = server.local_addresses()[0];
     let relay = tokio::spawn(async move {

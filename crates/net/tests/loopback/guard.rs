@@ -6,7 +6,7 @@ use anabranch_core::Discard;
 use anabranch_core::time::Span;
 use anabranch_net::{
     AcceptError, AcceptFrom, AssociationEvent, ConnectError, Host, ListedAddresses, Network, Networks,
-    PathState, Peer, Route, RouteError,
+    PathAddress, PathError, PathState, Peer,
 };
 
 use crate::rig::{any_port, client, expect, ip, peer, quick, send, server, within};
@@ -34,8 +34,8 @@ async fn a_dead_first_route_does_not_hold_connecting_up() {
     let server = server(&[2], quick());
     let client = client(&[11, 12]);
     let routes = [
-        Route { local: ip(11), remote: silent.local_addr().expect("bound") },
-        Route { local: ip(12), remote: server.local_addresses()[0] },
+        PathAddress::over_udp(ip(11), silent.local_addr().expect("bound")),
+        PathAddress::over_udp(ip(12), server.local_addresses()[0]),
     ];
     let mut config = quick();
     // One time-out would be longer than the test takes.
@@ -52,7 +52,7 @@ async fn a_dead_first_route_does_not_hold_connecting_up() {
 async fn a_peer_that_never_answers_is_given_up_in_the_configured_time() {
     let silent = std::net::UdpSocket::bind(any_port(9)).expect("a socket");
     let client = client(&[11]);
-    let peer = Peer::new([Route { local: ip(11), remote: silent.local_addr().expect("bound") }]);
+    let peer = Peer::new([PathAddress::over_udp(ip(11), silent.local_addr().expect("bound"))]);
     let mut config = quick();
     config.connect_timeout = Some(Span::from_millis(400));
     let began = Instant::now();
@@ -67,7 +67,7 @@ async fn addresses_that_the_peer_lists_are_used_only_if_that_is_asked_for() {
         config.listed_addresses = listed;
         let server = server(&[1, 2], config.clone());
         let client = client(&[11, 12]);
-        let route = Route { local: ip(11), remote: server.local_addresses()[0] };
+        let route = PathAddress::over_udp(ip(11), server.local_addresses()[0]);
         let ours = within(client.connect(Peer::new([route]), config)).await.expect("connected");
         let theirs = within(server.accept()).await.expect("accepted");
         send(&ours, "over one path").await;
@@ -81,11 +81,11 @@ async fn a_path_that_is_added_becomes_known_to_the_peer_and_one_that_is_removed_
     let server = server(&[1], quick());
     let client = client(&[11, 12]);
     let remote = server.local_addresses()[0];
-    let first = Route { local: ip(11), remote };
+    let first = PathAddress::over_udp(ip(11), remote);
     let ours = within(client.connect(Peer::new([first]), quick())).await.expect("connected");
     let theirs = within(server.accept()).await.expect("accepted");
     let (mut events, mut at_server) = (ours.events(), theirs.events());
-    let added = within(ours.add_path(Route { local: ip(12), remote })).await.expect("it can be added");
+    let added = within(ours.add_path(PathAddress::over_udp(ip(12), remote))).await.expect("it can be added");
     assert_eq!(within(events.next()).await, Some(Ok(AssociationEvent::PathAdded { path: added })));
     assert_eq!(
         within(events.next()).await,
@@ -101,17 +101,17 @@ async fn a_path_that_is_added_becomes_known_to_the_peer_and_one_that_is_removed_
         }
     };
     assert!(matches!(within(new).await, Some(Ok(AssociationEvent::PathAdded { .. }))));
-    let twice = within(ours.add_path(Route { local: ip(12), remote })).await;
-    assert!(matches!(twice, Err(RouteError::Refused(_))), "{twice:?}");
-    let unknown = within(ours.add_path(Route { local: ip(13), remote })).await;
-    assert!(matches!(unknown, Err(RouteError::NoSuchLocal { .. })), "{unknown:?}");
+    let twice = within(ours.add_path(PathAddress::over_udp(ip(12), remote))).await;
+    assert!(matches!(twice, Err(PathError::Refused(_))), "{twice:?}");
+    let unknown = within(ours.add_path(PathAddress::over_udp(ip(13), remote))).await;
+    assert!(matches!(unknown, Err(PathError::NoSuchLocal { .. })), "{unknown:?}");
     within(ours.remove_path(added)).await.expect("it can be removed");
     assert_eq!(ours.paths().await.len(), 1);
     ours.abort();
     assert!(within(ours.closed()).await.is_err());
     within(async {
         // Forgotten once its last packet has left.
-        while within(ours.remove_path(added)).await != Err(RouteError::Closed) {
+        while within(ours.remove_path(added)).await != Err(PathError::Closed) {
             tokio::task::yield_now().await;
         }
     })
@@ -160,10 +160,10 @@ async fn further_addresses_of_a_peer_that_was_admitted_become_paths() {
     let server = choosy();
     let client = client(&[81, 83]);
     let remote = server.local_addresses()[0];
-    let first = Route { local: ip(81), remote };
+    let first = PathAddress::over_udp(ip(81), remote);
     let ours = within(client.connect(Peer::new([first]), quick())).await.expect("connected");
     let theirs = within(server.accept()).await.expect("accepted");
-    within(ours.add_path(Route { local: ip(83), remote })).await.expect("it can be added");
+    within(ours.add_path(PathAddress::over_udp(ip(83), remote))).await.expect("it can be added");
     let active = async || {
         let paths = theirs.paths().await;
         let active = paths.iter().filter(|path| path.state == PathState::Active);

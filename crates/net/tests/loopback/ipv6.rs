@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anabranch_net::{Association, Host, PathState, Peer, Route};
+use anabranch_net::{Association, Host, PathAddress, PathState, Peer};
 
 use crate::rig::{any_port, client, expect, peer, quick, send, within};
 use crate::transfer::transfer;
@@ -54,7 +54,7 @@ async fn a_host_on_both_families_accepts_from_each() {
     let v6 = Host::builder().local(any_v6_port()).bind().expect("a client");
     let v4 = client(&[11]);
     for (from, local, index) in [(&v4, any_port(11).ip(), 0), (&v6, V6, 1)] {
-        let route = Route { local, remote: server.local_addresses()[index] };
+        let route = PathAddress::over_udp(local, server.local_addresses()[index]);
         let (ours, theirs) = connected(from, &server, Peer::new([route]).sctp_port(server.sctp_port())).await;
         send(&ours, "hello").await;
         expect(&theirs, "hello").await;
@@ -86,8 +86,8 @@ async fn a_transfer_goes_on_over_ipv4_when_the_ipv6_path_fails() {
     let (server, client) = (on_both(1, true), on_both(11, false));
     let inside = tokio::net::UdpSocket::bind(any_v6_port()).await.expect("a socket");
     let routes = [
-        Route { local: V6, remote: inside.local_addr().expect("bound") },
-        Route { local: any_port(11).ip(), remote: server.local_addresses()[0] },
+        PathAddress::over_udp(V6, inside.local_addr().expect("bound")),
+        PathAddress::over_udp(any_port(11).ip(), server.local_addresses()[0]),
     ];
     let path = tokio::spawn(forward(inside, server.local_addresses()[1]));
     let (ours, theirs) = connected(&client, &server, Peer::new(routes).sctp_port(server.sctp_port())).await;
@@ -107,8 +107,8 @@ async fn a_failed_ipv6_path_is_noticed_and_comes_back() {
     let inside = tokio::net::UdpSocket::bind(any_v6_port()).await.expect("a socket");
     let place = inside.local_addr().expect("bound");
     let routes = [
-        Route { local: any_port(11).ip(), remote: server.local_addresses()[0] },
-        Route { local: V6, remote: place },
+        PathAddress::over_udp(any_port(11).ip(), server.local_addresses()[0]),
+        PathAddress::over_udp(V6, place),
     ];
     let path = tokio::spawn(forward(inside, server.local_addresses()[1]));
     let (ours, _theirs) = connected(&client, &server, Peer::new(routes).sctp_port(server.sctp_port())).await;

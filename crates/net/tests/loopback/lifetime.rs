@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anabranch_net::{
-    AbortReason, AcceptError, AssociationEvent, BindError, CloseReason, ConnectError, Host, Peer, RecvError,
-    Route, RouteError, SendOptions,
+    AbortReason, AcceptError, AssociationEvent, BindError, CloseReason, ConnectError, Host, PathAddress,
+    PathError, Peer, RecvError, SendOptions,
 };
 
 use crate::rig::{Duo, any_port, client, expect, ip, on, peer, quick, send, server, within};
@@ -104,7 +104,7 @@ async fn a_shutdown_goes_on_without_its_future_handles_and_host() {
 async fn a_connection_attempt_that_is_given_up_leaves_nothing_behind() {
     let silent = std::net::UdpSocket::bind(any_port(9)).expect("a socket");
     let client = client(&[11]);
-    let peer = Peer::new([Route { local: ip(11), remote: silent.local_addr().expect("bound") }]);
+    let peer = Peer::new([PathAddress::over_udp(ip(11), silent.local_addr().expect("bound"))]);
     let patience = Duration::from_millis(100);
     for _ in 0..2 {
         // The second attempt would be refused if the first one were still there.
@@ -142,7 +142,7 @@ async fn associations_of_a_host_are_apart() {
     let first = server(&[1], quick());
     let second = server(&[2], quick());
     let clients = [client(&[11]), client(&[12])];
-    let route = |to: &Host, from: u8| Route { local: ip(from), remote: to.local_addresses()[0] };
+    let route = |to: &Host, from: u8| PathAddress::over_udp(ip(from), to.local_addresses()[0]);
     let one = within(clients[0].connect(Peer::new([route(&first, 11)]), quick())).await.expect("connected");
     let at_one = within(first.accept()).await.expect("accepted");
     // A client with two peers, and a peer with two clients.
@@ -175,7 +175,7 @@ async fn a_second_association_with_the_same_peer_is_refused() {
     let duo = Duo::connected(1, quick()).await;
     let again = within(duo.client.connect(peer(&duo.client, &duo.server), quick())).await;
     assert_eq!(again.err(), Some(ConnectError::Exists(duo.server.local_addresses()[0])));
-    let route = Route { local: ip(1), remote: duo.client.local_addresses()[0] };
+    let route = PathAddress::over_udp(ip(1), duo.client.local_addresses()[0]);
     let back = Peer::new([route]).sctp_port(duo.client.sctp_port());
     let back = within(duo.server.connect(back, quick())).await;
     assert_eq!(back.err(), Some(ConnectError::Exists(duo.client.local_addresses()[0])));
@@ -217,18 +217,18 @@ async fn mistakes_are_told_before_anything_is_sent() {
     assert!(matches!(Host::builder().local(any_port(1)).sctp_port(0).bind(), Err(BindError::PortZero)));
     let client = client(&[11]);
     let connect = |local: &str, remote: &str| {
-        let route = Route { local: local.parse().expect("an address"), remote: remote.parse().expect("one") };
+        let route = PathAddress::over_udp(local.parse().expect("an address"), remote.parse().expect("one"));
         client.connect(Peer::new([route]), quick())
     };
     let unknown = within(connect("127.0.0.99", "127.0.0.1:5")).await;
-    assert!(matches!(unknown, Err(ConnectError::Route(RouteError::NoSuchLocal { .. }))));
+    assert!(matches!(unknown, Err(ConnectError::Path(PathError::NoSuchLocal { .. }))));
     assert!(matches!(
         within(connect("127.0.0.11", "[::1]:5")).await,
-        Err(ConnectError::Route(RouteError::Family { .. }))
+        Err(ConnectError::Path(PathError::Family { .. }))
     ));
     assert!(matches!(
         within(connect("127.0.0.11", "127.0.0.1:0")).await,
-        Err(ConnectError::Route(RouteError::PortZero))
+        Err(ConnectError::Path(PathError::PortZero))
     ));
     assert!(within(client.connect(Peer::new([]), quick())).await.is_err());
     assert_eq!(within(client.accept()).await.err(), Some(AcceptError::NotAccepting));

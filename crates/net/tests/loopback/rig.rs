@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anabranch_core::time::Span;
-use anabranch_net::{Association, AssociationConfig, Host, Message, Peer, Route, SendOptions, config};
+use anabranch_net::{Association, AssociationConfig, Host, Message, PathAddress, Peer, SendOptions, config};
 
 /// Nothing here takes as long, even on a busy machine: what does hangs.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -46,7 +46,7 @@ pub(crate) fn client(nodes: &[u8]) -> Host {
 /// The peer that a host is, over pairs of addresses by position.
 pub(crate) fn peer(from: &Host, to: &Host) -> Peer {
     let pairs = from.local_addresses().iter().zip(to.local_addresses());
-    Peer::new(pairs.map(|(local, remote)| Route { local: local.ip(), remote: *remote }))
+    Peer::new(pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote)))
         .sctp_port(to.sctp_port())
 }
 

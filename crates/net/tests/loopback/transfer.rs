@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use anabranch_net::{Association, Peer, Route, SendOptions};
+use anabranch_net::{Association, PathAddress, Peer, SendOptions};
 use bytes::{BufMut, Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 
@@ -186,8 +186,8 @@ async fn a_path_whose_udp_port_changes_midway_goes_on() {
     let inside = tokio::net::UdpSocket::bind(any_port(31)).await.expect("a socket");
     let (rebind, rebound) = tokio::sync::watch::channel(false);
     let routes = [
-        Route { local: ip(11), remote: inside.local_addr().expect("bound") },
-        Route { local: ip(12), remote: server.local_addresses()[1] },
+        PathAddress::over_udp(ip(11), inside.local_addr().expect("bound")),
+        PathAddress::over_udp(ip(12), server.local_addresses()[1]),
     ];
     let translator = tokio::spawn(translate(inside, server.local_addresses()[0], rebound));
     let (ours, theirs) =

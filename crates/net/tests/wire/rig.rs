@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anabranch_core::time::{Rate, Span};
-use anabranch_net::{Association, AssociationConfig, DEFAULT_SCHEME, Host, Peer, Route, SendOptions, config};
+use anabranch_net::{
+    Association, AssociationConfig, DEFAULT_SCHEME, Host, PathAddress, Peer, SendOptions, config,
+};
 use anabranch_relay::{Direction, Relay, RelayConfig};
 use anabranch_sim::{LinkConfig, LossModel, LossPlace, QueueConfig};
 use sha2::{Digest, Sha256};
@@ -90,7 +92,8 @@ impl Wire {
             .map(|(path, (link, to))| relay(path, *link, before(to)))
             .collect();
         let locals = client.local_addresses().iter().map(SocketAddr::ip);
-        let routes = locals.zip(&relays).map(|(local, relay)| Route { local, remote: relay.local_addr() });
+        let routes =
+            locals.zip(&relays).map(|(local, relay)| PathAddress::over_udp(local, relay.local_addr()));
         let peer = Peer::new(routes).sctp_port(server.sctp_port());
         let (ours, theirs) =
             within(async { tokio::join!(client.connect(peer, config), server.accept()) }).await;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_net::{Association, AssociationConfig, Host, Peer, Route, SendOptions, config};
+use anabranch_net::{Association, AssociationConfig, Host, PathAddress, Peer, SendOptions, config};
 use anabranch_observe::{Outputs, Recording, Role};
 
 /// Nothing here takes as long, even on a busy machine: what does hangs.
@@ -45,7 +45,7 @@ impl Pair {
 
     pub(crate) async fn connect(&self) -> (Association, Association) {
         let pairs = self.client.local_addresses().iter().zip(self.server.local_addresses());
-        let routes = pairs.map(|(local, remote)| Route { local: local.ip(), remote: *remote });
+        let routes = pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote));
         let opening = self.client.connect(Peer::new(routes), scheme());
         let (ours, theirs) = tokio::join!(within(opening), within(self.server.accept()));
         (ours.expect("connected"), theirs.expect("accepted"))

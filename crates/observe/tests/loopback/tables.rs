@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anabranch_lab::explain;
 use anabranch_lab::trace::{DECISION_COLUMNS, PACKET_COLUMNS, PATH_COLUMNS, RESULT_FILE};
-use anabranch_net::{Host, Peer, Route, SendOptions};
+use anabranch_net::{Host, PathAddress, Peer, SendOptions};
 use anabranch_observe::{Outputs, Recording, Role};
 
 use crate::rig::{MESSAGE_BYTES, MESSAGES, Pair, SCHEME, eventually, recorded, scheme, within};
@@ -97,7 +97,7 @@ async fn time_outs_towards_a_peer_that_fell_silent_are_traced_as_the_endpoint_co
     };
     let client = Host::builder().local("127.0.2.50:0".parse().expect("an address"));
     let client = client.observer(recording.observer()).bind().expect("a client");
-    let route = Route { local: [127, 0, 2, 50].into(), remote: server.local_addresses()[0] };
+    let route = PathAddress::over_udp([127, 0, 2, 50].into(), server.local_addresses()[0]);
     let ours = within(client.connect(Peer::new([route]), scheme())).await.expect("connected");
     elsewhere.shutdown_background();
     ours.send(vec![1; MESSAGE_BYTES], SendOptions::default()).await.expect("accepted");

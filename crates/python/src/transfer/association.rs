@@ -12,7 +12,7 @@ use tokio::sync::Mutex as Turn;
 use super::failure::Failure;
 use super::handle::{Handle, Keeper};
 use super::operation::Operation;
-use super::paths::{add_path, route};
+use super::paths::{add_path, path_address};
 use super::runtime::Background;
 use super::settings::within;
 use super::shapes::{EventShape, MessagePart, PathShape, StatisticsShape};
@@ -188,8 +188,8 @@ impl Association {
     /// Adds a path from an address of this machine to one of the peer's, and gives its id. A local address that is not in use yet
     /// is taken into use, if no other association has the host.
     fn add_path(&self, local: &str, remote: &str) -> PyResult<Operation> {
-        let route = route(local, remote)?;
-        Ok(self.operate(move |handle, peer| async move { add_path(&handle, &peer, route).await }))
+        let path = path_address(local, remote)?;
+        Ok(self.operate(move |handle, peer| async move { add_path(&handle, &peer, path).await }))
     }
 
     /// Takes the path with this id out of service.

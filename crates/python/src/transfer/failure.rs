@@ -1,6 +1,6 @@
 //! What went wrong, as threads without an interpreter can say it, and the Python exception for it.
 
-use anabranch_net::{AbortReason, CloseReason, RecvError, RouteError, SendError};
+use anabranch_net::{AbortReason, CloseReason, PathError, RecvError, SendError};
 use pyo3::PyErr;
 
 use crate::error::SchemeError;
@@ -104,9 +104,9 @@ impl Failure {
     }
 
     /// A path to `peer` that could not be added or removed.
-    pub(super) fn no_path(peer: &str, error: &RouteError) -> Self {
+    pub(super) fn no_path(peer: &str, error: &PathError) -> Self {
         match error {
-            RouteError::Closed | RouteError::Refused(anabranch_core::PathError::Closed) => {
+            PathError::Closed | PathError::Refused(anabranch_core::PathError::Closed) => {
                 Failure::Closed(format!("{peer}: {error}"))
             }
             _ => Failure::Argument(format!("{peer}: {error}")),

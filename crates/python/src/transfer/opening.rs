@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_net::route_selection::{
     OptionNames, RemoteChoice, RouteSelection, Target, connect_failure_message, host_for,
 };
-use anabranch_net::{AssociationConfig, ConnectError, Peer, Route};
+use anabranch_net::{AssociationConfig, ConnectError, PathAddress, Peer};
 use pyo3::prelude::*;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -54,13 +54,13 @@ struct Attempt {
 impl Attempt {
     async fn open(self, background: Arc<Background>) -> Result<Association, Failure> {
         let name = self.remote.join(", ");
-        let way = RouteSelection::new(self.local, ends(&self.remote).await?, KEYWORDS);
-        let routes = way.routes().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
-        let host = host_for(&routes).bind().map_err(|error| Failure::Connect(format!("{name}: {error}")))?;
-        way.follow(&host, &routes);
-        let peer = Peer::new(routes.iter().copied()).sctp_port(self.sctp_port);
+        let selection = RouteSelection::new(self.local, ends(&self.remote).await?, KEYWORDS);
+        let paths = selection.paths().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
+        let host = host_for(&paths).bind().map_err(|error| Failure::Connect(format!("{name}: {error}")))?;
+        selection.follow(&host, &paths);
+        let peer = Peer::new(paths.iter().copied()).sctp_port(self.sctp_port);
         let association = host.connect(peer, self.config).await;
-        let association = association.map_err(|error| refused(&name, &routes, &error, self.timeout))?;
+        let association = association.map_err(|error| refused(&name, &paths, &error, self.timeout))?;
         let keeper = Keeper::Own(host, background.runtime.handle().clone());
         Ok(Association::new(&background, association, keeper, &name))
     }
@@ -81,12 +81,12 @@ async fn ends(remote: &[String]) -> Result<RemoteChoice, Failure> {
     Ok(RemoteChoice::Named(asked))
 }
 
-fn refused(name: &str, routes: &[Route], error: &ConnectError, timeout: Duration) -> Failure {
-    let message = connect_failure_message(name, routes, error, timeout);
+fn refused(name: &str, paths: &[PathAddress], error: &ConnectError, timeout: Duration) -> Failure {
+    let message = connect_failure_message(name, paths, error, timeout);
     match error {
         ConnectError::NoAnswer => Failure::Timeout(message),
         ConnectError::RefusedByPeer => Failure::Refused(message),
-        ConnectError::Route(_) | ConnectError::Refused(_) => Failure::Argument(message),
+        ConnectError::Path(_) | ConnectError::Refused(_) => Failure::Argument(message),
         _ => Failure::Connect(message),
     }
 }

@@ -3,48 +3,48 @@
 use std::net::IpAddr;
 
 use anabranch_net::route_selection::{add_local, read_address};
-use anabranch_net::{Association, PathId, Route};
+use anabranch_net::{Association, PathAddress, PathId, udp_address};
 
 use super::failure::Failure;
 use super::handle::{Handle, Keeper};
 
 /// What Python writes as a pair of addresses.
-pub(super) fn route(local: &str, remote: &str) -> Result<Route, Failure> {
+pub(super) fn path_address(local: &str, remote: &str) -> Result<PathAddress, Failure> {
     let local: IpAddr = local.parse().map_err(|_| {
         Failure::Argument(format!("local {local:?}: expected an address of this machine, such as 192.0.2.1"))
     })?;
     let remote =
         read_address(remote).map_err(|error| Failure::Argument(format!("remote {remote:?}: {error}")))?;
-    Ok(Route { local, remote })
+    Ok(PathAddress::over_udp(local, remote))
 }
 
 /// Adds a path, and gives its id. Its local address is taken into use first where that is needed and possible.
-pub(super) async fn add_path(handle: &Handle, peer: &str, route: Route) -> Result<usize, Failure> {
+pub(super) async fn add_path(handle: &Handle, peer: &str, path: PathAddress) -> Result<usize, Failure> {
     let Handle { association, keeper } = handle;
     let unbound = match keeper {
-        Keeper::Own(host, _) if !host.locals().await.iter().any(|bound| bound.ip() == route.local) => host,
-        _ => return Ok(add(association, peer, route).await?.index()),
+        Keeper::Own(host, _) if !host.locals().await.iter().any(|bound| bound.ip() == path.local) => host,
+        _ => return Ok(add(association, peer, path).await?.index()),
     };
-    add_local(unbound, route).await.map_err(|error| Failure::Argument(format!("{peer}: {error}")))?;
+    add_local(unbound, path).await.map_err(|error| Failure::Argument(format!("{peer}: {error}")))?;
     // The association has got a path from there already, perhaps to another of the peer's addresses.
     let mut offered = association.paths().await;
-    offered.retain(|path| path.local == route.local);
-    if let Some(path) = offered.iter().find(|path| path.remote == route.remote) {
-        return Ok(path.id.index());
+    offered.retain(|offer| offer.local == path.local);
+    if let Some(offer) = offered.iter().find(|offer| offer.remote == udp_address(path)) {
+        return Ok(offer.id.index());
     }
-    let added = add(association, peer, route).await;
+    let added = add(association, peer, path).await;
     // What fails here is gone already.
     match added {
         Ok(_) => {
-            for path in offered {
-                let _ = association.remove_path(path.id).await;
+            for offer in offered {
+                let _ = association.remove_path(offer.id).await;
             }
         }
-        Err(_) => drop(unbound.remove_local(route.local).await),
+        Err(_) => drop(unbound.remove_local(path.local).await),
     }
     Ok(added?.index())
 }
 
-async fn add(association: &Association, peer: &str, route: Route) -> Result<PathId, Failure> {
-    association.add_path(route).await.map_err(|error| Failure::no_path(peer, &error))
+async fn add(association: &Association, peer: &str, path: PathAddress) -> Result<PathId, Failure> {
+    association.add_path(path).await.map_err(|error| Failure::no_path(peer, &error))
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anabranch_net::{Association, Host, Peer, Route, config};
+use anabranch_net::{Association, Host, PathAddress, Peer, config};
 use anabranch_transfer::{
     Accept, Event, Folder, OnClash, Patience, Rate, Report, Sender, SenderId, Server, ServerOptions, Source,
     Store, Totals, TransferError, pull, push,
@@ -41,8 +41,10 @@ pub(crate) async fn connect(server: &Host) -> Association {
         .local(SocketAddr::new(locals[1], 0))
         .bind()
         .expect("bound");
-    let routes =
-        locals.into_iter().zip(server.local_addresses()).map(|(local, &remote)| Route { local, remote });
+    let routes = locals
+        .into_iter()
+        .zip(server.local_addresses())
+        .map(|(local, &remote)| PathAddress::over_udp(local, remote));
     host.connect(Peer::new(routes), config("cmt").expect("a scheme")).await.expect("connected")
 }
 
