@@ -44,8 +44,6 @@ KNOWN_CYCLES = {
     "core::association",
     "schemes",
     "schemes::registry",
-    "lab::run",
-    "lab::scenario",
     "transfer",
     "transfer::store",
     "wire",

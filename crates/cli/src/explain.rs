@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::exit::{Status, Stopped};
 use crate::output::{self, NO_BREAK, Reader, labelled};
-use crate::table::{Sheet, mean, shares};
+use crate::table::{TextTable, mean, shares};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -158,15 +158,15 @@ fn unbroken(sentence: &str) -> String {
 }
 
 /// A table under its title, if there is anything in it.
-fn titled(title: &str, sheet: &Sheet) -> String {
-    if sheet.is_empty() {
+fn titled(title: &str, table: &TextTable) -> String {
+    if table.is_empty() {
         return String::new();
     }
-    format!("\n{title}\n{}", sheet.print())
+    format!("\n{title}\n{}", table.print())
 }
 
-fn paths(flow: &FlowExplanation) -> Sheet {
-    let mut sheet = Sheet::new().text("path");
+fn paths(flow: &FlowExplanation) -> TextTable {
+    let mut table = TextTable::new().text("path");
     for header in [
         "window\nfull",
         "peer's\nwindow",
@@ -181,7 +181,7 @@ fn paths(flow: &FlowExplanation) -> Sheet {
         "T3",
         "silent\ns",
     ] {
-        sheet = sheet.figure(header);
+        table = table.figure(header);
     }
     for path in &flow.paths {
         let time = &path.time;
@@ -201,48 +201,54 @@ fn paths(flow: &FlowExplanation) -> Sheet {
         row.push(path.used_share.map_or_else(dash, per_cent));
         row.push(path.timeouts.to_string());
         row.push(format!("{:.2}", path.timeout_wait_s));
-        sheet.row(row);
+        table.row(row);
     }
-    sheet
+    table
 }
 
-fn cuts(flow: &FlowExplanation) -> Sheet {
-    let mut sheet = Sheet::new().text("path").text("rule").figure("times").figure("by KiB");
+fn cuts(flow: &FlowExplanation) -> TextTable {
+    let mut table = TextTable::new().text("path").text("rule").figure("times").figure("by KiB");
     for path in &flow.paths {
         for cut in &path.cuts {
             let row = [&path.name, &cut.rule, &cut.times.to_string(), &kib(cut.bytes as f64)];
-            sheet.row(row.map(String::clone).to_vec());
+            table.row(row.map(String::clone).to_vec());
         }
     }
-    sheet
+    table
 }
 
-fn losses(flow: &FlowExplanation) -> Sheet {
-    let mut sheet = Sheet::new().text("path").text("cause").text("rule").figure("chunks");
+fn losses(flow: &FlowExplanation) -> TextTable {
+    let mut table = TextTable::new().text("path").text("cause").text("rule").figure("chunks");
     for loss in &flow.losses {
         let row = [&loss.path, &loss.cause, &loss.rule, &loss.chunks.to_string()];
-        sheet.row(row.map(String::clone).to_vec());
+        table.row(row.map(String::clone).to_vec());
     }
-    sheet
+    table
 }
 
-fn resent(flow: &FlowExplanation) -> Sheet {
-    let mut sheet = Sheet::new().text("cause").text("from").text("to").figure("chunks").figure("needless");
+fn resent(flow: &FlowExplanation) -> TextTable {
+    let mut table =
+        TextTable::new().text("cause").text("from").text("to").figure("chunks").figure("needless");
     for resent in &flow.retransmissions.by_cause {
         let (chunks, needless) = (resent.chunks.to_string(), needless(flow, resent.needless));
         let row = [&resent.cause, &resent.from, &resent.to, &chunks, &needless];
-        sheet.row(row.map(String::clone).to_vec());
+        table.row(row.map(String::clone).to_vec());
     }
-    sheet
+    table
 }
 
 fn placement(title: &str, placement: &Placement) -> String {
-    let mut sheet =
-        Sheet::new().text("decision").text("path").text("rule").figure("times").text("figure").figure("mean");
+    let mut table = TextTable::new()
+        .text("decision")
+        .text("path")
+        .text("rule")
+        .figure("times")
+        .text("figure")
+        .figure("mean");
     for choice in placement.chosen.iter().chain(&placement.waits) {
-        sheet.row(choice_row(choice));
+        table.row(choice_row(choice));
     }
-    let mut text = titled(title, &sheet);
+    let mut text = titled(title, &table);
     if !placement.refused.is_empty() {
         let refused = placement.refused.iter();
         let refused: Vec<String> = refused.map(|r| format!("{} {} {}", r.path, r.why, r.times)).collect();
@@ -262,24 +268,24 @@ fn choice_row(choice: &Choice) -> Vec<String> {
     ]
 }
 
-fn states(flow: &FlowExplanation) -> Sheet {
-    let mut sheet = Sheet::new().figure("at s").text("path").text("state").text("rule");
+fn states(flow: &FlowExplanation) -> TextTable {
+    let mut table = TextTable::new().figure("at s").text("path").text("state").text("rule");
     let mut all: Vec<_> =
         flow.paths.iter().flat_map(|path| path.states.iter().map(move |state| (path, state))).collect();
     all.sort_by(|a, b| a.1.at_s.total_cmp(&b.1.at_s));
     for (path, state) in all {
         let at = format!("{:.3}", state.at_s);
-        sheet.row([&at, &path.name, &state.state, &state.rule].map(String::clone).to_vec());
+        table.row([&at, &path.name, &state.state, &state.rule].map(String::clone).to_vec());
     }
-    sheet
+    table
 }
 
 /// Runs side by side, a row for each flow.
 fn comparison(explained: &[Explanation]) -> String {
     let several_flows = explained.iter().any(|run| run.flows.len() > 1);
-    let mut sheet = Sheet::new().text("scheme").figure("seed");
+    let mut table = TextTable::new().text("scheme").figure("seed");
     if several_flows {
-        sheet = sheet.text("flow");
+        table = table.text("flow");
     }
     for header in [
         "goodput\nkbit/s",
@@ -294,7 +300,7 @@ fn comparison(explained: &[Explanation]) -> String {
         "T3",
         "silent\ns",
     ] {
-        sheet = sheet.figure(header);
+        table = table.figure(header);
     }
     for run in explained {
         for flow in &run.flows {
@@ -304,10 +310,10 @@ fn comparison(explained: &[Explanation]) -> String {
             }
             row.push(run.goodput_kbps.map_or_else(dash, |goodput| mean([goodput])));
             row.extend(comparison_cells(flow));
-            sheet.row(row);
+            table.row(row);
         }
     }
-    let mut text = format!("Side by side\n{}", sheet.print());
+    let mut text = format!("Side by side\n{}", table.print());
     text += &labelled("closed", "time in which only the peer's window kept data back", LABEL);
     let each = "of each path: window full, window with room, not in service, share of its rate that was used";
     text += &labelled("full ...", each, LABEL);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::endpoint::ConnectOptions;
 use crate::exit::{Status, Stopped};
 use crate::output;
-use crate::table::Sheet;
+use crate::table::TextTable;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,10 +64,10 @@ fn list(arguments: &PathsArguments) -> Result<Status, Stopped> {
 }
 
 fn table(all: &[LocalAddress]) -> String {
-    let mut sheet =
-        Sheet::new().text("interface").text("address").text("kind").figure("MTU").text("up").text("used");
+    let mut table =
+        TextTable::new().text("interface").text("address").text("kind").figure("MTU").text("up").text("used");
     for local in all {
-        sheet.row(vec![
+        table.row(vec![
             local.interface.clone(),
             local.address.to_string(),
             local.kind.to_string(),
@@ -76,7 +76,7 @@ fn table(all: &[LocalAddress]) -> String {
             verdict(local),
         ]);
     }
-    sheet.print()
+    table.print()
 }
 
 fn verdict(local: &LocalAddress) -> String {

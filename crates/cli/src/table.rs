@@ -6,16 +6,16 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 use crate::output::terminal_width;
 
 /// Columns of text and figures under a header.
-pub(crate) struct Sheet {
+pub(crate) struct TextTable {
     header: Vec<String>,
     left: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
-impl Sheet {
-    /// A sheet without columns.
+impl TextTable {
+    /// A table without columns.
     pub(crate) fn new() -> Self {
-        Sheet { header: Vec::new(), left: Vec::new(), rows: Vec::new() }
+        TextTable { header: Vec::new(), left: Vec::new(), rows: Vec::new() }
     }
 
     /// Adds a column of text, aligned on the left.
@@ -181,16 +181,16 @@ mod tests {
 
     #[test]
     fn a_table_keeps_to_its_width_and_folds_schemes_before_figures() {
-        let mut sheet = Sheet::new().text("scheme").figure("goodput\nkbit/s");
-        sheet.row(vec!["cmt(rtx=rtx-asap,trigger=4)".to_owned(), "9050 ± 635".to_owned()]);
+        let mut table = TextTable::new().text("scheme").figure("goodput\nkbit/s");
+        table.row(vec!["cmt(rtx=rtx-asap,trigger=4)".to_owned(), "9050 ± 635".to_owned()]);
         for width in [20, 30, 80] {
-            let text = sheet.print_in(Some(width));
+            let text = table.print_in(Some(width));
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
         }
         assert!(
-            sheet.print_in(Some(30)).contains("\ncmt(           9050 ± 635\n rtx=rtx-asap,\n trigger=4)\n")
+            table.print_in(Some(30)).contains("\ncmt(           9050 ± 635\n rtx=rtx-asap,\n trigger=4)\n")
         );
-        assert!(sheet.print_in(None).contains("cmt(rtx=rtx-asap,trigger=4)  9050 ± 635\n"));
+        assert!(table.print_in(None).contains("cmt(rtx=rtx-asap,trigger=4)  9050 ± 635\n"));
     }
 
     #[test]

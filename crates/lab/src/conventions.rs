@@ -31,6 +31,15 @@ impl Goodput {
     }
 }
 
+/// What goes with each profile in the simulator: its name, whether the packet in service takes one of a queue's places, and what
+/// goodput counts.
+const BY_PROFILE: [(&str, bool, Goodput); 3] = [
+    ("rfc9260", false, Goodput::Delivered),
+    // What its queues and its packet traces count.
+    ("ns2", true, Goodput::ChunkArrivals),
+    ("net", false, Goodput::Delivered),
+];
+
 /// A profile with its two rows and what goes with it in the simulator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conventions {
@@ -51,14 +60,11 @@ impl Conventions {
     /// The names there are, if there is none of that name.
     pub fn named(name: &str) -> Result<Self, String> {
         let rows = Profile::named(name, false).zip(Profile::named(name, true));
-        let Some((single_path, multipath)) = rows else {
+        let here = BY_PROFILE.iter().find(|(profile, ..)| *profile == name);
+        let Some(((single_path, multipath), &(_, in_service_counts, goodput))) = rows.zip(here) else {
             let near = nearest(name, Profile::NAMES.iter().copied());
             let near = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
             return Err(format!("unknown profile `{name}`{near}; there are: {}", Profile::NAMES.join(", ")));
-        };
-        let (in_service_counts, goodput) = match name {
-            "ns2" => (true, Goodput::ChunkArrivals),
-            _ => (false, Goodput::Delivered),
         };
         Ok(Conventions { single_path, multipath, in_service_counts, goodput })
     }

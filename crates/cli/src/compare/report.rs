@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::measured::{Measured, Pair, PathMeasured};
 use super::plan::Comparison;
 use crate::output::labelled;
-use crate::table::{Sheet, interval, interval_of, mean};
+use crate::table::{TextTable, interval, interval_of, mean};
 
 /// Columns for the labels of notes.
 const LABEL: usize = 12;
@@ -48,11 +48,12 @@ fn side(pair: &Pair, on_sockets: bool) -> &Measured {
 
 fn goodput_table(groups: &[&[Pair]]) -> String {
     let flows = groups[0][0].simulated.flows.len();
-    let mut sheet = Sheet::new().text("scheme").text("flow").figure("n").figure("goodput kbit/s\nsimulated");
+    let mut table =
+        TextTable::new().text("scheme").text("flow").figure("n").figure("goodput kbit/s\nsimulated");
     for header in
         ["\non sockets", "\nratio", "resent\nsimul.", "chunks\nsockets", "time-outs\nsimul.", "\nsockets"]
     {
-        sheet = sheet.figure(header);
+        table = table.figure(header);
     }
     for pairs in groups {
         let whole = |on_sockets| summary(pairs, |run| run.goodput_kbps, on_sockets);
@@ -66,12 +67,12 @@ fn goodput_table(groups: &[&[Pair]]) -> String {
         let figures = [interval(whole(false)), interval(whole(true)), interval_of(ratio, 3)];
         let counted =
             [counts(resent, false), counts(resent, true), counts(timeouts, false), counts(timeouts, true)];
-        sheet.row([scheme, name, n].into_iter().chain(figures).chain(counted).collect());
+        table.row([scheme, name, n].into_iter().chain(figures).chain(counted).collect());
         for flow in (0..flows).filter(|_| flows > 1) {
-            sheet.row(flow_row(pairs, flow));
+            table.row(flow_row(pairs, flow));
         }
     }
-    sheet.print()
+    table.print()
 }
 
 fn flow_row(pairs: &[Pair], flow: usize) -> Vec<String> {
@@ -87,12 +88,12 @@ fn flow_row(pairs: &[Pair], flow: usize) -> Vec<String> {
 }
 
 fn path_table(groups: &[&[Pair]]) -> String {
-    let mut sheet = Sheet::new().text("scheme").text("path");
+    let mut table = TextTable::new().text("scheme").text("path");
     for header in ["share %\nsimul.", "\nsockets", "srtt ms\nsimul.", "\nsockets"] {
-        sheet = sheet.figure(header);
+        table = table.figure(header);
     }
     for header in ["lost\nsimul.", "packets\nsockets", "queue\nsimul.", "drops\nsockets"] {
-        sheet = sheet.figure(header);
+        table = table.figure(header);
     }
     for pairs in groups {
         for (index, path) in pairs[0].simulated.paths.iter().enumerate() {
@@ -111,10 +112,10 @@ fn path_table(groups: &[&[Pair]]) -> String {
                     mean(values)
                 }));
             }
-            sheet.row(row);
+            table.row(row);
         }
     }
-    sheet.print()
+    table.print()
 }
 
 fn notes(comparison: &Comparison, pairs: &[Pair]) -> String {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::endpoint::{ConnectOptions, start_notice};
 use crate::exit::{Status, Stopped};
 use crate::output;
-use crate::table::Sheet;
+use crate::table::TextTable;
 
 /// How long an association that was only tried may take to end.
 const END_WITHIN: Duration = Duration::from_secs(5);
@@ -79,16 +79,16 @@ async fn try_one(
 }
 
 fn table(outcomes: &[Outcome]) -> String {
-    let mut sheet = Sheet::new().text("from").text("to").text("through").text("works").figure("RTT ms");
+    let mut table = TextTable::new().text("from").text("to").text("through").text("works").figure("RTT ms");
     for Outcome { path, through, tried } in outcomes {
         let rtt = match tried {
             Ok(rtt) => format!("{:.2}", rtt.as_secs_f64() * 1e3),
             Err(_) => String::new(),
         };
         let works = if tried.is_ok() { "yes" } else { "no" }.to_owned();
-        sheet.row(vec![path.local.to_string(), udp_address(*path).to_string(), through.clone(), works, rtt]);
+        table.row(vec![path.local.to_string(), udp_address(*path).to_string(), through.clone(), works, rtt]);
     }
-    let mut text = sheet.print();
+    let mut text = table.print();
     for outcome in outcomes {
         if let Err(why) = &outcome.tried {
             text += &format!("\n{why}\n");

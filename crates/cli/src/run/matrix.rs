@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::report::{LABEL, definitions, length, written};
 use crate::output::{NO_BREAK, labelled};
 use crate::seeds;
-use crate::table::{Sheet, interval};
+use crate::table::{TextTable, interval};
 
 /// Results of one scheme.
 struct Row<'a> {
@@ -73,18 +73,18 @@ pub(crate) fn report(
 }
 
 fn table(plans: &[Plan], rows: &[Row<'_>]) -> String {
-    let mut sheet = Sheet::new().text("scheme");
+    let mut table = TextTable::new().text("scheme");
     for value in plans.iter().filter_map(|plan| plan.value.as_ref()) {
-        sheet = sheet.figure(&value.value);
+        table = table.figure(&value.value);
     }
-    sheet = sheet.figure("mean");
+    table = table.figure("mean");
     for row in rows {
         let cells = (0..plans.len()).map(|value| interval(row.cell(value)));
         let mut all: Vec<String> = std::iter::once(row.scheme.to_owned()).chain(cells).collect();
         all.push(interval(row.mean()));
-        sheet.row(all);
+        table.row(all);
     }
-    sheet.print()
+    table.print()
 }
 
 fn notes(plans: &[Plan], arguments: &RunArguments, outcome: &Outcome) -> String {

@@ -13,7 +13,7 @@ use super::arguments::RunArguments;
 use super::plan::Plan;
 use crate::output::{NO_BREAK, labelled};
 use crate::seeds;
-use crate::table::{Sheet, interval, interval_of, mean, shares};
+use crate::table::{TextTable, interval, interval_of, mean, shares};
 
 /// Failures listed one by one.
 const FAILURES_SHOWN: usize = 20;
@@ -99,14 +99,14 @@ pub(crate) fn report(plan: &Plan, arguments: &RunArguments, outcome: &Outcome) -
 
 fn summary_table(scenario: &Scenario, groups: &[Group<'_>]) -> String {
     let several_paths = scenario.paths.len() > 1;
-    let mut sheet = Sheet::new().text("scheme").figure("n").figure("goodput\nkbit/s");
+    let mut table = TextTable::new().text("scheme").figure("n").figure("goodput\nkbit/s");
     if several_paths {
-        sheet = sheet.figure("share\n%");
+        table = table.figure("share\n%");
     }
     for header in
         ["resent\nchunks", "time-\nouts", "fast\nretr.", "spurious\nresent", "reorder\nKiB", "blocked\ns"]
     {
-        sheet = sheet.figure(header);
+        table = table.figure(header);
     }
     for group in groups {
         let mut row = vec![group.scheme.to_owned(), group.runs.len().to_string(), interval(group.goodput())];
@@ -119,9 +119,9 @@ fn summary_table(scenario: &Scenario, groups: &[Group<'_>]) -> String {
         row.push(group.mean(|run| run.spurious_retransmissions as f64));
         row.push(group.mean(|run| run.peak_reorder_bytes as f64 / 1024.0));
         row.push(group.mean(|run| run.rwnd_blocked_s));
-        sheet.row(row);
+        table.row(row);
     }
-    sheet.print()
+    table.print()
 }
 
 /// Flow by flow, if there is more than one or if they are transfers.
@@ -131,12 +131,12 @@ fn flow_table(scenario: &Scenario, groups: &[Group<'_>]) -> String {
     if !several && !transfers {
         return String::new();
     }
-    let mut sheet = Sheet::new().text("scheme");
+    let mut table = TextTable::new().text("scheme");
     if several {
-        sheet = sheet.text("flow").figure("goodput\nkbit/s").figure("of all\n%").figure("Jain's\nindex");
+        table = table.text("flow").figure("goodput\nkbit/s").figure("of all\n%").figure("Jain's\nindex");
     }
     if transfers {
-        sheet = sheet.figure("transfer time\ns").figure("finished\nruns");
+        table = table.figure("transfer time\ns").figure("finished\nruns");
     }
     for group in groups {
         for index in 0..scenario.flows.len() {
@@ -155,10 +155,10 @@ fn flow_table(scenario: &Scenario, groups: &[Group<'_>]) -> String {
                     false => "-".to_owned(),
                 });
             }
-            sheet.row(row);
+            table.row(row);
         }
     }
-    format!("\n{}", sheet.print())
+    format!("\n{}", table.print())
 }
 
 fn flow_cells(group: &Group<'_>, index: usize, first: &FlowResult) -> [String; 3] {

@@ -9,11 +9,12 @@ use anabranch_core::{AcceptFrom, Association, AssociationConfig, Endpoint, Endpo
 use anabranch_sim::{HostId, SctpHost, World};
 use bytes::Bytes;
 
+use crate::run::address::address;
 use crate::run::application::{Connect, End, Expected, Source, Status};
 use crate::run::capture::Capture;
 use crate::run::manifest;
 use crate::run::network::{Network, lay};
-use crate::run::observer::{DirectionCount, Observer, address};
+use crate::run::observer::{DirectionCount, Observer};
 use crate::run::plan::{FlowPlan, bulk_queue_bytes};
 use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
 use crate::run::{FlowResult, Job, JobScheme, PathResult, RunError, RunResult, payload};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anabranch_sim::Tap;
 use anabranch_sim::pcapng::PcapngTap;
 
-use crate::run::observer::address;
+use crate::run::address::address;
 use crate::run::{Job, RunError};
 
 /// A capture that is being written, to a file that is called `.part` until it is whole.

@@ -6,8 +6,8 @@ use anabranch_core::policy::PathFacts;
 use anabranch_core::{Association, PathId, Statistics};
 use anabranch_sim::Counters;
 
+use crate::run::address::place_of;
 use crate::run::build::{Built, counted_from};
-use crate::run::observer::place_of;
 use crate::run::{Job, RunError, RunResult};
 
 /// What the ends that send and the links came to.

@@ -1,5 +1,6 @@
 //! One run: a scenario with a scheme and a seed becomes a world, runs, and gives its metrics.
 
+mod address;
 mod application;
 mod batch;
 mod build;

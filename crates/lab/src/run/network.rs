@@ -4,8 +4,8 @@ use anabranch_core::time::Time;
 use anabranch_core::units::WireBytes;
 use anabranch_sim::{ConfigError, LinkConfig, LinkId, QueueConfig, TrafficConfig, TrafficKind, World};
 
+use crate::run::address::address;
 use crate::run::lane::{LaneMaker, place};
-use crate::run::observer::address;
 use crate::scenario::{Background, Direction, Duplex, Flow, LossPlace, OneWay, Scenario, Source};
 
 /// One direction of a link: usually one link of the simulator, more if it loses packets in several ways.

@@ -1,9 +1,10 @@
 //! Counting packets as they pass: what both ends together know and neither alone does.
 
 use anabranch_core::time::Time;
-use anabranch_sim::{Address, PacketEvent, PacketView, Place, Tap};
+use anabranch_sim::{PacketEvent, PacketView, Place, Tap};
 use anabranch_wire::{Chunk, PacketView as SctpPacket, Tsn};
 
+use crate::run::address::place_of;
 use crate::run::capture::Capture;
 use crate::run::recorder::{PacketRecorder, Sighting};
 
@@ -83,18 +84,6 @@ pub(crate) struct Observer {
     pub(crate) packets: Option<PacketRecorder>,
 }
 
-/// The flow, path and side an address belongs to: addresses are made by [`address`].
-pub(crate) fn place_of(address: Address) -> Option<(usize, usize, usize)> {
-    let Address::V4(v4) = address else { return None };
-    let [10, flow, path, side @ 1..=2] = v4.octets() else { return None };
-    Some((usize::from(flow), usize::from(path), usize::from(side) - 1))
-}
-
-/// The address of a flow's end on a path; `side` 0 is the left end, which forward data leaves.
-pub(crate) fn address(flow: usize, path: usize, side: usize) -> Address {
-    Address::from([10, flow as u8, path as u8, side as u8 + 1])
-}
-
 impl DirectionCount {
     pub(crate) fn new(paths: usize) -> Self {
         DirectionCount { paths: vec![PathCount::default(); paths], ..DirectionCount::default() }
@@ -161,12 +150,6 @@ impl Tap for Observer {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_say_whose_they_are() {
-        assert_eq!(place_of(address(3, 7, 1)), Some((3, 7, 1)));
-        assert_eq!(place_of(Address::from([10, 0, 0, 9])), None);
-    }
 
     #[test]
     fn a_tsn_counts_once_whatever_order_tsns_come_in() {

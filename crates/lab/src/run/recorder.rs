@@ -7,36 +7,36 @@ use anabranch_core::time::Time;
 use anabranch_sim::PacketEvent;
 use anabranch_wire::Tsn;
 
-use crate::trace::{self, AssociationSheets, PacketSheet, Sampler, Sender, Sheet, TraceError, seconds};
+use crate::trace::{self, AssociationTables, CsvTable, PacketTable, Sampler, Sender, TraceError, seconds};
 
 /// Path states and decisions of one end of a flow.
 pub(crate) struct PathRecorder {
     sampler: Sampler,
-    sheets: AssociationSheets,
+    tables: AssociationTables,
 }
 
 impl PathRecorder {
     pub(crate) fn create(folder: &Path, sender: &Sender) -> Result<Self, TraceError> {
-        Ok(PathRecorder { sampler: Sampler::new(), sheets: AssociationSheets::create(folder, sender)? })
+        Ok(PathRecorder { sampler: Sampler::new(), tables: AssociationTables::create(folder, sender)? })
     }
 
     /// Writes what has changed since the latest call.
     pub(crate) fn sample(&mut self, now: Time, association: &mut Association) {
-        self.sampler.sample(association, |stand| self.sheets.path(now, stand));
+        self.sampler.sample(association, |stand| self.tables.path(now, stand));
         while let Some(event) = association.poll_trace() {
-            self.sheets.decision(&event);
+            self.tables.decision(&event);
         }
-        self.sheets.timeouts(now, association.statistics().timeouts);
+        self.tables.timeouts(now, association.statistics().timeouts);
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), TraceError> {
-        self.sheets.flush()
+        self.tables.flush()
     }
 }
 
 /// Every packet with DATA: sent, delivered or dropped.
 pub(crate) struct PacketRecorder {
-    sheet: PacketSheet,
+    table: PacketTable,
     flows: Vec<String>,
     paths: Vec<String>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Sighting {
 
 impl PacketRecorder {
     pub(crate) fn create(folder: &Path, flows: Vec<String>, paths: Vec<String>) -> Result<Self, TraceError> {
-        Ok(PacketRecorder { sheet: PacketSheet::create(folder)?, flows, paths })
+        Ok(PacketRecorder { table: PacketTable::create(folder)?, flows, paths })
     }
 
     pub(crate) fn packet(&mut self, now: Time, chunk: Sighting) {
@@ -64,31 +64,32 @@ impl PacketRecorder {
         }
         let Sighting { flow, path, side, event, tsn, bytes } = chunk;
         let (flow, path) = (name(&self.flows, flow), name(&self.paths, path));
-        self.sheet.packet(now, &trace::Sighting { flow, path, forward: side == 0, event, tsn, bytes });
+        self.table.packet(now, &trace::Sighting { flow, path, forward: side == 0, event, tsn, bytes });
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), TraceError> {
-        self.sheet.flush()
+        self.table.flush()
     }
 }
 
 /// Queue lengths, sampled.
 pub(crate) struct QueueRecorder {
-    sheet: Sheet,
+    table: CsvTable,
 }
 
 impl QueueRecorder {
     pub(crate) fn create(folder: &Path) -> Result<Self, TraceError> {
-        let sheet = Sheet::create(folder, "queues.csv", &["time_s", "link", "queue_packets", "queue_bytes"])?;
-        Ok(QueueRecorder { sheet })
+        let table =
+            CsvTable::create(folder, "queues.csv", &["time_s", "link", "queue_packets", "queue_bytes"])?;
+        Ok(QueueRecorder { table })
     }
 
     pub(crate) fn sample(&mut self, now: Time, link: &str, packets: u64, bytes: u64) {
         let row = [seconds(now), link.to_owned(), packets.to_string(), bytes.to_string()];
-        self.sheet.row(&row);
+        self.table.row(&row);
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), TraceError> {
-        self.sheet.flush()
+        self.table.flush()
     }
 }

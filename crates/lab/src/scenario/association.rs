@@ -1,8 +1,8 @@
 //! `[association]`: buffers, streams and packets of every association.
 
 use super::document::{Node, Value};
+use super::fault::Fault;
 use super::reader::Reader;
-use super::report::Fault;
 use super::shape::{DATA_SIZE, Flag, IntegerIn, LARGEST_PACKET, OneOf, Shape, SizeIn, mismatch};
 use super::units;
 

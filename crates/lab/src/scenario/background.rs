@@ -2,10 +2,10 @@
 
 use anabranch_core::time::{Rate, Span};
 
+use super::direction::{DIRECTIONS, Direction};
 use super::error::ProblemKind;
-use super::link::{DIRECTIONS, Direction};
+use super::fault::Fault;
 use super::reader::Reader;
-use super::report::Fault;
 use super::shape::{ANY_TIME, AnyRate, IntegerIn, NumberIn, OneOf, PACKET_SIZE, SOME_TIME};
 
 /// Sources of traffic in one direction of a link.

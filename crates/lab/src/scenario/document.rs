@@ -9,18 +9,9 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use super::error::ProblemKind;
-use super::report::Fault;
-
-/// Where a key or value was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// These bytes of the file.
-    File(Range<usize>),
-    /// The override with this index.
-    Override(usize),
-    /// Nowhere: assumed because it was not given.
-    Assumed,
-}
+use super::fault::Fault;
+use super::origin::Origin;
+use super::text::quoted;
 
 /// A value and where it was written.
 #[derive(Clone, Debug)]
@@ -97,21 +88,6 @@ impl fmt::Display for Value {
             Value::Date | Value::List(_) | Value::Table(_) => f.write_str(self.type_name()),
         }
     }
-}
-
-/// Text without characters that would break a line or the terminal.
-pub(super) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
-        .collect()
-}
-
-/// Text between quotes, cut short if it is long.
-pub(super) fn quoted(text: &str) -> String {
-    const LONGEST: usize = 60;
-    let cut: String = text.chars().take(LONGEST).collect();
-    let dots = if cut.len() < text.len() { "..." } else { "" };
-    format!("\"{}{dots}\"", cut.escape_debug())
 }
 
 /// What the parser said about text that is not TOML, and where.

@@ -2,12 +2,12 @@
 
 use anabranch_core::time::{Rate, Span};
 
+use super::direction::{DIRECTIONS, Direction};
 use super::error::ProblemKind;
-use super::link::{DELAY, DIRECTIONS, Direction};
+use super::fault::Fault;
 use super::loss::{Loss, Losses, Sides, read_losses};
 use super::reader::Reader;
-use super::report::Fault;
-use super::shape::{ANY_TIME, AnyRate, Flag, OneOf};
+use super::shape::{ANY_TIME, AnyRate, DELAY, Flag, OneOf};
 
 /// A change to one direction of a link. What is `None` stays as it is.
 #[derive(Clone, Debug, PartialEq)]

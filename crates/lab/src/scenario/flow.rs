@@ -6,9 +6,9 @@ use anabranch_core::time::{Rate, Span};
 
 use super::association::{Association, STREAMS, stream_count};
 use super::error::ProblemKind;
+use super::fault::Fault;
 use super::names::Names;
 use super::reader::Reader;
-use super::report::Fault;
 use super::run::{Run, Stop};
 use super::shape::{ANY_TIME, AnyRate, DATA_SIZE, Flag, IntegerIn, OneOf, SOME_TIME, Shape, Text, TextList};
 

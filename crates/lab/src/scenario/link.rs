@@ -6,26 +6,12 @@ use super::background::{self, Background};
 use super::document::Node;
 use super::error::ProblemKind;
 use super::event::{self, Event};
+use super::fault::Fault;
 use super::loss::{Loss, Sides, read_losses};
 use super::names::Names;
-use super::path::Path;
 use super::reader::Reader;
-use super::report::Fault;
-use super::shape::{AnyQueue, AnyRate, Shape, SpanIn};
+use super::shape::{AnyQueue, AnyRate, DELAY, Shape};
 use super::units::Queue;
-
-/// A direction, seen from the flows that go forward.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// With the data.
-    Forward,
-    /// Against the data, with the acknowledgements.
-    Reverse,
-}
-
-/// Words for the directions.
-pub(super) const DIRECTIONS: &[(&str, Direction)] =
-    &[("forward", Direction::Forward), ("reverse", Direction::Reverse)];
 
 /// A link that several paths may go through.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,9 +47,6 @@ pub struct OneWay {
     /// What is lost, by processes independent of each other.
     pub loss: Vec<Loss>,
 }
-
-/// One way, at most.
-pub(super) const DELAY: SpanIn = SpanIn(Span::ZERO..=Span::from_secs(3600));
 
 /// Links of a scenario at most.
 const MOST_LINKS: usize = 64;
@@ -132,17 +115,6 @@ pub(super) fn refuse_duplex(reader: &mut Reader<'_>) {
     let why = "a path with `via` has a link of its own only if it has a `rate`: give one, or move this to the [[link]]";
     for key in ["delay", "queue", "loss", "reverse", "background", "event"] {
         reader.refuse(key, why);
-    }
-}
-
-/// A link that no path goes through would be left out without a word.
-pub(super) fn check_used(root: &Reader<'_>, links: &[Link], paths: &[Path]) {
-    for (index, link) in links.iter().enumerate() {
-        if !paths.iter().any(|path| path.via.contains(&index)) {
-            let message = format!("no path goes through the link `{}`", link.name);
-            let help = format!("give a path `via = [\"{}\"]`, or leave the link out", link.name);
-            root.fault_of_element("link", index, Fault::because(ProblemKind::Conflict, message, help));
-        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::document::{Node, Value};
 use super::error::ProblemKind;
+use super::fault::Fault;
 use super::reader::Reader;
-use super::report::Fault;
 use super::shape::{IntegerIn, OneOf, Probability, Shape};
 
 /// One process that loses packets in one direction of a link.

@@ -23,13 +23,17 @@
 
 mod association;
 mod background;
+mod direction;
 mod document;
 mod error;
 mod event;
+mod fault;
 mod flow;
+mod key;
 mod link;
 mod loss;
 mod names;
+mod origin;
 mod overrides;
 mod path;
 mod reader;
@@ -38,6 +42,7 @@ mod run;
 mod scheme;
 mod shape;
 mod sweep;
+mod text;
 pub mod units;
 mod write;
 
@@ -46,18 +51,21 @@ use std::path::Path as FilePath;
 
 use anabranch_schemes::registry::Vocabulary;
 
-use self::document::{Origin, Table};
+use self::document::Table;
+use self::fault::Fault;
 use self::flow::Surroundings;
 use self::names::Names;
+use self::origin::Origin;
 use self::reader::Reader;
-use self::report::{Fault, Report};
+use self::report::Report;
 
 pub use self::association::{Association, Encapsulation, SendBuffer};
 pub use self::background::{Background, Source};
+pub use self::direction::Direction;
 pub use self::error::{Place, Problem, ProblemKind, ScenarioError};
 pub use self::event::Event;
 pub use self::flow::{FileSource, Flow, FlowDirection, FlowKind};
-pub use self::link::{Direction, Duplex, Link, OneWay};
+pub use self::link::{Duplex, Link, OneWay};
 pub use self::loss::{Loss, LossModel, LossPlace};
 pub use self::overrides::{Override, OverrideError};
 pub use self::path::Path;
@@ -160,7 +168,7 @@ fn read(root: &Table, report: &Report<'_>) -> Option<Scenario> {
         flow::check_end(&root, run, flows);
     }
     if let (Some(links), Some(paths)) = (&links, &paths) {
-        link::check_used(&root, links, paths);
+        path::check_links_used(&root, links, paths);
     }
     root.finish();
     Some(Scenario {

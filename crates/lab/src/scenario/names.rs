@@ -1,9 +1,10 @@
 //! Names of paths, flows and links, and the references to them.
 
-use super::document::Origin;
 use super::error::ProblemKind;
-use super::reader::{Reader, default_name, is_name};
-use super::report::Fault;
+use super::fault::Fault;
+use super::key::{default_name, is_name};
+use super::origin::Origin;
+use super::reader::Reader;
 use super::shape::{Placed, Text};
 
 /// Names given so far in one list, by index.
@@ -47,7 +48,7 @@ impl Names {
     fn check(&self, reader: &Reader<'_>, name: &str, given: bool) -> bool {
         if !is_name(name) {
             let expected = "up to 64 ASCII letters, digits, `-` and `_`, not all of them digits";
-            reader.fault("name", Fault::invalid(expected, super::document::quoted(name)));
+            reader.fault("name", Fault::invalid(expected, super::text::quoted(name)));
             return false;
         }
         if self.names.iter().any(|earlier| earlier == name) {
@@ -74,7 +75,7 @@ impl Names {
     fn resolve_one(&self, reader: &Reader<'_>, key: &str, name: &str, origin: &Origin) -> Option<usize> {
         let index = self.names.iter().position(|known| known == name);
         if index.is_none() && !self.cut {
-            let message = format!("there is no {} named {}", self.what, super::document::quoted(name));
+            let message = format!("there is no {} named {}", self.what, super::text::quoted(name));
             let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
             let fault = Fault::unknown(ProblemKind::UnknownName, message, name, &known);
             reader.fault_at(origin, key, fault);

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::document::{Node, Origin, Table, Value, parse_value, printable};
+use super::document::{Node, Table, Value, parse_value};
 use super::error::ProblemKind;
-use super::reader::{NAMED, element};
-use super::report::Fault;
+use super::fault::Fault;
+use super::key::{NAMED, element};
+use super::origin::Origin;
+use super::text::printable;
 
 /// Parts of a key at most. The longest key of a scenario has six.
 const DEEPEST: usize = 12;

@@ -1,6 +1,8 @@
 //! `[[path]]`: what lies between the two hosts.
 
-use super::link::{Duplex, LinkRate, read_duplex, refuse_duplex};
+use super::error::ProblemKind;
+use super::fault::Fault;
+use super::link::{Duplex, Link, LinkRate, read_duplex, refuse_duplex};
 use super::names::Names;
 use super::reader::Reader;
 use super::shape::TextList;
@@ -50,4 +52,15 @@ fn read(mut reader: Reader<'_>, links: &Names, names: &mut Names) -> Option<Path
     };
     reader.finish();
     Some(Path { name: name?, via: via?, own: own? })
+}
+
+/// A link that no path goes through would be left out without a word.
+pub(super) fn check_links_used(root: &Reader<'_>, links: &[Link], paths: &[Path]) {
+    for (index, link) in links.iter().enumerate() {
+        if !paths.iter().any(|path| path.via.contains(&index)) {
+            let message = format!("no path goes through the link `{}`", link.name);
+            let help = format!("give a path `via = [\"{}\"]`, or leave the link out", link.name);
+            root.fault_of_element("link", index, Fault::because(ProblemKind::Conflict, message, help));
+        }
+    }
 }

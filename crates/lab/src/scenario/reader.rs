@@ -1,9 +1,13 @@
 //! Reads a table key by key and complains about the keys nobody asked for.
 
-use super::document::{Entry, Node, Origin, Table, Value, quoted};
+use super::document::{Entry, Node, Table, Value};
 use super::error::ProblemKind;
-use super::report::{Fault, Report};
+use super::fault::Fault;
+use super::key::{element, is_name};
+use super::origin::Origin;
+use super::report::Report;
 use super::shape::Shape;
+use super::text::quoted;
 
 /// A table that was not given.
 static EMPTY: Table = Table { entries: Vec::new() };
@@ -234,28 +238,4 @@ impl<'a> Reader<'a> {
     fn entry(&self, key: &str) -> Option<&'a Entry> {
         self.table.entries.iter().find(|entry| entry.key == key)
     }
-}
-
-/// What an element of a list is called in the path of a key: its name if it can have one, else its index.
-pub(super) fn element(key: &str, index: usize, node: &Node) -> String {
-    let Value::Table(table) = &node.value else { return index.to_string() };
-    match table.get("name").map(|name| &name.value) {
-        Some(Value::Text(name)) if is_name(name) => name.clone(),
-        _ if NAMED.contains(&key) => default_name(key, index),
-        _ => index.to_string(),
-    }
-}
-
-/// Lists whose elements have names.
-pub(super) const NAMED: [&str; 3] = ["path", "flow", "link"];
-
-/// The name of an element that was not given one.
-pub(super) fn default_name(key: &str, index: usize) -> String {
-    format!("{key}-{}", index + 1)
-}
-
-/// Whether text can name an element or a key: short, printable and unlike an index, so that `--set` can address it.
-pub(super) fn is_name(text: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    (1..=64).contains(&text.len()) && text.chars().all(plain) && !text.chars().all(|c| c.is_ascii_digit())
 }

@@ -3,116 +3,14 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use super::document::{Origin, printable};
 use super::error::{Place, Problem, ProblemKind, ScenarioError};
+use super::fault::{Details, Fault};
+use super::origin::Origin;
 use super::overrides::Override;
+use super::text::printable;
 
 /// Problems kept of a text; each one keeps its line, and with this many nobody reads on.
 const MOST: usize = 200;
-
-/// What is wrong with a value.
-#[derive(Clone, Debug)]
-pub(super) struct Fault(Box<Details>);
-
-#[derive(Clone, Debug)]
-struct Details {
-    kind: ProblemKind,
-    /// Where it is, if that is more exact than the place of the whole value.
-    at: Option<Origin>,
-    /// Without it the kind of problem and the key make the message.
-    message: Option<String>,
-    expected: Option<String>,
-    found: Option<String>,
-    nearest: Option<String>,
-    help: Option<String>,
-}
-
-impl Fault {
-    pub(super) fn new(kind: ProblemKind) -> Self {
-        let details =
-            Details { kind, at: None, message: None, expected: None, found: None, nearest: None, help: None };
-        Fault(Box::new(details))
-    }
-
-    /// A value that is not what it should be.
-    pub(super) fn invalid(expected: impl Into<String>, found: impl Into<String>) -> Self {
-        Fault::new(ProblemKind::InvalidValue).expecting(expected).finding(found)
-    }
-
-    /// A value outside its range.
-    pub(super) fn out_of_range(expected: impl Into<String>, found: impl Into<String>) -> Self {
-        Fault::new(ProblemKind::OutOfRange).expecting(expected).finding(found)
-    }
-
-    /// Anything else, with a message of its own and what to do about it.
-    pub(super) fn because(kind: ProblemKind, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Fault::new(kind).saying(message).helping(help)
-    }
-
-    /// A word that is not among the known ones.
-    pub(super) fn unknown(kind: ProblemKind, message: String, word: &str, known: &[&str]) -> Self {
-        let fault = Fault::new(kind).saying(message).near(word, known.iter().copied());
-        match known {
-            [] => fault.helping("there are none"),
-            [one] => fault.expecting(format!("`{one}`")),
-            many => fault.expecting(format!("one of: {}", many.join(", "))),
-        }
-    }
-
-    pub(super) fn kind(&self) -> ProblemKind {
-        self.0.kind
-    }
-
-    pub(super) fn has_proposal(&self) -> bool {
-        self.0.nearest.is_some()
-    }
-
-    pub(super) fn at(mut self, origin: &Origin) -> Self {
-        self.0.at = Some(origin.clone());
-        self
-    }
-
-    pub(super) fn saying(mut self, message: impl Into<String>) -> Self {
-        self.0.message = Some(message.into());
-        self
-    }
-
-    pub(super) fn expecting(mut self, expected: impl Into<String>) -> Self {
-        self.0.expected = Some(expected.into());
-        self
-    }
-
-    pub(super) fn finding(mut self, found: impl Into<String>) -> Self {
-        self.0.found = Some(found.into());
-        self
-    }
-
-    pub(super) fn helping(mut self, help: impl Into<String>) -> Self {
-        self.0.help = Some(help.into());
-        self
-    }
-
-    /// Proposes the known word closest to the one that was found, if one is close.
-    pub(super) fn near<'w>(self, word: &str, known: impl IntoIterator<Item = &'w str>) -> Self {
-        let nearest = super::nearest(word, known).map(str::to_owned);
-        self.proposing(nearest)
-    }
-
-    pub(super) fn proposing(mut self, nearest: Option<String>) -> Self {
-        self.0.nearest = nearest;
-        self
-    }
-
-    fn message(&self, key: &str) -> String {
-        let plain = match self.0.kind {
-            ProblemKind::OutOfRange => format!("`{key}` is out of range"),
-            ProblemKind::MissingKey => format!("missing key `{key}`"),
-            ProblemKind::UnknownKey => format!("unknown key `{key}`"),
-            _ => format!("invalid value for `{key}`"),
-        };
-        self.0.message.clone().unwrap_or(plain)
-    }
-}
 
 /// The problems found so far in one scenario.
 pub(super) struct Report<'a> {

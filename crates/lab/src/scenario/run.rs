@@ -4,8 +4,8 @@ use anabranch_core::time::Span;
 
 use super::document::{Node, Value};
 use super::error::ProblemKind;
+use super::fault::Fault;
 use super::reader::Reader;
-use super::report::Fault;
 use super::shape::{ANY_TIME, IntegerIn, OneOf, SOME_TIME, Shape, Text, TextList};
 
 /// Seeds at most: enough for any interval worth printing.

@@ -2,11 +2,14 @@
 
 use anabranch_schemes::registry::{ExpressionError, Vocabulary};
 
-use super::document::{Node, Origin, Value, printable, quoted};
+use super::document::{Node, Value};
 use super::error::ProblemKind;
-use super::reader::{Reader, is_name};
-use super::report::Fault;
+use super::fault::Fault;
+use super::key::is_name;
+use super::origin::Origin;
+use super::reader::Reader;
 use super::shape::{Shape, Text, mismatch};
+use super::text::{printable, quoted};
 
 /// Definitions of a scenario at most.
 const MOST_SCHEMES: usize = 64;

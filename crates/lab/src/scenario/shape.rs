@@ -5,9 +5,10 @@ use std::ops::RangeInclusive;
 
 use anabranch_core::time::{Rate, Span};
 
-use super::document::{Node, Origin, Value};
+use super::document::{Node, Value};
 use super::error::ProblemKind;
-use super::report::Fault;
+use super::fault::Fault;
+use super::origin::Origin;
 use super::units::{self, Queue, UnitError};
 
 /// The form of a value: how it is described in errors and how it is read.
@@ -66,6 +67,9 @@ pub(super) const ANY_TIME: SpanIn = SpanIn(Span::ZERO..=LONGEST);
 
 /// Any time longer than zero.
 pub(super) const SOME_TIME: SpanIn = SpanIn(INSTANT..=LONGEST);
+
+/// How long a packet is on its way over one link.
+pub(super) const DELAY: SpanIn = SpanIn(Span::ZERO..=Span::from_secs(3600));
 
 /// Wire bytes of a packet.
 pub(super) const PACKET_SIZE: SizeIn = SizeIn(1..=LARGEST_PACKET);

@@ -5,8 +5,8 @@
 
 use anabranch_core::time::{Rate, Span};
 
-use super::document::quoted;
 use super::nearest;
+use super::text::quoted;
 
 /// A unit and its size in the smallest one.
 struct Unit {

@@ -7,10 +7,10 @@ use anabranch_core::time::Time;
 use anabranch_core::trace::{Decided, TraceEvent};
 use anabranch_core::{PathId, PathSet};
 
+use crate::trace::csv_table::{CsvTable, TraceError, seconds};
 use crate::trace::manifest::Sender;
 use crate::trace::sampler::PathStand;
-use crate::trace::sheet::{Sheet, TraceError, seconds};
-use crate::trace::words;
+use crate::trace::trace_names;
 
 /// Columns of `FLOW-paths.csv`.
 pub const PATH_COLUMNS: [&str; 15] = [
@@ -50,11 +50,11 @@ pub const DECISION_COLUMNS: [&str; 14] = [
 ];
 
 /// Writes the two files of an end that sends data.
-pub struct AssociationSheets {
+pub struct AssociationTables {
     flow: String,
     names: Vec<String>,
-    paths: Sheet,
-    decisions: Sheet,
+    paths: CsvTable,
+    decisions: CsvTable,
     /// Each path's cwnd and ssthresh as they were written last.
     windows: Vec<(u64, u64)>,
     /// T3 expiries written so far.
@@ -63,16 +63,16 @@ pub struct AssociationSheets {
     timed_out: PathSet,
 }
 
-impl AssociationSheets {
+impl AssociationTables {
     /// Begins both files.
     ///
     /// # Errors
     /// [`TraceError`] if they cannot be written.
     pub fn create(folder: &Path, sender: &Sender) -> Result<Self, TraceError> {
         let [paths, decisions] = sender.files();
-        let paths = Sheet::create(folder, &paths, &PATH_COLUMNS)?;
-        let decisions = Sheet::create(folder, &decisions, &DECISION_COLUMNS)?;
-        let mut sheets = AssociationSheets {
+        let paths = CsvTable::create(folder, &paths, &PATH_COLUMNS)?;
+        let decisions = CsvTable::create(folder, &decisions, &DECISION_COLUMNS)?;
+        let mut tables = AssociationTables {
             flow: sender.flow.clone(),
             names: Vec::new(),
             paths,
@@ -81,8 +81,8 @@ impl AssociationSheets {
             timeouts: 0,
             timed_out: PathSet::EMPTY,
         };
-        sender.paths.iter().for_each(|name| sheets.add_path(name.clone()));
-        Ok(sheets)
+        sender.paths.iter().for_each(|name| tables.add_path(name.clone()));
+        Ok(tables)
     }
 
     /// Gives the next path its name.
@@ -150,12 +150,12 @@ impl AssociationSheets {
             self.timed_out.insert(path);
         }
         let mut row =
-            self.decision_row(event.at, words::decision(&event.decided), self.place(&event.decided));
+            self.decision_row(event.at, trace_names::decision(&event.decided), self.place(&event.decided));
         if event.tsn != 0 {
             row[4] = (event.tsn as u32).to_string();
         }
         row[5] = match event.decided {
-            Decided::Lost(_, cause) => words::loss_cause(cause).to_owned(),
+            Decided::Lost(_, cause) => trace_names::loss_cause(cause).to_owned(),
             Decided::State(_, state) => format!("{state:?}"),
             _ => String::new(),
         };
@@ -178,10 +178,10 @@ impl AssociationSheets {
 
     /// The path or paths that a decision chose or concerns.
     fn place(&self, decided: &Decided) -> String {
-        if words::is_wait(decided) {
+        if trace_names::is_wait(decided) {
             return "wait".to_owned();
         }
-        let names: Vec<String> = words::paths(decided).iter().map(|path| self.name(path)).collect();
+        let names: Vec<String> = trace_names::paths(decided).iter().map(|path| self.name(path)).collect();
         names.join(" ")
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml_writer::ToTomlValue as _;
 
-use crate::trace::sheet::TraceError;
+use crate::trace::csv_table::TraceError;
 
 /// Says which run it was.
 pub const RUN_FILE: &str = "run.toml";

@@ -2,20 +2,20 @@
 //! and captures").
 //!
 //! What is written comes from an endpoint: how its paths stand, as a [`Sampler`] notices it, and what it decided. Who drives the
-//! endpoint hands it to an [`AssociationSheets`], and DATA chunks to a [`PacketSheet`].
+//! endpoint hands it to an [`AssociationTables`], and DATA chunks to a [`PacketTable`].
 
 mod association;
+mod csv_table;
 mod manifest;
 mod packets;
 pub mod qlog;
 mod sampler;
-mod sheet;
-mod words;
+mod trace_names;
 
-pub use association::{AssociationSheets, DECISION_COLUMNS, PATH_COLUMNS};
+pub use association::{AssociationTables, DECISION_COLUMNS, PATH_COLUMNS};
+pub use csv_table::TraceError;
+pub(crate) use csv_table::{CsvTable, seconds};
 pub(crate) use manifest::put;
 pub use manifest::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender, Vantage};
-pub use packets::{PACKET_COLUMNS, PACKET_FILE, PacketSheet, Sighting};
+pub use packets::{PACKET_COLUMNS, PACKET_FILE, PacketTable, Sighting};
 pub use sampler::{PathStand, Sampler};
-pub use sheet::TraceError;
-pub(crate) use sheet::{Sheet, seconds};

@@ -6,7 +6,7 @@ use anabranch_core::time::Time;
 use anabranch_sim::PacketEvent;
 use anabranch_wire::Tsn;
 
-use crate::trace::sheet::{Sheet, TraceError, seconds};
+use crate::trace::csv_table::{CsvTable, TraceError, seconds};
 
 /// The name of the file.
 pub const PACKET_FILE: &str = "packets.csv";
@@ -32,17 +32,17 @@ pub struct Sighting<'a> {
 }
 
 /// Writes `packets.csv`.
-pub struct PacketSheet {
-    sheet: Sheet,
+pub struct PacketTable {
+    table: CsvTable,
 }
 
-impl PacketSheet {
+impl PacketTable {
     /// Begins the file.
     ///
     /// # Errors
     /// [`TraceError`] if it cannot be written.
     pub fn create(folder: &Path) -> Result<Self, TraceError> {
-        Ok(PacketSheet { sheet: Sheet::create(folder, PACKET_FILE, &PACKET_COLUMNS)? })
+        Ok(PacketTable { table: CsvTable::create(folder, PACKET_FILE, &PACKET_COLUMNS)? })
     }
 
     /// Writes a row.
@@ -65,7 +65,7 @@ impl PacketSheet {
             chunk.tsn.get().to_string(),
             chunk.bytes.to_string(),
         ];
-        self.sheet.row(&row);
+        self.table.row(&row);
     }
 
     /// Hands what was written to the system.
@@ -73,6 +73,6 @@ impl PacketSheet {
     /// # Errors
     /// The first that writing met.
     pub fn flush(&mut self) -> Result<(), TraceError> {
-        self.sheet.flush()
+        self.table.flush()
     }
 }

@@ -10,7 +10,7 @@ use anabranch_core::PathId;
 use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_lab::trace::{
-    AssociationSheets, FORMAT, Manifest, PACKET_FILE, PacketSheet, PathStand, Sender, Sighting, TraceError,
+    AssociationTables, FORMAT, Manifest, PACKET_FILE, PacketTable, PathStand, Sender, Sighting, TraceError,
     Vantage,
 };
 use anabranch_net::{CloseReason, DatagramOutcome};
@@ -32,11 +32,11 @@ pub(crate) struct Tables {
     manifest: Manifest,
     /// What `run.toml` says is not what it should say.
     stale: bool,
-    packets: PacketSheet,
+    packets: PacketTable,
     /// The latest row of `packets.csv`: hosts of one recording may hand over a little out of step.
     latest: Time,
     /// Of associations that are under way, with the place of its sender in the manifest.
-    open: BTreeMap<Key, (usize, AssociationSheets)>,
+    open: BTreeMap<Key, (usize, AssociationTables)>,
     error: Option<TraceError>,
 }
 
@@ -65,7 +65,7 @@ impl Tables {
         };
         Manifest::reopen(folder)?;
         manifest.write(folder)?;
-        let mut packets = PacketSheet::create(folder)?;
+        let mut packets = PacketTable::create(folder)?;
         packets.flush()?;
         Ok(Tables {
             folder: folder.to_owned(),
@@ -140,19 +140,19 @@ impl Sink for Tables {
             end_s: None,
             lost_counts_until_resent: self.about.lost_counts_until_resent,
         };
-        let created = AssociationSheets::create(&self.folder, &sender);
-        if let Some(sheets) = self.note(created) {
-            self.open.insert(key, (self.manifest.senders.len(), sheets));
+        let created = AssociationTables::create(&self.folder, &sender);
+        if let Some(tables) = self.note(created) {
+            self.open.insert(key, (self.manifest.senders.len(), tables));
             self.manifest.senders.push(sender);
             self.stale = true;
         }
     }
 
     fn route(&mut self, _: Time, key: Key, known: &Known, _: PathId) {
-        let Some((place, sheets)) = self.open.get_mut(&key) else { return };
+        let Some((place, tables)) = self.open.get_mut(&key) else { return };
         let sender = &mut self.manifest.senders[*place];
         for name in &known.subject.paths[sender.paths.len()..] {
-            sheets.add_path(name.clone());
+            tables.add_path(name.clone());
         }
         sender.paths.clone_from(&known.subject.paths);
         sender.addresses.clone_from(&known.addresses);
@@ -160,28 +160,28 @@ impl Sink for Tables {
     }
 
     fn path(&mut self, at: Time, key: Key, _: &Known, stand: &PathStand) {
-        if let Some((_, sheets)) = self.open.get_mut(&key) {
-            sheets.path(at, stand);
+        if let Some((_, tables)) = self.open.get_mut(&key) {
+            tables.path(at, stand);
         }
     }
 
     fn decision(&mut self, key: Key, _: &Known, event: &TraceEvent) {
-        if let Some((_, sheets)) = self.open.get_mut(&key) {
-            sheets.decision(event);
+        if let Some((_, tables)) = self.open.get_mut(&key) {
+            tables.decision(event);
         }
     }
 
     fn timeouts(&mut self, at: Time, key: Key, _: &Known, total: u64) {
-        if let Some((_, sheets)) = self.open.get_mut(&key) {
-            sheets.timeouts(at, total);
+        if let Some((_, tables)) = self.open.get_mut(&key) {
+            tables.timeouts(at, total);
         }
     }
 
     fn closed(&mut self, at: Time, key: Key, _: &Known, _: &Result<(), CloseReason>) {
-        if let Some((place, mut sheets)) = self.open.remove(&key) {
+        if let Some((place, mut tables)) = self.open.remove(&key) {
             self.manifest.senders[place].end_s = Some(at.as_secs_f64());
             self.stale = true;
-            self.note(sheets.flush());
+            self.note(tables.flush());
         }
     }
 
@@ -190,8 +190,8 @@ impl Sink for Tables {
         if std::mem::take(&mut self.stale) {
             self.manifest.write(&self.folder)?;
         }
-        for (_, sheets) in self.open.values_mut() {
-            sheets.flush()?;
+        for (_, tables) in self.open.values_mut() {
+            tables.flush()?;
         }
         self.packets.flush()?;
         self.error.take().map_or(Ok(()), Err)

@@ -14,9 +14,9 @@ use anabranch_core::{PathId, PathState};
 use serde::Serialize;
 
 use self::event::{Data, Decision, Dropped, Lost, Metrics, Packet, Refused, Stated, Window};
+use crate::trace::csv_table::TraceError;
 use crate::trace::sampler::PathStand;
-use crate::trace::sheet::TraceError;
-use crate::trace::words;
+use crate::trace::trace_names;
 
 /// The event schema: its number changes whenever a field gets another meaning or goes away.
 pub const EVENT_SCHEMA: &str = "urn:anabranch:qlog:events:sctp-1";
@@ -202,20 +202,20 @@ impl QlogWriter {
     pub fn decided(&mut self, subject: &Subject, event: &TraceEvent) {
         let tsn = (event.tsn != 0).then_some(event.tsn as u32);
         let reason = event::Reason::of(&event.reason);
-        let paths = words::paths(&event.decided);
+        let paths = trace_names::paths(&event.decided);
         let path = paths.first().filter(|_| paths.len() == 1);
         let data = match event.decided {
             Decided::Window { cwnd_bytes, ssthresh_bytes, .. } => {
                 Data::CongestionWindow(Window { cwnd_bytes, ssthresh_bytes, reason })
             }
             Decided::Lost(_, cause) => {
-                Data::PacketLost(Lost { tsn, cause: words::loss_cause(cause), reason })
+                Data::PacketLost(Lost { tsn, cause: trace_names::loss_cause(cause), reason })
             }
             Decided::State(_, state) => Data::PathState(Stated { state: state_word(state), reason }),
             Decided::Blocked(_) => Data::PeerWindowClosed { reason },
             Decided::Unblocked => Data::PeerWindowOpened { reason },
             ref decided => Data::SchedulerDecision(Decision {
-                decision: words::decision(decided),
+                decision: trace_names::decision(decided),
                 paths: paths.iter().map(|path| subject.path(path)).collect(),
                 tsn,
                 reason,

@@ -18,13 +18,13 @@ pub struct TraceError {
 }
 
 /// A CSV file. Rows are written deep inside a run, so the first error is kept for when the file is flushed.
-pub(crate) struct Sheet {
+pub(crate) struct CsvTable {
     path: PathBuf,
     rows: csv::Writer<BufWriter<File>>,
     error: Option<csv::Error>,
 }
 
-impl Sheet {
+impl CsvTable {
     pub(crate) fn create(folder: &Path, name: &str, columns: &[&str]) -> Result<Self, TraceError> {
         let path = folder.join(name);
         let wrong = |error: std::io::Error| TraceError { path: path.clone(), error };
@@ -32,7 +32,7 @@ impl Sheet {
         let file = File::create(&path).map_err(wrong)?;
         let mut rows = csv::Writer::from_writer(BufWriter::new(file));
         rows.write_record(columns).map_err(|e| wrong(std::io::Error::other(e)))?;
-        Ok(Sheet { path, rows, error: None })
+        Ok(CsvTable { path, rows, error: None })
     }
 
     pub(crate) fn row<const N: usize>(&mut self, row: &[String; N]) {
