@@ -44,8 +44,6 @@ KNOWN_CYCLES = {
     "core::association",
     "schemes",
     "schemes::registry",
-    "transfer",
-    "transfer::store",
     "wire",
     "anabranch",
     "anabranch::papers",

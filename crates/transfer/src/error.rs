@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::name::Name;
 use crate::protocol::{Failure, ProtocolError, Reason};
+use crate::random::RandomError;
 
 /// Why a transfer could not be carried through. What has arrived is kept, and sending the same again goes on from there.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -52,6 +53,12 @@ impl TransferError {
 
 impl From<RecvError> for TransferError {
     fn from(error: RecvError) -> Self {
+        TransferError::Lost(error.to_string())
+    }
+}
+
+impl From<RandomError> for TransferError {
+    fn from(error: RandomError) -> Self {
         TransferError::Lost(error.to_string())
     }
 }

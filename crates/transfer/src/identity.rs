@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::TransferError;
-use crate::link;
+use crate::random::{RandomError, token};
 
 /// Random bytes that a side which offers files says first, the same in all its transfers. A receiver keeps unfinished files of
 /// different senders apart by it, and the same sender goes on with its own.
@@ -22,8 +21,8 @@ impl SenderId {
     ///
     /// # Errors
     /// If the system gives no random bytes.
-    pub fn random() -> Result<Self, TransferError> {
-        link::token().map(SenderId)
+    pub fn random() -> Result<Self, RandomError> {
+        token().map(SenderId)
     }
 
     /// One that was kept.

@@ -115,11 +115,3 @@ pub(crate) async fn await_end(association: &Association) {
         association.abort();
     }
 }
-
-/// A number that nobody guesses.
-pub(crate) fn token() -> Result<[u8; 16], TransferError> {
-    let mut token = [0; 16];
-    getrandom::fill(&mut token)
-        .map_err(|error| TransferError::Lost(format!("the system gave no random bytes ({error})")))?;
-    Ok(token)
-}

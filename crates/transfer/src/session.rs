@@ -12,6 +12,7 @@ use crate::error::TransferError;
 use crate::link::{self, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{Intent, Message, ProtocolError, Terms, WINDOW_BLOCKS};
+use crate::random::token;
 use crate::receive::{Receiving, Store, receive};
 use crate::report::{Event, Report};
 use crate::send::Sender;
@@ -53,7 +54,7 @@ where
     F: Future<Output = Result<Association, E>>,
     E: std::fmt::Display,
 {
-    let session = link::token()?;
+    let session = token()?;
     let mut line =
         Line { connect, patience, report: report.clone(), activity: Activity::now(), opened: Instant::now() };
     let mut association = first;
@@ -100,7 +101,7 @@ where
     F: Future<Output = Result<Association, E>>,
     E: std::fmt::Display,
 {
-    let session = link::token()?;
+    let session = token()?;
     let mut line =
         Line { connect, patience, report: report.clone(), activity: Activity::now(), opened: Instant::now() };
     let mut association = first;

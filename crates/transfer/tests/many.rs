@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Guard, Host, PathAddress, Peer, Rate, config};
 use anabranch_transfer::{
-    Accept, Folder, OnClash, Patience, Report, Sender, Server, ServerOptions, Source, Store, pull, push,
+    Accept, Folder, OnClash, Patience, Report, SendSource, Sender, Server, ServerOptions, Store, pull, push,
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tempfile::TempDir;
@@ -93,7 +93,8 @@ impl Rig {
 
     async fn send(&self, name: &str) {
         let report = Report::default();
-        let mut sender = Sender::new(vec![Source::path(self.outbox.path().join(name))], None, report.clone());
+        let mut sender =
+            Sender::new(vec![SendSource::path(self.outbox.path().join(name))], None, report.clone());
         let first = self.connect().await;
         push(&mut sender, first, || self.again(), Patience::default(), &report).await.expect("sent");
     }
@@ -102,7 +103,7 @@ impl Rig {
     async fn send_and_stop(&self) {
         let report = Report::default();
         let mut sender =
-            Sender::new(vec![Source::path(self.outbox.path().join("large"))], None, report.clone());
+            Sender::new(vec![SendSource::path(self.outbox.path().join("large"))], None, report.clone());
         let first = self.connect().await;
         let part_is_there = async {
             while report.totals().held_bytes == 0 {

@@ -12,7 +12,7 @@ use anabranch_transfer::protocol::{
     Answer, Intent, Kind, MAX_OPEN_OFFERS, Message, Offer, Outcome, Reason, Run, WINDOW_BLOCKS,
 };
 use anabranch_transfer::{
-    BLOCK_BYTES, Hash, OnClash, Patience, Pipe, Report, Sender, ServerOptions, Source, Store, Totals,
+    BLOCK_BYTES, Hash, OnClash, Patience, Pipe, Report, SendSource, Sender, ServerOptions, Store, Totals,
     TransferError, push,
 };
 
@@ -93,7 +93,7 @@ async fn outcome(peer: &Peer) -> Outcome {
 /// Sends `sources` to a peer that says `welcome` and is then given to `peer`.
 async fn pushed_to<F: Future<Output = ()>>(
     window_blocks: u32,
-    source: Source,
+    source: SendSource,
     peer: impl FnOnce(Peer) -> F,
 ) -> (Result<(), TransferError>, Totals) {
     let host = accepting();
@@ -127,7 +127,7 @@ fn a_window_of_nothing_lets_one_block_at_a_time_leave() {
         }
         let file = Inbox::new().expect("made");
         fs::write(file.path().join("file"), noise(2)).expect("written");
-        pushed_to(0, Source::path(file.path().join("file")), |peer| async move {
+        pushed_to(0, SendSource::path(file.path().join("file")), |peer| async move {
             let offer = peer.hear_until(|message| matches!(message, Message::Offer(_))).await;
             assert!(offer.is_ok());
             take(&peer, 0, Vec::new()).await;
@@ -261,7 +261,7 @@ fn blocks_that_a_receiver_claims_and_that_do_not_exist_count_as_nothing() {
         assert_eq!((next_block(&peer).await, next_block(&peer).await), (Some(0), Some(1)));
 
         for have in [vec![Run { first: 0, count: u64::MAX }], vec![Run { first: 1, count: 1 << 60 }]] {
-            let source = Source::stream("pipe", Cursor::new(b"content".to_vec()));
+            let source = SendSource::stream("pipe", Cursor::new(b"content".to_vec()));
             let (_, totals) = pushed_to(4, source, |peer| async move {
                 let offer = peer.hear_until(|message| matches!(message, Message::Offer(_))).await;
                 assert!(offer.is_ok());

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anabranch_lab::scenario::units;
-use anabranch_transfer::{Folder, NameRules, OnClash, Patience, Rate, TransferError};
+use anabranch_transfer::{Folder, NameRules, OnClash, Patience, RateLimit, TransferError};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use tokio::runtime::Runtime;
@@ -112,13 +112,13 @@ fn read_size(text: &str) -> Result<u64, String> {
     units::parse_size(text).map_err(|error| error.to_string())
 }
 
-fn read_limit(text: &str) -> Result<Rate, String> {
+fn read_limit(text: &str) -> Result<RateLimit, String> {
     let rate = units::parse_rate(
         text.strip_suffix("bit").map_or(text.to_owned(), |rate| format!("{rate}bit/s")).as_str(),
     )
     .map_err(|error| error.to_string())?;
     let bytes = NonZeroU64::new(rate.as_bps() / 8);
-    bytes.map(Rate).ok_or_else(|| "expected a rate, such as 10Mbit or 500kbit/s".to_owned())
+    bytes.map(RateLimit).ok_or_else(|| "expected a rate, such as 10Mbit or 500kbit/s".to_owned())
 }
 
 /// Opens the folder that files go to.

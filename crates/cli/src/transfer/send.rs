@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::Association;
-use anabranch_transfer::{Name, Rate, Report, Sender, Source, TransferError, push};
+use anabranch_transfer::{Name, RateLimit, Report, SendSource, Sender, TransferError, push};
 use clap::Args;
 use tokio::sync::Mutex;
 
@@ -48,7 +48,7 @@ pub(crate) struct SendArguments {
 
     /// Send at most this fast, such as 10Mbit
     #[arg(long, value_name = "RATE", value_parser = read_limit)]
-    limit: Option<Rate>,
+    limit: Option<RateLimit>,
 
     #[command(flatten)]
     connect: ConnectOptions,
@@ -74,7 +74,7 @@ pub(crate) fn send(arguments: &SendArguments) -> Result<Status, Stopped> {
     ended
 }
 
-fn sources(paths: &[String], name: &str) -> Result<Vec<Source>, Stopped> {
+fn sources(paths: &[String], name: &str) -> Result<Vec<SendSource>, Stopped> {
     if paths.iter().filter(|path| *path == "-").count() > 1 {
         return Err(Stopped::usage("`-`: there is one standard input; name it once"));
     }
@@ -82,18 +82,18 @@ fn sources(paths: &[String], name: &str) -> Result<Vec<Source>, Stopped> {
         if path == "-" {
             Name::new(name)
                 .map_err(|bad| Stopped::usage(format!("--name {name}: {bad}; take another one")))?;
-            return Ok(Source::stream(name, std::io::stdin()));
+            return Ok(SendSource::stream(name, std::io::stdin()));
         }
         // Better now than after the peer was found.
         match Path::new(path).symlink_metadata() {
-            Ok(_) => Ok(Source::path(path)),
+            Ok(_) => Ok(SendSource::path(path)),
             Err(error) => Err(Stopped::failure(format!("{path}: {error}; check the name"))),
         }
     };
     paths.iter().map(source).collect()
 }
 
-async fn run(arguments: &SendArguments, host: &str, sources: Vec<Source>) -> Result<Status, Stopped> {
+async fn run(arguments: &SendArguments, host: &str, sources: Vec<SendSource>) -> Result<Status, Stopped> {
     // Before anything is said, so that whoever reads it may send a signal.
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);

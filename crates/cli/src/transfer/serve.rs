@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anabranch_net::{AcceptFrom, Association, Host};
 use anabranch_transfer::{
-    Accept, Allow, Deadlines, Folder, Rate, Report, Served, Server, ServerOptions, Store,
+    Accept, Allow, Deadlines, Folder, RateLimit, Report, Served, Server, ServerOptions, Store,
 };
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -82,7 +82,7 @@ pub(crate) struct ServeArguments {
 
     /// Send at most this fast, for each transfer, such as 10Mbit
     #[arg(long, value_name = "RATE", value_parser = read_limit)]
-    limit: Option<Rate>,
+    limit: Option<RateLimit>,
 
     /// Silence after which a connection counts as lost
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = read_silence)]

@@ -492,7 +492,7 @@ impl Machine {
             } else if let Stage::Part(part) =
                 std::mem::replace(&mut open.stage, Stage::Waiting { since: Instant::now() })
             {
-                let _ = part.discard(folder);
+                let _ = folder.discard(*part);
             }
         }
         if keep == Keep::No {

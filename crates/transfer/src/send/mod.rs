@@ -10,7 +10,7 @@ mod reader;
 mod sender;
 mod walk;
 
-pub use pace::Rate;
+pub use pace::RateLimit;
 pub(crate) use sender::SENDER_BLOCKS;
 pub use sender::Sender;
-pub use walk::Source;
+pub use walk::SendSource;

@@ -7,22 +7,22 @@ use tokio::time::Instant;
 
 /// Most user bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate(pub NonZeroU64);
+pub struct RateLimit(pub NonZeroU64);
 
 /// When the next segment may leave.
 #[derive(Debug)]
 pub(super) struct Pace {
-    rate: Option<Rate>,
+    rate: Option<RateLimit>,
     next: Instant,
 }
 
 impl Pace {
-    pub(super) fn new(rate: Option<Rate>) -> Self {
+    pub(super) fn new(rate: Option<RateLimit>) -> Self {
         Pace { rate, next: Instant::now() }
     }
 
     pub(super) fn sent(&mut self, bytes: usize) {
-        if let Some(Rate(rate)) = self.rate {
+        if let Some(RateLimit(rate)) = self.rate {
             let nanos = (bytes as u128 * 1_000_000_000 / u128::from(rate.get())).min(u128::from(u64::MAX));
             let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
             self.next = self.next.max(Instant::now()) + Duration::from_nanos(nanos);

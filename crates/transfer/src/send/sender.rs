@@ -11,9 +11,9 @@ use tokio::time::MissedTickBehavior;
 
 use super::files::{Entry, Kept, Sending, Stage, Wanted};
 use super::folders::OpenFolders;
-use super::pace::{Pace, Rate};
+use super::pace::{Pace, RateLimit};
 use super::reader::{self, Reply, Request, What};
-use super::walk::{self, Item, Origin, Source};
+use super::walk::{self, Item, Origin, SendSource};
 use crate::block::{Hash, blocks_of};
 use crate::error::TransferError;
 use crate::identity::SenderId;
@@ -65,7 +65,7 @@ pub struct Sender {
     /// Blocks that arrived wrong and are to be read again.
     wrong: VecDeque<(u32, u64)>,
     ahead: Ahead,
-    rate: Option<Rate>,
+    rate: Option<RateLimit>,
     identity: Option<SenderId>,
     report: Report,
 }
@@ -99,7 +99,7 @@ struct Link {
 
 impl Sender {
     /// Begins to look for what there is to send. To be called in a tokio runtime.
-    pub fn new(sources: Vec<Source>, rate: Option<Rate>, report: Report) -> Self {
+    pub fn new(sources: Vec<SendSource>, rate: Option<RateLimit>, report: Report) -> Self {
         let (reply, replies) = mpsc::unbounded_channel();
         Sender {
             items: walk::walk(sources),
@@ -699,7 +699,7 @@ impl Entry {
 }
 
 impl Link {
-    fn new(window_blocks: u32, rate: Option<Rate>) -> Self {
+    fn new(window_blocks: u32, rate: Option<RateLimit>) -> Self {
         Link {
             control: VecDeque::new(),
             data: VecDeque::new(),

@@ -19,7 +19,7 @@ const WAITING_ITEMS: usize = 16;
 
 /// Something to send.
 #[derive(Clone)]
-pub struct Source(pub(super) What);
+pub struct SendSource(pub(super) What);
 
 #[derive(Clone)]
 pub(super) enum What {
@@ -30,24 +30,24 @@ pub(super) enum What {
 
 pub(super) type Pipe = Arc<Mutex<Box<dyn Read + Send>>>;
 
-impl Source {
+impl SendSource {
     /// A file or a folder with all that is in it, offered under its last name.
     pub fn path(path: impl Into<PathBuf>) -> Self {
-        Source(What::Path(path.into()))
+        SendSource(What::Path(path.into()))
     }
 
     /// What a folder holds under a name; everything in it if the name is empty.
     pub fn inside(folder: Folder, name: impl Into<String>) -> Self {
-        Source(What::Inside { folder, name: name.into() })
+        SendSource(What::Inside { folder, name: name.into() })
     }
 
     /// What can be read from `from`, offered as a file called `name`.
     pub fn stream(name: impl Into<String>, from: impl Read + Send + 'static) -> Self {
-        Source(What::Stream { name: name.into(), from: Arc::new(Mutex::new(Box::new(from))) })
+        SendSource(What::Stream { name: name.into(), from: Arc::new(Mutex::new(Box::new(from))) })
     }
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for SendSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             What::Path(path) => f.debug_tuple("Path").field(path).finish(),
@@ -75,7 +75,7 @@ pub(super) enum Item {
 struct Gone;
 
 /// Starts to find what there is, on a thread of its own.
-pub(super) fn walk(sources: Vec<Source>) -> mpsc::Receiver<Item> {
+pub(super) fn walk(sources: Vec<SendSource>) -> mpsc::Receiver<Item> {
     let (items, found) = mpsc::channel(WAITING_ITEMS);
     tokio::task::spawn_blocking(move || {
         let walker = Walker { items };
@@ -101,7 +101,7 @@ struct Level {
 }
 
 impl Walker {
-    fn source(&self, source: Source) -> Result<(), Gone> {
+    fn source(&self, source: SendSource) -> Result<(), Gone> {
         match source.0 {
             What::Path(path) => match locate(&path) {
                 Ok((folder, path, name)) => self.tree(&folder, path, name),

@@ -24,7 +24,7 @@ use crate::protocol::{
 };
 use crate::receive::{Receiving, Store, receive};
 use crate::report::Report;
-use crate::send::{Rate, SENDER_BLOCKS, Sender, Source};
+use crate::send::{RateLimit, SENDER_BLOCKS, SendSource, Sender};
 use crate::store::Folder;
 
 /// How long an earlier association of a transfer may take to let go.
@@ -71,7 +71,7 @@ pub struct ServerOptions {
     /// When a peer has to do what.
     pub deadlines: Deadlines,
     /// A limit on what leaves, for each transfer.
-    pub rate: Option<Rate>,
+    pub rate: Option<RateLimit>,
     /// Who offers what is fetched. Without one, one is drawn for each transfer, and none is resumed by another one.
     pub sender: Option<SenderId>,
 }
@@ -445,11 +445,11 @@ async fn wanted(association: &Association) -> Result<Vec<String>, TransferError>
     }
 }
 
-fn sources(folder: &Folder, names: Vec<String>) -> Vec<Source> {
+fn sources(folder: &Folder, names: Vec<String>) -> Vec<SendSource> {
     if names.is_empty() {
-        return vec![Source::inside(folder.clone(), "")];
+        return vec![SendSource::inside(folder.clone(), "")];
     }
-    names.into_iter().map(|name| Source::inside(folder.clone(), name)).collect()
+    names.into_iter().map(|name| SendSource::inside(folder.clone(), name)).collect()
 }
 
 impl std::fmt::Debug for Server {

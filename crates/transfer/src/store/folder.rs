@@ -1,26 +1,24 @@
 //! A folder that files are put into, and nothing outside of it.
 
-use std::fs::{File, FileTimes, TryLockError};
+use std::fs::{File, FileTimes};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
-
-use super::disk::{Disk, Step};
+use super::directory::{Directory, set_mode};
+#[cfg(test)]
+use super::disk::Disk;
+use super::disk::Step;
 use super::made::{Made, MadeFolders};
 use super::part::Part;
 use super::record::{FileState, Record, Version};
+use super::times::to_system_time;
 use crate::block::{BLOCK_BYTES, Hash, Root};
 use crate::cancel::Cancel;
 use crate::identity::Owner;
 use crate::name::{BadName, JOURNAL_ENDING, MAX_PARTS, Name, NameRules, PART_ENDING};
-use crate::protocol::{Changed, Failure, Kind, Offer, Reason};
+use crate::protocol::{Failure, Kind, Offer, Reason};
 
-/// How often it is tried to get hold of a part file that others rename or remove at the same time.
-const LOCK_TRIES: usize = 8;
 /// The most files of one name that are told apart by a number.
 const MOST_RENAMED: u32 = 9999;
 
@@ -39,16 +37,13 @@ pub enum OnClash {
 /// A folder. All paths in it are resolved below it, symbolic links too (by `cap-std`).
 #[derive(Clone, Debug)]
 pub struct Folder {
-    dir: Arc<Dir>,
+    files: Directory,
     shown: String,
     on_clash: OnClash,
     names: NameRules,
     /// Folders that were made in it and are not sealed.
     made: MadeFolders,
-    disk: Disk,
     record: Record,
-    /// Whose unfinished files these are.
-    owner: Owner,
 }
 
 /// What came of comparing a file with what is offered.
@@ -107,19 +102,13 @@ impl Folder {
     /// # Errors
     /// Why it cannot be opened.
     pub fn open(path: &Path, on_clash: OnClash) -> io::Result<Self> {
-        let dir = Dir::open_ambient_dir(path, ambient_authority())?;
-        // Opening tells nothing of a folder that was a file.
-        dir.dir_metadata()?;
-        let shown = path.display().to_string();
         Ok(Folder {
-            dir: Arc::new(dir),
-            shown,
+            files: Directory::open(path)?,
+            shown: path.display().to_string(),
             on_clash,
             names: NameRules::default(),
             made: MadeFolders::default(),
-            disk: Disk::default(),
             record: Record::default(),
-            owner: Owner::default(),
         })
     }
 
@@ -138,21 +127,27 @@ impl Folder {
 
     /// The same folder, as this sender puts files into it.
     pub(crate) fn owned_by(&self, owner: Owner) -> Self {
-        Folder { owner, ..self.clone() }
+        Folder { files: self.files.owned_by(owner), ..self.clone() }
     }
 
     /// Where what has arrived of a name is kept.
     pub(crate) fn part_of(&self, name: &Name) -> String {
-        name.part(self.owner)
+        self.files.part_of(name)
     }
 
-    /// Where it is written down what has arrived of a name.
-    pub(super) fn journal_of(&self, name: &Name) -> String {
-        name.journal(self.owner)
-    }
-
+    #[cfg(test)]
     pub(crate) fn disk(&self) -> &Disk {
-        &self.disk
+        &self.files.disk
+    }
+
+    /// Opens a file in it to read.
+    pub(crate) fn open_file(&self, name: &str) -> io::Result<File> {
+        self.files.open_file(name)
+    }
+
+    /// Takes a part away, with what was written down of it.
+    pub(crate) fn discard(&self, part: Part) -> io::Result<()> {
+        part.discard(&self.files)
     }
 
     /// A name in it as people should see it.
@@ -198,17 +193,18 @@ impl Folder {
         if let Kind::File { size_bytes, .. } = offer.kind {
             self.check_room(name, size_bytes)?;
         }
-        self.disk.before(Step::OpenPart).map_err(system)?;
-        let part = Part::open(self, name.clone(), offer, cancel).map_err(system)?;
+        self.files.disk.before(Step::OpenPart).map_err(system)?;
+        let part = Part::open(&self.files, name.clone(), offer, cancel).map_err(system)?;
         Ok(part.map_or(Begin::Busy, |part| Begin::Take(Box::new(part))))
     }
 
     /// Whether a file is known, without reading it, to be what is offered.
     fn is_recorded(&self, name: &Name, offer: &Offer) -> bool {
-        let version = Version { owner: self.owner, name, offer };
-        self.dir
+        let version = Version { owner: self.files.owner, name, offer };
+        self.files
+            .dir
             .symlink_metadata(name.as_str())
-            .is_ok_and(|found| self.record.holds(self, &version, FileState::of_found(&found)))
+            .is_ok_and(|found| self.record.holds(&self.files, &version, FileState::of_found(&found)))
     }
 
     /// Records that a file is what was offered, so that it need not be read when it is offered again.
@@ -216,7 +212,12 @@ impl Folder {
     /// # Errors
     /// Why it was not recorded; it will be compared then.
     pub(crate) fn record(&self, name: &Name, offer: &Offer, file: FileState) -> io::Result<()> {
-        self.record.add(self, &Version { owner: self.owner, name, offer }, file, &self.disk)
+        self.record.add(
+            &self.files,
+            &Version { owner: self.files.owner, name, offer },
+            file,
+            &self.files.disk,
+        )
     }
 
     /// Compares a file that is there with what is offered, and says why if it could not be recorded that they are the same.
@@ -241,7 +242,7 @@ impl Folder {
     fn check_room(&self, name: &Name, size_bytes: u64) -> Result<(), Failure> {
         let parent =
             self.open_file(name.parent().unwrap_or(".")).map_err(|error| self.failure(name, &error))?;
-        let Some(free) = self.disk.free_bytes(&parent) else { return Ok(()) };
+        let Some(free) = self.files.disk.free_bytes(&parent) else { return Ok(()) };
         let missing = size_bytes.saturating_sub(self.allocated_bytes(&self.part_of(name)));
         if missing <= free {
             return Ok(());
@@ -255,11 +256,11 @@ impl Folder {
         #[cfg(unix)]
         {
             use cap_std::fs::MetadataExt;
-            self.dir.symlink_metadata(path).map_or(0, |metadata| metadata.blocks().saturating_mul(512))
+            self.files.dir.symlink_metadata(path).map_or(0, |metadata| metadata.blocks().saturating_mul(512))
         }
         #[cfg(not(unix))]
         {
-            self.dir.symlink_metadata(path).map_or(0, |metadata| metadata.len())
+            self.files.dir.symlink_metadata(path).map_or(0, |metadata| metadata.len())
         }
     }
 
@@ -282,7 +283,7 @@ impl Folder {
     }
 
     fn present(&self, name: &Name) -> io::Result<Present> {
-        let metadata = match self.dir.symlink_metadata(name.as_str()) {
+        let metadata = match self.files.dir.symlink_metadata(name.as_str()) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Present::Nothing),
             Err(error) => return Err(error),
@@ -296,16 +297,11 @@ impl Folder {
         Ok(Present::File { size_bytes: metadata.len() })
     }
 
-    /// Opens a file in it to read.
-    pub(crate) fn open_file(&self, name: &str) -> io::Result<File> {
-        Ok(self.dir.open(name)?.into_std())
-    }
-
     /// Makes a folder and those it is in; nothing happens to those that are there.
     fn make_dirs(&self, name: &str) -> io::Result<()> {
-        match self.dir.create_dir_all(name) {
+        match self.files.dir.create_dir_all(name) {
             // It is there already, or a link to a folder is.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && self.dir.is_dir(name) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && self.files.dir.is_dir(name) => Ok(()),
             settled => settled,
         }
     }
@@ -314,13 +310,19 @@ impl Folder {
     pub(crate) fn make_folder(&self, name: &Name) -> Result<(), Failure> {
         let make = || {
             name.parent().map_or(Ok(()), |parent| self.make_dirs(parent))?;
-            match self.dir.create_dir(name.as_str()) {
+            match self.files.dir.create_dir(name.as_str()) {
                 Ok(()) => {
-                    self.made.add(self.owner, name, Made::of(&self.open_file(name.as_str())?.metadata()?));
+                    self.made.add(
+                        self.files.owner,
+                        name,
+                        Made::of(&self.open_file(name.as_str())?.metadata()?),
+                    );
                     Ok(())
                 }
                 // It is there already, or a link to a folder is.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists && self.dir.is_dir(name.as_str()) => {
+                Err(error)
+                    if error.kind() == ErrorKind::AlreadyExists && self.files.dir.is_dir(name.as_str()) =>
+                {
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -335,12 +337,12 @@ impl Folder {
     /// Gives a folder its time and permissions, when everything is in it, if it is one that [`make_folder`](Self::make_folder)
     /// made: what others made keeps its own.
     pub(crate) fn seal_folder(&self, name: &Name, offer: &Offer) -> Result<(), Failure> {
-        let made = self.made.take(self.owner, name);
+        let made = self.made.take(self.files.owner, name);
         let seal = || {
-            let is_folder = self.dir.symlink_metadata(name.as_str())?.is_dir();
+            let is_folder = self.files.dir.symlink_metadata(name.as_str())?.is_dir();
             let Some(made) = made else {
                 // One that was there may be a link to a folder.
-                let is_there = is_folder || self.dir.is_dir(name.as_str());
+                let is_there = is_folder || self.files.dir.is_dir(name.as_str());
                 return if is_there { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) };
             };
             if !is_folder {
@@ -358,104 +360,13 @@ impl Folder {
         seal().map_err(|error| self.failure(name, &error))
     }
 
-    /// The part file of a name, created if need be, for us alone; `None` if somebody else holds it.
-    pub(super) fn lock_part(&self, name: &Name) -> io::Result<Option<File>> {
-        let path = self.part_of(name);
-        for _ in 0..LOCK_TRIES {
-            let file = self.open_part(&path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-            match self.is_only_name(&path, &file) {
-                Ok(OnlyName::Yes) => return Ok(Some(file)),
-                // Whoever held it before has given it its name or taken it away: this one is no part any more.
-                Ok(OnlyName::Gone) => {}
-                // A crash between giving it its name and taking this one away.
-                Ok(OnlyName::HasAnother) => self.remove_if_there(&path)?,
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
-    }
-
-    #[cfg(unix)]
-    fn is_only_name(&self, path: &str, file: &File) -> io::Result<OnlyName> {
-        use std::os::unix::fs::MetadataExt;
-
-        use cap_std::fs::MetadataExt as _;
-        let held = file.metadata()?;
-        match self.dir.symlink_metadata(path) {
-            Ok(found) if (found.dev(), found.ino()) != (held.dev(), held.ino()) => Ok(OnlyName::Gone),
-            Ok(found) if MetadataExt::nlink(&held) > 1 || found.nlink() > 1 => Ok(OnlyName::HasAnother),
-            Ok(_) => Ok(OnlyName::Yes),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(OnlyName::Gone),
-            Err(error) => Err(error),
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn is_only_name(&self, path: &str, _file: &File) -> io::Result<OnlyName> {
-        Ok(if self.dir.exists(path) { OnlyName::Yes } else { OnlyName::Gone })
-    }
-
-    /// Opens a part file, one that was given the permissions of its source before it could be given its name, too.
-    fn open_part(&self, path: &str) -> io::Result<File> {
-        match self.open_or_create(path) {
-            #[cfg(unix)]
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                use cap_std::fs::{MetadataExt, PermissionsExt};
-                if self.dir.symlink_metadata(path)?.nlink() > 1 {
-                    // It has its name, which keeps its permissions.
-                    self.remove_if_there(path)?;
-                    return self.open_or_create(path);
-                }
-                self.dir
-                    .set_permissions(path, cap_std::fs::Permissions::from_mode(0o600))
-                    .map_err(|_| error)?;
-                self.open_or_create(path)
-            }
-            opened => opened,
-        }
-    }
-
-    pub(super) fn open_or_create(&self, path: &str) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true);
-        #[cfg(unix)]
-        {
-            use cap_std::fs::OpenOptionsExt;
-            // Whom it is for is known only when it is complete.
-            options.mode(0o600);
-        }
-        Ok(self.dir.open_with(path, &options)?.into_std())
-    }
-
-    /// Opens or makes a regular file at the top; `None` if something else has the name, such as a link.
-    pub(super) fn open_plain(&self, name: &str) -> io::Result<Option<File>> {
-        match self.dir.symlink_metadata(name) {
-            Ok(there) if !there.is_file() => return Ok(None),
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        self.open_or_create(name).map(Some)
-    }
-
-    pub(super) fn remove_if_there(&self, path: &str) -> io::Result<()> {
-        match self.dir.remove_file(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            settled => settled,
-        }
-    }
-
     /// Takes away what is left of a name whose file is complete, as after a crash at the very end.
     fn tidy(&self, name: &Name) -> io::Result<()> {
-        if self.dir.symlink_metadata(self.part_of(name)).is_ok()
-            && let Some(_held) = self.lock_part(name)?
+        if self.files.dir.symlink_metadata(self.part_of(name)).is_ok()
+            && let Some(_held) = self.files.lock_part(name)?
         {
-            self.remove_if_there(&self.part_of(name))?;
-            return self.remove_if_there(&self.journal_of(name));
+            self.files.remove_if_there(&self.part_of(name))?;
+            return self.files.remove_if_there(&self.files.journal_of(name));
         }
         Ok(())
     }
@@ -464,10 +375,10 @@ impl Folder {
     pub(crate) fn commit(&self, part: &Part) -> Result<Option<String>, Failure> {
         let name = part.name();
         let system = |error: io::Error| self.failure(name, &error);
-        self.disk.before(Step::Commit).map_err(system)?;
+        self.files.disk.before(Step::Commit).map_err(system)?;
         let given = match self.on_clash {
             OnClash::Overwrite => {
-                self.dir.rename(self.part_of(name), &self.dir, name.as_str()).map_err(system)?;
+                self.files.dir.rename(self.part_of(name), &self.files.dir, name.as_str()).map_err(system)?;
                 None
             }
             OnClash::Refuse => {
@@ -478,8 +389,8 @@ impl Folder {
             }
             OnClash::Rename => self.link_beside(name).map_err(system)?,
         };
-        self.remove_if_there(&self.part_of(name)).map_err(system)?;
-        self.remove_if_there(&self.journal_of(name)).map_err(system)?;
+        self.files.remove_if_there(&self.part_of(name)).map_err(system)?;
+        self.files.remove_if_there(&self.files.journal_of(name)).map_err(system)?;
         self.sync_parent(name).map_err(system)?;
         Ok(given)
     }
@@ -499,15 +410,15 @@ impl Folder {
 
     /// Gives a file a second name, if nothing has it: unlike renaming, this never replaces a file. Whether it did.
     fn link(&self, from: &str, to: &str) -> io::Result<bool> {
-        match self.dir.hard_link(from, &self.dir, to) {
+        match self.files.dir.hard_link(from, &self.files.dir, to) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
             // File systems without hard links.
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => {
-                if self.dir.symlink_metadata(to).is_ok() {
+                if self.files.dir.symlink_metadata(to).is_ok() {
                     return Ok(false);
                 }
-                self.dir.rename(from, &self.dir, to).map(|()| true)
+                self.files.dir.rename(from, &self.files.dir, to).map(|()| true)
             }
             Err(error) => Err(error),
         }
@@ -526,7 +437,7 @@ impl Folder {
     /// Why it cannot be read.
     pub fn unfinished(&self, most_entries: usize) -> io::Result<Unfinished> {
         let mut found = Unfinished { is_all: true, ..Unfinished::default() };
-        let mut open = vec![self.dir.read_dir(".")?];
+        let mut open = vec![self.files.dir.read_dir(".")?];
         let mut looked_at = 0;
         while let Some(entries) = open.last_mut() {
             let Some(entry) = entries.next() else {
@@ -557,11 +468,11 @@ impl Folder {
 
     /// The whole of it, to be offered.
     pub(crate) fn entries(&self, name: &str) -> io::Result<cap_std::fs::ReadDir> {
-        self.dir.read_dir(if name.is_empty() { "." } else { name })
+        self.files.dir.read_dir(if name.is_empty() { "." } else { name })
     }
 
     pub(crate) fn metadata(&self, name: &str) -> io::Result<cap_std::fs::Metadata> {
-        self.dir.symlink_metadata(name)
+        self.files.dir.symlink_metadata(name)
     }
 }
 
@@ -570,12 +481,6 @@ enum Present {
     File { size_bytes: u64 },
     Folder,
     Other,
-}
-
-enum OnlyName {
-    Yes,
-    HasAnother,
-    Gone,
 }
 
 /// The size of a file as it is, and the root over its blocks. Fails once it is cancelled.
@@ -609,65 +514,4 @@ pub(crate) fn explain(shown: &str, error: &io::Error) -> Failure {
         _ => (Reason::System, "see what the system says, and try again"),
     };
     Failure::new(reason, format!("{shown}: {error}; {remedy}"))
-}
-
-#[cfg(unix)]
-pub(super) fn set_mode(file: &File, mode: u16) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(u32::from(mode & 0o777)))
-}
-
-#[cfg(not(unix))]
-pub(super) fn set_mode(_file: &File, _mode: u16) -> io::Result<()> {
-    Ok(())
-}
-
-/// The furthest from 1970 that a file's time is set to: some 34,000 years. File systems that keep 64 bits keep anything, and what
-/// reads such a time may not be able to count with it: `cap-std` panics at the smallest number, so that one offer would make a
-/// name, or a whole folder, unusable for good.
-const FURTHEST_SECONDS: i64 = 1 << 40;
-
-/// A time stamp as a file gets it, or the nearest one that a file may have.
-pub(crate) fn to_system_time(changed: Changed) -> SystemTime {
-    let seconds = changed.seconds.clamp(-FURTHEST_SECONDS, FURTHEST_SECONDS);
-    let whole = Duration::from_secs(seconds.unsigned_abs());
-    let base = if seconds >= 0 { UNIX_EPOCH.checked_add(whole) } else { UNIX_EPOCH.checked_sub(whole) };
-    base.and_then(|base| base.checked_add(Duration::from_nanos(u64::from(changed.nanos))))
-        .unwrap_or(UNIX_EPOCH)
-}
-
-pub(crate) fn from_system_time(time: SystemTime) -> Changed {
-    match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => Changed {
-            seconds: i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
-            nanos: after.subsec_nanos(),
-        },
-        Err(error) => {
-            let before = error.duration();
-            let up = i64::from(before.subsec_nanos() > 0);
-            Changed {
-                seconds: -i64::try_from(before.as_secs()).unwrap_or(i64::MAX - 1) - up,
-                nanos: (1_000_000_000 - before.subsec_nanos()) % 1_000_000_000,
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod times {
-    use super::*;
-
-    #[test]
-    fn a_time_that_nothing_can_count_with_is_the_nearest_that_a_file_may_have() {
-        for (seconds, set) in [
-            (0, 0),
-            (-5, -5),
-            (i64::MIN, -FURTHEST_SECONDS),
-            (i64::MAX, FURTHEST_SECONDS),
-            (1 << 41, 1 << 40),
-        ] {
-            let time = to_system_time(Changed { seconds, nanos: 7 });
-            assert_eq!(from_system_time(time), Changed { seconds: set, nanos: 7 });
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! Where what arrives is put: into a folder, or into a pipe.
 
 mod assembly;
+mod directory;
 mod disk;
 mod folder;
 mod held;
@@ -10,13 +11,15 @@ mod part;
 mod pipe;
 mod record;
 mod syncer;
+mod times;
 
 pub(crate) use assembly::{Assembly, Block};
 #[cfg(test)]
 pub(crate) use disk::Step;
-pub(crate) use folder::{Begin, Comparison, explain, from_system_time};
+pub(crate) use folder::{Begin, Comparison, explain};
 pub use folder::{Folder, OnClash, Unfinished};
 pub(crate) use held::contain;
 pub(crate) use part::Part;
 pub(crate) use pipe::Flow;
 pub use pipe::Pipe;
+pub(crate) use times::from_system_time;

@@ -10,12 +10,13 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use super::directory::{Directory, set_mode};
 use super::disk::{Disk, Step};
-use super::folder::Folder;
 use super::held::{Held, contain};
 use super::journal::{Entry, Journal};
 use super::record::FileState;
 use super::syncer::{Batch, SharedJournal, Syncer};
+use super::times::to_system_time;
 use crate::block::{BLOCK_BYTES, Hash, Root, block_at, blocks_of};
 use crate::cancel::Cancel;
 use crate::name::Name;
@@ -75,8 +76,8 @@ fn size_of(offer: &Offer) -> Option<u64> {
 
 impl Part {
     /// Opens the part of an offered file or stream, new or with what is there of it; `None` if somebody else has it open.
-    pub(crate) fn open(
-        folder: &Folder,
+    pub(super) fn open(
+        folder: &Directory,
         name: Name,
         offer: &Offer,
         cancel: &Cancel,
@@ -99,7 +100,7 @@ impl Part {
             last_sync: Instant::now(),
             single: None,
             restarted: false,
-            disk: folder.disk().clone(),
+            disk: folder.disk.clone(),
             cancel: cancel.clone(),
         };
         if size_bytes.is_some_and(|size| blocks_of(size) <= 1) {
@@ -111,7 +112,7 @@ impl Part {
         Ok(Some(part))
     }
 
-    fn open_journal(&mut self, folder: &Folder, identity: &Hash) -> io::Result<()> {
+    fn open_journal(&mut self, folder: &Directory, identity: &Hash) -> io::Result<()> {
         self.disk.before(Step::CreateJournal)?;
         let file = folder.open_or_create(&folder.journal_of(&self.name))?;
         let was_empty = file.metadata()?.len() == 0;
@@ -379,8 +380,8 @@ impl Part {
     pub(crate) fn seal(&self, size_bytes: u64, offer: &Offer) -> io::Result<()> {
         self.disk.before(Step::Seal)?;
         self.file.set_len(size_bytes)?;
-        super::folder::set_mode(&self.file, offer.mode)?;
-        self.file.set_times(FileTimes::new().set_modified(super::folder::to_system_time(offer.changed)))?;
+        set_mode(&self.file, offer.mode)?;
+        self.file.set_times(FileTimes::new().set_modified(to_system_time(offer.changed)))?;
         self.file.sync_all()
     }
 
@@ -394,7 +395,7 @@ impl Part {
     }
 
     /// Throws away what has arrived.
-    pub(crate) fn discard(self, folder: &Folder) -> io::Result<()> {
+    pub(super) fn discard(self, folder: &Directory) -> io::Result<()> {
         folder.remove_if_there(&folder.part_of(&self.name))?;
         folder.remove_if_there(&folder.journal_of(&self.name))
     }
@@ -421,14 +422,14 @@ mod tests {
 
     use super::*;
     use crate::protocol::{Changed, Segment, read_block};
-    use crate::store::{Assembly, OnClash};
+    use crate::store::Assembly;
 
     /// The most records that wait to be in the journal: those of 64 MiB.
     const MOST_RECORDS: usize = 64;
 
     /// A stream, whose blocks may be short, that is brought up to date because of its blocks and not because of the time.
     fn part(dir: &tempfile::TempDir) -> Part {
-        let folder = Folder::open(dir.path(), OnClash::Refuse).expect("a folder");
+        let folder = Directory::open(dir.path()).expect("a folder");
         let changed = Changed { seconds: 5, nanos: 0 };
         let kind = Kind::Stream { token: [1; 16] };
         let offer = Offer { id: 0, name: "file".into(), kind, changed, mode: 0o644 };

@@ -13,8 +13,8 @@ use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::directory::Directory;
 use super::disk::{Disk, Step};
-use super::folder::Folder;
 use crate::identity::Owner;
 use crate::name::{Name, RECORD_NAME};
 use crate::protocol::Offer;
@@ -73,7 +73,7 @@ pub(super) struct Version<'a> {
 
 impl Record {
     /// Whether this file was recorded as this version, and nothing was done to it since.
-    pub(super) fn holds(&self, folder: &Folder, version: &Version<'_>, file: FileState) -> bool {
+    pub(super) fn holds(&self, folder: &Directory, version: &Version<'_>, file: FileState) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(table) = state.table(folder) else { return false };
         let Some((place, digest)) = table.entry(version, file) else { return false };
@@ -87,7 +87,7 @@ impl Record {
     /// Records that this file is this version.
     pub(super) fn add(
         &self,
-        folder: &Folder,
+        folder: &Directory,
         version: &Version<'_>,
         file: FileState,
         disk: &Disk,
@@ -104,7 +104,7 @@ impl Record {
 }
 
 impl State {
-    fn table(&mut self, folder: &Folder) -> Option<&mut Table> {
+    fn table(&mut self, folder: &Directory) -> Option<&mut Table> {
         if matches!(self, State::Unread) {
             *self = match Table::open(folder) {
                 Ok(Some(table)) => State::Open(table),
@@ -120,7 +120,7 @@ impl State {
 
 impl Table {
     /// Opens the record or makes it; `None` if something else has its name.
-    fn open(folder: &Folder) -> io::Result<Option<Self>> {
+    fn open(folder: &Directory) -> io::Result<Option<Self>> {
         let file = match folder.open_plain(RECORD_NAME)? {
             Some(file) => file,
             None => return Ok(None),
@@ -304,17 +304,16 @@ mod tests {
     use super::*;
     use crate::SenderId;
     use crate::protocol::{Changed, Kind};
-    use crate::store::OnClash;
 
     /// A folder with a file of this name, as one process sees it.
     struct Process {
-        folder: Folder,
+        folder: Directory,
         record: Record,
     }
 
     impl Process {
         fn new(dir: &TempDir, most: usize) -> Self {
-            let folder = Folder::open(dir.path(), OnClash::Refuse).expect("a folder");
+            let folder = Directory::open(dir.path()).expect("a folder");
             Process { folder, record: Record { most, ..Record::default() } }
         }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Host, SendOptions};
 use anabranch_transfer::protocol::{Changed, Intent, Kind, Message, Offer, Outcome, Reason, Segment, Terms};
-use anabranch_transfer::{Allow, Hash, OnClash, SenderId, ServerOptions, Source, TransferError};
+use anabranch_transfer::{Allow, Hash, OnClash, SendSource, SenderId, ServerOptions, TransferError};
 
 use crate::support::{PART_ENDING, Serving, connect, folder, identity, names, noise, rate, run};
 
@@ -26,7 +26,7 @@ fn a_clash_is_settled_as_the_receiver_wants() {
         ] {
             let serving = Serving::start(on_clash, ServerOptions::default());
             fs::write(serving.dir.path().join("file"), &old).expect("written");
-            let (ended, totals, events) = serving.send(vec![Source::path(&file)]).await;
+            let (ended, totals, events) = serving.send(vec![SendSource::path(&file)]).await;
             ended.expect("the transfer itself goes well");
             assert_eq!(totals.failed_files, u64::from(on_clash == OnClash::Refuse), "{}", events.text());
             let there: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
@@ -52,7 +52,7 @@ fn the_same_content_with_another_time_is_not_sent() {
         let file = from.path().join("file");
         fs::write(&file, noise(1, 3_000_000)).expect("written");
         fs::write(serving.dir.path().join("file"), noise(1, 3_000_000)).expect("written");
-        let (ended, totals, _) = serving.send(vec![Source::path(&file)]).await;
+        let (ended, totals, _) = serving.send(vec![SendSource::path(&file)]).await;
         ended.expect("all there");
         assert_eq!((totals.done_files, totals.moved_bytes, totals.reused_bytes), (1, 0, 3_000_000));
     });
@@ -79,7 +79,7 @@ fn a_file_that_changes_while_it_is_sent_arrives_as_it_is_in_the_end() {
             std::future::pending::<()>().await;
         };
         let (ended, totals, events) = tokio::select! {
-            sent = serving.send_at(vec![Source::path(&file)], Some(rate(12_000_000))) => sent,
+            sent = serving.send_at(vec![SendSource::path(&file)], Some(rate(12_000_000))) => sent,
             () = append => unreachable!(),
         };
         ended.expect("sent");
@@ -109,7 +109,7 @@ fn a_folder_that_cannot_be_written_to_and_a_file_that_cannot_be_read_are_named()
         let from = tempfile::tempdir().expect("a folder");
         fs::create_dir(from.path().join("d")).expect("made");
         fs::write(from.path().join("d/file"), "content").expect("written");
-        let (ended, totals, events) = serving.send(vec![Source::path(from.path().join("d"))]).await;
+        let (ended, totals, events) = serving.send(vec![SendSource::path(from.path().join("d"))]).await;
         ended.expect("the transfer itself goes well");
         assert_eq!(totals.failed_files, 1);
         assert!(events.text().contains("Permission"), "{}", events.text());
@@ -123,7 +123,7 @@ fn a_server_does_only_what_it_is_allowed_to() {
         fs::write(from.path().join("file"), "content").expect("written");
         let options = |allow| ServerOptions { allow, ..ServerOptions::default() };
         let reading = Serving::start(OnClash::Refuse, options(Allow::Read));
-        let (ended, _, _) = reading.send(vec![Source::path(from.path().join("file"))]).await;
+        let (ended, _, _) = reading.send(vec![SendSource::path(from.path().join("file"))]).await;
         let refused = |ended| matches!(ended, Err(TransferError::Peer(failure)) if failure.reason == Reason::NotAllowed);
         assert!(refused(ended));
         assert!(names(reading.dir.path()).is_empty());
@@ -301,7 +301,7 @@ fn garbage_ends_only_its_own_transfer_and_is_told_what_is_wrong() {
         }
         let from = tempfile::tempdir().expect("a folder");
         fs::write(from.path().join("file"), "content").expect("written");
-        serving.send(vec![Source::path(from.path().join("file"))]).await.0.expect("it still serves");
+        serving.send(vec![SendSource::path(from.path().join("file"))]).await.0.expect("it still serves");
         assert_eq!(names(serving.dir.path()), ["file"]);
     });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anabranch_net::SendOptions;
 use anabranch_transfer::protocol::{Changed, Kind, Message, Offer, Reason, Terms};
-use anabranch_transfer::{Deadlines, OnClash, ServerOptions, Source};
+use anabranch_transfer::{Deadlines, OnClash, SendSource, ServerOptions};
 
 use crate::failures::Rogue;
 use crate::support::{Serving, names, run};
@@ -42,7 +42,7 @@ fn only_the_silent_holder_of_a_contended_file_is_ended() {
         // Both are silent for longer than the limit.
         tokio::time::sleep(Duration::from_millis(600)).await;
         let from = one_file("wanted");
-        serving.send(vec![Source::path(from.path().join("wanted"))]).await.0.expect("the file is free");
+        serving.send(vec![SendSource::path(from.path().join("wanted"))]).await.0.expect("the file is free");
         gone(&holder).await;
         innocent.offer(1, "further", FILE).await;
         assert!(matches!(innocent.hear().await, Message::Answer { id: 1, .. }), "it was left alone");
@@ -74,7 +74,7 @@ fn whoever_comes_no_further_gives_way_when_a_place_is_needed() {
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert_eq!(serving.server.running(), 1, "an idle transfer lives while nobody needs its place");
         let from = one_file("file");
-        serving.send(vec![Source::path(from.path().join("file"))]).await.0.expect("sent");
+        serving.send(vec![SendSource::path(from.path().join("file"))]).await.0.expect("sent");
         gone(&idle).await;
         assert_eq!(names(serving.dir.path()), ["file"]);
     });

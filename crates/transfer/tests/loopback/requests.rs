@@ -8,7 +8,7 @@ use std::time::Duration;
 use anabranch_net::{Host, SendOptions};
 use anabranch_transfer::protocol::{Kind, Message, Reason};
 use anabranch_transfer::{
-    Accept, Allow, OnClash, Patience, Pipe, Report, ServerOptions, Source, Store, TransferError, pull,
+    Accept, Allow, OnClash, Patience, Pipe, Report, SendSource, ServerOptions, Store, TransferError, pull,
 };
 
 use crate::failures::Rogue;
@@ -106,7 +106,7 @@ fn a_server_stores_hidden_names_only_if_told_to() {
             let accept = Accept::all(hidden);
             let options = ServerOptions { accept, allow: Allow::Write, ..ServerOptions::default() };
             let serving = Serving::start(OnClash::Refuse, options);
-            let (ended, totals, _) = serving.send(vec![Source::path(from.path().join(".profile"))]).await;
+            let (ended, totals, _) = serving.send(vec![SendSource::path(from.path().join(".profile"))]).await;
             ended.expect("the transfer itself goes well");
             assert_eq!(totals.failed_files, u64::from(!hidden));
             assert_eq!(names(serving.dir.path()), stored);
@@ -122,13 +122,13 @@ fn one_who_waits_for_a_name_takes_nothing_else() {
         fs::write(from.path().join("other"), "content").expect("written");
         let accept = Accept::names(["wanted"]).expect("a name");
         let serving = Serving::start(OnClash::Refuse, ServerOptions { accept, ..ServerOptions::default() });
-        let (ended, _, _) = serving.send(vec![Source::path(from.path().join("other"))]).await;
+        let (ended, _, _) = serving.send(vec![SendSource::path(from.path().join("other"))]).await;
         match ended {
             Err(TransferError::Peer(failure)) => assert_eq!(failure.reason, Reason::NotAllowed),
             other => panic!("{other:?}"),
         }
         assert!(is_empty(serving.dir.path()));
-        serving.send(vec![Source::path(from.path().join("wanted"))]).await.0.expect("stored");
+        serving.send(vec![SendSource::path(from.path().join("wanted"))]).await.0.expect("stored");
         assert_eq!(names(serving.dir.path()), ["wanted"]);
     });
 }

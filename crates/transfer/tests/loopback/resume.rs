@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use anabranch_transfer::{OnClash, ServerOptions, Source};
+use anabranch_transfer::{OnClash, SendSource, ServerOptions};
 
 use crate::support::{JOURNAL_ENDING, PART_ENDING, Serving, names, noise, rate, run, unfinished};
 
@@ -18,10 +18,10 @@ fn a_second_sender_sends_only_what_is_missing() {
         let file = from.path().join("file");
         let content = noise(1, 64 * MIB + 5);
         fs::write(&file, &content).expect("written");
-        let first = serving.send_until(vec![Source::path(&file)], rate(60_000_000), 30 << 20).await;
+        let first = serving.send_until(vec![SendSource::path(&file)], rate(60_000_000), 30 << 20).await;
         let kept = [JOURNAL_ENDING, PART_ENDING].map(|ending| unfinished(serving.dir.path(), ending));
         assert_eq!(names(serving.dir.path()), kept);
-        let (ended, second, _) = serving.send(vec![Source::path(&file)]).await;
+        let (ended, second, _) = serving.send(vec![SendSource::path(&file)]).await;
         ended.expect("sent");
         assert!(second.reused_bytes >= first.held_bytes, "{first:?} {second:?}");
         assert_eq!(second.held_bytes, content.len() as u64);
@@ -39,8 +39,8 @@ fn a_sender_goes_on_over_another_association() {
         let file = from.path().join("file");
         let content = noise(2, 8 * MIB + 1);
         fs::write(&file, &content).expect("written");
-        let piped = Source::stream("piped", std::io::Cursor::new(content.clone()));
-        for (name, source) in [("file", Source::path(&file)), ("piped", piped)] {
+        let piped = SendSource::stream("piped", std::io::Cursor::new(content.clone()));
+        for (name, source) in [("file", SendSource::path(&file)), ("piped", piped)] {
             let serving = Serving::usual();
             let cut = async {
                 for _ in 0..2 {
@@ -96,10 +96,10 @@ fn a_part_of_another_version_is_of_no_use() {
         let from = tempfile::tempdir().expect("a folder");
         let file = from.path().join("file");
         fs::write(&file, noise(1, 8 * MIB)).expect("written");
-        serving.send_until(vec![Source::path(&file)], rate(20_000_000), 3 << 20).await;
+        serving.send_until(vec![SendSource::path(&file)], rate(20_000_000), 3 << 20).await;
         let content = noise(2, 8 * MIB);
         fs::write(&file, &content).expect("written");
-        let (ended, totals, _) = serving.send(vec![Source::path(&file)]).await;
+        let (ended, totals, _) = serving.send(vec![SendSource::path(&file)]).await;
         ended.expect("sent");
         assert_eq!(totals.reused_bytes, 0);
         assert!(serving.events.text().contains("has changed since a part of it arrived"));
@@ -139,7 +139,7 @@ fn whatever_happens_to_what_is_kept_the_file_is_right() {
         let content = noise(3, 5 * MIB + 100);
         fs::write(&file, &content).expect("written");
         let kept = Serving::usual();
-        kept.send_until(vec![Source::path(&file)], rate(20_000_000), 3 << 20).await;
+        kept.send_until(vec![SendSource::path(&file)], rate(20_000_000), 3 << 20).await;
         for seed in 0..24 {
             let dir = tempfile::tempdir().expect("a folder");
             for name in names(kept.dir.path()) {
@@ -150,7 +150,7 @@ fn whatever_happens_to_what_is_kept_the_file_is_right() {
             }
             damage(dir.path(), &mut fastrand::Rng::with_seed(seed));
             let serving = Serving::start_in(dir, OnClash::Refuse, ServerOptions::default());
-            let (ended, totals, _) = serving.send(vec![Source::path(&file)]).await;
+            let (ended, totals, _) = serving.send(vec![SendSource::path(&file)]).await;
             ended.expect("sent");
             assert!(fs::read(serving.dir.path().join("file")).expect("there") == content, "seed {seed}");
             assert_eq!(names(serving.dir.path()), ["file"], "seed {seed}");
@@ -168,13 +168,13 @@ fn a_crash_between_naming_and_tidying_up_costs_no_file() {
         let (old, new) = (noise(1, 3 * MIB), noise(2, 2 * MIB));
         fs::write(&file, &old).expect("written");
         // The name of its part file is that of an earlier attempt.
-        serving.send_until(vec![Source::path(&file)], rate(2_000_000), 1 << 20).await;
+        serving.send_until(vec![SendSource::path(&file)], rate(2_000_000), 1 << 20).await;
         let part = unfinished(serving.dir.path(), PART_ENDING);
-        serving.send(vec![Source::path(&file)]).await.0.expect("sent");
+        serving.send(vec![SendSource::path(&file)]).await.0.expect("sent");
         let there = |name: &str| serving.dir.path().join(name);
         fs::hard_link(there("file"), there(&part)).expect("linked");
         fs::write(&file, &new).expect("written");
-        let (ended, _, events) = serving.send(vec![Source::path(&file)]).await;
+        let (ended, _, events) = serving.send(vec![SendSource::path(&file)]).await;
         ended.expect("sent");
         assert!(events.text().contains("file.1"), "{}", events.text());
         assert!(

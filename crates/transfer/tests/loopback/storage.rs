@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use anabranch_net::SendOptions;
 use anabranch_transfer::protocol::{Answer, Changed, Kind, Message, Offer, Outcome, Reason};
-use anabranch_transfer::{BLOCK_BYTES, Hash, OnClash, SenderId, ServerOptions, Source};
+use anabranch_transfer::{BLOCK_BYTES, Hash, OnClash, SendSource, SenderId, ServerOptions};
 
 use crate::failures::Rogue;
 use crate::support::{JOURNAL_ENDING, PART_ENDING, Serving, names, noise, rate, run, unfinished};
@@ -120,7 +120,7 @@ fn a_folder_gets_its_time_although_the_association_was_lost_meanwhile() {
             std::future::pending::<()>().await;
         };
         let (ended, totals, events) = tokio::select! {
-            sent = serving.send_at(vec![Source::path(&tree)], Some(rate(5_000_000))) => sent,
+            sent = serving.send_at(vec![SendSource::path(&tree)], Some(rate(5_000_000))) => sent,
             () = cut => unreachable!(),
         };
         ended.expect("sent");
@@ -223,7 +223,7 @@ fn blocks_that_were_planted_are_found_out_and_the_file_begins_anew() {
         rogue.0.abort();
         serving.idle().await;
         unfinished(serving.dir.path(), JOURNAL_ENDING);
-        let (ended, totals, events) = serving.send(vec![Source::path(&file)]).await;
+        let (ended, totals, events) = serving.send(vec![SendSource::path(&file)]).await;
         ended.expect("sent");
         assert!(fs::read(serving.dir.path().join("file")).expect("there") == content);
         assert!(
@@ -251,9 +251,9 @@ fn the_size_and_time_of_what_others_stored_prove_nothing() {
             set_time(path, 1_000_000);
         }
         let stranger = SenderId::from_bytes([8; 16]);
-        serving.send_as(stranger, vec![Source::path(planted.join("file"))], None).await.0.expect("sent");
+        serving.send_as(stranger, vec![SendSource::path(planted.join("file"))], None).await.0.expect("sent");
         assert_eq!(state(&serving.dir.path().join("file")).0, state(&file).0, "the same size and time");
-        let (ended, totals, events) = serving.send(vec![Source::path(&file)]).await;
+        let (ended, totals, events) = serving.send(vec![SendSource::path(&file)]).await;
         ended.expect("the transfer itself goes well");
         assert_eq!((totals.done_files, totals.failed_files), (0, 1), "{}", events.text());
         assert!(events.text().contains("with another content"), "{}", events.text());
@@ -268,13 +268,13 @@ fn a_stored_file_that_was_changed_and_dated_back_is_not_taken_for_the_same() {
         let file = from.path().join("file");
         fs::write(&file, noise(1, 2 * MIB)).expect("written");
         set_time(&file, 1_000_000);
-        serving.send(vec![Source::path(&file)]).await.0.expect("sent");
+        serving.send(vec![SendSource::path(&file)]).await.0.expect("sent");
         let there = serving.dir.path().join("file");
         // The clock of the file system may need a moment to move on.
         tokio::time::sleep(Duration::from_millis(50)).await;
         fs::write(&there, noise(2, 2 * MIB)).expect("written");
         set_time(&there, 1_000_000);
-        let (ended, totals, events) = serving.send(vec![Source::path(&file)]).await;
+        let (ended, totals, events) = serving.send(vec![SendSource::path(&file)]).await;
         ended.expect("the transfer itself goes well");
         assert_eq!((totals.done_files, totals.failed_files), (0, 1), "{}", events.text());
     });
@@ -290,15 +290,15 @@ fn what_one_sender_left_unfinished_is_not_anothers() {
         let (ours, theirs) = (noise(1, 8 * MIB), noise(2, 3 * MIB));
         fs::write(&file, &ours).expect("written");
         fs::write(other.join("file"), &theirs).expect("written");
-        let first = serving.send_until(vec![Source::path(&file)], rate(20_000_000), 3 << 20).await;
+        let first = serving.send_until(vec![SendSource::path(&file)], rate(20_000_000), 3 << 20).await;
         let part = unfinished(serving.dir.path(), PART_ENDING);
         let stranger = SenderId::from_bytes([8; 16]);
         let (ended, totals, _) =
-            serving.send_as(stranger, vec![Source::path(other.join("file"))], None).await;
+            serving.send_as(stranger, vec![SendSource::path(other.join("file"))], None).await;
         ended.expect("sent");
         assert_eq!((totals.done_files, totals.reused_bytes), (1, 0));
         assert_eq!(unfinished(serving.dir.path(), PART_ENDING), part, "it is still there");
-        let (ended, totals, _) = serving.send(vec![Source::path(&file)]).await;
+        let (ended, totals, _) = serving.send(vec![SendSource::path(&file)]).await;
         ended.expect("sent");
         assert!(totals.reused_bytes >= first.held_bytes, "{first:?} {totals:?}");
         assert!(fs::read(serving.dir.path().join("file")).expect("there") == theirs);
@@ -314,13 +314,13 @@ fn two_senders_of_one_name_do_not_wait_for_each_other() {
         let file = from.path().join("file");
         let content = noise(1, 2 * MIB);
         fs::write(&file, &content).expect("written");
-        let slow = serving.send_at(vec![Source::path(&file)], Some(rate(2_000_000)));
+        let slow = serving.send_at(vec![SendSource::path(&file)], Some(rate(2_000_000)));
         let quick = async {
             while names(serving.dir.path()).is_empty() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             let stranger = SenderId::from_bytes([8; 16]);
-            serving.send_as(stranger, vec![Source::path(&file)], None).await
+            serving.send_as(stranger, vec![SendSource::path(&file)], None).await
         };
         let (slow, quick) = tokio::join!(slow, quick);
         for (ended, totals, events) in [slow, quick] {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Host, PathAddress, Peer, config};
 use anabranch_transfer::{
-    Accept, Event, Folder, OnClash, Patience, Rate, Report, Sender, SenderId, Server, ServerOptions, Source,
-    Store, Totals, TransferError, pull, push,
+    Accept, Event, Folder, OnClash, Patience, RateLimit, Report, SendSource, Sender, SenderId, Server,
+    ServerOptions, Store, Totals, TransferError, pull, push,
 };
 use tempfile::TempDir;
 
@@ -120,14 +120,14 @@ impl Serving {
     }
 
     /// Sends, and tells what came of it.
-    pub(crate) async fn send(&self, sources: Vec<Source>) -> (Result<(), TransferError>, Totals, Events) {
+    pub(crate) async fn send(&self, sources: Vec<SendSource>) -> (Result<(), TransferError>, Totals, Events) {
         self.send_at(sources, None).await
     }
 
     pub(crate) async fn send_at(
         &self,
-        sources: Vec<Source>,
-        rate: Option<Rate>,
+        sources: Vec<SendSource>,
+        rate: Option<RateLimit>,
     ) -> (Result<(), TransferError>, Totals, Events) {
         self.send_as(identity(), sources, rate).await
     }
@@ -135,8 +135,8 @@ impl Serving {
     pub(crate) async fn send_as(
         &self,
         identity: SenderId,
-        sources: Vec<Source>,
-        rate: Option<Rate>,
+        sources: Vec<SendSource>,
+        rate: Option<RateLimit>,
     ) -> (Result<(), TransferError>, Totals, Events) {
         let events = Events::default();
         let report = events.report();
@@ -166,7 +166,12 @@ impl Serving {
     }
 
     /// Begins to send and stops as if killed, once the receiver holds so many bytes.
-    pub(crate) async fn send_until(&self, sources: Vec<Source>, rate: Rate, held_bytes: u64) -> Totals {
+    pub(crate) async fn send_until(
+        &self,
+        sources: Vec<SendSource>,
+        rate: RateLimit,
+        held_bytes: u64,
+    ) -> Totals {
         let report = Report::default();
         let mut sender = Sender::new(sources, Some(rate), report.clone()).with_identity(identity());
         let first = connect(&self.host).await;
@@ -193,8 +198,8 @@ impl Serving {
 }
 
 /// So many bytes in a second.
-pub(crate) fn rate(bytes: u64) -> Rate {
-    Rate(std::num::NonZeroU64::new(bytes).expect("more than nothing"))
+pub(crate) fn rate(bytes: u64) -> RateLimit {
+    RateLimit(std::num::NonZeroU64::new(bytes).expect("more than nothing"))
 }
 
 /// Bytes that are the same for the same seed.

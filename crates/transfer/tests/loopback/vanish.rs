@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_net::{Association, SendOptions};
 use anabranch_transfer::protocol::{Answer, Intent, Kind, Message, Terms};
 use anabranch_transfer::{
-    Accept, Deadlines, Hash, OnClash, Patience, Report, Sender, SenderId, ServerOptions, Source,
+    Accept, Deadlines, Hash, OnClash, Patience, Report, SendSource, Sender, SenderId, ServerOptions,
     TransferError, pull, push,
 };
 use tokio::time::Instant;
@@ -142,7 +142,7 @@ fn a_client_that_is_gone_holds_nothing_for_long() {
         let from = tempfile::tempdir().expect("a folder");
         let files: Vec<_> = (4..=6).map(|number| from.path().join(format!("file-{number}"))).collect();
         files.iter().for_each(|file| fs::write(file, "content").expect("written"));
-        let (ended, totals, events) = serving.send(files.iter().map(Source::path).collect()).await;
+        let (ended, totals, events) = serving.send(files.iter().map(SendSource::path).collect()).await;
         ended.expect("sent");
         assert_eq!((totals.done_files, totals.failed_files), (3, 0), "{}", events.text());
     });
@@ -231,7 +231,7 @@ fn a_receiver_that_is_gone_is_given_up_in_time() {
                 let first = connect(&told.await.expect("a host")).await;
                 let report = Report::default();
                 let mut sender =
-                    Sender::new(vec![Source::path(from.path().join("file"))], None, report.clone());
+                    Sender::new(vec![SendSource::path(from.path().join("file"))], None, report.clone());
                 let began = Instant::now();
                 let ended = push(&mut sender, first, never, patience, &report).await;
                 assert!(matches!(ended, Err(TransferError::Lost(_) | TransferError::Silent(_))), "{ended:?}");

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use anabranch_transfer::{OnClash, Pipe, Source, Store};
+use anabranch_transfer::{OnClash, Pipe, SendSource, Store};
 
 use crate::support::{Serving, folder, names, noise, run};
 
@@ -31,7 +31,7 @@ fn a_tree_arrives_with_times_and_permissions() {
         fs::set_permissions(tree.join("a"), fs::Permissions::from_mode(0o4755)).expect("set");
         fs::set_permissions(tree.join("sub"), fs::Permissions::from_mode(0o500)).expect("set");
         fs::File::open(tree.join("sub")).expect("a folder").set_modified(long_ago).expect("set");
-        let (ended, totals, _) = serving.send(vec![Source::path(&tree)]).await;
+        let (ended, totals, _) = serving.send(vec![SendSource::path(&tree)]).await;
         ended.expect("all sent");
         let there = serving.dir.path().join("tree");
         for (name, content) in &contents {
@@ -48,7 +48,7 @@ fn a_tree_arrives_with_times_and_permissions() {
         assert_eq!((totals.found_files, totals.done_files, totals.failed_files), (3, 3, 0));
         assert_eq!((totals.found_bytes, totals.held_bytes, totals.reused_bytes), (3_500_005, 3_500_005, 0));
         // A second time there is nothing to send.
-        let (ended, totals, _) = serving.send(vec![Source::path(&tree)]).await;
+        let (ended, totals, _) = serving.send(vec![SendSource::path(&tree)]).await;
         ended.expect("all there");
         assert_eq!((totals.done_files, totals.reused_bytes, totals.moved_bytes), (3, 3_500_005, 0));
         // Let the folder be removed.
@@ -66,7 +66,7 @@ fn many_small_files_arrive() {
         for number in 0..300 {
             fs::write(many.join(format!("{number}")), noise(number, number as usize)).expect("written");
         }
-        let (ended, totals, events) = serving.send(vec![Source::path(&many)]).await;
+        let (ended, totals, events) = serving.send(vec![SendSource::path(&many)]).await;
         ended.expect("all sent");
         assert_eq!(totals.done_files, 300, "{}", events.text());
         for number in 0..300 {
@@ -86,7 +86,7 @@ fn links_and_devices_are_left_out_and_said() {
         fs::write(tree.join("file"), "content").expect("written");
         symlink("/etc/passwd", tree.join("link")).expect("linked");
         drop(std::os::unix::net::UnixListener::bind(tree.join("socket")).expect("a socket"));
-        let (ended, totals, events) = serving.send(vec![Source::path(&tree)]).await;
+        let (ended, totals, events) = serving.send(vec![SendSource::path(&tree)]).await;
         ended.expect("the rest is sent");
         assert_eq!((totals.done_files, totals.failed_files), (1, 2));
         assert!(
@@ -142,7 +142,7 @@ fn a_pipe_goes_into_a_file_and_a_file_into_a_pipe() {
         for length in [0, 1, 1 << 20, (3 << 20) + 77] {
             let serving = Serving::usual();
             let content = noise(9, length);
-            let stream = Source::stream("piped", std::io::Cursor::new(content.clone()));
+            let stream = SendSource::stream("piped", std::io::Cursor::new(content.clone()));
             let (ended, totals, _) = serving.send(vec![stream]).await;
             ended.expect("sent");
             assert_eq!(
@@ -167,7 +167,7 @@ fn several_send_at_a_time() {
         for number in 0..3 {
             fs::write(from.path().join(format!("{number}")), noise(number, 1_500_000)).expect("written");
         }
-        let send = |number: u64| serving.send(vec![Source::path(from.path().join(format!("{number}")))]);
+        let send = |number: u64| serving.send(vec![SendSource::path(from.path().join(format!("{number}")))]);
         let (one, two, three) = tokio::join!(send(0), send(1), send(2));
         for (number, (ended, totals, _)) in [one, two, three].into_iter().enumerate() {
             ended.expect("sent");

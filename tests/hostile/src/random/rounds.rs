@@ -8,8 +8,8 @@ use std::time::Duration;
 use anabranch_net::{Association, Host};
 use anabranch_transfer::protocol::{Intent, Message, Terms};
 use anabranch_transfer::{
-    Accept, Deadlines, OnClash, Patience, Pipe, Report, Sender, ServerOptions, Source as From, Store, pull,
-    push,
+    Accept, Deadlines, OnClash, Patience, Pipe, Report, SendSource as From, Sender, ServerOptions, Store,
+    pull, push,
 };
 use fastrand::Rng;
 use tokio::task::JoinSet;

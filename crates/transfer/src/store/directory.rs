@@ -1,0 +1,163 @@
+//! The directory that files are put into, and how its part files are opened and locked.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+
+use super::disk::Disk;
+use crate::identity::Owner;
+use crate::name::Name;
+
+/// How often it is tried to get hold of a part file that others rename or remove at the same time.
+const LOCK_TRIES: usize = 8;
+
+/// A directory. All paths in it are resolved below it, symbolic links too (by `cap-std`).
+#[derive(Clone, Debug)]
+pub(super) struct Directory {
+    pub(super) dir: Arc<Dir>,
+    pub(super) disk: Disk,
+    /// Whose unfinished files these are.
+    pub(super) owner: Owner,
+}
+
+impl Directory {
+    /// Opens a directory that exists.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let dir = Dir::open_ambient_dir(path, ambient_authority())?;
+        // Opening tells nothing of a directory that was a file.
+        dir.dir_metadata()?;
+        Ok(Directory { dir: Arc::new(dir), disk: Disk::default(), owner: Owner::default() })
+    }
+
+    /// The same directory, as this sender puts files into it.
+    pub(super) fn owned_by(&self, owner: Owner) -> Self {
+        Directory { owner, ..self.clone() }
+    }
+
+    /// Where what has arrived of a name is kept.
+    pub(super) fn part_of(&self, name: &Name) -> String {
+        name.part(self.owner)
+    }
+
+    /// Where it is written down what has arrived of a name.
+    pub(super) fn journal_of(&self, name: &Name) -> String {
+        name.journal(self.owner)
+    }
+
+    /// Opens a file in it to read.
+    pub(super) fn open_file(&self, name: &str) -> io::Result<File> {
+        Ok(self.dir.open(name)?.into_std())
+    }
+
+    /// The part file of a name, created if need be, for us alone; `None` if somebody else holds it.
+    pub(super) fn lock_part(&self, name: &Name) -> io::Result<Option<File>> {
+        let path = self.part_of(name);
+        for _ in 0..LOCK_TRIES {
+            let file = self.open_part(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            match self.is_only_name(&path, &file) {
+                Ok(OnlyName::Yes) => return Ok(Some(file)),
+                // Whoever held it before has given it its name or taken it away: this one is no part any more.
+                Ok(OnlyName::Gone) => {}
+                // A crash between giving it its name and taking this one away.
+                Ok(OnlyName::HasAnother) => self.remove_if_there(&path)?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    #[cfg(unix)]
+    fn is_only_name(&self, path: &str, file: &File) -> io::Result<OnlyName> {
+        use std::os::unix::fs::MetadataExt;
+
+        use cap_std::fs::MetadataExt as _;
+        let held = file.metadata()?;
+        match self.dir.symlink_metadata(path) {
+            Ok(found) if (found.dev(), found.ino()) != (held.dev(), held.ino()) => Ok(OnlyName::Gone),
+            Ok(found) if MetadataExt::nlink(&held) > 1 || found.nlink() > 1 => Ok(OnlyName::HasAnother),
+            Ok(_) => Ok(OnlyName::Yes),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(OnlyName::Gone),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn is_only_name(&self, path: &str, _file: &File) -> io::Result<OnlyName> {
+        Ok(if self.dir.exists(path) { OnlyName::Yes } else { OnlyName::Gone })
+    }
+
+    /// Opens a part file, one that was given the permissions of its source before it could be given its name, too.
+    fn open_part(&self, path: &str) -> io::Result<File> {
+        match self.open_or_create(path) {
+            #[cfg(unix)]
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                use cap_std::fs::{MetadataExt, PermissionsExt};
+                if self.dir.symlink_metadata(path)?.nlink() > 1 {
+                    // It has its name, which keeps its permissions.
+                    self.remove_if_there(path)?;
+                    return self.open_or_create(path);
+                }
+                self.dir
+                    .set_permissions(path, cap_std::fs::Permissions::from_mode(0o600))
+                    .map_err(|_| error)?;
+                self.open_or_create(path)
+            }
+            opened => opened,
+        }
+    }
+
+    pub(super) fn open_or_create(&self, path: &str) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true);
+        #[cfg(unix)]
+        {
+            use cap_std::fs::OpenOptionsExt;
+            // Whom it is for is known only when it is complete.
+            options.mode(0o600);
+        }
+        Ok(self.dir.open_with(path, &options)?.into_std())
+    }
+
+    /// Opens or makes a regular file at the top; `None` if something else has the name, such as a link.
+    pub(super) fn open_plain(&self, name: &str) -> io::Result<Option<File>> {
+        match self.dir.symlink_metadata(name) {
+            Ok(there) if !there.is_file() => return Ok(None),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        self.open_or_create(name).map(Some)
+    }
+
+    pub(super) fn remove_if_there(&self, path: &str) -> io::Result<()> {
+        match self.dir.remove_file(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            settled => settled,
+        }
+    }
+}
+
+enum OnlyName {
+    Yes,
+    HasAnother,
+    Gone,
+}
+
+#[cfg(unix)]
+pub(super) fn set_mode(file: &File, mode: u16) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(u32::from(mode & 0o777)))
+}
+
+#[cfg(not(unix))]
+pub(super) fn set_mode(_file: &File, _mode: u16) -> io::Result<()> {
+    Ok(())
+}
