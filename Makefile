@@ -177,8 +177,8 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check $(CARGO) fmt --manifest-path examples/own-scheme/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy $(OWN_SCHEME) --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
-	check '$(VENV)/bin/ruff' check python examples/which-scheme tests/ledger tests/digests; \
-	check '$(VENV)/bin/ruff' format --check python examples/which-scheme tests/ledger tests/digests; \
+	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests; \
+	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests; \
 	check '$(VENV)/bin/mypy'; \
 	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger; \
 	check '$(VENV)/bin/python' tests/ledger/reproduce.py check; \
@@ -292,7 +292,7 @@ papers-slice: venv ## Store the numbers of the slice anew, where what is simulat
 	ANABRANCH_STORE_SLICE=1 '$(VENV)/bin/python' -m pytest -m slow -k slice python/tests/test_papers_slow.py
 
 which-scheme: venv ## Run all schemes over one grid of links and make the book's chapter about it; WHICH=--quick for a part.
-	'$(VENV)/bin/python' examples/which-scheme/run.py --out '$(OUT)/which-scheme' $(WHICH)
+	PYTHONPATH=tools '$(VENV)/bin/python' -m which_scheme --out '$(OUT)/which-scheme' $(WHICH)
 
 bench: venv ## Measure the simulator, what schemes' decisions and observing real sockets cost, and what Python adds to a run.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links

@@ -234,7 +234,8 @@ def import_cycles(sources, allowed):
     crates = sorted({PurePosixPath(file).parts[1] for file in sources if file.startswith("crates/")})
     for crate in crates:
         yield from cycles(rust_modules(sources, f"crates/{crate}/src"), rust_target, (crate,), allowed)
-    yield from cycles(python_modules(sources, "python/anabranch"), python_target, (), allowed)
+    for package in ("python/anabranch", "tools/which_scheme"):
+        yield from cycles(python_modules(sources, package), python_target, (), allowed)
 
 
 def cycles(modules, target, before, allowed=frozenset()):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from which_scheme_planted import EXAMPLE, SCHEMES, SEEDS, Goodputs, planted, planted_shares, two_links
+from which_scheme_planted import PLANS, SCHEMES, SEEDS, Goodputs, planted, planted_shares, two_links
 
 from anabranch import Scenario
 from anabranch.statistics import paired_difference, summary
@@ -98,7 +98,7 @@ def test_a_sweep_that_lacks_runs_is_refused() -> None:
 
 
 def scenario(**settings: object) -> Scenario:
-    return Scenario.read(EXAMPLE / "two-links.toml").with_values(
+    return Scenario.read(PLANS / "two-links.toml").with_values(
         {key.replace("__", ".").replace("path_", "path-"): value for key, value in settings.items()}
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -14,13 +13,14 @@ import pytest
 from book import BOOK
 from matplotlib.colors import to_hex
 from test_which_scheme_judging import CLEAR
-from which_scheme_planted import EXAMPLE, SCHEMES, planted, planted_shares
+from which_scheme_planted import PLANS, SCHEMES, planted, planted_shares
 
 import anabranch
 from anabranch.errors import RunError
 from anabranch.figures import save
 from anabranch.sweep.plan import read_plan
 from which_scheme import explaining, making, maps
+from which_scheme.__main__ import main
 from which_scheme.book import BookError, begin, end, refresh
 from which_scheme.choosing import ranking
 from which_scheme.explaining import CASES, Case, cell, explained
@@ -42,7 +42,7 @@ SHORT_CASE = Case({**cell("32 KiB", 1, "200 ms", 0.01), "run.duration": "3 s", "
 
 @pytest.fixture(scope="module")
 def looked_into() -> pd.DataFrame:
-    return explained(EXAMPLE / "two-links.toml", [SHORT_CASE])
+    return explained(PLANS / "two-links.toml", [SHORT_CASE])
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +93,11 @@ def test_a_single_run_is_looked_into_by_its_trace(looked_into: pd.DataFrame, mad
 def test_what_cannot_be_explained_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     with pytest.raises(RunError, match="explain --json"):
-        explained(EXAMPLE / "two-links.toml", [SHORT_CASE])
+        explained(PLANS / "two-links.toml", [SHORT_CASE])
 
 
 def test_cases_are_cells_of_the_grid() -> None:
-    over = read_plan(EXAMPLE / "grid.toml").over
+    over = read_plan(PLANS / "grid.toml").over
     for case in CASES:
         for keys, values in over.items():
             if keys != "scheme":
@@ -198,18 +198,18 @@ def test_numbers_and_names_are_short_enough_for_a_cell() -> None:
 
 
 def _grid_schemes() -> list[str]:
-    listed = read_plan(EXAMPLE / "grid.toml").over["scheme"]
+    listed = read_plan(PLANS / "grid.toml").over["scheme"]
     return [name for scheme in listed for name in (anabranch.schemes().schemes.names if scheme == "all" else [scheme])]
 
 
 def test_the_grid_has_every_scheme_and_every_component_and_so_has_the_shared_link() -> None:
     components = [f"cmt+{name}" for name in anabranch.schemes().components.names]
     assert set(_grid_schemes()) == {*anabranch.schemes().schemes.names, *components, "mptcp-ns2(shared-window=true)"}
-    assert read_plan(EXAMPLE / "sharing.toml").over["scheme"] == read_plan(EXAMPLE / "grid.toml").over["scheme"]
+    assert read_plan(PLANS / "sharing.toml").over["scheme"] == read_plan(PLANS / "grid.toml").over["scheme"]
 
 
 def test_the_quick_grid_is_part_of_the_full_one() -> None:
-    grid, shared = read_plan(EXAMPLE / "grid.toml"), read_plan(EXAMPLE / "sharing.toml")
+    grid, shared = read_plan(PLANS / "grid.toml"), read_plan(PLANS / "sharing.toml")
     for key, values in QUICK_OVER.items():
         plan = grid if key in grid.over else shared
         assert set(values) <= set(plan.over[key]), key
@@ -225,39 +225,29 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("grid", "two-links", '"association.recv_buffer" = ["32 KiB"]\n"path.path-2.loss.rate" = [0, 0.05]'),
         ("sharing", "shared", '"path.right.delay" = ["5 ms"]'),
     ):
-        text = f'scenario = "{EXAMPLE / scenario}.toml"\n{schemes}[over]\n{over}\n{settings}'
+        text = f'scenario = "{PLANS / scenario}.toml"\n{schemes}[over]\n{over}\n{settings}'
         (tmp_path / f"{name}.toml").write_text(text)
-    (tmp_path / "two-links.toml").write_text((EXAMPLE / "two-links.toml").read_text())
+    (tmp_path / "two-links.toml").write_text((PLANS / "two-links.toml").read_text())
     monkeypatch.setattr(making, "PLANS", tmp_path)
     monkeypatch.setattr(explaining, "CASES", (SHORT_CASE,))
     return tmp_path
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    """The program, which lies beside its package."""
-    monkeypatch.syspath_prepend(str(EXAMPLE))
-    import run as program
-
-    yield program
-    del sys.modules["run"]
-
-
 def test_the_program_writes_tables_maps_and_results_and_refreshes_the_chapter(
-    tiny: Path, run: object, capsys: pytest.CaptureFixture[str]
+    tiny: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     book, out = tiny / "src", tiny / "out"
     book.mkdir()
     markers = "\n".join(f"{begin(name)}\nold {name}\n{end(name)}" for name in ("made", "advice"))
     (book / "which-scheme.md").write_text(f"# Title\n\nProse.\n\n{markers}\n\n![winners](which-scheme/winners.svg)\n")
     arguments = ["--out", str(out), "--cache", str(tiny / "cache"), "--book", str(book)]
-    assert run.main(arguments) == 2  # type: ignore[attr-defined]
+    assert main(arguments) == 2
     assert "needs <!-- which-scheme: schemes begin -->" in capsys.readouterr().err
     markers = "\n".join(f"{begin(name)}\nold {name}\n{end(name)}" for name in making.PARTS)
     (book / "which-scheme.md").write_text(f"# Title\n\nProse.\n\n{markers}\n\n![winners](which-scheme/winners.svg)\n")
     (book / "which-scheme").mkdir()
     (book / "which-scheme" / "no-more.svg").write_text("")
-    assert run.main(arguments) == 0  # type: ignore[attr-defined]
+    assert main(arguments) == 0
     text = (book / "which-scheme.md").read_text()
     assert text.startswith("# Title\n\nProse.\n")
     assert "old" not in text
@@ -278,18 +268,18 @@ def test_the_program_takes_finished_runs_from_the_cache(tiny: Path) -> None:
 
 
 def test_after_ctrl_c_the_program_says_how_to_go_on(
-    run: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt("3 of 9 runs are finished and kept in CACHE")
 
-    monkeypatch.setattr(run, "run_plans", stopped)
-    assert run.main(["--out", str(tmp_path / "out")]) == 130  # type: ignore[attr-defined]
+    monkeypatch.setattr("which_scheme.__main__.run_plans", stopped)
+    assert main(["--out", str(tmp_path / "out")]) == 130
     assert "3 of 9 runs are finished and kept in CACHE" in capsys.readouterr().err
 
 
-def test_the_book_takes_the_full_grid_only(run: object, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run.main(["--quick", "--out", str(tmp_path), "--book", str(tmp_path)]) == 2  # type: ignore[attr-defined]
+def test_the_book_takes_the_full_grid_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["--quick", "--out", str(tmp_path), "--book", str(tmp_path)]) == 2
     assert "leave --quick out" in capsys.readouterr().err
 
 

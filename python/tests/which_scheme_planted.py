@@ -13,7 +13,7 @@ from sample_results import ROOT
 import anabranch
 from anabranch import Results
 
-EXAMPLE = ROOT / "examples" / "which-scheme"
+PLANS = ROOT / "tools" / "which_scheme" / "plans"
 SCHEMES = ("sctp", "cmt", "cmt-pf", "mptcp-ns2")
 SEEDS = 4
 SHORT = {"run.duration": "1 s", "run.warmup": "0 s"}
@@ -30,7 +30,7 @@ Goodputs = Mapping[str, Sequence[float]]
 def two_links() -> Results:
     """Eight cells of the grid, really run, if only for a second each."""
     return anabranch.sweep(
-        EXAMPLE / "two-links.toml", {**OVER, "scheme": SCHEMES}, SEEDS, set=SHORT, cache=None, progress=False
+        PLANS / "two-links.toml", {**OVER, "scheme": SCHEMES}, SEEDS, set=SHORT, cache=None, progress=False
     )
 
 
@@ -38,7 +38,7 @@ def two_links() -> Results:
 def shared_link() -> Results:
     """One condition of the shared link."""
     return anabranch.sweep(
-        EXAMPLE / "shared.toml",
+        PLANS / "shared.toml",
         {"path.right.delay": ["30 ms"], "scheme": SCHEMES},
         SEEDS,
         set=SHORT,

@@ -25,7 +25,7 @@ from which_scheme.wording import file_name, percent
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PLANS = Path(__file__).resolve().parents[1]
+PLANS = Path(__file__).resolve().parent / "plans"
 
 SHOWN_GAINS = ("sctp", "naive-cmt", "cmt+sttf", "cmt+rescheduling", "bonded", "db-cmt", "cmt-dfr", "mptcp-olia")
 """Schemes whose gains stand side by side in one figure; of every other there is a figure of its own."""

@@ -1,4 +1,4 @@
-"""Which scheme when: python examples/which-scheme/run.py --out out/which-scheme"""
+"""Which scheme when: PYTHONPATH=tools python -m which_scheme --out out/which-scheme"""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from which_scheme.making import make, run_plans, write
 _EXAMPLES = """\
 Examples:
   The full grid, some ten minutes on two processors:
-    python examples/which-scheme/run.py --out out/which-scheme
+    PYTHONPATH=tools python -m which_scheme --out out/which-scheme
   A part of it, in about a minute:
-    python examples/which-scheme/run.py --out out/which-scheme-quick --quick
+    PYTHONPATH=tools python -m which_scheme --out out/which-scheme-quick --quick
   The full grid, and the book's chapter anew:
-    python examples/which-scheme/run.py --out out/which-scheme --book docs/src
+    PYTHONPATH=tools python -m which_scheme --out out/which-scheme --book docs/src
 
 Finished runs are kept in the cache: what was stopped, by Ctrl-C or in any other way, goes on where it was.
 
@@ -64,6 +64,7 @@ def _make(options: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
+        prog="python -m which_scheme",
         description="Run one grid of links with all schemes, and say which of them wins where.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
