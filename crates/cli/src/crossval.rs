@@ -3,7 +3,7 @@
 use anabranch_lab::crossval::{Comparison, Point, Seeds, Summary, Verdict, all_points, run_point, summarise};
 use clap::Args;
 
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::interrupt;
 use crate::output::{self, Reader};
 use crate::progress;
@@ -43,7 +43,7 @@ point                            n  goodput kbit/s     ns-2 kbit/s   difference 
 ";
 
 /// Runs and prints, point by point.
-pub(crate) fn crossval(arguments: &CrossvalArguments) -> Result<Status, Stopped> {
+pub(crate) fn crossval(arguments: &CrossvalArguments) -> Result<Status, CommandError> {
     let points = chosen(arguments)?;
     let seeds = if arguments.quick { Seeds::QUICK } else { Seeds::FULL };
     let bar = progress::bar(points.len(), arguments.json);
@@ -69,14 +69,14 @@ pub(crate) fn crossval(arguments: &CrossvalArguments) -> Result<Status, Stopped>
     Ok(conclude(arguments, &comparisons, points.len())?)
 }
 
-fn chosen(arguments: &CrossvalArguments) -> Result<Vec<Point>, Stopped> {
+fn chosen(arguments: &CrossvalArguments) -> Result<Vec<Point>, CommandError> {
     let all = all_points().map_err(anyhow::Error::from)?;
     let wanted = arguments.filter.as_deref().unwrap_or_default();
     let points: Vec<Point> = all.iter().filter(|p| p.id.contains(wanted)).cloned().collect();
     if points.is_empty() {
         let mut groups: Vec<&str> = all.iter().map(|p| p.id.split('-').next().unwrap_or_default()).collect();
         groups.dedup();
-        return Err(Stopped::usage(format!(
+        return Err(CommandError::usage(format!(
             "no point's name contains `{wanted}`; names begin with: {}",
             groups.join(", ")
         )));

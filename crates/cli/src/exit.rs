@@ -30,22 +30,22 @@ impl Status {
     }
 }
 
-/// Why a command stopped before its end.
+/// Why a command failed, with its exit status.
 #[derive(Debug)]
-pub(crate) struct Stopped {
+pub(crate) struct CommandError {
     status: Status,
     error: anyhow::Error,
 }
 
-impl Stopped {
+impl CommandError {
     /// Something the user wrote is wrong. The message names the place first.
     pub(crate) fn usage(message: impl Display) -> Self {
-        Stopped { status: Status::Usage, error: anyhow::Error::msg(message.to_string()) }
+        CommandError { status: Status::Usage, error: anyhow::Error::msg(message.to_string()) }
     }
 
     /// Something did not go well, through no fault of the command line.
     pub(crate) fn failure(message: impl Display) -> Self {
-        Stopped { status: Status::Failure, error: anyhow::Error::msg(message.to_string()) }
+        CommandError { status: Status::Failure, error: anyhow::Error::msg(message.to_string()) }
     }
 
     /// Prints the reason.
@@ -58,14 +58,14 @@ impl Stopped {
     }
 }
 
-impl Display for Stopped {
+impl Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#}", self.error)
     }
 }
 
-impl From<anyhow::Error> for Stopped {
+impl From<anyhow::Error> for CommandError {
     fn from(error: anyhow::Error) -> Self {
-        Stopped { status: Status::Failure, error }
+        CommandError { status: Status::Failure, error }
     }
 }

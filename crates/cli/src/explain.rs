@@ -8,7 +8,7 @@ use anabranch_lab::explain::{
 use anyhow::Context;
 use clap::Args;
 
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::output::{self, NO_BREAK, Reader, labelled};
 use crate::table::{TextTable, mean, shares};
 
@@ -51,7 +51,7 @@ pub(crate) struct ExplainArguments {
 }
 
 /// Carries the command out.
-pub(crate) fn explain(arguments: &ExplainArguments) -> Result<Status, Stopped> {
+pub(crate) fn explain(arguments: &ExplainArguments) -> Result<Status, CommandError> {
     let mut folders: Vec<PathBuf> = Vec::new();
     for run in &arguments.runs {
         for folder in explain::find_runs(run).map_err(stopped)? {
@@ -84,15 +84,15 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<Status, Stopped> {
     Ok(Status::Success)
 }
 
-fn stopped(error: ExplainError) -> Stopped {
+fn stopped(error: ExplainError) -> CommandError {
     match error {
-        ExplainError::NotATrace { .. } => Stopped::usage(error),
-        error => Stopped::from(anyhow::Error::new(error)),
+        ExplainError::NotATrace { .. } => CommandError::usage(error),
+        error => CommandError::from(anyhow::Error::new(error)),
     }
 }
 
 /// Leaves the named flow only.
-fn keep(explanation: &mut Explanation, name: &str) -> Result<(), Stopped> {
+fn keep(explanation: &mut Explanation, name: &str) -> Result<(), CommandError> {
     let names: Vec<String> = explanation.flows.iter().map(|flow| flow.name.clone()).collect();
     explanation.flows.retain(|flow| flow.name == name);
     match explanation.flows.is_empty() {
@@ -100,7 +100,7 @@ fn keep(explanation: &mut Explanation, name: &str) -> Result<(), Stopped> {
         true => {
             let folder = &explanation.folder;
             let known = names.join(", ");
-            Err(Stopped::usage(format!("--flow: {folder} has no flow `{name}`; there are: {known}")))
+            Err(CommandError::usage(format!("--flow: {folder} has no flow `{name}`; there are: {known}")))
         }
     }
 }

@@ -24,8 +24,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use exit::CommandError;
 pub use exit::Status;
-use exit::Stopped;
 pub use external_commands::{ExternalCommand, PYTHON_COMMANDS};
 
 /// Multipath SCTP: in a simulated network, the same result for the same seed, and over real UDP sockets.
@@ -112,7 +112,7 @@ where
         Command::Paths(paths) => paths::paths(&paths),
         Command::Bench(bench) => bench::bench(&bench),
     };
-    ended.unwrap_or_else(|stopped: Stopped| stopped.report())
+    ended.unwrap_or_else(|stopped: CommandError| stopped.report())
 }
 
 fn parse<I, A>(arguments: I, external: &[ExternalCommand]) -> Result<Arguments, clap::Error>

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::endpoint::ConnectOptions;
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::output;
 use crate::table::TextTable;
 
@@ -39,16 +39,16 @@ pub(crate) struct PathsArguments {
 }
 
 /// Carries the command out.
-pub(crate) fn paths(arguments: &PathsArguments) -> Result<Status, Stopped> {
+pub(crate) fn paths(arguments: &PathsArguments) -> Result<Status, CommandError> {
     match &arguments.check {
         Some(target) => check::check(target, &arguments.connect, arguments.json),
         None => list(arguments),
     }
 }
 
-fn list(arguments: &PathsArguments) -> Result<Status, Stopped> {
+fn list(arguments: &PathsArguments) -> Result<Status, CommandError> {
     if let Some(option) = arguments.connect.given() {
-        return Err(Stopped::usage(format!(
+        return Err(CommandError::usage(format!(
             "{option} has no effect without --check HOST: nothing is connected to"
         )));
     }
@@ -96,6 +96,6 @@ fn as_json(local: &LocalAddress) -> Value {
         "up": local.up,
         "usable": is_usable(local, false),
         "usable_to_this_machine": is_usable(local, true),
-        "why_not": local.obstacle.as_ref().map(ToString::to_string),
+        "reason": local.obstacle.as_ref().map(ToString::to_string),
     })
 }

@@ -50,7 +50,7 @@ impl Association {
 
     /// Hands over a message, and waits while what was handed over before fills the send buffer.
     ///
-    /// When it returns `Ok` the message is accepted: it is delivered, unless the association ends otherwise than gracefully,
+    /// When it returns `Ok` the message is accepted: it is delivered, unless the association ends other than gracefully,
     /// which [`shutdown`](Self::shutdown) and [`closed`](Self::closed) tell. Messages of one task keep their order.
     ///
     /// Cancel-safe: a future that is dropped before it returns has not taken the message.
@@ -85,7 +85,7 @@ impl Association {
     /// Cancel-safe: a message is taken only by the call that returns it.
     ///
     /// # Errors
-    /// [`RecvError::Restarted`] once, after the last message of the peer's former life; [`RecvError::Closed`] after the last
+    /// [`RecvError::Restarted`] once, after the last message of the peer's previous incarnation; [`RecvError::Closed`] after the last
     /// message of an association that did not end gracefully, so that its end is not mistaken for the peer's.
     pub async fn recv(&self) -> Result<Option<Message>, RecvError> {
         let shared = &self.handle.shared;

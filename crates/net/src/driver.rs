@@ -20,13 +20,13 @@ use crate::config::DEFAULT_UDP_PORT;
 use crate::error::{CloseReason, ConnectError, PathError};
 use crate::message::Message;
 use crate::observer::DatagramOutcome;
+use crate::observer_slot::ObserverSlot;
 use crate::peer::udp_address;
 use crate::shared::{
     Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State,
 };
 use crate::snapshot::{AssociationReport, HostReport, HostStatistics, Snapshot};
 use crate::socket::{Ask, RecvBuffers, Socket, SocketCounters};
-use crate::watch::Watch;
 
 /// Calls that receive from one socket before the others have their turn and the endpoint its say.
 const RECV_CALLS: usize = 4;
@@ -55,7 +55,7 @@ pub(crate) struct Driver {
     spent: Vec<AssociationId>,
     buffers: RecvBuffers,
     packet: Vec<u8>,
-    watch: Watch,
+    watch: ObserverSlot,
     /// Every handle has been dropped.
     unattended: bool,
 }
@@ -68,7 +68,7 @@ impl Driver {
         commands: mpsc::UnboundedReceiver<Command>,
         handles: mpsc::WeakUnboundedSender<Command>,
         queue: Weak<AcceptQueue>,
-        watch: Watch,
+        watch: ObserverSlot,
     ) -> Self {
         Driver {
             clock,
@@ -502,7 +502,7 @@ fn write_packets(
     sockets: &mut [Socket],
     now: Time,
     packet: &mut Vec<u8>,
-    watch: &mut Watch,
+    watch: &mut ObserverSlot,
 ) {
     while let Some(transmit) = endpoint.poll_transmit(now, packet) {
         let Transmit { address: PathAddress { local, remote, udp_port }, association, may_fragment } =

@@ -139,7 +139,7 @@ pub enum CloseReason {
         "the peer shut down first and {messages} accepted messages were not sent; agree with the peer on who ends"
     )]
     Undelivered {
-        /// How many.
+        /// Messages that were accepted and not sent.
         messages: usize,
     },
     /// The peer restarted during the shutdown.

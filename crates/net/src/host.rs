@@ -16,11 +16,11 @@ use crate::config::{DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT, bounded};
 use crate::driver::Driver;
 use crate::error::{AcceptError, BindError, CloseReason, ConnectError};
 use crate::observer::{Observer, Started};
+use crate::observer_slot::ObserverSlot;
 use crate::peer::Peer;
 use crate::shared::{BindAddress, Command, Commands, Connect};
 use crate::snapshot::{HostReport, HostStatistics};
 use crate::socket::{Device, Socket};
-use crate::watch::Watch;
 
 /// The first port of the dynamic range: where a host that accepts nothing takes its SCTP port from.
 const DYNAMIC_PORTS: u16 = 49_152;
@@ -38,7 +38,7 @@ pub struct HostBuilder {
     backlog: usize,
     max_associations: usize,
     guard: Guard,
-    watch: Watch,
+    watch: ObserverSlot,
 }
 
 impl HostBuilder {
@@ -92,7 +92,7 @@ impl HostBuilder {
 
     /// Shows `observer` what the host does. Without one nothing is spent on it.
     pub fn observer(self, observer: impl Observer) -> Self {
-        HostBuilder { watch: Watch::new(Box::new(observer)), ..self }
+        HostBuilder { watch: ObserverSlot::new(Box::new(observer)), ..self }
     }
 
     /// Binds the sockets and starts the host's task on the current tokio runtime.
@@ -251,7 +251,7 @@ impl Host {
             backlog: 128,
             max_associations: 1024,
             guard: Guard::default(),
-            watch: Watch::default(),
+            watch: ObserverSlot::default(),
         }
     }
 

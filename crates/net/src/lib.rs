@@ -9,7 +9,7 @@
 //!   bounded at both ends.
 //! * Every future can be dropped at any time, as `select!` and time-outs do: nothing is lost or doubled by it. Each
 //!   says what that means for it.
-//! * An association that ends otherwise than gracefully says so to senders and to receivers.
+//! * An association that ends other than gracefully says so to senders and to receivers.
 //!
 //! Content is neither encrypted nor authenticated.
 //!
@@ -67,13 +67,13 @@ pub mod interface;
 mod locals;
 mod message;
 mod observer;
+mod observer_slot;
 mod paths;
 mod peer;
 pub mod route_selection;
 mod shared;
 mod snapshot;
 mod socket;
-mod watch;
 
 pub use anabranch_core::{
     AbortReason, AcceptFrom, AddressChanges, AssociationConfig, AssociationEvent, BufferGrowth, Guard,

@@ -9,7 +9,7 @@ use anabranch_core::{Association, AssociationId, Discard};
 
 use crate::error::CloseReason;
 
-/// A host that begins.
+/// What a host has when it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
     /// What the wall clock said when the host's own clock was at zero. The host's clock never jumps, so a moment's wall clock
@@ -21,7 +21,7 @@ pub struct Started {
     pub sctp_port: u16,
 }
 
-/// What became of a datagram at the host.
+/// What the host did with a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramOutcome {
     /// It came in, and the endpoint took it.
@@ -59,7 +59,7 @@ pub struct Datagram<'a> {
 /// use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// use anabranch_core::time::Time;
-/// use anabranch_net::{Datagram, Host, Observer, DatagramOutcome, Peer, PathAddress, SendOptions};
+/// use anabranch_net::{Datagram, DatagramOutcome, Host, Observer, PathAddress, Peer, SendOptions};
 ///
 /// struct Received(Arc<AtomicU64>);
 ///
@@ -81,8 +81,8 @@ pub struct Datagram<'a> {
 ///     .observer(Received(Arc::clone(&bytes)))
 ///     .bind()?;
 /// let client = Host::builder().local("127.0.0.2:0".parse()?).bind()?;
-/// let route = PathAddress::over_udp([127, 0, 0, 2].into(), server.local_addresses()[0]);
-/// let association = client.connect(Peer::new([route]), config).await?;
+/// let path = PathAddress::over_udp([127, 0, 0, 2].into(), server.local_addresses()[0]);
+/// let association = client.connect(Peer::new([path]), config).await?;
 /// association.send("seen on its way", SendOptions::default()).await?;
 /// let accepted = server.accept().await?;
 /// assert!(accepted.recv().await?.is_some());

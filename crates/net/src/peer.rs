@@ -11,7 +11,7 @@ pub fn udp_address(path: PathAddress) -> SocketAddr {
     SocketAddr::new(path.remote, path.udp_port.unwrap_or(DEFAULT_UDP_PORT))
 }
 
-/// Whom to connect to, and how to get there.
+/// A peer: the paths to it, and its SCTP port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     pub(crate) paths: Vec<PathAddress>,

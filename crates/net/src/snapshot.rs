@@ -84,7 +84,7 @@ pub struct AssociationReport {
     pub number: u64,
     /// Whether messages may be sent and received: it is neither opening nor closing.
     pub established: bool,
-    /// How it stands.
+    /// Its paths, counters and buffers.
     pub snapshot: Snapshot,
 }
 

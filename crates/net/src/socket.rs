@@ -14,7 +14,7 @@ use tokio::net::UdpSocket;
 use crate::fragmentation;
 use crate::interface::bind_to_device;
 use crate::observer::DatagramOutcome;
-use crate::watch::Watch;
+use crate::observer_slot::ObserverSlot;
 
 /// The most bytes that one call takes: the largest UDP payload over IPv4 and over IPv6.
 const LARGEST_BATCH: usize = 65_000;
@@ -87,10 +87,10 @@ impl SocketCounters {
     }
 }
 
-/// What became of the wish to send through one interface only.
+/// Whether a socket is bound to an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Device {
-    /// It does.
+    /// It is bound to this interface.
     Bound(String),
     /// The system does not allow it: packets leave by the routing table.
     Refused {
@@ -221,7 +221,7 @@ impl Socket {
         port: u16,
         packet: &[u8],
         may_fragment: bool,
-        watch: &mut Watch,
+        watch: &mut ObserverSlot,
     ) {
         let destination = self.destination(remote, port);
         if packet.is_empty() || self.queued_bytes + packet.len() > LONGEST_BACKLOG {
@@ -266,7 +266,7 @@ impl Socket {
     }
 
     /// Sends until nothing waits or the socket is blocked.
-    pub(crate) fn flush(&mut self, now: Time, watch: &mut Watch) {
+    pub(crate) fn flush(&mut self, now: Time, watch: &mut ObserverSlot) {
         self.blocked = false;
         while let Some(mut batch) = self.queue.pop_front() {
             if self.send_batch(now, &batch, watch) {
@@ -281,7 +281,7 @@ impl Socket {
     }
 
     /// Whether the socket is blocked. What the system refuses counts as lost: the endpoint sends it again.
-    fn send_batch(&mut self, now: Time, batch: &Batch, watch: &mut Watch) -> bool {
+    fn send_batch(&mut self, now: Time, batch: &Batch, watch: &mut ObserverSlot) -> bool {
         if batch.may_fragment {
             let _ = fragmentation::allow(&self.io, true);
         }
@@ -292,7 +292,7 @@ impl Socket {
         blocked
     }
 
-    fn send_datagrams(&mut self, now: Time, batch: &Batch, watch: &mut Watch) -> bool {
+    fn send_datagrams(&mut self, now: Time, batch: &Batch, watch: &mut ObserverSlot) -> bool {
         match self.send(batch.destination, &batch.bytes, Some(batch.segment)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
             // Some drivers refuse several datagrams at once; quinn-udp notes it for the next time.
@@ -311,7 +311,14 @@ impl Socket {
     //= docs/rfc9260.txt#section-10
     //= type=implication
     //# ICMP3)  An implementation SHOULD ignore any ICMP messages where the code indicates "Port Unreachable".
-    fn settle(&mut self, now: Time, batch: &Batch, bytes: &[u8], sent: io::Result<()>, watch: &mut Watch) {
+    fn settle(
+        &mut self,
+        now: Time,
+        batch: &Batch,
+        bytes: &[u8],
+        sent: io::Result<()>,
+        watch: &mut ObserverSlot,
+    ) {
         let datagrams = bytes.len().div_ceil(batch.segment);
         let outcome = match sent {
             Ok(()) => {

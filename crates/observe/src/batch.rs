@@ -8,7 +8,7 @@ use std::time::Duration;
 use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_core::{PathId, Statistics};
-use anabranch_lab::trace::PathStand;
+use anabranch_lab::trace::PathSample;
 use anabranch_net::{CloseReason, DatagramOutcome};
 
 /// Bytes of memory that records may take up, about; what comes beyond is dropped.
@@ -48,7 +48,7 @@ pub(crate) enum Record {
         at: Time,
         peer_port: u16,
     },
-    Route {
+    PathAddress {
         key: Key,
         at: Time,
         path: PathId,
@@ -83,7 +83,7 @@ pub(crate) enum Record {
 pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) stands: Vec<PathStand>,
+    pub(crate) stands: Vec<PathSample>,
     pub(crate) decisions: Vec<TraceEvent>,
     /// The latest counters of associations that something happened to.
     pub(crate) statistics: Vec<(Key, Statistics)>,

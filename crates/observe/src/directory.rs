@@ -12,18 +12,18 @@ use crate::batch::Key;
 
 /// An association that is under way.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct AssociationInfo {
     /// Its name and those of its paths.
     pub(crate) subject: Subject,
     /// The addresses of its paths, as they are printed.
     pub(crate) addresses: Vec<String>,
     peer_port: u16,
-    routes: Vec<Option<Route>>,
+    routes: Vec<Option<DatagramKey>>,
 }
 
 /// What a datagram can be told by. No two associations have the same: a host has one with a peer's address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Route {
+struct DatagramKey {
     host: usize,
     local: IpAddr,
     remote: SocketAddr,
@@ -33,8 +33,8 @@ struct Route {
 /// The associations under way, with what their datagrams are told by.
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
-    known: BTreeMap<Key, Known>,
-    routes: BTreeMap<Route, (Key, PathId)>,
+    known: BTreeMap<Key, AssociationInfo>,
+    routes: BTreeMap<DatagramKey, (Key, PathId)>,
     /// How many there have been.
     count: u64,
 }
@@ -43,11 +43,12 @@ impl Directory {
     pub(crate) fn open(&mut self, key: Key, peer_port: u16) {
         self.count += 1;
         let subject = Subject { name: format!("association-{}", self.count), paths: Vec::new() };
-        self.known.insert(key, Known { subject, addresses: Vec::new(), peer_port, routes: Vec::new() });
+        self.known
+            .insert(key, AssociationInfo { subject, addresses: Vec::new(), peer_port, routes: Vec::new() });
     }
 
     /// A path has these addresses from now on.
-    pub(crate) fn route(&mut self, key: Key, path: PathId, local: IpAddr, remote: SocketAddr) {
+    pub(crate) fn path_address(&mut self, key: Key, path: PathId, local: IpAddr, remote: SocketAddr) {
         let Some(known) = self.known.get_mut(&key) else { return };
         while known.subject.paths.len() <= path.index() {
             known.subject.paths.push(format!("path-{}", known.subject.paths.len() + 1));
@@ -55,14 +56,14 @@ impl Directory {
             known.routes.push(None);
         }
         known.addresses[path.index()] = format!("{local} to {remote}");
-        let route = Route { host: key.host, local, remote, peer_port: known.peer_port };
+        let route = DatagramKey { host: key.host, local, remote, peer_port: known.peer_port };
         if let Some(before) = known.routes[path.index()].replace(route) {
             self.routes.remove(&before);
         }
         self.routes.insert(route, (key, path));
     }
 
-    pub(crate) fn get(&self, key: Key) -> Option<&Known> {
+    pub(crate) fn get(&self, key: Key) -> Option<&AssociationInfo> {
         self.known.get(&key)
     }
 
@@ -88,7 +89,7 @@ impl Directory {
     ) -> Option<(Key, PathId)> {
         let header = PacketView::parse(bytes).ok()?.header();
         let peer_port = if is_inbound(outcome) { header.source_port } else { header.destination_port };
-        self.routes.get(&Route { host, local: local.ip(), remote, peer_port }).copied()
+        self.routes.get(&DatagramKey { host, local: local.ip(), remote, peer_port }).copied()
     }
 }
 
@@ -116,7 +117,7 @@ mod tests {
         let (remote, rebound) =
             (SocketAddr::from(([127, 0, 0, 2], 1)), SocketAddr::from(([127, 0, 0, 2], 2)));
         directory.open(key, 5000);
-        directory.route(key, path, local.ip(), remote);
+        directory.path_address(key, path, local.ip(), remote);
         let find = |directory: &Directory, remote, outcome, bytes: &[u8]| {
             directory.find(0, local, remote, outcome, bytes).is_some()
         };
@@ -124,7 +125,7 @@ mod tests {
         assert!(find(&directory, remote, DatagramOutcome::Sent, &packet(9899, 5000)));
         assert!(!find(&directory, remote, DatagramOutcome::Sent, &packet(5000, 9899)));
         assert!(!find(&directory, rebound, DatagramOutcome::Received, &packet(5000, 9899)));
-        directory.route(key, path, local.ip(), rebound);
+        directory.path_address(key, path, local.ip(), rebound);
         assert!(find(&directory, rebound, DatagramOutcome::Received, &packet(5000, 9899)));
         assert!(!find(&directory, remote, DatagramOutcome::Received, &packet(5000, 9899)));
         directory.close(key);

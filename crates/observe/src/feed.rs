@@ -15,20 +15,20 @@ use crate::batch::{Inbox, Key, Record};
 
 /// What is wanted of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wants {
+pub(crate) struct Selection {
     /// How paths stand and what was decided.
     pub(crate) associations: bool,
 }
 
 /// Observes one host.
-pub(crate) struct Feed {
+pub(crate) struct HostObserver {
     inbox: Arc<Inbox>,
     host: usize,
     /// When the recording began.
     origin: SystemTime,
     /// When the host began, since then.
     offset: Span,
-    wants: Wants,
+    wants: Selection,
     watched: BTreeMap<AssociationId, Watched>,
 }
 
@@ -40,9 +40,9 @@ struct Watched {
     timeouts: u64,
 }
 
-impl Feed {
-    pub(crate) fn new(inbox: Arc<Inbox>, host: usize, origin: SystemTime, wants: Wants) -> Self {
-        Feed { inbox, host, origin, offset: Span::ZERO, wants, watched: BTreeMap::new() }
+impl HostObserver {
+    pub(crate) fn new(inbox: Arc<Inbox>, host: usize, origin: SystemTime, wants: Selection) -> Self {
+        HostObserver { inbox, host, origin, offset: Span::ZERO, wants, watched: BTreeMap::new() }
     }
 
     fn key(&self, id: AssociationId) -> Key {
@@ -50,7 +50,7 @@ impl Feed {
     }
 }
 
-impl Observer for Feed {
+impl Observer for HostObserver {
     fn wants_decisions(&self) -> bool {
         self.wants.associations
     }
@@ -107,7 +107,7 @@ impl Observer for Feed {
                     && watched.routes[index] != route
                 {
                     watched.routes[index] = route;
-                    batch.records.push(Record::Route { key, at, path, local, remote });
+                    batch.records.push(Record::PathAddress { key, at, path, local, remote });
                 }
             }
             watched.sampler.sample(association, |stand| {

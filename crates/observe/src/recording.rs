@@ -15,8 +15,8 @@ use anabranch_net::Observer;
 
 use crate::batch::{Batch, Inbox, Key, Record};
 use crate::directory::Directory;
-use crate::feed::{Feed, Wants};
-use crate::sink::{About, Capture, Events, Passed, Sink, Tables, Totals};
+use crate::feed::{HostObserver, Selection};
+use crate::sink::{Capture, Events, ObservedDatagram, RecordingInfo, Sink, Tables, Totals};
 
 /// What to write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct Report {
 pub struct Recording {
     inbox: Arc<Inbox>,
     origin: SystemTime,
-    wants: Wants,
+    wants: Selection,
     hosts: AtomicUsize,
     writer: Option<JoinHandle<Report>>,
 }
@@ -72,7 +72,7 @@ impl Recording {
         config: &AssociationConfig,
     ) -> Result<Self, TraceError> {
         let origin = SystemTime::now();
-        let about = About {
+        let about = RecordingInfo {
             origin,
             role,
             scheme: scheme.to_owned(),
@@ -95,7 +95,7 @@ impl Recording {
         let writer = thread
             .spawn(move || writer.run())
             .map_err(|error| TraceError { path: PathBuf::from("(the thread that writes)"), error })?;
-        let wants = Wants { associations: outputs.trace.is_some() || outputs.qlog.is_some() };
+        let wants = Selection { associations: outputs.trace.is_some() || outputs.qlog.is_some() };
         Ok(Recording { inbox, origin, wants, hosts: AtomicUsize::new(0), writer: Some(writer) })
     }
 
@@ -103,7 +103,7 @@ impl Recording {
     /// of its own.
     pub fn observer(&self) -> impl Observer + use<> {
         let host = self.hosts.fetch_add(1, Ordering::Relaxed);
-        Feed::new(Arc::clone(&self.inbox), host, self.origin, self.wants)
+        HostObserver::new(Arc::clone(&self.inbox), host, self.origin, self.wants)
     }
 
     /// Writes what there is and ends the files. What hosts do from then on is not recorded.
@@ -193,30 +193,30 @@ impl Writer {
                 let payload = &batch.bytes[bytes.clone()];
                 let found = directory.find(host, local, remote, outcome, payload);
                 let owner = found.and_then(|(key, path)| Some((directory.get(key)?, key, path)));
-                let passed = Passed { local, remote, outcome, payload, owner };
-                sinks.iter_mut().for_each(|sink| sink.datagram(at, &passed));
+                let datagram = ObservedDatagram { local, remote, outcome, payload, owner };
+                sinks.iter_mut().for_each(|sink| sink.datagram(at, &datagram));
             }
             Record::Opened { key, at, peer_port } => {
                 directory.open(key, peer_port);
-                self.tell(key, |sink, known| sink.opened(at, key, known));
+                self.for_each_sink(key, |sink, known| sink.opened(at, key, known));
             }
-            Record::Route { key, at, path, local, remote } => {
-                directory.route(key, path, local, remote);
-                self.tell(key, |sink, known| sink.route(at, key, known, path));
+            Record::PathAddress { key, at, path, local, remote } => {
+                directory.path_address(key, path, local, remote);
+                self.for_each_sink(key, |sink, known| sink.path_address(at, key, known, path));
             }
             Record::Path { key, at, stand } => {
                 let stand = &batch.stands[stand];
-                self.tell(key, |sink, known| sink.path(at, key, known, stand));
+                self.for_each_sink(key, |sink, known| sink.path(at, key, known, stand));
             }
             Record::Decision { key, decision } => {
                 let event = &batch.decisions[decision];
-                self.tell(key, |sink, known| sink.decision(key, known, event));
+                self.for_each_sink(key, |sink, known| sink.decision(key, known, event));
             }
             Record::Timeouts { key, at, total } => {
-                self.tell(key, |sink, known| sink.timeouts(at, key, known, total));
+                self.for_each_sink(key, |sink, known| sink.timeouts(at, key, known, total));
             }
             Record::Closed { key, at, ref outcome } => {
-                self.tell(key, |sink, known| sink.closed(at, key, known, outcome));
+                self.for_each_sink(key, |sink, known| sink.closed(at, key, known, outcome));
                 self.directory.close(key);
                 if let Some(statistics) = self.statistics.remove(&key) {
                     self.totals.add(&statistics);
@@ -225,7 +225,11 @@ impl Writer {
         }
     }
 
-    fn tell(&mut self, key: Key, mut what: impl FnMut(&mut dyn Sink, &crate::directory::Known)) {
+    fn for_each_sink(
+        &mut self,
+        key: Key,
+        mut what: impl FnMut(&mut dyn Sink, &crate::directory::AssociationInfo),
+    ) {
         let Some(known) = self.directory.get(key) else { return };
         self.sinks.iter_mut().for_each(|sink| what(sink.as_mut(), known));
     }

@@ -63,7 +63,7 @@ impl Drop for Task {
 }
 
 /// The socket between the relay and the target that belongs to one client, and what reads it.
-struct Way {
+struct Mapping {
     socket: Arc<UdpSocket>,
     reader: Task,
 }
@@ -82,7 +82,7 @@ struct Shared {
 
 struct State {
     impairment: Impairment,
-    clients: Clients<Way>,
+    clients: Clients<Mapping>,
     /// What the sender waits for.
     armed: Option<Time>,
     unsent: [Amount; 2],
@@ -258,10 +258,10 @@ impl Shared {
         RelayError::Upstream { from: self.from.ip(), to: self.to, cause }
     }
 
-    fn open_way(self: &Arc<Self>, number: u32) -> io::Result<Way> {
+    fn open_way(self: &Arc<Self>, number: u32) -> io::Result<Mapping> {
         let socket = Arc::new(open(self.from, Some(self.to))?);
         let reader = read_target(Arc::clone(self), Arc::clone(&socket), number);
-        Ok(Way { socket, reader: Task::spawn(reader) })
+        Ok(Mapping { socket, reader: Task::spawn(reader) })
     }
 
     fn take_from_client(self: &Arc<Self>, address: SocketAddr, payload: &[u8]) {

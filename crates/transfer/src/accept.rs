@@ -16,7 +16,7 @@ pub struct Accept {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wanted {
     All,
-    /// Never empty.
+    /// One name at least.
     Names(Vec<Name>),
 }
 

@@ -23,7 +23,7 @@ pub enum TransferError {
     Replaced,
     /// It came no further, and gave its place to another transfer.
     #[error("it came no further while another transfer needed its place; what has arrived is kept")]
-    GaveWay,
+    Preempted,
     /// What the peer sent makes no sense.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -39,12 +39,12 @@ pub enum TransferError {
 
 impl TransferError {
     /// Whether it may go better over another association.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
             TransferError::Lost(_) | TransferError::Silent(_) => true,
             TransferError::Peer(failure) => failure.reason == Reason::Busy,
             TransferError::Replaced
-            | TransferError::GaveWay
+            | TransferError::Preempted
             | TransferError::Protocol(_)
             | TransferError::NotRequested(_) => false,
         }

@@ -37,6 +37,6 @@ pub use receive::Store;
 pub use report::{Counters, Event, Report, Totals};
 pub use send::{RateLimit, SendSource, Sender};
 pub use server::{Allow, Deadlines, Served, Server, ServerOptions};
-pub use session::{Patience, pull, push};
+pub use session::{Timeouts, pull, push};
 pub use store::{Folder, OnClash, Pipe, Unfinished};
 pub use text::{PeerText, escape};

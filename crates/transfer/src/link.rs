@@ -11,7 +11,7 @@ use crate::protocol::{CONTROL_STREAM, DATA_STREAM, Message, ProtocolError, Segme
 
 /// How often each side says that it is there.
 pub(crate) const ALIVE_EVERY: Duration = Duration::from_secs(2);
-/// How long an end in good order may take; by then everything that matters was said.
+/// How long a graceful end may take; by then everything that matters was said.
 pub(crate) const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// What comes from the peer.
@@ -55,7 +55,7 @@ pub(crate) async fn send(association: &Association, message: Outgoing) -> Result
     Ok(association.send(payload, options).await?)
 }
 
-/// The next thing that the peer says; `None` after an end in good order. Cancel-safe.
+/// The next thing that the peer says; `None` after a graceful end. Cancel-safe.
 pub(crate) async fn recv(association: &Association) -> Result<Option<Incoming>, TransferError> {
     match association.recv().await? {
         Some(packet) => parse(packet).map(Some),
@@ -99,7 +99,7 @@ pub(crate) async fn recv_first(
     }
 }
 
-/// Ends the association in good order, so that the last words arrive.
+/// Ends the association gracefully, so that the last words arrive.
 pub(crate) async fn end(association: &Association) {
     let drained = async { while let Ok(Some(_)) = association.recv().await {} };
     let both = async { tokio::join!(association.shutdown(), drained) };

@@ -45,7 +45,7 @@ pub struct Totals {
 /// Something that happened in a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A file goes on its way.
+    /// The transfer of a file begins.
     Begun {
         /// Its name.
         name: PeerText,
@@ -60,22 +60,22 @@ pub enum Event {
         name: PeerText,
         /// Its size; `None` for a folder.
         size_bytes: Option<u64>,
-        /// How it ended.
+        /// Its result.
         outcome: Outcome,
     },
     /// Something was not offered.
-    Passed {
+    Skipped {
         /// Its name.
         name: PeerText,
-        /// Why.
+        /// Why not.
         failure: Failure,
     },
     /// Something worth knowing that is no failure.
     Note(PeerText),
     /// The association was lost; another one is tried.
-    Lost(PeerText),
+    Disconnected(PeerText),
     /// Another association took its place.
-    Back,
+    Reconnected,
 }
 
 /// Where a transfer reports to. Clones report to the same place.
@@ -107,7 +107,7 @@ impl Report {
         }
     }
 
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn emit(&self, event: Event) {
         (self.tell)(event);
     }
 
@@ -124,7 +124,7 @@ impl Report {
 
     /// Tells something worth knowing.
     pub fn note(&self, text: impl Into<PeerText>) {
-        self.tell(Event::Note(text.into()));
+        self.emit(Event::Note(text.into()));
     }
 
     /// Everything is offered anew, on another association: what was counted of it is forgotten. What was moved stays moved.
@@ -176,12 +176,12 @@ impl Report {
             Outcome::Failed(_) => add(&self.counters.failed_files, 1),
             _ => add(&self.counters.done_files, u64::from(size_bytes.is_some())),
         }
-        self.tell(Event::Done { name: name.into(), size_bytes, outcome });
+        self.emit(Event::Done { name: name.into(), size_bytes, outcome });
     }
 
     pub(crate) fn passed(&self, name: impl Into<PeerText>, failure: Failure) {
         add(&self.counters.failed_files, 1);
-        self.tell(Event::Passed { name: name.into(), failure });
+        self.emit(Event::Skipped { name: name.into(), failure });
     }
 }
 

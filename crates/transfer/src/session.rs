@@ -24,17 +24,17 @@ const REASON_WITHIN: Duration = Duration::from_secs(5);
 
 /// How patient a transfer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// Silence after which an association counts as lost and another one is tried.
     pub silence: Duration,
     /// How long the peer may be away altogether before the transfer is given up.
     pub retry: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     /// 15 s of silence, two minutes altogether.
     fn default() -> Self {
-        Patience { silence: Duration::from_secs(15), retry: Duration::from_secs(120) }
+        Timeouts { silence: Duration::from_secs(15), retry: Duration::from_secs(120) }
     }
 }
 
@@ -46,7 +46,7 @@ pub async fn push<C, F, E>(
     sender: &mut Sender,
     first: Association,
     connect: C,
-    patience: Patience,
+    timeouts: Timeouts,
     report: &Report,
 ) -> Result<(), TransferError>
 where
@@ -55,11 +55,16 @@ where
     E: std::fmt::Display,
 {
     let session = token()?;
-    let mut line =
-        Line { connect, patience, report: report.clone(), activity: Activity::now(), opened: Instant::now() };
+    let mut line = Connection {
+        connect,
+        timeouts,
+        report: report.clone(),
+        activity: Activity::now(),
+        opened: Instant::now(),
+    };
     let mut association = first;
     loop {
-        let ended = push_once(sender, &association, session, patience.silence, &line.activity).await;
+        let ended = push_once(sender, &association, session, timeouts.silence, &line.activity).await;
         let Err(error) = ended else {
             link::end(&association).await;
             return Ok(());
@@ -93,7 +98,7 @@ pub async fn pull<C, F, E>(
     store: Store,
     first: Association,
     connect: C,
-    patience: Patience,
+    timeouts: Timeouts,
     report: &Report,
 ) -> Result<(), TransferError>
 where
@@ -102,15 +107,20 @@ where
     E: std::fmt::Display,
 {
     let session = token()?;
-    let mut line =
-        Line { connect, patience, report: report.clone(), activity: Activity::now(), opened: Instant::now() };
+    let mut line = Connection {
+        connect,
+        timeouts,
+        report: report.clone(),
+        activity: Activity::now(),
+        opened: Instant::now(),
+    };
     let mut association = first;
     loop {
         let receiving = Receiving {
             store: store.clone(),
             accept: accept.clone(),
             window_blocks: WINDOW_BLOCKS,
-            silence: patience.silence,
+            silence: timeouts.silence,
             report: report.clone(),
             activity: line.activity.clone(),
             // Whoever fetches waits for as long as he likes.
@@ -168,16 +178,16 @@ async fn refusal(association: &Association) -> TransferError {
 }
 
 /// The way to the peer.
-struct Line<C> {
+struct Connection<C> {
     connect: C,
-    patience: Patience,
+    timeouts: Timeouts,
     report: Report,
     activity: Activity,
     /// When the association in use was opened.
     opened: Instant,
 }
 
-impl<C, F, E> Line<C>
+impl<C, F, E> Connection<C>
 where
     C: FnMut() -> F,
     F: Future<Output = Result<Association, E>>,
@@ -185,26 +195,26 @@ where
 {
     /// Opens another association after an error, if that is passing and the peer has not been away for too long.
     async fn again(&mut self, lost: Association, error: TransferError) -> Result<Association, TransferError> {
-        if !error.is_passing() {
+        if !error.is_transient() {
             link::end(&lost).await;
             return Err(error);
         }
         lost.abort();
         drop(lost);
-        self.report.tell(Event::Lost(error.to_string().into()));
+        self.report.emit(Event::Disconnected(error.to_string().into()));
         let mut latest = error;
         // A peer that opens associations only to end them sets the pace otherwise.
         tokio::time::sleep_until(self.opened + PAUSE).await;
         loop {
             let Some(left) =
-                self.patience.retry.checked_sub(self.activity.heard.elapsed()).filter(|left| !left.is_zero())
+                self.timeouts.retry.checked_sub(self.activity.heard.elapsed()).filter(|left| !left.is_zero())
             else {
                 return Err(latest);
             };
             let until = Instant::now() + left;
             match tokio::time::timeout_at(until, (self.connect)()).await {
                 Ok(Ok(association)) => {
-                    self.report.tell(Event::Back);
+                    self.report.emit(Event::Reconnected);
                     self.opened = Instant::now();
                     return Ok(association);
                 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Guard, Host, PathAddress, Peer, Rate, config};
 use anabranch_transfer::{
-    Accept, Folder, OnClash, Patience, Report, SendSource, Sender, Server, ServerOptions, Store, pull, push,
+    Accept, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts, pull, push,
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tempfile::TempDir;
@@ -96,7 +96,7 @@ impl Rig {
         let mut sender =
             Sender::new(vec![SendSource::path(self.outbox.path().join(name))], None, report.clone());
         let first = self.connect().await;
-        push(&mut sender, first, || self.again(), Patience::default(), &report).await.expect("sent");
+        push(&mut sender, first, || self.again(), Timeouts::default(), &report).await.expect("sent");
     }
 
     /// Stops without a word once a part of the file is there.
@@ -111,7 +111,7 @@ impl Rig {
             }
         };
         tokio::select! {
-            _ = push(&mut sender, first, || self.again(), Patience::default(), &report) => {}
+            _ = push(&mut sender, first, || self.again(), Timeouts::default(), &report) => {}
             () = part_is_there => {}
         }
     }
@@ -120,7 +120,7 @@ impl Rig {
         let to = Store::Folder(Folder::open(self.outbox.path(), OnClash::Overwrite).expect("a folder"));
         let accept = Accept::names(["offered"]).expect("a name");
         let first = self.connect().await;
-        pull(&accept, to, first, || self.again(), Patience::default(), &Report::default())
+        pull(&accept, to, first, || self.again(), Timeouts::default(), &Report::default())
             .await
             .expect("fetched");
         fs::remove_file(self.outbox.path().join("offered")).expect("it was there");

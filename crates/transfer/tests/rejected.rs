@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anabranch_net::{Association, Host, PathAddress, Peer, SendOptions, config};
-use anabranch_transfer::protocol::{Changed, Intent, Kind, Message, Offer};
+use anabranch_transfer::protocol::{FileTime, Intent, Kind, Message, Offer};
 use anabranch_transfer::{Folder, OnClash, Report, SenderId, Server, ServerOptions, Store};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -75,7 +75,7 @@ fn forty_megabytes_of_refused_offers_do_not_become_answers_in_memory() {
         while taken_bytes < OFFERED_BYTES {
             let name = format!("../{}", "x".repeat(200)).into();
             let kind = Kind::File { size_bytes: 1, first: None };
-            let changed = Changed { seconds: 5, nanos: 0 };
+            let changed = FileTime { seconds: 5, nanos: 0 };
             let offer = Message::Offer(Offer { id, name, kind, changed, mode: 0o644 }).encode();
             taken_bytes += offer.len();
             id += 1;

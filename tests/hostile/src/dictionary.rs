@@ -1,6 +1,6 @@
 //! Values that are likely to be handled wrongly.
 
-use anabranch_transfer::protocol::{Changed, MAX_RUNS, Run};
+use anabranch_transfer::protocol::{FileTime, MAX_RUNS, Run};
 use anabranch_transfer::{BLOCK_BYTES, Hash, MAX_NAME_BYTES};
 use fastrand::Rng;
 
@@ -146,10 +146,10 @@ pub fn small_number(dice: &mut Rng) -> u32 {
 }
 
 /// A time: of a file that is there, around 1970, or out of what a file system can keep.
-pub fn changed(dice: &mut Rng) -> Changed {
+pub fn changed(dice: &mut Rng) -> FileTime {
     let seconds = [1_000_000_000, 5, 0, -1, i64::from(u32::MAX), 1 << 40, i64::MAX, i64::MIN, i64::MIN + 1];
     let nanos = [0, 1, 999_999_999];
-    Changed { seconds: seconds[dice.usize(..seconds.len())], nanos: nanos[dice.usize(..nanos.len())] }
+    FileTime { seconds: seconds[dice.usize(..seconds.len())], nanos: nanos[dice.usize(..nanos.len())] }
 }
 
 /// A hash that is nothing's.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_net::{Association, Host, SendOptions};
 use anabranch_transfer::SenderId;
 use anabranch_transfer::protocol::{
-    CONTROL_STREAM, Changed, DATA_STREAM, Intent, Kind, Message, Offer, Segment, Terms,
+    CONTROL_STREAM, DATA_STREAM, FileTime, Intent, Kind, Message, Offer, Segment, Terms,
 };
 use bytes::Bytes;
 
@@ -142,7 +142,7 @@ impl Peer {
     /// # Errors
     /// As [`send`](Self::send).
     pub async fn offer(&self, id: u32, name: &str, kind: Kind) -> Result<(), Gone> {
-        let changed = Changed { seconds: 5, nanos: 0 };
+        let changed = FileTime { seconds: 5, nanos: 0 };
         self.say(&Message::Offer(Offer { id, name: name.into(), kind, changed, mode: 0o644 })).await
     }
 

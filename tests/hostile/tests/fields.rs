@@ -12,7 +12,7 @@ use anabranch_transfer::protocol::{
     Answer, Intent, Kind, MAX_OPEN_OFFERS, Message, Offer, Outcome, Reason, Run, WINDOW_BLOCKS,
 };
 use anabranch_transfer::{
-    BLOCK_BYTES, Hash, OnClash, Patience, Pipe, Report, SendSource, Sender, ServerOptions, Store, Totals,
+    BLOCK_BYTES, Hash, OnClash, Pipe, Report, SendSource, Sender, ServerOptions, Store, Timeouts, Totals,
     TransferError, push,
 };
 
@@ -101,7 +101,7 @@ async fn pushed_to<F: Future<Output = ()>>(
     let report = Report::default();
     let mut sender = Sender::new(vec![source], None, report.clone());
     let again = || std::future::pending::<Result<_, Infallible>>();
-    let patience = Patience { silence: PATIENCE, retry: Duration::ZERO };
+    let timeouts = Timeouts { silence: PATIENCE, retry: Duration::ZERO };
     let listens = async {
         let association = host.accept().await.expect("accepted");
         let (listener, intent) = Peer::welcome(association, window_blocks).await.expect("a hello");
@@ -110,7 +110,7 @@ async fn pushed_to<F: Future<Output = ()>>(
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        ended = push(&mut sender, first, again, patience, &report) => (ended, report.totals()),
+        ended = push(&mut sender, first, again, timeouts, &report) => (ended, report.totals()),
         () = listens => unreachable!(),
     }
 }
@@ -398,7 +398,7 @@ fn a_name_that_was_stored_with_any_time_can_be_offered_again() {
         let serving = Serving::start(inbox.store(OnClash::Refuse), ServerOptions::default());
         let peer = Peer::push_to(&serving.host, [1; 16]).await.expect("welcome");
         for (id, seconds) in (0..).step_by(2).zip([i64::MIN, i64::MIN + 1, i64::MAX]) {
-            let changed = anabranch_transfer::protocol::Changed { seconds, nanos: 999_999_999 };
+            let changed = anabranch_transfer::protocol::FileTime { seconds, nanos: 999_999_999 };
             let kind = Kind::File { size_bytes: 0, first: None };
             let offer = |id| Offer {
                 id,
@@ -449,7 +449,7 @@ fn what_was_recorded_may_be_sent_again_and_stores_nothing_twice() {
                 id: 0,
                 name: "file".into(),
                 kind: Kind::File { size_bytes: 7, first: None },
-                changed: anabranch_transfer::protocol::Changed { seconds: 5, nanos: 0 },
+                changed: anabranch_transfer::protocol::FileTime { seconds: 5, nanos: 0 },
                 mode: 0o644,
             }))],
             block(0, 0, b"content", Hash::of(b"content")),

@@ -6,11 +6,11 @@ use anabranch_net::Association;
 use anyhow::{anyhow, bail};
 use tokio::sync::mpsc;
 
-use super::exchange::{Exchange, Heard};
+use super::exchange::{Exchange, SenderInterval};
 use super::plan::{Plan, Side};
-use super::protocol::{Control, next, tell};
+use super::protocol::{Control, next, send_control};
 use super::report::Reporter;
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::output::Reader;
 
 /// How long a server may take to answer a request.
@@ -25,10 +25,10 @@ pub(super) async fn test(
     target: &str,
     plan: Plan,
     reporter: &mut Reporter,
-) -> Result<Status, Stopped> {
+) -> Result<Status, CommandError> {
     let stop = crate::signal::interrupted()?;
     tokio::pin!(stop);
-    let because = |error: anyhow::Error| Stopped::failure(format!("{target}: {error:#}"));
+    let because = |error: anyhow::Error| CommandError::failure(format!("{target}: {error:#}"));
     tokio::select! {
         () = &mut stop => return interrupted(association).await,
         agreed = ask(association, plan) => agreed.map_err(because)?,
@@ -40,7 +40,7 @@ pub(super) async fn test(
     let (intervals, mut own) = mpsc::unbounded_channel();
     let mut exchange = Exchange::begin(association, plan, Side::Client, Some(intervals));
     let (from_peer, mut theirs) = mpsc::unbounded_channel();
-    let mut heard = |heard: Heard| drop(from_peer.send(heard));
+    let mut heard = |heard: SenderInterval| drop(from_peer.send(heard));
     let ran = loop {
         tokio::select! {
             biased;
@@ -77,7 +77,7 @@ pub(super) async fn test(
 }
 
 async fn ask(association: &Association, plan: Plan) -> anyhow::Result<()> {
-    tell(association, &Control::Request(plan)).await?;
+    send_control(association, &Control::Request(plan)).await?;
     let answer = tokio::time::timeout(PATIENCE, next(association)).await;
     match answer.map_err(|_| anyhow!("the server did not answer within {} s", PATIENCE.as_secs()))?? {
         Control::Begin => Ok(()),
@@ -92,7 +92,7 @@ fn printable(text: &str) -> String {
 }
 
 /// The peer is told before the process ends.
-async fn interrupted(association: &Association) -> Result<Status, Stopped> {
+async fn interrupted(association: &Association) -> Result<Status, CommandError> {
     association.abort();
     let _ = tokio::time::timeout(END_WITHIN, association.closed()).await;
     Ok(Status::Interrupted)

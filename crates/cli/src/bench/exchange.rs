@@ -10,12 +10,12 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use super::meter::{Interval, Meter};
 use super::plan::{Plan, Side};
-use super::protocol::{CONTROL_STREAM, Control, Figure, Sent, read, tell};
+use super::protocol::{CONTROL_STREAM, Control, Figure, Sent, read, send_control};
 use super::sender::{Tally, lock, send_all};
 
 /// What both ends found in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Way {
+pub(super) struct DirectionOutcome {
     pub(super) sent: Option<Sent>,
     pub(super) received: Option<Figure>,
 }
@@ -24,14 +24,14 @@ pub(super) struct Way {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     /// What this side sent.
-    pub(super) out: Way,
+    pub(super) out: DirectionOutcome,
     /// What this side received.
-    pub(super) back: Way,
+    pub(super) back: DirectionOutcome,
 }
 
 /// An interval of a sender.
 #[derive(Clone, Debug)]
-pub(super) struct Heard {
+pub(super) struct SenderInterval {
     pub(super) interval: Interval,
     /// Whether this side is the sender.
     pub(super) ours: bool,
@@ -61,7 +61,7 @@ impl Exchange {
         association: &Association,
         plan: Plan,
         side: Side,
-        intervals: Option<mpsc::UnboundedSender<Heard>>,
+        intervals: Option<mpsc::UnboundedSender<SenderInterval>>,
     ) -> Self {
         let start = Instant::now();
         let sent = Arc::new(Mutex::new(Tally::new(start, plan.omit())));
@@ -101,7 +101,7 @@ impl Exchange {
     ///
     /// # Errors
     /// Why it broke off.
-    pub(super) async fn run(&mut self, heard: &mut impl FnMut(Heard)) -> anyhow::Result<()> {
+    pub(super) async fn run(&mut self, heard: &mut impl FnMut(SenderInterval)) -> anyhow::Result<()> {
         while !self.is_complete() {
             tokio::select! {
                 message = self.association.recv() => match message {
@@ -151,7 +151,7 @@ impl Exchange {
         heard && got
     }
 
-    fn take(&mut self, message: Message, heard: &mut impl FnMut(Heard)) -> anyhow::Result<()> {
+    fn take(&mut self, message: Message, heard: &mut impl FnMut(SenderInterval)) -> anyhow::Result<()> {
         if message.stream != CONTROL_STREAM {
             if !self.plan.receives(self.side) {
                 bail!("the peer sent data, which was not agreed");
@@ -161,7 +161,7 @@ impl Exchange {
             return self.look();
         }
         match read(&message)? {
-            Control::Interval(interval) => heard(Heard { interval, ours: false }),
+            Control::Interval(interval) => heard(SenderInterval { interval, ours: false }),
             Control::Done { total_bytes } if self.plan.receives(self.side) => {
                 self.announced = Some(total_bytes);
                 return self.look();
@@ -201,7 +201,7 @@ async fn write(
     mut waiting: mpsc::UnboundedReceiver<Control>,
 ) -> anyhow::Result<Option<Sent>> {
     while let Some(control) = waiting.recv().await {
-        tell(&association, &control).await?;
+        send_control(&association, &control).await?;
     }
     Ok(None)
 }
@@ -231,11 +231,11 @@ impl Sending {
     async fn run(
         self,
         say: mpsc::UnboundedSender<Control>,
-        intervals: Option<mpsc::UnboundedSender<Heard>>,
+        intervals: Option<mpsc::UnboundedSender<SenderInterval>>,
     ) -> anyhow::Result<Option<Sent>> {
         let report = |interval: Interval| match &intervals {
             // Whoever does not look any more need not be told.
-            Some(intervals) => drop(intervals.send(Heard { interval, ours: true })),
+            Some(intervals) => drop(intervals.send(SenderInterval { interval, ours: true })),
             None => drop(say.send(Control::Interval(interval))),
         };
         let mut meter = Meter::default();

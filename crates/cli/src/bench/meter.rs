@@ -26,7 +26,7 @@ impl State {
         }
     }
 
-    /// In a word.
+    /// The name in reports.
     pub(super) fn name(self) -> &'static str {
         match self {
             State::Unconfirmed => "unconfirmed",

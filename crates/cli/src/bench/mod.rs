@@ -21,7 +21,7 @@ use clap::{ArgGroup, Args};
 use self::plan::{Direction, LONGEST_MESSAGE, Limit, MOST_STREAMS, Plan, VERSION};
 use self::report::{Form, Reporter};
 use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, access_notice, start_notice};
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -128,23 +128,23 @@ fn read_bound(text: &str) -> Result<Bound, String> {
 }
 
 /// Carries the command out.
-pub(crate) fn bench(arguments: &BenchArguments) -> Result<Status, Stopped> {
+pub(crate) fn bench(arguments: &BenchArguments) -> Result<Status, CommandError> {
     let form = match (arguments.json, arguments.json_stream) {
         (true, _) => Form::Json,
         (_, true) => Form::JsonStream,
         _ => Form::Text,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot wait for sockets").map_err(Stopped::from)?;
+    let runtime = runtime.context("cannot wait for sockets").map_err(CommandError::from)?;
     match &arguments.client {
         Some(target) => runtime.block_on(client(arguments, target, Reporter::new(form))),
         None => runtime.block_on(server(arguments, &Reporter::new(form))),
     }
 }
 
-async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Status, Stopped> {
+async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Status, CommandError> {
     if let Some(option) = arguments.connect.given_to_connect() {
-        return Err(Stopped::usage(format!(
+        return Err(CommandError::usage(format!(
             "{option} has no effect with --server: it connects to nobody; leave it out"
         )));
     }
@@ -160,9 +160,13 @@ async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Statu
     server::serve(host, &from, arguments.one_off, reporter).await
 }
 
-async fn client(arguments: &BenchArguments, target: &str, mut reporter: Reporter) -> Result<Status, Stopped> {
+async fn client(
+    arguments: &BenchArguments,
+    target: &str,
+    mut reporter: Reporter,
+) -> Result<Status, CommandError> {
     if let Some(option) = arguments.access.given() {
-        return Err(Stopped::usage(format!(
+        return Err(CommandError::usage(format!(
             "{option} has no effect with --client: it accepts nobody; leave it out"
         )));
     }
@@ -174,7 +178,7 @@ async fn client(arguments: &BenchArguments, target: &str, mut reporter: Reporter
     client::test(&association, &target, plan, &mut reporter).await
 }
 
-fn plan(arguments: &BenchArguments) -> Result<Plan, Stopped> {
+fn plan(arguments: &BenchArguments) -> Result<Plan, CommandError> {
     let milliseconds = |time: Duration| time.as_millis() as u64;
     let plan = Plan {
         version: VERSION,
@@ -194,21 +198,21 @@ fn plan(arguments: &BenchArguments) -> Result<Plan, Stopped> {
         rate_bps: arguments.bitrate.and_then(|Bound(rate)| rate),
     };
     if plan.limit == Limit::TimeMs(0) {
-        return Err(Stopped::usage("--time: it has to be a millisecond at least"));
+        return Err(CommandError::usage("--time: it has to be a millisecond at least"));
     }
     if plan.length > LONGEST_MESSAGE {
-        return Err(Stopped::usage(format!("--length: a message has at most {LONGEST_MESSAGE} bytes")));
+        return Err(CommandError::usage(format!("--length: a message has at most {LONGEST_MESSAGE} bytes")));
     }
-    plan.check().map(|()| plan).map_err(Stopped::usage)
+    plan.check().map(|()| plan).map_err(CommandError::usage)
 }
 
 /// The target with the port of `--port`.
-fn with_port(arguments: &BenchArguments, target: &str) -> Result<String, Stopped> {
+fn with_port(arguments: &BenchArguments, target: &str) -> Result<String, CommandError> {
     let Some(port) = arguments.port else { return Ok(target.to_owned()) };
     if !arguments.connect.to.is_empty() {
-        return Err(Stopped::usage("--port has no effect with --to: write the port there"));
+        return Err(CommandError::usage("--port has no effect with --to: write the port there"));
     }
     anabranch_net::route_selection::with_port(target, port).ok_or_else(|| {
-        Stopped::usage(format!("--port has no effect: {target} has a port already; leave one out"))
+        CommandError::usage(format!("--port has no effect: {target} has a port already; leave one out"))
     })
 }

@@ -20,11 +20,11 @@ const LONGEST_TEST_MS: u64 = 86_400_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Direction {
-    /// The client.
+    /// The client sends.
     Forward,
-    /// The server.
+    /// The server sends.
     Reverse,
-    /// Both.
+    /// Both send.
     Both,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Limit {
     Bytes(u64),
 }
 
-/// A test.
+/// The parameters of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) version: u32,
@@ -50,7 +50,7 @@ pub(super) struct Plan {
     pub(super) interval_ms: u64,
     /// User bytes of a message.
     pub(super) length: u64,
-    /// Data streams.
+    /// Streams that carry data.
     pub(super) streams: u16,
     /// Most user bits per second of each sender.
     pub(super) rate_bps: Option<u64>,

@@ -24,7 +24,7 @@ pub(super) enum Control {
     Begin,
     /// The server wants no such test.
     Refuse {
-        /// Why.
+        /// The reason, for people.
         why: String,
     },
     /// How sending went in the latest interval.
@@ -40,14 +40,11 @@ pub(super) enum Control {
     Sent(Sent),
 }
 
-/// What was carried in a time.
+/// User bytes and messages carried in a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Figure {
-    /// User bytes.
     pub(super) bytes: u64,
-    /// Messages.
     pub(super) messages: u64,
-    /// Seconds.
     pub(super) seconds: f64,
 }
 
@@ -70,7 +67,7 @@ pub(super) struct Sent {
 }
 
 /// Sends a control message.
-pub(super) async fn tell(association: &Association, control: &Control) -> anyhow::Result<()> {
+pub(super) async fn send_control(association: &Association, control: &Control) -> anyhow::Result<()> {
     let text = serde_json::to_vec(control).context("a control message")?;
     association.send(text, SendOptions { stream: CONTROL_STREAM, ..SendOptions::default() }).await?;
     Ok(())

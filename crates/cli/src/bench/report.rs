@@ -6,7 +6,7 @@ use anabranch_net::{AcceptFrom, PathSnapshot};
 use serde_json::{Value, json};
 
 use super::amount;
-use super::exchange::{Heard, Outcome, Way};
+use super::exchange::{DirectionOutcome, Outcome, SenderInterval};
 use super::meter::{Interval, PathRow};
 use super::plan::{Direction, Limit, Plan};
 use super::protocol::{Figure, Sent};
@@ -16,7 +16,7 @@ use crate::output::{self, Reader};
 /// How it is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Lines.
+    /// Lines for people.
     Text,
     /// One JSON object at the end.
     Json,
@@ -94,7 +94,7 @@ impl Reporter {
     }
 
     /// An interval is over.
-    pub(super) fn interval(&mut self, heard: &Heard) -> anyhow::Result<Reader> {
+    pub(super) fn interval(&mut self, heard: &SenderInterval) -> anyhow::Result<Reader> {
         match self.form {
             Form::Text => output::print(&interval_lines(heard)),
             Form::JsonStream => event("interval", &interval(heard)),
@@ -148,7 +148,7 @@ fn start_lines(target: &str, plan: &Plan, paths: &[PathSnapshot]) -> String {
 }
 
 /// A line for each path, and their sum if there are several.
-fn interval_lines(Heard { interval, ours }: &Heard) -> String {
+fn interval_lines(SenderInterval { interval, ours }: &SenderInterval) -> String {
     let way = if *ours { "forward" } else { "reverse" };
     let head = format!("{:>6.2}-{:<6.2} s {way}", interval.from_s, interval.to_s);
     let carried = |bytes: u64| {
@@ -209,12 +209,12 @@ fn carried(figure: &Figure) -> String {
 }
 
 /// The directions in which anything was to be sent.
-fn ways<'a>(outcome: &Outcome, names: [&'a str; 2]) -> impl Iterator<Item = (Way, &'a str)> {
+fn ways<'a>(outcome: &Outcome, names: [&'a str; 2]) -> impl Iterator<Item = (DirectionOutcome, &'a str)> {
     let ways = [outcome.out, outcome.back].into_iter().zip(names);
     ways.filter(|(way, _)| way.sent.is_some() || way.received.is_some())
 }
 
-fn interval(Heard { interval, ours }: &Heard) -> Value {
+fn interval(SenderInterval { interval, ours }: &SenderInterval) -> Value {
     let row = |row: &PathRow| {
         let mut value = json!(row);
         value["bits_per_second"] = rate(row.delivered_bytes, interval.seconds()).into();

@@ -8,9 +8,9 @@ use tokio::task::JoinSet;
 
 use super::exchange::{Exchange, Outcome};
 use super::plan::{Plan, Side};
-use super::protocol::{Control, next, tell};
+use super::protocol::{Control, next, send_control};
 use super::report::Reporter;
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::output::Reader;
 
 /// How long a client may take to say what it wants, and to close when all is said.
@@ -22,7 +22,7 @@ pub(super) async fn serve(
     from: &AcceptFrom,
     one_off: bool,
     reporter: &Reporter,
-) -> Result<Status, Stopped> {
+) -> Result<Status, CommandError> {
     let stop = crate::signal::interrupted()?;
     tokio::pin!(stop);
     reporter.listening(host.local_addresses(), from)?;
@@ -31,11 +31,11 @@ pub(super) async fn serve(
         tokio::select! {
             () = &mut stop => return Ok(Status::Interrupted),
             association = host.accept() => {
-                let association = association.map_err(|error| Stopped::failure(format!("cannot listen: {error}")))?;
+                let association = association.map_err(|error| CommandError::failure(format!("cannot listen: {error}")))?;
                 clients.spawn(client(association));
             }
             Some(ended) = clients.join_next() => {
-                let (name, tested) = ended.map_err(|error| Stopped::failure(error.to_string()))?;
+                let (name, tested) = ended.map_err(|error| CommandError::failure(error.to_string()))?;
                 let tested_well = tested.is_ok();
                 let reader = match tested {
                     Ok((plan, outcome)) => reporter.served(&name, &plan, &outcome)?,
@@ -69,12 +69,12 @@ async fn test(association: &Association) -> anyhow::Result<(Plan, Outcome)> {
         _ => bail!("it began with something else than a request"),
     };
     if let Err(why) = agree(association, &plan) {
-        let refused = tell(association, &Control::Refuse { why: why.clone() }).await;
+        let refused = send_control(association, &Control::Refuse { why: why.clone() }).await;
         // The client ends it once it has read that.
         let _ = tokio::time::timeout(PATIENCE, association.recv()).await;
         return refused.and(Err(anyhow!("its request was refused: {why}")));
     }
-    tell(association, &Control::Begin).await?;
+    send_control(association, &Control::Begin).await?;
     let mut exchange = Exchange::begin(association, plan, Side::Server, None);
     exchange.run(&mut |_| {}).await?;
     let outcome = exchange.finish().await?;

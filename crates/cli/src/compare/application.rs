@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep_until};
 
 /// What an end sends.
-pub(super) struct Source {
+pub(super) struct Workload {
     kind: Kind,
     ordered: bool,
     streams: u16,
@@ -44,24 +44,24 @@ pub(super) struct Expected {
     hash: Option<[u8; 32]>,
 }
 
-impl Source {
-    pub(super) fn of(job: &Job, flow: usize, plan: &FlowPlan) -> Source {
+impl Workload {
+    pub(super) fn of(job: &Job, flow: usize, plan: &FlowPlan) -> Workload {
         let association = &job.scenario.association;
         let (ordered, streams) = (association.ordered, association.streams);
         match &job.scenario.flows[flow].kind {
             FlowKind::Bulk => {
                 let message = Bytes::from(vec![0x5A; plan.message_bytes]);
-                Source { kind: Kind::Bulk(message), ordered, streams }
+                Workload { kind: Kind::Bulk(message), ordered, streams }
             }
             FlowKind::File(_) => {
                 let content = plan.content.clone().unwrap_or_default();
-                Source { kind: Kind::Transfer(content, plan.message_bytes), ordered, streams }
+                Workload { kind: Kind::Transfer(content, plan.message_bytes), ordered, streams }
             }
             FlowKind::Messages { size_bytes, interval, count, ordered, streams } => {
                 let message = Bytes::from(vec![0x5A; *size_bytes as usize]);
                 let interval = Duration::from_nanos(interval.as_nanos());
                 let kind = Kind::Messages { message, interval, count: *count };
-                Source { kind, ordered: *ordered, streams: *streams }
+                Workload { kind, ordered: *ordered, streams: *streams }
             }
         }
     }

@@ -23,7 +23,7 @@ impl Pair {
     }
 }
 
-/// A run.
+/// The figures of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Measured {
     /// User bytes delivered after start and warm-up.
@@ -95,7 +95,7 @@ impl Packets {
 
 /// What a sender says of one of its paths.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SeenPath {
+pub(super) struct SenderPathFigures {
     pub(super) delivered_bytes: u64,
     pub(super) declared_lost_bytes: u64,
     pub(super) srtt_ms: Option<f64>,
@@ -110,7 +110,7 @@ pub(super) struct PathSums {
 
 impl PathSums {
     /// A path of the scenario as one of its senders sees it.
-    pub(super) fn add(&mut self, job: &Job, flow: usize, path: usize, seen: SeenPath) {
+    pub(super) fn add(&mut self, job: &Job, flow: usize, path: usize, seen: SenderPathFigures) {
         self.flow_of.insert(path, flow);
         let name = &job.scenario.paths[path].name;
         let sum = self
@@ -149,7 +149,7 @@ impl Measured {
             measured.retransmissions += sender.statistics.retransmissions;
             measured.timeouts += sender.statistics.timeouts;
             for SenderPath { path, facts, srtt_ms } in &sender.paths {
-                let seen = SeenPath {
+                let seen = SenderPathFigures {
                     delivered_bytes: facts.delivered.get(),
                     declared_lost_bytes: facts.lost.get(),
                     srtt_ms: *srtt_ms,

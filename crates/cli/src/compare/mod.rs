@@ -18,7 +18,7 @@ use indicatif::ProgressBar;
 
 use self::measured::{Measured, Pair};
 use self::plan::Comparison;
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::output::{self, Reader};
 use crate::seeds::Seeds;
 use crate::{interrupt, progress};
@@ -71,10 +71,10 @@ pub(crate) struct CompareArguments {
 }
 
 /// Carries the command out.
-pub(crate) fn compare(arguments: &CompareArguments) -> Result<Status, Stopped> {
+pub(crate) fn compare(arguments: &CompareArguments) -> Result<Status, CommandError> {
     let comparison = Comparison::make(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.context("cannot wait for sockets").map_err(Stopped::from)?;
+    let runtime = runtime.context("cannot wait for sockets").map_err(CommandError::from)?;
     let bar = progress::seconds(comparison.seconds(), arguments.quiet);
     let stop = interrupt::watch_saying(&bar, "stopping; press Ctrl-C again to stop at once");
     let mut pairs = Vec::new();
@@ -104,7 +104,7 @@ fn run_pair(
     runtime: &tokio::runtime::Runtime,
     bar: &ProgressBar,
     stop: &AtomicBool,
-) -> Result<Option<Pair>, Stopped> {
+) -> Result<Option<Pair>, CommandError> {
     if stop.load(Ordering::SeqCst) {
         return Ok(None);
     }

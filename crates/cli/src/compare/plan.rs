@@ -8,7 +8,7 @@ use anabranch_lab::run::{Job, bulk_queue_bytes, path_lanes};
 use anabranch_lab::scenario::{Encapsulation, Scenario, SendBuffer, units};
 
 use super::CompareArguments;
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 use crate::run::{Plan, RunArguments};
 
 /// All paths together, each way: what two processors relay in the release profile with room to spare.
@@ -24,7 +24,7 @@ pub(super) struct Comparison {
 
 impl Comparison {
     /// Reads the scenario, refuses what cannot be done, and makes the rest the same for both.
-    pub(super) fn make(arguments: &CompareArguments) -> Result<Comparison, Stopped> {
+    pub(super) fn make(arguments: &CompareArguments) -> Result<Comparison, CommandError> {
         let run = RunArguments::of(
             arguments.scenario.clone(),
             arguments.schemes.clone(),
@@ -33,9 +33,9 @@ impl Comparison {
             arguments.set.clone(),
         );
         let plans = Plan::all(&run)?;
-        let Some(plan) = plans.into_iter().next() else { return Err(Stopped::usage("nothing to run")) };
+        let Some(plan) = plans.into_iter().next() else { return Err(CommandError::usage("nothing to run")) };
         let file = arguments.scenario.display();
-        let refuse = |problem: String| Stopped::usage(format!("{file}: {problem}"));
+        let refuse = |problem: String| CommandError::usage(format!("{file}: {problem}"));
         check(&plan.scenario, &plan.conventions).map_err(refuse)?;
         let (scenario, changed) = alike(&plan.scenario);
         // What arrives at an interface is seen in the simulator only.

@@ -16,8 +16,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::application::{Expected, Inbox, Source};
-use super::measured::{FlowMeasured, Measured, PathSums, SeenPath};
+use super::application::{Expected, Inbox, Workload};
+use super::measured::{FlowMeasured, Measured, PathSums, SenderPathFigures};
 
 /// How often round-trip times are looked at, and whether the run is over.
 const LOOK: Duration = Duration::from_millis(100);
@@ -141,7 +141,7 @@ fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> 
     let locals = near.local_addresses().iter().map(SocketAddr::ip);
     let routes = locals.zip(&relays).map(|(local, relay)| PathAddress::over_udp(local, relay.local_addr()));
     let peer = Peer::new(routes.collect::<Vec<_>>()).sctp_port(far.sctp_port());
-    let source = Arc::new(Source::of(job, index, &plan));
+    let source = Arc::new(Workload::of(job, index, &plan));
     let sends = match flow.direction {
         FlowDirection::Forward => [true, false],
         FlowDirection::Reverse => [false, true],
@@ -150,7 +150,7 @@ fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> 
     let expected = [sends[1], sends[0]].map(|arrives| source.expected().filter(|_| arrives));
     let started = times.began + duration(flow.start);
     let inboxes: Arc<[Inbox; 2]> = Arc::default();
-    let end = Ends { near, far, peer, plan, source, sends, inboxes: Arc::clone(&inboxes), over };
+    let end = FlowEnds { near, far, peer, plan, source, sends, inboxes: Arc::clone(&inboxes), over };
     let ended = tokio::spawn(end.run(started, times.counted_from));
     Ok(Running { index, relays, inboxes, expected, started, ended })
 }
@@ -169,18 +169,18 @@ fn relay(job: &Job, flow: usize, (path, position): (usize, usize), to: SocketAdd
 }
 
 /// Both ends of a flow.
-struct Ends {
+struct FlowEnds {
     near: Host,
     far: Host,
     peer: Peer,
     plan: FlowPlan,
-    source: Arc<Source>,
+    source: Arc<Workload>,
     sends: [bool; 2],
     inboxes: Arc<[Inbox; 2]>,
     over: watch::Receiver<bool>,
 }
 
-impl Ends {
+impl FlowEnds {
     async fn run(mut self, started: Instant, counted_from: Instant) -> Finished {
         let mut over = self.over.clone();
         sleep_until(started).await;
@@ -338,7 +338,7 @@ fn add_paths(job: &Job, flow: usize, sender: &Sender, sums: &mut PathSums) {
             continue;
         }
         let (sum, n) = sender.srtt_ms[position];
-        let seen = SeenPath {
+        let seen = SenderPathFigures {
             delivered_bytes: snapshot.delivered_bytes,
             declared_lost_bytes: snapshot.lost_bytes,
             srtt_ms: (n > 0).then(|| sum / f64::from(n)),

@@ -7,7 +7,7 @@ use anabranch_net::interface::LocalAddress;
 use anabranch_net::{AcceptFrom, Network, NetworkError, Networks, NetworksError};
 use clap::Args;
 
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 
 /// The most networks of this machine that a message suggests.
 const MOST_SUGGESTED: usize = 4;
@@ -38,7 +38,7 @@ impl AccessOptions {
     }
 
     /// What was said, if anything was.
-    pub(super) fn accept_from(&self) -> Result<Option<AcceptFrom>, Stopped> {
+    pub(super) fn accept_from(&self) -> Result<Option<AcceptFrom>, CommandError> {
         if self.insecure {
             return Ok(Some(AcceptFrom::Everyone));
         }
@@ -46,9 +46,9 @@ impl AccessOptions {
             Ok(networks) => Ok(Some(AcceptFrom::Networks(networks))),
             Err(NetworksError::Empty) => Ok(None),
             Err(NetworksError::Everyone) => {
-                Err(Stopped::usage(format!("--from: {}; {USE_INSECURE}", NetworksError::Everyone)))
+                Err(CommandError::usage(format!("--from: {}; {USE_INSECURE}", NetworksError::Everyone)))
             }
-            Err(error) => Err(Stopped::usage(format!("--from: {error}"))),
+            Err(error) => Err(CommandError::usage(format!("--from: {error}"))),
         }
     }
 }

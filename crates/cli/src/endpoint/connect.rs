@@ -11,7 +11,7 @@ use anabranch_observe::Role;
 use clap::Args;
 
 use super::{AssociationOptions, OPTIONS};
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 
 /// How long a peer may take to answer unless told otherwise: several tries over each path.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -61,7 +61,7 @@ impl ConnectOptions {
     }
 
     /// Opens an association with `HOST[:PORT]`.
-    pub(crate) async fn open(&self, target: &str) -> Result<(Host, Association), Stopped> {
+    pub(crate) async fn open(&self, target: &str) -> Result<(Host, Association), CommandError> {
         self.open_with(target, |_| {}).await
     }
 
@@ -70,7 +70,7 @@ impl ConnectOptions {
         &self,
         target: &str,
         configure: impl FnOnce(&mut AssociationConfig),
-    ) -> Result<(Host, Association), Stopped> {
+    ) -> Result<(Host, Association), CommandError> {
         let mut config = self.association.config()?;
         configure(&mut config);
         let selection = self.route_selection(target).await?;
@@ -82,14 +82,14 @@ impl ConnectOptions {
     }
 
     /// The paths to `HOST[:PORT]`, the first being the primary one.
-    pub(crate) async fn path_addresses(&self, target: &str) -> Result<Vec<PathAddress>, Stopped> {
+    pub(crate) async fn path_addresses(&self, target: &str) -> Result<Vec<PathAddress>, CommandError> {
         self.paths_of(&self.route_selection(target).await?)
     }
 
-    async fn route_selection(&self, target: &str) -> Result<RouteSelection, Stopped> {
-        let wanted = Target::read(target).map_err(Stopped::usage)?;
+    async fn route_selection(&self, target: &str) -> Result<RouteSelection, CommandError> {
+        let wanted = Target::read(target).map_err(CommandError::usage)?;
         let remotes = if self.to.is_empty() {
-            let addresses = wanted.resolve().await.map_err(Stopped::failure)?;
+            let addresses = wanted.resolve().await.map_err(CommandError::failure)?;
             RemoteChoice::Resolved { host: target.to_owned(), addresses }
         } else {
             RemoteChoice::Named(self.to.clone())
@@ -97,15 +97,19 @@ impl ConnectOptions {
         Ok(RouteSelection::new(self.paths.clone(), remotes, OPTIONS))
     }
 
-    fn paths_of(&self, selection: &RouteSelection) -> Result<Vec<PathAddress>, Stopped> {
+    fn paths_of(&self, selection: &RouteSelection) -> Result<Vec<PathAddress>, CommandError> {
         selection.paths().map_err(|error| match self.paths.is_empty() && self.to.is_empty() {
-            true => Stopped::failure(error),
-            false => Stopped::usage(error),
+            true => CommandError::failure(error),
+            false => CommandError::usage(error),
         })
     }
 
     /// A host that these paths can begin at. It is observed as the options say.
-    pub(crate) fn bind(&self, paths: &[PathAddress], config: &AssociationConfig) -> Result<Host, Stopped> {
+    pub(crate) fn bind(
+        &self,
+        paths: &[PathAddress],
+        config: &AssociationConfig,
+    ) -> Result<Host, CommandError> {
         let builder = host_for(paths);
         let builder = self.association.attach(builder, Role::Client, config)?;
         let host = builder.bind().map_err(anyhow::Error::new)?;
@@ -120,11 +124,11 @@ impl ConnectOptions {
         target: &str,
         paths: &[PathAddress],
         config: AssociationConfig,
-    ) -> Result<Association, Stopped> {
+    ) -> Result<Association, CommandError> {
         let within = self.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
         let peer = Peer::new(paths.iter().copied()).sctp_port(self.association.sctp_port());
         let connect_failure_message =
-            |error| Stopped::failure(connect_failure_message(target, paths, &error, within));
+            |error| CommandError::failure(connect_failure_message(target, paths, &error, within));
         match tokio::time::timeout(within, host.connect(peer, config)).await {
             Ok(connected) => connected.map_err(connect_failure_message),
             Err(_) => Err(connect_failure_message(ConnectError::NoAnswer)),

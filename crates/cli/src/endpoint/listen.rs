@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::access::{AccessOptions, networks_of, question};
 use super::{AssociationOptions, OPTIONS};
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 
 /// Where peers are waited for.
 #[derive(Clone, Debug, Args)]
@@ -28,10 +28,10 @@ pub(crate) struct ListenOptions {
 impl ListenOptions {
     /// Who may connect, for the calls that bind. Unless the options say it this is an error that explains the choice; `command` is
     /// what was typed up to the options of listening.
-    pub(crate) fn accept_from(&self, command: &str) -> Result<AcceptFrom, Stopped> {
+    pub(crate) fn accept_from(&self, command: &str) -> Result<AcceptFrom, CommandError> {
         match self.access.accept_from()? {
             Some(from) => Ok(from),
-            None => Err(Stopped::usage(self.question(command))),
+            None => Err(CommandError::usage(self.question(command))),
         }
     }
 
@@ -50,7 +50,7 @@ impl ListenOptions {
         from: &AcceptFrom,
         most_associations: usize,
         configure: impl FnOnce(&mut AssociationConfig),
-    ) -> Result<Host, Stopped> {
+    ) -> Result<Host, CommandError> {
         self.bind_host(from, DEFAULT_UDP_PORT, configure, |builder| {
             builder.max_associations(most_associations)
         })
@@ -62,7 +62,7 @@ impl ListenOptions {
         from: &AcceptFrom,
         port: u16,
         configure: impl FnOnce(&mut AssociationConfig),
-    ) -> Result<Host, Stopped> {
+    ) -> Result<Host, CommandError> {
         self.bind_host(from, port, configure, |builder| builder)
     }
 
@@ -72,17 +72,19 @@ impl ListenOptions {
         port: u16,
         configure: impl FnOnce(&mut AssociationConfig),
         bound: impl FnOnce(HostBuilder) -> HostBuilder,
-    ) -> Result<Host, Stopped> {
+    ) -> Result<Host, CommandError> {
         let mut config = self.association.config()?;
         configure(&mut config);
         let addresses = ListenAddresses::new(self.listen.clone(), port, OPTIONS);
-        let builder = addresses.host().map_err(Stopped::failure)?;
+        let builder = addresses.host().map_err(CommandError::failure)?;
         let builder = self.association.attach(builder, Role::Server, &config)?;
         let builder =
             bound(builder.sctp_port(self.association.sctp_port()).accept(config)).accept_from(from.clone());
         let host = builder.bind().map_err(|error| match error {
-            BindError::Socket { .. } => Stopped::from(anyhow::Error::new(error).context("cannot listen")),
-            _ => Stopped::usage(format!("--listen: {error}")),
+            BindError::Socket { .. } => {
+                CommandError::from(anyhow::Error::new(error).context("cannot listen"))
+            }
+            _ => CommandError::usage(format!("--listen: {error}")),
         })?;
         self.association.observe.show(&host)?;
         addresses.follow(&host);

@@ -15,7 +15,7 @@ use anabranch_observe::Role;
 use clap::Args;
 
 use self::observe::ObserveOptions;
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 
 pub(crate) use access::{AccessOptions, access_notice, networks, typed};
 pub(crate) use connect::ConnectOptions;
@@ -65,20 +65,20 @@ impl AssociationOptions {
         given.or_else(|| self.observe.given())
     }
 
-    /// Lets a host to be be observed as asked for.
+    /// Adds the observer that the options ask for.
     fn attach(
         &self,
         builder: HostBuilder,
         role: Role,
         config: &AssociationConfig,
-    ) -> Result<HostBuilder, Stopped> {
+    ) -> Result<HostBuilder, CommandError> {
         self.observe.attach(builder, role, self.scheme(), config)
     }
 
     /// The configuration that they make.
-    pub(crate) fn config(&self) -> Result<AssociationConfig, Stopped> {
+    pub(crate) fn config(&self) -> Result<AssociationConfig, CommandError> {
         let mut config = anabranch_net::config(self.scheme())
-            .map_err(|error| Stopped::usage(format!("--scheme: {error}")))?;
+            .map_err(|error| CommandError::usage(format!("--scheme: {error}")))?;
         if let Some(limit) = self.failover_ms {
             config.path_silence_limit = Some(Span::from_millis(limit.get()));
         }

@@ -9,7 +9,7 @@ use anabranch_observe::metrics::Exporter;
 use anabranch_observe::{Outputs, Recording, Role};
 use clap::Args;
 
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 
 /// The TCP port of metrics if only an address is given.
 const METRICS_PORT: u16 = 9464;
@@ -75,14 +75,14 @@ impl ObserveOptions {
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    /// Lets a host to be be recorded, if anything is to be.
+    /// Adds the observer of the recording, if the options ask for one.
     pub(super) fn attach(
         &self,
         builder: HostBuilder,
         role: Role,
         scheme: &str,
         config: &AssociationConfig,
-    ) -> Result<HostBuilder, Stopped> {
+    ) -> Result<HostBuilder, CommandError> {
         let outputs = Outputs { pcap: self.pcap.clone(), trace: self.trace.clone(), qlog: self.qlog.clone() };
         if outputs.is_empty() {
             return Ok(builder);
@@ -90,7 +90,7 @@ impl ObserveOptions {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let recording = match running.recording.take() {
             Some(recording) => recording,
-            None => Recording::start(&outputs, role, scheme, config).map_err(Stopped::failure)?,
+            None => Recording::start(&outputs, role, scheme, config).map_err(CommandError::failure)?,
         };
         let observed = builder.observer(recording.observer());
         running.recording = Some(recording);
@@ -98,7 +98,7 @@ impl ObserveOptions {
     }
 
     /// Shows a host to those who scrape, if anybody may.
-    pub(super) fn show(&self, host: &Host) -> Result<(), Stopped> {
+    pub(super) fn show(&self, host: &Host) -> Result<(), CommandError> {
         let Some(address) = self.metrics else { return Ok(()) };
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let exporter = match running.exporter.take() {
@@ -111,9 +111,9 @@ impl ObserveOptions {
     }
 }
 
-fn export(address: SocketAddr) -> Result<Exporter, Stopped> {
+fn export(address: SocketAddr) -> Result<Exporter, CommandError> {
     let exporter = Exporter::bind(address).map_err(|error| {
-        Stopped::failure(format!(
+        CommandError::failure(format!(
             "--metrics {address}: {error}; check that the address is this machine's and that no other program has the port"
         ))
     })?;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::endpoint::{ConnectOptions, start_notice};
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::output;
 use crate::table::TextTable;
 
@@ -25,9 +25,9 @@ struct Outcome {
 }
 
 /// Opens an association over each path, one after the other.
-pub(super) fn check(target: &str, connect: &ConnectOptions, json: bool) -> Result<Status, Stopped> {
+pub(super) fn check(target: &str, connect: &ConnectOptions, json: bool) -> Result<Status, CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot wait for sockets").map_err(Stopped::from)?;
+    let runtime = runtime.context("cannot wait for sockets").map_err(CommandError::from)?;
     let outcomes = runtime.block_on(try_all(target, connect))?;
     let text = if json { as_json(target, &outcomes) } else { table(&outcomes) };
     output::print(&text)?;
@@ -35,7 +35,7 @@ pub(super) fn check(target: &str, connect: &ConnectOptions, json: bool) -> Resul
     Ok(if works { Status::Success } else { Status::Failure })
 }
 
-async fn try_all(target: &str, connect: &ConnectOptions) -> Result<Vec<Outcome>, Stopped> {
+async fn try_all(target: &str, connect: &ConnectOptions) -> Result<Vec<Outcome>, CommandError> {
     let config = connect.association.config()?;
     let paths = connect.path_addresses(target).await?;
     start_notice(false);
@@ -67,7 +67,7 @@ async fn try_one(
     host: &Host,
     path: PathAddress,
     config: AssociationConfig,
-) -> Result<Duration, Stopped> {
+) -> Result<Duration, CommandError> {
     let begun = Instant::now();
     let association = connect.connect(host, target, &[path], config).await?;
     // Two round trips (RFC 9260 section 5.1), or more time if a packet was lost.
@@ -105,7 +105,7 @@ fn as_json(target: &str, outcomes: &[Outcome]) -> String {
             "through": through,
             "works": tried.is_ok(),
             "rtt_ms": tried.as_ref().ok().map(|rtt| rtt.as_secs_f64() * 1e3),
-            "why_not": tried.as_ref().err(),
+            "reason": tried.as_ref().err(),
         })
     };
     let paths: Vec<Value> = outcomes.iter().map(one).collect();

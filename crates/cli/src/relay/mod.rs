@@ -17,7 +17,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use self::report::Reporter;
 use self::spec::Cut;
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::output::Reader;
 use crate::signal::interrupted;
 
@@ -115,14 +115,14 @@ fn read_duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Carries the command out.
-pub(crate) fn relay(arguments: &RelayArguments) -> Result<Status, Stopped> {
-    let configs = plan::configs(arguments).map_err(Stopped::usage)?;
+pub(crate) fn relay(arguments: &RelayArguments) -> Result<Status, CommandError> {
+    let configs = plan::configs(arguments).map_err(CommandError::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot wait for sockets").map_err(Stopped::from)?;
+    let runtime = runtime.context("cannot wait for sockets").map_err(CommandError::from)?;
     runtime.block_on(run(arguments, configs))
 }
 
-async fn run(arguments: &RelayArguments, configs: Vec<RelayConfig>) -> Result<Status, Stopped> {
+async fn run(arguments: &RelayArguments, configs: Vec<RelayConfig>) -> Result<Status, CommandError> {
     // Before anything is said, so that whoever reads it may send a signal.
     let stop = interrupted()?;
     let relays = configs.into_iter().map(start).collect::<Result<Vec<_>, _>>()?;
@@ -150,12 +150,12 @@ async fn run(arguments: &RelayArguments, configs: Vec<RelayConfig>) -> Result<St
     Ok(status)
 }
 
-fn start(config: RelayConfig) -> Result<Relay, Stopped> {
+fn start(config: RelayConfig) -> Result<Relay, CommandError> {
     Relay::start(config).map_err(|error| match error {
         RelayError::Listen { .. } | RelayError::Upstream { .. } | RelayError::Alarm(_) => {
-            Stopped::from(anyhow::Error::new(error))
+            CommandError::from(anyhow::Error::new(error))
         }
-        _ => Stopped::usage(error),
+        _ => CommandError::usage(error),
     })
 }
 

@@ -85,7 +85,7 @@ fn json_totals(totals: &Totals) -> Value {
         "delivered": amount(totals.delivered),
         "lost": amount(totals.lost),
         "dropped_queue": amount(totals.overflowed),
-        "dropped_cut": amount(totals.outage),
+        "dropped_outage": amount(totals.outage),
         "on_the_way": totals.on_the_way,
         "unsent": amount(totals.unsent),
         "refused": amount(totals.refused),

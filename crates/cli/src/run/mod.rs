@@ -14,7 +14,7 @@ use anabranch_lab::scenario::Override;
 use anyhow::Context;
 use serde::Serialize;
 
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::output::{self, Reader};
 use crate::{interrupt, progress};
 
@@ -22,7 +22,7 @@ pub(crate) use arguments::RunArguments;
 pub(crate) use plan::Plan;
 
 /// Carries the command out.
-pub(crate) fn run(arguments: &RunArguments) -> Result<Status, Stopped> {
+pub(crate) fn run(arguments: &RunArguments) -> Result<Status, CommandError> {
     let mut plans = Plan::all(arguments)?;
     let mut jobs = Vec::new();
     // The plan of each job.
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Status, Stopped> {
         bar.inc(1);
     });
     bar.finish_and_clear();
-    let outcome = outcome.map_err(|error| Stopped::from(anyhow::Error::new(error)))?;
+    let outcome = outcome.map_err(|error| CommandError::from(anyhow::Error::new(error)))?;
     let reader = if arguments.json {
         lines.finish()?
     } else if arguments.sweep.is_some() {

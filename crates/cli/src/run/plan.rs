@@ -11,7 +11,7 @@ use anabranch_schemes::registry::NamedScheme;
 use anyhow::Context;
 
 use super::arguments::RunArguments;
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 
 /// Runs to be made of one scenario.
 pub(crate) struct Plan {
@@ -27,10 +27,10 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// The runs of the scenario, or those of each value of the sweep, with all that can be checked before the first.
-    pub(crate) fn all(arguments: &RunArguments) -> Result<Vec<Plan>, Stopped> {
+    pub(crate) fn all(arguments: &RunArguments) -> Result<Vec<Plan>, CommandError> {
         let Some(sweep) = &arguments.sweep else { return Ok(vec![Plan::make(arguments, None)?]) };
         if arguments.set.iter().any(|set| set.key == sweep.key) {
-            return Err(Stopped::usage(format!("--sweep {}: --set gives it a value too", sweep.key)));
+            return Err(CommandError::usage(format!("--sweep {}: --set gives it a value too", sweep.key)));
         }
         let given: [(&str, &str, bool); 3] = [
             ("run.seeds", "--seeds", arguments.seeds.is_some()),
@@ -38,15 +38,15 @@ impl Plan {
             ("run.schemes", "--schemes", arguments.schemes.is_some()),
         ];
         if let Some((key, option, _)) = given.iter().find(|(key, _, given)| *given && *key == sweep.key) {
-            return Err(Stopped::usage(format!("--sweep {key}: {option} gives it a value too")));
+            return Err(CommandError::usage(format!("--sweep {key}: {option} gives it a value too")));
         }
         sweep.overrides().map(|value| Plan::make(arguments, Some(value))).collect()
     }
 
     /// Reads the scenario and checks everything that can be checked before the runs.
-    fn make(arguments: &RunArguments, value: Option<Override>) -> Result<Plan, Stopped> {
+    fn make(arguments: &RunArguments, value: Option<Override>) -> Result<Plan, CommandError> {
         let changes: Vec<Override> = arguments.set.iter().chain(&value).cloned().collect();
-        let mut scenario = Scenario::load(&arguments.scenario, &changes).map_err(Stopped::usage)?;
+        let mut scenario = Scenario::load(&arguments.scenario, &changes).map_err(CommandError::usage)?;
         if let Some(seeds) = &arguments.seeds {
             scenario.run.seeds.clone_from(&seeds.0);
         }
@@ -58,7 +58,7 @@ impl Plan {
                 Some(_) => "--profile".to_owned(),
                 None => origin(arguments, &changes, "run.profile"),
             };
-            Stopped::usage(format!("{place}: {error}"))
+            CommandError::usage(format!("{place}: {error}"))
         })?;
         let schemes = schemes(arguments, &changes, &scenario)?;
         let plan = Plan::of(arguments, value, (scenario, conventions), &schemes);
@@ -99,14 +99,16 @@ impl Plan {
         Plan { value, scenario, conventions, jobs }
     }
 
-    fn check(&self, arguments: &RunArguments) -> Result<(), Stopped> {
+    fn check(&self, arguments: &RunArguments) -> Result<(), CommandError> {
         let Some(job) = self.jobs.first() else { return Ok(()) };
         job.check().map_err(|error| match error {
-            RunError::File { .. } | RunError::Panicked { .. } => Stopped::from(anyhow::Error::new(error)),
+            RunError::File { .. } | RunError::Panicked { .. } => {
+                CommandError::from(anyhow::Error::new(error))
+            }
             RunError::Scheme { .. } | RunError::Network(_) => {
                 let place = arguments.scenario.display().to_string();
                 let value = self.value.as_ref().map(|value| format!(" with {value}")).unwrap_or_default();
-                Stopped::usage(format!("{place}{value}: {error}"))
+                CommandError::usage(format!("{place}{value}: {error}"))
             }
         })?;
         for folder in [&job.pcap, &job.trace].into_iter().flatten() {
@@ -121,12 +123,12 @@ fn schemes(
     arguments: &RunArguments,
     changes: &[Override],
     scenario: &Scenario,
-) -> Result<Vec<NamedScheme>, Stopped> {
+) -> Result<Vec<NamedScheme>, CommandError> {
     let every_flow_has_its_own = scenario.flows.iter().all(|flow| flow.scheme.is_some());
     if every_flow_has_its_own && arguments.schemes.is_some() {
         let file = arguments.scenario.display();
         let message = format!("--schemes: has no effect, since every flow of {file} has its own `scheme`");
-        return Err(Stopped::usage(message));
+        return Err(CommandError::usage(message));
     }
     let (place, texts) = match &arguments.schemes {
         Some(text) => ("--schemes".to_owned(), std::slice::from_ref(text)),
@@ -135,7 +137,7 @@ fn schemes(
     let words = scenario.vocabulary();
     let mut schemes: Vec<NamedScheme> = Vec::new();
     for text in texts {
-        let list = words.parse_list(text).map_err(|e| Stopped::usage(format!("{place}: {e}")))?;
+        let list = words.parse_list(text).map_err(|e| CommandError::usage(format!("{place}: {e}")))?;
         for scheme in list {
             if schemes.iter().all(|other| other.to_string() != scheme.to_string()) {
                 schemes.push(scheme);

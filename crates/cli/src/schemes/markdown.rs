@@ -5,7 +5,7 @@ use crate::schemes::subject::{Subject, default_of, fairness, values_of};
 /// The first line of every page, by which pages that nothing stands behind any more are found.
 pub(super) const MADE: &str = "<!-- Made from the cards in crates/schemes/src by `make cards`: change the card there, not this page. -->";
 
-/// The page.
+/// The page of a scheme or component.
 pub(super) fn page(subject: &Subject) -> String {
     let mut text = format!("{MADE}\n\n# `{}`\n\n{}\n\n", subject.name(), sentence(subject.about()));
     text += &format!("{}\n\n", prose(&subject.card().summary.join(" ")));

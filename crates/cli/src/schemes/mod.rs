@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use anabranch_schemes::registry;
 use clap::Args;
 
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::output;
 
 use self::subject::Subject;
@@ -50,10 +50,10 @@ pub fn cards_json() -> String {
 }
 
 /// Carries the command out.
-pub(crate) fn schemes(arguments: &SchemesArguments) -> Result<Status, Stopped> {
+pub(crate) fn schemes(arguments: &SchemesArguments) -> Result<Status, CommandError> {
     match (&arguments.name, &arguments.markdown) {
         (Some(_), Some(Some(_))) => {
-            return Err(Stopped::usage("--markdown DIR writes every page; leave out the name, or DIR"));
+            return Err(CommandError::usage("--markdown DIR writes every page; leave out the name, or DIR"));
         }
         (None, Some(Some(folder))) => return write_book(folder),
         _ => {}
@@ -69,12 +69,12 @@ pub(crate) fn schemes(arguments: &SchemesArguments) -> Result<Status, Stopped> {
     Ok(Status::Success)
 }
 
-fn write_book(folder: &std::path::Path) -> Result<Status, Stopped> {
+fn write_book(folder: &std::path::Path) -> Result<Status, CommandError> {
     if !folder.is_dir() {
         let folder = folder.display();
         let message =
             format!("{folder}: no such folder; one page alone is `anabranch schemes NAME --markdown`");
-        return Err(Stopped::usage(message));
+        return Err(CommandError::usage(message));
     }
     book::write(folder)?;
     Ok(Status::Success)
@@ -101,11 +101,11 @@ fn one(arguments: &SchemesArguments, subject: Subject) -> String {
     }
 }
 
-fn expression(arguments: &SchemesArguments, text: &str) -> Result<String, Stopped> {
-    let scheme = registry::parse(text).map_err(Stopped::usage)?;
+fn expression(arguments: &SchemesArguments, text: &str) -> Result<String, CommandError> {
+    let scheme = registry::parse(text).map_err(CommandError::usage)?;
     if arguments.markdown.is_some() {
         let message = format!("`{scheme}` has no page; --markdown prints that of a scheme or component");
-        return Err(Stopped::usage(message));
+        return Err(CommandError::usage(message));
     }
     Ok(if arguments.json { json::composition(&scheme) } else { composition::text(&scheme) })
 }

@@ -14,7 +14,7 @@ use super::ShowOptions;
 use super::figures::{amount, clock, part, per_second, rate};
 use super::paths::{Carried, PathLine};
 use crate::endpoint::{access_notice, networks};
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 use crate::output;
 
 /// Time between two looks at a transfer.
@@ -125,10 +125,10 @@ impl Console {
                 Outcome::Stored { renamed: None } => self.say(&name.to_string()),
                 Outcome::Identical => self.say(&format!("{name}: there already")),
             },
-            Event::Passed { name, failure } => self.failed(name, failure),
+            Event::Skipped { name, failure } => self.failed(name, failure),
             Event::Note(text) => self.note(&text.to_string()),
-            Event::Lost(why) => self.note(&format!("{why}; trying to connect again")),
-            Event::Back => self.note("connected again"),
+            Event::Disconnected(why) => self.note(&format!("{why}; trying to connect again")),
+            Event::Reconnected => self.note("connected again"),
         }
     }
 
@@ -189,7 +189,7 @@ impl Console {
         pace
     }
 
-    /// The summary.
+    /// Prints the summary.
     pub(super) fn end(&self, end: &End<'_>) {
         let took = self.began.elapsed();
         let totals = &end.totals;
@@ -292,12 +292,12 @@ fn event_json(event: &Event) -> Value {
             };
             json!({ "event": "file", "file": name.to_string(), "size_bytes": size_bytes, "result": result, "renamed": renamed, "error": error })
         }
-        Event::Passed { name, failure } => {
+        Event::Skipped { name, failure } => {
             json!({ "event": "file", "file": name.to_string(), "result": "failed", "error": failed(failure) })
         }
         Event::Note(text) => json!({ "event": "note", "text": text.to_string() }),
-        Event::Lost(text) => json!({ "event": "lost", "text": text.to_string() }),
-        Event::Back => json!({ "event": "back" }),
+        Event::Disconnected(text) => json!({ "event": "disconnected", "text": text.to_string() }),
+        Event::Reconnected => json!({ "event": "reconnected" }),
     }
 }
 
@@ -307,7 +307,7 @@ pub(super) fn listening_notice(
     show: &ShowOptions,
     from: &AcceptFrom,
     what: &str,
-) -> Result<(), Stopped> {
+) -> Result<(), CommandError> {
     let addresses: Vec<String> = host.local_addresses().iter().map(ToString::to_string).collect();
     if show.json {
         let line = json!({

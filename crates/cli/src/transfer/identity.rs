@@ -8,7 +8,7 @@ use anabranch_transfer::SenderId;
 use serde_json::json;
 
 use super::ShowOptions;
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 use crate::output;
 
 /// A name that no transfer touches, so that it stays here even where a folder with it is served.
@@ -16,7 +16,7 @@ const FILE: &str = ".anabranch-sender";
 const DIGITS: usize = 2 * SenderId::LEN;
 
 /// The identity that is kept. Where none can be, one for this run alone, and a note that says so.
-pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, Stopped> {
+pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, CommandError> {
     let kept = match state_dir() {
         Some(dir) => load_or_create(&dir.join("anabranch")).map_err(|(path, error)| {
             format!(
@@ -36,7 +36,7 @@ pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, Stopped> {
             } else if !show.quiet {
                 eprintln!("{why}");
             }
-            SenderId::random().map_err(Stopped::failure)
+            SenderId::random().map_err(CommandError::failure)
         }
     }
 }

@@ -13,12 +13,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anabranch_lab::scenario::units;
-use anabranch_transfer::{Folder, NameRules, OnClash, Patience, RateLimit, TransferError};
+use anabranch_transfer::{Folder, NameRules, OnClash, RateLimit, Timeouts, TransferError};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use tokio::runtime::Runtime;
 
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 
 pub(crate) use recv::{RecvArguments, recv};
 pub(crate) use send::{SendArguments, send};
@@ -29,7 +29,7 @@ const LONGEST_S: u64 = 30 * 86_400;
 
 /// What all transfers from the side that connects have in common.
 #[derive(Clone, Debug, Args)]
-struct PatienceOptions {
+struct TimeoutOptions {
     /// How long the peer may be away before the transfer is given up; what has arrived is kept
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = read_seconds)]
     retry: Duration,
@@ -39,9 +39,9 @@ struct PatienceOptions {
     timeout: Duration,
 }
 
-impl PatienceOptions {
-    fn patience(&self) -> Patience {
-        Patience { silence: self.timeout, retry: self.retry }
+impl TimeoutOptions {
+    fn timeouts(&self) -> Timeouts {
+        Timeouts { silence: self.timeout, retry: self.retry }
     }
 }
 
@@ -122,9 +122,9 @@ fn read_limit(text: &str) -> Result<RateLimit, String> {
 }
 
 /// Opens the folder that files go to.
-fn open_folder(dir: &Path, on_clash: Clash, names: NameOptions) -> Result<Folder, Stopped> {
+fn open_folder(dir: &Path, on_clash: Clash, names: NameOptions) -> Result<Folder, CommandError> {
     let folder = Folder::open(dir, on_clash.into()).map_err(|error| {
-        Stopped::failure(format!("--dir {}: {error}; name a folder that is there", dir.display()))
+        CommandError::failure(format!("--dir {}: {error}; name a folder that is there", dir.display()))
     })?;
     Ok(folder.with_names(names.rules()))
 }
@@ -142,7 +142,7 @@ fn remedy(error: &TransferError) -> &'static str {
             "; what has arrived is kept: start it again to go on from there"
         }
         TransferError::Replaced
-        | TransferError::GaveWay
+        | TransferError::Preempted
         | TransferError::Protocol(_)
         | TransferError::NotRequested(_)
         | TransferError::Peer(_) => "",

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::figures::{amount, rate};
 
-/// A path now.
+/// The figures of a path at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PathLine {
     local: IpAddr,
@@ -133,7 +133,7 @@ impl PathLine {
 }
 
 impl Carried {
-    /// For people.
+    /// One line for people.
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn text(&self, all_bytes: u64) -> String {
         let share = self.sent_bytes as f64 * 100.0 / (all_bytes as f64).max(1.0);

@@ -13,10 +13,10 @@ use tokio::time::Instant;
 
 use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
-use super::send::{Line, finish, watch};
-use super::{Clash, NameOptions, PatienceOptions, ShowOptions, open_folder, remedy, runtime};
+use super::send::{Connector, finish, watch};
+use super::{Clash, NameOptions, ShowOptions, TimeoutOptions, open_folder, remedy, runtime};
 use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, start_notice, typed};
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
 
 /// How long journals may take to be brought up to date at the end.
@@ -79,7 +79,7 @@ pub(crate) struct RecvArguments {
     connect: ConnectOptions,
 
     #[command(flatten)]
-    patience: PatienceOptions,
+    timeouts: TimeoutOptions,
 
     #[command(flatten)]
     show: ShowOptions,
@@ -104,12 +104,12 @@ enum Role<'a> {
 
 impl RecvArguments {
     /// Which side connects, and what is taken.
-    fn request(&self) -> Result<(Role<'_>, Accept), Stopped> {
+    fn request(&self) -> Result<(Role<'_>, Accept), CommandError> {
         let (host, names) = match self.host_and_names.split_first() {
             _ if !self.listening.listen.is_empty() => (None, &self.host_and_names[..]),
             Some((host, names)) => (Some(host.as_str()), names),
             None => {
-                return Err(Stopped::usage(
+                return Err(CommandError::usage(
                     "name the HOST to fetch from, or where to wait with --listen ADDR",
                 ));
             }
@@ -121,31 +121,31 @@ impl RecvArguments {
         Ok((role, self.accept(names)?))
     }
 
-    fn accept(&self, names: &[String]) -> Result<Accept, Stopped> {
+    fn accept(&self, names: &[String]) -> Result<Accept, CommandError> {
         match (self.all, names) {
             (true, []) => Ok(Accept::all(self.hidden)),
             (true, [name, ..]) => {
-                Err(Stopped::usage(format!("--all: `{name}` is part of it; leave one of them out")))
+                Err(CommandError::usage(format!("--all: `{name}` is part of it; leave one of them out")))
             }
-            (false, []) => Err(Stopped::usage(
+            (false, []) => Err(CommandError::usage(
                 "name what to take, as in `recv HOST video.mkv photos`, or take everything that is offered with --all",
             )),
-            (false, names) => Accept::names(names).map_err(Stopped::usage),
+            (false, names) => Accept::names(names).map_err(CommandError::usage),
         }
     }
 
-    fn fetch<'a>(&self, host: &'a str) -> Result<Role<'a>, Stopped> {
+    fn fetch<'a>(&self, host: &'a str) -> Result<Role<'a>, CommandError> {
         match self.listening.access.given() {
-            Some(option) => {
-                Err(Stopped::usage(format!("{option} is for --listen; leave it out to fetch from {host}")))
-            }
+            Some(option) => Err(CommandError::usage(format!(
+                "{option} is for --listen; leave it out to fetch from {host}"
+            ))),
             None => Ok(Role::Fetch(host)),
         }
     }
 
-    fn wait(&self, names: &[String]) -> Result<Role<'_>, Stopped> {
+    fn wait(&self, names: &[String]) -> Result<Role<'_>, CommandError> {
         if let Some(option) = self.connect.given_to_connect() {
-            return Err(Stopped::usage(format!(
+            return Err(CommandError::usage(format!(
                 "{option} is for connecting to a host; leave it out with --listen"
             )));
         }
@@ -163,11 +163,11 @@ impl RecvArguments {
 }
 
 /// Carries the command out.
-pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, Stopped> {
+pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, CommandError> {
     let (role, accept) = arguments.request()?;
     let to_stdout = arguments.stdout || arguments.dir == Path::new("-");
     if to_stdout && arguments.show.json {
-        return Err(Stopped::usage("--json: standard output takes the file; leave one of them out"));
+        return Err(CommandError::usage("--json: standard output takes the file; leave one of them out"));
     }
     let store = if to_stdout {
         Store::Pipe(Pipe::new(std::io::stdout()))
@@ -191,27 +191,27 @@ async fn fetch(
     host: &str,
     accept: &Accept,
     store: Store,
-) -> Result<Status, Stopped> {
+) -> Result<Status, CommandError> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
     tokio::pin!(stop);
-    let line = Line::new(&arguments.connect, host);
+    let connector = Connector::new(&arguments.connect, host);
     let first = tokio::select! {
-        first = line.open() => first?,
+        first = connector.open() => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
     let console = Arc::new(Console::new(&arguments.show, false));
-    console.start("recv", &line.paths.lock().await.look().await);
+    console.start("recv", &connector.paths.lock().await.look().await);
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
-    let patience = arguments.patience.patience();
-    let pulled = pull(accept, store, first, || line.open(), patience, &report);
+    let timeouts = arguments.timeouts.timeouts();
+    let pulled = pull(accept, store, first, || connector.open(), timeouts, &report);
     let ended = tokio::select! {
         ended = pulled => Some(ended),
         () = &mut stop => None,
-        () = watch(&console, &report, &line.paths) => None,
+        () = watch(&console, &report, &connector.paths) => None,
     };
-    Ok(finish(&console, &report, &line, ended).await)
+    Ok(finish(&console, &report, &connector, ended).await)
 }
 
 /// Waits for one transfer.
@@ -221,10 +221,10 @@ async fn wait(
     from: &AcceptFrom,
     accept: Accept,
     store: Store,
-) -> Result<Status, Stopped> {
+) -> Result<Status, CommandError> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
-    let silence = arguments.patience.timeout;
+    let silence = arguments.timeouts.timeout;
     let options = ServerOptions { allow: Allow::Write, accept, silence, ..ServerOptions::default() };
     let host = listen.bind_bounded(from, options.most_associations(), |_| {})?;
     listening_notice(&host, &arguments.show, from, "waiting for a transfer")?;
@@ -234,7 +234,7 @@ async fn wait(
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let ended = tokio::select! {
-        ended = one_transfer(&host, &server, &report, &paths, arguments.patience.retry) => Some(ended),
+        ended = one_transfer(&host, &server, &report, &paths, arguments.timeouts.retry) => Some(ended),
         () = stop => None,
         () = watch(&console, &report, &paths) => None,
     };
@@ -290,7 +290,7 @@ async fn one_transfer(
                 match end {
                     Ok(()) => return Ok(()),
                     Err(TransferError::Replaced) => {}
-                    Err(error) if error.is_passing() => lost = Some((Instant::now() + retry, error)),
+                    Err(error) if error.is_transient() => lost = Some((Instant::now() + retry, error)),
                     // Whoever that was, it was no transfer.
                     Err(error) => report.note(format!("a connection was refused: {error}")),
                 }

@@ -12,13 +12,13 @@ use tokio::sync::Mutex;
 use super::console::{Console, End, LOOK_EVERY};
 use super::identity::sender;
 use super::paths::Paths;
-use super::{PatienceOptions, ShowOptions, read_limit, remedy, runtime};
+use super::{ShowOptions, TimeoutOptions, read_limit, remedy, runtime};
 use crate::endpoint::{ConnectOptions, start_notice};
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
 
 /// How long the peer is given to hear that we are going.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,17 +54,17 @@ pub(crate) struct SendArguments {
     connect: ConnectOptions,
 
     #[command(flatten)]
-    patience: PatienceOptions,
+    timeouts: TimeoutOptions,
 
     #[command(flatten)]
     show: ShowOptions,
 }
 
 /// Carries the command out.
-pub(crate) fn send(arguments: &SendArguments) -> Result<Status, Stopped> {
+pub(crate) fn send(arguments: &SendArguments) -> Result<Status, CommandError> {
     let Some((host, paths)) = arguments.sources_and_host.split_last().filter(|(_, paths)| !paths.is_empty())
     else {
-        return Err(Stopped::usage("name at least one file to send, and the host last"));
+        return Err(CommandError::usage("name at least one file to send, and the host last"));
     };
     let sources = sources(paths, &arguments.name)?;
     let runtime = runtime()?;
@@ -74,63 +74,67 @@ pub(crate) fn send(arguments: &SendArguments) -> Result<Status, Stopped> {
     ended
 }
 
-fn sources(paths: &[String], name: &str) -> Result<Vec<SendSource>, Stopped> {
+fn sources(paths: &[String], name: &str) -> Result<Vec<SendSource>, CommandError> {
     if paths.iter().filter(|path| *path == "-").count() > 1 {
-        return Err(Stopped::usage("`-`: there is one standard input; name it once"));
+        return Err(CommandError::usage("`-`: there is one standard input; name it once"));
     }
     let source = |path: &String| {
         if path == "-" {
             Name::new(name)
-                .map_err(|bad| Stopped::usage(format!("--name {name}: {bad}; take another one")))?;
+                .map_err(|bad| CommandError::usage(format!("--name {name}: {bad}; take another one")))?;
             return Ok(SendSource::stream(name, std::io::stdin()));
         }
         // Better now than after the peer was found.
         match Path::new(path).symlink_metadata() {
             Ok(_) => Ok(SendSource::path(path)),
-            Err(error) => Err(Stopped::failure(format!("{path}: {error}; check the name"))),
+            Err(error) => Err(CommandError::failure(format!("{path}: {error}; check the name"))),
         }
     };
     paths.iter().map(source).collect()
 }
 
-async fn run(arguments: &SendArguments, host: &str, sources: Vec<SendSource>) -> Result<Status, Stopped> {
+async fn run(
+    arguments: &SendArguments,
+    host: &str,
+    sources: Vec<SendSource>,
+) -> Result<Status, CommandError> {
     // Before anything is said, so that whoever reads it may send a signal.
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
     let identity = sender(&arguments.show)?;
     tokio::pin!(stop);
-    let line = Line::new(&arguments.connect, host);
+    let connector = Connector::new(&arguments.connect, host);
     let first = tokio::select! {
-        first = line.open() => first?,
+        first = connector.open() => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
     let console = Arc::new(Console::new(&arguments.show, true));
-    console.start("send", &line.paths.lock().await.look().await);
+    console.start("send", &connector.paths.lock().await.look().await);
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let mut sender = Sender::new(sources, arguments.limit, report.clone()).with_identity(identity);
-    let pushed = push(&mut sender, first, || line.open(), arguments.patience.patience(), &report);
+    let pushed = push(&mut sender, first, || connector.open(), arguments.timeouts.timeouts(), &report);
     let ended = tokio::select! {
         ended = pushed => Some(ended),
         () = &mut stop => None,
-        () = watch(&console, &report, &line.paths) => None,
+        () = watch(&console, &report, &connector.paths) => None,
     };
-    Ok(finish(&console, &report, &line, ended).await)
+    Ok(finish(&console, &report, &connector, ended).await)
 }
 
 /// The way to the peer, as often as it is needed, and the paths that it leads over.
-pub(super) struct Line<'a> {
+pub(super) struct Connector<'a> {
     options: &'a ConnectOptions,
     host: &'a str,
     pub(super) paths: Mutex<Paths>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> Connector<'a> {
     pub(super) fn new(options: &'a ConnectOptions, host: &'a str) -> Self {
-        Line { options, host, paths: Mutex::default() }
+        Connector { options, host, paths: Mutex::default() }
     }
 
-    pub(super) async fn open(&self) -> Result<Association, Stopped> {
+    pub(super) async fn open(&self) -> Result<Association, CommandError> {
         let (_, association) = self.options.open(self.host).await?;
         self.paths.lock().await.switch(association.clone()).await;
         Ok(association)
@@ -140,7 +144,7 @@ impl<'a> Line<'a> {
     pub(super) async fn close(&self) {
         if let Some(association) = self.paths.lock().await.association() {
             association.abort();
-            let _ = tokio::time::timeout(LAST_WORDS, association.closed()).await;
+            let _ = tokio::time::timeout(ABORT_TIMEOUT, association.closed()).await;
         }
     }
 }
@@ -160,18 +164,18 @@ pub(super) async fn watch(console: &Console, report: &Report, paths: &Mutex<Path
 pub(super) async fn finish(
     console: &Console,
     report: &Report,
-    line: &Line<'_>,
+    connector: &Connector<'_>,
     ended: Option<Result<(), TransferError>>,
 ) -> Status {
     if !matches!(ended, Some(Ok(()))) {
-        line.close().await;
+        connector.close().await;
     }
-    let carried = line.paths.lock().await.carried().await;
+    let carried = connector.paths.lock().await.carried().await;
     let totals = report.totals();
     let (result, status, error) = match ended {
         None => ("interrupted", Status::Interrupted, None),
         Some(Err(error)) => {
-            ("failed", Status::Failure, Some(format!("{}: {error}{}", line.host, remedy(&error))))
+            ("failed", Status::Failure, Some(format!("{}: {error}{}", connector.host, remedy(&error))))
         }
         Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
         Some(Ok(())) => ("complete", Status::Success, None),

@@ -22,7 +22,7 @@ use super::{
     Clash, NameOptions, ShowOptions, open_folder, read_limit, read_silence, read_size, remedy, runtime,
 };
 use crate::endpoint::{ListenOptions, start_notice, typed};
-use crate::exit::{Status, Stopped};
+use crate::exit::{CommandError, Status};
 use crate::output;
 use crate::signal::interrupted;
 
@@ -117,12 +117,12 @@ impl From<Allowed> for Allow {
 }
 
 /// Carries the command out.
-pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, Stopped> {
+pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> {
     let from =
         arguments.listen.accept_from(&format!("anabranch serve --dir {}", typed(&arguments.dir, "DIR")))?;
     let least = ServerOptions::least_memory_bytes(usize::from(arguments.transfers));
     if arguments.memory < least {
-        return Err(Stopped::usage(format!(
+        return Err(CommandError::usage(format!(
             "--memory: {} transfers need {} MiB; give more, or take fewer with --transfers",
             arguments.transfers,
             least >> 20
@@ -135,7 +135,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, Stopped> {
     ended
 }
 
-async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> Result<Status, Stopped> {
+async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> Result<Status, CommandError> {
     let stop = interrupted()?;
     start_notice(arguments.show.quiet || arguments.show.json);
     let sender = match arguments.allow {
@@ -199,10 +199,10 @@ fn tell_unfinished(folder: &Folder, show: &ShowOptions) {
     }
 }
 
-async fn accept(host: &Host, server: &Server, show: &ShowOptions) -> Result<Status, Stopped> {
+async fn accept(host: &Host, server: &Server, show: &ShowOptions) -> Result<Status, CommandError> {
     for number in 1.. {
         let association =
-            host.accept().await.context("cannot accept transfers any more").map_err(Stopped::from)?;
+            host.accept().await.context("cannot accept transfers any more").map_err(CommandError::from)?;
         tokio::spawn(one(server.clone(), association, show.clone(), number));
     }
     Ok(Status::Success)

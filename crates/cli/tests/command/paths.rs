@@ -17,7 +17,7 @@ fn loopback_is_listed_with_what_it_is_good_for() {
     let addresses = json[0]["addresses"].as_array().expect("a list");
     let loopback = addresses.iter().find(|local| local["address"] == "127.0.0.1").expect("loopback");
     assert_eq!((&loopback["usable"], &loopback["usable_to_this_machine"]), (&false.into(), &true.into()));
-    assert_eq!(loopback["why_not"], "leads to this machine only");
+    assert_eq!(loopback["reason"], "leads to this machine only");
 }
 
 #[test]
@@ -90,5 +90,5 @@ fn each_path_is_tried_by_itself_and_one_that_works_is_enough() {
     assert_eq!(json["paths"][1]["remote"], works);
     assert_eq!(json["paths"][1]["through"], "routing table");
     assert!(json["paths"][1]["rtt_ms"].as_f64().is_some_and(|rtt| rtt > 0.0), "{json}");
-    assert!(json["paths"][0]["why_not"].as_str().is_some_and(|why| why.contains("nobody answered")));
+    assert!(json["paths"][0]["reason"].as_str().is_some_and(|why| why.contains("nobody answered")));
 }

@@ -89,7 +89,7 @@ fn json_has_a_line_for_each_relay_at_the_beginning_each_second_and_at_the_end() 
     assert_eq!(of("listening")[0]["to"], to);
     assert!(of("counters").len() >= 2);
     let totals = of("totals")[1];
-    for key in ["offered", "delivered", "lost", "dropped_queue", "dropped_cut", "unsent", "refused"] {
+    for key in ["offered", "delivered", "lost", "dropped_queue", "dropped_outage", "unsent", "refused"] {
         assert_eq!(totals["forward"][key]["packets"], 0, "{key}");
         assert_eq!(totals["reverse"][key]["wire_bytes"], 0, "{key}");
     }
@@ -114,7 +114,7 @@ fn a_cut_from_the_start_lets_nothing_through() {
     client.send_to(b"hello", line["listen"].as_str().expect("an address")).expect("sent");
     let dropped = || {
         let line: serde_json::Value = serde_json::from_str(&relay.line()).expect("JSON");
-        line["forward"]["dropped_cut"]["bytes"] == 5
+        line["forward"]["dropped_outage"]["bytes"] == 5
     };
     assert!(std::iter::repeat_with(dropped).take(20).any(|dropped| dropped));
     assert_eq!(relay.end("INT").1, Some(130));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Host, SendOptions, config};
 use anabranch_transfer::SenderId;
-use anabranch_transfer::protocol::{Changed, Failure, Kind, Message, Offer, Outcome, Reason, Terms};
+use anabranch_transfer::protocol::{Failure, FileTime, Kind, Message, Offer, Outcome, Reason, Terms};
 
 use crate::support::{Ended, anabranch};
 
@@ -34,7 +34,7 @@ fn failure() -> Failure {
 }
 
 fn offer(id: u32, name: &str) -> Message {
-    let changed = Changed { seconds: 5, nanos: 0 };
+    let changed = FileTime { seconds: 5, nanos: 0 };
     let kind = Kind::File { size_bytes: 0, first: None };
     Message::Offer(Offer { id, name: name.into(), kind, changed, mode: 0o644 })
 }

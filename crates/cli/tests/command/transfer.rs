@@ -374,7 +374,7 @@ fn a_peer_that_is_gone_for_ever_is_given_up() {
     serving.running.child.kill().expect("killed");
     let ended = sending.end().with_status(1);
     let lines = ended.json_lines();
-    assert!(lines.iter().any(|line| line["event"] == "lost"), "{}", ended.out);
+    assert!(lines.iter().any(|line| line["event"] == "disconnected"), "{}", ended.out);
     let end = last(&ended);
     assert_eq!(end["result"], "failed");
     assert!(end["error"].as_str().expect("text").contains("start it again"), "{end}");

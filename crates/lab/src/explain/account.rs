@@ -13,7 +13,7 @@ const ACTIVE: &str = "Active";
 
 /// How a path spends a moment. One of them holds at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spends {
+enum PathActivity {
     OutOfService,
     Full,
     PeerWindow,
@@ -344,34 +344,34 @@ impl Account {
 
 /// The first of these that is true. The order is that of what has to be there for data to leave: a path, room in its window,
 /// room at the peer, data, and the scheduler's word.
-fn spends(path: &Now, lost_counts: bool, blocked: bool, queued: u64, lost_waits: bool) -> Spends {
+fn spends(path: &Now, lost_counts: bool, blocked: bool, queued: u64, lost_waits: bool) -> PathActivity {
     let counts = path.outstanding + if lost_counts { path.lost_unsent } else { 0 };
     if path.state != ACTIVE {
-        Spends::OutOfService
+        PathActivity::OutOfService
     } else if counts >= path.cwnd {
-        Spends::Full
+        PathActivity::Full
     } else if blocked {
-        Spends::PeerWindow
+        PathActivity::PeerWindow
     } else if lost_waits {
-        Spends::LostWait
+        PathActivity::LostWait
     } else if queued == 0 {
-        Spends::NoData
+        PathActivity::NoData
     } else {
-        Spends::PassedOver
+        PathActivity::PassedOver
     }
 }
 
 impl PathSums {
-    fn add_time(&mut self, path: &Now, spends: Spends, span: u64) {
+    fn add_time(&mut self, path: &Now, spends: PathActivity, span: u64) {
         match spends {
-            Spends::OutOfService => {
+            PathActivity::OutOfService => {
                 *self.out_of_service.of(|known| *known == path.state, || path.state.clone()) += span;
             }
-            Spends::Full => self.full += span,
-            Spends::PeerWindow => self.peer_window += span,
-            Spends::NoData => self.no_data += span,
-            Spends::LostWait => self.lost_wait += span,
-            Spends::PassedOver => {
+            PathActivity::Full => self.full += span,
+            PathActivity::PeerWindow => self.peer_window += span,
+            PathActivity::NoData => self.no_data += span,
+            PathActivity::LostWait => self.lost_wait += span,
+            PathActivity::PassedOver => {
                 let why = match path.refused.as_deref() {
                     None => NOT_CONSIDERED,
                     Some(WINDOW_FULL) => SINCE_FULL,
@@ -380,7 +380,7 @@ impl PathSums {
                 *self.passed_over.of(|known| known == why, || why.to_owned()) += span;
             }
         }
-        if spends != Spends::OutOfService {
+        if spends != PathActivity::OutOfService {
             let weight = span as f64;
             self.in_service += span;
             self.cwnd += path.cwnd as f64 * weight;

@@ -9,7 +9,7 @@ const KEPT: usize = 1 << 16;
 
 /// What the trace said of a chunk.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fate {
+struct ChunkOutcome {
     /// The path of its latest transmission; `None` before the first.
     on: Option<u8>,
     sent_at: u64,
@@ -34,7 +34,7 @@ pub(super) struct Repeat {
 /// The chunks of one sender, as far back as any can still be sent again.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
-    fates: VecDeque<Fate>,
+    fates: VecDeque<ChunkOutcome>,
     /// The TSN of the first one kept.
     base: u64,
     /// The TSN seen last, by which the next one is unwrapped.
@@ -42,7 +42,7 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    fn fate(&mut self, tsn: u32) -> Option<&mut Fate> {
+    fn fate(&mut self, tsn: u32) -> Option<&mut ChunkOutcome> {
         let tsn = Tsn::new(tsn);
         if self.latest == 0 {
             // Room below, since packets of the first window may pass each other.
@@ -58,7 +58,7 @@ impl Chunks {
             return None;
         }
         while at >= self.fates.len() {
-            self.fates.push_back(Fate::default());
+            self.fates.push_back(ChunkOutcome::default());
             if self.fates.len() > 2 * KEPT {
                 self.fates.pop_front();
                 self.base += 1;

@@ -19,15 +19,15 @@ const TAIL_BYTES: u64 = 1 << 16;
 
 /// What is needed of `result.json`.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Ended {
+pub(super) struct ResultFile {
     ended_s: f64,
     file_bytes: BTreeMap<String, u64>,
-    pub(super) result: Counted,
+    pub(super) result: RunCounters,
 }
 
 /// What the run counted itself.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Counted {
+pub(super) struct RunCounters {
     /// Nobody knows it at one end.
     pub(super) goodput_kbps: Option<f64>,
     pub(super) retransmissions: u64,
@@ -47,7 +47,7 @@ pub(super) struct Folder {
     /// `None` if the file is not there.
     pub(super) scenario: Option<Scenario>,
     /// `None` if the run did not end.
-    pub(super) ended: Option<Ended>,
+    pub(super) ended: Option<ResultFile>,
     /// How much there is to read of each file.
     limits: BTreeMap<String, Limit>,
     /// Whether the traces go as far as the run did.
@@ -94,7 +94,7 @@ impl Folder {
     pub(super) fn open(path: &Path) -> Result<Self, ExplainError> {
         let manifest = manifest(&path.join(RUN_FILE))?;
         let scenario = scenario(&path.join(SCENARIO_FILE))?;
-        let ended: Option<Ended> = match fs::read_to_string(path.join(RESULT_FILE)) {
+        let ended: Option<ResultFile> = match fs::read_to_string(path.join(RESULT_FILE)) {
             Ok(text) => Some(document(&path.join(RESULT_FILE), serde_json::from_str(&text))?),
             Err(_) => None,
         };

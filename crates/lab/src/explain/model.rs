@@ -167,9 +167,9 @@ pub struct Cut {
 /// A path changed state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StateChange {
-    /// When.
+    /// Time of the change, in seconds.
     pub at_s: f64,
-    /// To which.
+    /// The new state.
     pub state: String,
     /// Why.
     pub rule: String,

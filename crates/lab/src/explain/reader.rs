@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::explain::account::{Account, ChoiceSum, PathRow, PathSums, PlacementRow, PlacementSum};
-use crate::explain::folder::{Counted, Folder, PACKETS};
+use crate::explain::folder::{Folder, PACKETS, RunCounters};
 use crate::explain::table::{Columns, Table};
 use crate::explain::tally::Tally;
 use crate::explain::{
@@ -92,7 +92,7 @@ pub(super) fn explain(path: &Path) -> Result<Explanation, ExplainError> {
 
 /// What the run itself counted otherwise than its traces say. A window that is still closed at the end counts up to the end
 /// here, and up to the endpoint's latest call there.
-fn disagreements(explanation: &Explanation, counted: &Counted, still_closed: bool) -> Vec<String> {
+fn disagreements(explanation: &Explanation, counted: &RunCounters, still_closed: bool) -> Vec<String> {
     let totals = explanation.totals();
     let both = [
         ("retransmissions", totals.retransmissions, Some(counted.retransmissions)),

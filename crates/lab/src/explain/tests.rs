@@ -287,8 +287,8 @@ fn each_repeat_has_the_cause_that_was_given_for_its_chunk_last() {
     let expected = [
         ("fast-retransmit", "a", "b", 2, 0),
         ("copies", "a", "b", 1, 0),
-        ("other", "a", "a", 1, 0),
         ("head-of-line-copy", "a", "b", 1, 0),
+        ("other", "a", "a", 1, 0),
         ("rescheduled", "a", "b", 1, 0),
         ("tail-probe", "a", "a", 1, 0),
         ("timeout", "a", "a", 1, 1),

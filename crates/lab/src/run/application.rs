@@ -15,7 +15,7 @@ use crate::run::recorder::PathRecorder;
 
 /// What an end sends.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum Workload {
     /// The same message for ever; so many are kept waiting that no window runs dry.
     Bulk { message: Bytes, keep_bytes: u64 },
     /// This content, once, in messages of this size.
@@ -136,7 +136,7 @@ pub(crate) enum Status {
 pub(crate) struct End {
     pub(crate) connect: Option<Connect>,
     pub(crate) start: Time,
-    pub(crate) source: Option<Source>,
+    pub(crate) source: Option<Workload>,
     pub(crate) ordered: bool,
     pub(crate) streams: u16,
     pub(crate) reader: Option<Rate>,
@@ -196,7 +196,7 @@ impl End {
         let mut options =
             SendOptions { stream: self.next_stream, unordered: !self.ordered, ..SendOptions::default() };
         match &mut self.source {
-            Some(Source::Bulk { message, keep_bytes }) => {
+            Some(Workload::Bulk { message, keep_bytes }) => {
                 while association.queued_bytes() < *keep_bytes {
                     if association.send(message.clone(), options).is_err() {
                         break;
@@ -204,7 +204,7 @@ impl End {
                     options.stream = (options.stream + 1) % self.streams;
                 }
             }
-            Some(Source::Transfer { content, message_bytes, sent }) => {
+            Some(Workload::Transfer { content, message_bytes, sent }) => {
                 while *sent < content.len() {
                     let end = content.len().min(*sent + *message_bytes);
                     if association.send(content.slice(*sent..end), options).is_err() {
@@ -217,7 +217,7 @@ impl End {
                     association.shutdown(now);
                 }
             }
-            Some(Source::Messages { message, interval, left, next, streams, ordered }) => {
+            Some(Workload::Messages { message, interval, left, next, streams, ordered }) => {
                 options.unordered = !*ordered;
                 self.refused = false;
                 while next.is_some_and(|at| at <= now) && *left != Some(0) {
@@ -273,7 +273,7 @@ impl End {
     fn next_message(&self) -> Option<Time> {
         match &self.source {
             // While the send buffer is full its emptying wakes the application, not time.
-            Some(Source::Messages { next, left, .. })
+            Some(Workload::Messages { next, left, .. })
                 if *left != Some(0) && self.status == Status::Open && !self.refused =>
             {
                 *next
@@ -302,7 +302,7 @@ impl Application for End {
             AssociationEvent::Connected => {
                 self.id = Some(id);
                 self.status = Status::Open;
-                if let Some(Source::Messages { next, .. }) = &mut self.source {
+                if let Some(Workload::Messages { next, .. }) = &mut self.source {
                     next.get_or_insert(now);
                 }
             }

@@ -10,7 +10,7 @@ use anabranch_sim::{HostId, SctpHost, World};
 use bytes::Bytes;
 
 use crate::run::address::address;
-use crate::run::application::{Connect, End, Expected, Source, Status};
+use crate::run::application::{Connect, End, Expected, Status, Workload};
 use crate::run::capture::Capture;
 use crate::run::manifest;
 use crate::run::network::{Network, lay};
@@ -189,16 +189,16 @@ fn source(
     config: &AssociationConfig,
     message_bytes: usize,
     content: Option<&Bytes>,
-) -> Source {
+) -> Workload {
     match &flow.kind {
-        FlowKind::Bulk => Source::Bulk {
+        FlowKind::Bulk => Workload::Bulk {
             message: Bytes::from(vec![0x5A; message_bytes]),
             keep_bytes: bulk_queue_bytes(config.recv_buffer_bytes),
         },
         FlowKind::File(_) => {
-            Source::Transfer { content: content.cloned().unwrap_or_default(), message_bytes, sent: 0 }
+            Workload::Transfer { content: content.cloned().unwrap_or_default(), message_bytes, sent: 0 }
         }
-        FlowKind::Messages { size_bytes, interval, count, ordered, streams } => Source::Messages {
+        FlowKind::Messages { size_bytes, interval, count, ordered, streams } => Workload::Messages {
             message: payload::random_bytes(&job.seeds(), &flow.name, *size_bytes as usize),
             interval: *interval,
             left: *count,

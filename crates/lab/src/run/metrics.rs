@@ -36,7 +36,7 @@ pub struct FlowResult {
     pub intact: Option<bool>,
     /// SHA-256 of what arrived, for a transfer.
     pub sha256: Option<String>,
-    /// How its association ended, if not in good order.
+    /// How its association ended, if not gracefully.
     pub failure: Option<String>,
 }
 

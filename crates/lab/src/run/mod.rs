@@ -39,7 +39,7 @@ use crate::trace::TraceError;
 const SLICE: Span = Span::from_millis(10);
 
 /// How far a run came.
-enum Reached {
+enum RunEnd {
     End,
     Stop,
 }
@@ -124,8 +124,8 @@ impl Job {
     pub fn run_unless(&self, stop: &AtomicBool) -> Result<Option<RunResult>, RunError> {
         let mut built = self.build()?;
         match self.advance(&mut built, stop, Built::sample_queues) {
-            Reached::End => built.finish(self).map(Some),
-            Reached::Stop => Ok(None),
+            RunEnd::End => built.finish(self).map(Some),
+            RunEnd::Stop => Ok(None),
         }
     }
 
@@ -134,18 +134,18 @@ impl Job {
     }
 
     /// Goes to the end of the run, and looks at it after each slice of time.
-    fn advance(&self, built: &mut Built, stop: &AtomicBool, mut look: impl FnMut(&mut Built)) -> Reached {
+    fn advance(&self, built: &mut Built, stop: &AtomicBool, mut look: impl FnMut(&mut Built)) -> RunEnd {
         let end = self.end();
         let stops_early = matches!(self.scenario.run.stop, Stop::Transfer { .. });
         while built.world.now() < end && !(stops_early && built.is_done()) {
             if stop.load(Ordering::Relaxed) {
-                return Reached::Stop;
+                return RunEnd::Stop;
             }
             let next = (built.world.now() + SLICE).min(end);
             built.world.run_until(next);
             look(built);
         }
-        Reached::End
+        RunEnd::End
     }
 
     /// Finds what would keep the run from being made, by building its network without running it; writes nothing.

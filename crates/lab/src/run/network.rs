@@ -6,7 +6,7 @@ use anabranch_sim::{ConfigError, LinkConfig, LinkId, QueueConfig, TrafficConfig,
 
 use crate::run::address::address;
 use crate::run::lane::{LaneMaker, place};
-use crate::scenario::{Background, Direction, Duplex, Flow, LossPlace, OneWay, Scenario, Source};
+use crate::scenario::{Background, Direction, Duplex, Flow, LossPlace, OneWay, Scenario, TrafficModel};
 
 /// One direction of a link: usually one link of the simulator, more if it loses packets in several ways.
 type Chain = Vec<LinkId>;
@@ -124,11 +124,11 @@ impl Layer<'_> {
     }
 }
 
-fn kind(source: &Source) -> (TrafficKind, Option<u64>) {
+fn kind(source: &TrafficModel) -> (TrafficKind, Option<u64>) {
     match *source {
-        Source::Cbr { rate, jitter } => (TrafficKind::Cbr { rate, jitter }, None),
-        Source::Poisson { rate } => (TrafficKind::Poisson { rate }, None),
-        Source::Pareto { rate, burst, idle, shape, fragment_bytes } => {
+        TrafficModel::Cbr { rate, jitter } => (TrafficKind::Cbr { rate, jitter }, None),
+        TrafficModel::Poisson { rate } => (TrafficKind::Poisson { rate }, None),
+        TrafficModel::Pareto { rate, burst, idle, shape, fragment_bytes } => {
             (TrafficKind::ParetoOnOff { rate, burst, idle, shape }, fragment_bytes)
         }
     }

@@ -6,7 +6,7 @@ use anabranch_wire::{Chunk, PacketView as SctpPacket, Tsn};
 
 use crate::run::address::place_of;
 use crate::run::capture::Capture;
-use crate::run::recorder::{PacketRecorder, Sighting};
+use crate::run::recorder::{ChunkRecord, PacketRecorder};
 
 /// What is counted of one path in one direction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,7 +117,7 @@ impl Observer {
                 _ => {}
             }
             if let Some(recorder) = &mut self.packets {
-                recorder.packet(now, Sighting { flow, path, side, event, tsn, bytes });
+                recorder.packet(now, ChunkRecord { flow, path, side, event, tsn, bytes });
             }
         }
         if any_data && let Some(count) = count.paths.get_mut(path) {

@@ -42,7 +42,7 @@ pub(crate) struct PacketRecorder {
 }
 
 /// A DATA chunk as it passed.
-pub(crate) struct Sighting {
+pub(crate) struct ChunkRecord {
     pub(crate) flow: usize,
     pub(crate) path: usize,
     /// The side that sent it; 0 is the left one.
@@ -58,13 +58,13 @@ impl PacketRecorder {
         Ok(PacketRecorder { table: PacketTable::create(folder)?, flows, paths })
     }
 
-    pub(crate) fn packet(&mut self, now: Time, chunk: Sighting) {
+    pub(crate) fn packet(&mut self, now: Time, chunk: ChunkRecord) {
         fn name(names: &[String], at: usize) -> &str {
             names.get(at).map_or("", String::as_str)
         }
-        let Sighting { flow, path, side, event, tsn, bytes } = chunk;
+        let ChunkRecord { flow, path, side, event, tsn, bytes } = chunk;
         let (flow, path) = (name(&self.flows, flow), name(&self.paths, path));
-        self.table.packet(now, &trace::Sighting { flow, path, forward: side == 0, event, tsn, bytes });
+        self.table.packet(now, &trace::ChunkRecord { flow, path, forward: side == 0, event, tsn, bytes });
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), TraceError> {

@@ -12,7 +12,7 @@ use super::shape::{ANY_TIME, AnyRate, IntegerIn, NumberIn, OneOf, PACKET_SIZE, S
 #[derive(Clone, Debug, PartialEq)]
 pub struct Background {
     /// When packets are sent.
-    pub source: Source,
+    pub source: TrafficModel,
     /// Size of a packet in wire bytes.
     pub packet_bytes: u64,
     /// Which way they go.
@@ -27,7 +27,7 @@ pub struct Background {
 
 /// When a source sends packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Source {
+pub enum TrafficModel {
     /// At a constant rate.
     Cbr {
         /// The rate of one source.
@@ -109,12 +109,12 @@ fn read_source(
     kind: Kind,
     rate: Option<Rate>,
     packet: Option<u64>,
-) -> Option<Source> {
+) -> Option<TrafficModel> {
     match kind {
         Kind::Cbr => {
             let jitter = reader.or("jitter", &NumberIn(0.0..=1.0), 0.5);
             refuse_pareto(reader);
-            Some(Source::Cbr { rate: rate?, jitter: jitter? })
+            Some(TrafficModel::Cbr { rate: rate?, jitter: jitter? })
         }
         Kind::Poisson => {
             reader.refuse(
@@ -122,13 +122,13 @@ fn read_source(
                 "only `kind = \"cbr\"` has it: the gaps of a Poisson source are random as they are",
             );
             refuse_pareto(reader);
-            Some(Source::Poisson { rate: rate? })
+            Some(TrafficModel::Poisson { rate: rate? })
         }
         Kind::Pareto => read_pareto(reader, rate, packet),
     }
 }
 
-fn read_pareto(reader: &mut Reader<'_>, rate: Option<Rate>, packet: Option<u64>) -> Option<Source> {
+fn read_pareto(reader: &mut Reader<'_>, rate: Option<Rate>, packet: Option<u64>) -> Option<TrafficModel> {
     let half_a_second = Span::from_millis(500);
     let burst = reader.or("burst", &SOME_TIME, half_a_second);
     let idle = reader.or("idle", &SOME_TIME, half_a_second);
@@ -151,7 +151,13 @@ fn read_pareto(reader: &mut Reader<'_>, rate: Option<Rate>, packet: Option<u64>)
             Fault::because(ProblemKind::OutOfRange, message, "use more than 1; 1.5 is usual"),
         );
     }
-    Some(Source::Pareto { rate: rate?, burst: burst?, idle: idle?, shape: shape?, fragment_bytes: fragment? })
+    Some(TrafficModel::Pareto {
+        rate: rate?,
+        burst: burst?,
+        idle: idle?,
+        shape: shape?,
+        fragment_bytes: fragment?,
+    })
 }
 
 fn refuse_pareto(reader: &mut Reader<'_>) {

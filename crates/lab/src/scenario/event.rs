@@ -12,7 +12,7 @@ use super::shape::{ANY_TIME, AnyRate, DELAY, Flag, OneOf};
 /// A change to one direction of a link. What is `None` stays as it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// When.
+    /// Time of the change, from the start of the run.
     pub at: Span,
     /// The direction that changes.
     pub direction: Direction,

@@ -60,7 +60,7 @@ use self::reader::Reader;
 use self::report::Report;
 
 pub use self::association::{Association, Encapsulation, SendBuffer};
-pub use self::background::{Background, Source};
+pub use self::background::{Background, TrafficModel};
 pub use self::direction::Direction;
 pub use self::error::{Place, Problem, ProblemKind, ScenarioError};
 pub use self::event::Event;

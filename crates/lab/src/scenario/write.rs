@@ -6,7 +6,7 @@ use toml_writer::ToTomlValue as _;
 
 use super::Scenario;
 use super::association::{Association, ENCAPSULATIONS, SendBuffer};
-use super::background::{Background, Source};
+use super::background::{Background, TrafficModel};
 use super::direction::DIRECTIONS;
 use super::event::Event;
 use super::flow::{FLOW_DIRECTIONS, FileSource, Flow, FlowKind};
@@ -135,16 +135,16 @@ impl Writer {
 
     fn background(&mut self, background: &Background) {
         match background.source {
-            Source::Cbr { rate, jitter } => {
+            TrafficModel::Cbr { rate, jitter } => {
                 self.text("kind", "cbr");
                 self.text("rate", &format_rate(rate));
                 self.raw("jitter", float(jitter));
             }
-            Source::Poisson { rate } => {
+            TrafficModel::Poisson { rate } => {
                 self.text("kind", "poisson");
                 self.text("rate", &format_rate(rate));
             }
-            Source::Pareto { rate, burst, idle, shape, fragment_bytes } => {
+            TrafficModel::Pareto { rate, burst, idle, shape, fragment_bytes } => {
                 self.text("kind", "pareto");
                 self.text("rate", &format_rate(rate));
                 self.text("burst", &format_span(burst));

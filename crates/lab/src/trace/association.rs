@@ -9,7 +9,7 @@ use anabranch_core::{PathId, PathSet};
 
 use crate::trace::csv_table::{CsvTable, TraceError, seconds};
 use crate::trace::manifest::Sender;
-use crate::trace::sampler::PathStand;
+use crate::trace::sampler::PathSample;
 use crate::trace::trace_names;
 
 /// Columns of `FLOW-paths.csv`.
@@ -92,8 +92,8 @@ impl AssociationTables {
     }
 
     /// Writes how a path stands. A path without a name has no rows.
-    pub fn path(&mut self, now: Time, stand: &PathStand) {
-        let PathStand { facts, peer_window_bytes, queued_bytes } = stand;
+    pub fn path(&mut self, now: Time, stand: &PathSample) {
+        let PathSample { facts, peer_window_bytes, queued_bytes } = stand;
         let Some(name) = self.names.get(facts.id.index()) else { return };
         let milliseconds = |span: Option<anabranch_core::time::Span>| {
             span.map_or(String::new(), |s| format!("{:.3}", s.as_millis_f64()))

@@ -79,7 +79,7 @@ pub struct Sender {
 
 /// `result.json`.
 #[derive(Debug, Serialize)]
-struct Ended<'a, R> {
+struct ResultFile<'a, R> {
     ended_s: f64,
     /// The sizes of the traces, by which it shows whether they are whole.
     file_bytes: BTreeMap<String, u64>,
@@ -166,7 +166,7 @@ impl Manifest {
             let bytes = fs::metadata(&path).map_err(|error| wrong(path, error))?.len();
             file_bytes.insert(name, bytes);
         }
-        let ended = Ended { ended_s, file_bytes, result };
+        let ended = ResultFile { ended_s, file_bytes, result };
         let path = folder.join(RESULT_FILE);
         let text = serde_json::to_string_pretty(&ended).map_err(|error| wrong(path.clone(), error.into()))?;
         put(&path, &(text + "\n"))

@@ -17,5 +17,5 @@ pub use csv_table::TraceError;
 pub(crate) use csv_table::{CsvTable, seconds};
 pub(crate) use manifest::put;
 pub use manifest::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender, Vantage};
-pub use packets::{PACKET_COLUMNS, PACKET_FILE, PacketTable, Sighting};
-pub use sampler::{PathStand, Sampler};
+pub use packets::{ChunkRecord, PACKET_COLUMNS, PACKET_FILE, PacketTable};
+pub use sampler::{PathSample, Sampler};

@@ -16,7 +16,7 @@ pub const PACKET_COLUMNS: [&str; 7] = ["time_s", "flow", "direction", "path", "e
 
 /// A DATA chunk as it passed.
 #[derive(Clone, Copy, Debug)]
-pub struct Sighting<'a> {
+pub struct ChunkRecord<'a> {
     /// The flow's name.
     pub flow: &'a str,
     /// The path's name.
@@ -46,7 +46,7 @@ impl PacketTable {
     }
 
     /// Writes a row.
-    pub fn packet(&mut self, now: Time, chunk: &Sighting<'_>) {
+    pub fn packet(&mut self, now: Time, chunk: &ChunkRecord<'_>) {
         let event = match chunk.event {
             PacketEvent::Sent => "sent",
             PacketEvent::Delivered => "received",

@@ -5,7 +5,7 @@ use anabranch_core::{Association, MAX_PATHS};
 
 /// How a path stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PathStand {
+pub struct PathSample {
     /// The path itself.
     pub facts: PathFacts,
     /// What the sender takes the peer's free receive window to be.
@@ -35,7 +35,7 @@ impl Sampler {
     }
 
     /// Hands over each path that has changed, as it stands now.
-    pub fn sample(&mut self, association: &Association, mut changed: impl FnMut(&PathStand)) {
+    pub fn sample(&mut self, association: &Association, mut changed: impl FnMut(&PathSample)) {
         let queued_bytes = association.queued_bytes();
         let peer_window_bytes = association.facts().peer_window.get();
         let shared = Shared { peer_window_bytes, has_data: queued_bytes > 0 };
@@ -43,7 +43,7 @@ impl Sampler {
             let seen = Some((*facts, shared));
             if *last != seen {
                 *last = seen;
-                changed(&PathStand { facts: *facts, peer_window_bytes, queued_bytes });
+                changed(&PathSample { facts: *facts, peer_window_bytes, queued_bytes });
             }
         }
     }

@@ -10,7 +10,7 @@ use anabranch_lab::scenario::units::{
 use anabranch_lab::scenario::{
     Association, Background, Direction, Duplex, Encapsulation, Event, FileSource, Flow, FlowDirection,
     FlowKind, Link, Loss, LossModel, LossPlace, OneWay, Override, Path, Queue, Run, Scenario,
-    SchemeDefinition, SendBuffer, Source, Stop,
+    SchemeDefinition, SendBuffer, Stop, TrafficModel,
 };
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
@@ -119,9 +119,9 @@ fn background() -> impl Strategy<Value = Background> {
         let some_time = || millis(1..1_000_000);
         let pareto = (rate(), some_time(), some_time(), 1.0001..=100.0, option::of(1..=packet_bytes));
         let source = prop_oneof![
-            (rate(), 0.0..=1.0).prop_map(|(rate, jitter)| Source::Cbr { rate, jitter }),
-            rate().prop_map(|rate| Source::Poisson { rate }),
-            pareto.prop_map(|(rate, burst, idle, shape, fragment_bytes)| Source::Pareto {
+            (rate(), 0.0..=1.0).prop_map(|(rate, jitter)| TrafficModel::Cbr { rate, jitter }),
+            rate().prop_map(|rate| TrafficModel::Poisson { rate }),
+            pareto.prop_map(|(rate, burst, idle, shape, fragment_bytes)| TrafficModel::Pareto {
                 rate,
                 burst,
                 idle,

@@ -56,7 +56,7 @@ impl RouteSelection {
     }
 }
 
-/// A host to be with a socket at each of the local addresses, bound to its interface too, so that a path leaves where it begins.
+/// A builder of a host with a socket at each of the local addresses, bound to its interface too, so that a path leaves where it begins.
 pub fn host_for(paths: &[PathAddress]) -> HostBuilder {
     let locals = LocalAddresses::read();
     let here = leads_to_this_machine(paths, &locals);

@@ -62,7 +62,7 @@ async fn mortal(
 ) -> (Host, Association) {
     let life = runtime.spawn(async move {
         let host = loop {
-            // The system may not have given back the ports of a former life.
+            // The system may not have given back the ports of a previous incarnation.
             match Host::builder().local(local).sctp_port(40_001).bind() {
                 Ok(host) => break host,
                 Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,

@@ -10,7 +10,7 @@ use anabranch_net::{
 use crate::rig::{Duo, any_port, client, expect, ip, on, peer, quick, send, server, within};
 
 #[tokio::test]
-async fn each_side_can_end_it_in_good_order() {
+async fn each_side_can_end_it_gracefully() {
     for by_client in [true, false] {
         let duo = Duo::connected(2, quick()).await;
         let (ending, other) = if by_client { (&duo.ours, &duo.theirs) } else { (&duo.theirs, &duo.ours) };

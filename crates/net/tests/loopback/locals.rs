@@ -37,7 +37,7 @@ async fn a_new_local_address_gets_a_path_and_an_old_one_loses_it() {
     send(&duo.theirs, "and back").await;
     expect(&duo.ours, "and back").await;
     assert!(duo.client.statistics().await.datagrams_sent >= 3, "what a closed socket did is still counted");
-    within(duo.ours.shutdown()).await.expect("in good order");
+    within(duo.ours.shutdown()).await.expect("gracefully");
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn an_association_that_does_not_follow_keeps_its_paths() {
     within(duo.client.add_local(any_port(32))).await.expect("it is free");
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(duo.ours.paths().await.len(), 1);
-    within(duo.ours.shutdown()).await.expect("in good order");
+    within(duo.ours.shutdown()).await.expect("gracefully");
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn addresses_that_cannot_be_added_or_removed_are_refused_with_a_reason() {
     assert!(matches!(foreign, LocalError::Bind(_)), "{foreign}");
     let unknown = duo.client.remove_local(ip(99)).await.expect_err("it is not there");
     assert!(unknown.to_string().contains("127.0.0.99 is none of the host's addresses"), "{unknown}");
-    within(duo.ours.shutdown()).await.expect("in good order");
+    within(duo.ours.shutdown()).await.expect("gracefully");
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn all_addresses_of_both_hosts_are_replaced_while_data_flows() {
             ours.send(piece.to_vec(), anabranch_net::SendOptions::default()).await.expect("accepted");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        ours.shutdown().await.expect("in good order");
+        ours.shutdown().await.expect("gracefully");
     });
     let receiver = tokio::spawn(async move {
         let mut received = Vec::new();
@@ -117,5 +117,5 @@ async fn the_only_address_may_be_lost_before_another_one_comes() {
     expect(&duo.theirs, "meanwhile").await;
     expect(&duo.ours, "to nowhere").await;
     active_paths(&duo.ours, 1).await;
-    within(duo.ours.shutdown()).await.expect("in good order");
+    within(duo.ours.shutdown()).await.expect("gracefully");
 }

@@ -153,7 +153,7 @@ async fn receive_all(theirs: &Association, received: &AtomicU64) -> Vec<u8> {
     hash.finalize().to_vec()
 }
 
-/// A whole transfer with its end in good order: what arrived has the hash of what was sent. `meanwhile` may watch how many bytes
+/// A whole transfer with its graceful end: what arrived has the hash of what was sent. `meanwhile` may watch how many bytes
 /// have been received, and has come to its end.
 pub(crate) async fn transfer(wire: &Wire, length: usize, meanwhile: impl AsyncFnOnce(&AtomicU64)) {
     let received = AtomicU64::new(0);

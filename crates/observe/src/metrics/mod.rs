@@ -18,11 +18,11 @@ pub(crate) use page::discard_word;
 
 /// The hosts that are shown.
 #[derive(Debug, Default)]
-pub(crate) struct Shown {
+pub(crate) struct Hosts {
     hosts: Mutex<Vec<Monitor>>,
 }
 
-impl Shown {
+impl Hosts {
     /// The page as it is now.
     pub(crate) async fn page(&self) -> String {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -60,7 +60,7 @@ impl Shown {
 /// ```
 #[derive(Debug)]
 pub struct Exporter {
-    shown: Arc<Shown>,
+    shown: Arc<Hosts>,
     local: SocketAddr,
     task: JoinHandle<()>,
 }
@@ -78,7 +78,7 @@ impl Exporter {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
         let local = listener.local_addr()?;
-        let shown = Arc::new(Shown::default());
+        let shown = Arc::new(Hosts::default());
         let task = tokio::spawn(server::serve(listener, Arc::clone(&shown)));
         Ok(Exporter { shown, local, task })
     }

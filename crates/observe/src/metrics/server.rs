@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::Shown;
+use super::Hosts;
 
 /// Clients at a time; further ones are hung up on.
 const MOST_CLIENTS: usize = 16;
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Answers until it is dropped, and with it all of its connections.
-pub(super) async fn serve(listener: TcpListener, shown: Arc<Shown>) {
+pub(super) async fn serve(listener: TcpListener, shown: Arc<Hosts>) {
     let places = Arc::new(Semaphore::new(MOST_CLIENTS));
     let mut clients = JoinSet::new();
     loop {
@@ -48,7 +48,7 @@ pub(super) async fn serve(listener: TcpListener, shown: Arc<Shown>) {
     }
 }
 
-async fn talk(stream: TcpStream, shown: Arc<Shown>) -> hyper::Result<()> {
+async fn talk(stream: TcpStream, shown: Arc<Hosts>) -> hyper::Result<()> {
     let service = service_fn(move |request| {
         let shown = Arc::clone(&shown);
         async move { Ok::<_, Infallible>(answer(&request, &shown).await) }
@@ -60,7 +60,7 @@ async fn talk(stream: TcpStream, shown: Arc<Shown>) -> hyper::Result<()> {
         .await
 }
 
-async fn answer(request: &Request<Incoming>, shown: &Shown) -> Response<Full<Bytes>> {
+async fn answer(request: &Request<Incoming>, shown: &Hosts) -> Response<Full<Bytes>> {
     let (status, kind, body) = match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/metrics") => (StatusCode::OK, OPENMETRICS, shown.page().await),
         (&Method::GET | &Method::HEAD, _) => {

@@ -13,7 +13,7 @@ use anabranch_net::DatagramOutcome;
 use anabranch_sim::pcapng::{InterfaceId, PcapngWriter};
 use anabranch_sim::{Datagram, Encapsulation};
 
-use super::{Passed, Sink};
+use super::{ObservedDatagram, Sink};
 use crate::directory::is_inbound;
 
 /// Writes a capture.
@@ -56,8 +56,8 @@ impl Capture {
         Ok(interface)
     }
 
-    fn write(&mut self, at: Time, passed: &Passed<'_>) -> io::Result<()> {
-        let Passed { local, remote, outcome, payload, .. } = *passed;
+    fn write(&mut self, at: Time, datagram: &ObservedDatagram<'_>) -> io::Result<()> {
+        let ObservedDatagram { local, remote, outcome, payload, .. } = *datagram;
         let (on, comment) = match outcome {
             DatagramOutcome::Received | DatagramOutcome::Sent => (Some(local.ip()), None),
             DatagramOutcome::Discarded(reason) => (Some(local.ip()), Some(format!("discarded: {reason:?}"))),
@@ -85,8 +85,8 @@ impl Sink for Capture {
         }
     }
 
-    fn datagram(&mut self, at: Time, passed: &Passed<'_>) {
-        if let Err(error) = self.write(at, passed) {
+    fn datagram(&mut self, at: Time, datagram: &ObservedDatagram<'_>) {
+        if let Err(error) = self.write(at, datagram) {
             self.error.get_or_insert(error);
         }
     }

@@ -8,12 +8,12 @@ use anabranch_core::PathId;
 use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_lab::trace::qlog::{Epoch, PacketFate, QLOG_EXTENSION, QlogWriter};
-use anabranch_lab::trace::{PathStand, TraceError};
+use anabranch_lab::trace::{PathSample, TraceError};
 use anabranch_net::{CloseReason, DatagramOutcome};
 
-use super::{About, Passed, Sink};
+use super::{ObservedDatagram, RecordingInfo, Sink};
 use crate::batch::Key;
-use crate::directory::Known;
+use crate::directory::AssociationInfo;
 
 /// Where events go.
 enum Files {
@@ -25,14 +25,14 @@ enum Files {
 
 /// Writes events.
 pub(crate) struct Events {
-    about: About,
+    about: RecordingInfo,
     files: Files,
     error: Option<TraceError>,
 }
 
 impl Events {
     /// Writes to the folder `path` if there is one or the name ends like one, and else to the file.
-    pub(crate) fn create(path: &Path, about: &About) -> Result<Self, TraceError> {
+    pub(crate) fn create(path: &Path, about: &RecordingInfo) -> Result<Self, TraceError> {
         let is_folder = path.is_dir() || path.as_os_str().to_string_lossy().ends_with(MAIN_SEPARATOR);
         let files = if is_folder {
             std::fs::create_dir_all(path).map_err(|error| TraceError { path: path.to_owned(), error })?;
@@ -53,7 +53,7 @@ impl Events {
     }
 }
 
-fn begin(path: &Path, about: &About) -> Result<QlogWriter, TraceError> {
+fn begin(path: &Path, about: &RecordingInfo) -> Result<QlogWriter, TraceError> {
     let epoch = Epoch::WallClock(humantime::format_rfc3339_nanos(about.origin).to_string());
     let title = format!("anabranch {}, {}", env!("CARGO_PKG_VERSION"), about.scheme);
     QlogWriter::create(path, &title, &epoch, about.role)
@@ -70,15 +70,15 @@ fn fate(outcome: DatagramOutcome) -> PacketFate {
 }
 
 impl Sink for Events {
-    fn datagram(&mut self, at: Time, passed: &Passed<'_>) {
-        let Some((known, key, path)) = passed.owner else { return };
-        let (fate, payload) = (fate(passed.outcome), passed.payload);
+    fn datagram(&mut self, at: Time, datagram: &ObservedDatagram<'_>) {
+        let Some((known, key, path)) = datagram.owner else { return };
+        let (fate, payload) = (fate(datagram.outcome), datagram.payload);
         if let Some(writer) = self.writer(key) {
             writer.packet(at, &known.subject, Some(path), fate, payload);
         }
     }
 
-    fn opened(&mut self, at: Time, key: Key, known: &Known) {
+    fn opened(&mut self, at: Time, key: Key, known: &AssociationInfo) {
         if let Files::Each { folder, open } = &mut self.files {
             let name = format!("{}.{QLOG_EXTENSION}", known.subject.name);
             match begin(&folder.join(name), &self.about) {
@@ -92,32 +92,32 @@ impl Sink for Events {
         }
     }
 
-    fn route(&mut self, at: Time, key: Key, known: &Known, path: PathId) {
+    fn path_address(&mut self, at: Time, key: Key, known: &AssociationInfo, path: PathId) {
         let Some((local, remote)) = known.addresses[path.index()].split_once(" to ") else { return };
         if let Some(writer) = self.writer(key) {
             writer.path_addresses(at, &known.subject, path, local, remote);
         }
     }
 
-    fn path(&mut self, at: Time, key: Key, known: &Known, stand: &PathStand) {
+    fn path(&mut self, at: Time, key: Key, known: &AssociationInfo, stand: &PathSample) {
         if let Some(writer) = self.writer(key) {
             writer.stands(at, &known.subject, stand);
         }
     }
 
-    fn decision(&mut self, key: Key, known: &Known, event: &TraceEvent) {
+    fn decision(&mut self, key: Key, known: &AssociationInfo, event: &TraceEvent) {
         if let Some(writer) = self.writer(key) {
             writer.decided(&known.subject, event);
         }
     }
 
-    fn timeouts(&mut self, at: Time, key: Key, known: &Known, total: u64) {
+    fn timeouts(&mut self, at: Time, key: Key, known: &AssociationInfo, total: u64) {
         if let Some(writer) = self.writer(key) {
             writer.timeouts(at, &known.subject, total);
         }
     }
 
-    fn closed(&mut self, at: Time, key: Key, known: &Known, outcome: &Result<(), CloseReason>) {
+    fn closed(&mut self, at: Time, key: Key, known: &AssociationInfo, outcome: &Result<(), CloseReason>) {
         let outcome = match outcome {
             Ok(()) => "closed".to_owned(),
             Err(ended) => ended.to_string(),

@@ -11,11 +11,11 @@ use anabranch_core::PathId;
 use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_lab::trace::qlog::Role;
-use anabranch_lab::trace::{PathStand, TraceError};
+use anabranch_lab::trace::{PathSample, TraceError};
 use anabranch_net::{CloseReason, DatagramOutcome};
 
 use crate::batch::Key;
-use crate::directory::Known;
+use crate::directory::AssociationInfo;
 
 pub(crate) use capture::Capture;
 pub(crate) use events::Events;
@@ -23,7 +23,7 @@ pub(crate) use tables::Tables;
 
 /// What all files say of the recording.
 #[derive(Clone, Debug)]
-pub(crate) struct About {
+pub(crate) struct RecordingInfo {
     /// When it began.
     pub(crate) origin: SystemTime,
     pub(crate) role: Role,
@@ -35,13 +35,13 @@ pub(crate) struct About {
 
 /// A datagram on its way to a file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Passed<'a> {
+pub(crate) struct ObservedDatagram<'a> {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
     pub(crate) outcome: DatagramOutcome,
     pub(crate) payload: &'a [u8],
     /// Whose it is.
-    pub(crate) owner: Option<(&'a Known, Key, PathId)>,
+    pub(crate) owner: Option<(&'a AssociationInfo, Key, PathId)>,
 }
 
 /// The sums that a recording ends with.
@@ -59,30 +59,30 @@ pub(crate) trait Sink: Send {
         let _ = locals;
     }
 
-    fn datagram(&mut self, at: Time, passed: &Passed<'_>);
+    fn datagram(&mut self, at: Time, datagram: &ObservedDatagram<'_>);
 
-    fn opened(&mut self, at: Time, key: Key, known: &Known) {
+    fn opened(&mut self, at: Time, key: Key, known: &AssociationInfo) {
         let _ = (at, key, known);
     }
 
     /// A path is there, or has other addresses.
-    fn route(&mut self, at: Time, key: Key, known: &Known, path: PathId) {
+    fn path_address(&mut self, at: Time, key: Key, known: &AssociationInfo, path: PathId) {
         let _ = (at, key, known, path);
     }
 
-    fn path(&mut self, at: Time, key: Key, known: &Known, stand: &PathStand) {
+    fn path(&mut self, at: Time, key: Key, known: &AssociationInfo, stand: &PathSample) {
         let _ = (at, key, known, stand);
     }
 
-    fn decision(&mut self, key: Key, known: &Known, event: &TraceEvent) {
+    fn decision(&mut self, key: Key, known: &AssociationInfo, event: &TraceEvent) {
         let _ = (key, known, event);
     }
 
-    fn timeouts(&mut self, at: Time, key: Key, known: &Known, total: u64) {
+    fn timeouts(&mut self, at: Time, key: Key, known: &AssociationInfo, total: u64) {
         let _ = (at, key, known, total);
     }
 
-    fn closed(&mut self, at: Time, key: Key, known: &Known, outcome: &Result<(), CloseReason>) {
+    fn closed(&mut self, at: Time, key: Key, known: &AssociationInfo, outcome: &Result<(), CloseReason>) {
         let _ = (at, key, known, outcome);
     }
 

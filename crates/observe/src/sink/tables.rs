@@ -10,17 +10,17 @@ use anabranch_core::PathId;
 use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_lab::trace::{
-    AssociationTables, FORMAT, Manifest, PACKET_FILE, PacketTable, PathStand, Sender, Sighting, TraceError,
-    Vantage,
+    AssociationTables, ChunkRecord, FORMAT, Manifest, PACKET_FILE, PacketTable, PathSample, Sender,
+    TraceError, Vantage,
 };
 use anabranch_net::{CloseReason, DatagramOutcome};
 use anabranch_sim::PacketEvent;
 use anabranch_wire::{Chunk, PacketView, Tsn};
 use serde::Serialize;
 
-use super::{About, Passed, Sink, Totals};
+use super::{ObservedDatagram, RecordingInfo, Sink, Totals};
 use crate::batch::Key;
-use crate::directory::Known;
+use crate::directory::AssociationInfo;
 
 /// A DATA chunk's own header.
 const DATA_HEADER_BYTES: u64 = 16;
@@ -28,7 +28,7 @@ const DATA_HEADER_BYTES: u64 = 16;
 /// Writes a folder of traces.
 pub(crate) struct Tables {
     folder: PathBuf,
-    about: About,
+    about: RecordingInfo,
     manifest: Manifest,
     /// What `run.toml` says is not what it should say.
     stale: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Tables {
 
 /// The `result` of `result.json`.
 #[derive(Serialize)]
-struct Ending {
+struct RunEnd {
     retransmissions: u64,
     timeouts: u64,
     rwnd_blocked_s: f64,
@@ -50,7 +50,7 @@ struct Ending {
 }
 
 impl Tables {
-    pub(crate) fn create(folder: &Path, about: &About) -> Result<Self, TraceError> {
+    pub(crate) fn create(folder: &Path, about: &RecordingInfo) -> Result<Self, TraceError> {
         fs::create_dir_all(folder).map_err(|error| TraceError { path: folder.to_owned(), error })?;
         let since = about.origin.duration_since(UNIX_EPOCH).unwrap_or_default();
         let manifest = Manifest {
@@ -93,7 +93,7 @@ impl Tables {
     ) {
         let forward = outcome != DatagramOutcome::Received;
         let mut row = |event| {
-            self.packets.packet(at, &Sighting { flow, path, forward, event, tsn, bytes });
+            self.packets.packet(at, &ChunkRecord { flow, path, forward, event, tsn, bytes });
         };
         match outcome {
             DatagramOutcome::Received => row(PacketEvent::Delivered),
@@ -112,10 +112,10 @@ impl Tables {
 }
 
 impl Sink for Tables {
-    fn datagram(&mut self, at: Time, passed: &Passed<'_>) {
-        let Some((known, _, path)) = passed.owner else { return };
+    fn datagram(&mut self, at: Time, datagram: &ObservedDatagram<'_>) {
+        let Some((known, _, path)) = datagram.owner else { return };
         let (Ok(packet), Some(name)) =
-            (PacketView::parse(passed.payload), known.subject.paths.get(path.index()))
+            (PacketView::parse(datagram.payload), known.subject.paths.get(path.index()))
         else {
             return;
         };
@@ -123,12 +123,12 @@ impl Sink for Tables {
         for chunk in packet.chunks().flatten() {
             if let Ok(Chunk::Data(data)) = chunk.decode() {
                 let bytes = DATA_HEADER_BYTES + data.payload().len() as u64;
-                self.chunk(self.latest, &known.subject.name, name, passed.outcome, (data.tsn(), bytes));
+                self.chunk(self.latest, &known.subject.name, name, datagram.outcome, (data.tsn(), bytes));
             }
         }
     }
 
-    fn opened(&mut self, at: Time, key: Key, known: &Known) {
+    fn opened(&mut self, at: Time, key: Key, known: &AssociationInfo) {
         let sender = Sender {
             name: known.subject.name.clone(),
             flow: known.subject.name.clone(),
@@ -148,7 +148,7 @@ impl Sink for Tables {
         }
     }
 
-    fn route(&mut self, _: Time, key: Key, known: &Known, _: PathId) {
+    fn path_address(&mut self, _: Time, key: Key, known: &AssociationInfo, _: PathId) {
         let Some((place, tables)) = self.open.get_mut(&key) else { return };
         let sender = &mut self.manifest.senders[*place];
         for name in &known.subject.paths[sender.paths.len()..] {
@@ -159,25 +159,25 @@ impl Sink for Tables {
         self.stale = true;
     }
 
-    fn path(&mut self, at: Time, key: Key, _: &Known, stand: &PathStand) {
+    fn path(&mut self, at: Time, key: Key, _: &AssociationInfo, stand: &PathSample) {
         if let Some((_, tables)) = self.open.get_mut(&key) {
             tables.path(at, stand);
         }
     }
 
-    fn decision(&mut self, key: Key, _: &Known, event: &TraceEvent) {
+    fn decision(&mut self, key: Key, _: &AssociationInfo, event: &TraceEvent) {
         if let Some((_, tables)) = self.open.get_mut(&key) {
             tables.decision(event);
         }
     }
 
-    fn timeouts(&mut self, at: Time, key: Key, _: &Known, total: u64) {
+    fn timeouts(&mut self, at: Time, key: Key, _: &AssociationInfo, total: u64) {
         if let Some((_, tables)) = self.open.get_mut(&key) {
             tables.timeouts(at, total);
         }
     }
 
-    fn closed(&mut self, at: Time, key: Key, _: &Known, _: &Result<(), CloseReason>) {
+    fn closed(&mut self, at: Time, key: Key, _: &AssociationInfo, _: &Result<(), CloseReason>) {
         if let Some((place, mut tables)) = self.open.remove(&key) {
             self.manifest.senders[place].end_s = Some(at.as_secs_f64());
             self.stale = true;
@@ -199,7 +199,7 @@ impl Sink for Tables {
 
     fn finish(&mut self, at: Time, totals: &Totals) -> Result<(), TraceError> {
         self.flush()?;
-        let ending = Ending {
+        let ending = RunEnd {
             retransmissions: totals.retransmissions,
             timeouts: totals.timeouts,
             rwnd_blocked_s: totals.blocked_by_peer_window_ns as f64 / 1e9,

@@ -151,16 +151,16 @@ impl Association {
         }
     }
 
-    /// Ends it, in good order or at once, and gives back all that it holds. What the peer sent meanwhile is thrown away. If this is
+    /// Ends it, gracefully or at once, and gives back all that it holds. What the peer sent meanwhile is thrown away. If this is
     /// given up, the association is aborted.
-    fn leave(&self, in_good_order: bool) -> Operation {
+    fn leave(&self, gracefully: bool) -> Operation {
         let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (last, peer) = (Arc::clone(&self.last), Arc::clone(&self.peer));
         Operation::new(async move {
             let Some(handle) = handle else { return Ok(()) };
             let leaving = Leaving(handle);
             let association = &leaving.0.association;
-            if !in_good_order {
+            if !gracefully {
                 association.abort();
             }
             let (ended, ()) = tokio::join!(association.shutdown(), drain(association));
@@ -212,14 +212,14 @@ async fn drain(association: &anabranch_net::Association) {
     while !matches!(association.recv().await, Ok(None) | Err(RecvError::Closed(_))) {}
 }
 
-/// Drops an association that is over. Its own host goes with it; after an end in good order it stays for a while.
-async fn release(leaving: Leaving, in_good_order: bool) {
+/// Drops an association that is over. Its own host goes with it; after a graceful end it stays for a while.
+async fn release(leaving: Leaving, gracefully: bool) {
     let (host, runtime) = match &leaving.0.keeper {
         Keeper::Own(host, runtime) => (host.clone(), runtime.clone()),
         Keeper::Listener { .. } => return,
     };
     drop(leaving);
-    if in_good_order {
+    if gracefully {
         runtime.spawn(async move {
             tokio::time::sleep(LINGER).await;
             drop(host);

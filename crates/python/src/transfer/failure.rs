@@ -39,7 +39,7 @@ pub(super) enum Failure {
     Closed(String),
     /// The peer restarted.
     Restarted(String),
-    /// It ended otherwise than in good order, with the reason in a word.
+    /// It ended other than gracefully, with the reason in a word.
     Lost(String, &'static str),
     /// Anything else.
     Other(String),
@@ -63,7 +63,7 @@ impl From<Failure> for PyErr {
 }
 
 impl Failure {
-    /// An association with `peer` that is over, and not in good order.
+    /// An association with `peer` that is over, and not gracefully.
     pub(super) fn ended(peer: &str, ended: CloseReason) -> Self {
         let reason = match ended {
             CloseReason::Aborted(AbortReason::ByApplication) => {

@@ -24,18 +24,18 @@ const MAGIC: [u8; 4] = *b"ANBT";
 /// A run of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// The first.
+    /// Index of the first block.
     pub first: u64,
-    /// How many; never 0.
+    /// Number of blocks, never 0.
     pub count: u64,
 }
 
-/// What the side that connects wants.
+/// What the side that connects asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Intent {
     /// To offer files.
     Push {
-        /// Who offers.
+        /// The side that offers.
         sender: SenderId,
     },
     /// To be offered files, and to take so many blocks at a time.
@@ -45,7 +45,7 @@ pub enum Intent {
     },
 }
 
-/// What the side that accepts is ready for.
+/// What the side that accepts agrees to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Terms {
     /// To be offered files, and to take so many blocks at a time.
@@ -55,7 +55,7 @@ pub enum Terms {
     },
     /// To offer files.
     Give {
-        /// Who offers.
+        /// The side that offers.
         sender: SenderId,
     },
     /// Nothing: the reason follows. It lets a peer of another version see which one this is.
@@ -64,7 +64,7 @@ pub enum Terms {
 
 /// A time stamp of a file: seconds and nanoseconds since 1970, UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct FileTime {
     /// Whole seconds, negative before 1970.
     pub seconds: i64,
     /// Nanoseconds after them, below 1,000,000,000.
@@ -100,10 +100,10 @@ pub struct Offer {
     /// Where to put it; see [`Name`](crate::Name) for what is taken.
     #[serde(with = "text::raw")]
     pub name: PeerText,
-    /// What it is.
+    /// A file, a stream or a folder.
     pub kind: Kind,
     /// When its content was changed last.
-    pub changed: Changed,
+    pub changed: FileTime,
     /// Permission bits, the lower nine.
     pub mode: u16,
 }
@@ -120,7 +120,7 @@ pub enum Answer {
     Compare,
 }
 
-/// How it ended for an offered file or folder.
+/// The result for an offered file or folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// It is there, complete and verified.
@@ -129,9 +129,9 @@ pub enum Outcome {
         #[serde(with = "text::raw_option")]
         renamed: Option<PeerText>,
     },
-    /// It was there.
+    /// The receiver had it already.
     Identical,
-    /// It is not there.
+    /// It was not stored.
     Failed(Failure),
 }
 
@@ -139,7 +139,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[error("{text}")]
 pub struct Failure {
-    /// For programs.
+    /// The kind of failure, for programs.
     pub reason: Reason,
     /// For people: what is wrong with which file, and what to do.
     #[serde(with = "text::raw")]
@@ -180,74 +180,74 @@ pub enum Message {
     Hello {
         /// Drawn at random, and the same for all associations of a transfer: a later one takes an earlier one's place.
         session: [u8; 16],
-        /// What it wants.
+        /// What this side asks for.
         intent: Intent,
     },
     /// The answer to it.
     Welcome {
-        /// What for.
+        /// What the side that accepts agrees to.
         terms: Terms,
     },
     /// The other answer, and how either side ends a transfer that cannot go on.
     Fail(Failure),
     /// From a side that pulls: offer this. An empty name is everything.
     Want(String),
-    /// That was all.
+    /// From a side that pulls: the list of wanted names is complete.
     WantEnd,
-    /// An offer.
+    /// From a side that offers: a file, a stream or a folder.
     Offer(Offer),
     /// What was wanted or found and is not offered.
     Passed {
         /// Its name.
         #[serde(with = "text::raw")]
         name: PeerText,
-        /// Why.
+        /// Why it is not offered.
         failure: Failure,
     },
     /// The receiver's answer to an offer that is not done at once.
     Answer {
-        /// The offer.
+        /// The number of the offer.
         id: u32,
-        /// The answer.
+        /// What the receiver needs of it.
         answer: Answer,
     },
     /// Every block of a file was sent.
     End {
-        /// The offer.
+        /// The number of the offer.
         id: u32,
-        /// Its size.
+        /// Size of the file.
         size_bytes: u64,
         /// The root over the hashes of all blocks in order, those that the receiver had included.
         root: Hash,
     },
     /// The source gives a file up.
     GiveUp {
-        /// The offer.
+        /// The number of the offer.
         id: u32,
-        /// Why.
+        /// Why the source gives it up.
         failure: Failure,
-        /// Whether it is offered anew.
+        /// Whether it is offered again.
         again: bool,
     },
     /// The receiver holds a block, or did not get it right and wants it again.
     Block {
-        /// The offer.
+        /// The number of the offer.
         id: u32,
-        /// Its index.
+        /// The index of the block.
         index: u64,
         /// Whether it is held.
         good: bool,
     },
     /// An offer is done.
     Done {
-        /// The offer.
+        /// The number of the offer.
         id: u32,
-        /// How.
+        /// Whether it was stored.
         outcome: Outcome,
     },
     /// Nothing more is offered, and every offer is done.
     Finished,
-    /// Somebody is there. Sent every few seconds.
+    /// Keep-alive, sent every few seconds.
     Alive,
 }
 
@@ -373,7 +373,7 @@ mod tests {
             id: 7,
             name: name.into(),
             kind,
-            changed: Changed { seconds: -1, nanos: 999_999_999 },
+            changed: FileTime { seconds: -1, nanos: 999_999_999 },
             mode: 0o640,
         })
     }

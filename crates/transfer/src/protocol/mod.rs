@@ -9,7 +9,7 @@ mod message;
 mod segment;
 
 pub use message::{
-    Answer, Changed, Failure, Intent, Kind, MAX_CONTROL_BYTES, MAX_RUNS, MAX_TEXT_BYTES, Message, Offer,
+    Answer, Failure, FileTime, Intent, Kind, MAX_CONTROL_BYTES, MAX_RUNS, MAX_TEXT_BYTES, Message, Offer,
     Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run, Terms,
 };
 pub(crate) use segment::{BlockMessages, read_block};

@@ -13,7 +13,7 @@ use crate::error::TransferError;
 use crate::link::{Incoming, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{
-    Changed, Kind, MAX_CONTROL_BYTES, MAX_SEGMENT_BYTES, Message, Offer, ProtocolError, Segment, read_block,
+    FileTime, Kind, MAX_CONTROL_BYTES, MAX_SEGMENT_BYTES, Message, Offer, ProtocolError, Segment, read_block,
 };
 use crate::report::Report;
 use crate::store::{Folder, OnClash, Pipe};
@@ -45,7 +45,7 @@ fn control(message: Message) -> Input {
 }
 
 fn offer(id: u32, name: &str, kind: Kind) -> Input {
-    let changed = Changed { seconds: 5, nanos: 0 };
+    let changed = FileTime { seconds: 5, nanos: 0 };
     control(Message::Offer(Offer { id, name: name.into(), kind, changed, mode: 0o644 }))
 }
 

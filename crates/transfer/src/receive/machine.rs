@@ -275,10 +275,10 @@ impl Machine {
             self.report.reused(reused_bytes);
             if matches!(&stage, Stage::Part(part) if part.restarted) {
                 let text = format!("{name} has changed since a part of it arrived; it begins anew");
-                self.report.tell(Event::Note(text.into()));
+                self.report.emit(Event::Note(text.into()));
             }
             let size_bytes = size_of(&offer);
-            self.report.tell(Event::Begun { name: name.as_str().into(), size_bytes, reused_bytes });
+            self.report.emit(Event::Begun { name: name.as_str().into(), size_bytes, reused_bytes });
         }
         let claim = match &stage {
             Stage::Part(part) => Some(self.claimant.hold(self.store.part_of(part.name()))),
@@ -467,7 +467,7 @@ impl Machine {
         let size_bytes = size_of(&open.offer);
         if again {
             self.report.unfound(1, size_bytes.unwrap_or(0));
-            self.report.tell(Event::Note(failure.text));
+            self.report.emit(Event::Note(failure.text));
         } else {
             self.report.done(open.name.as_str(), size_bytes, Outcome::Failed(failure));
         }

@@ -131,17 +131,17 @@ async fn hear(
     }
 }
 
-/// Passes on what the thread says, until it has ended. A peer that reads nothing for as long as `patience` is gone, or stays away on
+/// Passes on what the thread says, until it has ended. A peer that reads nothing for as long as `timeouts` is gone, or stays away on
 /// purpose: SCTP lets it acknowledge for ever without taking anything.
 async fn say(
     association: &Association,
     outputs: &mut mpsc::Receiver<Outgoing>,
-    patience: Duration,
+    timeouts: Duration,
 ) -> Result<(), TransferError> {
     while let Some(message) = outputs.recv().await {
-        match timeout(patience, link::send(association, message)).await {
+        match timeout(timeouts, link::send(association, message)).await {
             Ok(sent) => sent?,
-            Err(_) => return Err(TransferError::Silent(patience)),
+            Err(_) => return Err(TransferError::Silent(timeouts)),
         }
     }
     Ok(())

@@ -16,7 +16,7 @@ use crate::claims::Claimant;
 use crate::link::{Incoming, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{
-    Answer, Changed, Failure, Kind, Message, Offer, Outcome, Reason, Run, Segment, read_block,
+    Answer, Failure, FileTime, Kind, Message, Offer, Outcome, Reason, Run, Segment, read_block,
 };
 use crate::report::{Event, Report};
 use crate::store::{Folder, OnClash, Step};
@@ -50,7 +50,7 @@ impl Receiver {
     }
 
     fn offer(&mut self, kind: Kind) -> Message {
-        let changed = Changed { seconds: 5, nanos: 0 };
+        let changed = FileTime { seconds: 5, nanos: 0 };
         let offer = Offer { id: 0, name: "file".into(), kind, changed, mode: 0o400 };
         self.hear(Incoming::Control(Message::Offer(offer)));
         self.said().remove(0)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::block::{BLOCK_BYTES, Root, block_len, blocks_of};
-use crate::protocol::{BlockMessages, Changed, Kind, Offer, Run};
+use crate::protocol::{BlockMessages, FileTime, Kind, Offer, Run};
 use crate::store::contain;
 
 use super::walk::Origin;
@@ -12,7 +12,7 @@ use super::walk::Origin;
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) kind: Kind,
-    pub(super) changed: Changed,
+    pub(super) changed: FileTime,
     pub(super) mode: u16,
     pub(super) origin: Origin,
     pub(super) stage: Stage,

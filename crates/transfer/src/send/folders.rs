@@ -1,6 +1,6 @@
 //! Folders that were offered and whose end is not done.
 
-use crate::protocol::{Changed, Kind};
+use crate::protocol::{FileTime, Kind};
 
 use super::files::Entry;
 use super::walk::Origin;
@@ -12,14 +12,14 @@ pub(super) struct OpenFolders(Vec<OpenFolder>);
 
 struct OpenFolder {
     name: String,
-    changed: Changed,
+    changed: FileTime,
     mode: u16,
     /// The receiver did not take it, and has said why.
     is_refused: bool,
 }
 
 impl OpenFolders {
-    pub(super) fn begin(&mut self, name: &str, changed: Changed, mode: u16) {
+    pub(super) fn begin(&mut self, name: &str, changed: FileTime, mode: u16) {
         self.0.push(OpenFolder { name: name.to_owned(), changed, mode, is_refused: false });
     }
 
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn folders_are_offered_again_until_their_end_is_done() {
         let mut folders = OpenFolders::default();
-        let changed = Changed { seconds: 0, nanos: 0 };
+        let changed = FileTime { seconds: 0, nanos: 0 };
         for name in ["a", "a/b", "a/b/c"] {
             folders.begin(name, changed, 0o755);
         }

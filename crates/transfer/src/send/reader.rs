@@ -9,19 +9,19 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::walk::{Origin, Pipe, describe};
 use crate::block::{BLOCK_BYTES, Hash, block_at};
-use crate::protocol::{BlockMessages, Changed, Kind, read_block};
+use crate::protocol::{BlockMessages, FileTime, Kind, read_block};
 use crate::store::from_system_time;
 
 /// What is asked of the reader.
 pub(super) enum Request {
     /// Open a file that was found like this, or tell that it has changed.
-    Open { id: u32, origin: Origin, kind: Kind, changed: Changed },
+    Open { id: u32, origin: Origin, kind: Kind, changed: FileTime },
     /// Read a block of a file that is open.
     Block { id: u32, index: u64, block_len: u32 },
     /// Hash a block of a file that is open.
     Hash { id: u32, index: u64, block_len: u32 },
     /// Look whether it is still as it was found.
-    Check { id: u32, kind: Kind, changed: Changed },
+    Check { id: u32, kind: Kind, changed: FileTime },
     /// Read what comes next through a pipe.
     Next { id: u32, index: u64, from: Pipe },
     /// Let go of a file.
@@ -54,7 +54,7 @@ pub(super) enum What {
     /// The file was let go of.
     Closed,
     /// It is not what was found; what it is now, if that can be told.
-    Changed(Option<(Kind, Changed)>),
+    Changed(Option<(Kind, FileTime)>),
     Failed(io::Error),
 }
 
@@ -117,7 +117,7 @@ fn held(files: &Files, id: u32) -> io::Result<&File> {
     files.get(&id).map(|(file, _)| file).ok_or_else(|| ErrorKind::NotFound.into())
 }
 
-fn open(files: &mut Files, id: u32, origin: &Origin, kind: &Kind, changed: Changed) -> io::Result<What> {
+fn open(files: &mut Files, id: u32, origin: &Origin, kind: &Kind, changed: FileTime) -> io::Result<What> {
     let Origin::File { folder, path } = origin else { return Ok(What::Opened) };
     let file = folder.open_file(path)?;
     let is_same = is_same(&file, kind, changed)?;
@@ -125,14 +125,14 @@ fn open(files: &mut Files, id: u32, origin: &Origin, kind: &Kind, changed: Chang
     Ok(if is_same { What::Opened } else { What::Changed(None) })
 }
 
-fn is_same(file: &File, kind: &Kind, changed: Changed) -> io::Result<bool> {
+fn is_same(file: &File, kind: &Kind, changed: FileTime) -> io::Result<bool> {
     let metadata = file.metadata()?;
     let is_size = matches!(kind, Kind::File { size_bytes, .. } if *size_bytes == metadata.len());
     Ok(is_size && from_system_time(metadata.modified()?) == changed)
 }
 
 /// A file as it is now.
-fn look_again(origin: &Origin) -> io::Result<Option<(Kind, Changed)>> {
+fn look_again(origin: &Origin) -> io::Result<Option<(Kind, FileTime)>> {
     let Origin::File { folder, path } = origin else { return Ok(None) };
     let file = folder.open_file(path)?;
     let metadata = file.metadata()?;

@@ -20,7 +20,7 @@ use crate::identity::SenderId;
 use crate::link::{self, ALIVE_EVERY, Incoming, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{
-    Answer, BlockMessages, Changed, Failure, Kind, MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message, Outcome,
+    Answer, BlockMessages, Failure, FileTime, Kind, MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message, Outcome,
     ProtocolError, Reason, Run,
 };
 use crate::report::{Event, Report};
@@ -244,7 +244,7 @@ impl Sender {
                 self.is_walked = true;
                 self.report.all_found();
             }
-            Some(Item::Passed { name, failure }) => {
+            Some(Item::Skipped { name, failure }) => {
                 let mut end = name.len().min(crate::MAX_NAME_BYTES);
                 while !name.is_char_boundary(end) {
                     end -= 1;
@@ -328,7 +328,7 @@ impl Sender {
         }
         entry.counted_bytes = held;
         let (name, size_bytes) = (entry.name.clone(), entry.size_bytes());
-        self.report.tell(Event::Begun { name: name.into(), size_bytes, reused_bytes: held });
+        self.report.emit(Event::Begun { name: name.into(), size_bytes, reused_bytes: held });
         if entry.is_stream() {
             self.begin_stream(link, id, have);
         } else {
@@ -616,7 +616,7 @@ impl Sender {
     }
 
     /// A file is not what it was: it is offered anew, a few times.
-    fn on_changed(&mut self, link: &mut Link, id: u32, now: Option<(Kind, Changed)>) {
+    fn on_changed(&mut self, link: &mut Link, id: u32, now: Option<(Kind, FileTime)>) {
         let Some(entry) = self.close(link, id) else { return };
         let text = format!("{} was changed while it was sent", entry.name);
         let (Some((kind, changed)), true) = (now, entry.changes < MOST_CHANGES) else {
@@ -626,7 +626,7 @@ impl Sender {
             return self.report.done(entry.name.as_str(), entry.size_bytes(), Outcome::Failed(failure));
         };
         let failure = Failure::new(Reason::Changed, format!("{text}; it begins anew"));
-        self.report.tell(Event::Note(failure.text.clone()));
+        self.report.emit(Event::Note(failure.text.clone()));
         link.say(&Message::GiveUp { id, failure, again: true });
         self.report.unfound(1, entry.size_bytes().unwrap_or(0));
         self.report.recount(entry.counted_bytes, 0);
@@ -649,7 +649,7 @@ enum Step {
 }
 
 impl Entry {
-    pub(super) fn new(name: String, kind: Kind, changed: Changed, mode: u16, origin: Origin) -> Self {
+    pub(super) fn new(name: String, kind: Kind, changed: FileTime, mode: u16, origin: Origin) -> Self {
         Entry {
             name,
             kind,

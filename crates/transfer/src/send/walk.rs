@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::block::{BLOCK_BYTES, Hash};
 use crate::name::Name;
-use crate::protocol::{Changed, Failure, Kind, Reason};
+use crate::protocol::{Failure, FileTime, Kind, Reason};
 use crate::store::{Folder, OnClash, explain, from_system_time};
 
 /// Entries that wait to be offered.
@@ -67,8 +67,8 @@ pub(super) enum Origin {
 
 /// Something that was found.
 pub(super) enum Item {
-    Found { name: String, kind: Kind, changed: Changed, mode: u16, origin: Origin },
-    Passed { name: String, failure: Failure },
+    Found { name: String, kind: Kind, changed: FileTime, mode: u16, origin: Origin },
+    Skipped { name: String, failure: Failure },
 }
 
 /// Whoever listened is gone.
@@ -121,7 +121,7 @@ impl Walker {
                     let text = format!("the system gave no random bytes ({error})");
                     return self.pass(name, Failure::new(Reason::System, text));
                 }
-                self.tell(Item::Found {
+                self.emit(Item::Found {
                     name,
                     kind: Kind::Stream { token },
                     changed: from_system_time(std::time::SystemTime::now()),
@@ -132,12 +132,12 @@ impl Walker {
         }
     }
 
-    fn tell(&self, item: Item) -> Result<(), Gone> {
+    fn emit(&self, item: Item) -> Result<(), Gone> {
         self.items.blocking_send(item).map_err(|_| Gone)
     }
 
     fn pass(&self, name: String, failure: Failure) -> Result<(), Gone> {
-        self.tell(Item::Passed { name, failure })
+        self.emit(Item::Skipped { name, failure })
     }
 
     fn all_of(&self, folder: &Folder) -> Result<(), Gone> {
@@ -166,7 +166,7 @@ impl Walker {
                 }
                 None => {
                     if let Some(level) = levels.pop() {
-                        self.tell(level.end)?;
+                        self.emit(level.end)?;
                     }
                 }
             }
@@ -208,13 +208,13 @@ impl Walker {
         match look(folder, &path) {
             Ok(Seen::File(kind, changed, mode)) => {
                 let origin = Origin::File { folder: folder.clone(), path };
-                self.tell(Item::Found { name, kind, changed, mode, origin })?;
+                self.emit(Item::Found { name, kind, changed, mode, origin })?;
                 Ok(None)
             }
             Ok(Seen::Folder(entries, changed, mode)) => {
                 let found =
                     |kind| Item::Found { name: name.clone(), kind, changed, mode, origin: Origin::Folder };
-                self.tell(found(Kind::Folder))?;
+                self.emit(found(Kind::Folder))?;
                 let end = found(Kind::FolderEnd);
                 Ok(Some(Level { entries, path, name, end }))
             }
@@ -231,8 +231,8 @@ impl Walker {
 }
 
 enum Seen {
-    File(Kind, Changed, u16),
-    Folder(ReadDir, Changed, u16),
+    File(Kind, FileTime, u16),
+    Folder(ReadDir, FileTime, u16),
     Other,
 }
 

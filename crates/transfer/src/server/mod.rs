@@ -43,16 +43,16 @@ pub enum Allow {
     Read,
 }
 
-/// What came of an association.
+/// What a finished association transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// The peer sent.
+    /// The peer sent files.
     Received,
-    /// The peer fetched.
+    /// The peer fetched files.
     Sent,
 }
 
-/// What a server keeps to.
+/// Limits and rules of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// What peers may do.
@@ -209,7 +209,7 @@ impl Server {
                 TransferError::Lost(_)
                 | TransferError::Silent(_)
                 | TransferError::Replaced
-                | TransferError::GaveWay,
+                | TransferError::Preempted,
             ) => association.abort(),
             Err(TransferError::Protocol(error)) => {
                 self.say_why(&association, Failure::new(Reason::Protocol, error.to_string())).await;
@@ -273,7 +273,7 @@ impl Server {
         };
         match (ended, self.fate(&place)) {
             (Err(_), Fate::Replaced) => Err(TransferError::Replaced),
-            (Err(_), Fate::GivesWay) => Err(TransferError::GaveWay),
+            (Err(_), Fate::GivesWay) => Err(TransferError::Preempted),
             (ended, _) => ended,
         }
     }

@@ -52,14 +52,14 @@ pub(super) struct Slots {
     next: u64,
 }
 
-/// What came of a wish to begin a transfer.
+/// Whether a transfer may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
-    /// It runs.
+    /// It may begin.
     Runs,
-    /// It runs, and this one has to end.
+    /// It may begin, and this one has to end.
     RunsFor(u64),
-    /// There is no room.
+    /// Every slot is taken.
     Full,
 }
 

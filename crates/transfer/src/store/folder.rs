@@ -5,11 +5,11 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
+use super::created::{CreatedFolder, CreatedFolders};
 use super::directory::{Directory, set_mode};
 #[cfg(test)]
 use super::disk::Disk;
 use super::disk::Step;
-use super::made::{Made, MadeFolders};
 use super::part::Part;
 use super::record::{FileState, Record, Version};
 use super::times::to_system_time;
@@ -42,7 +42,7 @@ pub struct Folder {
     on_clash: OnClash,
     names: NameRules,
     /// Folders that were made in it and are not sealed.
-    made: MadeFolders,
+    made: CreatedFolders,
     record: Record,
 }
 
@@ -86,11 +86,11 @@ impl Unfinished {
 /// What to do about an offer.
 #[derive(Debug)]
 pub(crate) enum Begin {
-    /// Take it.
+    /// Receive it into this part file.
     Take(Box<Part>),
     /// Compare it with the file that is there.
     Compare,
-    /// It is there.
+    /// The file that is there is the offered one.
     Identical,
     /// Somebody else is sending it.
     Busy,
@@ -107,7 +107,7 @@ impl Folder {
             shown: path.display().to_string(),
             on_clash,
             names: NameRules::default(),
-            made: MadeFolders::default(),
+            made: CreatedFolders::default(),
             record: Record::default(),
         })
     }
@@ -315,7 +315,7 @@ impl Folder {
                     self.made.add(
                         self.files.owner,
                         name,
-                        Made::of(&self.open_file(name.as_str())?.metadata()?),
+                        CreatedFolder::of(&self.open_file(name.as_str())?.metadata()?),
                     );
                     Ok(())
                 }
@@ -350,7 +350,7 @@ impl Folder {
             }
             // `open_dir` gives handles that can do nothing but resolve names.
             let folder = self.open_file(name.as_str())?;
-            if Made::of(&folder.metadata()?) != made {
+            if CreatedFolder::of(&folder.metadata()?) != made {
                 return Ok(());
             }
             // The owner goes on with it: an interrupted transfer resumes, and what was received can be removed.

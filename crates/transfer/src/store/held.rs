@@ -8,7 +8,7 @@ use crate::protocol::Run;
 /// The blocks that a part file holds, each counted once. What it costs is bounded by what was received: a range takes at least
 /// one block.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct HeldBlocks {
     blocks: RangeSet<u64>,
     count: u64,
     bytes: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Held {
     short: Option<(u64, u32)>,
 }
 
-impl Held {
+impl HeldBlocks {
     pub(crate) fn contains(&self, index: u64) -> bool {
         self.blocks.contains(&index)
     }
@@ -99,8 +99,8 @@ mod tests {
 
     const MIB: u64 = BLOCK_BYTES as u64;
 
-    fn held(blocks: &[u64]) -> Held {
-        let mut held = Held::default();
+    fn held(blocks: &[u64]) -> HeldBlocks {
+        let mut held = HeldBlocks::default();
         blocks.iter().for_each(|&index| held.insert(index, BLOCK_BYTES));
         held
     }

@@ -1,12 +1,12 @@
 //! Where what arrives is put: into a folder, or into a pipe.
 
 mod assembly;
+mod created;
 mod directory;
 mod disk;
 mod folder;
 mod held;
 mod journal;
-mod made;
 mod part;
 mod pipe;
 mod record;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::directory::{Directory, set_mode};
 use super::disk::{Disk, Step};
-use super::held::{Held, contain};
+use super::held::{HeldBlocks, contain};
 use super::journal::{Entry, Journal};
 use super::record::FileState;
 use super::syncer::{Batch, SharedJournal, Syncer};
@@ -42,7 +42,7 @@ pub(crate) struct Part {
     /// Started with the first batch.
     syncer: Option<Syncer>,
     mark: SystemTime,
-    held: Held,
+    held: HeldBlocks,
     /// Blocks that were there at the beginning, as the source was told.
     told: Vec<Run>,
     told_bytes: u64,
@@ -90,7 +90,7 @@ impl Part {
             journal: None,
             syncer: None,
             mark: UNIX_EPOCH,
-            held: Held::default(),
+            held: HeldBlocks::default(),
             told: Vec::new(),
             told_bytes: 0,
             size_bytes,
@@ -155,7 +155,7 @@ impl Part {
 
     /// Reads the journal. Whether every record has a place; one block in two records has none.
     fn load(&mut self, journal: &mut Journal) -> io::Result<bool> {
-        let (mut held, mut is_sound, size_bytes) = (Held::default(), true, self.size_bytes);
+        let (mut held, mut is_sound, size_bytes) = (HeldBlocks::default(), true, self.size_bytes);
         journal.scan(&self.cancel, |_, Entry { index, len, .. }| {
             if held.admits(size_bytes, index, len) {
                 held.insert(index, len);
@@ -189,7 +189,7 @@ impl Part {
 
     /// Takes every record out of the journal whose block is not in the file, or has another record.
     fn erase_wrong(&self, journal: &mut Journal) -> io::Result<()> {
-        let mut held = Held::default();
+        let mut held = HeldBlocks::default();
         self.erase_where(journal, |entry, content| {
             let Entry { index, len, .. } = *entry;
             let is_right =
@@ -371,7 +371,7 @@ impl Part {
             journal.restart(&identity(offer), new_mark()?)?;
             self.mark = mark_time(journal.mark());
         }
-        (self.held, self.told, self.told_bytes) = (Held::default(), Vec::new(), 0);
+        (self.held, self.told, self.told_bytes) = (HeldBlocks::default(), Vec::new(), 0);
         self.size_bytes = size_of(offer);
         self.set_mark()
     }
@@ -421,7 +421,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
-    use crate::protocol::{Changed, Segment, read_block};
+    use crate::protocol::{FileTime, Segment, read_block};
     use crate::store::Assembly;
 
     /// The most records that wait to be in the journal: those of 64 MiB.
@@ -430,7 +430,7 @@ mod tests {
     /// A stream, whose blocks may be short, that is brought up to date because of its blocks and not because of the time.
     fn part(dir: &tempfile::TempDir) -> Part {
         let folder = Directory::open(dir.path()).expect("a folder");
-        let changed = Changed { seconds: 5, nanos: 0 };
+        let changed = FileTime { seconds: 5, nanos: 0 };
         let kind = Kind::Stream { token: [1; 16] };
         let offer = Offer { id: 0, name: "file".into(), kind, changed, mode: 0o644 };
         let name = Name::new("file").expect("a name");

@@ -303,7 +303,7 @@ mod tests {
 
     use super::*;
     use crate::SenderId;
-    use crate::protocol::{Changed, Kind};
+    use crate::protocol::{FileTime, Kind};
 
     /// A folder with a file of this name, as one process sees it.
     struct Process {
@@ -338,7 +338,7 @@ mod tests {
 
     fn offer(name: &str, seconds: i64) -> Offer {
         let kind = Kind::File { size_bytes: 7, first: None };
-        Offer { id: 0, name: name.into(), kind, changed: Changed { seconds, nanos: 0 }, mode: 0o644 }
+        Offer { id: 0, name: name.into(), kind, changed: FileTime { seconds, nanos: 0 }, mode: 0o644 }
     }
 
     fn with_file(name: &str) -> TempDir {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
 use anabranch_net::{Association, Host, SendOptions};
-use anabranch_transfer::protocol::{Changed, Intent, Kind, Message, Offer, Outcome, Reason, Segment, Terms};
+use anabranch_transfer::protocol::{FileTime, Intent, Kind, Message, Offer, Outcome, Reason, Segment, Terms};
 use anabranch_transfer::{Allow, Hash, OnClash, SendSource, SenderId, ServerOptions, TransferError};
 
 use crate::support::{PART_ENDING, Serving, connect, folder, identity, names, noise, rate, run};
@@ -206,7 +206,7 @@ impl Rogue {
     }
 
     pub(crate) async fn offer_with_mode(&self, id: u32, name: &str, kind: Kind, mode: u16) {
-        let changed = Changed { seconds: 5, nanos: 0 };
+        let changed = FileTime { seconds: 5, nanos: 0 };
         self.say(&Message::Offer(Offer { id, name: name.into(), kind, changed, mode })).await;
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use anabranch_net::SendOptions;
-use anabranch_transfer::protocol::{Changed, Kind, Message, Offer, Reason, Terms};
+use anabranch_transfer::protocol::{FileTime, Kind, Message, Offer, Reason, Terms};
 use anabranch_transfer::{Deadlines, OnClash, SendSource, ServerOptions};
 
 use crate::failures::Rogue;
@@ -118,7 +118,7 @@ fn a_peer_that_does_not_read_is_not_answered_without_limit() {
         let mut taken_bytes = 0_usize;
         // Each offer is refused with a text that is longer than the offer. 40 MB of them would go through if nothing held them up.
         for id in 0..1_000_000 {
-            let changed = Changed { seconds: 5, nanos: 0 };
+            let changed = FileTime { seconds: 5, nanos: 0 };
             let name = format!("../{}", "x".repeat(200));
             let offer =
                 Message::Offer(Offer { id, name: name.into(), kind: FILE, changed, mode: 0o644 }).encode();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anabranch_net::{Host, SendOptions};
 use anabranch_transfer::protocol::{Kind, Message, Reason};
 use anabranch_transfer::{
-    Accept, Allow, OnClash, Patience, Pipe, Report, SendSource, ServerOptions, Store, TransferError, pull,
+    Accept, Allow, OnClash, Pipe, Report, SendSource, ServerOptions, Store, Timeouts, TransferError, pull,
 };
 
 use crate::failures::Rogue;
@@ -37,9 +37,9 @@ async fn fetch(
 }
 
 async fn fetch_from(host: &Host, accept: &Accept, store: Store) -> Result<(), TransferError> {
-    let patience = Patience { retry: Duration::ZERO, ..Patience::default() };
+    let timeouts = Timeouts { retry: Duration::ZERO, ..Timeouts::default() };
     let again = || async { Err::<anabranch_net::Association, _>("no second association") };
-    pull(accept, store, connect(host).await, again, patience, &Report::default()).await
+    pull(accept, store, connect(host).await, again, timeouts, &Report::default()).await
 }
 
 fn is_empty(dir: &Path) -> bool {
@@ -191,9 +191,9 @@ fn a_peer_that_ends_every_association_does_not_set_the_pace_of_new_ones() {
         let accept = Accept::names(["video.mkv"]).expect("a name");
         let again = || async { Ok::<_, TransferError>(connect(&host).await) };
         let first = connect(&host).await;
-        let (store, patience, report) =
-            (folder(to.path(), OnClash::Refuse), Patience::default(), Report::default());
-        let fetches = pull(&accept, store, first, again, patience, &report);
+        let (store, timeouts, report) =
+            (folder(to.path(), OnClash::Refuse), Timeouts::default(), Report::default());
+        let fetches = pull(&accept, store, first, again, timeouts, &report);
         tokio::select! {
             () = ends_them => unreachable!("it never ends"),
             ended = fetches => panic!("{ended:?}"),

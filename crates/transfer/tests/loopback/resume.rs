@@ -54,7 +54,7 @@ fn a_sender_goes_on_over_another_association() {
                 () = cut => unreachable!(),
             };
             ended.expect("sent");
-            assert_eq!(events.text().matches("Back").count(), 2, "{}", events.text());
+            assert_eq!(events.text().matches("Reconnected").count(), 2, "{}", events.text());
             assert_eq!((totals.held_bytes, totals.reused_bytes), (content.len() as u64, 0));
             assert!(fs::read(serving.dir.path().join(name)).expect("there") == content);
             assert_eq!(names(serving.dir.path()), [name]);
@@ -82,7 +82,7 @@ fn a_fetch_goes_on_over_another_association() {
             () = cut => unreachable!(),
         };
         ended.expect("fetched");
-        assert!(events.text().contains("Back"));
+        assert!(events.text().contains("Reconnected"));
         assert_eq!((totals.found_files, totals.done_files), (1, 1));
         assert!(totals.moved_bytes < content.len() as u64 + 3 * MIB as u64, "{totals:?}");
         assert!(fs::read(to.path().join("file")).expect("there") == content);

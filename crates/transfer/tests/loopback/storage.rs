@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anabranch_net::SendOptions;
-use anabranch_transfer::protocol::{Answer, Changed, Kind, Message, Offer, Outcome, Reason};
+use anabranch_transfer::protocol::{Answer, FileTime, Kind, Message, Offer, Outcome, Reason};
 use anabranch_transfer::{BLOCK_BYTES, Hash, OnClash, SendSource, SenderId, ServerOptions};
 
 use crate::failures::Rogue;
@@ -19,7 +19,7 @@ const LET_GO_WITHIN: Duration = Duration::from_secs(20);
 
 impl Rogue {
     async fn end_folder(&self, id: u32, name: &str) -> Outcome {
-        let changed = Changed { seconds: 5, nanos: 0 };
+        let changed = FileTime { seconds: 5, nanos: 0 };
         let end = Offer { id, name: name.into(), kind: Kind::FolderEnd, changed, mode: 0 };
         self.say(&Message::Offer(end)).await;
         match self.hear().await {
@@ -124,7 +124,7 @@ fn a_folder_gets_its_time_although_the_association_was_lost_meanwhile() {
             () = cut => unreachable!(),
         };
         ended.expect("sent");
-        assert!(events.text().contains("Back"), "{}", events.text());
+        assert!(events.text().contains("Reconnected"), "{}", events.text());
         assert_eq!((totals.done_files, totals.failed_files), (1, 0), "{}", events.text());
         for name in ["tree", "tree/sub"] {
             assert_eq!(state(&serving.dir.path().join(name)), state(&tree), "{name}");

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Host, PathAddress, Peer, config};
 use anabranch_transfer::{
-    Accept, Event, Folder, OnClash, Patience, RateLimit, Report, SendSource, Sender, SenderId, Server,
-    ServerOptions, Store, Totals, TransferError, pull, push,
+    Accept, Event, Folder, OnClash, RateLimit, Report, SendSource, Sender, SenderId, Server, ServerOptions,
+    Store, Timeouts, Totals, TransferError, pull, push,
 };
 use tempfile::TempDir;
 
@@ -143,7 +143,7 @@ impl Serving {
         let mut sender = Sender::new(sources, rate, report.clone()).with_identity(identity);
         let first = connect(&self.host).await;
         let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
-        let ended = push(&mut sender, first, again, Patience::default(), &report).await;
+        let ended = push(&mut sender, first, again, Timeouts::default(), &report).await;
         (ended, report.totals(), events)
     }
 
@@ -161,7 +161,7 @@ impl Serving {
             [] => Accept::all(false),
             names => Accept::names(names).expect("names"),
         };
-        let ended = pull(&accept, store, first, again, Patience::default(), &report).await;
+        let ended = pull(&accept, store, first, again, Timeouts::default(), &report).await;
         (ended, report.totals(), events)
     }
 
@@ -182,7 +182,7 @@ impl Serving {
             }
         };
         tokio::select! {
-            ended = push(&mut sender, first, again, Patience::default(), &report) => panic!("too soon: {ended:?}"),
+            ended = push(&mut sender, first, again, Timeouts::default(), &report) => panic!("too soon: {ended:?}"),
             () = enough => {}
         }
         self.idle().await;

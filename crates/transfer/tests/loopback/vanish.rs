@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_net::{Association, SendOptions};
 use anabranch_transfer::protocol::{Answer, Intent, Kind, Message, Terms};
 use anabranch_transfer::{
-    Accept, Deadlines, Hash, OnClash, Patience, Report, SendSource, Sender, SenderId, ServerOptions,
+    Accept, Deadlines, Hash, OnClash, Report, SendSource, Sender, SenderId, ServerOptions, Timeouts,
     TransferError, pull, push,
 };
 use tokio::time::Instant;
@@ -173,7 +173,7 @@ async fn never() -> Result<Association, &'static str> {
 #[test]
 fn a_server_that_is_gone_is_given_up_in_time() {
     run(async {
-        let patience = Patience { silence: SILENCE, retry: SILENCE };
+        let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
         for steps in 0..4 {
             let (tell, told) = tokio::sync::oneshot::channel();
             let server = vanish(move || async move {
@@ -189,7 +189,7 @@ fn a_server_that_is_gone_is_given_up_in_time() {
                 let began = Instant::now();
                 let names = Accept::names(["file"]).expect("a name");
                 let store = folder(to.path(), OnClash::Refuse);
-                let ended = pull(&names, store, first, never, patience, &Report::default()).await;
+                let ended = pull(&names, store, first, never, timeouts, &Report::default()).await;
                 assert!(matches!(ended, Err(TransferError::Lost(_) | TransferError::Silent(_))), "{ended:?}");
                 assert!(began.elapsed() < FREE_WITHIN);
             };
@@ -206,7 +206,7 @@ fn a_server_that_is_gone_is_given_up_in_time() {
 #[test]
 fn a_receiver_that_is_gone_is_given_up_in_time() {
     run(async {
-        let patience = Patience { silence: SILENCE, retry: SILENCE };
+        let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
         let from = tempfile::tempdir().expect("a folder");
         fs::write(from.path().join("file"), vec![1; 3 << 20]).expect("written");
         for steps in 0..3 {
@@ -233,7 +233,7 @@ fn a_receiver_that_is_gone_is_given_up_in_time() {
                 let mut sender =
                     Sender::new(vec![SendSource::path(from.path().join("file"))], None, report.clone());
                 let began = Instant::now();
-                let ended = push(&mut sender, first, never, patience, &report).await;
+                let ended = push(&mut sender, first, never, timeouts, &report).await;
                 assert!(matches!(ended, Err(TransferError::Lost(_) | TransferError::Silent(_))), "{ended:?}");
                 assert!(began.elapsed() < FREE_WITHIN);
             };

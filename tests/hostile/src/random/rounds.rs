@@ -8,7 +8,7 @@ use std::time::Duration;
 use anabranch_net::{Association, Host};
 use anabranch_transfer::protocol::{Intent, Message, Terms};
 use anabranch_transfer::{
-    Accept, Deadlines, OnClash, Patience, Pipe, Report, SendSource as From, Sender, ServerOptions, Store,
+    Accept, Deadlines, OnClash, Pipe, Report, SendSource as From, Sender, ServerOptions, Store, Timeouts,
     pull, push,
 };
 use fastrand::Rng;
@@ -207,14 +207,14 @@ async fn sends(host: &Host, first: Association, inbox: &Inbox, dice: &mut Rng) {
     }
     let report = Report::default();
     let mut sender = Sender::new(sources, None, report.clone());
-    let patience = Patience { silence: SILENCE, retry: SILENCE };
-    let _ = push(&mut sender, first, again(host, dice.u8(..3)), patience, &report).await;
+    let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
+    let _ = push(&mut sender, first, again(host, dice.u8(..3)), timeouts, &report).await;
 }
 
 async fn fetches(host: &Host, first: Association, store: Store, dice: &mut Rng) {
-    let patience = Patience { silence: SILENCE, retry: SILENCE };
+    let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
     let _ =
-        pull(&Accept::all(true), store, first, again(host, dice.u8(..3)), patience, &Report::default()).await;
+        pull(&Accept::all(true), store, first, again(host, dice.u8(..3)), timeouts, &Report::default()).await;
 }
 
 /// Connects so many times more.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anabranch_transfer::protocol::{Answer, Changed, Kind, Message, Outcome, Run};
+use anabranch_transfer::protocol::{Answer, FileTime, Kind, Message, Outcome, Run};
 use anabranch_transfer::{BLOCK_BYTES, Hash};
 use fastrand::Rng;
 
@@ -79,7 +79,7 @@ impl Source {
     }
 
     /// What a file of this name and version is: the same each time, so that it is resumed.
-    fn plausible(&self, dice: &mut Rng, name: &str, version: u8) -> (Kind, Changed) {
+    fn plausible(&self, dice: &mut Rng, name: &str, version: u8) -> (Kind, FileTime) {
         let seed = self.seed(name, version, u64::MAX);
         let mut fixed = Rng::with_seed(seed);
         let size_bytes = match fixed.u8(..20) {
@@ -89,7 +89,7 @@ impl Source {
             17..19 => u64::from(BLOCK_BYTES) + fixed.u64(1..300),
             _ => 2 * u64::from(BLOCK_BYTES),
         };
-        let changed = Changed { seconds: 1_000_000_000 + i64::from(version), nanos: 0 };
+        let changed = FileTime { seconds: 1_000_000_000 + i64::from(version), nanos: 0 };
         let kind = match dice.u8(..16) {
             0 => Kind::Folder,
             1 => Kind::FolderEnd,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::frame::Frame;
 use super::state_word;
-use crate::trace::sampler::PathStand;
+use crate::trace::sampler::PathSample;
 
 /// What an event says.
 #[derive(Serialize)]
@@ -177,8 +177,8 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    pub(super) fn of(stand: &PathStand) -> Self {
-        let PathStand { facts, peer_window_bytes, queued_bytes } = stand;
+    pub(super) fn of(stand: &PathSample) -> Self {
+        let PathSample { facts, peer_window_bytes, queued_bytes } = stand;
         Metrics {
             state: state_word(facts.state),
             cwnd_bytes: facts.cwnd.get(),

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use self::event::{Data, Decision, Dropped, Lost, Metrics, Packet, Refused, Stated, Window};
 use crate::trace::csv_table::TraceError;
-use crate::trace::sampler::PathStand;
+use crate::trace::sampler::PathSample;
 use crate::trace::trace_names;
 
 /// The event schema: its number changes whenever a field gets another meaning or goes away.
@@ -173,7 +173,7 @@ impl QlogWriter {
     }
 
     /// A path has changed.
-    pub fn stands(&mut self, at: Time, subject: &Subject, stand: &PathStand) {
+    pub fn stands(&mut self, at: Time, subject: &Subject, stand: &PathSample) {
         self.event(at, subject, Some(stand.facts.id), Data::MetricsUpdated(Metrics::of(stand)));
     }
 

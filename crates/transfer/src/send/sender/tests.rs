@@ -32,7 +32,7 @@ impl Stalled {
             let item = Item::Found {
                 name: "file".to_owned(),
                 kind: Kind::File { size_bytes: blocks * u64::from(BLOCK_BYTES), first: None },
-                changed: Changed { seconds: 5, nanos: 0 },
+                changed: FileTime { seconds: 5, nanos: 0 },
                 mode: 0o644,
                 origin: Origin::Folder,
             };
@@ -100,7 +100,7 @@ async fn what_is_left_out_waits_to_be_said_within_a_bound() {
     for _ in 0..1000 {
         if stalled.sender.may_offer(&stalled.link) {
             let failure = Failure::new(Reason::NotThere, "a symbolic link");
-            let item = Item::Passed { name: "link".to_owned(), failure };
+            let item = Item::Skipped { name: "link".to_owned(), failure };
             stalled.sender.on_item(&mut stalled.link, Some(item));
         }
     }

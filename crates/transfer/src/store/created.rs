@@ -12,31 +12,31 @@ const MOST_MADE: usize = 4096;
 
 /// A folder that was made, told from any other one that takes its name later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Made {
+pub(super) struct CreatedFolder {
     device: u64,
     inode: u64,
 }
 
 /// What was made, over all associations with a store: a transfer that goes on over another one seals what it made before.
 #[derive(Clone, Debug, Default)]
-pub(super) struct MadeFolders(Arc<Mutex<VecDeque<(Owner, Name, Made)>>>);
+pub(super) struct CreatedFolders(Arc<Mutex<VecDeque<(Owner, Name, CreatedFolder)>>>);
 
-impl Made {
+impl CreatedFolder {
     #[cfg(unix)]
     pub(super) fn of(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
-        Made { device: metadata.dev(), inode: metadata.ino() }
+        CreatedFolder { device: metadata.dev(), inode: metadata.ino() }
     }
 
     /// Other systems are not asked: a name that was made is taken for the folder that was made.
     #[cfg(not(unix))]
     pub(super) fn of(_metadata: &Metadata) -> Self {
-        Made { device: 0, inode: 0 }
+        CreatedFolder { device: 0, inode: 0 }
     }
 }
 
-impl MadeFolders {
-    pub(super) fn add(&self, owner: Owner, name: &Name, made: Made) {
+impl CreatedFolders {
+    pub(super) fn add(&self, owner: Owner, name: &Name, made: CreatedFolder) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         list.retain(|(by, other, _)| (by, other) != (&owner, name));
         if list.len() == MOST_MADE {
@@ -46,7 +46,7 @@ impl MadeFolders {
     }
 
     /// Takes out what was made for this sender under a name.
-    pub(super) fn take(&self, owner: Owner, name: &Name) -> Option<Made> {
+    pub(super) fn take(&self, owner: Owner, name: &Name) -> Option<CreatedFolder> {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = list.iter().rposition(|(by, other, _)| (by, other) == (&owner, name))?;
         list.remove(at).map(|(_, _, made)| made)
@@ -59,14 +59,18 @@ mod tests {
 
     #[test]
     fn no_more_folders_are_remembered_than_the_limit() {
-        let (made, one) = (MadeFolders::default(), Made { device: 1, inode: 2 });
+        let (made, one) = (CreatedFolders::default(), CreatedFolder { device: 1, inode: 2 });
         let (owner, other) = (Owner::default(), crate::SenderId::from_bytes([1; 16]).owner());
         let name = |number: usize| Name::new(&format!("{number}")).expect("a name");
         (0..=MOST_MADE).for_each(|number| made.add(owner, &name(number), one));
-        made.add(owner, &name(1), Made { device: 1, inode: 3 });
+        made.add(owner, &name(1), CreatedFolder { device: 1, inode: 3 });
         assert_eq!(made.take(owner, &name(0)), None, "the oldest is forgotten");
         assert_eq!(made.take(other, &name(1)), None, "it was made for somebody else");
-        assert_eq!(made.take(owner, &name(1)), Some(Made { device: 1, inode: 3 }), "the latest counts");
+        assert_eq!(
+            made.take(owner, &name(1)),
+            Some(CreatedFolder { device: 1, inode: 3 }),
+            "the latest counts"
+        );
         assert_eq!(made.take(owner, &name(1)), None, "once");
         assert_eq!(made.0.lock().expect("a list").len(), MOST_MADE - 1);
     }

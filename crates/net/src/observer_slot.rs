@@ -11,7 +11,7 @@ use crate::observer::{Datagram, DatagramOutcome, Observer, Started};
 
 /// Does nothing where there is no observer.
 #[derive(Default)]
-pub(crate) struct Watch(Option<Watched>);
+pub(crate) struct ObserverSlot(Option<Watched>);
 
 struct Watched {
     observer: Box<dyn Observer>,
@@ -20,15 +20,15 @@ struct Watched {
     touched: Vec<AssociationId>,
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for ObserverSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Watch").field(&self.0.is_some()).finish()
+        f.debug_tuple("ObserverSlot").field(&self.0.is_some()).finish()
     }
 }
 
-impl Watch {
+impl ObserverSlot {
     pub(crate) fn new(observer: Box<dyn Observer>) -> Self {
-        Watch(Some(Watched { decisions: observer.wants_decisions(), observer, touched: Vec::new() }))
+        ObserverSlot(Some(Watched { decisions: observer.wants_decisions(), observer, touched: Vec::new() }))
     }
 
     pub(crate) fn is_on(&self) -> bool {
