@@ -332,16 +332,21 @@ impl Profile {
         }
     }
 
-    /// The standard's rules with what concurrent transfer changes in them: retransmissions do not hold up new data on other
-    /// paths, and a fast-retransmit event may use every path's window.
-    pub fn rfc9260_multipath() -> Self {
+    /// The same rules with what concurrent transfer changes in them: retransmissions do not hold up new data on other paths, and
+    /// a fast-retransmit event may use every path's window.
+    pub fn multipath(self) -> Self {
         Profile {
             first_fast_retransmission: FirstFastRetransmission::WholeList,
             retransmissions_block_new_data: false,
             all_holes_count_in_recovery: false,
             recovery_ends_per_path: true,
-            ..Profile::rfc9260()
+            ..self
         }
+    }
+
+    /// The standard's rules for multipath schemes.
+    pub fn rfc9260_multipath() -> Self {
+        Profile::rfc9260().multipath()
     }
 
     /// ns-2.35's base SCTP agent.
@@ -425,24 +430,6 @@ impl Profile {
         }
     }
 
-    /// The same with what concurrent transfer changes in it.
-    pub fn net_multipath() -> Self {
-        let Profile {
-            first_fast_retransmission,
-            retransmissions_block_new_data,
-            all_holes_count_in_recovery,
-            recovery_ends_per_path,
-            ..
-        } = Profile::rfc9260_multipath();
-        Profile {
-            first_fast_retransmission,
-            retransmissions_block_new_data,
-            all_holes_count_in_recovery,
-            recovery_ends_per_path,
-            ..Profile::net()
-        }
-    }
-
     /// The profile called `name`, in its row for single-path or multipath schemes; `None` if there is none of that name.
     pub fn named(name: &str, multipath: bool) -> Option<Self> {
         match (name, multipath) {
@@ -451,7 +438,7 @@ impl Profile {
             ("ns2", false) => Some(Profile::ns2()),
             ("ns2", true) => Some(Profile::ns2_multipath()),
             ("net", false) => Some(Profile::net()),
-            ("net", true) => Some(Profile::net_multipath()),
+            ("net", true) => Some(Profile::net().multipath()),
             _ => None,
         }
     }

@@ -53,8 +53,8 @@ pub const DEFAULT_PEER_SILENCE: Duration = Duration::from_secs(60);
 /// ```
 pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
     let scheme = registry::parse(scheme)?.into_scheme();
-    let row = if scheme.is_multipath() { Profile::net_multipath() } else { Profile::net() };
-    let mut config = AssociationConfig::new(scheme, row);
+    let profile = if scheme.is_multipath() { Profile::net().multipath() } else { Profile::net() };
+    let mut config = AssociationConfig::new(scheme, profile);
     config.recv_buffer_bytes = DEFAULT_RECV_BUFFER;
     config.send_buffer_bytes = Some(DEFAULT_SEND_BUFFER);
     config.buffer_growth = Some(BufferGrowth {

@@ -34,7 +34,7 @@ pub(crate) fn config() -> AssociationConfig {
         listed_addresses: ListedAddresses::Ignore,
         connect_timeout: Some(Span::from_secs(15)),
         recv_buffer_bytes: 1 << 20,
-        ..AssociationConfig::new(scheme, Profile::net_multipath())
+        ..AssociationConfig::new(scheme, Profile::net().multipath())
     }
 }
 

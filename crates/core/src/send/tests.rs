@@ -201,7 +201,7 @@ fn discard(sender: &mut Sender) {
 }
 
 fn profiles() -> impl Strategy<Value = Profile> {
-    prop_oneof![Just(Profile::rfc9260()), Just(Profile::ns2()), Just(Profile::net_multipath())]
+    prop_oneof![Just(Profile::rfc9260()), Just(Profile::ns2()), Just(Profile::net().multipath())]
 }
 
 proptest! {

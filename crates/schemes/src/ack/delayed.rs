@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_gap_hurries_the_sack_to_a_peer_that_does_not_read_its_flags() {
         let gap = Arrival { gap: true, ..ARRIVAL };
-        let mut world = World::new(Profile::net_multipath(), 2);
+        let mut world = World::new(Profile::net().multipath(), 2);
         for (foreign, expected) in [(false, AckTiming::Within(DELAY)), (true, AckTiming::Now)] {
             world.association.foreign_sack_flags = foreign;
             let mut policy = CMT;

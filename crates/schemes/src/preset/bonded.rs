@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn patience_is_some_round_trips_with_deviations_and_the_delay_of_a_sack() {
         let policy = SilenceFailover { inner: Box::new(PotentiallyFailed), rounds: 3 };
-        let mut world = World::new(Profile::net_multipath(), 2);
+        let mut world = World::new(Profile::net().multipath(), 2);
         assert_eq!(policy.patience(path(0), &world.view()), None, "nothing was measured");
         world.paths[0].rtt.smoothed = Some(Span::from_millis(20));
         world.paths[0].rtt.variance = Some(Span::from_millis(5));

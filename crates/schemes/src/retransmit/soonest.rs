@@ -73,7 +73,7 @@ mod tests {
 
     /// Paths with these round-trip times in milliseconds, unknown where that is zero, and room in their windows.
     fn world<const N: usize>(rtts: [u64; N]) -> World {
-        let mut world = World::new(Profile::net_multipath(), N);
+        let mut world = World::new(Profile::net().multipath(), N);
         for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
             facts.rtt.smoothed = (rtt > 0).then(|| Span::from_millis(rtt));
             facts.cwnd = bytes(10 * M);
