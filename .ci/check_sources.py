@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from check_cycles import import_cycles
 from check_functions import long_functions
 from check_structs import large_structs
+from rust_source import without_test_files
 
 ROOT = Path(__file__).resolve().parent.parent
 # Crates whose runs must depend on nothing but configuration, entropy and the sequence of calls.
@@ -38,20 +39,6 @@ LAYERS = {
 # Wall clocks, sockets and the system's randomness come in here and nowhere below.
 REAL_WORLD = {"net", "relay", "transfer", "observe", "cli", "python", "wheel"}
 REAL_WORLD_PACKAGES = ("tokio", "quinn-udp", "socket2", "getrandom")
-# Parents whose children import each other, until those cycles are broken: this list is to be emptied.
-KNOWN_CYCLES = {
-    "core",
-    "core::association",
-    "schemes",
-    "schemes::registry",
-    "wire",
-    "anabranch",
-    "anabranch::papers",
-    "anabranch::papers::measures",
-    "anabranch::sweep",
-}
-# Structs of the core with too many fields, until they are divided: this list is to be emptied.
-KNOWN_STRUCTS = {"Association", "Path"}
 
 
 def clippy_files():
@@ -86,10 +73,10 @@ def long_files(sources):
 
 def structure(sources):
     yield from long_files(sources)
+    sources = without_test_files(sources)
     yield from long_functions(sources)
-    core = {name: text for name, text in sources.items() if name.startswith("crates/core/")}
-    yield from large_structs(core, KNOWN_STRUCTS)
-    yield from import_cycles(sources, KNOWN_CYCLES)
+    yield from large_structs({name: text for name, text in sources.items() if name.startswith("crates/core/")})
+    yield from import_cycles(sources)
 
 
 def dependencies():

@@ -40,9 +40,9 @@ def parts(text):
     yield text[start:]
 
 
-def large_structs(sources, known=frozenset()):
-    """Takes the text of each source by its name, and the structs that are not reported besides `MANY_FIELDS`."""
+def large_structs(sources):
+    """Takes the text of each source by its name."""
     for file, text in sources.items():
         for name, line, fields in structs(text):
-            if fields > MOST_FIELDS and name not in known | MANY_FIELDS.keys():
+            if fields > MOST_FIELDS and name not in MANY_FIELDS:
                 yield f"{file}:{line}: {name} has {fields} fields, more than {MOST_FIELDS}: divide it"

@@ -4,6 +4,7 @@ Every function here keeps line breaks, so that a position in its result has the 
 """
 
 import re
+from pathlib import PurePosixPath
 
 # Literals come first where both could begin: a string may hold `//`, and a comment may hold a quotation mark.
 TOKENS = re.compile(
@@ -14,6 +15,7 @@ TOKENS = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 TEST_ITEM = re.compile(r"#\[cfg\((?:test|all\(test\b[^]]*\))\)\](?:\s*#\[[^]]*\])*")
+TEST_MODULE = re.compile(TEST_ITEM.pattern + r"\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;")
 PAIRS = {"{": "}", "(": ")", "[": "]"}
 
 
@@ -38,6 +40,22 @@ def without_tests(code):
         end = item_end(code, found.end())
         code = code[: found.start()] + blank(code[found.start() : end]) + code[end:]
     return code
+
+
+def without_test_files(sources):
+    """Leaves out the files of modules that are declared under `#[cfg(test)]`. Takes and returns texts by file names."""
+    declared = set()
+    for file, text in sources.items():
+        if file.endswith(".rs"):
+            place = PurePosixPath(file)
+            folder = place.parent if place.stem in {"lib", "main", "mod"} else place.with_suffix("")
+            declared |= {str(folder / name) for name in TEST_MODULE.findall(code_only(text))}
+
+    def is_test(file):
+        place = PurePosixPath(file)
+        return any(str(part) in declared for part in (place.with_suffix(""), *place.parents))
+
+    return {file: text for file, text in sources.items() if not (file.endswith(".rs") and is_test(file))}
 
 
 def item_end(code, start):
