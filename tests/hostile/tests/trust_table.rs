@@ -200,7 +200,7 @@ fn every_chunk_parameter_and_error_cause_has_a_row_for_each_of_its_fields() {
         ]
         .map(str::to_owned),
     );
-    defined.extend(fields("crates/wire/src/packet.rs", "Header").map(|field| format!("Header.{field}")));
+    defined.extend(fields("crates/wire/src/header.rs", "Header").map(|field| format!("Header.{field}")));
     defined.extend(chunk_fields());
     defined.extend(
         constants("crates/wire/src/param/mod.rs", "param_types!").map(|name| format!("param.{name}")),
