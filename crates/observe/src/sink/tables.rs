@@ -100,10 +100,10 @@ impl Tables {
             DatagramOutcome::Sent => row(PacketEvent::Sent),
             // To the endpoint it has left.
             DatagramOutcome::Overflowed => {
-                [PacketEvent::Sent, PacketEvent::DroppedQueue].into_iter().for_each(row)
+                [PacketEvent::Sent, PacketEvent::DroppedQueue].into_iter().for_each(row);
             }
             DatagramOutcome::Refused => {
-                [PacketEvent::Sent, PacketEvent::Unroutable].into_iter().for_each(row)
+                [PacketEvent::Sent, PacketEvent::Unroutable].into_iter().for_each(row);
             }
             // Nobody has looked at what is in it.
             DatagramOutcome::Discarded(_) => {}
