@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use anabranch_core::{Piece, SendOptions};
+use anabranch_core::{ReceivedMessage, SendOptions};
 use bytes::Bytes;
 
 use crate::dice::Dice;
@@ -62,7 +62,7 @@ impl Flow {
     ///
     /// # Panics
     /// If it is not what was sent, or not in its turn.
-    pub fn received(&mut self, piece: &Piece, bytes: &[u8]) {
+    pub fn received(&mut self, piece: &ReceivedMessage, bytes: &[u8]) {
         assert_eq!(piece.bytes, bytes.len(), "a piece says how long it is");
         assert!(!bytes.is_empty(), "no piece is empty");
         self.delivered_bytes += bytes.len() as u64;
@@ -89,7 +89,7 @@ impl Flow {
         }
     }
 
-    fn check_unordered(&self, piece: &Piece, message: &[u8]) {
+    fn check_unordered(&self, piece: &ReceivedMessage, message: &[u8]) {
         let Some((stream, payload)) = self.unordered.get(&piece.ppid) else {
             panic!("an unordered message arrived that was not sent, or twice: {piece:?}");
         };
@@ -97,7 +97,7 @@ impl Flow {
         check_bytes(piece, message, payload);
     }
 
-    fn check_ordered(&self, piece: &Piece, message: &[u8]) {
+    fn check_ordered(&self, piece: &ReceivedMessage, message: &[u8]) {
         let Some(next) = self.ordered.get(&piece.stream).and_then(VecDeque::front) else {
             panic!("an ordered message arrived that was not sent, or twice: {piece:?}");
         };
@@ -108,7 +108,7 @@ impl Flow {
     }
 }
 
-fn check_bytes(piece: &Piece, message: &[u8], payload: &Bytes) {
+fn check_bytes(piece: &ReceivedMessage, message: &[u8], payload: &Bytes) {
     if piece.ending {
         assert!(message == &payload[..], "a message arrived changed: {piece:?}");
     } else {

@@ -98,7 +98,7 @@ fn each_path_sends_its_bound_chunks_in_tsn_order_and_overtakes_the_other() {
 #[test]
 fn a_bound_chunk_takes_its_share_of_the_peers_window_once() {
     let mut duo = duo(always_on(1), as_it_is);
-    let window = |duo: &Duo| duo.nodes[A].association().facts().peer_window.get();
+    let window = |duo: &Duo| duo.nodes[A].association().association_facts().peer_window.get();
     let before = window(&duo);
     duo.send_all(Side::A, FULL, 10);
     let after = before - 10 * FULL as u64;
@@ -107,7 +107,10 @@ fn a_bound_chunk_takes_its_share_of_the_peers_window_once() {
     duo.run_until(Span::from_secs(1), |duo| in_flight(duo, 1) != 3 * CHUNK);
     let a = duo.nodes[A].association();
     let outstanding = (in_flight(&duo, 1) + bound(&duo, 1)) / CHUNK * FULL as u64;
-    assert_eq!(a.facts().peer_window.get(), a.facts().peer_window_advertised.get() - outstanding);
+    assert_eq!(
+        a.association_facts().peer_window.get(),
+        a.association_facts().peer_window_advertised.get() - outstanding
+    );
     assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
 }
 

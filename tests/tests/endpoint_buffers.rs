@@ -23,7 +23,7 @@ fn duo(largest: Option<u64>) -> Duo {
 
 /// The sender's send buffer and the receiver's receive buffer.
 fn buffers(duo: &Duo) -> (u64, u64) {
-    let limit = duo.nodes[A].association().facts().send_buffer_limit;
+    let limit = duo.nodes[A].association().association_facts().send_buffer_limit;
     (limit.expect("it is limited"), duo.nodes[B].association().recv_buffer_bytes())
 }
 

@@ -56,10 +56,10 @@ fn acked(log: &Log) -> Vec<(usize, u64)> {
 #[test]
 fn each_paths_window_counts_its_copy_and_the_peers_window_is_taken_once() {
     let (mut duo, _) = duo([25, 25]);
-    let before = duo.nodes[A].association().facts().peer_window.get();
+    let before = duo.nodes[A].association().association_facts().peer_window.get();
     duo.send_all(Side::A, FULL, 10);
     assert_eq!(in_flight(&duo), [3 * CHUNK; 2]);
-    assert_eq!(duo.nodes[A].association().facts().peer_window.get(), before - 3 * FULL as u64);
+    assert_eq!(duo.nodes[A].association().association_facts().peer_window.get(), before - 3 * FULL as u64);
     let sent = |pair| -> Vec<u32> {
         let to = duo.setup.address(Side::B, pair);
         let packets = duo.kept.iter().flatten().filter(|(_, packet)| packet.destination == to);

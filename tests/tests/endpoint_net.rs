@@ -53,7 +53,7 @@ fn sack_flags_count_packets_only_between_sides_that_have_both_said_so() {
             "{profiles:?}: {flags:?}"
         );
         for (side, profile) in [(A, profiles[A]), (B, profiles[B])] {
-            let facts = duo.nodes[side].association().facts();
+            let facts = duo.nodes[side].association().association_facts();
             assert_eq!(facts.foreign_sack_flags, foreign && profile == "net", "{profiles:?} {side}");
         }
     }

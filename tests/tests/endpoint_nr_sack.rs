@@ -56,7 +56,7 @@ fn with_a_hole(schemes: [&str; 2], profile: &str) -> Duo {
     duo.network.set_filter(|packet| !sight::tsns(packet).contains(&1_000));
     duo.send_all(Side::A, 1_000, 10);
     duo.run(Span::from_millis(900));
-    assert_eq!(duo.nodes[A].association().facts().cumulative_tsn, FIRST - 1);
+    assert_eq!(duo.nodes[A].association().association_facts().cumulative_tsn, FIRST - 1);
     duo
 }
 

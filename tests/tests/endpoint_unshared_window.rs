@@ -31,7 +31,7 @@ fn without_a_shared_window_nobody_waits_for_a_reader() {
     let statistics = a.statistics();
     assert_eq!((statistics.blocked_by_peer_window_ns, statistics.window_probes), (0, 0));
     assert_eq!((b.statistics().chunks_dropped, statistics.retransmissions), (0, 0));
-    assert_eq!(a.facts().peer_window.get(), BUFFER, "it always advertises its whole buffer");
+    assert_eq!(a.association_facts().peer_window.get(), BUFFER, "it always advertises its whole buffer");
     duo.read(Side::B, usize::MAX);
     assert!(duo.all_arrived(Side::A));
 }
@@ -44,7 +44,7 @@ fn without_a_shared_window_a_hole_holds_nothing_back() {
     duo.send_all(Side::A, 1_000, 200);
     duo.run(Span::from_secs(5));
     let a = duo.nodes[A].association();
-    assert_eq!((a.queued_bytes(), a.facts().cumulative_tsn), (0, (1 << 32) + 999));
+    assert_eq!((a.queued_bytes(), a.association_facts().cumulative_tsn), (0, (1 << 32) + 999));
     assert_eq!(duo.nodes[B].association().held_bytes(), 199_000);
     duo.network.clear_filter();
     assert!(duo.run_until(Span::from_secs(60), |duo| duo.all_arrived(Side::A)));

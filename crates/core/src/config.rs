@@ -188,7 +188,7 @@ impl fmt::Debug for AssociationConfig {
 
 /// How often something may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
+pub struct RateLimit {
     /// On average.
     pub per_second: u32,
     /// At once after a pause.
@@ -200,17 +200,17 @@ pub struct Rate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
     /// INITs that one IPv4 address or one IPv6 network of 64 bits has as its own share. More are answered by chance.
-    pub per_source: Rate,
+    pub per_source: RateLimit,
     /// INITs from everywhere: one half for what is within shares, one half by chance for the rest.
-    pub in_all: Rate,
+    pub in_all: RateLimit,
 }
 
 impl Default for Guard {
     /// Ten handshakes a second from a source and 20,000 in all, which take a small part of a processor.
     fn default() -> Self {
         Guard {
-            per_source: Rate { per_second: 10, burst: 50 },
-            in_all: Rate { per_second: 20_000, burst: 5_000 },
+            per_source: RateLimit { per_second: 10, burst: 50 },
+            in_all: RateLimit { per_second: 20_000, burst: 5_000 },
         }
     }
 }

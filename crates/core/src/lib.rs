@@ -33,11 +33,11 @@ pub use address::PathAddress;
 pub use association::{Association, AssociationEvent};
 pub use config::{
     AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, Guard, ListedAddresses,
-    Rate, SharedKey,
+    RateLimit, SharedKey,
 };
 pub use endpoint::{AssociationId, Endpoint, Handled, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, SendError};
 pub use path_id::{MAX_PATHS, PathId, PathSet, PathState};
-pub use recv::Piece;
+pub use recv::ReceivedMessage;
 pub use send::SendOptions;
 pub use stats::{Discard, Discards, Statistics};

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use anabranch_core::time::Time;
 use anabranch_core::{
-    AssociationEvent, AssociationId, Endpoint, Handled, PathAddress, Piece, SendError, Transmit,
+    AssociationEvent, AssociationId, Endpoint, Handled, PathAddress, ReceivedMessage, SendError, Transmit,
 };
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -557,7 +557,7 @@ fn fill_inbox(state: &mut State, association: &mut anabranch_core::Association, 
     any
 }
 
-fn message(piece: Piece, payload: Vec<u8>) -> Message {
-    let Piece { stream, ppid, unordered, beginning, ending, .. } = piece;
+fn message(piece: ReceivedMessage, payload: Vec<u8>) -> Message {
+    let ReceivedMessage { stream, ppid, unordered, beginning, ending, .. } = piece;
     Message { stream, ppid, unordered, beginning, ending, payload: Bytes::from(payload) }
 }

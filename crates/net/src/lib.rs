@@ -78,7 +78,7 @@ mod socket;
 pub use anabranch_core::{
     AbortReason, AcceptFrom, AddressChanges, AssociationConfig, AssociationEvent, BufferGrowth, Guard,
     ListedAddresses, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError, PathAddress, PathId,
-    PathState, Rate, SendOptions, Statistics,
+    PathState, RateLimit, SendOptions, Statistics,
 };
 pub use association::Association;
 pub use config::{

@@ -7,7 +7,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_net::{Association, Guard, Host, PathAddress, Peer, Rate, config};
+use anabranch_net::{Association, Guard, Host, PathAddress, Peer, RateLimit, config};
 use anabranch_transfer::{
     Accept, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts, pull, push,
 };
@@ -47,7 +47,7 @@ struct Rig {
 
 impl Rig {
     fn start() -> Rig {
-        let often = Rate { per_second: 1_000_000, burst: 1_000_000 };
+        let often = RateLimit { per_second: 1_000_000, burst: 1_000_000 };
         let host = Host::builder()
             .local(SocketAddr::from(([127, 0, 0, 1], 0)))
             .accept(config("cmt").expect("a scheme"))

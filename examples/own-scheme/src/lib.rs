@@ -4,11 +4,11 @@
 //! the least one is the time that a packet now spends in queues; this scheduler sends where that is least.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, Scheme,
-    SendAsk, Slot, View, WaitFor,
+    Context, Decision, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, Scheme, SendAsk, Slot,
+    View, WaitFor,
 };
 use anabranch_core::profile::Profile;
-use anabranch_core::time::{Span, Time};
+use anabranch_core::time::Span;
 use anabranch_schemes::registry;
 
 // ANCHOR: policy
@@ -24,33 +24,14 @@ fn queueing(path: &PathFacts) -> Span {
     }
 }
 
-/// Why a path cannot take a packet now.
-fn refusal(path: &PathFacts, view: &View<'_>) -> Option<Refusal> {
-    if !path.is_active() {
-        Some(Refusal::State)
-    } else if !view.admits_new_data(path.id) {
-        Some(Refusal::WindowFull)
-    } else if path.burst_left == 0 {
-        Some(Refusal::Burst)
-    } else if !path.within_share {
-        Some(Refusal::BufferShare)
-    } else {
-        None
-    }
-}
-
-impl Slot for ShortestQueue {
-    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
-        // The view says all that this scheduler wants to know.
-    }
-}
+impl Slot for ShortestQueue {}
 
 impl Scheduler for ShortestQueue {
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let mut refused = Refused::new();
         let mut best: Option<&PathFacts> = None;
         for path in view.paths {
-            if let Some(why) = refusal(path, view) {
+            if let Some(why) = view.refusal(path.id) {
                 refused.push((path.id, why));
                 continue;
             }
@@ -75,11 +56,6 @@ impl Scheduler for ShortestQueue {
                 Decision::with_refused(Pick::Wait(WaitFor::Window), reason, refused)
             }
         }
-    }
-
-    fn replan(&mut self, _: &View<'_>) -> bool {
-        // It binds nothing, so there is nothing to place anew.
-        false
     }
 }
 // ANCHOR_END: policy

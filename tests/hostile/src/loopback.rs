@@ -25,8 +25,8 @@ pub fn accepting() -> Host {
         .expect("a loopback address can be bound")
 }
 
-fn any_rate() -> anabranch_net::Rate {
-    anabranch_net::Rate { per_second: 1_000_000, burst: 1_000_000 }
+fn any_rate() -> anabranch_net::RateLimit {
+    anabranch_net::RateLimit { per_second: 1_000_000, burst: 1_000_000 }
 }
 
 /// A host to connect from.

@@ -71,7 +71,7 @@ impl Scene {
 
     /// The highest TSN that the first node has sent, and the one that all before it have been acknowledged up to.
     fn tsns(&self) -> (u32, u32) {
-        let cumulative = self.wires.nodes[0].only().facts().cumulative_tsn as u32;
+        let cumulative = self.wires.nodes[0].only().association_facts().cumulative_tsn as u32;
         (cumulative.wrapping_add(MESSAGES as u32), cumulative)
     }
 

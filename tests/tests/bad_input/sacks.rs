@@ -11,7 +11,7 @@ const OPPORTUNITY: &str = "opportunity: SendOpportunity {";
 
 /// What an honest SACK would say, but for its blocks.
 fn honest(scene: &Scene) -> SackRepr {
-    let window = scene.wires.nodes[0].only().facts().peer_window_advertised.get();
+    let window = scene.wires.nodes[0].only().association_facts().peer_window_advertised.get();
     SackRepr { cum_tsn: Tsn::new(scene.tsns().1), a_rwnd: window as u32, flags: 0 }
 }
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use anabranch_core::time::Span;
 use anabranch_core::{
-    AcceptFrom, AssociationEvent, Discard, Guard, Handled, ListedAddresses, Networks, PathState, Rate,
+    AcceptFrom, AssociationEvent, Discard, Guard, Handled, ListedAddresses, Networks, PathState, RateLimit,
 };
 use anabranch_wire::{InitRepr, Tsn};
 
@@ -246,8 +246,8 @@ fn an_association_ends_well_although_one_of_its_paths_could_not_have_opened_it()
 #[test]
 fn sources_that_are_not_admitted_take_no_share_of_the_limits() {
     let mut net = Net::new();
-    let all = Rate { per_second: 1, burst: 2 };
-    let guard = Guard { per_source: Rate { per_second: 1, burst: 1 }, in_all: all };
+    let all = RateLimit { per_second: 1, burst: 2 };
+    let guard = Guard { per_source: RateLimit { per_second: 1, burst: 1 }, in_all: all };
     net.choosy_guarded_site(&[server()], from(&["10.0.1.0/24"]), guard);
     for n in 0..1000_u16 {
         net.inject(0, server().ip(), at(ip(2, n as u8), n + 1), &init(7));

@@ -3,15 +3,17 @@
 use std::net::IpAddr;
 
 use anabranch_core::time::Span;
-use anabranch_core::{AssociationEvent, Discard, Guard, Handled, Rate};
+use anabranch_core::{AssociationEvent, Discard, Guard, Handled, RateLimit};
 use anabranch_wire::{InitRepr, Tsn};
 
 use crate::net::{Net, PORT, at, config, ip};
 use crate::rig::craft::{COOKIE_ECHO, INIT_ACK, cookie_of, packet};
 
 /// A tenth of what floods in is looked at.
-const GUARD: Guard =
-    Guard { per_source: Rate { per_second: 5, burst: 10 }, in_all: Rate { per_second: 200, burst: 20 } };
+const GUARD: Guard = Guard {
+    per_source: RateLimit { per_second: 5, burst: 10 },
+    in_all: RateLimit { per_second: 200, burst: 20 },
+};
 
 fn init(n: u32) -> Vec<u8> {
     let repr = InitRepr {

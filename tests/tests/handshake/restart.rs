@@ -213,7 +213,8 @@ fn a_cookie_of_a_restart_that_comes_during_the_last_step_of_a_shutdown_is_refuse
     let echo = wires.sent(COOKIE_ECHO).remove(0);
     // The old peer, of which this is the last sign of life, has asked to shut down.
     let to_old = old.iter().rfind(|p| p.to == address(0, 2)).expect("packets were sent").tag();
-    let cumulative = anabranch_wire::Tsn::new(wires.nodes[1].only().facts().cumulative_tsn as u32);
+    let cumulative =
+        anabranch_wire::Tsn::new(wires.nodes[1].only().association_facts().cumulative_tsn as u32);
     let shutdown = packet(to_old, |w| w.shutdown(cumulative));
     wires.inject(1, address(0, 1), address(0, 2), &shutdown);
     let mark = wires.log.len();

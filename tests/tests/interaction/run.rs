@@ -104,8 +104,9 @@ fn progress(duo: &Duo) -> [u64; 6] {
         let up = node.was_told(&AssociationEvent::Connected);
         u64::from(node.id.is_some()) + u64::from(up) + u64::from(node.ended.is_some())
     };
-    let acked =
-        |side: Side| duo.nodes[side.index()].try_association().map_or(0, |a| a.facts().cumulative_tsn);
+    let acked = |side: Side| {
+        duo.nodes[side.index()].try_association().map_or(0, |a| a.association_facts().cumulative_tsn)
+    };
     let [a, b] = Side::BOTH;
     let delivered = |side: Side| duo.flows[side.index()].delivered_bytes;
     [stage(a), stage(b), acked(a), acked(b), delivered(a), delivered(b)]
@@ -144,8 +145,8 @@ fn is_overrun(duo: &Duo, side: Side) -> bool {
     let Some(association) = duo.nodes[side.index()].try_association() else { return false };
     let Some(peer) = duo.nodes[side.other().index()].try_association() else { return false };
     // Both are in the window's unit: what is free, as the receiver said, and the chunk that everything waits for.
-    let free_bytes = peer.facts().peer_window_advertised.get();
-    let full = peer.facts().head_of_line.is_some_and(|head| head.bytes.get() > free_bytes);
+    let free_bytes = peer.association_facts().peer_window_advertised.get();
+    let full = peer.association_facts().head_of_line.is_some_and(|head| head.bytes.get() > free_bytes);
     !config.profile.full_buffer_takes_next && full && association.readable_bytes() == 0
 }
 
@@ -153,7 +154,8 @@ fn is_overrun(duo: &Duo, side: Side) -> bool {
 /// be bound to such a path and never have left.
 fn is_full_of_losses(duo: &Duo, side: Side) -> bool {
     let Some(association) = duo.nodes[side.index()].try_association() else { return false };
-    let Some(head) = association.facts().head_of_line.filter(|head| head.transmissions == 0) else {
+    let Some(head) = association.association_facts().head_of_line.filter(|head| head.transmissions == 0)
+    else {
         return false;
     };
     let path = &association.paths()[head.path.index()];
@@ -181,7 +183,7 @@ fn state(duo: &Duo) -> String {
         text +=
             &format!("\n{:?}: {missing} messages missing, {reading:?}, ended {:?}", node.side, node.ended);
         let Some(association) = node.try_association() else { continue };
-        text += &format!(", now {:?}\n  {:?}\n", duo.now, association.facts());
+        text += &format!(", now {:?}\n  {:?}\n", duo.now, association.association_facts());
         for path in association.paths() {
             text += &format!("  {:?} {:?}\n", association.path_address(path.id), path);
         }

@@ -46,7 +46,7 @@ pub(crate) struct Peer {
 
 /// Where a valid cookie came from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source {
+pub(crate) struct CookieSource {
     pub(crate) path: PathId,
     /// Whether the cookie counts as the answer of that address (RFC 9260 section 5.4). If not, the address gets three times what
     /// came from it, and no DATA and no probes of its MTU, until it has answered a HEARTBEAT.
@@ -55,7 +55,7 @@ pub(crate) struct Source {
     pub(crate) bytes: usize,
 }
 
-impl Source {
+impl CookieSource {
     fn confirmed(self) -> Option<PathId> {
         self.proved.then_some(self.path)
     }
@@ -414,7 +414,7 @@ impl Association {
     }
 
     /// The passive side: a valid cookie came back on `source`, so the association exists.
-    pub(crate) fn accept(&mut self, source: Source, peer: &Peer) {
+    pub(crate) fn accept(&mut self, source: CookieSource, peer: &Peer) {
         self.adopt_peer(peer);
         self.note_source(source);
         if self.config.listed_addresses == ListedAddresses::Use {
@@ -424,7 +424,7 @@ impl Association {
         self.send_cookie_ack(source.path);
     }
 
-    fn note_source(&mut self, source: Source) {
+    fn note_source(&mut self, source: CookieSource) {
         if !source.proved {
             let allowance_bytes = REPLY_FACTOR * source.bytes as u64;
             self.paths[source.path.index()].standing = Standing::Seen { allowance_bytes };
@@ -484,7 +484,7 @@ impl Association {
     }
 
     /// A restart of the peer (RFC 9260 section 5.2.4.1): what was under way is lost, windows begin anew.
-    pub(crate) fn restart(&mut self, source: Source, body: &CookieBody) {
+    pub(crate) fn restart(&mut self, source: CookieSource, body: &CookieBody) {
         self.identity.local_tag = body.local_tag;
         self.identity.initial_tsn = (1 << 32) + u64::from(body.local_initial_tsn);
         let queue = SendQueue::new(self.config.streams, self.config.first_ssn);

@@ -51,7 +51,7 @@ use crate::path::Path;
 use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::policy::{AssociationFacts, PathFacts, View};
 use crate::profile::Profile;
-use crate::recv::{Piece, Receiver};
+use crate::recv::{ReceivedMessage, Receiver};
 use crate::send::{SendOptions, SendQueue, Sender};
 use crate::stats::Statistics;
 use crate::time::{Span, Time};
@@ -61,7 +61,7 @@ use crate::units::WindowBytes;
 use addressing::Addressing;
 pub(crate) use asconf_in::is_of_one_host;
 use control::ControlQueue;
-pub(crate) use handshake::{Peer, Source};
+pub(crate) use handshake::{CookieSource, Peer};
 use policy_state::PolicyState;
 use sack_in::SackProcessing;
 use sack_out::AckState;
@@ -284,7 +284,7 @@ impl Association {
     }
 
     /// Appends the next message, or the next piece of one that is larger than the receive buffer, to `out`.
-    pub fn recv(&mut self, out: &mut Vec<u8>) -> Option<Piece> {
+    pub fn recv(&mut self, out: &mut Vec<u8>) -> Option<ReceivedMessage> {
         let exhausted = self.receiver.as_ref().is_some_and(|receiver| self.is_exhausted(receiver));
         let receiver = self.receiver.as_mut()?;
         let piece = receiver.read(out, exhausted)?;
@@ -354,7 +354,7 @@ impl Association {
     }
 
     /// The association as policies see it.
-    pub fn facts(&self) -> &AssociationFacts {
+    pub fn association_facts(&self) -> &AssociationFacts {
         self.policy.association_facts()
     }
 

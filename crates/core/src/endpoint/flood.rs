@@ -13,7 +13,7 @@
 
 use std::net::IpAddr;
 
-use crate::config::{Guard, Rate};
+use crate::config::{Guard, RateLimit};
 use crate::entropy::Entropy;
 use crate::time::{Span, Time};
 
@@ -21,7 +21,7 @@ use crate::time::{Span, Time};
 const CELLS: usize = 4096;
 
 /// How often one cookie is opened. A peer sends its COOKIE ECHO again after an RTO, which doubles each time.
-const PER_COOKIE: Rate = Rate { per_second: 1, burst: 5 };
+const PER_COOKIE: RateLimit = RateLimit { per_second: 1, burst: 5 };
 
 /// The gates that handshakes pass.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ struct Refill {
 }
 
 impl Refill {
-    fn new(rate: Rate) -> Self {
+    fn new(rate: RateLimit) -> Self {
         let interval = Span::from_nanos(1_000_000_000 / u64::from(rate.per_second.max(1)));
         Refill { interval, burst: u64::from(rate.burst.max(1)) }
     }
@@ -99,7 +99,7 @@ impl std::fmt::Debug for Shares {
 }
 
 impl Shares {
-    fn new(rate: Rate, entropy: &mut Entropy) -> Self {
+    fn new(rate: RateLimit, entropy: &mut Entropy) -> Self {
         let mut draw = || u128::from(entropy.next_u64()) << 64 | u128::from(entropy.next_u64());
         Shares {
             key: (draw() | 1, draw()),
@@ -142,7 +142,7 @@ pub(super) struct InitGate {
 
 impl InitGate {
     fn new(guard: &Guard, mut entropy: Entropy) -> Self {
-        let half = Rate { per_second: guard.in_all.per_second / 2, burst: guard.in_all.burst / 2 };
+        let half = RateLimit { per_second: guard.in_all.per_second / 2, burst: guard.in_all.burst / 2 };
         InitGate {
             sources: Shares::new(guard.per_source, &mut entropy),
             shared: Bucket::FULL,
@@ -194,8 +194,8 @@ mod tests {
     use super::*;
 
     const GUARD: Guard = Guard {
-        per_source: Rate { per_second: 10, burst: 3 },
-        in_all: Rate { per_second: 1000, burst: 100 },
+        per_source: RateLimit { per_second: 10, burst: 3 },
+        in_all: RateLimit { per_second: 1000, burst: 100 },
     };
 
     fn gates() -> Gates {
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn a_share_that_somebody_else_uses_up_leaves_the_chance_that_is_stated() {
         // With a burst as large as the default has it, compared with the rate.
-        let guard = Guard { in_all: Rate { per_second: 1000, burst: 1000 }, ..GUARD };
+        let guard = Guard { in_all: RateLimit { per_second: 1000, burst: 1000 }, ..GUARD };
         for (forged_per_second, stated) in [(100, 1.0), (1_000, 0.5), (5_000, 0.1), (25_000, 0.02)] {
             let mut gate = Gates::new(&guard, &Entropy::new([4; 32])).inits;
             let victim = address("192.0.2.7");

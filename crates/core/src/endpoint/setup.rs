@@ -4,7 +4,7 @@ use anabranch_wire::{Cause, Header, InitRepr, InitView, PacketView, PacketWriter
 use arrayvec::ArrayVec;
 
 use crate::address::Origin;
-use crate::association::{Association, Peer, Source};
+use crate::association::{Association, CookieSource, Peer};
 use crate::authentication::{AuthOffer, BadRandom, RANDOM_LEN};
 use crate::config::LEAST_FIRST_WINDOW;
 use crate::cookie::{CookieBody, GenuineCookie, Offers};
@@ -501,8 +501,8 @@ impl Endpoint {
     /// Where a valid cookie came from. RFC 9260 section 5.4 takes the address that the cookie was sent to as confirmed; with a
     /// guard it has to answer a HEARTBEAT first, because the packet may be a copy of the peer's or name a source that is not its
     /// own.
-    fn source(&self, path: PathId, origin: Origin) -> Source {
-        Source { path, proved: self.config.guard.is_none(), bytes: origin.bytes }
+    fn source(&self, path: PathId, origin: Origin) -> CookieSource {
+        CookieSource { path, proved: self.config.guard.is_none(), bytes: origin.bytes }
     }
 
     fn cookie_life(&self) -> Span {
@@ -622,7 +622,7 @@ impl Endpoint {
             }
             (false, false) if tied => {
                 let old = association.identity().local_tag;
-                association.restart(Source { path, proved: !guarded, bytes: origin.bytes }, body);
+                association.restart(CookieSource { path, proved: !guarded, bytes: origin.bytes }, body);
                 self.table.retag(id, old, body.local_tag);
             }
             //= docs/rfc9260.txt#section-5.2.4

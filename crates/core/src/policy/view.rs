@@ -1,6 +1,7 @@
 //! What a policy may look at: plain data, so that a policy can be tested without an endpoint.
 
 use crate::path_id::{PathId, PathSet, PathState};
+use crate::policy::decision::Refusal;
 use crate::profile::Profile;
 use crate::time::{Rate, Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
@@ -221,6 +222,22 @@ impl<'a> View<'a> {
     //# A limited overbooking as described in rule B in Section 6.1 SHOULD be supported.
     pub fn admits_new_data(&self, id: PathId) -> bool {
         self.outstanding(id) < self.path(id).cwnd
+    }
+
+    /// Why a path cannot take new data now; `None` if it can. Core overrules a scheduler that sends where there is a refusal.
+    pub fn refusal(&self, id: PathId) -> Option<Refusal> {
+        let path = self.path(id);
+        if !path.is_active() {
+            Some(Refusal::State)
+        } else if !self.admits_new_data(id) {
+            Some(Refusal::WindowFull)
+        } else if path.burst_left == 0 {
+            Some(Refusal::Burst)
+        } else if !path.within_share {
+            Some(Refusal::BufferShare)
+        } else {
+            None
+        }
     }
 
     /// The active paths in order of id.

@@ -9,6 +9,6 @@ mod tracker;
 #[cfg(test)]
 mod properties;
 
-pub use reassembly::Piece;
+pub use reassembly::ReceivedMessage;
 pub(crate) use reassembly::{Fragment, Violation};
 pub(crate) use receiver::{BlocksByDelivery, Receiver, Taken};

@@ -1,6 +1,6 @@
 //! Properties of the tracker and the reassembly together: what is sent is what is read.
 
-use super::reassembly::{Fragment, Piece, Reassembly};
+use super::reassembly::{Fragment, Reassembly, ReceivedMessage};
 use super::tracker::{Arrival, Tracker};
 use crate::entropy::Entropy;
 use proptest::prelude::*;
@@ -35,9 +35,9 @@ struct Receiver {
     reassembly: Reassembly,
     out: Vec<u8>,
     /// Per stream, the message that is being read in parts.
-    begun: BTreeMap<u16, (Piece, Vec<u8>)>,
+    begun: BTreeMap<u16, (ReceivedMessage, Vec<u8>)>,
     /// Whole messages, in the order in which their ends were read.
-    messages: Vec<(Piece, Vec<u8>)>,
+    messages: Vec<(ReceivedMessage, Vec<u8>)>,
 }
 
 impl Receiver {
@@ -95,7 +95,7 @@ impl Receiver {
     }
 
     /// Puts pieces together by stream, as the reader has to, and checks that nothing comes between them.
-    fn assemble(&mut self, piece: Piece) {
+    fn assemble(&mut self, piece: ReceivedMessage) {
         let mut bytes = std::mem::take(&mut self.out);
         assert_eq!(bytes.len(), piece.bytes);
         if !piece.beginning {

@@ -46,9 +46,9 @@ impl Fragment<'_> {
     }
 }
 
-/// What a read has handed out: a whole message, or a part of one.
+/// What a read has handed out: a whole message, or a part of one where the receive buffer is too small for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct ReceivedMessage {
     /// Stream identifier.
     pub stream: u16,
     /// Payload protocol identifier.
@@ -57,11 +57,11 @@ pub struct Piece {
     pub ssn: u16,
     /// Whether the message takes no part in the order of its stream.
     pub unordered: bool,
-    /// Whether the message starts with this piece.
+    /// Whether the message starts here.
     pub beginning: bool,
-    /// Whether the message ends with this piece.
+    /// Whether the message ends here.
     ///
-    /// If the next piece of the stream is a `beginning` although this one is not an ending, the peer has abandoned
+    /// If the next part on the stream is a `beginning` although this one is not an ending, the peer has abandoned
     /// the rest of the message.
     pub ending: bool,
     /// User data handed out.
@@ -222,7 +222,11 @@ impl Reassembly {
     /// message is then readable as it comes, with or without `allow_partial`.
     ///
     /// Returns the piece with its first and last TSN.
-    pub(crate) fn take(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<(Piece, (u64, u64))> {
+    pub(crate) fn take(
+        &mut self,
+        out: &mut Vec<u8>,
+        allow_partial: bool,
+    ) -> Option<(ReceivedMessage, (u64, u64))> {
         let head = match self.arena.first(READY) {
             Some(head) => self.unlist_ready(head),
             None if allow_partial => self.find_open()?,
@@ -244,7 +248,7 @@ impl Reassembly {
 
     /// As [`take`](Self::take), without the TSNs.
     #[cfg(test)]
-    pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<Piece> {
+    pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<ReceivedMessage> {
         self.take(out, allow_partial).map(|(piece, _)| piece)
     }
 
@@ -496,10 +500,10 @@ impl Reassembly {
     }
 
     /// Copies a run to the reader and frees it.
-    fn hand_out(&mut self, head: u32, out: &mut Vec<u8>) -> Piece {
+    fn hand_out(&mut self, head: u32, out: &mut Vec<u8>) -> ReceivedMessage {
         let run = &self.arena[head];
         let Message { stream, ssn, ppid, unordered } = run.message;
-        let piece = Piece {
+        let piece = ReceivedMessage {
             stream,
             ppid,
             ssn,
@@ -532,8 +536,8 @@ impl Reassembly {
     }
 
     /// Gives a stream to one message whose first part, up to the TSN `last`, has just been read.
-    fn begin_partial(&mut self, piece: &Piece, last: u64) {
-        let Piece { stream, ssn, ppid, unordered, .. } = *piece;
+    fn begin_partial(&mut self, piece: &ReceivedMessage, last: u64) {
+        let ReceivedMessage { stream, ssn, ppid, unordered, .. } = *piece;
         let stub = self.arena.insert_stub(last, Message { stream, ssn, ppid, unordered });
         // The stub takes the place of the run's end, so the next fragment meets it as its neighbour.
         self.ring.set_slot(last, stub);

@@ -2,7 +2,7 @@
 
 use crate::intervals::{self, Interval};
 use crate::profile::Profile;
-use crate::recv::reassembly::{Fragment, Piece, Reassembly, Violation};
+use crate::recv::reassembly::{Fragment, Reassembly, ReceivedMessage, Violation};
 use crate::recv::tracker::{Arrival, Tracker};
 use crate::units::WindowBytes;
 
@@ -143,7 +143,7 @@ impl Receiver {
             && self.held(profile) + cost <= self.buffer.times(2).max(self.buffer + cost)
     }
 
-    pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<Piece> {
+    pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<ReceivedMessage> {
         let (piece, (first, last)) = self.reassembly.take(out, allow_partial)?;
         if last > self.tracker.cumulative() {
             self.note_read(first, last);

@@ -37,7 +37,7 @@ impl Sampler {
     /// Hands over each path that has changed, as it stands now.
     pub fn sample(&mut self, association: &Association, mut changed: impl FnMut(&PathSample)) {
         let queued_bytes = association.queued_bytes();
-        let peer_window_bytes = association.facts().peer_window.get();
+        let peer_window_bytes = association.association_facts().peer_window.get();
         let shared = Shared { peer_window_bytes, has_data: queued_bytes > 0 };
         for (facts, last) in association.paths().iter().zip(&mut self.last) {
             let seen = Some((*facts, shared));

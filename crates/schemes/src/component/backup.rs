@@ -8,7 +8,6 @@ use anabranch_core::policy::{
 };
 
 use crate::definition::{Card, Choice, Component, Equation, Role, Values};
-use crate::scheduler::refusal;
 
 pub(crate) const PRIMARY_FIRST: Equation = Equation {
     name: "RFC 9260 section 6.4, new data",
@@ -57,7 +56,7 @@ pub struct PrimaryOnly;
 impl Slot for PrimaryOnly {}
 
 impl Scheduler for PrimaryOnly {
-    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+    fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         //= docs/rfc9260.txt#section-6.4
         //# By default, an endpoint SHOULD always transmit to the primary path, unless the SCTP user explicitly specifies
         //# the destination transport address (and possibly source transport address) to use.
@@ -73,7 +72,7 @@ impl Scheduler for PrimaryOnly {
         let Some(path) = primary.or_else(|| view.active().next()) else {
             return Decision::new(Pick::Wait(WaitFor::Window), Reason::rule("no path is active"));
         };
-        match refusal(path, ask, view) {
+        match view.refusal(path.id) {
             None => Decision::new(
                 Pick::Path(path.id),
                 Reason::rule("the primary path, or the one that replaces it"),

@@ -67,8 +67,8 @@ pub struct MinRtt {
 impl Slot for MinRtt {}
 
 impl Scheduler for MinRtt {
-    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
-        let ranking = Ranking::of(ask, view, self.unmeasured);
+    fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        let ranking = Ranking::of(view, self.unmeasured);
         let reason = lowest(&ranking);
         ranking.send(reason)
     }

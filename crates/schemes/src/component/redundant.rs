@@ -8,7 +8,6 @@ use anabranch_core::policy::{
 };
 
 use crate::definition::{Card, Choice, Component, Equation, Role, Values};
-use crate::scheduler::refusal;
 
 const CARD: Card = Card {
     summary: &[
@@ -61,7 +60,7 @@ impl Scheduler for Redundant {
         let mut open = PathSet::EMPTY;
         let mut refused = Refused::new();
         for path in view.paths {
-            match refusal(path, ask, view) {
+            match view.refusal(path.id) {
                 None => open.insert(path.id),
                 Some(why) => refused.push((path.id, why)),
             }

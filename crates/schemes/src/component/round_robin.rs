@@ -8,7 +8,6 @@ use anabranch_core::policy::{
 };
 
 use crate::definition::{Card, Choice, Component, Equation, Role, Values};
-use crate::scheduler::refusal;
 
 const CARD: Card = Card {
     summary: &[
@@ -49,14 +48,14 @@ pub struct RoundRobin;
 impl Slot for RoundRobin {}
 
 impl Scheduler for RoundRobin {
-    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+    fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let paths = view.paths.len();
         let start = view.association.last_new_data_path.map_or(0, |path| path.index() + 1);
         let mut refused = Refused::new();
         let mut choice = None;
         for visit in 0..paths {
             let id = PathId::new((start + visit) % paths);
-            match refusal(view.path(id), ask, view) {
+            match view.refusal(id) {
                 None if choice.is_none() => choice = Some(id),
                 None => refused.push((id, Refusal::Preference)),
                 Some(why) => refused.push((id, why)),

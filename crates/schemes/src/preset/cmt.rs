@@ -24,7 +24,6 @@ use crate::retransmit::asap::RTX_ASAP;
 use crate::retransmit::best::RTX_BEST;
 use crate::retransmit::same::RTX_SAME;
 use crate::retransmit::{RTX, rtx};
-use crate::scheduler::refusal;
 
 pub(crate) const WINDOW_FILL: Equation = Equation {
     name: "scheduling, as in ns-2.35",
@@ -192,13 +191,13 @@ impl Slot for RotatingWindowFill {
 }
 
 impl Scheduler for RotatingWindowFill {
-    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+    fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let mut refused = Refused::new();
         let paths = view.paths.len();
         // A path that has been passed over is not visited again in this opportunity: nothing can free its window meanwhile.
         while self.passed < paths {
             let id = PathId::new((self.start + self.passed) % paths);
-            match refusal(view.path(id), ask, view) {
+            match view.refusal(id) {
                 None => {
                     let free = view.path(id).cwnd - view.outstanding(id);
                     let reason = Reason::figure(

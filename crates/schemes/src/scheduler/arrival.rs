@@ -3,8 +3,6 @@
 use anabranch_core::policy::{Decision, PathFacts, Pick, Reason, Refusal, Refused, SendAsk, View, WaitFor};
 use anabranch_core::time::Span;
 
-use crate::scheduler::refusal;
-
 /// A path that could take the chunk.
 struct Offer {
     path: anabranch_core::PathId,
@@ -57,7 +55,7 @@ fn offer(
     rtt_of: &impl Fn(&PathFacts) -> Option<Span>,
     arrival: &impl Fn(&PathFacts, Span) -> Span,
 ) -> Result<Offer, Refusal> {
-    let hindrance = refusal(path, ask, view);
+    let hindrance = view.refusal(path.id);
     match hindrance {
         Some(why @ Refusal::State) => return Err(why),
         // A probe of the peer's closed window leaves now or not at all.

@@ -5,8 +5,6 @@ use anabranch_core::PathId;
 use anabranch_core::policy::{Decision, PathFacts, Pick, Reason, Refusal, Refused, SendAsk, View, WaitFor};
 use anabranch_core::time::Span;
 
-use crate::scheduler::refusal;
-
 /// The rank of a path whose round-trip time has not been measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unmeasured {
@@ -25,10 +23,10 @@ pub(crate) struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    pub(crate) fn of(ask: &SendAsk, view: &View<'a>, unmeasured: Unmeasured) -> Self {
+    pub(crate) fn of(view: &View<'a>, unmeasured: Unmeasured) -> Self {
         let mut ranking = Ranking { best: None, refused: Refused::new() };
         for path in view.paths {
-            match refusal(path, ask, view) {
+            match view.refusal(path.id) {
                 Some(why) => ranking.refused.push((path.id, why)),
                 None => ranking.compare(path, unmeasured),
             }
@@ -75,7 +73,7 @@ impl<'a> Ranking<'a> {
         let (slow, fast) = (self.best?, fastest(view)?);
         // Waiting for a path makes sense only if an acknowledgement will open its window. A share of a buffer opens at some other
         // time, and a path with nothing in flight hears no acknowledgement.
-        let soon = matches!(refusal(fast, ask, view), Some(Refusal::WindowFull | Refusal::Burst));
+        let soon = matches!(view.refusal(fast.id), Some(Refusal::WindowFull | Refusal::Burst));
         if !soon || fast.in_flight.is_zero() || ask.window_probe {
             return None;
         }
@@ -117,8 +115,7 @@ mod tests {
     }
 
     fn alternatives(world: &World) -> Option<(usize, usize)> {
-        let alternatives =
-            Ranking::of(&ASK, &world.view(), Unmeasured::First).alternatives(&ASK, &world.view());
+        let alternatives = Ranking::of(&world.view(), Unmeasured::First).alternatives(&ASK, &world.view());
         alternatives.map(|c| (c.fast.id.index(), c.slow.id.index()))
     }
 
@@ -174,10 +171,6 @@ mod tests {
     fn a_window_probe_waits_for_nothing() {
         let world = world(&[20, 100]);
         let probe = SendAsk { window_probe: true, ..ASK };
-        assert!(
-            Ranking::of(&probe, &world.view(), Unmeasured::First)
-                .alternatives(&probe, &world.view())
-                .is_none()
-        );
+        assert!(Ranking::of(&world.view(), Unmeasured::First).alternatives(&probe, &world.view()).is_none());
     }
 }

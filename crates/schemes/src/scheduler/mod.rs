@@ -5,23 +5,8 @@ pub(crate) mod by_rtt;
 
 pub use by_rtt::Unmeasured;
 
-use anabranch_core::policy::{PathFacts, Refusal, SendAsk, View};
+use anabranch_core::policy::{PathFacts, View};
 use anabranch_core::units::ChunkBytes;
-
-/// Why a path cannot take new data now; `None` if it can.
-pub(crate) fn refusal(path: &PathFacts, _ask: &SendAsk, view: &View<'_>) -> Option<Refusal> {
-    if !path.is_active() {
-        Some(Refusal::State)
-    } else if !view.admits_new_data(path.id) {
-        Some(Refusal::WindowFull)
-    } else if path.burst_left == 0 {
-        Some(Refusal::Burst)
-    } else if !path.within_share {
-        Some(Refusal::BufferShare)
-    } else {
-        None
-    }
-}
 
 /// What a path's window still admits.
 pub(crate) fn free(path: &PathFacts, view: &View<'_>) -> ChunkBytes {

@@ -248,7 +248,7 @@ impl Slot for Blest {
 
 impl Scheduler for Blest {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
-        let ranking = Ranking::of(ask, view, Unmeasured::First);
+        let ranking = Ranking::of(view, Unmeasured::First);
         let Some(alternatives) = ranking.alternatives(ask, view) else {
             let reason = lowest(&ranking);
             return ranking.send(reason);

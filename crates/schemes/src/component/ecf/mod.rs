@@ -189,7 +189,7 @@ impl Slot for EarliestCompletion {
 
 impl Scheduler for EarliestCompletion {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
-        let ranking = Ranking::of(ask, view, Unmeasured::First);
+        let ranking = Ranking::of(view, Unmeasured::First);
         let Some(alternatives) = ranking.alternatives(ask, view) else {
             let reason = lowest(&ranking);
             return ranking.send(reason);

@@ -16,7 +16,6 @@ use anabranch_core::{MAX_PATHS, PathId, PathState};
 use crate::definition::{
     Card, Choice, Component, Equation, Kind, Length, Parameter, Role, Value, Values, Weights,
 };
-use crate::scheduler::refusal;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter {
@@ -143,7 +142,7 @@ impl Scheduler for Weighted {
         let mut refused = Refused::new();
         let mut best: Option<(&PathFacts, f64)> = None;
         for path in view.paths {
-            if let Some(why) = refusal(path, ask, view) {
+            if let Some(why) = view.refusal(path.id) {
                 refused.push((path.id, why));
                 continue;
             }

@@ -6,7 +6,6 @@ use anabranch_core::policy::{
 };
 
 use crate::preset::a_cmt::{RttSource, rate_difference};
-use crate::scheduler::refusal;
 
 /// Fills windows in ascending order of D; of equal ones the lowest id comes first.
 #[derive(Debug)]
@@ -24,11 +23,11 @@ impl AscendingBacklog {
 impl Slot for AscendingBacklog {}
 
 impl Scheduler for AscendingBacklog {
-    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+    fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let mut refused = Refused::new();
         let mut best: Option<(&PathFacts, f64)> = None;
         for path in view.paths {
-            if let Some(why) = refusal(path, ask, view) {
+            if let Some(why) = view.refusal(path.id) {
                 refused.push((path.id, why));
                 continue;
             }

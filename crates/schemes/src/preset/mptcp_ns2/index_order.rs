@@ -6,7 +6,6 @@ use anabranch_core::policy::{
 };
 
 use crate::definition::Equation;
-use crate::scheduler::refusal;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "send order",
@@ -21,10 +20,10 @@ pub struct IndexOrder;
 impl Slot for IndexOrder {}
 
 impl Scheduler for IndexOrder {
-    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+    fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let mut refused = Refused::new();
         for path in view.paths {
-            let Some(why) = refusal(path, ask, view) else {
+            let Some(why) = view.refusal(path.id) else {
                 let free = path.cwnd - view.outstanding(path.id);
                 let reason = Reason::figure("first path with room", "free_bytes", free.get() as f64);
                 return Decision::with_refused(Pick::Path(path.id), reason, refused);

@@ -13,7 +13,6 @@ use anabranch_core::{MAX_PATHS, PathId, PathSet};
 
 use crate::definition::{ChoiceParameter, Equation, Values};
 use crate::estimator::advised;
-use crate::scheduler::refusal;
 
 pub(crate) use formulas::{delivery_time, handling_time, rounds};
 
@@ -352,12 +351,12 @@ fn is_idle(view: &View<'_>) -> bool {
 }
 
 /// A chunk beyond the peer's window leaves at once or not at all: it goes where it arrives first.
-fn probe(ask: &SendAsk, view: &View<'_>) -> Decision<Pick> {
-    let open = view.paths.iter().filter(|path| refusal(path, ask, view).is_none());
+fn probe(view: &View<'_>) -> Decision<Pick> {
+    let open = view.paths.iter().filter(|path| view.refusal(path.id).is_none());
     let best = open.reduce(|best, path| if handling_time(path) < handling_time(best) { path } else { best });
     let others = view.paths.iter().filter(|path| best.is_none_or(|best| best.id != path.id));
     let refused =
-        others.map(|path| (path.id, refusal(path, ask, view).unwrap_or(Refusal::Preference))).collect();
+        others.map(|path| (path.id, view.refusal(path.id).unwrap_or(Refusal::Preference))).collect();
     let Some(path) = best else { return windows_spoken_for(refused) };
     let reason = Reason::figure("probes the peer's window", "arrival_s", handling_time(path));
     Decision::with_refused(Pick::Path(path.id), reason, refused)
@@ -389,7 +388,7 @@ impl Slot for DataDistribution {
 impl Scheduler for DataDistribution {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         if ask.window_probe {
-            return probe(ask, view);
+            return probe(view);
         }
         let subset = self.subset(view);
         if self.is_over(view.now) {
