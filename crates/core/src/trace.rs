@@ -1,14 +1,16 @@
 //! What an association records for observers when tracing is on.
 
 use crate::path_id::{PathId, PathSet};
-use crate::policy::{HeadOfLineAction, LossCause, Reason, Refused};
+use crate::policy::{HeadOfLineAction, LossCause, Reason, Refused, WaitFor};
 use crate::time::Time;
 
 /// What was decided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decided {
-    /// New data goes on a path, or waits.
-    Schedule(Option<PathId>),
+    /// New data goes on a path.
+    Schedule(PathId),
+    /// New data waits.
+    Wait(WaitFor),
     /// New data goes on several paths at once.
     Copies(PathSet),
     /// New data is bound to a path's queue.

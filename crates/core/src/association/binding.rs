@@ -3,6 +3,7 @@
 use anabranch_wire::PacketWriter;
 
 use crate::association::Association;
+use crate::association::outbound::waits_for;
 use crate::path_id::PathId;
 use crate::policy::{Event, Pick, SendAsk, SendKind, SentTransmission};
 use crate::send::Admitted;
@@ -91,7 +92,7 @@ impl Association {
                 Pick::Wait(_) => None,
             };
             let path = path.filter(|&id| self.may_bind(id)).or_else(|| self.way_out());
-            let decided = path.map_or(Decided::Schedule(None), Decided::Bind);
+            let decided = path.map_or_else(|| Decided::Wait(waits_for(decision.choice)), Decided::Bind);
             self.record(decided, tsn, decision.reason, &decision.refused);
             let Some(path) = path else { return };
             self.place(path);

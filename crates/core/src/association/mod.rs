@@ -484,8 +484,14 @@ impl Association {
             return None;
         }
         let t4 = self.addressing.asconf.as_ref().and_then(asconf::Asconf::t4);
-        let own =
-            [self.state.next_timer(), t4, self.sack.reneging_at, self.ack.deadline, self.policy.deadline()];
+        let own = [
+            self.state.next_timer(),
+            t4,
+            self.sack.reneging_at,
+            self.ack.deadline,
+            self.opportunity.resume_at,
+            self.policy.deadline(),
+        ];
         let paths = self.paths.iter().filter_map(|p| p.timers.next());
         own.into_iter().flatten().chain(paths).min()
     }

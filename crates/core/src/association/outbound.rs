@@ -5,7 +5,7 @@ use anabranch_wire::{DATA_HEADER_LEN, DataFlags, DataRepr, Header, PacketWriter,
 use crate::association::send_opportunity::PendingCopies;
 use crate::association::{Association, MAX_OUTSTANDING_CHUNKS, State, WindowProbe};
 use crate::path_id::{PathId, PathSet};
-use crate::policy::{Decision, Event, OpportunityCause, Pick, Reason, Refused, SendAsk, SendKind};
+use crate::policy::{Decision, Event, OpportunityCause, Pick, Reason, Refused, SendAsk, SendKind, WaitFor};
 use crate::profile::{BurstArming, ImmediateSack};
 use crate::send::{Admitted, Draft};
 use crate::trace::Decided;
@@ -21,6 +21,14 @@ enum Place {
 }
 
 const BLOCKED: Reason = Reason::rule("the peer's window is closed");
+
+/// What new data waits for: what the scheduler says, or room for it if the scheduler was overruled.
+pub(super) fn waits_for(choice: Pick) -> WaitFor {
+    match choice {
+        Pick::Wait(wait) => wait,
+        _ => WaitFor::Window,
+    }
+}
 
 /// What a chunk looks like on the wire.
 pub(super) fn data_repr(tsn: u64, draft: &Draft) -> DataRepr {
@@ -241,8 +249,8 @@ impl Association {
         let decision = self.ask_scheduler(ask);
         let place = self.guard_pick(ask, &decision);
         let decided = match place {
-            None => Decided::Schedule(None),
-            Some(Place::Now(path)) => Decided::Schedule(Some(path)),
+            None => Decided::Wait(waits_for(decision.choice)),
+            Some(Place::Now(path)) => Decided::Schedule(path),
             Some(Place::Queue(path)) => Decided::Bind(path),
             Some(Place::Copies(path, mut paths)) => {
                 paths.insert(path);
@@ -274,6 +282,10 @@ impl Association {
             Pick::Bind(path) => {
                 let admitted = self.may_bind(path) && self.policy.path(path).within_share;
                 admitted.then_some(Place::Queue(path))
+            }
+            Pick::Wait(WaitFor::Until(at)) if at > self.now => {
+                self.opportunity.resume_at = Some(at);
+                return None;
             }
             Pick::Wait(_) if !self.sender.is_idle() => return None,
             Pick::Wait(_) => None,

@@ -5,6 +5,7 @@
 
 use crate::path_id::PathSet;
 use crate::policy::OpportunityCause;
+use crate::time::Time;
 
 /// Chunks of which copies are still to leave in this opportunity.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,8 @@ pub(crate) struct SendOpportunity {
     pub(crate) new_data_left: bool,
     /// The head of line that was moved in this opportunity: once is enough.
     pub(crate) moved: Option<u64>,
+    /// When the next one opens because the scheduler waits until then.
+    pub(crate) resume_at: Option<Time>,
     /// Whether opportunities may carry DATA yet (see [`Start`](crate::profile::Start)).
     pub(crate) data_allowed: bool,
     /// Whether the burst limit holds in this opportunity and those to come.
@@ -58,6 +61,7 @@ impl SendOpportunity {
             head_of_line_declined: false,
             new_data_left: false,
             moved: None,
+            resume_at: None,
             data_allowed: false,
             burst_armed: false,
         }
@@ -65,8 +69,15 @@ impl SendOpportunity {
 
     /// Nothing more is to leave in this one.
     pub(crate) fn end(&mut self) {
-        let SendOpportunity { announced, cause, data_allowed, burst_armed, .. } = *self;
-        *self = SendOpportunity { announced, cause, data_allowed, burst_armed, ..SendOpportunity::closed() };
+        let SendOpportunity { announced, cause, resume_at, data_allowed, burst_armed, .. } = *self;
+        *self = SendOpportunity {
+            announced,
+            cause,
+            resume_at,
+            data_allowed,
+            burst_armed,
+            ..SendOpportunity::closed()
+        };
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -78,6 +89,7 @@ impl SendOpportunity {
         self.announced = false;
         self.cause = cause;
         self.new_data = true;
+        self.resume_at = None;
     }
 
     /// Opens one, or extends the one that is open.
@@ -86,5 +98,6 @@ impl SendOpportunity {
         self.cause = cause;
         self.resend_from = Some(0);
         self.new_data |= new_data;
+        self.resume_at = self.resume_at.filter(|_| !new_data);
     }
 }

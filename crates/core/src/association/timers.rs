@@ -50,6 +50,9 @@ impl Association {
             self.run_loss_tasks();
             self.open_opportunity(OpportunityCause::Policy, true);
         }
+        if due(&mut self.opportunity.resume_at, now) {
+            self.open_opportunity(OpportunityCause::Policy, true);
+        }
     }
 
     fn handle_path_timers(&mut self, id: PathId) {

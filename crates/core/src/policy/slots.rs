@@ -86,7 +86,7 @@ pub enum WaitFor {
     Window,
     /// This path.
     Path(PathId),
-    /// A time.
+    /// A time, at which a send opportunity opens. It may be waited for even with nothing in flight.
     Until(Time),
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anabranch_core::policy::LossCause;
+use anabranch_core::policy::{LossCause, WaitFor};
 use anabranch_core::time::Time;
 use anabranch_core::trace::{Decided, TraceEvent};
 use anabranch_core::{PathId, PathSet};
@@ -157,6 +157,8 @@ impl AssociationTables {
         row[5] = match event.decided {
             Decided::Lost(_, cause) => trace_names::loss_cause(cause).to_owned(),
             Decided::State(_, state) => format!("{state:?}"),
+            Decided::Wait(WaitFor::Path(path)) => format!("path {}", self.name(path)),
+            Decided::Wait(WaitFor::Until(at)) => format!("until {}", seconds(at)),
             _ => String::new(),
         };
         row[6] = event.reason.rule.to_owned();

@@ -7,7 +7,7 @@ use anabranch_core::{PathId, PathSet};
 /// The word for a decision.
 pub(crate) fn decision(decided: &Decided) -> &'static str {
     match decided {
-        Decided::Schedule(_) => "schedule",
+        Decided::Schedule(_) | Decided::Wait(_) => "schedule",
         Decided::Copies(_) => "copies",
         Decided::Bind(_) => "bind",
         Decided::Retransmit(_) => "retransmit",
@@ -26,23 +26,22 @@ pub(crate) fn decision(decided: &Decided) -> &'static str {
 pub(crate) fn paths(decided: &Decided) -> PathSet {
     let one = |path: PathId| [path].into_iter().collect();
     match *decided {
-        Decided::Schedule(path) | Decided::Retransmit(path) | Decided::Blocked(path) => {
-            path.into_iter().collect()
-        }
+        Decided::Retransmit(path) | Decided::Blocked(path) => path.into_iter().collect(),
         Decided::Copies(paths) => paths,
         Decided::HeadOfLine(HeadOfLineAction::Copy(path) | HeadOfLineAction::Move(path))
+        | Decided::Schedule(path)
         | Decided::Bind(path)
         | Decided::TailProbe(path)
         | Decided::Window { path, .. }
         | Decided::Lost(path, _)
         | Decided::State(path, _) => one(path),
-        Decided::Unblocked => PathSet::EMPTY,
+        Decided::Wait(_) | Decided::Unblocked => PathSet::EMPTY,
     }
 }
 
 /// Whether it was decided to send nothing now.
 pub(crate) fn is_wait(decided: &Decided) -> bool {
-    matches!(decided, Decided::Schedule(None) | Decided::Retransmit(None))
+    matches!(decided, Decided::Wait(_) | Decided::Retransmit(None))
 }
 
 /// The word for a cause of loss.

@@ -58,7 +58,7 @@ impl Observer for Note {
     fn decided(&mut self, _: AssociationId, event: &TraceEvent) {
         self.write(|seen| {
             seen.decided += 1;
-            seen.scheduled += usize::from(matches!(event.decided, Decided::Schedule(Some(_))));
+            seen.scheduled += usize::from(matches!(event.decided, Decided::Schedule(_)));
         });
     }
 

@@ -145,8 +145,6 @@ pub struct DataDistribution {
     frequency: [u64; MAX_PATHS],
     /// The path in whose round it is, and the bytes left of that round.
     round: Option<(PathId, u64)>,
-    /// The deadline that a wait for the period's end needs.
-    waits_until: Option<Time>,
 }
 
 /// What Algorithm 2 finds for one path.
@@ -175,7 +173,6 @@ impl DataDistribution {
             distributed: [0; MAX_PATHS],
             frequency: [0; MAX_PATHS],
             round: None,
-            waits_until: None,
         }
     }
 
@@ -286,7 +283,6 @@ impl DataDistribution {
                 refused,
             );
         };
-        self.waits_until = Some(end);
         let reason = Reason::rule("the period's data is distributed");
         Decision::with_refused(Pick::Wait(WaitFor::Until(end)), reason, refused)
     }
@@ -363,10 +359,7 @@ fn probe(view: &View<'_>) -> Decision<Pick> {
 }
 
 impl Slot for DataDistribution {
-    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
-        if self.waits_until.is_some_and(|end| end <= view.now) {
-            self.waits_until = None;
-        }
+    fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
         match *event {
             Event::Bound { path, bytes, .. } => self.given(path, bytes.get()),
             Event::Unbound { path, bytes, .. } => self.taken_back(path, bytes.get()),
@@ -374,14 +367,9 @@ impl Slot for DataDistribution {
             Event::PathAdded(path) => {
                 self.distributed[path.index()] = 0;
                 self.ends = None;
-                self.waits_until = None;
             }
             _ => {}
         }
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        self.waits_until
     }
 }
 
@@ -401,7 +389,6 @@ impl Scheduler for DataDistribution {
         let decision = self.try_period(ask, subset, view);
         if matches!(decision.choice, Pick::Wait(_)) && is_idle(view) && self.room(subset, view) > 0 {
             // All that the period distributed has arrived: nothing is gained by waiting for its end.
-            self.waits_until = None;
             self.begin(subset, view);
             return self.try_period(ask, subset, view);
         }

@@ -227,9 +227,7 @@ fn the_periods_allowance_is_spent_once_and_then_its_end_awaited() {
     scene.world.paths[0].bound = bytes(0);
     scene.world.paths[0].in_flight = bytes(2 * M);
     assert_eq!(waits_until(&scene.after_ms(100).ask()), Some(at(1250)));
-    assert_eq!(scene.dds.deadline(), Some(at(1250)));
-    scene.after_ms(150).dispatch(&Event::Deadline);
-    assert_eq!(scene.dds.deadline(), None);
+    scene.after_ms(150);
     assert_eq!(scene.bind(), Some(0), "a new period");
     assert_eq!(scene.dds.ends, Some(at(1500)));
 }
@@ -295,7 +293,6 @@ fn a_path_may_be_held_to_the_rounds_that_the_period_has_room_for() {
     assert_eq!(waits_until(&decision), Some(at(1150)));
     let full = [(path(0), Refusal::BufferShare), (path(1), Refusal::BufferShare)];
     assert_eq!(decision.refused.as_slice(), full);
-    assert_eq!(scene.dds.deadline(), Some(at(1150)));
 }
 
 #[test]
