@@ -238,7 +238,7 @@ fn constants(path: &str, call: &str) -> impl Iterator<Item = String> {
 fn chunk_fields() -> BTreeSet<String> {
     let (views, fixed) = (views(), fixed());
     let mut all = BTreeSet::new();
-    for chunk in constants("crates/wire/src/chunk/mod.rs", "chunk_types!") {
+    for chunk in constants("crates/wire/src/chunk_type.rs", "chunk_types!") {
         let fields = views.get(&chunk).or_else(|| fixed.get(&chunk));
         match fields.filter(|fields| !fields.is_empty()) {
             Some(fields) => all.extend(fields.iter().map(|field| format!("{chunk}.{field}"))),
