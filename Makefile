@@ -13,8 +13,6 @@ DEMO_SEED ?= 1
 RELAYCHECK_PAIRS ?= 3
 # Messages that a hostile peer sends in `make hostile`.
 HOSTILE_MESSAGES ?= 1000000
-# Seeds of the papers' settings.
-SHAPES_SEEDS ?= 20
 # What `make papers` reproduces.
 PAPERS ?= all
 # Which bugs of the ledger `make ledger` reproduces: their ids, or nothing to list them.
@@ -35,13 +33,7 @@ OWN_SCHEME := --manifest-path examples/own-scheme/Cargo.toml --target-dir "$(TAR
 
 VENV := .venv
 
-# What `make shapes` compares: all schemes, and some with one rule changed or taken away.
-SHAPES_SCHEMES := all,cmt(trigger=4),cmt(floor=4),$(strip \
-	)db-cmt(dsp=false,rtx=rtx-cwnd),db-cmt(dsp=false,frp=false),$(strip \
-	)cmt-dfr(floor=profile),cmt-qa(dds=false),cmt-qa(inactive-below=never)
-SHAPES := $(ANABRANCH) run --seeds $(SHAPES_SEEDS) --schemes '$(SHAPES_SCHEMES)'
-
-.PHONY: help demo test venv python wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck shapes papers papers-check papers-slice which-scheme bench cards ledger book clean
+.PHONY: help demo test venv python wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice which-scheme bench cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -268,19 +260,6 @@ transfers: ## Carry out 10,000 transfers in one process and compare its memory a
 relaycheck: ## Hold transfers over relays against what they should be, RELAYCHECK_PAIRS (3) pairs of runs each; gates nothing.
 	$(ANABRANCH_BUILD)
 	$(PYTHON) .ci/relaycheck.py --pairs $(RELAYCHECK_PAIRS) -- $(ANABRANCH)
-
-shapes: ## Run the settings of three papers with all schemes, SHAPES_SEEDS (20) seeds each; tables in out/shapes.
-	@set -eu; \
-	mkdir -p '$(OUT)/shapes'; \
-	$(ANABRANCH_BUILD); \
-	shape() { \
-		echo "== $$1: $$2"; \
-		$(SHAPES) "scenarios/shapes/$$1.toml" --sweep "$$2" > '$(OUT)'"/shapes/$$1.txt"; \
-		cat '$(OUT)'"/shapes/$$1.txt"; echo; \
-	}; \
-	shape db-cmt path.path-2.loss=0,0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10; \
-	shape delay-frp path.path-2.loss=0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10; \
-	shape cmt-qa 'path.*.loss=0,0.01,0.02,0.03,0.04,0.05,0.06,0.07,0.08,0.09,0.10'
 
 papers: venv ## Reproduce the five papers in full, in out/papers; PAPERS=KEY or KEY/EXPERIMENT for one of them.
 	'$(VENV)/bin/anabranch' papers reproduce '$(PAPERS)' --out '$(OUT)/papers'

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import anabranch as ab
 
-SCENARIO = Path(__file__).parents[2] / "scenarios" / "shapes" / "db-cmt.toml"
+SCENARIO = Path(__file__).parents[2] / "scenarios" / "papers" / "db-cmt.toml"
 
 results = ab.sweep(
     SCENARIO,
