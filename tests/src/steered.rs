@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use anabranch_core::policy::{
     Context, Decision, Event, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, LossDetection,
-    LossTasks, Missing, MissingVerdict, Pick, Policies, Reason, SackView, Scheduler, Scheme, SendAsk, Slot,
-    View,
+    LossTasks, LostChunk, Missing, MissingVerdict, Pick, Policies, Reason, RetransmitChoice, RetransmitPath,
+    SackView, Scheduler, Scheme, SendAsk, Slot, View,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -18,6 +18,9 @@ const HAND: Reason = Reason::rule("the test's hand");
 pub type Picks = Arc<dyn Fn(&View<'_>) -> Pick + Send + Sync>;
 /// Answers [`Scheduler::replan`].
 pub type Replans = Arc<dyn Fn(&View<'_>) -> bool + Send + Sync>;
+/// Answers [`RetransmitPath::route`].
+pub type Routes = Arc<dyn Fn(&LostChunk, &View<'_>) -> RetransmitChoice + Send + Sync>;
+
 /// Answers [`HeadOfLineHandling::handle`].
 pub type Handles = Arc<dyn Fn(&HeadOfLineBlocking, &View<'_>) -> Option<HeadOfLineAction> + Send + Sync>;
 /// Answers [`LossDetection::overdue`].
@@ -88,6 +91,7 @@ pub struct Steered {
     base: String,
     pick: Option<Picks>,
     replan: Option<Replans>,
+    route: Option<Routes>,
     head_of_line: Option<Handles>,
     overdue: Option<Overdue>,
     /// What its scheduler hears.
@@ -103,6 +107,7 @@ impl Steered {
             base: base.to_owned(),
             pick: None,
             replan: None,
+            route: None,
             head_of_line: None,
             overdue: None,
             log: Log::default(),
@@ -121,6 +126,16 @@ impl Steered {
     #[must_use]
     pub fn replan(mut self, replan: impl Fn(&View<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.replan = Some(Arc::new(replan));
+        self
+    }
+
+    /// Takes over where lost chunks go.
+    #[must_use]
+    pub fn route(
+        mut self,
+        route: impl Fn(&LostChunk, &View<'_>) -> RetransmitChoice + Send + Sync + 'static,
+    ) -> Self {
+        self.route = Some(Arc::new(route));
         self
     }
 
@@ -147,6 +162,10 @@ impl Scheme for Steered {
         let base = registry::parse(&self.base).expect("a scheme").policies();
         Policies {
             scheduler: Box::new(SteeredScheduler { inner: base.scheduler, by: self.clone() }),
+            retransmit: match &self.route {
+                Some(by) => Box::new(SteeredRetransmit { by: by.clone() }),
+                None => base.retransmit,
+            },
             head_of_line: Box::new(SteeredHeadOfLine { inner: base.head_of_line, by: self.clone() }),
             loss: Box::new(SteeredLoss { inner: base.loss, by: self.clone() }),
             ..base
@@ -208,6 +227,23 @@ impl Scheduler for SteeredScheduler {
 
     fn replan(&mut self, view: &View<'_>) -> bool {
         self.by.replan.as_ref().is_some_and(|replan| replan(view))
+    }
+}
+
+struct SteeredRetransmit {
+    by: Routes,
+}
+
+impl Slot for SteeredRetransmit {}
+
+impl RetransmitPath for SteeredRetransmit {
+    fn route(
+        &mut self,
+        chunk: &LostChunk,
+        view: &View<'_>,
+        _: &mut Context<'_>,
+    ) -> Decision<RetransmitChoice> {
+        Decision::new((self.by)(chunk, view), HAND)
     }
 }
 

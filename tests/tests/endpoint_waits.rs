@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anabranch_core::policy::{Pick, View, WaitFor};
+use anabranch_core::policy::{LostChunk, Pick, RetransmitChoice, View, WaitFor};
 use anabranch_core::time::{Span, Time};
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::Side;
@@ -62,4 +62,29 @@ fn an_opportunity_before_that_time_asks_the_scheduler_again() {
     duo.shutdown(Side::A);
     duo.settle();
     assert_eq!(sent(&duo), 1);
+}
+
+#[test]
+fn a_lost_chunk_waits_until_the_time_that_its_policy_names() {
+    let at = Time::ZERO + Span::from_millis(20_250);
+    let route = move |_: &LostChunk, view: &View<'_>| match view.now < at {
+        true => RetransmitChoice::Wait(WaitFor::Until(at)),
+        false => RetransmitChoice::Path(path(0)),
+    };
+    let scheme = Arc::new(Steered::new("cmt").pick(|_| Pick::Path(path(0))).route(route));
+    let mut duo =
+        Duo::connected(Setup::new(2, "cmt", "rfc9260").with_side(Side::A, |config| config.scheme = scheme));
+    duo.run(Span::from_secs(1));
+    duo.cut(0, true);
+    duo.send_all(Side::A, 1_000, 1);
+    duo.settle();
+    duo.run(Span::from_secs(1));
+    duo.cut(0, false);
+    let resent = |duo: &Duo| duo.nodes[A].association().statistics().retransmissions;
+    duo.run(at.since(duo.now) - Span::from_nanos(1));
+    assert_eq!((resent(&duo), duo.all_arrived(Side::A)), (0, false));
+    duo.run(Span::from_nanos(1));
+    assert_eq!(resent(&duo), 1);
+    duo.run(Span::from_secs(1));
+    assert!(duo.all_arrived(Side::A));
 }

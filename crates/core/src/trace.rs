@@ -15,8 +15,10 @@ pub enum Decided {
     Copies(PathSet),
     /// New data is bound to a path's queue.
     Bind(PathId),
-    /// A lost chunk goes on a path, or waits.
-    Retransmit(Option<PathId>),
+    /// A lost chunk goes on a path.
+    Retransmit(PathId),
+    /// A lost chunk waits.
+    RetransmitWait(WaitFor),
     /// The head of line, in flight as it was, goes on another path.
     HeadOfLine(HeadOfLineAction),
     /// The latest chunk of a path is retransmitted to elicit an acknowledgement (tail loss probe).

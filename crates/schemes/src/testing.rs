@@ -113,6 +113,6 @@ impl World {
 pub(crate) fn routed(decision: &Decision<RetransmitChoice>) -> PathId {
     match decision.choice {
         RetransmitChoice::Path(path) => path,
-        RetransmitChoice::Wait => panic!("waits: {decision:?}"),
+        RetransmitChoice::Wait(_) => panic!("waits: {decision:?}"),
     }
 }

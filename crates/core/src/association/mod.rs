@@ -489,7 +489,7 @@ impl Association {
             t4,
             self.sack.reneging_at,
             self.ack.deadline,
-            self.opportunity.resume_at,
+            self.opportunity.next_at,
             self.policy.deadline(),
         ];
         let paths = self.paths.iter().filter_map(|p| p.timers.next());

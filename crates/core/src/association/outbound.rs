@@ -283,10 +283,7 @@ impl Association {
                 let admitted = self.may_bind(path) && self.policy.path(path).within_share;
                 admitted.then_some(Place::Queue(path))
             }
-            Pick::Wait(WaitFor::Until(at)) if at > self.now => {
-                self.opportunity.resume_at = Some(at);
-                return None;
-            }
+            Pick::Wait(WaitFor::Until(at)) if self.opportunity.resume_at(at, self.now) => return None,
             Pick::Wait(_) if !self.sender.is_idle() => return None,
             Pick::Wait(_) => None,
         };

@@ -4,7 +4,7 @@ use anabranch_wire::{COMMON_HEADER_LEN, PacketWriter, padded_len};
 
 use crate::association::Association;
 use crate::path_id::PathId;
-use crate::policy::{LossCause, LostChunk, RetransmitChoice, SendKind, SentTransmission};
+use crate::policy::{LossCause, LostChunk, RetransmitChoice, SendKind, SentTransmission, WaitFor};
 use crate::profile::{BurstArming, FirstFastRetransmission};
 use crate::send::{ChunkState, Left};
 use crate::trace::Decided;
@@ -38,15 +38,17 @@ impl Association {
         };
         let lost = LostChunk { tsn, bytes: chunk.bytes(), path: chunk.path, cause };
         let decision = self.policy.route(&lost, self.now);
-        let path = match decision.choice {
-            RetransmitChoice::Path(path)
-                if self.policy.facts().get(path.index()).is_some_and(|f| f.admits_retransmission()) =>
-            {
-                Some(path)
-            }
-            _ => None,
+        let admits =
+            |path: PathId| self.policy.facts().get(path.index()).is_some_and(|f| f.admits_retransmission());
+        let (path, decided) = match decision.choice {
+            RetransmitChoice::Path(path) if admits(path) => (Some(path), Decided::Retransmit(path)),
+            RetransmitChoice::Path(_) => (None, Decided::RetransmitWait(WaitFor::Window)),
+            RetransmitChoice::Wait(wait) => (None, Decided::RetransmitWait(wait)),
         };
-        self.record(Decided::Retransmit(path), tsn, decision.reason, &decision.refused);
+        if let RetransmitChoice::Wait(WaitFor::Until(at)) = decision.choice {
+            self.opportunity.resume_at(at, self.now);
+        }
+        self.record(decided, tsn, decision.reason, &decision.refused);
         path
     }
 

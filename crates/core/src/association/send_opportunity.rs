@@ -39,8 +39,8 @@ pub(crate) struct SendOpportunity {
     pub(crate) new_data_left: bool,
     /// The head of line that was moved in this opportunity: once is enough.
     pub(crate) moved: Option<u64>,
-    /// When the next one opens because the scheduler waits until then.
-    pub(crate) resume_at: Option<Time>,
+    /// When the next one opens because a policy waits until then.
+    pub(crate) next_at: Option<Time>,
     /// Whether opportunities may carry DATA yet (see [`Start`](crate::profile::Start)).
     pub(crate) data_allowed: bool,
     /// Whether the burst limit holds in this opportunity and those to come.
@@ -61,7 +61,7 @@ impl SendOpportunity {
             head_of_line_declined: false,
             new_data_left: false,
             moved: None,
-            resume_at: None,
+            next_at: None,
             data_allowed: false,
             burst_armed: false,
         }
@@ -69,15 +69,25 @@ impl SendOpportunity {
 
     /// Nothing more is to leave in this one.
     pub(crate) fn end(&mut self) {
-        let SendOpportunity { announced, cause, resume_at, data_allowed, burst_armed, .. } = *self;
+        let SendOpportunity { announced, cause, next_at, data_allowed, burst_armed, .. } = *self;
         *self = SendOpportunity {
             announced,
             cause,
-            resume_at,
+            next_at,
             data_allowed,
             burst_armed,
             ..SendOpportunity::closed()
         };
+    }
+
+    /// Opens the next one at this time, or earlier if something else does; whether that lies ahead. A time that does not would
+    /// be no wait.
+    pub(crate) fn resume_at(&mut self, at: Time, now: Time) -> bool {
+        let ahead = at > now;
+        if ahead {
+            self.next_at = Some(self.next_at.map_or(at, |next| next.min(at)));
+        }
+        ahead
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -89,7 +99,7 @@ impl SendOpportunity {
         self.announced = false;
         self.cause = cause;
         self.new_data = true;
-        self.resume_at = None;
+        self.next_at = None;
     }
 
     /// Opens one, or extends the one that is open.
@@ -98,6 +108,6 @@ impl SendOpportunity {
         self.cause = cause;
         self.resend_from = Some(0);
         self.new_data |= new_data;
-        self.resume_at = self.resume_at.filter(|_| !new_data);
+        self.next_at = self.next_at.filter(|_| !new_data);
     }
 }

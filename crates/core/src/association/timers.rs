@@ -50,7 +50,7 @@ impl Association {
             self.run_loss_tasks();
             self.open_opportunity(OpportunityCause::Policy, true);
         }
-        if due(&mut self.opportunity.resume_at, now) {
+        if due(&mut self.opportunity.next_at, now) {
             self.open_opportunity(OpportunityCause::Policy, true);
         }
     }

@@ -240,7 +240,7 @@ pub enum RetransmitChoice {
     /// On this path, now.
     Path(PathId),
     /// Nowhere in this opportunity.
-    Wait,
+    Wait(WaitFor),
 }
 
 /// Chooses the path of a retransmission, packet by packet, from the packet's first chunk.

@@ -157,8 +157,7 @@ impl AssociationTables {
         row[5] = match event.decided {
             Decided::Lost(_, cause) => trace_names::loss_cause(cause).to_owned(),
             Decided::State(_, state) => format!("{state:?}"),
-            Decided::Wait(WaitFor::Path(path)) => format!("path {}", self.name(path)),
-            Decided::Wait(WaitFor::Until(at)) => format!("until {}", seconds(at)),
+            Decided::Wait(wait) | Decided::RetransmitWait(wait) => self.wait(wait),
             _ => String::new(),
         };
         row[6] = event.reason.rule.to_owned();
@@ -185,6 +184,15 @@ impl AssociationTables {
         }
         let names: Vec<String> = trace_names::paths(decided).iter().map(|path| self.name(path)).collect();
         names.join(" ")
+    }
+
+    /// What a policy waits for, if it is more than window space anywhere.
+    fn wait(&self, wait: WaitFor) -> String {
+        match wait {
+            WaitFor::Window => String::new(),
+            WaitFor::Path(path) => format!("path {}", self.name(path)),
+            WaitFor::Until(at) => format!("until {}", seconds(at)),
+        }
     }
 
     /// Hands what was written to the system.

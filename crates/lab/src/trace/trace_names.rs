@@ -10,7 +10,7 @@ pub(crate) fn decision(decided: &Decided) -> &'static str {
         Decided::Schedule(_) | Decided::Wait(_) => "schedule",
         Decided::Copies(_) => "copies",
         Decided::Bind(_) => "bind",
-        Decided::Retransmit(_) => "retransmit",
+        Decided::Retransmit(_) | Decided::RetransmitWait(_) => "retransmit",
         Decided::HeadOfLine(HeadOfLineAction::Copy(_)) => "head-of-line-copy",
         Decided::HeadOfLine(HeadOfLineAction::Move(_)) => "head-of-line-move",
         Decided::TailProbe(_) => "tail-probe",
@@ -26,22 +26,23 @@ pub(crate) fn decision(decided: &Decided) -> &'static str {
 pub(crate) fn paths(decided: &Decided) -> PathSet {
     let one = |path: PathId| [path].into_iter().collect();
     match *decided {
-        Decided::Retransmit(path) | Decided::Blocked(path) => path.into_iter().collect(),
+        Decided::Blocked(path) => path.into_iter().collect(),
         Decided::Copies(paths) => paths,
         Decided::HeadOfLine(HeadOfLineAction::Copy(path) | HeadOfLineAction::Move(path))
         | Decided::Schedule(path)
+        | Decided::Retransmit(path)
         | Decided::Bind(path)
         | Decided::TailProbe(path)
         | Decided::Window { path, .. }
         | Decided::Lost(path, _)
         | Decided::State(path, _) => one(path),
-        Decided::Wait(_) | Decided::Unblocked => PathSet::EMPTY,
+        Decided::Wait(_) | Decided::RetransmitWait(_) | Decided::Unblocked => PathSet::EMPTY,
     }
 }
 
 /// Whether it was decided to send nothing now.
 pub(crate) fn is_wait(decided: &Decided) -> bool {
-    matches!(decided, Decided::Wait(_) | Decided::Retransmit(None))
+    matches!(decided, Decided::Wait(_) | Decided::RetransmitWait(_))
 }
 
 /// The word for a cause of loss.

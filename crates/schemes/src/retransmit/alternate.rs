@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::testing::{World, bytes, lost_on, path};
     use anabranch_core::PathState;
-    use anabranch_core::policy::Refusal;
+    use anabranch_core::policy::{Refusal, WaitFor};
     use anabranch_core::profile::Profile;
 
     const ON_TIMEOUT: Alternate = Alternate { fast_retransmissions_too: false };
@@ -130,7 +130,7 @@ mod tests {
         world.paths[0].state = PathState::Inactive;
         world.paths[1].state = PathState::Unconfirmed;
         for cause in [LossCause::FastRetransmit, LossCause::Timeout] {
-            assert_eq!(route(&mut world, ON_TIMEOUT, 0, cause), RetransmitChoice::Wait);
+            assert_eq!(route(&mut world, ON_TIMEOUT, 0, cause), RetransmitChoice::Wait(WaitFor::Window));
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
         world.paths[1].in_flight = bytes(4380);
         let mut policy = ON_TIMEOUT;
         let decision = world.route(&mut policy, lost_on(0, LossCause::Timeout));
-        assert_eq!(decision.choice, RetransmitChoice::Wait);
+        assert_eq!(decision.choice, RetransmitChoice::Wait(WaitFor::Window));
         assert_eq!(decision.refused.as_slice(), [(path(1), Refusal::WindowFull)]);
     }
 }

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::testing::{World, bytes, lost_on, path, routed};
     use anabranch_core::PathState;
-    use anabranch_core::policy::LossCause;
+    use anabranch_core::policy::{LossCause, WaitFor};
     use anabranch_core::profile::Profile;
 
     fn route(world: &mut World) -> Decision<RetransmitChoice> {
@@ -98,7 +98,7 @@ mod tests {
         world.paths[1].resend_burst_left = 0;
         assert_eq!(route(&mut world).choice, RetransmitChoice::Path(path(0)));
         world.paths[0].resend_burst_left = 0;
-        assert_eq!(route(&mut world).choice, RetransmitChoice::Wait);
+        assert_eq!(route(&mut world).choice, RetransmitChoice::Wait(WaitFor::Window));
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
         world.paths[0].in_flight = bytes(4380);
         world.paths[1].state = PathState::Inactive;
         let decision = route(&mut world);
-        assert_eq!(decision.choice, RetransmitChoice::Wait);
+        assert_eq!(decision.choice, RetransmitChoice::Wait(WaitFor::Window));
         assert_eq!(decision.refused.as_slice(), [(path(0), Refusal::WindowFull), (path(1), Refusal::State)]);
     }
 }

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::testing::{M, World, bytes, lost_on, path, routed};
     use anabranch_core::PathState;
-    use anabranch_core::policy::LossCause;
+    use anabranch_core::policy::{LossCause, WaitFor};
     use anabranch_core::profile::Profile;
 
     const ALL: [Preference; 4] =
@@ -230,7 +230,7 @@ mod tests {
         let mut world = each_best_in_one();
         world.paths[0].in_flight = bytes(9000);
         let decision = route(&mut world, Preference::Cwnd);
-        assert_eq!(decision.choice, RetransmitChoice::Wait);
+        assert_eq!(decision.choice, RetransmitChoice::Wait(WaitFor::Window));
         assert!(decision.refused.contains(&(path(0), Refusal::WindowFull)));
         assert!(decision.refused.contains(&(path(1), Refusal::Preference)));
         assert!(decision.refused.contains(&(path(2), Refusal::Preference)));
@@ -243,7 +243,7 @@ mod tests {
         world.paths[0].exempt_packets = 1;
         assert_eq!(route(&mut world, Preference::Cwnd).choice, RetransmitChoice::Path(path(0)));
         world.paths[0].resend_burst_left = 0;
-        assert_eq!(route(&mut world, Preference::Cwnd).choice, RetransmitChoice::Wait);
+        assert_eq!(route(&mut world, Preference::Cwnd).choice, RetransmitChoice::Wait(WaitFor::Window));
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
         let mut world = each_best_in_one();
         world.paths[0].in_flight = bytes(9000);
         world.paths[1].exempt_packets = 1;
-        assert_eq!(route(&mut world, Preference::Cwnd).choice, RetransmitChoice::Wait);
+        assert_eq!(route(&mut world, Preference::Cwnd).choice, RetransmitChoice::Wait(WaitFor::Window));
     }
 
     #[test]
@@ -284,6 +284,8 @@ mod tests {
     fn with_no_path_active_it_waits() {
         let mut world = each_best_in_one();
         world.paths.iter_mut().for_each(|facts| facts.state = PathState::Inactive);
-        assert!(ALL.into_iter().all(|by| route(&mut world, by).choice == RetransmitChoice::Wait));
+        assert!(
+            ALL.into_iter().all(|by| route(&mut world, by).choice == RetransmitChoice::Wait(WaitFor::Window))
+        );
     }
 }

@@ -14,7 +14,7 @@ pub use same::Same;
 pub use soonest::Soonest;
 
 use anabranch_core::policy::{
-    Decision, HeadOfLine, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath,
+    Decision, HeadOfLine, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath, WaitFor,
 };
 
 use crate::definition::{ChoiceParameter, Parameter, Value};
@@ -48,7 +48,7 @@ pub(crate) fn if_room(path: &PathFacts, reason: Reason, mut refused: Refused) ->
         return Decision::with_refused(RetransmitChoice::Path(path.id), reason, refused);
     }
     let _ = refused.try_push((path.id, no_room(path)));
-    Decision::with_refused(RetransmitChoice::Wait, reason, refused)
+    Decision::with_refused(RetransmitChoice::Wait(WaitFor::Window), reason, refused)
 }
 
 /// Why a path that is active cannot take a retransmission.
@@ -57,7 +57,7 @@ pub(crate) fn no_room(path: &PathFacts) -> Refusal {
 }
 
 pub(crate) fn nowhere() -> Decision<RetransmitChoice> {
-    Decision::new(RetransmitChoice::Wait, Reason::rule("no path is active"))
+    Decision::new(RetransmitChoice::Wait(WaitFor::Window), Reason::rule("no path is active"))
 }
 
 /// Why a path cannot carry the head of line, or a further copy of it.

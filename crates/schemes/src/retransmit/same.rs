@@ -47,7 +47,7 @@ impl RetransmitPath for Same {
 mod tests {
     use super::*;
     use crate::testing::{World, bytes, lost_on, path};
-    use anabranch_core::policy::{LossCause, Refusal};
+    use anabranch_core::policy::{LossCause, Refusal, WaitFor};
     use anabranch_core::profile::Profile;
 
     use PathState::{Active, Inactive, PotentiallyFailed, Unconfirmed};
@@ -85,7 +85,10 @@ mod tests {
 
     #[test]
     fn without_a_path_to_send_on_it_waits() {
-        assert_eq!(from_the_second([Inactive, Inactive, Unconfirmed]), RetransmitChoice::Wait);
+        assert_eq!(
+            from_the_second([Inactive, Inactive, Unconfirmed]),
+            RetransmitChoice::Wait(WaitFor::Window)
+        );
     }
 
     #[test]
@@ -94,7 +97,7 @@ mod tests {
         world.paths[1].in_flight = bytes(4380);
         let lost = lost_on(1, LossCause::FastRetransmit);
         let decision = world.route(&mut Same, lost);
-        assert_eq!(decision.choice, RetransmitChoice::Wait);
+        assert_eq!(decision.choice, RetransmitChoice::Wait(WaitFor::Window));
         assert_eq!(decision.refused.as_slice(), [(path(1), Refusal::WindowFull)]);
         world.paths[1].exempt_packets = 1;
         assert_eq!(world.route(&mut Same, lost).choice, RetransmitChoice::Path(path(1)));

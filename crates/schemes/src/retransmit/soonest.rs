@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::testing::{M, World, bytes, lost_on, path};
     use anabranch_core::PathState;
-    use anabranch_core::policy::LossCause;
+    use anabranch_core::policy::{LossCause, WaitFor};
     use anabranch_core::profile::Profile;
 
     /// Paths with these round-trip times in milliseconds, unknown where that is zero, and room in their windows.
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn a_full_fast_path_is_waited_for_unless_another_one_takes_less_than_twice_its_time() {
         for (other, expected) in [
-            (300, RetransmitChoice::Wait),
-            (101, RetransmitChoice::Wait),
+            (300, RetransmitChoice::Wait(WaitFor::Window)),
+            (101, RetransmitChoice::Wait(WaitFor::Window)),
             (99, RetransmitChoice::Path(path(1))),
         ] {
             let mut world = world([50, other]);
@@ -111,7 +111,7 @@ mod tests {
         world.paths[0].state = PathState::PotentiallyFailed;
         assert_eq!(route(&mut world), RetransmitChoice::Path(path(1)));
         world.paths[1].state = PathState::Inactive;
-        assert_eq!(route(&mut world), RetransmitChoice::Wait);
+        assert_eq!(route(&mut world), RetransmitChoice::Wait(WaitFor::Window));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use anabranch_core::PathId;
 use anabranch_core::policy::{
     Context, Decision, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath,
-    Slot, View,
+    Slot, View, WaitFor,
 };
 
 use crate::definition::{ChoiceParameter, Equation, Values};
@@ -109,7 +109,7 @@ impl RetransmitPath for LeastDelay {
         let path = view.path(id);
         if !path.admits_retransmission() {
             refused.push((id, no_room(path)));
-            return Decision::with_refused(RetransmitChoice::Wait, least(delay), refused);
+            return Decision::with_refused(RetransmitChoice::Wait(WaitFor::Window), least(delay), refused);
         }
         Decision::with_refused(RetransmitChoice::Path(id), least(delay), refused)
     }
@@ -192,10 +192,10 @@ mod tests {
         assert_eq!(decision.choice, RetransmitChoice::Path(path(2)));
         assert!(decision.refused.contains(&(path(1), Refusal::WindowFull)));
         let decision = route(&mut world, LeastDelay { waits: true, ..HALF });
-        assert_eq!(decision.choice, RetransmitChoice::Wait);
+        assert_eq!(decision.choice, RetransmitChoice::Wait(WaitFor::Window));
         assert!(decision.refused.contains(&(path(1), Refusal::WindowFull)));
         world.paths.iter_mut().for_each(|facts| facts.in_flight = bytes(4380));
-        assert_eq!(route(&mut world, HALF).choice, RetransmitChoice::Wait);
+        assert_eq!(route(&mut world, HALF).choice, RetransmitChoice::Wait(WaitFor::Window));
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
             "withdrawn all, used all"
         );
         world.paths.iter_mut().for_each(|facts| facts.state = PathState::Inactive);
-        assert_eq!(route(&mut world, HALF).choice, RetransmitChoice::Wait);
+        assert_eq!(route(&mut world, HALF).choice, RetransmitChoice::Wait(WaitFor::Window));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::preset::cmt_qa::random_loss::{Consecutive, Reading, RoundTrip};
 use crate::registry::parse;
 use crate::testing::{ASK, M, World, bytes, lost_on, path};
 use anabranch_core::PathState;
-use anabranch_core::policy::{Event, LossCause, Pick, Probing, RetransmitChoice, Scheme};
+use anabranch_core::policy::{Event, LossCause, Pick, Probing, RetransmitChoice, Scheme, WaitFor};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 use anabranch_core::units::WindowBytes;
@@ -191,7 +191,7 @@ fn the_retransmission_policys_parameters_arrive() {
         let route = world.route(&mut *policies.retransmit, lost_on(1, LossCause::FastRetransmit)).choice;
         assert_eq!(
             route,
-            to.map_or(RetransmitChoice::Wait, |index| RetransmitChoice::Path(path(index))),
+            to.map_or(RetransmitChoice::Wait(WaitFor::Window), |index| RetransmitChoice::Path(path(index))),
             "{text}, full: {full}"
         );
     }
