@@ -30,7 +30,9 @@ class Stage:
     def arguments(self):
         targets = [f"--test={name}" for name in self.tests] or ["--lib"]
         # An argument of cargo, not of its tests: else all of the package's tests would be built for each mutant.
-        return ["--test-package", self.package, *(f"--cargo-arg={target}" for target in targets)]
+        arguments = ["--test-package", self.package, *(f"--cargo-arg={target}" for target in targets)]
+        # The unmutated tree is always tried with the tests of the mutated package, which has none of these names.
+        return [*arguments, "--baseline=skip", "--timeout=60"] if self.tests else arguments
 
 
 def crossing(*tests):

@@ -102,6 +102,15 @@ mod tests {
     use crate::{DataRepr, PacketView};
 
     #[test]
+    fn a_packet_is_empty_until_it_has_a_chunk() {
+        let mut buf = [0; 64];
+        let mut packet = PacketWriter::new(&mut buf, HEADER).unwrap();
+        assert!(packet.is_empty());
+        packet.raw_parts(ChunkType::COOKIE_ACK, 0, &[]).unwrap();
+        assert!(!packet.is_empty());
+    }
+
+    #[test]
     fn a_buffer_shorter_than_the_header_has_no_space() {
         for len in 0..COMMON_HEADER_LEN {
             assert!(PacketWriter::new(&mut vec![0; len], HEADER).is_err());
