@@ -72,8 +72,14 @@ impl PathSet {
     }
 
     /// The paths in order of id.
+    #[inline]
     pub fn iter(self) -> impl Iterator<Item = PathId> {
-        (0..MAX_PATHS).map(PathId::new).filter(move |&path| self.contains(path))
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let lowest = (left != 0).then(|| PathId(left.trailing_zeros() as u8));
+            left &= left.wrapping_sub(1);
+            lowest
+        })
     }
 }
 

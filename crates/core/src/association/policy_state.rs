@@ -46,22 +46,27 @@ impl PolicyState {
     }
 
     /// The peer has restarted: its scheme begins anew.
+    #[inline]
     pub(crate) fn restart(&mut self, policies: Policies) {
         self.policies = policies;
     }
 
+    #[inline]
     pub(crate) fn facts(&self) -> &[PathFacts] {
         &self.path_facts
     }
 
+    #[inline]
     pub(crate) fn facts_mut(&mut self) -> &mut [PathFacts] {
         &mut self.path_facts
     }
 
+    #[inline]
     pub(crate) fn path(&self, id: PathId) -> &PathFacts {
         &self.path_facts[id.index()]
     }
 
+    #[inline]
     pub(crate) fn path_mut(&mut self, id: PathId) -> &mut PathFacts {
         &mut self.path_facts[id.index()]
     }
@@ -93,6 +98,7 @@ impl PolicyState {
     }
 
     /// The RTO of a path without samples.
+    #[inline]
     pub(crate) fn reset_rto(&mut self, id: PathId) {
         self.path_facts[id.index()].rto = self.profile.rto_initial;
     }
@@ -116,19 +122,23 @@ impl PolicyState {
         facts.resend_burst_left = (self.profile.max_burst + u32::from(late)).saturating_sub(used);
     }
 
+    #[inline]
     pub(crate) fn association_facts(&self) -> &AssociationFacts {
         &self.association_facts
     }
 
+    #[inline]
     pub(crate) fn note_new_data_path(&mut self, path: PathId) {
         self.association_facts.last_new_data_path = Some(path);
     }
 
+    #[inline]
     pub(crate) fn set_foreign_sack_flags(&mut self, foreign: bool) {
         self.association_facts.foreign_sack_flags = foreign;
     }
 
     /// Takes over what has changed in the sender's accounts.
+    #[inline]
     pub(crate) fn publish(&mut self, sender: &mut Sender) {
         for path in sender.take_changed().iter() {
             if let Some(facts) = self.path_facts.get_mut(path.index()) {
@@ -160,6 +170,7 @@ impl PolicyState {
     }
 
     /// Everything a policy may see, now.
+    #[inline]
     pub(crate) fn view(&self, now: Time) -> View<'_> {
         View { now, profile: &self.profile, paths: &self.path_facts, association: &self.association_facts }
     }
@@ -313,6 +324,7 @@ impl PolicyState {
         policies.loss.overdue(chunk, &view)
     }
 
+    #[inline]
     pub(crate) fn ack_form(&self) -> AckForm {
         self.policies.ack.form()
     }
@@ -344,10 +356,12 @@ impl PolicyState {
         policies.failover.on_proof(path, proof, &view)
     }
 
+    #[inline]
     pub(crate) fn probing(&self, path: PathId, now: Time) -> Probing {
         self.policies.failover.probing(path, &self.view(now))
     }
 
+    #[inline]
     pub(crate) fn patience(&self, path: PathId, now: Time) -> Option<Span> {
         self.policies.failover.patience(path, &self.view(now))
     }

@@ -120,16 +120,26 @@ impl State {
         }
     }
 
-    /// The nearest of the timers that the state has.
+    /// The nearest of the timers that the state has. Most of the time it has none, and this is asked after every packet.
+    #[inline]
     pub(crate) fn next_timer(&self) -> Option<Time> {
-        let timers = match self {
-            State::CookieWait { opening, stagger } => [opening.t1, opening.give_up, stagger.next_at],
-            State::CookieEchoed { opening, .. } => [opening.t1, opening.give_up, None],
-            State::ShutdownSent(closing) | State::ShutdownAckSent { closing, .. } => {
-                [closing.t2, closing.t5, None]
-            }
-            _ => [None; 3],
-        };
-        timers.into_iter().flatten().min()
+        match self {
+            State::CookieWait { opening, stagger } => opening.next_timer(stagger.next_at),
+            State::CookieEchoed { opening, .. } => opening.next_timer(None),
+            State::ShutdownSent(closing) | State::ShutdownAckSent { closing, .. } => closing.next_timer(),
+            _ => None,
+        }
+    }
+}
+
+impl Opening {
+    fn next_timer(&self, stagger: Option<Time>) -> Option<Time> {
+        [self.t1, self.give_up, stagger].into_iter().flatten().min()
+    }
+}
+
+impl Closing {
+    fn next_timer(&self) -> Option<Time> {
+        [self.t2, self.t5].into_iter().flatten().min()
     }
 }

@@ -21,41 +21,50 @@ pub(crate) struct PeerWindow {
 }
 
 impl PeerWindow {
+    #[inline]
     pub(crate) fn available(&self) -> WindowBytes {
         self.available
     }
 
+    #[inline]
     pub(crate) fn advertised(&self) -> WindowBytes {
         self.advertised
     }
 
+    #[inline]
     pub(crate) fn initial(&self) -> WindowBytes {
         self.initial
     }
 
+    #[inline]
     pub(crate) fn in_flight(&self) -> WindowBytes {
         self.in_flight
     }
 
+    #[inline]
     pub(crate) fn lost(&self) -> WindowBytes {
         self.lost
     }
 
+    #[inline]
     pub(crate) fn bound(&self) -> WindowBytes {
         self.bound
     }
 
     /// INIT or INIT ACK has named the first window.
+    #[inline]
     pub(crate) fn begin(&mut self, window: WindowBytes) {
         (self.available, self.advertised, self.initial) = (window, window, window);
     }
 
     /// A SACK has named the window.
+    #[inline]
     pub(crate) fn advertise(&mut self, window: WindowBytes) {
         self.advertised = window;
     }
 
     /// Nothing is outstanding any more.
+    #[inline]
     pub(crate) fn forget_costs(&mut self) {
         (self.in_flight, self.lost, self.bound) = (WindowBytes::ZERO, WindowBytes::ZERO, WindowBytes::ZERO);
     }
@@ -112,11 +121,13 @@ impl PeerWindow {
     }
 
     /// A chunk in flight was acknowledged.
+    #[inline]
     pub(crate) fn acknowledge(&mut self, cost: WindowBytes) {
         self.in_flight -= cost;
     }
 
     /// An acknowledgement was taken back.
+    #[inline]
     pub(crate) fn renege(&mut self, cost: WindowBytes) {
         self.in_flight += cost;
     }

@@ -141,109 +141,133 @@ impl Sender {
         std::mem::take(&mut self.awaits_room)
     }
 
+    #[inline]
     pub(crate) fn queue(&self) -> &SendQueue {
         &self.queue
     }
 
+    #[inline]
     pub(crate) fn outstanding(&self) -> &Outstanding {
         &self.outstanding
     }
 
+    #[inline]
     pub(crate) fn lost(&self) -> &LostList {
         &self.lost
     }
 
+    #[inline]
     pub(crate) fn bound(&self) -> &BoundQueues {
         &self.bound
     }
 
+    #[inline]
     pub(crate) fn window(&self) -> &PeerWindow {
         &self.window
     }
 
+    #[inline]
     pub(crate) fn bytes(&self, path: PathId) -> &PathBytes {
         &self.paths[path.index()].bytes
     }
 
     /// How many transmission records name this path: its id is not reused before there are none.
+    #[inline]
     pub(crate) fn transmissions(&self, path: PathId) -> u32 {
         self.paths[path.index()].transmissions
     }
 
+    #[inline]
     pub(crate) fn orphans(&self, path: PathId) -> impl Iterator<Item = &Orphan> {
         self.paths[path.index()].orphans.iter()
     }
 
+    #[inline]
     pub(crate) fn profile(&self) -> &Profile {
         &self.profile
     }
 
     /// Takes the paths whose counts have changed since the last call.
+    #[inline]
     pub(crate) fn take_changed(&mut self) -> PathSet {
         std::mem::replace(&mut self.changed, PathSet::EMPTY)
     }
 
     /// Nothing is in flight, bound or lost: only something new can bring an acknowledgement.
+    #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.nothing_flies() && self.window.bound().is_zero()
     }
 
     /// Nothing is in flight or waits to be retransmitted.
+    #[inline]
     pub(crate) fn nothing_flies(&self) -> bool {
         self.window.in_flight().is_zero() && self.lost.is_empty()
     }
 
+    #[inline]
     pub(crate) fn has_bound(&self) -> bool {
         !self.window.bound().is_zero()
     }
 
     /// Whether everything that was handed over has been acknowledged.
+    #[inline]
     pub(crate) fn is_done(&self) -> bool {
         self.queue.is_empty() && self.outstanding.is_empty()
     }
 
     /// The lowest TSN that the peer cannot have: nothing was sent under it.
+    #[inline]
     pub(crate) fn lowest_unsent(&self) -> u64 {
         self.bound.lowest().unwrap_or_else(|| self.outstanding.next_tsn())
     }
 
     /// User bytes handed over and not yet cumulatively acknowledged.
+    #[inline]
     pub(crate) fn buffered_bytes(&self) -> u64 {
         self.queue.bytes() + self.outstanding.payload_bytes()
     }
 
+    #[inline]
     pub(crate) fn buffer_limit(&self) -> Option<u64> {
         self.buffer_limit
     }
 
     /// Free send buffer; `None` if it is unlimited.
+    #[inline]
     pub(crate) fn buffer_free(&self) -> Option<u64> {
         self.buffer_limit.map(|limit| limit.saturating_sub(self.buffered_bytes()))
     }
 
     /// What all outstanding chunks cost of the peer's window.
+    #[inline]
     pub(crate) fn window_outstanding(&self) -> WindowBytes {
         self.window.outstanding(&self.profile)
     }
 
     /// Whether a chunk with so many user bytes is more than the peer's window takes.
+    #[inline]
     pub(crate) fn exceeds_window(&self, payload_bytes: usize) -> bool {
         self.profile.window_cost(payload_bytes as u64, 1) > self.window.available()
     }
 
+    #[inline]
     pub(crate) fn head_of_line(&self) -> Option<HeadOfLine> {
         self.outstanding.first_unacked().and_then(|tsn| self.outstanding.head_of_line(tsn))
     }
 
     /// Length of a chunk with its header; 0 if it is not outstanding.
+    #[inline]
     pub(crate) fn chunk_len(&self, tsn: u64) -> usize {
         self.outstanding.get(tsn).map_or(0, |chunk| chunk.bytes().get() as usize)
     }
 
+    #[inline]
     pub(crate) fn has_orphans(&self) -> bool {
         self.paths.iter().any(|path| !path.orphans.is_empty())
     }
 
+    #[inline]
     pub(crate) fn has_orphan_on(&self, path: PathId, tsn: u64) -> bool {
         self.paths[path.index()].orphans.iter().any(|orphan| orphan.tsn == tsn)
     }
@@ -269,16 +293,19 @@ impl Sender {
 /// The queue, the buffer and the peer's window.
 impl Sender {
     /// Hands over a message.
+    #[inline]
     pub(crate) fn push(&mut self, payload: Bytes, options: SendOptions) {
         self.queue.push(payload, options);
     }
 
     /// Streams beyond what the peer accepts are dropped (RFC 9260 section 5.1.1).
+    #[inline]
     pub(crate) fn limit_streams(&mut self, streams: u16) {
         self.queue.limit_streams(streams);
     }
 
     /// Cuts the next chunk of at most `most` user bytes from the queue.
+    #[inline]
     pub(crate) fn cut(&mut self, most: usize) -> Option<Draft> {
         self.queue.cut(most)
     }
@@ -306,21 +333,25 @@ impl Sender {
     }
 
     /// The buffer never shrinks.
+    #[inline]
     pub(crate) fn grow_buffer(&mut self, limit: u64) {
         self.buffer_limit = self.buffer_limit.map(|present| present.max(limit));
     }
 
     /// INIT or INIT ACK has named the peer's first window.
+    #[inline]
     pub(crate) fn begin_window(&mut self, window: WindowBytes) {
         self.window.begin(window);
     }
 
     /// A SACK has named the peer's window.
+    #[inline]
     pub(crate) fn advertise_window(&mut self, window: WindowBytes) {
         self.window.advertise(window);
     }
 
     /// Takes what is outstanding from the window advertised last.
+    #[inline]
     pub(crate) fn estimate_window(&mut self) {
         self.window.estimate(&self.profile);
     }
@@ -355,6 +386,7 @@ impl Sender {
     }
 
     /// Puts an admitted chunk into the queue of its path.
+    #[inline]
     pub(crate) fn bind(&mut self, path: PathId, tsn: u64) {
         self.bound.bind(path, tsn);
     }
@@ -522,6 +554,7 @@ impl Sender {
     }
 
     /// What a SACK acknowledged on a path leaves the flight.
+    #[inline]
     pub(crate) fn settle(&mut self, path: PathId, newly_acked: ChunkBytes) {
         self.path_mut(path).bytes.in_flight -= newly_acked;
     }
@@ -562,11 +595,13 @@ impl Sender {
     }
 
     /// Forgets what gap blocks covered up to the cumulative TSN, and adds these.
+    #[inline]
     pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) {
         self.outstanding.add_gap_acked(blocks);
     }
 
     /// Replaces what gap blocks cover.
+    #[inline]
     pub(crate) fn set_gap_acked(&mut self, blocks: &[Interval]) {
         self.outstanding.set_gap_acked(blocks);
     }
