@@ -38,7 +38,7 @@ impl Association {
     /// Cuts the next chunk and puts it into a path's queue.
     pub(crate) fn bind_next(&mut self, path: PathId) {
         let most = self.payload_bytes_per_chunk();
-        let Some(draft) = self.update_sender(|sender| sender.cut(most)) else { return };
+        let Some(draft) = self.sender.cut(most) else { return };
         let draft = self.finish_draft(draft, path);
         let Admitted { tsn, bytes } = self.update_sender(|sender| {
             let admitted = sender.admit(draft, path);

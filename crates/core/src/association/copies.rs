@@ -61,7 +61,7 @@ impl Association {
         let Some(path) = self.sack.source.filter(on).or_else(|| self.live_paths().find(on)) else {
             return false;
         };
-        let Some(orphan) = self.update_sender(|sender| sender.take_orphan(path, tsn)) else { return false };
+        let Some(orphan) = self.sender.take_orphan(path, tsn) else { return false };
         let ack = &mut self.sack.acks[path.index()];
         ack.gap += orphan.bytes;
         ack.gap_after_pseudo += orphan.bytes;

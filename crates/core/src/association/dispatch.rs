@@ -8,7 +8,7 @@ use crate::send::Sender;
 use crate::trace::{Decided, TraceEvent};
 
 impl Association {
-    /// Changes the sender's state, and lets the policies see the counts that follow from it.
+    /// Changes what the sender has counted, and lets the policies see it. What changes no count or window needs no call of this.
     pub(crate) fn update_sender<T>(&mut self, transition: impl FnOnce(&mut Sender) -> T) -> T {
         let outcome = transition(&mut self.sender);
         self.policy.publish(&mut self.sender);

@@ -356,7 +356,6 @@ impl Association {
         self.agree_on_authentication(peer);
         let foreign = self.policy.profile.sack_dialect == SackDialect::Announced && !peer.announced.dialect;
         self.policy.set_foreign_sack_flags(foreign);
-
         let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
         let buffer = self.config.recv_buffer_bytes;
         self.receiver = Some(Receiver::new(initial_tsn, peer.inbound_streams, self.config.first_ssn, buffer));

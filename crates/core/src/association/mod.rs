@@ -276,7 +276,7 @@ impl Association {
         }
         // While something waits already, more of it changes nothing about what may leave.
         let idle = self.sender.queue().is_empty();
-        self.update_sender(|sender| sender.push(payload, options));
+        self.sender.push(payload, options);
         if idle {
             self.open_opportunity(crate::policy::OpportunityCause::Application, true);
         }

@@ -346,7 +346,7 @@ impl Association {
         self.bundle_control(path, first, writer);
         let mut chunks = 0;
         while self.next_fits(most, writer.remaining(), ask, chunks) {
-            let Some(draft) = self.update_sender(|sender| sender.cut(most)) else { break };
+            let Some(draft) = self.sender.cut(most) else { break };
             let mut draft = self.finish_draft(draft, path);
             draft.immediate |= self.sets_immediate_bit(ask.window_probe);
             let repr = data_repr(self.sender.outstanding().next_tsn(), &draft);

@@ -17,7 +17,7 @@ impl Association {
     fn take_back_now(&mut self) {
         self.take_back_uncovered();
         let blocks = std::mem::take(&mut self.sack.blocks);
-        self.update_sender(|sender| sender.set_gap_acked(&blocks));
+        self.sender.set_gap_acked(&blocks);
         self.sack.blocks = blocks;
     }
 
@@ -33,7 +33,7 @@ impl Association {
             let longest = self.policy.facts().iter().map(|f| f.rto).max().unwrap_or_default();
             self.sack.reneging_at = Some(self.now + longest);
         }
-        self.update_sender(|sender| sender.add_gap_acked(&blocks));
+        self.sender.add_gap_acked(&blocks);
         self.sack.latest_blocks.clear();
         self.sack.latest_blocks.extend_from_slice(&blocks);
         self.sack.blocks = blocks;
@@ -48,7 +48,7 @@ impl Association {
         self.sack.latest_blocks = latest;
         self.take_back_uncovered();
         let blocks = std::mem::take(&mut self.sack.blocks);
-        self.update_sender(|sender| sender.set_gap_acked(&blocks));
+        self.sender.set_gap_acked(&blocks);
         self.sack.blocks = blocks;
         for index in 0..self.paths.len() {
             if !self.policy.facts()[index].in_flight.is_zero() && self.paths[index].timers.t3.is_none() {

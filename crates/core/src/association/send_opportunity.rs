@@ -39,7 +39,8 @@ pub(crate) struct SendOpportunity {
     pub(crate) new_data_left: bool,
     /// The head of line that was moved in this opportunity: once is enough.
     pub(crate) moved: Option<u64>,
-    /// When the next one opens because a policy waits until then.
+    /// When the next one opens because a policy waits until then. One that opens before does not change this: it may end before
+    /// it has come to the chunk that waits.
     pub(crate) next_at: Option<Time>,
     /// Whether opportunities may carry DATA yet (see [`Start`](crate::profile::Start)).
     pub(crate) data_allowed: bool,
@@ -99,7 +100,6 @@ impl SendOpportunity {
         self.announced = false;
         self.cause = cause;
         self.new_data = true;
-        self.next_at = None;
     }
 
     /// Opens one, or extends the one that is open.
@@ -108,6 +108,35 @@ impl SendOpportunity {
         self.cause = cause;
         self.resend_from = Some(0);
         self.new_data |= new_data;
-        self.next_at = self.next_at.filter(|_| !new_data);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn an_opportunity_that_opens_before_takes_no_wait_back() {
+        let mut opportunity = SendOpportunity::closed();
+        assert!(opportunity.resume_at(at(20), at(10)));
+        opportunity.open_for_new_data(OpportunityCause::Sack);
+        opportunity.end();
+        opportunity.open(OpportunityCause::Sack, true);
+        opportunity.end();
+        assert_eq!(opportunity.next_at, Some(at(20)));
+    }
+
+    #[test]
+    fn of_two_waits_the_shorter_one_counts_and_one_that_is_over_does_not() {
+        let mut opportunity = SendOpportunity::closed();
+        assert!(!opportunity.resume_at(at(10), at(10)));
+        assert_eq!(opportunity.next_at, None);
+        assert!(opportunity.resume_at(at(30), at(10)) && opportunity.resume_at(at(20), at(10)));
+        assert!(opportunity.resume_at(at(40), at(10)));
+        assert_eq!(opportunity.next_at, Some(at(20)));
     }
 }
