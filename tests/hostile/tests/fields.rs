@@ -191,7 +191,6 @@ fn numbers_that_do_not_grow_and_too_many_offers_end_the_transfer() {
         // No number is behind the greatest one.
         let (_inbox, _serving, peer) = pushing().await;
         peer.offer(u32::MAX, "a", file()).await.expect("said");
-        peer.offer(u32::MAX, "b", file()).await.expect("said");
         assert!(is_refused(&peer).await);
 
         let (_inbox, _serving, peer) = pushing().await;
@@ -334,13 +333,13 @@ fn a_block_that_is_wanted_again_twice_at_once_leaves_the_root_as_it_is() {
         take(&peer, offer.id, Vec::new()).await;
         assert_eq!(next_block(&peer).await, Some(0));
         let again = Packet::control(&Message::Block { id: offer.id, index: 0, good: false });
-        peer.send_all(&[again.clone(), again]).await.expect("sent");
-        // Either that is refused, or all goes well.
+        // Either that is refused, or all goes well. A refusal ends the association, and nothing more can be sent then.
+        let _ = peer.send_all(&[again.clone(), again]).await;
         loop {
             match peer.hear().await {
                 Heard::Data(segment) if segment.hash.is_some() => {
                     let message = Message::Block { id: offer.id, index: segment.index, good: true };
-                    peer.say(&message).await.expect("said");
+                    let _ = peer.say(&message).await;
                 }
                 Heard::Control(Message::End { root: said, .. }) => {
                     return assert_eq!(said, root(hashes(&noise(3))));
