@@ -82,7 +82,7 @@ AREAS = {
         Group(
             (
                 f"{ASSOCIATION}/handshake.rs",
-                "crates/core/src/init/dialect.rs",
+                "crates/core/src/init/sack_flags.rs",
                 "crates/core/src/init/mod.rs",
                 "crates/core/src/endpoint/setup.rs",
             ),

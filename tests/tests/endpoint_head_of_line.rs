@@ -161,7 +161,7 @@ fn moves_cut_a_window_once_however_many_of_its_chunks_they_take() {
 fn what_a_move_leaves_on_the_path_keeps_its_time_out() {
     let once = AtomicBool::new(false);
     let (mut duo, _) =
-        duo(2, move |stall, view| moves(stall, view).filter(|_| !once.swap(true, Ordering::Relaxed)));
+        duo(2, move |blocking, view| moves(blocking, view).filter(|_| !once.swap(true, Ordering::Relaxed)));
     duo.send_all(Side::A, FULL, 8);
     duo.run(millis(200));
     assert_eq!((opportunistic_retransmissions(&duo), in_flight(&duo, 1)), (1, CHUNK));

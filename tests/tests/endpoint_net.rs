@@ -1,4 +1,4 @@
-//! Profile `net`: what it tells the peer, and whom it hurries.
+//! Profile `net`: what it announces to the peer, and which DATA asks for a SACK at once.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent};
@@ -26,14 +26,19 @@ fn sack_flags(duo: &Duo) -> Vec<u8> {
     from_b.filter_map(|(_, packet)| sight::sack(packet)).map(|sack| sack.flags).collect()
 }
 
-fn hurried(packet: &Packet) -> bool {
+fn has_immediate_bit(packet: &Packet) -> bool {
     sight::holds(packet, |chunk| matches!(chunk, Chunk::Data(data) if data.flags().immediate))
 }
 
 /// Whether each packet with DATA from A asked for a SACK at once.
-fn hurries(duo: &Duo) -> Vec<bool> {
+fn immediate_bits(duo: &Duo) -> Vec<bool> {
     let data = |packet: &Packet| packet.from == Side::A && !sight::tsns(packet).is_empty();
-    duo.kept.iter().flatten().filter(|(_, packet)| data(packet)).map(|(_, packet)| hurried(packet)).collect()
+    duo.kept
+        .iter()
+        .flatten()
+        .filter(|(_, packet)| data(packet))
+        .map(|(_, packet)| has_immediate_bit(packet))
+        .collect()
 }
 
 #[test]
@@ -79,11 +84,11 @@ fn the_last_packet_asks_for_its_acknowledgement_and_the_others_do_not() {
         let mut duo = duo(1, [profile; 2], |setup| setup);
         duo.send_all(Side::A, 1_400, 7);
         duo.run(Span::from_secs(1));
-        let hurries = hurries(&duo);
-        assert_eq!(hurries.last(), Some(&expected), "{profile}");
+        let immediate_bits = immediate_bits(&duo);
+        assert_eq!(immediate_bits.last(), Some(&expected), "{profile}");
         assert!(
-            hurries[1..hurries.len() - 1].iter().filter(|&&hurry| hurry).count() <= 1,
-            "{profile}: {hurries:?}"
+            immediate_bits[1..immediate_bits.len() - 1].iter().filter(|&&bit| bit).count() <= 1,
+            "{profile}: {immediate_bits:?}"
         );
     }
 }
@@ -99,7 +104,7 @@ fn what_goes_again_after_a_time_out_asks_for_its_acknowledgement() {
     duo.kept = Some(Vec::new());
     duo.run(Span::from_millis(1_500));
     assert!(duo.all_arrived(Side::A));
-    assert_eq!(hurries(&duo).first(), Some(&true));
+    assert_eq!(immediate_bits(&duo).first(), Some(&true));
 }
 
 //= docs/rfc9260.txt#section-6.2

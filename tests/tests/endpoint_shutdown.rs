@@ -1,4 +1,4 @@
-//! Associations end: in good order with everything delivered, or at once.
+//! Associations end: gracefully with everything delivered, or at once.
 
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;

@@ -110,7 +110,7 @@ fn capture(carried: Encapsulation) -> Vec<u8> {
     world.set_tap(Box::new(PcapngTap::new(Vec::new())));
     world.run_until(at(120_000));
     let sender = world.host::<SctpHost<Exchange>>(hosts[0]);
-    assert!(sender.application.events.contains(&AssociationEvent::Closed), "it ends in good order");
+    assert!(sender.application.events.contains(&AssociationEvent::Closed), "it ends gracefully");
     let id = sender.application.id.expect("it was opened");
     let statistics = sender.endpoint.association(id).expect("it is not forgotten").statistics();
     assert!(statistics.retransmissions > 2, "{statistics:?}");

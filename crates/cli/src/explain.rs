@@ -134,7 +134,7 @@ fn flow_block(flow: &FlowExplanation) -> String {
     text += &titled("Chunks declared lost", &losses(flow));
     text += &titled("Chunks sent again", &resent(flow));
     text += &placement("Where new data went", &flow.scheduling);
-    text += &placement("Where chunks went again", &flow.rerouting);
+    text += &placement("Where chunks were retransmitted", &flow.rerouting);
     text + &titled("States", &states(flow))
 }
 

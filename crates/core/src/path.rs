@@ -41,8 +41,8 @@ pub(crate) struct PathTimers {
     pub(crate) idle: Option<Time>,
     /// When the path has failed unless something that it carried is answered before.
     pub(crate) silence: Option<Time>,
-    /// When the failover policy's patience with a path that answers nothing is over.
-    pub(crate) patience: Option<Time>,
+    /// When the time is over that the failover policy lets a path be silent.
+    pub(crate) silence_limit: Option<Time>,
     /// When a probe of the packet size is lost, or the next one is due.
     pub(crate) mtu: Option<Time>,
 }
@@ -55,7 +55,7 @@ impl PathTimers {
             self.heartbeat_timeout,
             self.idle,
             self.silence,
-            self.patience,
+            self.silence_limit,
             self.mtu,
         ];
         timers.into_iter().flatten().min()

@@ -135,7 +135,7 @@ pub enum ImmediateSack {
 
 /// How it is known that the peer reads and writes the flags of SACKs as we do (CMT's DAC): other stacks code them otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SackDialect {
+pub enum SackFlags {
     /// It is taken for granted.
     Assumed,
     /// Both sides say so in INIT and INIT-ACK. With a peer that does not, flags are neither sent nor read, and gaps hurry SACKs.
@@ -237,7 +237,7 @@ pub struct Profile {
     /// Which DATA asks for a SACK at once.
     pub immediate_sack: ImmediateSack,
     /// How the meaning of a SACK's flags is agreed upon.
-    pub sack_dialect: SackDialect,
+    pub sack_flags: SackFlags,
     /// Whether the very first DATA is acknowledged at once (RFC 9260 section 5.1).
     pub first_data_acked_at_once: bool,
     /// Whether SACKs and other control chunks may share a packet with DATA.
@@ -312,7 +312,7 @@ impl Profile {
             // RFC 9260 section 6.2: MUST NOT be more.
             sack_delay_max: Span::from_millis(500),
             immediate_sack: ImmediateSack::BeforeShutdown,
-            sack_dialect: SackDialect::Assumed,
+            sack_flags: SackFlags::Assumed,
             first_data_acked_at_once: true,
             bundle_control: true,
             start: Start::AfterPrimary,
@@ -419,7 +419,7 @@ impl Profile {
             max_burst: 10,
             sack_delay_max: Span::from_millis(50),
             immediate_sack: ImmediateSack::Tails,
-            sack_dialect: SackDialect::Announced,
+            sack_flags: SackFlags::Announced,
             rto_min: Span::from_millis(300),
             rto_max: Span::from_secs(10),
             heartbeat_interval: Span::from_secs(5),

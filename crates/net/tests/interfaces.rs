@@ -10,7 +10,7 @@ use std::time::Duration;
 use anabranch_net::interface::{Change, LinkKind, Obstacle, Watcher, local_addresses};
 use anabranch_net::{Binding, Device, Host, PathAddress, PathState, Peer, SendOptions};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs one of the tests below, which are ignored otherwise, in a namespace.
 #[track_caller]
@@ -37,7 +37,7 @@ fn pair(address: &str) {
 }
 
 async fn next(watcher: &mut Watcher) -> Change {
-    tokio::time::timeout(PATIENCE, watcher.next()).await.expect("a change")
+    tokio::time::timeout(TIMEOUT, watcher.next()).await.expect("a change")
 }
 
 #[test]
@@ -119,7 +119,7 @@ async fn followed() {
         Binding { port: 0, to_interface: false },
     );
     let route = PathAddress::over_udp(first, server.local_addresses()[0]);
-    let opened = tokio::time::timeout(PATIENCE, client.connect(Peer::new([route]), config)).await;
+    let opened = tokio::time::timeout(TIMEOUT, client.connect(Peer::new([route]), config)).await;
     let association = opened.expect("in time").expect("open");
     ip("addr add 10.77.0.3/24 dev near");
     let second = IpAddr::from([10, 77, 0, 3]);
@@ -130,17 +130,17 @@ async fn followed() {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
-    tokio::time::timeout(PATIENCE, has(second)).await.expect("a second path");
+    tokio::time::timeout(TIMEOUT, has(second)).await.expect("a second path");
     ip("addr del 10.77.0.2/24 dev near");
     let gone = async {
         while association.paths().await.iter().any(|path| path.local == first) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, gone).await.expect("the first path is retired");
+    tokio::time::timeout(TIMEOUT, gone).await.expect("the first path is retired");
     let accepted = server.accept().await.expect("accepted");
     association.send("over the new one", SendOptions::default()).await.expect("taken");
-    let message = tokio::time::timeout(PATIENCE, accepted.recv()).await.expect("in time").expect("open");
+    let message = tokio::time::timeout(TIMEOUT, accepted.recv()).await.expect("in time").expect("open");
     assert_eq!(&message.expect("a message").payload[..], b"over the new one");
 }
 
@@ -167,7 +167,7 @@ async fn devices() {
     assert!(matches!(wrong.devices(), [(_, Device::Bound(name))] if name == "near"));
     assert!(tokio::time::timeout(Duration::from_millis(500), connect(wrong)).await.is_err());
     let right = Host::builder().local_on(local, "lo").bind().expect("bound");
-    assert!(tokio::time::timeout(PATIENCE, connect(right)).await.expect("in time").is_ok());
+    assert!(tokio::time::timeout(TIMEOUT, connect(right)).await.expect("in time").is_ok());
     let none = Host::builder()
         .local_on(SocketAddr::from(([127, 0, 0, 3], 0)), "nosuch0")
         .bind()

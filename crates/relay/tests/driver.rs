@@ -10,7 +10,7 @@ use anabranch_relay::{Direction, Relay, RelayConfig, RelayError, Totals};
 use anabranch_sim::{LinkChange, LinkConfig, LossModel, LossPlace, QueueConfig};
 use tokio::net::UdpSocket;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Long enough for a datagram that is to come over loopback, where it is to be seen that none comes.
 const MOMENT: Duration = Duration::from_millis(50);
 
@@ -33,7 +33,7 @@ fn start(config: RelayConfig) -> Relay {
 }
 
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("{what}: waited in vain"))
+    tokio::time::timeout(TIMEOUT, future).await.unwrap_or_else(|_| panic!("{what}: waited in vain"))
 }
 
 async fn until(what: &str, holds: impl Fn() -> bool) {

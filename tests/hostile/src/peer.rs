@@ -14,7 +14,7 @@ use crate::loopback::connect;
 use crate::packet::Packet;
 
 /// How long [`Peer::hear_until`] waits. Longer than anything takes here, on any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Who offers, unless the caller says somebody else.
 const SENDER: [u8; SenderId::LEN] = [9; SenderId::LEN];
 /// How often a peer that only shows that it is there says so.
@@ -169,7 +169,7 @@ impl Peer {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, heard).await.map_err(gone)?
+        tokio::time::timeout(TIMEOUT, heard).await.map_err(gone)?
     }
 
     /// Sends nothing but `Alive`, and hears nothing, until the other side has ended the association or `time` has passed.

@@ -17,7 +17,7 @@ use anabranch_transfer::{
 };
 
 /// Longer than anything here takes, on any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long it is listened for what must not come.
 const QUIET: Duration = Duration::from_millis(300);
 const MIB: usize = BLOCK_BYTES as usize;
@@ -26,7 +26,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime
         .expect("a runtime")
-        .block_on(async { tokio::time::timeout(PATIENCE, test).await.expect("in time") })
+        .block_on(async { tokio::time::timeout(TIMEOUT, test).await.expect("in time") })
 }
 
 /// A server on an inbox, and a peer that has said that it will offer files.
@@ -101,7 +101,7 @@ async fn pushed_to<F: Future<Output = ()>>(
     let report = Report::default();
     let mut sender = Sender::new(vec![source], None, report.clone());
     let again = || std::future::pending::<Result<_, Infallible>>();
-    let timeouts = Timeouts { silence: PATIENCE, retry: Duration::ZERO };
+    let timeouts = Timeouts { silence: TIMEOUT, retry: Duration::ZERO };
     let listens = async {
         let association = host.accept().await.expect("accepted");
         let (listener, intent) = Peer::welcome(association, window_blocks).await.expect("a hello");
@@ -425,7 +425,7 @@ fn a_peer_that_only_says_that_it_is_there_hinders_no_other() {
     run(async {
         let (inbox, serving, idle) = pushing().await;
         idle.offer(0, "mine", Kind::File { size_bytes: 5, first: None }).await.expect("said");
-        let alive = idle.show_only_that_it_is_there(PATIENCE);
+        let alive = idle.show_only_that_it_is_there(TIMEOUT);
         let other = async {
             let peer = Peer::push_to(&serving.host, [2; 16]).await.expect("welcome");
             peer.offer(0, "other", Kind::File { size_bytes: 0, first: None }).await.expect("said");

@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Ending {
     /// The peer ends it.
     Wait,
-    /// In good order.
+    /// Gracefully.
     Shutdown,
     /// At once.
     Abort,
@@ -139,5 +139,5 @@ impl Arguments {
     }
 }
 
-/// Nothing in these tests waits for as long in good order.
+/// No test that succeeds waits for as long.
 pub(crate) const LIMIT: Duration = Duration::from_secs(150);

@@ -14,7 +14,7 @@ pub trait Wire {
     /// Lets time pass, and takes what has come back until then.
     fn receive(&mut self, wait: Span, packets: &mut Vec<Vec<u8>>);
     /// How long an answer may take.
-    fn patience(&self) -> Span;
+    fn timeout(&self) -> Span;
 }
 
 /// Packets and bytes.
@@ -172,11 +172,11 @@ impl<W: Wire> Peer<W> {
 
     /// Waits for a packet that begins with a chunk of this type.
     fn await_kind(&mut self, kind: u8) -> Result<Vec<u8>, HandshakeError> {
-        let patience = self.wire.patience();
+        let timeout = self.wire.timeout();
         let steps = 100;
         for step in 0..=steps {
             let mut came = std::mem::take(&mut self.aside);
-            came.extend(self.pass(if step == 0 { Span::ZERO } else { patience.over(steps) }));
+            came.extend(self.pass(if step == 0 { Span::ZERO } else { timeout.over(steps) }));
             let first = |bytes: &Vec<u8>| craft::kinds(bytes).first().copied();
             if let Some(at) = came.iter().position(|bytes| first(bytes) == Some(kind)) {
                 let wanted = came.remove(at);

@@ -179,7 +179,7 @@ impl Wire for Target {
         packets.append(&mut self.waiting);
     }
 
-    fn patience(&self) -> Span {
+    fn timeout(&self) -> Span {
         Span::from_secs(1)
     }
 }

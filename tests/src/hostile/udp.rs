@@ -51,7 +51,7 @@ impl Wire for Socket {
         }
     }
 
-    fn patience(&self) -> Span {
+    fn timeout(&self) -> Span {
         Span::from_secs(2)
     }
 }

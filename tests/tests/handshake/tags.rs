@@ -246,7 +246,7 @@ fn nobody_who_cannot_see_the_tag_ends_a_handshake() {
 //# that was received in the packet containing the SHUTDOWN ACK chunk.
 #[test]
 fn a_shutdown_ack_during_the_handshake_is_answered_by_a_reflected_shutdown_complete() {
-    // RFC 9260 section 8.5.1 E: the peer still holds an association of our former life.
+    // RFC 9260 section 8.5.1 E: the peer still holds an association of our previous incarnation.
     let mut wires = Wires::pair(1, &association("sctp"));
     wires.loses = Box::new(|p| p.kind() == INIT_ACK);
     wires.connect(0, 1);

@@ -95,7 +95,7 @@ fn remove_path(duo: &mut Duo, case: &Case, side: Side, path: usize) {
 
 /// The longest that may pass on a good network before anything gets better: as many of the longest time-outs as it takes
 /// for a path to fail, and one more. It may have to: a peer that has removed a path need not listen there.
-const PATIENCE: Span = Span::from_secs(7 * 60);
+const TIMEOUT: Span = Span::from_secs(7 * 60);
 
 /// What can only grow while things get better: what has arrived and is known to have, and how far set-up and end are.
 fn progress(duo: &Duo) -> [u64; 6] {
@@ -123,12 +123,12 @@ fn recover(duo: &mut Duo) -> bool {
     duo.settle();
     while !is_done(duo) {
         let before = progress(duo);
-        let better = duo.run_until(PATIENCE, |duo| is_done(duo) || progress(duo) != before);
+        let better = duo.run_until(TIMEOUT, |duo| is_done(duo) || progress(duo) != before);
         if !better && Side::BOTH.into_iter().any(|side| is_overrun(duo, side) || is_full_of_losses(duo, side))
         {
             return false;
         }
-        assert!(better, "nothing gets better for {PATIENCE:?}: {}", state(duo));
+        assert!(better, "nothing gets better for {TIMEOUT:?}: {}", state(duo));
     }
     if Side::BOTH.iter().all(|&side| !duo.is_over(side)) {
         for side in Side::BOTH {

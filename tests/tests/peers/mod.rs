@@ -35,7 +35,7 @@ pub(crate) struct Task {
 pub(crate) trait Peer: Host {
     /// What it has received.
     fn inbox(&self) -> &Inbox;
-    /// Whether its association has ended in good order.
+    /// Whether its association was closed gracefully.
     fn is_over(&self) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! An application that sends what it is given, reads all that comes, and closes in good order.
+//! An application that sends what it is given, reads all that comes, and closes gracefully.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;

@@ -14,7 +14,7 @@ use crate::exit::{CommandError, Status};
 use crate::output::Reader;
 
 /// How long a server may take to answer a request.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long the end of the association is waited for: the figures are there by then.
 const END_WITHIN: Duration = Duration::from_secs(5);
@@ -78,8 +78,8 @@ pub(super) async fn test(
 
 async fn ask(association: &Association, plan: Plan) -> anyhow::Result<()> {
     send_control(association, &Control::Request(plan)).await?;
-    let answer = tokio::time::timeout(PATIENCE, next(association)).await;
-    match answer.map_err(|_| anyhow!("the server did not answer within {} s", PATIENCE.as_secs()))?? {
+    let answer = tokio::time::timeout(TIMEOUT, next(association)).await;
+    match answer.map_err(|_| anyhow!("the server did not answer within {} s", TIMEOUT.as_secs()))?? {
         Control::Begin => Ok(()),
         Control::Refuse { why } => bail!("the server refused the test: {}", printable(&why)),
         _ => bail!("the server answered with something else; is it `anabranch bench -s`?"),

@@ -14,7 +14,7 @@ use crate::exit::{CommandError, Status};
 use crate::output::Reader;
 
 /// How long a client may take to say what it wants, and to close when all is said.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Serves clients, several at once, until Ctrl-C or the first test if there is to be only one. The host accepts them `from` there.
 pub(super) async fn serve(
@@ -58,32 +58,32 @@ async fn client(association: Association) -> (String, anyhow::Result<(Plan, Outc
         // The peer is told, and what it still sends is not taken any more.
         association.abort();
     }
-    let _ = tokio::time::timeout(PATIENCE, association.closed()).await;
+    let _ = tokio::time::timeout(TIMEOUT, association.closed()).await;
     (name, tested)
 }
 
 async fn test(association: &Association) -> anyhow::Result<(Plan, Outcome)> {
-    let request = tokio::time::timeout(PATIENCE, next(association)).await;
-    let plan = match request.map_err(|_| anyhow!("it asked for nothing in {} s", PATIENCE.as_secs()))?? {
+    let request = tokio::time::timeout(TIMEOUT, next(association)).await;
+    let plan = match request.map_err(|_| anyhow!("it asked for nothing in {} s", TIMEOUT.as_secs()))?? {
         Control::Request(plan) => plan,
         _ => bail!("it began with something else than a request"),
     };
     if let Err(why) = agree(association, &plan) {
         let refused = send_control(association, &Control::Refuse { why: why.clone() }).await;
         // The client ends it once it has read that.
-        let _ = tokio::time::timeout(PATIENCE, association.recv()).await;
+        let _ = tokio::time::timeout(TIMEOUT, association.recv()).await;
         return refused.and(Err(anyhow!("its request was refused: {why}")));
     }
     send_control(association, &Control::Begin).await?;
     let mut exchange = Exchange::begin(association, plan, Side::Server, None);
     exchange.run(&mut |_| {}).await?;
     let outcome = exchange.finish().await?;
-    let closed = tokio::time::timeout(PATIENCE, association.recv()).await;
+    let closed = tokio::time::timeout(TIMEOUT, association.recv()).await;
     match closed {
         Ok(Ok(None)) => Ok((plan, outcome)),
         Ok(Ok(Some(_))) => bail!("it sent more than was agreed"),
         Ok(Err(error)) => Err(error.into()),
-        Err(_) => bail!("it did not close within {} s", PATIENCE.as_secs()),
+        Err(_) => bail!("it did not close within {} s", TIMEOUT.as_secs()),
     }
 }
 

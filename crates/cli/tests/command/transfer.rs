@@ -367,8 +367,8 @@ fn a_peer_that_is_gone_for_ever_is_given_up() {
     let from = tempfile::tempdir().expect("a folder");
     let file = from.path().join("file");
     fs::write(&file, noise(20 * MB)).expect("written");
-    let patience = ["--limit", "40Mbit", "--timeout", "5", "--retry", "7", "--connect-timeout", "1"];
-    let arguments = serving.arguments("send", &[&[text(&file)], &patience[..]].concat());
+    let timeouts = ["--limit", "40Mbit", "--timeout", "5", "--retry", "7", "--connect-timeout", "1"];
+    let arguments = serving.arguments("send", &[&[text(&file)], &timeouts[..]].concat());
     let mut sending = Running::start(command(&arguments));
     sending.event("progress");
     serving.running.child.kill().expect("killed");

@@ -17,12 +17,12 @@ use crate::config::ListedAddresses;
 use crate::cookie::{CookieBody, Offers};
 use crate::error::AbortReason;
 use crate::init::{
-    Announced, address_params, announced, dialect, extensions, flaw, listed_addresses, reportable_params,
+    Announced, address_params, announced, extensions, flaw, listed_addresses, reportable_params, sack_flags,
 };
 use crate::path::Standing;
 use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
-use crate::profile::{SackDialect, Start};
+use crate::profile::{SackFlags, Start};
 use crate::recv::Receiver;
 use crate::send::SendQueue;
 use crate::units::WindowBytes;
@@ -140,9 +140,9 @@ impl Association {
         //= docs/rfc9260.txt#section-3.3.2.1.4
         //# The sender of an INIT chunk or INIT ACK chunk MUST NOT include this parameter.
         let params = address_params(listed).into_iter().chain([Param::ForwardTsnSupported]);
-        let dialect = dialect::param(&self.policy.profile);
+        let sack_flags = sack_flags::param(&self.policy.profile);
         let auth = self.addressing.local_random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
-        writer.init(&repr, params.chain(extensions(self.announces())).chain(auth).chain(dialect))
+        writer.init(&repr, params.chain(extensions(self.announces())).chain(auth).chain(sack_flags))
     }
 
     /// What our INIT announces: NR-SACK if the scheme acknowledges with it, ASCONF if the configuration wants it.
@@ -150,7 +150,7 @@ impl Association {
         Announced {
             nr_sack: self.policy.ack_form() != AckForm::Sack,
             asconf: self.addressing.local_random.is_some(),
-            dialect: dialect::param(&self.policy.profile).is_some(),
+            sack_flags: sack_flags::param(&self.policy.profile).is_some(),
         }
     }
 
@@ -354,7 +354,7 @@ impl Association {
         self.addressing.peer = peer.addresses.clone();
         self.ack.uses_nr_sack = peer.announced.nr_sack && self.announces().nr_sack;
         self.agree_on_authentication(peer);
-        let foreign = self.policy.profile.sack_dialect == SackDialect::Announced && !peer.announced.dialect;
+        let foreign = self.policy.profile.sack_flags == SackFlags::Announced && !peer.announced.sack_flags;
         self.policy.set_foreign_sack_flags(foreign);
         let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
         let buffer = self.config.recv_buffer_bytes;

@@ -362,8 +362,8 @@ impl PolicyState {
     }
 
     #[inline]
-    pub(crate) fn patience(&self, path: PathId, now: Time) -> Option<Span> {
-        self.policies.failover.patience(path, &self.view(now))
+    pub(crate) fn silence_limit(&self, path: PathId, now: Time) -> Option<Span> {
+        self.policies.failover.silence_limit(path, &self.view(now))
     }
 
     pub(crate) fn promote(&mut self, now: Time) -> Option<Decision<PathId>> {

@@ -489,7 +489,7 @@ impl Association {
                 self.paths[index].timers.t3 = None;
                 if answered {
                     self.paths[index].timers.silence = None;
-                    self.paths[index].timers.patience = None;
+                    self.paths[index].timers.silence_limit = None;
                 }
             } else if self.sack.restart_t3[index]
                 || self.paths[index].timers.t3.is_none()

@@ -64,7 +64,7 @@ impl Association {
         if due(&mut self.paths[id.index()].timers.silence, now) {
             self.path_silent(id);
         }
-        if due(&mut self.paths[id.index()].timers.patience, now) {
+        if due(&mut self.paths[id.index()].timers.silence_limit, now) {
             self.patience_is_over(id);
         }
         if due(&mut self.paths[id.index()].timers.t3, now) {
@@ -143,7 +143,7 @@ impl Association {
         if let Some(limit) = self.silence_limit() {
             self.paths[id.index()].timers.silence.get_or_insert(self.now + limit);
         }
-        if self.paths[id.index()].timers.patience.is_none() {
+        if self.paths[id.index()].timers.silence_limit.is_none() {
             self.begin_patience(id);
         }
     }
@@ -154,14 +154,14 @@ impl Association {
         {
             *until = self.now + limit;
         }
-        if self.paths[id.index()].timers.patience.is_some() {
+        if self.paths[id.index()].timers.silence_limit.is_some() {
             self.begin_patience(id);
         }
     }
 
     fn begin_patience(&mut self, id: PathId) {
-        let patience = self.policy.patience(id, self.now);
-        self.paths[id.index()].timers.patience = patience.map(|span| self.now + span);
+        let silence_limit = self.policy.silence_limit(id, self.now);
+        self.paths[id.index()].timers.silence_limit = silence_limit.map(|span| self.now + span);
     }
 
     /// Nothing has answered for as long as the failover policy waits: the path gets no new data and is probed. What it carries
@@ -172,7 +172,7 @@ impl Association {
         if !facts.is_active() || facts.in_flight.is_zero() || !others {
             return;
         }
-        let waited = self.policy.patience(id, self.now).unwrap_or_default();
+        let waited = self.policy.silence_limit(id, self.now).unwrap_or_default();
         let reason = Reason::figure("answers nothing", "silence_ms", waited.as_millis_f64());
         self.statistics.silences += 1;
         self.set_state(id, PathState::PotentiallyFailed, StateCause::Errors(reason));

@@ -11,7 +11,7 @@ use crate::cookie::{CookieBody, GenuineCookie, Offers};
 use crate::endpoint::spent::Verdict;
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::init::{
-    Announced, address_params, announced, dialect, extensions, listed_addresses, reportable_params,
+    Announced, address_params, announced, extensions, listed_addresses, reportable_params, sack_flags,
 };
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::stats::Discard;
@@ -307,7 +307,7 @@ impl Endpoint {
     fn announced_dialect(&self, origin: Origin, peer_port: u16) -> Option<Param<'static>> {
         let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
         let accepted = self.config.accept.as_ref().map(|config| &config.profile);
-        dialect::param(existing.map(Association::profile).or(accepted)?)
+        sack_flags::param(existing.map(Association::profile).or(accepted)?)
     }
 
     fn send_init_ack(

@@ -1,6 +1,6 @@
 //! What INIT and INIT ACK say about their sender (RFC 9260 sections 3.3.2 and 3.3.3), beside numbers.
 
-pub(crate) mod dialect;
+pub(crate) mod sack_flags;
 
 use std::net::IpAddr;
 
@@ -17,18 +17,22 @@ pub(crate) struct Announced {
     /// ASCONF, ASCONF-ACK, and AUTH, without which they are not taken.
     pub(crate) asconf: bool,
     /// It reads and writes the flags of SACKs as we do.
-    pub(crate) dialect: bool,
+    pub(crate) sack_flags: bool,
 }
 
 impl Announced {
     /// One bit each, as a cookie keeps them.
     pub(crate) fn bits(self) -> u8 {
-        let bits = [(self.nr_sack, NR_SACK), (self.dialect, DIALECT), (self.asconf, ASCONF)];
+        let bits = [(self.nr_sack, NR_SACK), (self.sack_flags, SACK_FLAGS), (self.asconf, ASCONF)];
         bits.into_iter().filter(|(announced, _)| *announced).fold(0, |all, (_, bit)| all | bit)
     }
 
     pub(crate) fn of_bits(bits: u8) -> Self {
-        Announced { nr_sack: bits & NR_SACK != 0, asconf: bits & ASCONF != 0, dialect: bits & DIALECT != 0 }
+        Announced {
+            nr_sack: bits & NR_SACK != 0,
+            asconf: bits & ASCONF != 0,
+            sack_flags: bits & SACK_FLAGS != 0,
+        }
     }
 }
 
@@ -36,7 +40,7 @@ impl Announced {
 const NR_SACK: u8 = 1;
 
 /// The bit of our SACK flags among them.
-const DIALECT: u8 = 2;
+const SACK_FLAGS: u8 = 2;
 
 /// The bit of ASCONF.
 const ASCONF: u8 = 4;
@@ -55,7 +59,7 @@ pub(crate) fn extensions<'p>(announced: Announced) -> Option<Param<'p>> {
 
 /// The extensions that an INIT or INIT-ACK announces.
 pub(crate) fn announced(init: &InitView<'_>) -> Announced {
-    let mut announced = Announced { dialect: dialect::is_announced(init), ..Announced::default() };
+    let mut announced = Announced { sack_flags: sack_flags::is_announced(init), ..Announced::default() };
     for param in init.params().take_while(|param| !stops(param)).flatten() {
         if let Param::SupportedExtensions(chunks) = param {
             announced.nr_sack |= chunks.contains(ChunkType::NR_SACK);

@@ -26,7 +26,7 @@ fn read<T>(params: &[Param<'_>], read: impl FnOnce(&InitView<'_>) -> T) -> T {
 
 /// Every combination of extensions.
 fn combinations() -> impl Iterator<Item = Announced> {
-    (0..8).map(|bits| Announced { nr_sack: bits & 1 > 0, asconf: bits & 2 > 0, dialect: bits & 4 > 0 })
+    (0..8).map(|bits| Announced { nr_sack: bits & 1 > 0, asconf: bits & 2 > 0, sack_flags: bits & 4 > 0 })
 }
 
 /// A parameter of a type that is not known, whose high bits say what is to be done with it.
@@ -40,8 +40,8 @@ const STOPS: &[u8] = &[0x4F, 0x42, 0, 4];
 #[test]
 fn extensions_are_read_as_they_were_announced() {
     for wanted in combinations() {
-        let profile = if wanted.dialect { Profile::net() } else { Profile::rfc9260() };
-        let params: Vec<_> = extensions(wanted).into_iter().chain(dialect::param(&profile)).collect();
+        let profile = if wanted.sack_flags { Profile::net() } else { Profile::rfc9260() };
+        let params: Vec<_> = extensions(wanted).into_iter().chain(sack_flags::param(&profile)).collect();
         assert_eq!(read(&params, announced), wanted);
     }
 }
@@ -49,7 +49,7 @@ fn extensions_are_read_as_they_were_announced() {
 #[test]
 fn a_side_that_uses_no_extension_adds_no_parameter() {
     assert!(extensions(Announced::default()).is_none());
-    assert!(dialect::param(&Profile::rfc9260()).is_none());
+    assert!(sack_flags::param(&Profile::rfc9260()).is_none());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn asconf_counts_only_together_with_its_answer() {
 fn extensions_in_several_parameters_add_up() {
     let first = Param::SupportedExtensions(List::new(&[ChunkType::NR_SACK]));
     let second = Param::SupportedExtensions(List::new(&[ChunkType::ASCONF, ChunkType::ASCONF_ACK]));
-    let both = Announced { nr_sack: true, asconf: true, dialect: false };
+    let both = Announced { nr_sack: true, asconf: true, sack_flags: false };
     assert_eq!(read(&[first, second], announced), both);
     assert_eq!(read(&[second, first], announced), both);
 }
@@ -82,17 +82,17 @@ fn a_cookie_keeps_which_extensions_were_announced() {
 
 #[test]
 fn the_parameter_of_our_sack_flags_counts_byte_for_byte() {
-    let Some(Param::Unknown(ours)) = dialect::param(&Profile::net()) else { panic!("it is announced") };
+    let Some(Param::Unknown(ours)) = sack_flags::param(&Profile::net()) else { panic!("it is announced") };
     for at in 4..ours.bytes().len() {
         let mut bytes = ours.bytes().to_vec();
         bytes[at] ^= 1;
-        assert!(!read(&[unknown(&bytes)], dialect::is_announced), "byte {at} differs");
+        assert!(!read(&[unknown(&bytes)], sack_flags::is_announced), "byte {at} differs");
     }
     // The same name and version under another type is somebody else's.
     let other_type = [&[0xBA, 0xDB][..], &ours.bytes()[2..]].concat();
-    assert!(!read(&[unknown(&other_type)], dialect::is_announced));
+    assert!(!read(&[unknown(&other_type)], sack_flags::is_announced));
     // What stands before it does not hide it.
-    assert!(read(&[Param::ForwardTsnSupported, Param::Unknown(ours)], dialect::is_announced));
+    assert!(read(&[Param::ForwardTsnSupported, Param::Unknown(ours)], sack_flags::is_announced));
 }
 
 #[test]

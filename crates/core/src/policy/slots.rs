@@ -384,7 +384,7 @@ pub trait PathFailover: Slot {
     fn probing(&self, path: PathId, view: &View<'_>) -> Probing;
     /// How long the path may leave what it carried unanswered until it gets no new data, as potentially failed, while another
     /// path is active; `None` leaves that to errors. Asked whenever the wait begins.
-    fn patience(&self, _path: PathId, _view: &View<'_>) -> Option<Span> {
+    fn silence_limit(&self, _path: PathId, _view: &View<'_>) -> Option<Span> {
         None
     }
     /// The path to put into service when none is active; `None` leaves things as they are.

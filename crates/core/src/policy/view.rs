@@ -175,7 +175,7 @@ pub struct AssociationFacts {
     /// The highest TSN acknowledged cumulatively, unwrapped.
     pub cumulative_tsn: u64,
     /// The peer did not say that it reads and writes the flags of SACKs as CMT's delayed acks do
-    /// ([`SackDialect`](crate::profile::SackDialect)): those of its SACKs are read as zero, and so are ours.
+    /// ([`SackFlags`](crate::profile::SackFlags)): those of its SACKs are read as zero, and so are ours.
     pub foreign_sack_flags: bool,
 }
 

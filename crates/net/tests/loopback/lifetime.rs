@@ -105,11 +105,11 @@ async fn a_connection_attempt_that_is_given_up_leaves_nothing_behind() {
     let silent = std::net::UdpSocket::bind(any_port(9)).expect("a socket");
     let client = client(&[11]);
     let peer = Peer::new([PathAddress::over_udp(ip(11), silent.local_addr().expect("bound"))]);
-    let patience = Duration::from_millis(100);
+    let limit = Duration::from_millis(100);
     for _ in 0..2 {
         // The second attempt would be refused if the first one were still there.
         let attempt = client.connect(peer.clone(), quick());
-        assert!(tokio::time::timeout(patience, attempt).await.is_err());
+        assert!(tokio::time::timeout(limit, attempt).await.is_err());
         within(async {
             while client.statistics().await.associations > 0 {
                 tokio::task::yield_now().await;

@@ -138,8 +138,8 @@ async fn stops_within(growth: Option<BufferGrowth>, largest: usize) {
     let duo = Duo::connected(2, config).await;
     let mut accepted = 0;
     // A machine that is slow may give up early, which makes the bound easier to keep and nothing else.
-    let patience = Duration::from_millis(500);
-    while tokio::time::timeout(patience, duo.ours.send(vec![5; MESSAGE], on(0))).await.is_ok() {
+    let limit = Duration::from_millis(500);
+    while tokio::time::timeout(limit, duo.ours.send(vec![5; MESSAGE], on(0))).await.is_ok() {
         accepted += 1;
         assert!(accepted < 1000, "nothing stops the sender");
     }
@@ -169,8 +169,8 @@ async fn futures_that_are_dropped_neither_lose_nor_double_a_message() {
             payload[..4].copy_from_slice(&number.to_be_bytes());
             let payload = Bytes::from(payload);
             loop {
-                let patience = Duration::from_micros(random.u64(0..300));
-                match tokio::time::timeout(patience, duo.ours.send(payload.clone(), on(0))).await {
+                let limit = Duration::from_micros(random.u64(0..300));
+                match tokio::time::timeout(limit, duo.ours.send(payload.clone(), on(0))).await {
                     Ok(sent) => break sent.expect("accepted"),
                     Err(_) => continue,
                 }
@@ -182,7 +182,7 @@ async fn futures_that_are_dropped_neither_lose_nor_double_a_message() {
         let mut random = fastrand::Rng::with_seed(4);
         let mut expected = 0;
         loop {
-            let patience = Duration::from_micros(random.u64(0..300));
+            let limit = Duration::from_micros(random.u64(0..300));
             tokio::select! {
                 message = duo.theirs.recv() => match message.expect("no error") {
                     Some(message) => {
@@ -191,7 +191,7 @@ async fn futures_that_are_dropped_neither_lose_nor_double_a_message() {
                     }
                     None => break expected,
                 },
-                () = tokio::time::sleep(patience) => {}
+                () = tokio::time::sleep(limit) => {}
             }
         }
     };
@@ -206,9 +206,9 @@ async fn a_send_that_was_given_up_while_it_waited_was_not_sent() {
     config.buffer_growth = None;
     config.recv_buffer_bytes = 64 << 10;
     let duo = Duo::connected(1, config).await;
-    let patience = Duration::from_millis(300);
+    let limit = Duration::from_millis(300);
     let mut accepted = 0;
-    while tokio::time::timeout(patience, duo.ours.send(vec![1; 10_000], on(0))).await.is_ok() {
+    while tokio::time::timeout(limit, duo.ours.send(vec![1; 10_000], on(0))).await.is_ok() {
         accepted += 1;
     }
     let receiver = async {

@@ -35,7 +35,7 @@ use crate::retransmit::soonest::RTX_SOONEST;
 const PARAMETERS: &[Parameter] = &[
     PF.parameter(),
     Parameter {
-        name: "patience",
+        name: "silence",
         kind: Kind::Count { min: 1, max: 1000 },
         unit: "round trips",
         default: Value::Number(3),
@@ -86,7 +86,7 @@ const CARD: Card = Card {
             Equation { name: "PF", rule: "as `cmt-pf`", file: cmt_pf::FILE },
             Equation {
                 name: "silence",
-                rule: "something is in flight and nothing was answered for `patience` SRTT + 4 RTTVAR + the longest delay of a SACK, and \
+                rule: "something is in flight and nothing was answered for `silence` SRTT + 4 RTTVAR + the longest delay of a SACK, and \
                    another path is active: potentially failed, a HEARTBEAT at once; window and chunks in flight stay as they are",
                 file: file!(),
             },
@@ -156,7 +156,7 @@ fn build(values: &Values) -> Policies {
         loss: Box::new(Rack::new(base.loss, rack)),
         head_of_line: Box::new(Opportunistic { condition: Condition::MuchSlower }),
         ack: Box::new(DelayedAcks::from_values(values)),
-        failover: Box::new(SilenceFailover { inner: base.failover, rounds: values.number("patience") }),
+        failover: Box::new(SilenceFailover { inner: base.failover, rounds: values.number("silence") }),
         ..base
     }
 }
@@ -185,7 +185,7 @@ impl PathFailover for SilenceFailover {
     }
 
     /// The round trips, four deviations (as in RTO, RFC 9260 section 6.3.1), and the longest that the peer may delay a SACK.
-    fn patience(&self, path: PathId, view: &View<'_>) -> Option<Span> {
+    fn silence_limit(&self, path: PathId, view: &View<'_>) -> Option<Span> {
         let rtt = &view.path(path).rtt;
         let (smoothed, variance) = rtt.smoothed.zip(rtt.variance)?;
         Some(smoothed.times(u64::from(self.rounds)) + variance.times(4) + view.profile.sack_delay_max)
@@ -200,12 +200,12 @@ mod tests {
     use anabranch_core::profile::Profile;
 
     #[test]
-    fn patience_is_some_round_trips_with_deviations_and_the_delay_of_a_sack() {
+    fn the_silence_limit_is_some_round_trips_with_deviations_and_the_delay_of_a_sack() {
         let policy = SilenceFailover { inner: Box::new(PotentiallyFailed), rounds: 3 };
         let mut world = World::new(Profile::net().multipath(), 2);
-        assert_eq!(policy.patience(path(0), &world.view()), None, "nothing was measured");
+        assert_eq!(policy.silence_limit(path(0), &world.view()), None, "nothing was measured");
         world.paths[0].rtt.smoothed = Some(Span::from_millis(20));
         world.paths[0].rtt.variance = Some(Span::from_millis(5));
-        assert_eq!(policy.patience(path(0), &world.view()), Some(Span::from_millis(60 + 20 + 50)));
+        assert_eq!(policy.silence_limit(path(0), &world.view()), Some(Span::from_millis(60 + 20 + 50)));
     }
 }

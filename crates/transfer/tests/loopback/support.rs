@@ -14,13 +14,13 @@ use anabranch_transfer::{
 use tempfile::TempDir;
 
 /// Longer than anything here takes, on any machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime
         .expect("a runtime")
-        .block_on(async { tokio::time::timeout(PATIENCE, test).await.expect("in time") })
+        .block_on(async { tokio::time::timeout(TIMEOUT, test).await.expect("in time") })
 }
 
 /// A host that accepts at two addresses.

@@ -158,8 +158,8 @@ impl EarliestCompletion {
         };
         // First test: (1 + k/CWND_f) RTT_f < (1 + waiting beta)(RTT_s + delta).
         let by_fast = (1.0 + windows(window(alternatives.fast))) * fast;
-        let patience = if self.waiting { 1.0 + rules.beta } else { 1.0 };
-        if by_fast >= patience * (slow + delta) {
+        let margin = if self.waiting { 1.0 + rules.beta } else { 1.0 };
+        if by_fast >= margin * (slow + delta) {
             return Verdict::FastNoSooner(by_fast);
         }
         // Second test: k/CWND_s RTT_s >= 2 RTT_f + delta.

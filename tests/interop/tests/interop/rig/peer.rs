@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// Nothing takes as long, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How much of content passes at once.
 const BLOCK: usize = 64 << 10;
@@ -79,7 +79,7 @@ impl Ended {
         self.lines.iter().filter(move |line| line["event"] == event)
     }
 
-    /// That it ended in good order.
+    /// That it ended gracefully.
     #[track_caller]
     pub(crate) fn closed(self) -> Self {
         assert_eq!(self.end()["outcome"], "closed", "{:#?}", self.lines);
@@ -131,7 +131,7 @@ impl Peer {
     #[track_caller]
     pub(crate) fn wait_for_nth(&self, event: &str, nth: usize) -> Value {
         let (lock, news) = &*self.told;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let mut told = lock.lock().expect("no panic under it");
         loop {
             if let Some(line) = told.lines.iter().filter(|line| line["event"] == event).nth(nth - 1) {
@@ -156,7 +156,7 @@ impl Peer {
     /// Waits until it has written as many bytes to standard output.
     #[track_caller]
     pub(crate) fn wait_for_output(&self, bytes: u64) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.received.load(Ordering::Relaxed) < bytes {
             assert!(Instant::now() < deadline, "{} has not received {bytes} bytes in time", self.name);
             std::thread::sleep(Duration::from_millis(1));
@@ -172,7 +172,7 @@ impl Peer {
     /// Waits for its end.
     #[track_caller]
     pub(crate) fn wait(mut self) -> Ended {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("a child") {
                 break status;
