@@ -265,6 +265,21 @@ mod tests {
         assert_eq!((&lists.unread[..], &lists.read[..]), (&[(4, 4)][..], &[(2, 2)][..]));
     }
 
+    #[test]
+    fn what_was_read_up_to_the_cumulative_tsn_is_in_no_block() {
+        let profile = Profile::rfc9260();
+        let mut receiver = Receiver::new(FIRST, 4, 0, 10_000);
+        let piece = |offset, stream, ssn| Fragment { stream, ssn, ..part(FIRST + offset, true, true, b"x") };
+        assert_eq!(receiver.take(piece(1, 1, 0), &profile), Ok(Taken::New));
+        assert!(receiver.read(&mut Vec::new(), false).is_some());
+        for (offset, stream, ssn) in [(0, 0, 0), (3, 0, 2)] {
+            assert_eq!(receiver.take(piece(offset, stream, ssn), &profile), Ok(Taken::New));
+        }
+        let mut lists = BlocksByDelivery::default();
+        receiver.blocks_by_delivery(&mut lists);
+        assert_eq!((&lists.unread[..], &lists.read[..]), (&[(2, 2)][..], &[][..]));
+    }
+
     //= docs/rfc9260.txt#section-6.2
     //= type=test
     //# When the receiver's advertised window is 0, the receiver MUST drop any new incoming DATA chunk with a TSN larger

@@ -128,7 +128,7 @@ impl Ring {
 
     /// Moves the floor over all TSNs that have arrived without a gap.
     fn raise_floor(&mut self) {
-        while self.floor < self.highest && self.get(self.floor + 1).is_some() {
+        while self.get(self.floor + 1).is_some() {
             self.put(self.floor, Mark::UNSEEN);
             self.floor += 1;
         }
@@ -192,6 +192,16 @@ mod tests {
         }
         assert_eq!(ring.marks.len(), 65_536);
         assert!(ring.is_out_of_reach(999 + 65_536));
+    }
+
+    #[test]
+    fn a_mark_that_is_not_above_the_floor_or_out_of_reach_changes_nothing() {
+        let mut ring = Ring::new(100);
+        ring.mark(100, arrived());
+        for tsn in [99, 100, 100 + WIDEST] {
+            ring.mark(tsn, Mark::seen(false, Following::Either, 3));
+            assert_eq!((ring.floor(), ring.highest(), ring.get(100)), (100, 100, Some(arrived())));
+        }
     }
 
     #[test]

@@ -172,6 +172,17 @@ fn unfinished_messages_held_back_can_be_read_in_parts_later() {
     assert_eq!(read_all(&mut reassembly, false), ["0b]"]);
 }
 
+#[test]
+fn an_ordered_message_of_another_stream_comes_before_an_unordered_one_that_was_held_back() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(0, 0, 0, "UB", "a"), (3, 0, 0, "UB", "b")]);
+    let mut out = Vec::new();
+    assert!(reassembly.read(&mut out, true).unwrap().beginning);
+    assert_eq!(reassembly.read(&mut out, true), None);
+    push(&mut reassembly, &[(1, 0, 0, "UE", "c"), (6, 1, 0, "B", "o")]);
+    assert_eq!(read_all(&mut reassembly, true), ["0c]", "1[o", "0[b"]);
+}
+
 //= docs/rfc9260.txt#section-1.6
 //= type=test
 //# Any arithmetic done on Stream Sequence Numbers SHOULD use Serial Number Arithmetic, as defined in [RFC1982], where
@@ -317,6 +328,39 @@ fn a_message_whose_end_has_come_is_not_abandoned_while_it_is_read() {
     reassembly.skip_ordered(0, 1);
     push(&mut reassembly, &[(4, 0, 2, "BE", "c")]);
     assert_eq!(read_all(&mut reassembly, false), ["0b]", "0[c]"]);
+}
+
+#[test]
+fn a_forward_tsn_to_the_last_part_that_was_read_leaves_the_rest_of_the_message() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(1, 0, 0, "B", "a"), (2, 0, 0, "", "b")]);
+    assert_eq!(read_all(&mut reassembly, true), ["0[ab"]);
+    reassembly.forward(FIRST + 2);
+    push(&mut reassembly, &[(3, 0, 0, "E", "c")]);
+    assert_eq!(read_all(&mut reassembly, false), ["0c]"]);
+}
+
+#[test]
+fn a_forward_tsn_beyond_a_message_that_is_read_in_parts_ends_that_message_once() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(1, 0, 0, "UB", "a"), (2, 0, 0, "U", "b")]);
+    assert_eq!(read_all(&mut reassembly, true), ["0[ab"]);
+    // These take the storage of the parts that were read.
+    push(&mut reassembly, &[(6, 1, 0, "B", "c"), (8, 1, 0, "E", "e")]);
+    reassembly.forward(FIRST + 4);
+    push(&mut reassembly, &[(7, 1, 0, "", "d"), (9, 0, 0, "UBE", "f")]);
+    assert_eq!(read_all(&mut reassembly, false), ["1[cde]", "0[f]"]);
+    assert_eq!((reassembly.held_payload_bytes(), reassembly.held_chunks()), (0, 0));
+}
+
+#[test]
+fn a_sequence_number_half_the_range_ahead_skips_nothing() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(0, 0, 0, "B", "a")]);
+    assert_eq!(read_all(&mut reassembly, true), ["0[a"]);
+    reassembly.skip_ordered(0, 0x8000);
+    push(&mut reassembly, &[(1, 0, 0, "E", "b")]);
+    assert_eq!(read_all(&mut reassembly, false), ["0b]"]);
 }
 
 #[test]
