@@ -5,7 +5,7 @@ use anabranch_core::policy::{
     AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, Event, HeadOfLine, HeadOfLineAction,
     HeadOfLineBlocking, LossCause, LostChunk, Missing, OpportunityCause, PathAck, PathSack, Pick, Policies,
     ProofOfLife, Randomness, Reason, RetransmitChoice, RttFacts, SackDone, SackView, Scheme, SendKind,
-    SentTransmission, Slot, StateCause, View,
+    SendStamps, SentTransmission, Slot, StateCause, View,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -220,9 +220,7 @@ impl Session {
             path: self.any_path(),
             tsn: self.below(1000),
             bytes: bytes(M),
-            sent_at: self.some_time_ago(),
-            delivered_before: bytes(0),
-            delivered_before_at: Time::ZERO,
+            stamps: SendStamps { sent_at: self.some_time_ago(), ..SendStamps::default() },
             sent_once: self.below(2) == 0,
             cumulative: self.below(2) == 0,
             same_way: true,

@@ -12,10 +12,10 @@ use crate::intervals::{self, Interval};
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{
     AckedTransmission, Event, LossCause, Missing, OpportunityCause, PathAck, PathSack, ProofOfLife, SackDone,
-    SackView,
+    SackView, SendStamps,
 };
 use crate::profile::{BurstArming, T3Restart};
-use crate::send::{ChunkState, LIST_ROOM, Sender, Stamps, Transmission};
+use crate::send::{ChunkState, LIST_ROOM, Sender, Transmission};
 use crate::stats::Discard;
 use crate::time::{Rate, Time};
 use crate::units::{ChunkBytes, WindowBytes};
@@ -366,13 +366,18 @@ impl Association {
     }
 
     /// Delivery accounting of the credited transmission (its rate sample is bytes delivered since it left).
-    pub(crate) fn deliver(&mut self, path: PathId, bytes: ChunkBytes, stamps: Stamps) -> AckedTransmission {
+    pub(crate) fn deliver(
+        &mut self,
+        path: PathId,
+        bytes: ChunkBytes,
+        stamps: SendStamps,
+    ) -> AckedTransmission {
         let now = self.now;
-        self.update_sender(|sender| sender.deliver(path, bytes, now));
+        self.update_sender(|sender| sender.deliver(path, bytes, stamps, now));
         let facts = self.policy.path_mut(path);
-        let elapsed = self.now.since(stamps.delivered_before_at.min(stamps.sent_at));
+        let elapsed = self.now.since(stamps.delivered_at.min(stamps.sent_at));
         if !elapsed.is_zero() {
-            let delivered = (facts.delivered - stamps.delivered_before).get();
+            let delivered = (facts.delivered - stamps.delivered).get();
             facts.delivery_rate =
                 Some(Rate::from_bps((delivered as f64 * 8.0 / elapsed.as_secs_f64()) as u64));
         }
@@ -380,9 +385,7 @@ impl Association {
             path,
             tsn: 0,
             bytes,
-            sent_at: stamps.sent_at,
-            delivered_before: stamps.delivered_before,
-            delivered_before_at: stamps.delivered_before_at,
+            stamps,
             sent_once: false,
             cumulative: false,
             same_way: self.sack.source == Some(path),

@@ -52,6 +52,21 @@ pub struct SentTransmission {
     pub kind: SendKind,
 }
 
+/// What is noted of a path when a transmission leaves on it. When the transmission is acknowledged, this gives a sample of the
+/// path's delivery rate: the bytes delivered since then, over the longer of the time in which they were acknowledged and the
+/// time in which they were sent (draft-cheng-iccrg-delivery-rate-estimation-02 section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendStamps {
+    /// When the transmission left.
+    pub sent_at: Time,
+    /// When the latest delivered transmission of the path left before it, or the first one after an idle time.
+    pub first_sent_at: Time,
+    /// Bytes that the path had delivered.
+    pub delivered: ChunkBytes,
+    /// When the path had delivered the latest of them.
+    pub delivered_at: Time,
+}
+
 /// A transmission that an acknowledgement credits. Of several copies of a chunk in flight it is the one on the path that the
 /// SACK came in on, since the receiver answers on the path of the latest DATA; if there is none, the latest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,12 +77,8 @@ pub struct AckedTransmission {
     pub tsn: u64,
     /// Chunk bytes.
     pub bytes: ChunkBytes,
-    /// When it was sent.
-    pub sent_at: Time,
-    /// Bytes the path had delivered when it was sent.
-    pub delivered_before: ChunkBytes,
-    /// When the path had delivered them.
-    pub delivered_before_at: Time,
+    /// What it carried since it was sent.
+    pub stamps: SendStamps,
     /// Whether the chunk was sent only once, so that the ack is unambiguous.
     pub sent_once: bool,
     /// Whether the cumulative part of the SACK covered it.

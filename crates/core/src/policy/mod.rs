@@ -12,7 +12,7 @@ mod view;
 pub use decision::{Decision, Reason, Refusal, Refused};
 pub use event::{
     AckedTransmission, Event, LossCause, OpportunityCause, PathAck, ProofOfLife, SackDone, SendKind,
-    SentTransmission, StateCause,
+    SendStamps, SentTransmission, StateCause,
 };
 pub use slots::{
     AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, HeadOfLineAction,

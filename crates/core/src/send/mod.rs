@@ -10,7 +10,7 @@ mod sender;
 
 pub(crate) use bound::BoundQueues;
 pub(crate) use lost::LostList;
-pub(crate) use outstanding::{Chunk, ChunkState, Outstanding, Stamps, Transmission};
+pub(crate) use outstanding::{Chunk, ChunkState, Outstanding, Transmission};
 pub use queue::SendOptions;
 pub(crate) use queue::{Draft, SendQueue};
 pub(crate) use sender::{Admitted, Left, Loss, Orphan, PathBytes, Sender};

@@ -11,9 +11,8 @@ use slab::Slab;
 
 use crate::intervals::{self, Interval};
 use crate::path_id::PathId;
-use crate::policy::{HeadOfLine, LossCause};
+use crate::policy::{HeadOfLine, LossCause, SendStamps};
 use crate::send::{Draft, LIST_ROOM};
-use crate::time::Time;
 use crate::units::ChunkBytes;
 
 /// No TSN: unwrapped TSNs begin above 2^32.
@@ -23,21 +22,12 @@ const NONE: u64 = 0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TransmissionId(u32);
 
-/// When a transmission left, and what its path had delivered by then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamps {
-    pub(crate) sent_at: Time,
-    /// Bytes the path had delivered, and when it had.
-    pub(crate) delivered_before: ChunkBytes,
-    pub(crate) delivered_before_at: Time,
-}
-
 /// One transmission of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmission {
     pub(crate) path: PathId,
     pub(crate) bytes: ChunkBytes,
-    pub(crate) stamps: Stamps,
+    pub(crate) stamps: SendStamps,
     /// Neither acknowledged nor declared lost nor superseded.
     pub(crate) in_flight: bool,
     /// The chunk's transmission before this one.
@@ -414,11 +404,7 @@ mod tests {
         Transmission {
             path: PathId::new(path),
             bytes: ChunkBytes::new(17),
-            stamps: Stamps {
-                sent_at: Time::ZERO,
-                delivered_before: ChunkBytes::ZERO,
-                delivered_before_at: Time::ZERO,
-            },
+            stamps: SendStamps::default(),
             in_flight: true,
             previous: None,
         }
@@ -581,7 +567,10 @@ mod tests {
         }
         outstanding.end_flights_on(tsn, PathId::new(0), |_| ());
         let head = outstanding.head_of_line(tsn).expect("it is here");
-        assert_eq!((head.path, head.sent_at, head.transmissions), (PathId::new(1), Some(Time::ZERO), 2));
+        assert_eq!(
+            (head.path, head.sent_at, head.transmissions),
+            (PathId::new(1), Some(crate::time::Time::ZERO), 2)
+        );
         assert_eq!(head.in_flight_on, [PathId::new(1)].into_iter().collect());
         assert!(
             outstanding.head_of_line(FIRST - 1).is_none() && outstanding.head_of_line(FIRST + 1).is_none()

@@ -13,12 +13,11 @@ use bytes::Bytes;
 
 use crate::intervals::Interval;
 use crate::path_id::{MAX_PATHS, PathId, PathSet};
-use crate::policy::{HeadOfLine, LossCause};
+use crate::policy::{HeadOfLine, LossCause, SendStamps};
 use crate::profile::Profile;
 use crate::send::peer_window::PeerWindow;
 use crate::send::{
-    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, SendOptions, SendQueue, Stamps,
-    Transmission,
+    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, SendOptions, SendQueue, Transmission,
 };
 use crate::time::Time;
 use crate::units::{ChunkBytes, WindowBytes};
@@ -29,7 +28,7 @@ use crate::units::{ChunkBytes, WindowBytes};
 pub(crate) struct Orphan {
     pub(crate) tsn: u64,
     pub(crate) bytes: ChunkBytes,
-    pub(crate) stamps: Stamps,
+    pub(crate) stamps: SendStamps,
 }
 
 /// Byte counts of a path. [`PathFacts`](crate::policy::PathFacts) has their meaning.
@@ -53,6 +52,8 @@ struct SenderPath {
     transmissions: u32,
     /// When the path delivered the latest byte.
     delivered_at: Time,
+    /// When the latest of what the path delivered was sent; since then a flight lasts.
+    first_sent_at: Time,
 }
 
 /// A chunk that got its TSN.
@@ -451,10 +452,14 @@ impl Sender {
 
     fn begin_flight(&mut self, tsn: u64, path: PathId, bytes: ChunkBytes, now: Time) {
         let counts = self.path_mut(path);
-        let stamps = Stamps {
+        if counts.bytes.in_flight == ChunkBytes::ZERO {
+            counts.first_sent_at = now;
+        }
+        let stamps = SendStamps {
             sent_at: now,
-            delivered_before: counts.bytes.delivered,
-            delivered_before_at: counts.delivered_at,
+            first_sent_at: counts.first_sent_at,
+            delivered: counts.bytes.delivered,
+            delivered_at: counts.delivered_at,
         };
         counts.bytes.in_flight += bytes;
         counts.bytes.sent += bytes;
@@ -547,10 +552,11 @@ impl Sender {
     }
 
     /// Counts a chunk as delivered by a path.
-    pub(crate) fn deliver(&mut self, path: PathId, bytes: ChunkBytes, now: Time) {
+    pub(crate) fn deliver(&mut self, path: PathId, bytes: ChunkBytes, stamps: SendStamps, now: Time) {
         let counts = self.path_mut(path);
         counts.bytes.delivered += bytes;
         counts.delivered_at = now;
+        counts.first_sent_at = counts.first_sent_at.max(stamps.sent_at);
     }
 
     /// What a SACK acknowledged on a path leaves the flight.

@@ -181,7 +181,7 @@ fn acknowledge(sender: &mut Sender, at: usize, source: PathId, now: Time) {
     }
     sender.acknowledge(tsn, &credited);
     sender.end_overtaken_orphans(credited.path, credited.stamps.sent_at);
-    sender.deliver(credited.path, credited.bytes, now);
+    sender.deliver(credited.path, credited.bytes, credited.stamps, now);
     sender.settle(credited.path, credited.bytes);
 }
 
@@ -287,4 +287,33 @@ fn a_lost_chunk_gives_its_share_of_the_peers_window_back_until_it_is_retransmitt
     assert_eq!(left.previous_path, path);
     assert_eq!(sender.window().available(), taken);
     sender.check();
+}
+
+#[test]
+fn a_transmission_is_stamped_with_what_its_path_had_delivered_and_since_when_its_flight_lasts() {
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    let path = PathId::new(0);
+    let mut sender = sender(Profile::rfc9260());
+    for _ in 0..4 {
+        sender.push(Bytes::from_static(&[1; 100]), SendOptions::default());
+    }
+    let stamps = |sender: &Sender, at: u64| {
+        sender.outstanding().latest_of(FIRST_TSN + at).expect("it was sent").stamps
+    };
+    admit(&mut sender, path, false, at(10));
+    admit(&mut sender, path, false, at(20));
+    assert_eq!((stamps(&sender, 0).first_sent_at, stamps(&sender, 1).first_sent_at), (at(10), at(10)));
+    assert_eq!(stamps(&sender, 1).delivered, ChunkBytes::ZERO);
+
+    acknowledge(&mut sender, 0, path, at(110));
+    admit(&mut sender, path, false, at(120));
+    let third = stamps(&sender, 2);
+    assert_eq!((third.sent_at, third.first_sent_at, third.delivered_at), (at(120), at(10), at(110)));
+    assert_eq!(third.delivered, ChunkBytes::new(116));
+
+    acknowledge(&mut sender, 0, path, at(121));
+    acknowledge(&mut sender, 0, path, at(220));
+    admit(&mut sender, path, false, at(500));
+    let after_idle = stamps(&sender, 3);
+    assert_eq!((after_idle.first_sent_at, after_idle.delivered_at), (at(500), at(220)));
 }

@@ -32,10 +32,10 @@ impl RoundTrips {
         if !acked.sent_once || !acked.same_way {
             return false;
         }
-        if acked.sent_at >= self.round_began {
+        if acked.stamps.sent_at >= self.round_began {
             *self = RoundTrips { round_began: now, earlier: self.lowest, lowest: None, samples: 0 };
         }
-        let rtt = now.since(acked.sent_at);
+        let rtt = now.since(acked.stamps.sent_at);
         self.lowest = Some(self.lowest.map_or(rtt, |lowest| lowest.min(rtt)));
         self.samples += 1;
         let (Some(earlier), Some(lowest)) = (self.earlier, self.lowest) else { return false };
@@ -48,6 +48,7 @@ impl RoundTrips {
 mod tests {
     use super::*;
     use anabranch_core::PathId;
+    use anabranch_core::policy::SendStamps;
     use anabranch_core::units::ChunkBytes;
 
     fn at(ms: u64) -> Time {
@@ -59,9 +60,7 @@ mod tests {
             path: PathId::new(0),
             tsn: 1,
             bytes: ChunkBytes::new(1468),
-            sent_at: at(sent_ms),
-            delivered_before: ChunkBytes::ZERO,
-            delivered_before_at: Time::ZERO,
+            stamps: SendStamps { sent_at: at(sent_ms), ..SendStamps::default() },
             sent_once,
             cumulative: true,
             same_way: true,

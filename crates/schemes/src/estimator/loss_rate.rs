@@ -39,9 +39,8 @@ impl PathEstimator for MeasuredLossRate {
 mod tests {
     use super::*;
     use crate::testing::{M, World, bytes, path};
-    use anabranch_core::policy::{AckedTransmission, LossCause};
+    use anabranch_core::policy::{AckedTransmission, LossCause, SendStamps};
     use anabranch_core::profile::Profile;
-    use anabranch_core::time::Time;
 
     fn lost(index: usize) -> Event<'static> {
         Event::Lost { path: path(index), tsn: 5, bytes: bytes(M), cause: LossCause::FastRetransmit }
@@ -52,9 +51,7 @@ mod tests {
             path: path(index),
             tsn: 5,
             bytes: bytes(M),
-            sent_at: Time::ZERO,
-            delivered_before: bytes(0),
-            delivered_before_at: Time::ZERO,
+            stamps: SendStamps::default(),
             sent_once: true,
             cumulative: true,
             same_way: true,

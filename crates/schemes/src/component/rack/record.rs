@@ -83,15 +83,15 @@ impl Record {
     pub(super) fn acked(&mut self, acked: &AckedTransmission, facts: &PathFacts, now: Time) {
         // A round is over when something that left after its beginning has arrived: with several paths that is what
         // SND.UNA >= RACK.dsack_round says of one.
-        self.round.take_if(|began| acked.sent_at >= *began);
+        self.round.take_if(|began| acked.stamps.sent_at >= *began);
         self.look_for_reordering(acked);
-        let rtt = now.since(acked.sent_at);
+        let rtt = now.since(acked.stamps.sent_at);
         // Step 2: an answer this early is one to an earlier transmission. Without a sample to compare with none is trusted.
         if !acked.sent_once && facts.rtt.min.is_none_or(|least| rtt < least) {
             return;
         }
         self.rtt = rtt;
-        let transmission = (acked.sent_at, acked.tsn);
+        let transmission = (acked.stamps.sent_at, acked.tsn);
         if self.latest.is_none_or(|latest| transmission > latest) {
             self.latest = Some(transmission);
         }
@@ -101,9 +101,9 @@ impl Record {
     fn look_for_reordering(&mut self, acked: &AckedTransmission) {
         match self.highest {
             Some((tsn, sent_at)) if acked.tsn < tsn => {
-                self.reordering_seen |= acked.sent_once && acked.sent_at <= sent_at;
+                self.reordering_seen |= acked.sent_once && acked.stamps.sent_at <= sent_at;
             }
-            _ => self.highest = Some((acked.tsn, acked.sent_at)),
+            _ => self.highest = Some((acked.tsn, acked.stamps.sent_at)),
         }
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::loss::MissingReports;
 use crate::testing::{M, World, bytes, path};
 use anabranch_core::PathSet;
-use anabranch_core::policy::{PathAck, PathSack, RttFacts};
+use anabranch_core::policy::{PathAck, PathSack, RttFacts, SendStamps};
 use anabranch_core::profile::Profile;
 use anabranch_core::units::WindowBytes;
 
@@ -71,9 +71,7 @@ impl Sender {
             path: path(index),
             tsn,
             bytes: bytes(M),
-            sent_at: ms(sent_at),
-            delivered_before: bytes(0),
-            delivered_before_at: Time::ZERO,
+            stamps: SendStamps { sent_at: ms(sent_at), ..SendStamps::default() },
             sent_once,
             cumulative: false,
             same_way: true,

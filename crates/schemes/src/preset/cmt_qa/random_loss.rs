@@ -264,7 +264,7 @@ mod tests {
     use super::*;
     use crate::congestion::{GrowthGate, WindowControl, Wrapped};
     use crate::testing::{M, World, bytes, path};
-    use anabranch_core::policy::AckedTransmission;
+    use anabranch_core::policy::{AckedTransmission, SendStamps};
     use anabranch_core::profile::Profile;
 
     const RULES: RandomLossRules = RandomLossRules {
@@ -350,9 +350,7 @@ mod tests {
                 path: path(0),
                 tsn: 900,
                 bytes: bytes(size),
-                sent_at: Time::ZERO,
-                delivered_before: bytes(0),
-                delivered_before_at: Time::ZERO,
+                stamps: SendStamps::default(),
                 sent_once: true,
                 cumulative: true,
                 same_way: true,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::estimator::advised;
 use crate::testing::{M, World, bytes, path};
-use anabranch_core::policy::{AckedTransmission, StateCause};
+use anabranch_core::policy::{AckedTransmission, SendStamps, StateCause};
 use anabranch_core::profile::Profile;
 
 const RULES: QualityRules = QualityRules {
@@ -81,9 +81,7 @@ impl Scene {
             path: path(0),
             tsn,
             bytes: bytes(M),
-            sent_at: Time::ZERO,
-            delivered_before: bytes(0),
-            delivered_before_at: Time::ZERO,
+            stamps: SendStamps::default(),
             sent_once,
             cumulative: true,
             same_way: true,
