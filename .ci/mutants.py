@@ -65,15 +65,15 @@ AREAS = {
                 "crates/core/src/send/peer_window.rs",
                 "crates/core/src/send/sender.rs",
             ),
-            (CORE, crossing("endpoint_copies", "endpoint_nr_sack", "endpoint_window"), crossing("bad_input")),
+            (CORE, crossing("endpoint"), crossing("bad_input")),
         ),
         Group(
             tuple(
                 f"{ASSOCIATION}/{name}.rs" for name in ("acknowledgement", "recovery", "reneging", "sack_in")
             ),
             (
-                crossing("endpoint_copies", "endpoint_nr_sack", "endpoint_window"),
-                crossing("bad_input", "endpoint_hooks", "endpoint_loss", "interaction"),
+                crossing("endpoint"),
+                crossing("bad_input", "interaction"),
             ),
         ),
     ),
@@ -86,13 +86,13 @@ AREAS = {
                 "crates/core/src/init/mod.rs",
                 "crates/core/src/endpoint/setup.rs",
             ),
-            (CORE, crossing("handshake"), crossing("asconf", "endpoint_net", "endpoint_nr_sack", "guard")),
+            (CORE, crossing("handshake"), crossing("asconf", "endpoint", "guard")),
         ),
     ),
     "reassembly": (
         Group(
             tuple(f"crates/core/src/recv/{name}.rs" for name in ("arena", "reassembly", "receiver", "ring")),
-            (CORE, crossing("endpoint_nr_sack", "endpoint_transfer", "endpoint_window")),
+            (CORE, crossing("endpoint")),
         ),
     ),
     "transfer": (

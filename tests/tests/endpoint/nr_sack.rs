@@ -7,7 +7,7 @@ use anabranch_tests::network::{Packet, Side};
 use anabranch_tests::sight;
 use anabranch_wire::{GapBlock, PacketWriter, SackRepr, Tsn};
 
-mod rig;
+use crate::rig::craft;
 
 const A: usize = Side::A as usize;
 const B: usize = Side::B as usize;
@@ -35,7 +35,7 @@ fn duo_with([a, b]: [&str; 2], profile: &str, change: impl FnOnce(Setup) -> Setu
 
 /// The types of a packet's chunks.
 fn kinds(packet: &Packet) -> Vec<u8> {
-    rig::craft::kinds(&packet.bytes)
+    craft::kinds(&packet.bytes)
 }
 
 /// SACKs (type 3) and NR-SACKs (type 16) that B sent.
@@ -119,9 +119,9 @@ fn of_nothing(duo: &Duo, non_renegable: bool) -> Packet {
             packet.sack(&repr, no_blocks, [])
         }
     };
-    let mut bytes = rig::craft::packet(tag, write);
+    let mut bytes = craft::packet(tag, write);
     bytes[..4].copy_from_slice(&genuine.bytes[..4]);
-    rig::craft::fix_checksum(&mut bytes);
+    craft::fix_checksum(&mut bytes);
     Packet { bytes, ..genuine.clone() }
 }
 

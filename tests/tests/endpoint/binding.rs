@@ -1,7 +1,5 @@
 //! Chunks that a scheduler binds to a path before the path's window has room for them.
 
-mod rig;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -13,6 +11,8 @@ use anabranch_tests::network::{Packet, Side};
 use anabranch_tests::sight;
 use anabranch_tests::steered::{Heard, Log, Steered, path};
 use anabranch_wire::{GapBlock, SackRepr, Tsn};
+
+use crate::rig::craft;
 
 const A: usize = Side::A as usize;
 const B: usize = Side::B as usize;
@@ -209,9 +209,9 @@ fn forged(duo: &Duo, cumulative: u32, gaps: &[(u16, u16)]) -> Packet {
     let tag = u32::from_be_bytes(genuine.bytes[4..8].try_into().expect("four bytes"));
     let repr = SackRepr { cum_tsn: Tsn::new(cumulative), a_rwnd: 65_536, flags: 0 };
     let blocks = gaps.iter().map(|&(start, end)| GapBlock { start, end });
-    let mut bytes = rig::craft::packet(tag, |packet| packet.sack(&repr, blocks, []));
+    let mut bytes = craft::packet(tag, |packet| packet.sack(&repr, blocks, []));
     bytes[..4].copy_from_slice(&genuine.bytes[..4]);
-    rig::craft::fix_checksum(&mut bytes);
+    craft::fix_checksum(&mut bytes);
     let (source, destination) = (duo.setup.address(Side::B, 0), duo.setup.address(Side::A, 0));
     Packet { from: Side::B, source, destination, bytes, may_fragment: false }
 }

@@ -1,0 +1,22 @@
+//! Associations of two endpoints over a network that the tests control, one subject a file.
+
+mod binding;
+mod buffers;
+mod copies;
+mod head_of_line;
+mod hooks;
+mod ipv6;
+mod loss;
+mod mtu;
+mod net;
+mod nr_sack;
+mod paths;
+#[path = "../rig/mod.rs"]
+mod rig;
+mod rules;
+mod shutdown;
+mod timed_losses;
+mod transfer;
+mod unshared_window;
+mod waits;
+mod window;
