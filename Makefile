@@ -115,7 +115,7 @@ python: venv ## Install the package into .venv and run its tests.
 			|| echo 'Chromium could not be installed'; \
 	fi; \
 	chromium > /dev/null || echo 'Chromium is missing: the test that opens a report is skipped. Install chromium to run it.'; \
-	'$(VENV)/bin/python' -m pytest
+	'$(VENV)/bin/python' -m pytest --numprocesses=auto --dist=loadfile
 
 wheel: venv ## Build a wheel of the Python package for machines without Rust into out/wheel.
 	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' wheel --disable-pip-version-check --no-deps --wheel-dir '$(OUT)/wheel' .

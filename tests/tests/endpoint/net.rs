@@ -94,7 +94,7 @@ fn the_last_packet_asks_for_its_acknowledgement_and_the_others_do_not() {
 }
 
 #[test]
-fn what_goes_again_after_a_time_out_asks_for_its_acknowledgement() {
+fn what_is_retransmitted_after_a_time_out_asks_for_its_acknowledgement() {
     let mut duo = duo(1, ["net"; 2], |setup| setup.with(|config| config.initial_tsn = Some(1_000)));
     duo.send_all(Side::A, 1_400, 4);
     duo.cut(0, true);

@@ -59,6 +59,24 @@ fn every_chunk_of_the_handshake_may_be_lost_and_is_made_good() {
     }
 }
 
+//= docs/rfc9260.txt#section-4
+//= type=test
+//# This MUST be repeated up to 'Max.Init.Retransmits' times.
+#[test]
+fn init_and_cookie_echo_may_each_be_retransmitted_as_often_as_is_allowed() {
+    let mut config = association("sctp");
+    config.profile.max_init_retransmits = 3;
+    let mut wires = Wires::pair(1, &config);
+    let mut left = [(INIT, 3), (COOKIE_ECHO, 3)];
+    wires.loses = Box::new(move |packet| {
+        let counted = left.iter_mut().find(|(kind, times)| *kind == packet.kind() && *times > 0);
+        counted.map(|(_, times)| *times -= 1).is_some()
+    });
+    wires.connect(0, 1);
+    wires.run(Span::from_secs(60));
+    assert_eq!(wires.nodes[0].times_told(&AssociationEvent::Connected), 1);
+}
+
 #[test]
 fn retries_leave_no_trace_in_the_time_out() {
     let mut wires = losing(1, INIT, 2);
@@ -227,7 +245,7 @@ fn every_chunk_of_the_shutdown_may_be_lost_and_is_made_good() {
 //# immediately with a SHUTDOWN ACK chunk to its peer and move into the SHUTDOWN-ACK-SENT state, restarting its
 //# T2-shutdown timer.
 #[test]
-fn two_shutdowns_at_once_end_in_good_order() {
+fn two_shutdowns_at_once_end_gracefully() {
     for lost in 0..8 {
         let mut wires = Wires::connected(1);
         let mut count = 0;

@@ -221,7 +221,7 @@ fn chunks_stand_where_they_may_in_a_packet() {
 //= type=test
 //# 2)  The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the series.
 #[test]
-fn data_leaves_once_the_handshake_is_over_with_tsns_in_sequence_and_goes_again_as_it_was() {
+fn data_leaves_once_the_handshake_is_over_with_tsns_in_sequence_and_is_retransmitted_as_it_was() {
     for lost in [5, u32::MAX] {
         let wires = whole_association(lost);
         for node in [0, 1] {

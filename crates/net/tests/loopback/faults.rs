@@ -103,7 +103,7 @@ async fn a_peer_that_was_killed_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_peer_that_restarts_is_told_apart_from_its_former_life() {
+async fn a_peer_that_restarts_is_told_apart_from_its_previous_incarnation() {
     let server = server(&[1], quick());
     let peer = || Peer::new([PathAddress::over_udp(ip(11), server.local_addresses()[0])]);
     let first = runtime();

@@ -20,13 +20,13 @@ fn shutdown(opens: Opens, we_end: bool) {
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn a_shutdown_of_ours_ends_in_good_order() {
+fn a_shutdown_of_ours_ends_gracefully() {
     [Opens::We, Opens::They].into_iter().for_each(|opens| shutdown(opens, true));
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn a_shutdown_of_theirs_ends_in_good_order() {
+fn a_shutdown_of_theirs_ends_gracefully() {
     [Opens::We, Opens::They].into_iter().for_each(|opens| shutdown(opens, false));
 }
 

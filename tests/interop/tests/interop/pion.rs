@@ -83,7 +83,7 @@ fn twenty_megabytes_each_way_arrive_with_pion() {
 
 #[test]
 #[ignore = "needs Go and pion/sctp: make interop"]
-fn pion_ends_in_good_order() {
+fn pion_ends_gracefully() {
     let some = Input::Random { seed: 10, bytes: 300_000 };
     for opens in BOTH {
         let (ours, theirs) = run(opens, ("pipe", some), ("-expect 300000 -end shutdown pipe", some));
