@@ -65,9 +65,9 @@ fn every_chunk_of_the_handshake_may_be_lost_and_is_made_good() {
 #[test]
 fn init_and_cookie_echo_may_each_be_retransmitted_as_often_as_is_allowed() {
     let mut config = association("sctp");
-    config.profile.max_init_retransmits = 3;
+    config.profile.max_init_retransmits = 2;
     let mut wires = Wires::pair(1, &config);
-    let mut left = [(INIT, 3), (COOKIE_ECHO, 3)];
+    let mut left = [(INIT, 2), (COOKIE_ECHO, 2)];
     wires.loses = Box::new(move |packet| {
         let counted = left.iter_mut().find(|(kind, times)| *kind == packet.kind() && *times > 0);
         counted.map(|(_, times)| *times -= 1).is_some()
