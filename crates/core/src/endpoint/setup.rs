@@ -304,7 +304,7 @@ impl Endpoint {
     }
 
     /// What the association that would come of it says about the flags of its SACKs.
-    fn announced_dialect(&self, origin: Origin, peer_port: u16) -> Option<Param<'static>> {
+    fn announced_sack_flags(&self, origin: Origin, peer_port: u16) -> Option<Param<'static>> {
         let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
         let accepted = self.config.accept.as_ref().map(|config| &config.profile);
         sack_flags::param(existing.map(Association::profile).or(accepted)?)
@@ -331,7 +331,7 @@ impl Endpoint {
         let nr_sack = self.announces_nr_sack(origin, header.source_port);
         let extensions = extensions(Announced { nr_sack, asconf: random.is_some(), ..Announced::default() });
         let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions);
-        let optional = optional.chain(self.announced_dialect(origin, header.source_port));
+        let optional = optional.chain(self.announced_sack_flags(origin, header.source_port));
         //= docs/rfc9260.txt#section-3.2.2
         //# If the receiver of an INIT chunk detects unrecognized parameters and has to report them according to Section
         //# 3.2.1, it MUST put the "Unrecognized Parameter" parameter(s) in the INIT ACK chunk sent in response to the
