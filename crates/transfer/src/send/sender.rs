@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anabranch_net::Association;
 use tokio::sync::mpsc;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use super::files::{Entry, Kept, Sending, Stage, Wanted};
 use super::folders::OpenFolders;
@@ -705,7 +705,7 @@ impl Link {
             data: VecDeque::new(),
             window: window_blocks.clamp(1, MAX_WINDOW_BLOCKS) as usize,
             in_flight: 0,
-            pace: Pace::new(rate),
+            pace: Pace::new(rate, Instant::now()),
         }
     }
 
@@ -734,11 +734,11 @@ impl Link {
             return Ok(0);
         }
         let Some(message) = self.data.front() else { return std::future::pending().await };
-        self.pace.ready().await;
         let bytes = message.len();
+        self.pace.ready(bytes).await;
         link::send(association, message.clone()).await?;
         self.data.pop_front();
-        self.pace.sent(bytes);
+        self.pace.sent();
         Ok(bytes as u64)
     }
 }
