@@ -72,8 +72,73 @@ pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
     Ok(config)
 }
 
+/// Gives a peer that is called so long to answer. INITs are repeated for all of that time: their counter, Max.Init.Retransmits,
+/// would end an attempt of some minutes early.
+pub fn set_connect_timeout(config: &mut AssociationConfig, limit: Duration) {
+    let nanos = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+    config.connect_timeout = Some(Span::from_nanos(nanos));
+    // The wait for an answer begins with RTO.Initial and only grows.
+    let tries = nanos.div_ceil(config.profile.rto_initial.as_nanos().max(1));
+    let profile = &mut config.profile;
+    profile.max_init_retransmits = profile.max_init_retransmits.max(u32::try_from(tries).unwrap_or(u32::MAX));
+}
+
 /// Without a bound on the send buffer a fast sender would fill the memory.
 pub(crate) fn bounded(mut config: AssociationConfig) -> AssociationConfig {
     config.send_buffer_bytes.get_or_insert(DEFAULT_SEND_BUFFER);
     config
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, SocketAddr};
+
+    use anabranch_core::time::Time;
+    use anabranch_core::{
+        AcceptFrom, AssociationEvent, Encapsulation, Endpoint, EndpointConfig, PathAddress,
+    };
+
+    use super::*;
+
+    /// When a peer that never answers is given up.
+    fn given_up(config: AssociationConfig) -> Time {
+        let locals: [IpAddr; 2] = [[192, 0, 2, 1].into(), [198, 51, 100, 1].into()];
+        let remotes = [SocketAddr::from(([192, 0, 2, 9], 9899)), SocketAddr::from(([198, 51, 100, 9], 9899))];
+        let ours = EndpointConfig {
+            port: 5000,
+            addresses: locals.to_vec(),
+            encapsulation: Encapsulation::Udp { local_port: 9899, remote_port: 9899 },
+            accept: None,
+            accept_from: AcceptFrom::Everyone,
+            max_associations: 1,
+            guard: None,
+        };
+        let mut endpoint = Endpoint::new(Time::ZERO, ours, [1; 32]);
+        let paths: Vec<_> = locals
+            .into_iter()
+            .zip(remotes)
+            .map(|(local, remote)| PathAddress::over_udp(local, remote))
+            .collect();
+        endpoint.connect(Time::ZERO, 5000, &paths, config).expect("paths");
+        let mut now = Time::ZERO;
+        loop {
+            while endpoint.poll_transmit(now, &mut Vec::new()).is_some() {}
+            if let Some((_, AssociationEvent::Aborted(_))) = endpoint.poll_event() {
+                return now;
+            }
+            now = endpoint.poll_timeout().expect("it waits");
+            endpoint.handle_timeout(now);
+        }
+    }
+
+    #[test]
+    fn a_peer_that_does_not_answer_is_given_up_when_the_time_is_over() {
+        let usual = config(DEFAULT_SCHEME).expect("a scheme");
+        assert_eq!(given_up(usual.clone()), Time::ZERO + Span::from_secs(15));
+        for seconds in [1, 30, 600, 86_400] {
+            let mut config = usual.clone();
+            set_connect_timeout(&mut config, Duration::from_secs(seconds));
+            assert_eq!(given_up(config), Time::ZERO + Span::from_secs(seconds), "{seconds} s");
+        }
+    }
 }

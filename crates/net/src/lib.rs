@@ -84,7 +84,7 @@ pub use association::Association;
 pub use config::{
     DEFAULT_CONNECT_TIMEOUT, DEFAULT_LARGEST_BUFFER, DEFAULT_LARGEST_MTU, DEFAULT_MTU, DEFAULT_PEER_SILENCE,
     DEFAULT_RECV_BUFFER, DEFAULT_SCHEME, DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS,
-    DEFAULT_UDP_PORT, config,
+    DEFAULT_UDP_PORT, config, set_connect_timeout,
 };
 pub use error::{
     AcceptError, BindError, CloseReason, ConnectError, LocalError, PathError, RecvError, SendError,

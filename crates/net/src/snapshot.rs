@@ -46,6 +46,8 @@ pub struct PathSnapshot {
 pub struct Snapshot {
     /// Its paths.
     pub paths: Vec<PathSnapshot>,
+    /// Paths that an INIT has left on, while the peer has not answered it; 0 otherwise.
+    pub paths_tried: usize,
     /// Its counters.
     pub statistics: Statistics,
     /// User bytes in the endpoint's send buffer: not acknowledged yet.
@@ -105,6 +107,7 @@ impl Snapshot {
     pub(crate) fn of(association: &Association) -> Self {
         Snapshot {
             paths: paths(association).collect(),
+            paths_tried: association.paths_tried(),
             statistics: association.statistics(),
             send_buffered_bytes: association.buffered_bytes(),
             recv_buffered_bytes: association.held_bytes(),

@@ -107,6 +107,17 @@ impl Association {
         if let Some(stagger) = self.state.stagger_mut() {
             *stagger = Stagger { path, left, next_at };
         }
+        if let Some(opening) = self.state.opening_mut() {
+            opening.tried |= 1_u32.checked_shl(path.index() as u32).unwrap_or(0);
+        }
+    }
+
+    /// Paths that INIT was sent on, while no peer has answered it; 0 otherwise.
+    pub fn paths_tried(&self) -> usize {
+        match &self.state {
+            State::CookieWait { opening, .. } => opening.tried.count_ones() as usize,
+            _ => 0,
+        }
     }
 
     fn start_t1(&mut self, path: PathId) {

@@ -48,6 +48,8 @@ pub(crate) struct Opening {
     pub(crate) give_up: Option<Time>,
     /// How many of its own cookies the peer has called stale.
     pub(crate) stale_cookies: u32,
+    /// The paths that INIT was sent on, one bit each.
+    pub(crate) tried: u32,
     /// The application has asked for a shutdown that must wait until the handshake is over.
     pub(crate) shutdown_when_up: bool,
 }

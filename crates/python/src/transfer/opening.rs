@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_net::route_selection::{
     OptionNames, RemoteChoice, RouteSelection, Target, connect_failure_message, host_for,
 };
-use anabranch_net::{AssociationConfig, ConnectError, PathAddress, Peer};
+use anabranch_net::{AssociationConfig, ConnectError, PathAddress, Peer, set_connect_timeout};
 use pyo3::prelude::*;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::handle::Keeper;
 use super::operation::Operation;
 use super::runtime::{Background, background};
-use super::settings::{Settings, seconds, span, within};
+use super::settings::{Settings, seconds, within};
 
 /// The keywords of `anabranch.connect` and `anabranch.listen`.
 pub(super) const KEYWORDS: OptionNames = OptionNames { path: "local", to: "remote", listen: "addresses" };
@@ -31,7 +31,7 @@ pub fn connect(
 ) -> PyResult<Operation> {
     let mut config = settings.config()?;
     let timeout = seconds("connect_timeout_s", connect_timeout_s)?;
-    config.connect_timeout = Some(span(timeout));
+    set_connect_timeout(&mut config, timeout);
     let sctp_port = within("sctp_port", sctp_port, 1..=i64::from(u16::MAX))? as u16;
     let background = background()?;
     let attempt = Attempt { remote, local, sctp_port, config, timeout };

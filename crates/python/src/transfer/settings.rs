@@ -77,6 +77,6 @@ pub(super) fn seconds(name: &str, seconds: f64) -> Result<Duration, Failure> {
     )))
 }
 
-pub(super) fn span(duration: Duration) -> Span {
+fn span(duration: Duration) -> Span {
     Span::from_nanos(duration.as_nanos() as u64)
 }
