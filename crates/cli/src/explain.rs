@@ -24,8 +24,9 @@ Examples:
   Work on with the figures:
     anabranch explain out/trace --json > explained.jsonl
 
-Exit status: 0 if all traces were explained, also where one is cut short, which a note says; 1 if a
-trace is broken, incomplete or of another version; 2 if a folder holds no trace or a flow no such name.";
+Exit status: 0 if all traces were explained, also where one is cut short, which a note says;
+1 if a trace is broken, incomplete or of another version; 2 if a folder holds no trace or a flow
+no such name.";
 
 /// Columns for the labels of notes.
 const LABEL: usize = 10;

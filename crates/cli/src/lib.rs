@@ -53,22 +53,22 @@ enum Command {
 
 const EXAMPLES: &str = "\
 Examples:
-  anabranch run scenarios/two-path.toml     compare the schemes that the file names
-  anabranch explain out/trace/cmt-seed1     see where a traced run's time and capacity went
-  anabranch schemes                         see which schemes there are
-  anabranch crossval --quick                compare with ns-2
+  anabranch run scenarios/two-path.toml       compare the schemes that the file names
+  anabranch explain out/trace/cmt-seed1       see where a traced run's time and capacity went
+  anabranch schemes                           see which schemes there are
   anabranch serve --dir inbox --from 192.0.2.0/24
-                                            take files that others there send, and let them fetch what is there
-  anabranch send FILE HOST                  send a file over every path there is
-  anabranch recv HOST NAME                  fetch what a server offers
-  anabranch relay --help                    put links like those of scenarios before real UDP sockets
-  anabranch compare scenarios/two-path.toml run it in the simulator and over real sockets
-  anabranch paths                           see which local addresses real paths would begin at
-  anabranch bench --help                    measure what real paths carry, each and together
-  anabranch help run                        all options of a command
+                                              take files that others there send, and offer those
+  anabranch send FILE HOST                    send a file over every path there is
+  anabranch recv HOST NAME                    fetch what a server offers
+  anabranch relay --help                      put links like those of scenarios before real sockets
+  anabranch compare scenarios/two-path.toml   run it in the simulator and over real sockets
+  anabranch paths                             see which local addresses real paths would begin at
+  anabranch bench --help                      measure what real paths carry, each and together
+  anabranch crossval --quick                  compare with ns-2
+  anabranch help run                          all options of a command
 
-Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written,
-2 if the command line or the scenario is wrong, 3 if a transfer ended but left files out, 130 after Ctrl-C.";
+Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written, 2 if the
+command line or the scenario is wrong, 3 if a transfer ended but left files out, 130 after Ctrl-C.";
 
 /// Runs the command with these arguments, of which the first is the name of the program.
 pub fn main_with<I, A>(arguments: I) -> ExitCode
@@ -95,7 +95,8 @@ where
     I: IntoIterator<Item = A>,
     A: Into<OsString> + Clone,
 {
-    let arguments = match parse(arguments, external) {
+    let typed: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    let arguments = match parse(&typed, external) {
         Ok(arguments) => arguments,
         Err(error) => return report(&error),
     };
@@ -104,9 +105,9 @@ where
         Command::Explain(explain) => explain::explain(&explain),
         Command::Schemes(schemes) => schemes::schemes(&schemes),
         Command::Crossval(crossval) => crossval::crossval(&crossval),
-        Command::Send(send) => transfer::send(&send),
+        Command::Send(send) => transfer::send(&send, &typed),
         Command::Serve(serve) => transfer::serve(&serve),
-        Command::Recv(recv) => transfer::recv(&recv),
+        Command::Recv(recv) => transfer::recv(&recv, &typed),
         Command::Relay(relay) => relay::relay(&relay),
         Command::Compare(compare) => compare::compare(&compare),
         Command::Paths(paths) => paths::paths(&paths),
@@ -115,15 +116,16 @@ where
     ended.unwrap_or_else(|stopped: CommandError| stopped.report())
 }
 
-fn parse<I, A>(arguments: I, external: &[ExternalCommand]) -> Result<Arguments, clap::Error>
-where
-    I: IntoIterator<Item = A>,
-    A: Into<OsString> + Clone,
-{
-    let external = external.iter().map(|other| clap::Command::new(other.name).about(other.about));
-    let mut command = Arguments::command().subcommands(external);
-    let matches = command.try_get_matches_from_mut(arguments)?;
+fn parse(typed: &[OsString], external: &[ExternalCommand]) -> Result<Arguments, clap::Error> {
+    let mut command = command(external);
+    let matches = command.try_get_matches_from_mut(typed)?;
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// The commands, with those that are carried out elsewhere.
+fn command(external: &[ExternalCommand]) -> clap::Command {
+    let external = external.iter().map(|other| clap::Command::new(other.name).about(other.about));
+    Arguments::command().subcommands(external)
 }
 
 /// Prints what the arguments came to: what is wrong with them, or help and version, which succeed.
@@ -134,4 +136,39 @@ fn report(error: &clap::Error) -> Status {
         None => drop(error.print()),
     }
     if error.use_stderr() { Status::Usage } else { Status::Success }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Columns of a usual window; clap wraps what is longer, and a wrapped command cannot be copied.
+    const COLUMNS: usize = 100;
+
+    #[test]
+    fn the_command_line_is_made_as_clap_wants_it() {
+        command(&PYTHON_COMMANDS).debug_assert();
+    }
+
+    #[test]
+    fn no_line_of_an_example_is_wrapped() {
+        let command = command(&[]);
+        for part in std::iter::once(&command).chain(command.get_subcommands()) {
+            let Some(text) = part.get_after_help() else { continue };
+            for line in text.to_string().lines() {
+                assert!(line.chars().count() <= COLUMNS, "{}: {line}", part.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn observation_holds_only_what_observes() {
+        for name in ["send", "serve", "recv", "bench", "paths"] {
+            let command = command(&[]);
+            let part = command.find_subcommand(name).expect(name);
+            let headed = part.get_arguments().filter(|one| one.get_help_heading() == Some("Observation"));
+            let headed: Vec<&str> = headed.map(|one| one.get_id().as_str()).collect();
+            assert_eq!(headed, ["pcap", "trace", "qlog", "metrics"], "{name}");
+        }
+    }
 }

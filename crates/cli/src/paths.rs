@@ -14,9 +14,11 @@ use crate::table::TextTable;
 
 const EXAMPLES: &str = "\
 Examples:
-  anabranch paths                                   the addresses of this machine, and why some are not used
-  anabranch paths --check server.example            whether each path to a listening server works, and its RTT
-  anabranch paths --check 192.0.2.1 --path wlan0    the same from one interface only
+  List the addresses of this machine, and why some are not used:
+    anabranch paths
+  Find out whether each path to a listening server works, and its round-trip time:
+    anabranch paths --check server.example
+    anabranch paths --check 192.0.2.1 --path wlan0
 
 With --check the exit status is 1 if no path works.";
 

@@ -16,6 +16,11 @@ impl FromStr for Seeds {
 
     /// Reads `5`, which is 1 to 5, or a list such as `3,7,10-12`; a comma makes a list even of one.
     fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim().starts_with('-') {
+            return Err(
+                "a seed is not negative; write a count such as 20, or a list such as 3,7,10-12".to_owned()
+            );
+        }
         let seeds = match text.trim().parse::<u64>() {
             Ok(count) => range(1, count)?,
             Err(_) => list(text)?,
@@ -112,6 +117,8 @@ mod tests {
             ("100001", "more than 100000"),
             ("0-18446744073709551615", "not a seed"),
             ("1,x", "`x` is not a seed"),
+            ("-3", "not negative; write a count such as 20"),
+            ("-3,4", "not negative"),
         ];
         for (text, expected) in cases {
             let error = read(text).expect_err(text);

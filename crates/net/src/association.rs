@@ -188,6 +188,11 @@ impl Association {
         self.handle.shared.lock().streams
     }
 
+    /// Whether it is over, however that came.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.handle.shared.lock().phase, Phase::Closed(_))
+    }
+
     /// Whether messages are taken.
     pub fn is_open(&self) -> bool {
         let state = self.handle.shared.lock();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anabranch_net::{RecvError, SendError};
+use anabranch_net::{AbortReason, CloseReason, RecvError, SendError};
 use thiserror::Error;
 
 use crate::name::Name;
@@ -15,6 +15,9 @@ pub enum TransferError {
     /// The association is gone.
     #[error("the connection was lost: {0}")]
     Lost(String),
+    /// The peer ended the association: somebody stopped it.
+    #[error("the peer stopped")]
+    Stopped,
     /// The peer has not been heard for so long.
     #[error("nothing was heard from the peer for {} s", .0.as_secs())]
     Silent(Duration),
@@ -41,7 +44,7 @@ impl TransferError {
     /// Whether it may go better over another association.
     pub fn is_transient(&self) -> bool {
         match self {
-            TransferError::Lost(_) | TransferError::Silent(_) => true,
+            TransferError::Lost(_) | TransferError::Stopped | TransferError::Silent(_) => true,
             TransferError::Peer(failure) => failure.reason == Reason::Busy,
             TransferError::Replaced
             | TransferError::Preempted
@@ -51,9 +54,25 @@ impl TransferError {
     }
 }
 
+impl From<CloseReason> for TransferError {
+    /// What an association says of lost messages is not true of a transfer, which goes on where it was.
+    fn from(ended: CloseReason) -> Self {
+        match ended {
+            CloseReason::Aborted(AbortReason::ByPeer) => TransferError::Stopped,
+            CloseReason::Aborted(reason) => TransferError::Lost(reason.to_string()),
+            CloseReason::Undelivered { .. } => TransferError::Lost("the peer ended it early".to_owned()),
+            CloseReason::Restarted => TransferError::Lost("the peer restarted".to_owned()),
+            CloseReason::HostGone => TransferError::Lost(ended.to_string()),
+        }
+    }
+}
+
 impl From<RecvError> for TransferError {
     fn from(error: RecvError) -> Self {
-        TransferError::Lost(error.to_string())
+        match error {
+            RecvError::Restarted => CloseReason::Restarted.into(),
+            RecvError::Closed(ended) => ended.into(),
+        }
     }
 }
 
@@ -65,6 +84,34 @@ impl From<RandomError> for TransferError {
 
 impl From<SendError> for TransferError {
     fn from(error: SendError) -> Self {
-        TransferError::Lost(error.to_string())
+        match error {
+            SendError::Refused(_) => TransferError::Lost(error.to_string()),
+            SendError::Closed(ended) => ended.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_an_association_never_says_that_something_is_lost_for_good() {
+        for ended in [
+            CloseReason::Aborted(AbortReason::ByPeer),
+            CloseReason::Aborted(AbortReason::PeerUnreachable),
+            CloseReason::Undelivered { messages: 3 },
+            CloseReason::Restarted,
+        ] {
+            for error in
+                [TransferError::from(RecvError::Closed(ended)), TransferError::from(SendError::Closed(ended))]
+            {
+                assert!(error.is_transient(), "{error:?}");
+                let text = error.to_string();
+                assert!(!text.contains("is lost") && !text.contains("open a new"), "{text}");
+            }
+        }
+        let stopped = TransferError::from(RecvError::Closed(CloseReason::Aborted(AbortReason::ByPeer)));
+        assert_eq!(stopped, TransferError::Stopped);
     }
 }

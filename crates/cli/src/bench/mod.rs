@@ -25,10 +25,16 @@ use crate::exit::{CommandError, Status};
 
 const EXAMPLES: &str = "\
 Examples:
-  anabranch bench -s --from 192.0.2.0/24                   wait for clients from this network
-  anabranch bench -c server.example                        send for 10 seconds over all paths
-  anabranch bench -c server.example -R -t 30 -O 2          receive for 30 seconds, after 2 that do not count
-  anabranch bench -c 192.0.2.1 --path eth0 --path wlan0 --scheme cmt -n 100M -J > result.json
+  Wait for clients from this network:
+    anabranch bench -s --from 192.0.2.0/24
+  Send for 10 seconds over all paths; or receive for 30, after 2 that do not count:
+    anabranch bench -c server.example
+    anabranch bench -c server.example -R -t 30 -O 2
+  Write what two interfaces carry into a file:
+    anabranch bench -c 192.0.2.1 --path eth0 --path wlan0 --scheme cmt -n 100M -J > result.json
+  Try it on one machine, on a port of its own:
+    anabranch bench -s --listen 127.0.0.1 -p 5000 --from 127.0.0.0/8
+    anabranch bench -c 127.0.0.1 -p 5000
 
 A server needs --from or --insecure. --from looks at the addresses that a client calls from;
 packets from elsewhere get no answer.
@@ -56,13 +62,13 @@ pub(crate) struct BenchArguments {
     #[arg(short = '1', long, conflicts_with = "client")]
     one_off: bool,
 
-    /// The server's UDP port [default: 9899]
+    /// The server's UDP port, also of addresses of --listen that name none [default: 9899]
     #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
 
     /// A local address that the server listens on; can be repeated [default: all that are usable]
-    #[arg(long, value_name = "ADDR[:PORT]", value_parser = read_address, conflicts_with_all = ["port", "client"])]
-    listen: Vec<SocketAddr>,
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = read_listen, conflicts_with = "client")]
+    listen: Vec<Listen>,
 
     #[command(flatten)]
     access: AccessOptions,
@@ -119,6 +125,18 @@ pub(crate) struct BenchArguments {
     connect: ConnectOptions,
 }
 
+/// An address to listen on, at the port of `--port` if it names none.
+#[derive(Clone, Copy, Debug)]
+struct Listen {
+    address: SocketAddr,
+    names_port: bool,
+}
+
+fn read_listen(text: &str) -> Result<Listen, String> {
+    let names_port = text.parse::<SocketAddr>().is_ok();
+    read_address(text).map(|address| Listen { address, names_port })
+}
+
 /// A rate, or none.
 #[derive(Clone, Copy, Debug)]
 struct Bound(Option<u64>);
@@ -150,14 +168,31 @@ async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Statu
     }
     let association = arguments.connect.association.clone();
     let access = arguments.access.clone();
-    let listen = ListenOptions { listen: arguments.listen.clone(), access, association };
-    let port = arguments.port.map_or_else(String::new, |port| format!(" -p {port}"));
+    let listen = ListenOptions { listen: listen_addresses(arguments)?, access, association };
+    // Where there are addresses they have the port.
+    let port = arguments.port.filter(|_| listen.listen.is_empty());
+    let port = port.map_or_else(String::new, |port| format!(" -p {port}"));
     let from = listen.accept_from(&format!("anabranch bench -s{port}"))?;
     let port = arguments.port.unwrap_or(DEFAULT_UDP_PORT);
     let host = listen.bind_at(&from, port, |config| config.streams = MOST_STREAMS + 1)?;
     start_notice(arguments.quiet);
     access_notice(&from, arguments.quiet || arguments.json || arguments.json_stream);
     server::serve(host, &from, arguments.one_off, reporter).await
+}
+
+/// The addresses of `--listen`, with the port of `--port` where they name none.
+fn listen_addresses(arguments: &BenchArguments) -> Result<Vec<SocketAddr>, CommandError> {
+    let listen = &arguments.listen;
+    if arguments.port.is_some() && !listen.is_empty() && listen.iter().all(|one| one.names_port) {
+        return Err(CommandError::usage(
+            "--port has no effect: every --listen names a port already; leave one out",
+        ));
+    }
+    let port = |Listen { address, names_port }: &Listen| match arguments.port {
+        Some(port) if !names_port => SocketAddr::new(address.ip(), port),
+        _ => *address,
+    };
+    Ok(listen.iter().map(port).collect())
 }
 
 async fn client(
@@ -172,8 +207,9 @@ async fn client(
     }
     let plan = plan(arguments)?;
     let target = with_port(arguments, target)?;
+    let is_quiet = arguments.quiet || arguments.json || arguments.json_stream;
     let configure = |config: &mut anabranch_net::AssociationConfig| config.streams = plan.streams + 1;
-    let (_host, association) = arguments.connect.open_with(&target, configure).await?;
+    let (_host, association) = arguments.connect.open_with(&target, is_quiet, configure).await?;
     start_notice(arguments.quiet);
     client::test(&association, &target, plan, &mut reporter).await
 }

@@ -50,7 +50,7 @@ pub(crate) struct CompareArguments {
     schemes: Option<String>,
 
     /// Seeds in place of those in the file: `5` stands for 1 to 5; `3,7,10-12` is a list, and so is `7,`
-    #[arg(long, value_name = "N|LIST")]
+    #[arg(long, value_name = "N|LIST", allow_negative_numbers = true)]
     seeds: Option<Seeds>,
 
     /// Protocol details to follow in place of the file's `run.profile`
@@ -89,6 +89,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<Status, CommandErr
         pairs.push(pair);
     }
     bar.finish_and_clear();
+    by_scheme(&mut pairs);
     if !arguments.json {
         let text = report::report(&comparison, &pairs);
         if output::print(&text)? == Reader::Gone {
@@ -96,6 +97,17 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<Status, CommandErr
         }
     }
     Ok(end(&comparison, &pairs))
+}
+
+/// Puts pairs, which were made seed by seed, in the order of the schemes.
+fn by_scheme(pairs: &mut [Pair]) {
+    let mut schemes: Vec<String> = Vec::new();
+    for pair in pairs.iter() {
+        if !schemes.contains(&pair.scheme) {
+            schemes.push(pair.scheme.clone());
+        }
+    }
+    pairs.sort_by_key(|pair| schemes.iter().position(|scheme| *scheme == pair.scheme));
 }
 
 /// The same run twice; none if it was stopped on the way.

@@ -6,15 +6,15 @@ use std::time::Duration;
 use anabranch_net::route_selection::{
     RemoteChoice, RouteSelection, Target, connect_failure_message, host_for, read_destination,
 };
-use anabranch_net::{Association, AssociationConfig, ConnectError, Host, PathAddress, Peer};
+use anabranch_net::{
+    Association, AssociationConfig, DEFAULT_CONNECT_TIMEOUT, Host, PathAddress, Peer, set_connect_timeout,
+};
 use anabranch_observe::Role;
 use clap::Args;
 
-use super::{AssociationOptions, OPTIONS};
+use super::progress::Attempt;
+use super::{AssociationOptions, OPTIONS, start_notice};
 use crate::exit::CommandError;
-
-/// How long a peer may take to answer unless told otherwise: several tries over each path.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 const LONGEST_TIMEOUT_S: f64 = 86_400.0;
 
@@ -29,7 +29,7 @@ pub(crate) struct ConnectOptions {
     #[arg(long, value_name = "ADDR:PORT", value_parser = read_destination)]
     pub(crate) to: Vec<SocketAddr>,
 
-    /// How long to wait until somebody answers [default: 20]
+    /// How long to wait until somebody answers [default: 15]
     #[arg(long, value_name = "SECONDS", value_parser = read_timeout)]
     pub(crate) connect_timeout: Option<Duration>,
 
@@ -60,15 +60,17 @@ impl ConnectOptions {
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    /// Opens an association with `HOST[:PORT]`.
-    pub(crate) async fn open(&self, target: &str) -> Result<(Host, Association), CommandError> {
-        self.open_with(target, |_| {}).await
+    /// Opens an association with `HOST[:PORT]`. Unless `quiet`, standard error says that nothing
+    /// is encrypted, once nothing is wrong with the options, and how an attempt stands that takes long.
+    pub(crate) async fn open(&self, target: &str, quiet: bool) -> Result<(Host, Association), CommandError> {
+        self.open_with(target, quiet, |_| {}).await
     }
 
     /// The same, with more to configure.
     pub(crate) async fn open_with(
         &self,
         target: &str,
+        quiet: bool,
         configure: impl FnOnce(&mut AssociationConfig),
     ) -> Result<(Host, Association), CommandError> {
         let mut config = self.association.config()?;
@@ -77,7 +79,17 @@ impl ConnectOptions {
         let paths = self.paths_of(&selection)?;
         let host = self.bind(&paths, &config)?;
         selection.follow(&host, &paths);
-        let association = self.connect(&host, target, &paths, config).await?;
+        start_notice(quiet);
+        let connecting = self.connect(&host, target, &paths, config);
+        if quiet {
+            return connecting.await.map(|association| (host.clone(), association));
+        }
+        let attempt = Attempt { target, paths: paths.len(), within: self.within() };
+        let monitor = host.monitor();
+        let association = tokio::select! {
+            connected = connecting => connected?,
+            never = attempt.watch(&monitor) => match never {},
+        };
         Ok((host, association))
     }
 
@@ -123,15 +135,17 @@ impl ConnectOptions {
         host: &Host,
         target: &str,
         paths: &[PathAddress],
-        config: AssociationConfig,
+        mut config: AssociationConfig,
     ) -> Result<Association, CommandError> {
-        let within = self.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+        let within = self.within();
+        set_connect_timeout(&mut config, within);
         let peer = Peer::new(paths.iter().copied()).sctp_port(self.association.sctp_port());
-        let connect_failure_message =
-            |error| CommandError::failure(connect_failure_message(target, paths, &error, within));
-        match tokio::time::timeout(within, host.connect(peer, config)).await {
-            Ok(connected) => connected.map_err(connect_failure_message),
-            Err(_) => Err(connect_failure_message(ConnectError::NoAnswer)),
-        }
+        let connected = host.connect(peer, config).await;
+        connected
+            .map_err(|error| CommandError::failure(connect_failure_message(target, paths, &error, within)))
+    }
+
+    fn within(&self) -> Duration {
+        self.connect_timeout.unwrap_or(DEFAULT_CONNECT_TIMEOUT)
     }
 }

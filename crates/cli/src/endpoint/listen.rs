@@ -1,6 +1,7 @@
 //! Listening as the command line says.
 
-use std::net::SocketAddr;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
 
 use anabranch_net::route_selection::{ListenAddresses, LocalAddresses, read_address};
 use anabranch_net::{AcceptFrom, AssociationConfig, BindError, DEFAULT_UDP_PORT, Host, HostBuilder};
@@ -81,6 +82,13 @@ impl ListenOptions {
         let builder =
             bound(builder.sctp_port(self.association.sctp_port()).accept(config)).accept_from(from.clone());
         let host = builder.bind().map_err(|error| match error {
+            BindError::Socket { address, source } if source.kind() == ErrorKind::AddrInUse => {
+                CommandError::failure(format!(
+                    "cannot listen: {address} is in use; end the program that has it, or take another port with \
+                     --listen {}:PORT",
+                    bare(address.ip())
+                ))
+            }
             BindError::Socket { .. } => {
                 CommandError::from(anyhow::Error::new(error).context("cannot listen"))
             }
@@ -89,5 +97,13 @@ impl ListenOptions {
         self.association.observe.show(&host)?;
         addresses.follow(&host);
         Ok(host)
+    }
+}
+
+/// An address as it is written before a port.
+fn bare(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
     }
 }

@@ -4,6 +4,7 @@ mod access;
 mod connect;
 mod listen;
 mod observe;
+mod progress;
 
 use std::num::NonZeroU64;
 use std::sync::Once;

@@ -14,24 +14,26 @@ use crate::exit::CommandError;
 /// The TCP port of metrics if only an address is given.
 const METRICS_PORT: u16 = 9464;
 
+/// Where the help lists these options. It is said of each: options that follow them belong elsewhere.
+const HEADING: &str = "Observation";
+
 /// What is written down, and who may look on.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Observation")]
 pub(crate) struct ObserveOptions {
     /// Write a capture of all packets for Wireshark
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE")]
     pcap: Option<PathBuf>,
 
     /// Write the traces that `anabranch explain` reads into this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, help_heading = HEADING, value_name = "DIR")]
     trace: Option<PathBuf>,
 
     /// Write events in the manner of qlog into this file, or into a file for each association in a folder
-    #[arg(long, value_name = "FILE|DIR/")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE|DIR/")]
     qlog: Option<PathBuf>,
 
     /// Answer scrapes of metrics (OpenMetrics) over HTTP; a port alone is one of loopback [default port: 9464]
-    #[arg(long, value_name = "ADDR[:PORT]", value_parser = read_metrics_address)]
+    #[arg(long, help_heading = HEADING, value_name = "ADDR[:PORT]", value_parser = read_metrics_address)]
     metrics: Option<SocketAddr>,
 
     #[arg(skip)]

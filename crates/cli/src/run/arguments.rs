@@ -35,7 +35,7 @@ pub(crate) struct RunArguments {
     pub(crate) schemes: Option<String>,
 
     /// Seeds in place of those in the file: `5` stands for 1 to 5; `3,7,10-12` is a list, and so is `7,`
-    #[arg(long, value_name = "N|LIST")]
+    #[arg(long, value_name = "N|LIST", allow_negative_numbers = true)]
     pub(crate) seeds: Option<Seeds>,
 
     /// Protocol details to follow in place of the file's `run.profile`

@@ -11,9 +11,10 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
 use super::ShowOptions;
+use super::again::KEPT;
 use super::figures::{amount, clock, part, per_second, rate};
 use super::paths::{Carried, PathLine};
-use crate::endpoint::{access_notice, networks};
+use crate::endpoint::{access_notice, networks, start_notice};
 use crate::exit::CommandError;
 use crate::output;
 
@@ -37,6 +38,8 @@ pub(super) struct Console {
     label: Option<(u64, String)>,
     /// Whether blocks leave from here.
     sends: bool,
+    /// The command that goes on with the transfer.
+    again: Option<String>,
     began: Instant,
     last: Mutex<(Instant, u64)>,
 }
@@ -49,10 +52,12 @@ pub(super) struct End<'a> {
     pub(super) error: Option<String>,
     pub(super) totals: Totals,
     pub(super) carried: &'a [Carried],
+    /// Whether the same command goes on from here.
+    pub(super) goes_on: bool,
 }
 
 impl Console {
-    pub(super) fn new(show: &ShowOptions, sends: bool) -> Self {
+    pub(super) fn new(show: &ShowOptions, sends: bool, again: Option<String>) -> Self {
         let mode = if show.json {
             Mode::Json
         } else if show.quiet {
@@ -64,7 +69,8 @@ impl Console {
         } else {
             Mode::Lines { next: Mutex::new(Instant::now() + LINE_EVERY) }
         };
-        Console { mode, label: None, sends, began: Instant::now(), last: Mutex::new((Instant::now(), 0)) }
+        let now = Instant::now();
+        Console { mode, label: None, sends, again, began: now, last: Mutex::new((now, 0)) }
     }
 
     /// For one of a server's transfers, whose lines tell which it is.
@@ -75,7 +81,8 @@ impl Console {
             _ => Mode::Lines { next: Mutex::new(Instant::now() + LINE_EVERY) },
         };
         let now = Instant::now();
-        Console { mode, label: Some((number, peer)), sends: false, began: now, last: Mutex::new((now, 0)) }
+        let label = Some((number, peer));
+        Console { mode, label, sends: false, again: None, began: now, last: Mutex::new((now, 0)) }
     }
 
     fn json(&self, mut line: Value) {
@@ -149,7 +156,7 @@ impl Console {
 
     /// How it stands; to be called each second.
     pub(super) fn look(&self, totals: &Totals, paths: &[PathLine]) {
-        let pace = self.pace(totals.held_bytes);
+        let pace = self.pace(totals);
         match &self.mode {
             Mode::Json => self.json(json!({
                 "event": "progress",
@@ -180,12 +187,13 @@ impl Console {
         }
     }
 
-    /// Bytes per second since the last look.
-    fn pace(&self, held_bytes: u64) -> f64 {
+    /// Bytes per second that came since the last look.
+    fn pace(&self, totals: &Totals) -> f64 {
+        let came = new_bytes(totals);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let pace = per_second(held_bytes.saturating_sub(last.1), now - last.0);
-        *last = (now, held_bytes);
+        let pace = per_second(came.saturating_sub(last.1), now - last.0);
+        *last = (now, came);
         pace
     }
 
@@ -193,7 +201,7 @@ impl Console {
     pub(super) fn end(&self, end: &End<'_>) {
         let took = self.began.elapsed();
         let totals = &end.totals;
-        let new_bytes = totals.held_bytes.saturating_sub(totals.reused_bytes);
+        let new_bytes = new_bytes(totals);
         if let Mode::Bars { all, .. } = &self.mode {
             let _ = all.clear();
         }
@@ -219,6 +227,14 @@ impl Console {
         if let (Some(error), false) = (&end.error, matches!(self.mode, Mode::Json)) {
             self.say(error);
         }
+        if end.goes_on && !matches!(self.mode, Mode::Json | Mode::Quiet) {
+            if end.error.is_none() {
+                self.say(KEPT);
+            }
+            if let Some(command) = &self.again {
+                self.say(&format!("  {command}"));
+            }
+        }
     }
 }
 
@@ -228,6 +244,11 @@ fn line_bar() -> ProgressBar {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }
+}
+
+/// What came in this run, without what was there before.
+fn new_bytes(totals: &Totals) -> u64 {
+    totals.held_bytes.saturating_sub(totals.reused_bytes)
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -308,6 +329,7 @@ pub(super) fn listening_notice(
     from: &AcceptFrom,
     what: &str,
 ) -> Result<(), CommandError> {
+    start_notice(show.quiet || show.json);
     let addresses: Vec<String> = host.local_addresses().iter().map(ToString::to_string).collect();
     if show.json {
         let line = json!({
@@ -325,6 +347,24 @@ pub(super) fn listening_notice(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_there_before_has_no_rate() {
+        let show = ShowOptions { json: false, quiet: true };
+        let console = Console::new(&show, true, None);
+        let resumed = Totals {
+            found_bytes: 100_000_000,
+            held_bytes: 31_000_000,
+            reused_bytes: 31_000_000,
+            ..Totals::default()
+        };
+        std::thread::sleep(Duration::from_millis(2));
+        assert_eq!(console.pace(&resumed), 0.0);
+        std::thread::sleep(Duration::from_millis(2));
+        let more = Totals { held_bytes: 31_001_000, ..resumed };
+        let pace = console.pace(&more);
+        assert!(pace > 0.0 && pace <= 1000.0 / 0.002, "{pace}");
+    }
 
     #[test]
     fn the_overall_line_is_short() {

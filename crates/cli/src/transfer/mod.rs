@@ -1,5 +1,6 @@
 //! `anabranch send`, `anabranch recv` and `anabranch serve`.
 
+mod again;
 mod console;
 mod figures;
 mod identity;
@@ -13,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anabranch_lab::scenario::units;
-use anabranch_transfer::{Folder, NameRules, OnClash, RateLimit, Timeouts, TransferError};
+use anabranch_transfer::{Folder, NameRules, OnClash, RateLimit, Timeouts};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use tokio::runtime::Runtime;
@@ -133,20 +134,6 @@ fn open_folder(dir: &Path, on_clash: Clash, names: NameOptions) -> Result<Folder
 fn runtime() -> anyhow::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.context("cannot wait for sockets")
-}
-
-/// What to do after a transfer that was not carried through.
-fn remedy(error: &TransferError) -> &'static str {
-    match error {
-        TransferError::Lost(_) | TransferError::Silent(_) => {
-            "; what has arrived is kept: start it again to go on from there"
-        }
-        TransferError::Replaced
-        | TransferError::Preempted
-        | TransferError::Protocol(_)
-        | TransferError::NotRequested(_)
-        | TransferError::Peer(_) => "",
-    }
 }
 
 #[cfg(test)]

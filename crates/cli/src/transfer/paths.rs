@@ -62,21 +62,23 @@ impl Paths {
 
     /// How the paths do since this was asked last.
     pub(super) async fn look(&mut self) -> Vec<PathLine> {
-        let Some(association) = &self.association else { return Vec::new() };
+        let Some(association) = self.association.clone() else { return Vec::new() };
         let paths = association.paths().await;
+        // What is over keeps the states that its paths had at the end.
+        let is_over = association.is_closed();
         let now = Instant::now();
         let since = self.looked.replace(now).map(|looked| now - looked);
-        paths.iter().map(|path| self.line(path, since)).collect()
+        paths.iter().map(|path| self.line(path, since, is_over)).collect()
     }
 
     #[allow(clippy::cast_precision_loss)]
-    fn line(&mut self, path: &PathSnapshot, since: Option<Duration>) -> PathLine {
+    fn line(&mut self, path: &PathSnapshot, since: Option<Duration>, is_over: bool) -> PathLine {
         let before = self.last.insert(path.id, path.sent_bytes).unwrap_or(0);
         let new = path.sent_bytes.saturating_sub(before);
         PathLine {
             local: path.local,
             remote: path.remote,
-            state: state(path.state),
+            state: if is_over { "closed" } else { state(path.state) },
             rate_bytes_per_s: since.map_or(0.0, |since| super::figures::per_second(new, since)),
             rtt_ms: path.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
             cwnd_bytes: path.cwnd_bytes,

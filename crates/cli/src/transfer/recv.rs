@@ -1,5 +1,6 @@
 //! `anabranch recv`.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +12,12 @@ use clap::Args;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 
+use super::again::{command, remedy};
 use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
-use super::send::{Connector, finish, watch};
-use super::{Clash, NameOptions, ShowOptions, TimeoutOptions, open_folder, remedy, runtime};
-use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, start_notice, typed};
+use super::send::{Connector, finish, goes_on, watch};
+use super::{Clash, NameOptions, ShowOptions, TimeoutOptions, open_folder, runtime};
+use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
 
@@ -24,7 +26,7 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  Fetch a file and a folder that `anabranch serve` offers on another machine, or everything it offers:
+  Fetch a file and a folder that `anabranch serve` offers on another machine, or all it offers:
     anabranch recv example.org video.mkv photos --dir inbox
     anabranch recv example.org --all --dir inbox
   Hand a file to another program as it comes:
@@ -38,8 +40,8 @@ Only what is named, and what is in it, is stored; a peer that offers anything el
 exactly: case and Unicode normalisation make a difference.
 --listen needs --from or --insecure: nothing is encrypted, and nobody is asked for a password.
 --from looks at the addresses that a peer calls from; packets from elsewhere get no answer.
-Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the command line is wrong,
-3 if files were left out, each with a line that says why, 130 after Ctrl-C.";
+Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the
+command line is wrong, 3 if files were left out, each with a line that says why, 130 after Ctrl-C.";
 
 /// Fetch files from `anabranch serve`, or wait for one transfer.
 #[derive(Debug, Args)]
@@ -162,8 +164,8 @@ impl RecvArguments {
     }
 }
 
-/// Carries the command out.
-pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, CommandError> {
+/// Carries the command out, which was typed so.
+pub(crate) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Status, CommandError> {
     let (role, accept) = arguments.request()?;
     let to_stdout = arguments.stdout || arguments.dir == Path::new("-");
     if to_stdout && arguments.show.json {
@@ -174,11 +176,12 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<Status, CommandError> {
     } else {
         Store::Folder(open_folder(&arguments.dir, arguments.on_clash, arguments.names_taken)?)
     };
+    let again = command(line).filter(|_| !to_stdout);
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         match role {
-            Role::Fetch(host) => fetch(arguments, host, &accept, store).await,
-            Role::Wait(listen, from) => wait(arguments, &listen, &from, accept, store).await,
+            Role::Fetch(host) => fetch(arguments, host, &accept, store, again).await,
+            Role::Wait(listen, from) => wait(arguments, (&listen, &from), accept, store, again).await,
         }
     });
     // Threads that write bring their journals up to date.
@@ -191,21 +194,22 @@ async fn fetch(
     host: &str,
     accept: &Accept,
     store: Store,
+    again: Option<String>,
 ) -> Result<Status, CommandError> {
     let stop = interrupted()?;
-    start_notice(arguments.show.quiet || arguments.show.json);
+    let is_quiet = arguments.show.quiet || arguments.show.json;
     tokio::pin!(stop);
     let connector = Connector::new(&arguments.connect, host);
     let first = tokio::select! {
-        first = connector.open() => first?,
+        first = connector.open(is_quiet) => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
-    let console = Arc::new(Console::new(&arguments.show, false));
+    let console = Arc::new(Console::new(&arguments.show, false, again));
     console.start("recv", &connector.paths.lock().await.look().await);
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let timeouts = arguments.timeouts.timeouts();
-    let pulled = pull(accept, store, first, || connector.open(), timeouts, &report);
+    let pulled = pull(accept, store, first, || connector.open(true), timeouts, &report);
     let ended = tokio::select! {
         ended = pulled => Some(ended),
         () = &mut stop => None,
@@ -217,19 +221,18 @@ async fn fetch(
 /// Waits for one transfer.
 async fn wait(
     arguments: &RecvArguments,
-    listen: &ListenOptions,
-    from: &AcceptFrom,
+    (listen, from): (&ListenOptions, &AcceptFrom),
     accept: Accept,
     store: Store,
+    again: Option<String>,
 ) -> Result<Status, CommandError> {
     let stop = interrupted()?;
-    start_notice(arguments.show.quiet || arguments.show.json);
     let silence = arguments.timeouts.timeout;
     let options = ServerOptions { allow: Allow::Write, accept, silence, ..ServerOptions::default() };
     let host = listen.bind_bounded(from, options.most_associations(), |_| {})?;
     listening_notice(&host, &arguments.show, from, "waiting for a transfer")?;
     let server = Server::new(store, options);
-    let console = Arc::new(Console::new(&arguments.show, false));
+    let console = Arc::new(Console::new(&arguments.show, false, again));
     let paths = Mutex::new(Paths::default());
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
@@ -241,13 +244,14 @@ async fn wait(
     server.abort_all();
     let carried = paths.lock().await.carried().await;
     let totals = report.totals();
+    let goes_on = goes_on(ended.as_ref());
     let (result, status, error) = match ended {
         None => ("interrupted", Status::Interrupted, None),
         Some(Err(error)) => ("failed", Status::Failure, Some(format!("{error}{}", remedy(&error)))),
         Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
         Some(Ok(())) => ("complete", Status::Success, None),
     };
-    console.end(&End { result, error, totals, carried: &carried });
+    console.end(&End { result, error, totals, carried: &carried, goes_on });
     if let Some(association) = paths.lock().await.association() {
         let _ = tokio::time::timeout(Duration::from_secs(1), association.closed()).await;
     }

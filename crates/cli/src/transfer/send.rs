@@ -1,5 +1,6 @@
 //! `anabranch send`.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +10,12 @@ use anabranch_transfer::{Name, RateLimit, Report, SendSource, Sender, TransferEr
 use clap::Args;
 use tokio::sync::Mutex;
 
+use super::again::{self, can_go_on, remedy};
 use super::console::{Console, End, LOOK_EVERY};
 use super::identity::sender;
 use super::paths::Paths;
-use super::{ShowOptions, TimeoutOptions, read_limit, remedy, runtime};
-use crate::endpoint::{ConnectOptions, start_notice};
+use super::{ShowOptions, TimeoutOptions, read_limit, runtime};
+use crate::endpoint::ConnectOptions;
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
 
@@ -31,8 +33,8 @@ Examples:
     tar c photos | anabranch send - example.org --name photos.tar
 
 An interrupted transfer goes on where it was when the same command is started again.
-Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the command line is wrong,
-3 if files were left out, each with a line that says why, 130 after Ctrl-C.";
+Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the
+command line is wrong, 3 if files were left out, each with a line that says why, 130 after Ctrl-C.";
 
 /// Send files and folders to `anabranch serve` or to `anabranch recv --listen`.
 #[derive(Debug, Args)]
@@ -60,15 +62,15 @@ pub(crate) struct SendArguments {
     show: ShowOptions,
 }
 
-/// Carries the command out.
-pub(crate) fn send(arguments: &SendArguments) -> Result<Status, CommandError> {
+/// Carries the command out, which was typed so.
+pub(crate) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Status, CommandError> {
     let Some((host, paths)) = arguments.sources_and_host.split_last().filter(|(_, paths)| !paths.is_empty())
     else {
         return Err(CommandError::usage("name at least one file to send, and the host last"));
     };
     let sources = sources(paths, &arguments.name)?;
     let runtime = runtime()?;
-    let ended = runtime.block_on(run(arguments, host, sources));
+    let ended = runtime.block_on(run(arguments, host, sources, typed));
     // A thread that waits for standard input cannot be woken.
     runtime.shutdown_background();
     ended
@@ -97,23 +99,24 @@ async fn run(
     arguments: &SendArguments,
     host: &str,
     sources: Vec<SendSource>,
+    typed: &[OsString],
 ) -> Result<Status, CommandError> {
     // Before anything is said, so that whoever reads it may send a signal.
     let stop = interrupted()?;
-    start_notice(arguments.show.quiet || arguments.show.json);
+    let is_quiet = arguments.show.quiet || arguments.show.json;
     let identity = sender(&arguments.show)?;
     tokio::pin!(stop);
     let connector = Connector::new(&arguments.connect, host);
     let first = tokio::select! {
-        first = connector.open() => first?,
+        first = connector.open(is_quiet) => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
-    let console = Arc::new(Console::new(&arguments.show, true));
+    let console = Arc::new(Console::new(&arguments.show, true, again::command(typed)));
     console.start("send", &connector.paths.lock().await.look().await);
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let mut sender = Sender::new(sources, arguments.limit, report.clone()).with_identity(identity);
-    let pushed = push(&mut sender, first, || connector.open(), arguments.timeouts.timeouts(), &report);
+    let pushed = push(&mut sender, first, || connector.open(true), arguments.timeouts.timeouts(), &report);
     let ended = tokio::select! {
         ended = pushed => Some(ended),
         () = &mut stop => None,
@@ -134,8 +137,9 @@ impl<'a> Connector<'a> {
         Connector { options, host, paths: Mutex::default() }
     }
 
-    pub(super) async fn open(&self) -> Result<Association, CommandError> {
-        let (_, association) = self.options.open(self.host).await?;
+    /// Unless `quiet`, it says how it stands while that takes long.
+    pub(super) async fn open(&self, quiet: bool) -> Result<Association, CommandError> {
+        let (_, association) = self.options.open(self.host, quiet).await?;
         self.paths.lock().await.switch(association.clone()).await;
         Ok(association)
     }
@@ -172,6 +176,7 @@ pub(super) async fn finish(
     }
     let carried = connector.paths.lock().await.carried().await;
     let totals = report.totals();
+    let goes_on = goes_on(ended.as_ref());
     let (result, status, error) = match ended {
         None => ("interrupted", Status::Interrupted, None),
         Some(Err(error)) => {
@@ -180,6 +185,15 @@ pub(super) async fn finish(
         Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
         Some(Ok(())) => ("complete", Status::Success, None),
     };
-    console.end(&End { result, error, totals, carried: &carried });
+    console.end(&End { result, error, totals, carried: &carried, goes_on });
     status
+}
+
+/// Whether the same command goes on where this one ended; `None` is an end by a signal.
+pub(super) fn goes_on(ended: Option<&Result<(), TransferError>>) -> bool {
+    match ended {
+        None => true,
+        Some(Ok(())) => false,
+        Some(Err(error)) => can_go_on(error),
+    }
 }

@@ -13,15 +13,14 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::sync::Mutex;
 
+use super::again::remedy_there;
 use super::console::{Console, End, listening_notice};
 use super::figures::amount;
 use super::identity::sender;
 use super::paths::Paths;
 use super::send::watch;
-use super::{
-    Clash, NameOptions, ShowOptions, open_folder, read_limit, read_silence, read_size, remedy, runtime,
-};
-use crate::endpoint::{ListenOptions, start_notice, typed};
+use super::{Clash, NameOptions, ShowOptions, open_folder, read_limit, read_silence, read_size, runtime};
+use crate::endpoint::{ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::output;
 use crate::signal::interrupted;
@@ -42,7 +41,8 @@ Either --from or --insecure has to be given. Whoever is accepted may do what --a
 nothing is encrypted, and nobody is asked for a password. --from looks at the addresses that a
 peer calls from; packets from elsewhere get no answer. Names that begin with a dot are stored
 only with --hidden.
-It runs until Ctrl-C. Unfinished files stay as hidden part files, and go on when they are sent again.
+It runs until Ctrl-C. Unfinished files stay as hidden part files, and go on when they are sent
+again.
 Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is wrong.";
 
 /// Take files that others send into a folder, and offer what is in it.
@@ -137,7 +137,6 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> 
 
 async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> Result<Status, CommandError> {
     let stop = interrupted()?;
-    start_notice(arguments.show.quiet || arguments.show.json);
     let sender = match arguments.allow {
         Allowed::Both | Allowed::Read => Some(sender(&arguments.show)?),
         Allowed::Write => None,
@@ -225,8 +224,8 @@ async fn one(server: Server, association: Association, show: ShowOptions, number
     let (result, error) = match served {
         Ok(Served::Received | Served::Sent) if totals.failed_files > 0 => ("incomplete", None),
         Ok(Served::Received | Served::Sent) => ("complete", None),
-        Err(error) => ("failed", Some(format!("{error}{}", remedy(&error)))),
+        Err(error) => ("failed", Some(format!("{error}{}", remedy_there(&error)))),
     };
     let carried = paths.lock().await.carried().await;
-    console.end(&End { result, error, totals, carried: &carried });
+    console.end(&End { result, error, totals, carried: &carried, goes_on: false });
 }

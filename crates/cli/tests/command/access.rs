@@ -72,7 +72,7 @@ fn a_command_that_listens_binds_nothing_until_it_is_said_who_may_connect() {
     assert!(!crate::support::workspace().join("not-there").exists());
     for choice in [&["--from", "127.0.0.0/8"][..], &["--insecure"]] {
         let ended = anabranch(&[&["bench", "-s", "--listen", &address], choice].concat()).with_status(1);
-        assert!(ended.err.contains(&format!("cannot bind {address}")), "{}", ended.err);
+        assert!(ended.err.contains(&format!("cannot listen: {address} is in use")), "{}", ended.err);
     }
 }
 

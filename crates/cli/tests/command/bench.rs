@@ -204,7 +204,7 @@ fn an_option_without_effect_is_an_error() {
         (&["-s", "-P", "2"], "cannot be used with"),
         (&["-s", "--path", "lo"], "--path has no effect with --server"),
         (&["-s", "--to", "127.0.0.1"], "--to has no effect with --server"),
-        (&["-s", "-p", "7", "--listen", "127.0.0.1"], "cannot be used with"),
+        (&["-s", "-p", "7", "--listen", "127.0.0.1:8"], "--port has no effect: every --listen names a port"),
         (&["-c", "host", "--listen", "127.0.0.1"], "cannot be used with"),
         (&["-c", "host", "-1"], "cannot be used with"),
         (&["-c", "127.0.0.1:7", "-p", "7"], "--port has no effect: 127.0.0.1:7 has a port"),
@@ -231,7 +231,7 @@ fn an_address_that_cannot_be_had_and_a_server_that_is_not_there_are_failures() {
     let taken = UdpSocket::bind("127.0.0.46:0").expect("a socket");
     let taken = taken.local_addr().expect("an address").to_string();
     let ended = anabranch(&["bench", "-s", "--insecure", "--listen", &taken]).with_status(1);
-    assert!(ended.err.contains(&format!("cannot bind {taken}")), "{}", ended.err);
+    assert!(ended.err.contains(&format!("cannot listen: {taken} is in use")), "{}", ended.err);
     let nobody = anabranch(&["bench", "-c", "127.0.0.47:9", "--connect-timeout", "0.3"]).with_status(1);
     assert!(nobody.err.contains("127.0.0.47:9: nobody answered within 0.3 s"), "{}", nobody.err);
 }

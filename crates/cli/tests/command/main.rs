@@ -4,6 +4,8 @@ mod access;
 mod bench;
 mod cards;
 mod compare;
+#[cfg(unix)]
+mod connecting;
 mod errors;
 mod explain;
 #[cfg(unix)]

@@ -207,6 +207,7 @@ impl Server {
             Ok(_) => link::await_end(&association).await,
             Err(
                 TransferError::Lost(_)
+                | TransferError::Stopped
                 | TransferError::Silent(_)
                 | TransferError::Replaced
                 | TransferError::Preempted,

@@ -1,0 +1,62 @@
+//! The command that goes on with a transfer.
+
+use std::ffi::OsString;
+use std::iter;
+
+use anabranch_transfer::{TransferError, escape};
+
+/// What is true of every transfer that can go on.
+pub(super) const KEPT: &str = "what has arrived is kept: start it again to go on from there";
+
+/// What was typed, for a shell. `None` where that would not do: what came through a pipe has to be written anew, and what a
+/// terminal does not show as it is cannot be copied from there.
+pub(super) fn command(typed: &[OsString]) -> Option<String> {
+    let words: Vec<&str> = typed.iter().skip(1).map(|word| word.to_str()).collect::<Option<_>>()?;
+    if words.contains(&"-") {
+        return None;
+    }
+    let text = shlex::try_join(iter::once("anabranch").chain(words)).ok()?;
+    (escape(&text) == text).then_some(text)
+}
+
+/// What to do after a transfer that was not carried through, on the side that began it.
+pub(super) fn remedy(error: &TransferError) -> String {
+    if can_go_on(error) { format!("; {KEPT}") } else { String::new() }
+}
+
+/// The same on the side that waits for others.
+pub(super) fn remedy_there(error: &TransferError) -> &'static str {
+    if can_go_on(error) { "; what has arrived is kept, and the peer can go on from there" } else { "" }
+}
+
+/// Whether the same command goes on where this one ended.
+pub(super) fn can_go_on(error: &TransferError) -> bool {
+    match error {
+        TransferError::Lost(_) | TransferError::Stopped | TransferError::Silent(_) => true,
+        TransferError::Replaced
+        | TransferError::Preempted
+        | TransferError::Protocol(_)
+        | TransferError::NotRequested(_)
+        | TransferError::Peer(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command_of(words: &[&str]) -> Option<String> {
+        command(&words.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_command_can_be_typed_again() {
+        assert_eq!(
+            command_of(&["/usr/bin/anabranch", "send", "my film.mkv", "host", "--limit", "5Mbit"]).as_deref(),
+            Some("anabranch send 'my film.mkv' host --limit 5Mbit")
+        );
+        for none in [["anabranch", "send", "-", "host"], ["anabranch", "send", "a\u{1b}[2Jb", "host"]] {
+            assert_eq!(command_of(&none), None);
+        }
+    }
+}
