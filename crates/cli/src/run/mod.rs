@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use anabranch_lab::run::{Batch, Outcome, RunResult};
+use anabranch_lab::run::{Batch, Job, Outcome, RunResult};
 use anabranch_lab::scenario::Override;
 use anyhow::Context;
 use serde::Serialize;
@@ -24,13 +24,7 @@ pub(crate) use plan::Plan;
 /// Carries the command out.
 pub(crate) fn run(arguments: &RunArguments) -> Result<Status, CommandError> {
     let mut plans = Plan::all(arguments)?;
-    let mut jobs = Vec::new();
-    // The plan of each job.
-    let mut owners = Vec::new();
-    for (index, plan) in plans.iter_mut().enumerate() {
-        owners.extend(plan.jobs.iter().map(|_| index));
-        jobs.append(&mut plan.jobs);
-    }
+    let (owners, jobs): (Vec<usize>, Vec<Job>) = seed_by_seed(&mut plans).into_iter().unzip();
     let bar = progress::bar(jobs.len(), arguments.quiet);
     let stop = interrupt::watch(&bar);
     let lines = JsonLines::new(stop);
@@ -52,6 +46,26 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Status, CommandError> {
         output::print(&report::report(&plans[0], arguments, &outcome))?
     };
     Ok(end(arguments, &outcome, reader))
+}
+
+/// The runs of all plans, each with the index of its plan, in the order in which they are made: first those with the first seed of
+/// every plan. So what is finished after Ctrl-C still compares everything.
+fn seed_by_seed(plans: &mut [Plan]) -> Vec<(usize, Job)> {
+    let mut left: Vec<_> =
+        plans.iter_mut().map(|plan| std::mem::take(&mut plan.jobs).into_iter().peekable()).collect();
+    let mut jobs = Vec::new();
+    loop {
+        let before = jobs.len();
+        for (index, plan) in left.iter_mut().enumerate() {
+            let Some(seed) = plan.peek().map(|job| job.seed) else { continue };
+            while let Some(job) = plan.next_if(|job| job.seed == seed) {
+                jobs.push((index, job));
+            }
+        }
+        if jobs.len() == before {
+            return jobs;
+        }
+    }
 }
 
 /// What there is left to say, and how the command ends.

@@ -21,7 +21,7 @@ pub(crate) struct Plan {
     pub(crate) scenario: Arc<Scenario>,
     /// What its profile stands for.
     pub(crate) conventions: Arc<Conventions>,
-    /// Schemes times seeds.
+    /// Schemes times seeds: all schemes with one seed, then all with the next one.
     pub(crate) jobs: Vec<Job>,
 }
 
@@ -94,8 +94,14 @@ impl Plan {
             trace: trace.clone(),
             digest: arguments.digest,
         };
-        let with_seeds = |scheme| scenario.run.seeds.iter().map(move |&seed| (scheme, seed));
-        let jobs = schemes.iter().flat_map(with_seeds).map(|(scheme, seed)| job(scheme, seed)).collect();
+        let with_schemes = |&seed| schemes.iter().map(move |scheme| (scheme, seed));
+        let jobs = scenario
+            .run
+            .seeds
+            .iter()
+            .flat_map(with_schemes)
+            .map(|(scheme, seed)| job(scheme, seed))
+            .collect();
         Plan { value, scenario, conventions, jobs }
     }
 

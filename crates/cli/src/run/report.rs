@@ -66,12 +66,13 @@ impl Group<'_> {
     }
 }
 
+/// By scheme, in the order of the first runs.
 fn groups(results: &[RunResult]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for result in results {
-        match groups.last_mut() {
-            Some(group) if group.scheme == result.scheme => group.runs.push(result),
-            _ => groups.push(Group { scheme: &result.scheme, runs: vec![result] }),
+        match groups.iter_mut().find(|group| group.scheme == result.scheme) {
+            Some(group) => group.runs.push(result),
+            None => groups.push(Group { scheme: &result.scheme, runs: vec![result] }),
         }
     }
     groups

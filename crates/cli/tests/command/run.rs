@@ -41,11 +41,11 @@ fn where_there_is_no_interval_the_reason_is_given() {
 }
 
 #[test]
-fn json_has_one_object_for_each_run_in_their_order() {
+fn json_has_one_object_for_each_run_seed_by_seed() {
     let ended = short_run(&["--json", "--schemes", "sctp,cmt", "--seeds", "3,7"]).with_status(0);
     let runs = ended.json_lines();
     let order: Vec<_> = runs.iter().map(|run| (run["scheme"].as_str(), run["seed"].as_u64())).collect();
-    let expected = [("sctp", 3), ("sctp", 7), ("cmt", 3), ("cmt", 7)];
+    let expected = [("sctp", 3), ("cmt", 3), ("sctp", 7), ("cmt", 7)];
     assert_eq!(order, expected.map(|(scheme, seed)| (Some(scheme), Some(seed))));
     for run in &runs {
         for figure in ["goodput_kbps", "duration_s", "retransmissions", "timeouts", "fast_retransmits"] {
@@ -76,9 +76,10 @@ fn schemes_seeds_and_settings_make_a_difference() {
     let other =
         short_run(&["--json", "--schemes", "cmt", "--set", "path.path-1.delay='10 ms'"]).with_status(0);
     let goodput = |run: &Value| run["goodput_kbps"].as_f64().expect("a number");
-    assert!(goodput(&runs[2]) > 1.1 * goodput(&runs[0]), "{runs:?}");
-    assert!(goodput(&other.json_lines()[0]) > 1.1 * goodput(&runs[2]));
-    assert!(runs[0]["digest"].is_string() && runs[0]["digest"] != runs[1]["digest"]);
+    // Schemes take turns.
+    assert!(goodput(&runs[1]) > 1.1 * goodput(&runs[0]), "{runs:?}");
+    assert!(goodput(&other.json_lines()[0]) > 1.1 * goodput(&runs[1]));
+    assert!(runs[0]["digest"].is_string() && runs[0]["digest"] != runs[2]["digest"]);
 }
 
 #[test]
