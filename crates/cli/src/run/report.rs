@@ -11,6 +11,7 @@ use anabranch_lab::statistics::Summary;
 
 use super::arguments::RunArguments;
 use super::plan::Plan;
+use super::window;
 use crate::output::{NO_BREAK, labelled};
 use crate::seeds;
 use crate::table::{TextTable, interval, interval_of, mean, shares};
@@ -93,6 +94,9 @@ pub(crate) fn report(plan: &Plan, arguments: &RunArguments, outcome: &Outcome) -
     text += &flow_table(&plan.scenario, &groups);
     text.push('\n');
     text += &notes(plan, arguments, &groups, &outcome.results);
+    if let Some(note) = window::note(&plan.scenario, &outcome.results) {
+        text += &labelled("window", &note, LABEL);
+    }
     text += &transfers(&outcome.results);
     text += &written(arguments, outcome.results.len());
     text

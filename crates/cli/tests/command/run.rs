@@ -185,3 +185,20 @@ fn captures_and_traces_are_written_where_it_says() {
     assert_eq!(plain.out, traced.out, "watching changes nothing");
     assert_eq!(traced.err, "");
 }
+
+#[test]
+fn a_receive_buffer_that_limits_is_named_with_what_to_try() {
+    let wide = ["--set", "path.*.loss=0", "--set", "path.*.rate='100 Mbit/s'", "--set", "run.duration='3 s'"];
+    let small = ["run", "scenarios/two-path.toml", "--schemes", "cmt", "--seeds", "1"];
+    let buffer = |size: &str| {
+        let size = format!("association.recv_buffer='{size}'");
+        anabranch(&[&small[..], &wide, &["--set", &size]].concat()).with_status(0).out
+    };
+    let out = buffer("64 KiB");
+    // 200 Mbit/s for 180 ms are 4.5 MB.
+    for expected in ["limited by recv_buffer, which is 64 KiB: cmt", "recv_buffer='16 MiB'"] {
+        assert!(out.contains(expected), "no `{expected}` in:\n{out}");
+    }
+    let out = buffer("16 MiB");
+    assert!(!out.contains("limited by"), "{out}");
+}

@@ -1,0 +1,61 @@
+//! Where the receive buffer, and no network, sets the speed.
+
+use anabranch_lab::run::RunResult;
+use anabranch_lab::scenario::units::format_size;
+use anabranch_lab::scenario::{Path, Scenario};
+
+/// Part of the time that says so.
+const MOST_OF_IT: f64 = 0.5;
+
+/// Says which schemes waited for the peer's window for most of the time, and what to try.
+pub(super) fn note(scenario: &Scenario, results: &[RunResult]) -> Option<String> {
+    // An application that reads slowly closes the window, whatever the buffer.
+    if scenario.flows.iter().any(|flow| flow.reader.is_some()) {
+        return None;
+    }
+    let flows = scenario.flows.len().max(1) as f64;
+    let mut waited: Vec<&str> = Vec::new();
+    for run in results {
+        let of_scheme = || results.iter().filter(|other| other.scheme == run.scheme);
+        let blocked_s: f64 = of_scheme().map(|run| run.rwnd_blocked_s).sum();
+        let all_s: f64 = of_scheme().map(|run| run.duration_s * flows).sum();
+        if blocked_s > MOST_OF_IT * all_s && !waited.contains(&run.scheme.as_str()) {
+            waited.push(&run.scheme);
+        }
+    }
+    if waited.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "limited by recv_buffer, which is {}: {} could send nothing more for most of the time; try \
+         --set association.recv_buffer='{}'",
+        format_size(scenario.association.recv_buffer_bytes),
+        waited.join(", "),
+        format_size(enough(scenario))
+    ))
+}
+
+/// Twice what all paths hold in the longest round trip, and twice the buffer of now at least.
+fn enough(scenario: &Scenario) -> u64 {
+    let (mut rate_bps, mut longest_s) = (0.0, 0.0_f64);
+    for path in &scenario.paths {
+        let (rate, round_trip_s) = line(scenario, path);
+        rate_bps += rate;
+        longest_s = longest_s.max(round_trip_s);
+    }
+    let twice_held = (2.0 * rate_bps / 8.0 * longest_s).min(1e15) as u64;
+    let twice_buffer = scenario.association.recv_buffer_bytes.saturating_mul(2);
+    twice_held.max(twice_buffer).checked_next_power_of_two().unwrap_or(twice_buffer)
+}
+
+/// Bits per second that a path carries, and seconds of its round trip without queues.
+fn line(scenario: &Scenario, path: &Path) -> (f64, f64) {
+    let shared = path.via.iter().filter_map(|&link| scenario.links.get(link)).map(|link| &link.duplex);
+    let mut rate_bps = f64::INFINITY;
+    let mut round_trip_s = 0.0;
+    for duplex in shared.chain(&path.own) {
+        rate_bps = rate_bps.min(duplex.forward.rate.as_bps() as f64);
+        round_trip_s += (duplex.forward.delay + duplex.reverse.delay).as_secs_f64();
+    }
+    (if rate_bps.is_finite() { rate_bps } else { 0.0 }, round_trip_s)
+}
