@@ -173,6 +173,24 @@ def test_a_folder_with_other_things_is_refused_before_the_first_run(
     assert run(plan, "--out", tmp_path / "out", "--force") == 0
 
 
+def test_another_sweep_is_replaced_only_by_force(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert run(plan, "--out", out) == 0
+    first = Results.read(out)
+    for more in (["--seeds", "2"], ["--over", "path.path-1.loss=0,0.5"], ["--set", "run.duration='3 s'"]):
+        capsys.readouterr()
+        assert run(plan, "--out", out, *more) == 1
+        complaint = capsys.readouterr().err
+        assert f"{out}: holds the results of another sweep" in complaint
+        assert "--force" in complaint
+        assert Results.read(out).runs.equals(first.runs)
+    assert run(plan, "--out", out, "--seeds", "5") == 0, "further seeds lose nothing"
+    assert run(plan, "--out", out, "--seeds", "2", "--force") == 0
+    assert Results.read(out).runs.num_rows < first.runs.num_rows
+
+
 def test_a_place_that_cannot_be_written_to_is_told_before_the_first_run(
     plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
         help="where finished runs are kept and looked for [default: $ANABRANCH_CACHE, or in the user's caches]",
     )
     cache.add_argument("--no-cache", action="store_true", help="keep no finished runs, and look for none")
-    add("--force", action="store_true", help="write into a folder that holds other things")
+    add("--force", action="store_true", help="write into a folder that holds other things, or another sweep")
     add("--json", action="store_true", help="print one JSON object in place of the table")
     add("-q", "--quiet", action="store_true", help="show no progress bar")
     return parser
@@ -127,13 +127,16 @@ def _executor(text: str) -> str:
 def _sweep(options: argparse.Namespace) -> int:
     plan = _plan(options)
     # All of this is loaded no sooner, so that `--help` and mistakes are quick.
-    from anabranch.results.files import check_folder, make_folder
+    from anabranch.engine import engine
+    from anabranch.results.files import check_folder, check_sweep, make_folder
+    from anabranch.sweep.manifest import manifest
     from anabranch.sweep.output import as_json, as_text, failures
     from anabranch.sweep.runner import Interrupted, StoppedError
     from anabranch.sweep.steps import fill, open_cache, read_grid
 
     check_folder(options.out, overwrite=options.force)
     grid = read_grid(plan.scenario, plan.over, plan.seeds, plan.settings, plan.until)
+    check_sweep(options.out, manifest(grid, engine(), plan.until, 0), overwrite=options.force)
     cache = open_cache(False if options.no_cache else options.cache or True, _say)
     make_folder(options.out)
     try:

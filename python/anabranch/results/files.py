@@ -55,6 +55,25 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
     )
 
 
+def check_sweep(folder: Path, manifest: dict[str, Any], *, overwrite: bool) -> None:
+    """Raises `ResultsError` if the folder holds the results of another sweep, which those of this manifest would replace.
+
+    Further seeds and schemes leave it the same sweep. What is damaged or incomplete is no loss.
+    """
+    try:
+        present = _read_manifest(folder)
+    except ResultsError:
+        return
+    planned = json.loads(json.dumps(manifest))
+    other = [key for key in ("scenario", "over", "together") if present.get(key) != planned[key]]
+    other += [key for key in ("schemes", "seeds") if not set(present[key]) <= set(planned[key])]
+    if other and not overwrite:
+        raise ResultsError(
+            f"{folder}: holds the results of another sweep, whose {' and '.join(other)} differ: "
+            "name another folder, or replace them with --force"
+        )
+
+
 def make_folder(folder: Path) -> None:
     """Makes the folder, and sees that files can be written there. Raises `ResultsError` before they are computed."""
     probe = folder / f".{MANIFEST}.{secrets.token_hex(4)}"
