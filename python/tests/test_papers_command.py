@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -25,12 +26,30 @@ from anabranch.papers.pages.document import (
 )
 from anabranch.papers.pages.experiment import value
 from anabranch.papers.paper import read_paper
+from anabranch.papers.progress import Lines, progress_of
 
 DATA = str(PLANTED.parent)
 
 
 def papers(*arguments: str) -> int:
     return main(["--data", DATA, *arguments])
+
+
+def test_without_a_terminal_lines_say_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Lines(40)
+    lines.at("planted-paper/fig1")
+    assert lines.text(12.4) == "papers: 0 of 40 runs in 12 s, now planted-paper/fig1"
+    lines.update(40)
+    assert lines.text(30) == "papers: 40 of 40 runs in 30 s; figures and pages are being made"
+    with Lines(40, every_s=0.01) as progress:
+        progress.at("planted-paper/fig1")
+        progress.update(3)
+        printed, until = "", time.monotonic() + 60
+        while "3 of 40 runs" not in printed and time.monotonic() < until:
+            time.sleep(0.01)
+            printed += capsys.readouterr().err
+    assert "papers: 3 of 40 runs in 0 s, now planted-paper/fig1\n" in printed
+    assert isinstance(progress_of(40, None), Lines), "standard error is no terminal here"
 
 
 def test_papers_are_listed_with_claims_and_runs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,7 +135,8 @@ def test_a_reproduction_prints_counts_places_and_rates(capsys: pytest.CaptureFix
     assert str(tmp_path / "summary.md") in shown.out
     assert "runs and" in shown.out
     assert "simulated packets with DATA per second" in shown.out
-    assert shown.err == ""
+    # A slow machine shows how far it is; nothing else is said.
+    assert all(line.startswith("papers: ") for line in shown.err.splitlines()), shown.err
     assert json.loads((tmp_path / "verdicts.json").read_text())["scope"]["quick"] is True
 
 
@@ -126,12 +146,12 @@ def test_each_kind_of_claim_has_words_for_what_the_paper_has() -> None:
     assert said == {
         "loss-higher": "+60 %",
         "loss-lower": "below",
-        "loss-value": "1000 kbps",
+        "loss-value": "1000 kbit/s",
         "loss-decisive": "above",
         "loss-falls": "falling",
         "loss-order": "CMT-PF > SCTP",
         "loss-gain": "gain falling",
-        "loss-slope": "slope 1 kbps per %",
+        "loss-slope": "slope 1 kbit/s per %",
         "windows-first": "4380 B",
         "windows-paths": "above",
         "file-grows": "rising",
@@ -146,7 +166,7 @@ def test_each_kind_of_claim_has_words_for_what_the_paper_has() -> None:
         (16.234, 2.06, "%", "+16.2 ± 2.1 %"),
         (-3.0, None, "%", "-3.0 %"),
         (4.26, 1.0, "points", "+4.3 ± 1.0 points"),
-        (1786.71, 38.1, "kbps", "1787 ± 38 kbps"),
+        (1786.71, 38.1, "kbit/s", "1787 ± 38 kbit/s"),
         (0.85, None, "", "0.85"),
         (134.25, 9.0, "from 0 on", "+134.2 ± 9.0 from 0 on"),
         (None, None, "s", "no value"),

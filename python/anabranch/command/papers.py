@@ -40,8 +40,8 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="anabranch papers",
-        description="Five papers about concurrent multipath transfer: what they measured, what they claim, and what "
-        "becomes of it here.",
+        description="Five papers about concurrent multipath transfer: what they measured, what they claim, and whether "
+        "it comes out the same here.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -64,7 +64,7 @@ def _add_reproduce(commands: Any) -> None:
     parser = commands.add_parser(
         "reproduce",
         help="run experiments, judge their claims, and write figures, data and pages",
-        description="Runs experiments and says of every claim what becomes of it. Finished runs are kept: what was "
+        description="Runs experiments and says of every claim whether it holds here. Finished runs are kept: what was "
         "stopped goes on where it was. The exit status is 0 whatever the verdicts are.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -72,7 +72,9 @@ def _add_reproduce(commands: Any) -> None:
     parser.add_argument("name", metavar="all|KEY[/EXPERIMENT]", help="what to reproduce")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write to")
     parser.add_argument(
-        "--quick", action="store_true", help="fewer seeds and values, no variants, no ablations: everything in a minute"
+        "--quick",
+        action="store_true",
+        help="fewer seeds and values, no variants, no ablations: everything in one to three minutes",
     )
     parser.add_argument("--seeds", type=_positive, metavar="N", help="so many seeds everywhere")
     parser.add_argument("--no-variants", dest="variants", action="store_false", help="only the values chosen")

@@ -10,9 +10,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, TypeAlias
-
-from tqdm import tqdm
+from typing import TypeAlias
 
 from anabranch.engine import engine
 from anabranch.errors import PaperError
@@ -26,6 +24,7 @@ from anabranch.papers.pages.document import markdown, page
 from anabranch.papers.pages.experiment import experiment_blocks, pictures_of
 from anabranch.papers.pages.summary import TITLE, index_blocks, summary_blocks
 from anabranch.papers.plan import Scope
+from anabranch.papers.progress import progress_of
 from anabranch.papers.sweeps import SweepOptions
 from anabranch.papers.tracing import Tracer
 from anabranch.papers.workers import Workers
@@ -59,7 +58,7 @@ def reproduce(
     started = time.monotonic()
     _check_folder(folder)
     own = Workers(options.workers) if processes is None else nullcontext(processes)
-    with own as workers, _progress_bar(jobs, progress) as bar:
+    with own as workers, progress_of(sum(job.runs for job in jobs), progress) as bar:
         tracer = Tracer(Cache.open(traces) if traces else None, workers, cost)
         for selection in selections:
             figures: _Figures = {}
@@ -67,7 +66,7 @@ def reproduce(
                 if job.paper is not selection.paper:
                     continue
                 experiment, change = job.setting.experiment, job.setting.change
-                bar.set_description(f"{job.paper.key}/{experiment.id}{f' {change.id}' if change else ''}")
+                bar.at(f"{job.paper.key}/{experiment.id}{f' {change.id}' if change else ''}")
                 measurements = run_job(job, options, tracer, cost, bar.update)
                 measured.put(job.paper, measurements)
                 if change is None and experiment in selection.experiments:
@@ -77,13 +76,6 @@ def reproduce(
     cost.seconds = time.monotonic() - started
     _write_summary(outcome, cost, folder)
     return outcome, cost
-
-
-def _progress_bar(jobs: Sequence[Job], shown: bool | None) -> Any:
-    """Counts the runs of the whole reproduction on standard error; unseen if that is no terminal."""
-    disable = None if shown is None else not shown
-    total = sum(job.runs for job in jobs)
-    return tqdm(total=total, unit="run", desc="papers", disable=disable, dynamic_ncols=True, smoothing=0.05)
 
 
 def _draw(

@@ -56,7 +56,7 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
 
 
 def check_sweep(folder: Path, manifest: dict[str, Any], *, overwrite: bool) -> None:
-    """Raises `ResultsError` if the folder holds the results of another sweep, which those of this manifest would replace.
+    """Raises `ResultsError` if the folder holds results of another sweep than that of this manifest.
 
     Further seeds and schemes leave it the same sweep. What is damaged or incomplete is no loss.
     """
