@@ -143,7 +143,7 @@ def test_pairs_see_what_scatter_hides() -> None:
 
 @pytest.mark.parametrize(("mean", "spread", "found"), [(1100, 50, R), (1400, 50, X), (600, 50, X), (1250, 100, C)])
 def test_a_number_gets_every_verdict(mean: float, spread: float, found: Verdict) -> None:
-    assert verdict(Number(of("A"), 1000, 1000, "kbps"), pair(mean, 0, spread), kind="value") is found
+    assert verdict(Number(of("A"), 1000, 1000, "kbit/s"), pair(mean, 0, spread), kind="value") is found
 
 
 def test_a_number_within_the_interval_that_the_paper_prints_is_reproduced() -> None:
@@ -152,7 +152,7 @@ def test_a_number_within_the_interval_that_the_paper_prints_is_reproduced() -> N
     assert verdict(Number(of("A"), 12.1, 12.1, "count", ci95=(7.74, 16.45)), samples, kind="value") is C
     assert verdict(Number(of("A"), 12.1, 12.1, "count", ci95=(7.74, 17.0)), samples, kind="value") is R
     # An interval that is narrower than the band takes nothing from it.
-    assert verdict(Number(of("A"), 1000, 1000, "kbps", ci95=(999, 1001)), pair(1100, 0, 50), kind="value") is R
+    assert verdict(Number(of("A"), 1000, 1000, "kbit/s", ci95=(999, 1001)), pair(1100, 0, 50), kind="value") is R
 
 
 def test_a_number_below_zero_has_a_band_as_well() -> None:
@@ -349,7 +349,7 @@ def test_noise_in_one_of_many_cells_does_not_speak_against_a_claim() -> None:
 
 def test_a_single_seed_tells_nothing() -> None:
     samples = grid({"A": [np.array([1200.0])], "B": [np.array([1000.0])]})
-    for statement in (HIGHER, Number(of("A"), 1200, 1200, "kbps"), Order(of("A", "B"))):
+    for statement in (HIGHER, Number(of("A"), 1200, 1200, "kbit/s"), Order(of("A", "B"))):
         assert verdict(statement, samples) is C
 
 
@@ -365,7 +365,7 @@ def test_runs_without_a_value_are_left_out_with_their_pairs() -> None:
 def test_no_value_at_all_tells_nothing() -> None:
     nothing = np.full(20, np.nan)
     samples = grid({"A": [nothing], "B": [around(1000)]})
-    for statement in (HIGHER, Number(of("A"), 1200, 1200, "kbps"), Order(of("A", "B"))):
+    for statement in (HIGHER, Number(of("A"), 1200, 1200, "kbit/s"), Order(of("A", "B"))):
         judgement = judge(claim(statement), lambda *_, samples=samples: samples)
         assert judgement.verdict is C
     empty = grid({"A": [nothing, nothing, nothing]}, axis())
@@ -388,9 +388,9 @@ def test_a_value_that_was_left_out_is_said_to_be() -> None:
     judgement = judge(claim(Compare(of("A", at=at), of("B", at=at), "higher")), lambda *_: samples)
     assert (judgement.verdict, judgement.detail) == (C, "plr = 0.05 was left out")
     assert verdict(Compare(of("A"), of("B"), "higher"), samples) is R
-    mean = judge(claim(Number(of("A"), 1050, 1050, "kbps")), lambda *_: samples)
+    mean = judge(claim(Number(of("A"), 1050, 1050, "kbit/s")), lambda *_: samples)
     assert (mean.verdict, mean.detail) == (C, "of plr, 1 of 3 values were left out")
-    assert verdict(Number(of("A", at={LOSS: (0.0, 0.1)}), 1050, 1050, "kbps"), samples) is R
+    assert verdict(Number(of("A", at={LOSS: (0.0, 0.1)}), 1050, 1050, "kbit/s"), samples) is R
     line = judge(claim(Regression(of("A"), LOSS, "slope", -30, -30)), lambda *_: samples)
     assert line.detail == "of plr, 1 of 3 values were left out"
 
@@ -402,7 +402,7 @@ def test_counts_of_shorter_runs_are_not_held_against_those_of_the_paper() -> Non
     samples = grid({"A": [around(100, 1)]}, shortened=True)
     count = Quantity(("A",), Measure("timeouts"))
     assert verdict(Number(count, 100, 100, "count"), samples) is C
-    assert verdict(Number(of("A"), 100, 100, "kbps"), samples) is R
+    assert verdict(Number(of("A"), 100, 100, "kbit/s"), samples) is R
 
 
 def test_quantities_of_two_experiments_are_paired_by_the_seeds_that_both_have() -> None:

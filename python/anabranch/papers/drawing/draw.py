@@ -128,7 +128,7 @@ def _throughput(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting
         own = rows[rows["scheme"] == scheme]
         style = line_style(look, markers=False)
         axes.plot(own["time_s"], own["throughput_kbps"], drawstyle="steps-post", label=scheme, **style)
-    _name_axes(axes, figure, "Throughput (kbps)")
+    _name_axes(axes, figure, "Throughput (kbit/s)")
     axes.set_ylim(bottom=0)
     return f"mean over {int(rows['n'].max())} seeds, in steps of {figure.bin_s:g} s"
 

@@ -51,20 +51,20 @@ class Runs:
         return self.flows.groupby(level=0)["delivered_bytes"].sum()
 
 
-@measure("Throughput", "kbps", "db-cmt 5.2.1, cmt-mptcp-analysis IV, cmt-dfr 4, cmt-qa 5")
+@measure("Throughput", "kbit/s", "db-cmt 5.2.1, cmt-mptcp-analysis IV, cmt-dfr 4, cmt-qa 5")
 def goodput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
     """What the papers call average throughput: unique data that reached the receiver over the time of the run, all
     paths together. In profile ns2 these are DATA chunks with their headers, as ns-2's traces allow to count."""
     return runs.runs["goodput_kbps"]
 
 
-@measure("Throughput", "kbps", "as goodput_kbps", needs=["flow"])
+@measure("Throughput", "kbit/s", "as goodput_kbps", needs=["flow"])
 def flow_goodput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
     """The same of one flow."""
     return runs.of_flow(asked)["goodput_kbps"]
 
 
-@measure("Throughput of the path", "kbps", "smt-afr equation 1", needs=["path"])
+@measure("Throughput of the path", "kbit/s", "smt-afr equation 1", needs=["path"])
 def path_throughput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
     """Wire bytes of packets with DATA that arrived over one path, over the time of the run."""
     return runs.of_path(asked)["bytes"] * 8 / 1000 / runs.runs["duration_s"]

@@ -103,7 +103,7 @@ def path_tsn_slope(series: Series, asked: Measure) -> float:
 
 @measure(
     "Throughput",
-    "kbps",
+    "kbit/s",
     "db-cmt Figs. 9, 15 and 16, cmt-dfr Fig. 8, cmt-qa Fig. 10",
     allows=["window_s", "path"],
     traced=True,
