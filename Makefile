@@ -13,6 +13,10 @@ DEMO_SEED ?= 1
 RELAYCHECK_PAIRS ?= 3
 # Messages that a hostile peer sends in `make hostile`.
 HOSTILE_MESSAGES ?= 1000000
+# Where `make install` installs to; DESTDIR comes before it, as packagers want.
+PREFIX ?= /usr/local
+# More for maturin in `make wheel`, as --zig --compatibility manylinux2014 for machines with an old glibc.
+WHEEL_ARGS ?=
 # What `make papers` reproduces.
 PAPERS ?= all
 # Which bugs of the ledger `make ledger` reproduces: their ids, or nothing to list them.
@@ -33,10 +37,25 @@ OWN_SCHEME := --manifest-path examples/own-scheme/Cargo.toml --target-dir "$(TAR
 
 VENV := .venv
 
-.PHONY: help demo test venv python wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice which-scheme bench cards ledger book clean
+.PHONY: help install demo test venv python wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice which-scheme bench cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
+
+# Nothing of Python is needed.
+SHARE = $(DESTDIR)$(PREFIX)/share
+install: ## Install the command, its man pages and completions of three shells below PREFIX (/usr/local).
+	@set -eu; \
+	$(ANABRANCH_BUILD); \
+	command="$(TARGET)/release/anabranch"; \
+	install -d '$(DESTDIR)$(PREFIX)/bin' '$(SHARE)/man/man1' '$(SHARE)/bash-completion/completions' \
+		'$(SHARE)/zsh/site-functions' '$(SHARE)/fish/vendor_completions.d'; \
+	install -m 755 "$$command" '$(DESTDIR)$(PREFIX)/bin/anabranch'; \
+	"$$command" man '$(SHARE)/man/man1'; \
+	"$$command" completions bash > '$(SHARE)/bash-completion/completions/anabranch'; \
+	"$$command" completions zsh > '$(SHARE)/zsh/site-functions/_anabranch'; \
+	"$$command" completions fish > '$(SHARE)/fish/vendor_completions.d/anabranch.fish'; \
+	echo 'Installed: $(DESTDIR)$(PREFIX)/bin/anabranch, man pages and completions for bash, zsh and fish'
 
 demo: venv ## Compare three schemes over two paths, send a file of 8 MB through the simulated network and one over real sockets, and report on a sweep.
 	@set -eu; \
@@ -117,8 +136,11 @@ python: venv ## Install the package into .venv and run its tests.
 	chromium > /dev/null || echo 'Chromium is missing: the test that opens a report is skipped. Install chromium to run it.'; \
 	'$(VENV)/bin/python' -m pytest --numprocesses=auto --dist=loadfile
 
-wheel: venv ## Build a wheel of the Python package for machines without Rust into out/wheel.
-	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' wheel --disable-pip-version-check --no-deps --wheel-dir '$(OUT)/wheel' .
+# One wheel serves every Python from 3.10 on (abi3). maturin names the oldest manylinux that the libraries of this machine allow,
+# which a build that pip starts does not do.
+wheel: venv ## Build a wheel of the Python package with the command, for machines without Rust, into out/wheel.
+	'$(VENV)/bin/pip' install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+	'$(VENV)/bin/maturin' build --release --locked --out '$(OUT)/wheel' $(WHEEL_ARGS)
 
 # Other stacks run in network namespaces of the tests' own. What is missing is installed where that needs no question.
 INTEROP := $(CARGO) test --locked --workspace --test interop --

@@ -1,12 +1,15 @@
 //! The `anabranch` command as a library, so that other programs can start it inside their own process.
 
 mod bench;
+mod builtin;
 mod compare;
+mod completions;
 mod crossval;
 pub mod endpoint;
 mod exit;
 mod explain;
 mod external_commands;
+mod init;
 mod interrupt;
 mod output;
 mod paths;
@@ -39,6 +42,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::RunArguments),
+    Init(init::InitArguments),
     Explain(explain::ExplainArguments),
     Schemes(schemes::SchemesArguments),
     Crossval(crossval::CrossvalArguments),
@@ -49,11 +53,15 @@ enum Command {
     Compare(compare::CompareArguments),
     Paths(Box<paths::PathsArguments>),
     Bench(Box<bench::BenchArguments>),
+    Completions(completions::CompletionsArguments),
+    #[command(hide = true)]
+    Man(completions::ManArguments),
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  anabranch run scenarios/two-path.toml       compare the schemes that the file names
+  anabranch run two-path                      compare the schemes that a built-in scenario names
+  anabranch init                              see which scenarios there are, and write one to change
   anabranch explain out/trace/cmt-seed1       see where a traced run's time and capacity went
   anabranch schemes                           see which schemes there are
   anabranch serve --dir inbox --from 192.0.2.0/24
@@ -61,10 +69,11 @@ Examples:
   anabranch send FILE HOST                    send a file over every path there is
   anabranch recv HOST NAME                    fetch what a server offers
   anabranch relay --help                      put links like those of scenarios before real sockets
-  anabranch compare scenarios/two-path.toml   run it in the simulator and over real sockets
+  anabranch compare two-path                  run it in the simulator and over real sockets
   anabranch paths                             see which local addresses real paths would begin at
   anabranch bench --help                      measure what real paths carry, each and together
   anabranch crossval --quick                  compare with ns-2
+  anabranch completions bash                  print what a shell needs to complete all this
   anabranch help run                          all options of a command
 
 Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written, 2 if the
@@ -102,6 +111,7 @@ where
     };
     let ended = match arguments.command {
         Command::Run(run) => run::run(&run),
+        Command::Init(init) => init::init(&init),
         Command::Explain(explain) => explain::explain(&explain),
         Command::Schemes(schemes) => schemes::schemes(&schemes),
         Command::Crossval(crossval) => crossval::crossval(&crossval),
@@ -112,6 +122,8 @@ where
         Command::Compare(compare) => compare::compare(&compare),
         Command::Paths(paths) => paths::paths(&paths),
         Command::Bench(bench) => bench::bench(&bench),
+        Command::Completions(completions) => completions::completions(&completions, command(external)),
+        Command::Man(man) => completions::man(&man, command(external)),
     };
     ended.unwrap_or_else(|stopped: CommandError| stopped.report())
 }

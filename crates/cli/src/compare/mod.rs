@@ -41,8 +41,8 @@ The runs on sockets take as long as the scenario says, one after the other.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompareArguments {
-    /// The scenario file
-    #[arg(value_name = "SCENARIO.toml")]
+    /// A scenario file, the name of a built-in one as `anabranch init` lists them, or - for standard input
+    #[arg(value_name = "SCENARIO")]
     scenario: PathBuf,
 
     /// Schemes to compare in place of those in the file: a list such as `sctp,cmt(trigger=4)`, or `all`

@@ -9,7 +9,8 @@ use crate::seeds::Seeds;
 
 const EXAMPLES: &str = "\
 Examples:
-  Compare the schemes that the scenario names:
+  Compare the schemes that a built-in scenario names, or those of a file:
+    anabranch run two-path
     anabranch run scenarios/two-path.toml
   Compare other ones, with twenty seeds each:
     anabranch run scenarios/two-path.toml --schemes 'sctp,cmt(rtx=rtx-asap)' --seeds 20
@@ -26,8 +27,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArguments {
-    /// The scenario file
-    #[arg(value_name = "SCENARIO.toml")]
+    /// A scenario file, the name of a built-in one as `anabranch init` lists them, or - for standard input
+    #[arg(value_name = "SCENARIO")]
     pub(crate) scenario: PathBuf,
 
     /// Schemes to compare in place of those in the file: a list such as `sctp,cmt(trigger=4)`, or `all`

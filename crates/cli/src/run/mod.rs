@@ -4,6 +4,7 @@ mod arguments;
 mod matrix;
 mod plan;
 mod report;
+mod source;
 mod window;
 
 use std::collections::BTreeMap;

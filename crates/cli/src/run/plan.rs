@@ -11,6 +11,7 @@ use anabranch_schemes::registry::NamedScheme;
 use anyhow::Context;
 
 use super::arguments::RunArguments;
+use super::source::Source;
 use crate::exit::CommandError;
 
 /// Runs to be made of one scenario.
@@ -28,7 +29,8 @@ pub(crate) struct Plan {
 impl Plan {
     /// The runs of the scenario, or those of each value of the sweep, with all that can be checked before the first.
     pub(crate) fn all(arguments: &RunArguments) -> Result<Vec<Plan>, CommandError> {
-        let Some(sweep) = &arguments.sweep else { return Ok(vec![Plan::make(arguments, None)?]) };
+        let source = Source::of(&arguments.scenario)?;
+        let Some(sweep) = &arguments.sweep else { return Ok(vec![Plan::make(arguments, &source, None)?]) };
         if arguments.set.iter().any(|set| set.key == sweep.key) {
             return Err(CommandError::usage(format!("--sweep {}: --set gives it a value too", sweep.key)));
         }
@@ -40,13 +42,17 @@ impl Plan {
         if let Some((key, option, _)) = given.iter().find(|(key, _, given)| *given && *key == sweep.key) {
             return Err(CommandError::usage(format!("--sweep {key}: {option} gives it a value too")));
         }
-        sweep.overrides().map(|value| Plan::make(arguments, Some(value))).collect()
+        sweep.overrides().map(|value| Plan::make(arguments, &source, Some(value))).collect()
     }
 
     /// Reads the scenario and checks everything that can be checked before the runs.
-    fn make(arguments: &RunArguments, value: Option<Override>) -> Result<Plan, CommandError> {
+    fn make(
+        arguments: &RunArguments,
+        source: &Source,
+        value: Option<Override>,
+    ) -> Result<Plan, CommandError> {
         let changes: Vec<Override> = arguments.set.iter().chain(&value).cloned().collect();
-        let mut scenario = Scenario::load(&arguments.scenario, &changes).map_err(CommandError::usage)?;
+        let mut scenario = source.load(&changes).map_err(CommandError::usage)?;
         if let Some(seeds) = &arguments.seeds {
             scenario.run.seeds.clone_from(&seeds.0);
         }
@@ -61,7 +67,7 @@ impl Plan {
             CommandError::usage(format!("{place}: {error}"))
         })?;
         let schemes = schemes(arguments, &changes, &scenario)?;
-        let plan = Plan::of(arguments, value, (scenario, conventions), &schemes);
+        let plan = Plan::of(arguments, &source.folder, value, (scenario, conventions), &schemes);
         plan.check(arguments)?;
         Ok(plan)
     }
@@ -75,6 +81,7 @@ impl Plan {
 
     fn of(
         arguments: &RunArguments,
+        folder: &Path,
         value: Option<Override>,
         (scenario, conventions): (Scenario, Conventions),
         schemes: &[NamedScheme],
@@ -83,13 +90,12 @@ impl Plan {
         let output =
             |folder: &Option<PathBuf>| folder.as_ref().map(|folder| Plan::folder(value.as_ref(), folder));
         let (pcap, trace) = (output(&arguments.pcap), output(&arguments.trace));
-        let folder = arguments.scenario.parent().unwrap_or(Path::new("")).to_owned();
         let job = |scheme: &NamedScheme, seed| Job {
             scenario: Arc::clone(&scenario),
             conventions: Arc::clone(&conventions),
             scheme: scheme.clone().into(),
             seed,
-            folder: folder.clone(),
+            folder: folder.to_owned(),
             pcap: pcap.clone(),
             trace: trace.clone(),
             digest: arguments.digest,

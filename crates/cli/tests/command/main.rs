@@ -8,6 +8,7 @@ mod compare;
 mod connecting;
 mod errors;
 mod explain;
+mod init;
 #[cfg(unix)]
 mod observe;
 mod paths;

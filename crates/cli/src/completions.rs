@@ -1,0 +1,158 @@
+//! `anabranch completions` and `anabranch man`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anabranch_schemes::registry::{COMPONENTS, PRESETS};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Command, ValueHint};
+use clap_complete::{Shell, generate};
+
+use crate::exit::{CommandError, Status};
+use crate::{init, output};
+
+/// The program's name.
+const NAME: &str = "anabranch";
+
+/// Keys of scenarios, as `--set` and `--sweep` take them.
+const KEYS: [&str; 32] = [
+    "run.duration=",
+    "run.stop=",
+    "run.start=",
+    "run.warmup=",
+    "run.seeds=",
+    "run.schemes=",
+    "run.profile=",
+    "association.recv_buffer=",
+    "association.send_buffer=",
+    "association.streams=",
+    "association.ordered=",
+    "association.message=",
+    "association.mtu=",
+    "association.encapsulation=",
+    "link.*.rate=",
+    "link.*.delay=",
+    "link.*.queue=",
+    "link.*.loss=",
+    "path.*.rate=",
+    "path.*.delay=",
+    "path.*.queue=",
+    "path.*.loss=",
+    "path.*.via=",
+    "flow.*.kind=",
+    "flow.*.start=",
+    "flow.*.size=",
+    "flow.*.paths=",
+    "flow.*.scheme=",
+    "flow.*.direction=",
+    "flow.*.reader=",
+    "flow.*.interval=",
+    "flow.*.count=",
+];
+
+const EXAMPLES: &str = "\
+Examples:
+  For this user's bash, zsh or fish:
+    anabranch completions bash > ~/.local/share/bash-completion/completions/anabranch
+    anabranch completions zsh > ~/.zfunc/_anabranch       # with ~/.zfunc in fpath
+    anabranch completions fish > ~/.config/fish/completions/anabranch.fish
+
+`make install` installs all three, and the man pages.";
+
+/// Print what a shell needs to complete commands, options, schemes and keys of scenarios.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL", value_parser = ["bash", "zsh", "fish"])]
+    shell: String,
+}
+
+/// Write the man pages of all commands into a folder.
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// The folder, which is made if there is none
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+}
+
+/// Carries the command out.
+pub(crate) fn completions(
+    arguments: &CompletionsArguments,
+    command: Command,
+) -> Result<Status, CommandError> {
+    let shell = match arguments.shell.as_str() {
+        "zsh" => Shell::Zsh,
+        "fish" => Shell::Fish,
+        _ => Shell::Bash,
+    };
+    let mut script = Vec::new();
+    generate(shell, &mut with_values(command), NAME, &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(Status::Success)
+}
+
+/// Writes a page for the program and one for each of its commands.
+pub(crate) fn man(arguments: &ManArguments, command: Command) -> Result<Status, CommandError> {
+    let dir = &arguments.dir;
+    let written = fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir));
+    written.map_err(|error| {
+        CommandError::failure(format!("{}: man pages cannot be written: {error}", dir.display()))
+    })?;
+    Ok(Status::Success)
+}
+
+/// The commands with values to choose from where any text is taken: a list of schemes, a key and its value.
+fn with_values(command: Command) -> Command {
+    let schemes: Vec<&str> = PRESETS.iter().map(|scheme| scheme.name).collect();
+    let cards: Vec<&str> =
+        schemes.iter().copied().chain(COMPONENTS.iter().map(|component| component.name)).collect();
+    command.mut_subcommands(move |command| {
+        let is_cards = command.get_name() == "schemes";
+        let is_init = command.get_name() == "init";
+        let (schemes, cards) = (schemes.clone(), cards.clone());
+        command.mut_args(move |argument| match argument.get_id().as_str() {
+            "scheme" | "schemes" => argument.value_parser(PossibleValuesParser::new(schemes.clone())),
+            "set" | "sweep" => argument.value_parser(PossibleValuesParser::new(KEYS)),
+            "scenario" | "sources_and_host" | "runs" => argument.value_hint(ValueHint::AnyPath),
+            "name" if is_cards => argument.value_parser(PossibleValuesParser::new(cards.clone())),
+            "name" if is_init => {
+                argument.value_parser(PossibleValuesParser::new(init::names().collect::<Vec<_>>()))
+            }
+            _ => argument,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_key_that_is_completed_is_one_and_the_usual_ones_are_all_there() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/scenario/every-key.toml");
+        let text = fs::read_to_string(file).expect("a scenario with every key");
+        let mut table = String::new();
+        let mut known = Vec::new();
+        for line in text.lines() {
+            if let Some(header) = line.strip_prefix('[') {
+                table = header.trim_start_matches('[').trim_end_matches(']').to_owned();
+            } else if let Some((key, _)) = line.split_once(" = ")
+                && !key.starts_with([' ', '#'])
+            {
+                known.push(match table.as_str() {
+                    "run" | "association" => format!("{table}.{key}"),
+                    _ => format!("{table}.*.{key}"),
+                });
+            }
+        }
+        for key in KEYS {
+            assert!(known.iter().any(|known| format!("{known}=") == key), "{key} is no key");
+        }
+        for key in known.iter().filter(|key| key.starts_with("run.") || key.starts_with("association.")) {
+            assert!(KEYS.contains(&format!("{key}=").as_str()), "{key} is not completed");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! `anabranch init`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::builtin::{self, File, PLANS, SCENARIOS};
+use crate::exit::{CommandError, Status};
+use crate::output::{self, labelled};
+
+/// The name of everything together.
+const EXAMPLE: &str = "example";
+
+/// Columns for the names in the list.
+const LABEL: usize = 20;
+
+const EXAMPLES: &str = "\
+Examples:
+  See which there are:
+    anabranch init
+  Run one as it is, from any folder:
+    anabranch run two-path
+  Write one here, change it, and run what it has become:
+    anabranch init two-path
+    anabranch run two-path.toml
+  Write a folder with all of them and a page that says how to begin:
+    anabranch init example
+
+Exit status: 0 if all went well, 1 if a file is there already or cannot be written, 2 if there is no
+such name.";
+
+/// List the scenarios and plans that come with the program, or write one to begin with.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct InitArguments {
+    /// Which to write; `example` is a folder with all of them. Without a name they are listed
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// The folder to write to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
+}
+
+/// The names that can be written.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    SCENARIOS.iter().chain(PLANS).map(|file| file.name).chain([EXAMPLE])
+}
+
+/// Carries the command out.
+pub(crate) fn init(arguments: &InitArguments) -> Result<Status, CommandError> {
+    let Some(name) = &arguments.name else {
+        output::print(&list())?;
+        return Ok(Status::Success);
+    };
+    let (dir, files) = match files(name) {
+        Some(files) if name == EXAMPLE => (arguments.dir.join("anabranch-example"), files),
+        Some(files) => (arguments.dir.clone(), files),
+        None => return Err(CommandError::usage(unknown(name))),
+    };
+    let taken = files.iter().map(|(name, _)| dir.join(name)).find(|path| path.symlink_metadata().is_ok());
+    if let (Some(path), false) = (taken, arguments.force) {
+        return Err(CommandError::failure(format!(
+            "{}: is there already; name another folder with --dir, or replace it with --force",
+            path.display()
+        )));
+    }
+    fs::create_dir_all(&dir).map_err(|error| cannot(&dir, &error))?;
+    let mut said = String::new();
+    for (name, text) in &files {
+        let path = dir.join(name);
+        write(&path, text, arguments.force).map_err(|error| cannot(&path, &error))?;
+        said += &format!("{}\n", path.display());
+    }
+    output::print(&said)?;
+    Ok(Status::Success)
+}
+
+fn list() -> String {
+    let rows = |files: &[File]| -> String {
+        files.iter().map(|file| labelled(&format!("  {}", file.name), &file.about(), LABEL)).collect()
+    };
+    format!(
+        "Scenarios, for `anabranch run NAME`:\n{}\nPlans, for `anabranch sweep NAME.toml` once they are written:\n{}\n\
+         `anabranch init NAME` writes one here, a plan with its scenario; `anabranch init {EXAMPLE}` writes all of them.\n",
+        rows(SCENARIOS),
+        rows(PLANS)
+    )
+}
+
+/// The files that a name stands for.
+fn files(name: &str) -> Option<Vec<(String, String)>> {
+    let whole = |file: &File| (file.file_name(), file.text.to_owned());
+    let plan = |file: &File| (file.file_name(), builtin::beside_its_scenario(file));
+    if name == EXAMPLE {
+        let mut all = vec![("README.md".to_owned(), include_str!("init/README.md").to_owned())];
+        all.extend(SCENARIOS.iter().map(whole));
+        all.extend(PLANS.iter().map(plan));
+        return Some(all);
+    }
+    if let Some(file) = builtin::scenario(name) {
+        return Some(vec![whole(file)]);
+    }
+    let found = PLANS.iter().find(|file| file.name == name)?;
+    let (file_name, text) = plan(found);
+    let mut files = vec![(file_name, text.clone())];
+    let named = |file: &&File| text.contains(&format!("scenario = \"{}\"", file.file_name()));
+    files.extend(SCENARIOS.iter().filter(named).map(whole));
+    Some(files)
+}
+
+/// Says that there is no such name, and which is the nearest.
+pub(crate) fn unknown(name: &str) -> String {
+    let near = names().min_by_key(|known| strsim::levenshtein(known, name));
+    match near.filter(|known| strsim::levenshtein(known, name) <= 3) {
+        Some(known) => format!("{name}: there is nothing of this name; did you mean `{known}`?"),
+        None => format!("{name}: there is nothing of this name; `anabranch init` lists what there is"),
+    }
+}
+
+fn write(path: &Path, text: &str, replace: bool) -> std::io::Result<()> {
+    if replace {
+        return fs::write(path, text);
+    }
+    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+}
+
+fn cannot(path: &Path, error: &std::io::Error) -> CommandError {
+    let remedy = match error.kind() {
+        ErrorKind::PermissionDenied => "; name another folder with --dir",
+        _ => "",
+    };
+    CommandError::failure(format!("{}: cannot be written: {error}{remedy}", path.display()))
+}

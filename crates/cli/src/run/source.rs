@@ -1,0 +1,92 @@
+//! Where a scenario comes from: a file, standard input, or the program itself.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anabranch_lab::scenario::{Override, Scenario, ScenarioError};
+
+use crate::builtin;
+use crate::exit::CommandError;
+
+/// Bytes that are read from standard input at most.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// A scenario's text, before anything is read in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// As messages name it.
+    name: String,
+    /// The folder that its files are named from.
+    pub(crate) folder: PathBuf,
+    text: Text,
+}
+
+#[derive(Clone, Debug)]
+enum Text {
+    InFile(PathBuf),
+    Here(String),
+}
+
+impl Source {
+    /// What `-`, the name of a built-in scenario or a path stands for. A file goes before a built-in scenario of its name.
+    pub(crate) fn of(path: &Path) -> Result<Source, CommandError> {
+        let here = |name: &str, text: String| Source {
+            name: name.to_owned(),
+            folder: PathBuf::new(),
+            text: Text::Here(text),
+        };
+        if path == Path::new("-") {
+            return Ok(here("standard input", read(std::io::stdin().lock())?));
+        }
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let name = path.display().to_string();
+        if path.exists() && !path.is_dir() {
+            return Ok(Source { name, folder, text: Text::InFile(path.to_owned()) });
+        }
+        if let Some(file) = path.to_str().and_then(builtin::scenario) {
+            return Ok(here(file.name, file.text.to_owned()));
+        }
+        match path.components().count() == 1 && path.extension().is_none() && !path.exists() {
+            true => Err(CommandError::usage(format!(
+                "{}: no such file, and no built-in scenario; `anabranch init` lists those that there are",
+                path.display()
+            ))),
+            // What the system says of the file tells more.
+            false => Ok(Source { name, folder, text: Text::InFile(path.to_owned()) }),
+        }
+    }
+
+    /// Reads the scenario and puts the overrides in.
+    pub(crate) fn load(&self, changes: &[Override]) -> Result<Scenario, ScenarioError> {
+        match &self.text {
+            Text::InFile(path) => Scenario::load(path, changes),
+            Text::Here(text) => Scenario::parse(text, &self.name, changes),
+        }
+    }
+}
+
+fn read(from: impl Read) -> Result<String, CommandError> {
+    let wrong = |what: &str| CommandError::usage(format!("standard input: {what}"));
+    let mut bytes = Vec::new();
+    from.take(MOST_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CommandError::failure(format!("standard input: cannot be read: {error}")))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(wrong("it has more than 16 MiB, which is no scenario"));
+    }
+    String::from_utf8(bytes).map_err(|_| wrong("this is not text in UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_through_a_pipe_has_a_bound() {
+        let error = read(std::io::repeat(b'#')).expect_err("too much").to_string();
+        assert!(error.contains("more than 16 MiB"), "{error}");
+        let error = read(&[0xff_u8, 0xfe][..]).expect_err("no text").to_string();
+        assert!(error.contains("UTF-8"), "{error}");
+        assert_eq!(read(&b"[run]"[..]).expect("text"), "[run]");
+    }
+}
