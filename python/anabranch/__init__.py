@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from anabranch import errors as errors
     from anabranch import figures as figures
+    from anabranch import policy as policy
     from anabranch import report as report
     from anabranch import statistics as statistics
     from anabranch.catalogue import Card as Card
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
     from anabranch.figures.throughput import plot_throughput as plot_throughput
     from anabranch.figures.transfer_time import plot_transfer_time as plot_transfer_time
     from anabranch.figures.tsn import plot_tsn as plot_tsn
+    from anabranch.policy import Bind as Bind
+    from anabranch.policy import CongestionControl as CongestionControl
+    from anabranch.policy import Copies as Copies
+    from anabranch.policy import Decision as Decision
+    from anabranch.policy import Retransmit as Retransmit
+    from anabranch.policy import Scheduler as Scheduler
+    from anabranch.policy import Wait as Wait
+    from anabranch.policy import Window as Window
     from anabranch.results import Results as Results
     from anabranch.run import Run as Run
     from anabranch.run import run as run
@@ -56,9 +65,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "Association": "anabranch.scenario",
     "Background": "anabranch.scenario",
+    "Bind": "anabranch.policy",
     "CacheWarning": "anabranch.sweep",
     "Card": "anabranch.catalogue",
     "Catalogue": "anabranch.catalogue",
+    "CongestionControl": "anabranch.policy",
+    "Copies": "anabranch.policy",
+    "Decision": "anabranch.policy",
     "Engine": "anabranch.engine",
     "Event": "anabranch.scenario",
     "Flow": "anabranch.scenario",
@@ -67,12 +80,16 @@ _HOMES = {
     "Path": "anabranch.scenario",
     "Precision": "anabranch.sweep",
     "Results": "anabranch.results",
+    "Retransmit": "anabranch.policy",
     "Reverse": "anabranch.scenario",
     "Run": "anabranch.run",
     "RunSettings": "anabranch.scenario",
     "Scenario": "anabranch.scenario",
+    "Scheduler": "anabranch.policy",
     "Scheme": "anabranch.scenario",
     "Series": "anabranch.series",
+    "Wait": "anabranch.policy",
+    "Window": "anabranch.policy",
     "connect": "anabranch.transfer",
     "engine": "anabranch.engine",
     "listen": "anabranch.transfer",
@@ -91,7 +108,7 @@ _HOMES = {
 }
 
 # Modules that are loaded when they are first used as well.
-_MODULES = ("errors", "figures", "report", "statistics")
+_MODULES = ("errors", "figures", "policy", "report", "statistics")
 
 
 if not TYPE_CHECKING:  # With it in sight, a type checker would take any name for one of the package's.

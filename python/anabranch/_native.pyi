@@ -3,23 +3,37 @@
 It takes and gives text and numbers; the package's own modules make objects of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Any, Generic, TypeVar, final
+from typing import Any, Generic, Literal, TypeVar, final
 
 from anabranch.transfer.settings import Settings
 
 __all__ = [
+    "Acknowledged",
     "AnabranchError",
     "Association",
+    "AssociationFacts",
+    "Bind",
+    "Copies",
+    "Decision",
     "Events",
+    "HeadOfLine",
     "Listener",
+    "LostChunk",
     "Operation",
+    "PathFacts",
+    "PathLoss",
+    "PolicyEvent",
     "Prepared",
     "RunError",
     "ScenarioError",
     "SchemeError",
+    "SendAsk",
+    "View",
+    "Wait",
     "WakePipe",
+    "Window",
     "cards",
     "command",
     "connect",
@@ -27,6 +41,7 @@ __all__ = [
     "engine",
     "forget_runtime",
     "listen",
+    "policy_sources",
     "python_commands",
     "resolve",
     "run_batch",
@@ -74,11 +89,20 @@ class Prepared:
     It cannot be pickled: what goes to another process is the text it was made from.
     """
 
-    def __new__(cls, text: str, scheme: str, folder: str | PathLike[str] = ..., file: str = "scenario") -> Prepared:
+    def __new__(
+        cls,
+        text: str,
+        scheme: str,
+        folder: str | PathLike[str] = ...,
+        file: str = "scenario",
+        own: tuple[str, Callable[[int, int], object], Sequence[str]] | None = None,
+    ) -> Prepared:
         """Reads the scenario in `text` with the scheme of flows that have none of their own.
 
         Files that flows send are looked for in `folder`, by default the working folder; `file` names the scenario in
-        messages. Raises `ScenarioError`, `SchemeError`, and `RunError` if such a file cannot be read.
+        messages. With `own`, policies in Python take the place of some of the scheme's: a name for the results, a
+        function that makes the object of an association from the run's seed and the association's number, and the
+        methods that the object has. Raises `ScenarioError`, `SchemeError`, and `RunError` if such a file cannot be read.
         """
 
     @property
@@ -106,7 +130,286 @@ def run_batch(
     given up, and finished ones are handed to `done` first. If Ctrl-C comes while `done` is at work, that call is made
     again. Whatever else `done` raises ends the batch at once. Raises `RunError`, `ScenarioError` and `SchemeError` for
     a run that cannot be made: it keeps others from starting, and those under way are handed over first.
+
+    Runs with policies in Python are made in this thread, one after the other, after the others. What a policy raises is
+    raised here.
     """
+
+def policy_sources() -> str:
+    """The sources of what lies between policies in Python and the engine."""
+
+# What policies in Python see and answer. `anabranch.policy` has them.
+
+_State = Literal["unconfirmed", "active", "potentially-failed", "inactive"]
+_Refusal = Literal["state", "window-full", "burst", "buffer-share"]
+_LossCause = Literal["fast-retransmit", "timeout", "rescheduled"]
+
+@final
+class PathFacts:
+    """What is known of one path."""
+
+    @property
+    def id(self) -> int:
+        """Its place in `View.paths`."""
+    @property
+    def state(self) -> _State: ...
+    @property
+    def is_active(self) -> bool: ...
+    @property
+    def primary(self) -> bool: ...
+    @property
+    def ipv6(self) -> bool: ...
+    @property
+    def error_count(self) -> int: ...
+    @property
+    def potentially_failed_since_s(self) -> float | None: ...
+    @property
+    def cwnd_bytes(self) -> int: ...
+    @property
+    def ssthresh_bytes(self) -> int: ...
+    @property
+    def partial_bytes_acked(self) -> int: ...
+    @property
+    def in_flight_bytes(self) -> int:
+        """Sent, and neither acknowledged nor declared lost."""
+    @property
+    def outstanding_bytes(self) -> int:
+        """What counts against the window for new data."""
+    @property
+    def lost_unsent_bytes(self) -> int: ...
+    @property
+    def bound_bytes(self) -> int: ...
+    @property
+    def held_bytes(self) -> int: ...
+    @property
+    def within_share(self) -> bool: ...
+    @property
+    def last_sent_at_s(self) -> float | None: ...
+    @property
+    def latest_rtt_ms(self) -> float | None: ...
+    @property
+    def min_rtt_ms(self) -> float | None: ...
+    @property
+    def smoothed_rtt_ms(self) -> float | None: ...
+    @property
+    def rtt_variance_ms(self) -> float | None: ...
+    @property
+    def rto_ms(self) -> float: ...
+    @property
+    def largest_chunk_bytes(self) -> int: ...
+    @property
+    def recovery_point(self) -> int | None: ...
+    @property
+    def sent_bytes(self) -> int: ...
+    @property
+    def lost_bytes(self) -> int: ...
+    @property
+    def delivered_bytes(self) -> int: ...
+    @property
+    def delivery_rate_kbps(self) -> float | None: ...
+    @property
+    def exempt_packets(self) -> int: ...
+    @property
+    def burst_left(self) -> int | None:
+        """Packets of new data that may still leave in this opportunity; `None` if there is no limit."""
+    @property
+    def resend_burst_left(self) -> int | None: ...
+    @property
+    def loss_rate(self) -> float | None: ...
+    @property
+    def seconds_per_byte(self) -> float | None: ...
+    @property
+    def withdrawn(self) -> bool: ...
+    @property
+    def admits_retransmission(self) -> bool: ...
+    @property
+    def refusal(self) -> _Refusal | None:
+        """Why it cannot take new data now; `None` if it can."""
+
+@final
+class AssociationFacts:
+    """What is known of the association."""
+
+    @property
+    def queued_bytes(self) -> int: ...
+    @property
+    def peer_window_bytes(self) -> int: ...
+    @property
+    def peer_window_advertised_bytes(self) -> int: ...
+    @property
+    def peer_window_initial_bytes(self) -> int: ...
+    @property
+    def send_buffer_free_bytes(self) -> int | None: ...
+    @property
+    def send_buffer_limit_bytes(self) -> int | None: ...
+    @property
+    def last_new_data_path(self) -> int | None: ...
+    @property
+    def head_of_line(self) -> HeadOfLine | None: ...
+    @property
+    def cumulative_tsn(self) -> int: ...
+
+@final
+class HeadOfLine:
+    """The chunk that holds the cumulative TSN back."""
+
+    @property
+    def tsn(self) -> int: ...
+    @property
+    def chunk_bytes(self) -> int: ...
+    @property
+    def path(self) -> int: ...
+    @property
+    def in_flight_on(self) -> list[int]: ...
+    @property
+    def sent_at_s(self) -> float | None: ...
+    @property
+    def transmissions(self) -> int: ...
+
+@final
+class View:
+    """Everything that a policy may look at when it decides: a copy, which it may keep."""
+
+    @property
+    def now_s(self) -> float: ...
+    @property
+    def paths(self) -> tuple[PathFacts, ...]:
+        """All paths, those too that are full or out of service; the id of a path is its place."""
+    @property
+    def association(self) -> AssociationFacts: ...
+    def path(self, path: PathFacts | int) -> PathFacts: ...
+    def refusal(self, path: PathFacts | int) -> _Refusal | None:
+        """Why a path cannot take new data now; `None` if it can."""
+
+    def outstanding_bytes(self, path: PathFacts | int) -> int: ...
+    def active(self) -> tuple[PathFacts, ...]: ...
+    def ready(self) -> tuple[PathFacts, ...]:
+        """The paths that can take new data now."""
+
+@final
+class SendAsk:
+    """The packet that a scheduler is asked to place."""
+
+    @property
+    def chunk_bytes(self) -> int: ...
+    @property
+    def window_probe(self) -> bool:
+        """Whether the peer's window is too small for it, and it goes as a probe."""
+
+@final
+class LostChunk:
+    """A lost chunk that waits for its retransmission."""
+
+    @property
+    def tsn(self) -> int: ...
+    @property
+    def chunk_bytes(self) -> int: ...
+    @property
+    def path(self) -> int:
+        """The path that it was lost on."""
+    @property
+    def cause(self) -> _LossCause: ...
+
+@final
+class Window:
+    """A path's congestion window, its slow-start threshold, and the bytes acknowledged toward its next step."""
+
+    def __new__(cls, cwnd_bytes: float, ssthresh_bytes: float, partial_bytes_acked: float = 0.0) -> Window: ...
+    @property
+    def cwnd_bytes(self) -> int: ...
+    @property
+    def ssthresh_bytes(self) -> int: ...
+    @property
+    def partial_bytes_acked(self) -> int: ...
+    def replace(
+        self,
+        *,
+        cwnd_bytes: float | None = None,
+        ssthresh_bytes: float | None = None,
+        partial_bytes_acked: float | None = None,
+    ) -> Window:
+        """The same with other values."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class Acknowledged:
+    """Acknowledgements let a path's window grow."""
+
+    @property
+    def path(self) -> int: ...
+    @property
+    def acked_bytes(self) -> int:
+        """Bytes that this SACK newly acknowledged on the path."""
+    @property
+    def slow_start_limit_bytes(self) -> int:
+        """The most that this SACK may add in slow start."""
+    @property
+    def window(self) -> Window: ...
+    @property
+    def windows(self) -> list[Window]:
+        """Those of all paths."""
+
+@final
+class PathLoss:
+    """A loss that a path's window answers."""
+
+    @property
+    def path(self) -> int: ...
+    @property
+    def cause(self) -> _LossCause: ...
+    @property
+    def window(self) -> Window: ...
+    @property
+    def windows(self) -> list[Window]: ...
+
+@final
+class PolicyEvent:
+    """An event of the association. What it does not have is `None`."""
+
+    @property
+    def kind(self) -> str:
+        """Core's name of it, such as `sent`, `acked`, `lost`, `loss-event` or `rtt-sample`."""
+    @property
+    def path(self) -> int | None: ...
+    @property
+    def tsn(self) -> int | None: ...
+    @property
+    def chunk_bytes(self) -> int | None: ...
+    @property
+    def rtt_ms(self) -> float | None: ...
+    @property
+    def sent_at_s(self) -> float | None: ...
+    @property
+    def cause(self) -> str | None:
+        """Of a loss, what found it; of `sent`, the kind of transmission."""
+    @property
+    def state(self) -> _State | None: ...
+
+@final
+class Wait:
+    """Waits: until a window has room, for a path, or until a time, at which a send opportunity opens."""
+
+    def __new__(cls, *, path: PathFacts | int | None = None, until_s: float | None = None) -> Wait: ...
+
+@final
+class Copies:
+    """A packet of new data on several paths at once."""
+
+    def __new__(cls, paths: Iterable[PathFacts | int]) -> Copies: ...
+
+@final
+class Bind:
+    """A chunk in a path's queue, where it waits for room in the path's window."""
+
+    def __new__(cls, path: PathFacts | int) -> Bind: ...
+
+@final
+class Decision:
+    """An answer with its reason: a fixed text, and the figure that decided with its unit in its name."""
+
+    def __new__(cls, choice: object, rule: str, figure: str = "", value: float = 0.0) -> Decision: ...
 
 def command(arguments: Sequence[str]) -> int:
     """Runs the native command with these arguments, of which the first names the program, and gives its exit status.

@@ -6,19 +6,22 @@ import json
 import operator
 import os
 import string
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from anabranch import _native
 from anabranch._native import RunError, SchemeError
+from anabranch.policy.given import OwnScheme, SchemeLike, given_scheme
 from anabranch.scenario import Scenario, load
 
 if TYPE_CHECKING:
     import pandas
 
+    from anabranch.policy.slots import Policy
+    from anabranch.results import Results
     from anabranch.series import Series
 
 LARGEST_SEED = 2**63 - 1
@@ -97,6 +100,8 @@ class Run:
     """The folder of its traces, if they were asked for."""
     pcap: FilePath | None = field(default=None, compare=False)
     """Its capture, if one was asked for."""
+    own: Policy | None = field(default=None, compare=False)
+    """The object that was given as scheme, if its policies are in Python."""
 
     @property
     def failure(self) -> str | None:
@@ -116,7 +121,7 @@ class Run:
         if self.trace is not None:
             return Series(self.trace)
         folder = TemporaryFolder()
-        scheme = None if has_all_schemes(self.scenario) else self.scheme
+        scheme = self.own or (None if has_all_schemes(self.scenario) else self.scheme)
         again = run(self.scenario, scheme, self.seed, trace=folder.path)
         if (again.metrics, again.paths, again.flows) != (self.metrics, self.paths, self.flows):
             name = self.scenario.name
@@ -180,39 +185,86 @@ def run_of(scenario: Scenario, result: Mapping[str, Any]) -> Run:
     )
 
 
+@overload
 def run(
     scenario: Scenario | str | os.PathLike[str],
-    scheme: str | None = None,
+    scheme: SchemeLike | None = None,
     seed: int = 1,
     *,
     trace: str | os.PathLike[str] | None = None,
     pcap: str | os.PathLike[str] | None = None,
     digest: bool = False,
-) -> Run:
-    """Makes one run of a scenario, which is the same each time.
+) -> Run: ...
+@overload
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    *,
+    schemes: Iterable[SchemeLike],
+    seeds: int | Iterable[int] | None = None,
+) -> Results: ...
+@overload
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    *,
+    seeds: int | Iterable[int],
+) -> Results: ...
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    scheme: SchemeLike | None = None,
+    seed: int = 1,
+    *,
+    schemes: Iterable[SchemeLike] | None = None,
+    seeds: int | Iterable[int] | None = None,
+    trace: str | os.PathLike[str] | None = None,
+    pcap: str | os.PathLike[str] | None = None,
+    digest: bool = False,
+) -> Run | Results:
+    """Makes one run of a scenario, or with `schemes` or `seeds` one for each of them. A run is the same each time.
 
-    `scheme` is a name or an expression such as `"cmt(trigger=4)"`; the scenario's own if it has one only. `trace` and
-    `pcap` are folders that get a folder of traces and a capture, each called after scheme and seed. `digest` asks for a
-    hash over all packets.
+    `scheme` is a name, an expression such as `"cmt(trigger=4)"`, or an object with policies in Python (see
+    `anabranch.policy`); the scenario's own if it has one only. `trace` and `pcap` are folders that get a folder of
+    traces and a capture, each called after scheme and seed. `digest` asks for a hash over all packets.
 
     >>> made = run("scenarios/two-path.toml", "cmt", seed=3)
     >>> made.metrics["duration_s"], [path.name for path in made.paths]
     (60.0, ['path-1', 'path-2'])
 
+    With `schemes`, a list of such schemes, or `seeds`, a number or a list, it gives `Results`, as `sweep` does at a
+    single point. Runs that are kept are taken from there.
+
     Raises `ScenarioError` and `SchemeError` if scenario or scheme are wrong, `RunError` if a file that a flow sends
-    cannot be read, or a trace or capture cannot be written; and `KeyboardInterrupt` soon after Ctrl-C.
+    cannot be read, or a trace or capture cannot be written; and `KeyboardInterrupt` soon after Ctrl-C. What a policy in
+    Python raises ends the run and is raised as it is.
     """
+    if schemes is not None or seeds is not None:
+        if scheme is not None or seed != 1 or trace is not None or pcap is not None or digest:
+            raise RunError("`schemes` and `seeds` make many runs: `scheme`, `seed`, `trace`, `pcap` and `digest` are for one")
+        return _comparison(scenario, schemes, seeds)
     scenario = load(scenario)
     seed = checked_seed(seed)
-    scheme = only_scheme(scenario) if scheme is None else scheme
-    prepared = _native.Prepared(scenario.to_toml(resolved=True), scheme, scenario.folder, scenario.name)
+    chosen = given_scheme(only_scheme(scenario) if scheme is None else scheme)
+    own = chosen if isinstance(chosen, OwnScheme) else None
+    expression = own.base if own else str(chosen)
+    text = scenario.to_toml(resolved=True)
+    prepared = _native.Prepared(text, expression, scenario.folder, scenario.name, own.native() if own else None)
     results: list[str] = []
     _native.run_batch([(prepared, seed)], lambda _, text: results.append(text), trace=trace, pcap=pcap, digest=digest)
     made = run_of(scenario, json.loads(results[0]))
     name = label(made.scheme, seed)
     trace_folder = None if trace is None else FilePath(trace).absolute() / name
     capture = None if pcap is None else FilePath(pcap).absolute() / f"{name}.pcapng"
-    return replace(made, trace=trace_folder, pcap=capture)
+    return replace(made, trace=trace_folder, pcap=capture, own=own.policy if own else None)
+
+
+def _comparison(
+    scenario: Scenario | str | os.PathLike[str],
+    schemes: Iterable[SchemeLike] | None,
+    seeds: int | Iterable[int] | None,
+) -> Results:
+    """The runs of several schemes and seeds."""
+    from anabranch.sweep import sweep
+
+    return sweep(scenario, None if schemes is None else {"scheme": schemes}, seeds)
 
 
 def checked_seed(seed: int) -> int:

@@ -7,12 +7,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use anabranch_lab::run::run_each;
+use anabranch_lab::run::{run_caught, run_each};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
 use crate::error::RunError;
+use crate::policy::Fault;
 use crate::prepared::{Output, Prepared, refused};
 
 /// How often signals are looked for.
@@ -20,6 +21,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// Results that may wait for Python before runs do.
 const WAITING: usize = 256;
 
+/// A run to be made: the index of its job, what was prepared, and the seed.
+type Wanted = (usize, Py<Prepared>, u64);
 /// A finished run: the index of its job, and its figures as JSON.
 type Finished = (usize, serde_json::Result<String>);
 
@@ -33,6 +36,9 @@ type Finished = (usize, serde_json::Result<String>);
 /// thread: runs under way are given up, those finished are handed to `done`, and then the exception is raised. If Ctrl-C comes while
 /// `done` is at work, that call is made again. Whatever else `done` raises ends the batch at once. A run that cannot be made keeps
 /// others from starting; those under way are finished and handed over before its error is raised.
+///
+/// Runs with policies in Python are made in this thread, one after the other, once the others are there: so a debugger can stop in
+/// them, and Ctrl-C reaches them. What a policy raises is raised here.
 #[pyfunction]
 #[pyo3(signature = (jobs, done, threads=None, trace=None, pcap=None, digest=false))]
 pub fn run_batch(
@@ -45,15 +51,33 @@ pub fn run_batch(
     digest: bool,
 ) -> PyResult<()> {
     let output = Output { trace, pcap, digest };
+    let jobs = jobs.into_iter().enumerate().map(|(index, (prepared, seed))| (index, prepared, seed));
+    let (own, native): (Vec<Wanted>, Vec<Wanted>) =
+        jobs.partition(|(_, prepared, _)| prepared.get().calls_python());
+    if !native.is_empty() {
+        run_native(py, &native, done, threads, &output)?;
+    }
+    own.iter().try_for_each(|wanted| run_own(py, wanted, done, &output))
+}
+
+/// Makes runs on native threads.
+fn run_native(
+    py: Python<'_>,
+    jobs: &[Wanted],
+    done: &Bound<'_, PyAny>,
+    threads: Option<NonZeroUsize>,
+    output: &Output,
+) -> PyResult<()> {
     let stop = AtomicBool::new(false);
     let (sender, receiver) = sync_channel::<Finished>(WAITING);
     let (delivered, made) = thread::scope(|scope| {
-        let (jobs, output, stop) = (&jobs, &output, &stop);
+        let stop = &stop;
         let worker = scope.spawn(move || {
-            let jobs = jobs.iter().map(|(prepared, seed)| prepared.get().job(*seed, output));
-            run_each(jobs, threads.map(NonZeroUsize::get), stop, |index, result| {
+            let none = Fault::default();
+            let made = jobs.iter().map(|(_, prepared, seed)| prepared.get().job(*seed, output, &none));
+            run_each(made, threads.map(NonZeroUsize::get), stop, |at, result| {
                 // Nobody receives any more once `done` has raised something.
-                let _ = sender.send((index, serde_json::to_string(&result)));
+                let _ = sender.send((jobs[at].0, serde_json::to_string(&result)));
             })
         });
         let delivered = deliver(py, receiver, done, stop);
@@ -63,10 +87,34 @@ pub fn run_batch(
     delivered?;
     match made {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(failed)) => Err(refused(jobs[failed.index].0.get().file(), &failed.error)),
+        Ok(Err(failed)) => Err(refused(jobs[failed.index].1.get().file(), &failed.error)),
         Err(_) => {
             Err(RunError::new_err("the runs panicked, which is a fault of this module and worth a report"))
         }
+    }
+}
+
+/// Makes a run whose policies are in Python. An exception ends it soon, and so does Ctrl-C between two calls of a policy.
+fn run_own(py: Python<'_>, wanted: &Wanted, done: &Bound<'_, PyAny>, output: &Output) -> PyResult<()> {
+    let (index, prepared, seed) = wanted;
+    let fault = Fault::default();
+    let prepared = prepared.get();
+    let made = run_caught(&prepared.job(*seed, output, &fault), || {
+        if let Err(error) = py.check_signals() {
+            fault.report(error);
+        }
+        !fault.is_reported()
+    });
+    if let Some(error) = fault.take() {
+        return Err(error);
+    }
+    match made {
+        Ok(Some(result)) => {
+            let text = serde_json::to_string(&result).map_err(|error| RunError::new_err(error.to_string()))?;
+            done.call1((*index, text)).map(drop)
+        }
+        Ok(None) => Err(RunError::new_err("a run was given up without a reason, which is worth a report")),
+        Err(error) => Err(refused(prepared.file(), &error)),
     }
 }
 

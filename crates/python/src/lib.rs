@@ -4,12 +4,17 @@
 mod batch;
 mod engine_version;
 mod error;
+mod policy;
 mod prepared;
 mod transfer;
 
 pub use batch::run_batch;
 pub use engine_version::engine;
 pub use error::{AnabranchError, RunError, ScenarioError, SchemeError};
+pub use policy::{
+    Acknowledged, AssociationFacts, Bind, Copies, Decision, HeadOfLine, LostChunk, PathFacts, PathLoss, PolicyEvent, SendAsk,
+    View, Wait, Window, policy_sources,
+};
 pub use prepared::{Prepared, resolve, schemes_of};
 pub use transfer::{
     Association, Events, Listener, Operation, WakePipe, connect, end_associations, forget_runtime, listen,

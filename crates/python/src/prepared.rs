@@ -6,9 +6,11 @@ use std::sync::Arc;
 use anabranch_lab::conventions::Conventions;
 use anabranch_lab::run::{Job, JobScheme, RunError as LabError};
 use anabranch_lab::scenario::{Override, Scenario};
+use anabranch_schemes::registry::NamedScheme;
 use pyo3::prelude::*;
 
 use crate::error::{RunError, ScenarioError, SchemeError};
+use crate::policy::{Fault, OwnPolicies};
 
 /// The scenario with every default in it and these values put in, as TOML that reads as the same scenario. `file` is for messages.
 #[pyfunction]
@@ -40,10 +42,15 @@ pub fn schemes_of(text: &str, file: &str, list: &str) -> PyResult<Vec<String>> {
 pub struct Prepared {
     scenario: Arc<Scenario>,
     conventions: Arc<Conventions>,
-    scheme: JobScheme,
+    scheme: NamedScheme,
+    own: Option<Arc<OwnPolicies>>,
     folder: PathBuf,
     file: String,
 }
+
+/// A scheme with policies in Python: its name, the function that makes an association's object from seed and number, and the
+/// methods that the object has.
+type Own = (String, Py<PyAny>, Vec<String>);
 
 /// What runs write, and what is taken of them beside their figures.
 #[derive(Default)]
@@ -59,30 +66,34 @@ pub(crate) struct Output {
 #[pymethods]
 impl Prepared {
     /// Reads the text of a scenario and the scheme of flows that have none of their own, and builds the network once to see
-    /// that it can be. Files that flows send are looked for in `folder`; `file` names the scenario in messages.
+    /// that it can be. Files that flows send are looked for in `folder`; `file` names the scenario in messages. With `own`, policies
+    /// in Python take the place of some of the scheme's.
     #[new]
-    #[pyo3(signature = (text, scheme, folder=PathBuf::new(), file="scenario"))]
-    fn new(text: &str, scheme: &str, folder: PathBuf, file: &str) -> PyResult<Self> {
+    #[pyo3(signature = (text, scheme, folder=PathBuf::new(), file="scenario", own=None))]
+    fn new(text: &str, scheme: &str, folder: PathBuf, file: &str, own: Option<Own>) -> PyResult<Self> {
         let scenario = read(text, file, &[])?;
         let conventions = Conventions::named(&scenario.run.profile)
             .map_err(|error| ScenarioError::new_err(format!("{file}: `run.profile`: {error}")))?;
         let scheme =
             scenario.vocabulary().parse(scheme).map_err(|error| SchemeError::new_err(error.to_string()))?;
+        let own = own.map(|(name, factory, hooks)| OwnPolicies::new(name, factory, &hooks)).transpose()?;
         let prepared = Prepared {
             scenario: Arc::new(scenario),
             conventions: Arc::new(conventions),
-            scheme: scheme.into(),
+            scheme,
+            own: own.map(Arc::new),
             folder,
             file: file.to_owned(),
         };
-        prepared.job(1, &Output::default()).check().map_err(|error| refused(file, &error))?;
-        Ok(prepared)
+        let fault = Fault::default();
+        prepared.job(1, &Output::default(), &fault).check().map_err(|error| refused(file, &error))?;
+        fault.take().map_or(Ok(prepared), Err)
     }
 
     /// The scheme as results name it.
-    #[getter]
-    fn scheme(&self) -> String {
-        self.job(1, &Output::default()).scheme_name()
+    #[getter(scheme)]
+    fn scheme_name(&self) -> String {
+        self.job(1, &Output::default(), &Fault::default()).scheme_name()
     }
 }
 
@@ -91,16 +102,32 @@ impl Prepared {
         &self.file
     }
 
-    pub(crate) fn job(&self, seed: u64, output: &Output) -> Job {
+    /// Whether its runs call Python.
+    pub(crate) fn calls_python(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// The run with this seed. An exception of its policies goes to `fault`.
+    pub(crate) fn job(&self, seed: u64, output: &Output, fault: &Fault) -> Job {
         Job {
             scenario: Arc::clone(&self.scenario),
             conventions: Arc::clone(&self.conventions),
-            scheme: self.scheme.clone(),
+            scheme: self.scheme(seed, fault),
             seed,
             folder: self.folder.clone(),
             pcap: output.pcap.clone(),
             trace: output.trace.clone(),
             digest: output.digest,
+        }
+    }
+
+    fn scheme(&self, seed: u64, fault: &Fault) -> JobScheme {
+        match &self.own {
+            Some(own) => {
+                let scheme = own.scheme(self.scheme.clone(), seed, fault.clone());
+                JobScheme::new(own.name.clone(), Arc::new(scheme))
+            }
+            None => self.scheme.clone().into(),
         }
     }
 }

@@ -12,8 +12,9 @@ mod _native {
     use crate::command::{cards, command, python_commands};
     #[pymodule_export]
     use anabranch_python::{
-        AnabranchError, Association, Events, Listener, Operation, Prepared, RunError, ScenarioError,
-        SchemeError, WakePipe, connect, end_associations, engine, forget_runtime, listen, resolve, run_batch,
-        schemes_of,
+        Acknowledged, AnabranchError, Association, AssociationFacts, Bind, Copies, Decision, Events,
+        HeadOfLine, Listener, LostChunk, Operation, PathFacts, PathLoss, PolicyEvent, Prepared, RunError,
+        ScenarioError, SchemeError, SendAsk, View, Wait, WakePipe, Window, connect, end_associations, engine,
+        forget_runtime, listen, policy_sources, resolve, run_batch, schemes_of,
     };
 }

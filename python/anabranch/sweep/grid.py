@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 from anabranch import _native
 from anabranch.engine import Engine
 from anabranch.errors import AnabranchError, ScenarioError, SchemeError
+from anabranch.policy.given import OwnScheme
 from anabranch.sweep.axis import Axis, in_words
 from anabranch.sweep.faults import Faults
 from anabranch.sweep.files import Files
@@ -41,12 +43,21 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A point with a scheme: runs that differ in their seeds only. `label` is the scheme as results name it."""
+    """A point with a scheme: runs that differ in their seeds only. `label` is the scheme as results name it.
+
+    A scheme in Python is `own`, and `scheme` what it is based on.
+    """
 
     point: int
     scheme: str
     label: str
     key: CellKey
+    own: OwnScheme | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its runs may be kept: what they depend on is known."""
+        return self.own is None or self.own.identity is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,11 @@ class Grid:
         return list(dict.fromkeys(cell.label for cell in self.cells))
 
     @property
+    def own_schemes(self) -> dict[str, OwnScheme]:
+        """The schemes in Python among them."""
+        return {cell.label: cell.own for cell in self.cells if cell.own}
+
+    @property
     def over(self) -> dict[str, list[Value]]:
         """The values of each swept key, in order."""
         return {key: [step[at] for step in axis.steps] for axis in self.axes for at, key in enumerate(axis.keys)}
@@ -93,7 +109,9 @@ class Grid:
 
     def prepare(self, cell: Cell) -> _native.Prepared:
         """The cell as the native module wants it."""
-        return _native.Prepared(self.points[cell.point].scenario, cell.scheme, self.given.folder, self.given.file)
+        scenario = self.points[cell.point].scenario
+        own = cell.own.native() if cell.own else None
+        return _native.Prepared(scenario, cell.scheme, self.given.folder, self.given.file, own)
 
     def in_words(self, cell: Cell) -> str:
         """The cell in words, for messages."""
@@ -104,7 +122,7 @@ def make_grid(
     given: GivenScenario,
     axes: Sequence[Axis],
     settings: Mapping[str, Value],
-    schemes: Sequence[str] | None,
+    schemes: Sequence[str | OwnScheme] | None,
     seeds: Sequence[int] | None,
     engine: Engine,
 ) -> Grid:
@@ -219,49 +237,65 @@ class _Cells:
         self._fingerprint = fingerprint
         self._faults = Faults(given.file)
 
-    def checked(self, given: Sequence[str] | None, own: Sequence[str]) -> tuple[Cell, ...]:
+    def checked(self, given: Sequence[str | OwnScheme] | None, own: Sequence[str]) -> tuple[Cell, ...]:
         schemes = self._expanded(own, "run.schemes") if given is None else self._expanded(given, "scheme", unique=True)
         self._faults.raise_if_any()
         cells = [cell for at in range(len(self._points)) for cell in self._of_point(at, schemes, given is None)]
         self._faults.raise_if_any()
         return tuple(cells)
 
-    def _expanded(self, texts: Sequence[str], key: str, *, unique: bool = False) -> list[str]:
+    def _expanded(
+        self, given: Sequence[str | OwnScheme], key: str, *, unique: bool = False
+    ) -> list[str | OwnScheme]:
         """Each scheme written in full; a list in the scenario may name one twice, a list made for a sweep may not."""
-        schemes: dict[str, str] = {}
-        for text in texts:
-            try:
-                listed = _native.schemes_of(self._points[0].scenario, self._source.file, text)
-            except SchemeError as error:
-                self._faults.add(f"`{key}`: {error}")
-                continue
-            for scheme in listed:
-                if unique and scheme in schemes:
-                    self._faults.add(f"`{key}`: has {scheme} twice, in `{schemes[scheme]}` and `{text}`")
-                schemes.setdefault(scheme, text)
-        return list(schemes)
+        schemes: dict[str, str | OwnScheme] = {}
+        texts: dict[str, str] = {}
+        for scheme in given:
+            listed = [scheme] if isinstance(scheme, OwnScheme) else self._listed(scheme, key)
+            for each in listed:
+                name, text = (each.name, each.name) if isinstance(each, OwnScheme) else (each, str(scheme))
+                if unique and name in schemes:
+                    self._faults.add(f"`{key}`: has {name} twice, in `{texts[name]}` and `{text}`")
+                schemes.setdefault(name, each)
+                texts.setdefault(name, text)
+        return list(schemes.values())
 
-    def _of_point(self, at: int, schemes: Sequence[str], optional: bool) -> list[Cell]:
+    def _listed(self, text: str, key: str) -> list[str]:
+        try:
+            return _native.schemes_of(self._points[0].scenario, self._source.file, text)
+        except SchemeError as error:
+            self._faults.add(f"`{key}`: {error}")
+            return []
+
+    def _of_point(self, at: int, schemes: Sequence[str | OwnScheme], optional: bool) -> list[Cell]:
         cells: dict[str, Cell] = {}
         for scheme in schemes:
             cell = self._cell(at, scheme)
             if cell is None:
                 continue
-            if cell.label != scheme and not optional:
+            name = scheme.name if isinstance(scheme, OwnScheme) else scheme
+            if cell.label != name and not optional:
                 self._faults.add(f"`scheme`: has no effect, since every flow has its own ({self._place(at)})")
             cells.setdefault(cell.label, cell)
         return list(cells.values())
 
-    def _cell(self, at: int, scheme: str) -> Cell | None:
+    def _cell(self, at: int, scheme: str | OwnScheme) -> Cell | None:
         point = self._points[at]
+        own = scheme if isinstance(scheme, OwnScheme) else None
+        text = own.base if own else str(scheme)
         try:
-            prepared = _native.Prepared(point.scenario, scheme, self._source.folder, self._source.file)
+            prepared = _native.Prepared(
+                point.scenario, text, self._source.folder, self._source.file, own.native() if own else None
+            )
         except AnabranchError as error:
-            self._faults.add(f"{self._place(at)}, scheme {scheme}: {error}")
+            self._faults.add(f"{self._place(at)}, scheme {own.name if own else scheme}: {error}")
             return None
         label = prepared.scheme
-        key = CellKey(fingerprint=self._fingerprint, scenario=point.scenario, scheme=label, files=point.files)
-        return Cell(at, scheme, label, key)
+        # Without an identity nothing is kept under the key: it only tells runs apart.
+        identity = (own.identity or secrets.token_hex()) if own else None
+        written = label if identity is None else f"{label}\n{text}\n{identity}"
+        key = CellKey(fingerprint=self._fingerprint, scenario=point.scenario, scheme=written, files=point.files)
+        return Cell(at, text, label, key, own)
 
     def _place(self, at: int) -> str:
         return in_words(self._keys, self._points[at].values)

@@ -28,10 +28,17 @@ def manifest(grid: Grid, engine: Engine, until: Precision | None, missing: int) 
         "over": grid.over,
         "together": [list(axis.keys) for axis in grid.axes if len(axis.keys) > 1],
         "schemes": grid.schemes,
+        **_own_schemes(grid),
         "seeds": list(grid.seeds),
         "precision": asdict(until) if until else None,
         "missing": missing,
     }
+
+
+def _own_schemes(grid: Grid) -> dict[str, Any]:
+    """What each scheme in Python is based on. They are named, so that nobody looks for them in the registry."""
+    own = {name: scheme.base for name, scheme in grid.own_schemes.items()}
+    return {"own_schemes": own} if own else {}
 
 
 def _canonical(grid: Grid) -> str:

@@ -113,7 +113,7 @@ class Runner:
 
         with Recorder(wanted, take) as recorder:
             for index, position in enumerate(wanted):
-                text = cache.get(self._grid.key_of(position))
+                text = cache.get(self._grid.key_of(position)) if self._grid.cell_of(position).is_kept else None
                 if text is None:
                     holes.append(position)
                 else:
@@ -129,6 +129,7 @@ class Runner:
         self._grid.files.check_unchanged()
         if (
             self._cache is not None
+            and self._grid.cell_of(position).is_kept
             and not self._cache.put(self._grid.key_of(position), text)
             and self._cache.unkept == 1
         ):

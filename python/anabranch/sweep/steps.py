@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.engine import engine
-from anabranch.errors import CacheError, SweepError
+from anabranch.errors import CacheError, ExecutorError, SchemeError, SweepError
+from anabranch.policy.given import OwnScheme, given_scheme
+from anabranch.policy.slots import Policy
 from anabranch.results import Results
 from anabranch.sweep.axis import Over, read_axes
 from anabranch.sweep.cache import Cache, default_folder
@@ -67,13 +69,16 @@ def _plain_settings(settings: Mapping[str, object]) -> dict[str, Value]:
         raise SweepError(f"`set`: {error}") from error
 
 
-def _schemes(given: Any) -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
+def _schemes(given: Any) -> list[str | OwnScheme]:
+    if isinstance(given, (str, Policy)) or not isinstance(given, Iterable):
         raise SweepError(f'`scheme`: expected a list of schemes such as ["cmt", "cmt-pf"], found {given!r}')
     schemes = list(given)
-    if not schemes or not all(isinstance(scheme, str) for scheme in schemes):
+    if not schemes:
         raise SweepError(f'`scheme`: expected a list of schemes such as ["cmt", "cmt-pf"], found {schemes!r}')
-    return schemes
+    try:
+        return [given_scheme(scheme) for scheme in schemes]
+    except SchemeError as error:
+        raise SweepError(f"`scheme`: {error}") from error
 
 
 def open_cache(cache: str | os.PathLike[str] | bool | None, notify: Callable[[str], None]) -> Cache | None:
@@ -116,6 +121,10 @@ def fill(
     native, threads = native_threads(executor, workers)
     if native:
         return run(NativeThreads(threads))
+    if own := list(grid.own_schemes):
+        raise ExecutorError(
+            f"{own[0]} is a scheme in Python, which runs in this process only: leave `executor` out, or the scheme"
+        )
     pool = Pool(open_workers(executor, workers, worker_timeout_s), engine())
     try:
         results = run(pool)

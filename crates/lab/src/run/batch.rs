@@ -88,7 +88,8 @@ pub fn run_each(
 ) -> Result<(), Failed> {
     let failed: Mutex<Option<Failed>> = Mutex::new(None);
     let has_failed = AtomicBool::new(false);
-    let one = |(index, job): (usize, Job)| match run_caught(&job, stop) {
+    let goes_on = || !stop.load(Ordering::Relaxed);
+    let one = |(index, job): (usize, Job)| match run_caught(&job, goes_on) {
         Ok(Some(result)) => done(index, result),
         Ok(None) => {}
         Err(error) => {
@@ -100,9 +101,9 @@ pub fn run_each(
         }
     };
     // Asked when a job is handed out: one that was is begun, so that no error after it comes first.
-    let goes_on = |_: &(usize, Job)| !stop.load(Ordering::Relaxed) && !has_failed.load(Ordering::Relaxed);
+    let begins = |_: &(usize, Job)| goes_on() && !has_failed.load(Ordering::Relaxed);
     // A bridge hands out one job after the other, where an indexed iterator would split the list in halves.
-    let all = || jobs.enumerate().take_while(goes_on).par_bridge().for_each(one);
+    let all = || jobs.enumerate().take_while(begins).par_bridge().for_each(one);
     match rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build() {
         Ok(pool) => pool.install(all),
         // Without threads of its own the batch uses the process's.
@@ -111,9 +112,12 @@ pub fn run_each(
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// A run whose panic ends it and no other one: everything that it could have left half done is its own.
-fn run_caught(job: &Job, stop: &AtomicBool) -> Result<Option<RunResult>, RunError> {
-    catch_unwind(AssertUnwindSafe(|| job.run_unless(stop)))
+/// [`Job::run_while`], where a panic ends this run and no other one: everything that it could have left half done is its own.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run_caught(job: &Job, goes_on: impl FnMut() -> bool) -> Result<Option<RunResult>, RunError> {
+    catch_unwind(AssertUnwindSafe(|| job.run_while(goes_on)))
         .unwrap_or_else(|panic| Err(RunError::Panicked { run: job.label(), message: message(&*panic) }))
 }
 

@@ -1,6 +1,5 @@
 //! What a simulated run's senders and links know of it, to be held against the same run elsewhere.
 
-use std::sync::atomic::AtomicBool;
 
 use anabranch_core::policy::PathFacts;
 use anabranch_core::{Association, PathId, Statistics};
@@ -80,7 +79,7 @@ impl Job {
         let mut samples: Vec<Samples> = Vec::new();
         let mut built = self.build()?;
         let from = counted_from(self);
-        self.advance(&mut built, &AtomicBool::new(false), |built| {
+        self.advance(&mut built, || true, |built| {
             if built.world.now() < from {
                 return;
             }

@@ -16,7 +16,7 @@ mod plan;
 mod recorder;
 mod scheme;
 
-pub use batch::{Batch, Failed, Outcome, run_each};
+pub use batch::{Batch, Failed, Outcome, run_caught, run_each};
 pub use details::{Details, SenderDetails, SenderPath};
 pub use lane::{LaneConfig, NotOneLink, PathLanes, path_lanes};
 pub use metrics::{FlowResult, PathResult, RunResult};
@@ -112,7 +112,7 @@ impl Job {
     /// [`RunError`].
     pub fn run(&self) -> Result<RunResult, RunError> {
         let mut built = self.build()?;
-        self.advance(&mut built, &AtomicBool::new(false), Built::sample_queues);
+        self.advance(&mut built, || true, Built::sample_queues);
         built.finish(self)
     }
 
@@ -122,8 +122,16 @@ impl Job {
     /// # Errors
     /// [`RunError`].
     pub fn run_unless(&self, stop: &AtomicBool) -> Result<Option<RunResult>, RunError> {
+        self.run_while(|| !stop.load(Ordering::Relaxed))
+    }
+
+    /// The same for any condition, which is asked in this thread after every few milliseconds of the run's own time.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn run_while(&self, goes_on: impl FnMut() -> bool) -> Result<Option<RunResult>, RunError> {
         let mut built = self.build()?;
-        match self.advance(&mut built, stop, Built::sample_queues) {
+        match self.advance(&mut built, goes_on, Built::sample_queues) {
             RunEnd::End => built.finish(self).map(Some),
             RunEnd::Stop => Ok(None),
         }
@@ -134,18 +142,23 @@ impl Job {
     }
 
     /// Goes to the end of the run, and looks at it after each slice of time.
-    fn advance(&self, built: &mut Built, stop: &AtomicBool, mut look: impl FnMut(&mut Built)) -> RunEnd {
+    fn advance(
+        &self,
+        built: &mut Built,
+        mut goes_on: impl FnMut() -> bool,
+        mut look: impl FnMut(&mut Built),
+    ) -> RunEnd {
         let end = self.end();
         let stops_early = matches!(self.scenario.run.stop, Stop::Transfer { .. });
-        while built.world.now() < end && !(stops_early && built.is_done()) {
-            if stop.load(Ordering::Relaxed) {
-                return RunEnd::Stop;
+        while goes_on() {
+            if built.world.now() >= end || (stops_early && built.is_done()) {
+                return RunEnd::End;
             }
             let next = (built.world.now() + SLICE).min(end);
             built.world.run_until(next);
             look(built);
         }
-        RunEnd::End
+        RunEnd::Stop
     }
 
     /// Finds what would keep the run from being made, by building its network without running it; writes nothing.

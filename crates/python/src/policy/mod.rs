@@ -1,0 +1,46 @@
+//! Schemes with policies written in Python: a scheme of the registry in which an object of Python answers for some slots.
+//!
+//! Each association has an object of its own, a copy of the one that was given. It is called with the interpreter held, in the
+//! thread that asked for the run. What it sees are copies of core's views, so that it may keep them. An exception ends the run: it
+//! is kept in the [`Fault`], and the policies decide nothing of their own from then on.
+
+mod answer;
+mod congestion;
+mod event;
+mod fault;
+mod object;
+mod reason;
+mod retransmit;
+mod scheduler;
+mod scheme;
+mod shapes;
+mod view;
+
+pub(crate) use fault::Fault;
+pub(crate) use scheme::{OwnPolicies};
+use pyo3::prelude::*;
+
+pub use answer::{Bind, Copies, Decision, Wait};
+pub use event::PolicyEvent;
+pub use shapes::{Acknowledged, HeadOfLine, LostChunk, PathLoss, SendAsk, Window};
+pub use view::{AssociationFacts, PathFacts, View};
+
+/// The sources of this module, which have a part in what a run with policies in Python gives. The fingerprint of the engine does
+/// not cover them.
+#[pyfunction]
+pub fn policy_sources() -> &'static str {
+    concat!(
+        include_str!("answer.rs"),
+        include_str!("congestion.rs"),
+        include_str!("event.rs"),
+        include_str!("fault.rs"),
+        include_str!("mod.rs"),
+        include_str!("object.rs"),
+        include_str!("reason.rs"),
+        include_str!("retransmit.rs"),
+        include_str!("scheduler.rs"),
+        include_str!("scheme.rs"),
+        include_str!("shapes.rs"),
+        include_str!("view.rs"),
+    )
+}

@@ -1,0 +1,71 @@
+//! The object of one association, and calls of its methods.
+
+use std::sync::Arc;
+
+use anabranch_core::policy::{Event, Reason, View as CoreView};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use super::answer::reasoned;
+use super::event::PolicyEvent;
+use super::fault::Fault;
+use super::scheme::Hook;
+use super::view::View;
+
+/// The object of Python that some slots of one association share.
+#[derive(Clone)]
+pub(super) struct Object {
+    object: Arc<Py<PyAny>>,
+    hooks: Arc<[Hook]>,
+    fault: Fault,
+}
+
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Object")
+    }
+}
+
+impl Object {
+    pub(super) fn new(object: Py<PyAny>, hooks: Arc<[Hook]>, fault: Fault) -> Self {
+        Object { object: Arc::new(object), hooks, fault }
+    }
+
+    pub(super) fn has(&self, hook: Hook) -> bool {
+        self.hooks.contains(&hook)
+    }
+
+    /// Asks a method of two arguments, the second of which is the view, and reads its answer. `None` once the run has a fault.
+    pub(super) fn ask<A, T>(
+        &self,
+        method: &Bound<'_, PyString>,
+        argument: impl FnOnce() -> A,
+        view: &CoreView<'_>,
+        read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> Option<(T, Reason)>
+    where
+        A: for<'py> IntoPyObject<'py>,
+    {
+        let py = method.py();
+        if self.fault.is_reported() {
+            return None;
+        }
+        let ask = || {
+            let answer = self.object.bind(py).call_method1(method, (argument(), View::of(py, view)?))?;
+            let (choice, reason) = reasoned(answer);
+            Ok((read(&choice)?, reason))
+        };
+        ask().map_err(|error| self.fault.report(error)).ok()
+    }
+
+    /// Tells the object of an event.
+    pub(super) fn tell(&self, event: &Event<'_>, view: &CoreView<'_>) {
+        if !self.has(Hook::Event) {
+            return;
+        }
+        Python::attach(|py| {
+            let method = pyo3::intern!(py, "on_event");
+            self.ask(method, || PolicyEvent::of(event), view, |_| Ok(()));
+        });
+    }
+}

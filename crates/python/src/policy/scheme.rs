@@ -1,0 +1,123 @@
+//! A scheme of the registry in which an object of Python answers for some slots.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anabranch_core::policy::{Policies, Scheme};
+use anabranch_core::profile::Profile;
+use anabranch_schemes::congestion::GrowthGate;
+use anabranch_schemes::registry::NamedScheme;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::congestion::control;
+use super::fault::Fault;
+use super::object::Object;
+use super::retransmit::OwnRetransmit;
+use super::scheduler::OwnScheduler;
+
+/// A method that an object has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hook {
+    /// `pick`: it is a scheduler.
+    Pick,
+    /// `route`: it chooses paths of retransmissions.
+    Route,
+    /// `grow`: it lets windows grow.
+    Grow,
+    /// `cut`: it reduces windows.
+    Cut,
+    /// `on_event`: it wants to hear of events.
+    Event,
+}
+
+impl FromStr for Hook {
+    type Err = PyErr;
+
+    fn from_str(name: &str) -> PyResult<Self> {
+        match name {
+            "pick" => Ok(Hook::Pick),
+            "route" => Ok(Hook::Route),
+            "grow" => Ok(Hook::Grow),
+            "cut" => Ok(Hook::Cut),
+            "on_event" => Ok(Hook::Event),
+            _ => Err(PyValueError::new_err(format!("there is no hook `{name}`"))),
+        }
+    }
+}
+
+/// What a scheme in Python is made from: its name, the methods that it has, and a function that makes the object of an association
+/// from the run's seed and the association's number in the run.
+pub(crate) struct OwnPolicies {
+    pub(crate) name: String,
+    factory: Py<PyAny>,
+    hooks: Arc<[Hook]>,
+}
+
+impl OwnPolicies {
+    pub(crate) fn new(name: String, factory: Py<PyAny>, hooks: &[String]) -> PyResult<Self> {
+        let hooks: Vec<Hook> = hooks.iter().map(|hook| hook.parse()).collect::<PyResult<_>>()?;
+        Ok(OwnPolicies { name, factory, hooks: hooks.into() })
+    }
+
+    /// The scheme for one run.
+    pub(crate) fn scheme(self: &Arc<Self>, base: NamedScheme, seed: u64, fault: Fault) -> OwnScheme {
+        OwnScheme { own: Arc::clone(self), base, seed, fault, associations: AtomicU64::new(0) }
+    }
+}
+
+/// The scheme of one run.
+pub(crate) struct OwnScheme {
+    own: Arc<OwnPolicies>,
+    base: NamedScheme,
+    seed: u64,
+    fault: Fault,
+    associations: AtomicU64,
+}
+
+impl OwnScheme {
+    /// The object of the next association.
+    fn object(&self) -> PyResult<Object> {
+        let number = self.associations.fetch_add(1, Ordering::Relaxed);
+        let object = Python::attach(|py| self.own.factory.call1(py, (self.seed, number)))?;
+        Ok(Object::new(object, Arc::clone(&self.own.hooks), self.fault.clone()))
+    }
+}
+
+impl Scheme for OwnScheme {
+    fn policies(&self) -> Policies {
+        let mut policies = self.base.policies();
+        let object = match self.object() {
+            Ok(object) => object,
+            Err(error) => {
+                // The run ends before the base decides anything.
+                self.fault.report(error);
+                return policies;
+            }
+        };
+        // Core tells congestion control of an event first. One slot passes it on.
+        let mut tells = true;
+        if object.has(Hook::Grow) || object.has(Hook::Cut) {
+            let cuc = self.base.values().switch("cuc");
+            let gate = if cuc { GrowthGate::PseudoCumulative } else { GrowthGate::Cumulative };
+            policies.congestion = Box::new(control(&object, gate, std::mem::take(&mut tells)));
+        }
+        if object.has(Hook::Pick) {
+            let tells = std::mem::take(&mut tells);
+            policies.scheduler = Box::new(OwnScheduler { object: object.clone(), tells });
+        }
+        if object.has(Hook::Route) {
+            policies.retransmit = Box::new(OwnRetransmit { object, tells });
+        }
+        policies
+    }
+
+    fn is_multipath(&self) -> bool {
+        self.base.is_multipath()
+    }
+
+    fn profile(&self, row: Profile) -> Profile {
+        self.base.profile(row)
+    }
+}

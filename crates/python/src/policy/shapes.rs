@@ -1,0 +1,196 @@
+//! What a policy in Python is asked about, and windows.
+
+use anabranch_core::policy::{self, LossCause};
+use anabranch_core::units::ChunkBytes;
+use anabranch_core::{MAX_PATHS, PathId};
+use anabranch_schemes::congestion;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::view::seconds;
+
+/// The largest window that a policy in Python may set, in bytes: sums of windows stay far from what a number holds.
+const LARGEST_WINDOW: f64 = (1u64 << 40) as f64;
+
+pub(super) fn cause_name(cause: LossCause) -> &'static str {
+    match cause {
+        LossCause::FastRetransmit => "fast-retransmit",
+        LossCause::Timeout => "timeout",
+        LossCause::Rescheduled => "rescheduled",
+    }
+}
+
+/// The packet that a scheduler is asked to place.
+#[pyclass(frozen, module = "anabranch.policy", get_all)]
+pub struct SendAsk {
+    chunk_bytes: u64,
+    window_probe: bool,
+}
+
+impl SendAsk {
+    pub(super) fn of(ask: &policy::SendAsk) -> Self {
+        SendAsk { chunk_bytes: ask.chunk.get(), window_probe: ask.window_probe }
+    }
+}
+
+/// A lost chunk that waits for its retransmission.
+#[pyclass(frozen, module = "anabranch.policy", get_all)]
+pub struct LostChunk {
+    tsn: u64,
+    chunk_bytes: u64,
+    path: usize,
+    cause: &'static str,
+}
+
+impl LostChunk {
+    pub(super) fn of(chunk: &policy::LostChunk) -> Self {
+        LostChunk {
+            tsn: chunk.tsn,
+            chunk_bytes: chunk.bytes.get(),
+            path: chunk.path.index(),
+            cause: cause_name(chunk.cause),
+        }
+    }
+}
+
+/// The chunk that holds the cumulative TSN back.
+#[pyclass(frozen, module = "anabranch.policy", get_all)]
+#[derive(Clone)]
+pub struct HeadOfLine {
+    tsn: u64,
+    chunk_bytes: u64,
+    path: usize,
+    in_flight_on: Vec<usize>,
+    sent_at_s: Option<f64>,
+    transmissions: u32,
+}
+
+impl HeadOfLine {
+    pub(super) fn of(head: &policy::HeadOfLine) -> Self {
+        HeadOfLine {
+            tsn: head.tsn,
+            chunk_bytes: head.bytes.get(),
+            path: head.path.index(),
+            in_flight_on: head.in_flight_on.iter().map(PathId::index).collect(),
+            sent_at_s: head.sent_at.map(seconds),
+            transmissions: head.transmissions,
+        }
+    }
+}
+
+/// A path's congestion window and what belongs to it, in bytes.
+#[pyclass(frozen, module = "anabranch.policy", eq)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Window {
+    pub(super) window: policy::Window,
+}
+
+/// A number of bytes, to the nearest.
+fn bytes(name: &str, given: f64) -> PyResult<ChunkBytes> {
+    if !(0.0..=LARGEST_WINDOW).contains(&given) {
+        return Err(PyValueError::new_err(format!(
+            "{name} is {given}: a window has from 0 to {LARGEST_WINDOW} bytes"
+        )));
+    }
+    Ok(ChunkBytes::new(given.round() as u64))
+}
+
+#[pymethods]
+impl Window {
+    #[new]
+    #[pyo3(signature = (cwnd_bytes, ssthresh_bytes, partial_bytes_acked=0.0))]
+    fn new(cwnd_bytes: f64, ssthresh_bytes: f64, partial_bytes_acked: f64) -> PyResult<Self> {
+        let window = policy::Window {
+            cwnd: bytes("cwnd_bytes", cwnd_bytes)?,
+            ssthresh: bytes("ssthresh_bytes", ssthresh_bytes)?,
+            partial_bytes_acked: bytes("partial_bytes_acked", partial_bytes_acked)?,
+        };
+        Ok(Window { window })
+    }
+    #[getter]
+    fn cwnd_bytes(&self) -> u64 {
+        self.window.cwnd.get()
+    }
+    #[getter]
+    fn ssthresh_bytes(&self) -> u64 {
+        self.window.ssthresh.get()
+    }
+    #[getter]
+    fn partial_bytes_acked(&self) -> u64 {
+        self.window.partial_bytes_acked.get()
+    }
+    #[pyo3(signature = (*, cwnd_bytes=None, ssthresh_bytes=None, partial_bytes_acked=None))]
+    fn replace(
+        &self,
+        cwnd_bytes: Option<f64>,
+        ssthresh_bytes: Option<f64>,
+        partial_bytes_acked: Option<f64>,
+    ) -> PyResult<Self> {
+        let of = |name, given: Option<f64>, now| given.map_or(Ok(now), |given| bytes(name, given));
+        let window = policy::Window {
+            cwnd: of("cwnd_bytes", cwnd_bytes, self.window.cwnd)?,
+            ssthresh: of("ssthresh_bytes", ssthresh_bytes, self.window.ssthresh)?,
+            partial_bytes_acked: of(
+                "partial_bytes_acked",
+                partial_bytes_acked,
+                self.window.partial_bytes_acked,
+            )?,
+        };
+        Ok(Window { window })
+    }
+    fn __repr__(&self) -> String {
+        format!(
+            "Window(cwnd_bytes={}, ssthresh_bytes={}, partial_bytes_acked={})",
+            self.cwnd_bytes(),
+            self.ssthresh_bytes(),
+            self.partial_bytes_acked()
+        )
+    }
+}
+
+/// The windows of the paths that there are.
+fn windows(all: &[policy::Window; MAX_PATHS], paths: usize) -> Vec<Window> {
+    all.iter().take(paths).map(|window| Window { window: *window }).collect()
+}
+
+/// Acknowledgements let a path's window grow.
+#[pyclass(frozen, module = "anabranch.policy", get_all)]
+pub struct Acknowledged {
+    path: usize,
+    acked_bytes: u64,
+    slow_start_limit_bytes: u64,
+    window: Window,
+    windows: Vec<Window>,
+}
+
+impl Acknowledged {
+    pub(super) fn of(acknowledged: &congestion::Acknowledged<'_>) -> Self {
+        Acknowledged {
+            path: acknowledged.path.index(),
+            acked_bytes: acknowledged.bytes.get(),
+            slow_start_limit_bytes: acknowledged.slow_start_limit().get(),
+            window: Window { window: acknowledged.window() },
+            windows: windows(acknowledged.windows, acknowledged.view.paths.len()),
+        }
+    }
+}
+
+/// A loss that a path's window answers.
+#[pyclass(frozen, module = "anabranch.policy", get_all)]
+pub struct PathLoss {
+    path: usize,
+    cause: &'static str,
+    window: Window,
+    windows: Vec<Window>,
+}
+
+impl PathLoss {
+    pub(super) fn of(loss: &congestion::PathLoss<'_>) -> Self {
+        PathLoss {
+            path: loss.path.index(),
+            cause: cause_name(loss.cause),
+            window: Window { window: loss.window() },
+            windows: windows(loss.windows, loss.view.paths.len()),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Core's views as Python sees them: copies, with plain numbers that have their units in their names.
+
+use anabranch_core::policy::{PathFacts as CorePath, Refusal, View as CoreView};
+use anabranch_core::time::{Span, Time};
+use anabranch_core::{PathId, PathState};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::answer::path_id;
+use super::shapes::HeadOfLine;
+
+pub(super) fn milliseconds(span: Span) -> f64 {
+    span.as_millis_f64()
+}
+
+pub(super) fn seconds(time: Time) -> f64 {
+    time.as_secs_f64()
+}
+
+pub(super) fn state_name(state: PathState) -> &'static str {
+    match state {
+        PathState::Unconfirmed => "unconfirmed",
+        PathState::Active => "active",
+        PathState::PotentiallyFailed => "potentially-failed",
+        PathState::Inactive => "inactive",
+    }
+}
+
+fn refusal_name(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::State => "state",
+        Refusal::WindowFull => "window-full",
+        Refusal::Burst => "burst",
+        Refusal::BufferShare => "buffer-share",
+        Refusal::Preference => "preference",
+    }
+}
+
+/// What is known of one path.
+#[pyclass(frozen, module = "anabranch.policy")]
+pub struct PathFacts {
+    facts: CorePath,
+    outstanding_bytes: u64,
+    refusal: Option<&'static str>,
+}
+
+impl PathFacts {
+    pub(super) fn path_id(&self) -> PathId {
+        self.facts.id
+    }
+}
+
+#[pymethods]
+impl PathFacts {
+    #[getter]
+    fn id(&self) -> usize {
+        self.facts.id.index()
+    }
+    #[getter]
+    fn state(&self) -> &'static str {
+        state_name(self.facts.state)
+    }
+    #[getter]
+    fn is_active(&self) -> bool {
+        self.facts.is_active()
+    }
+    #[getter]
+    fn primary(&self) -> bool {
+        self.facts.primary
+    }
+    #[getter]
+    fn ipv6(&self) -> bool {
+        self.facts.ipv6
+    }
+    #[getter]
+    fn error_count(&self) -> u32 {
+        self.facts.error_count
+    }
+    #[getter]
+    fn potentially_failed_since_s(&self) -> Option<f64> {
+        self.facts.potentially_failed_since.map(seconds)
+    }
+    #[getter]
+    fn cwnd_bytes(&self) -> u64 {
+        self.facts.cwnd.get()
+    }
+    #[getter]
+    fn ssthresh_bytes(&self) -> u64 {
+        self.facts.ssthresh.get()
+    }
+    #[getter]
+    fn partial_bytes_acked(&self) -> u64 {
+        self.facts.partial_bytes_acked.get()
+    }
+    #[getter]
+    fn in_flight_bytes(&self) -> u64 {
+        self.facts.in_flight.get()
+    }
+    #[getter]
+    fn outstanding_bytes(&self) -> u64 {
+        self.outstanding_bytes
+    }
+    #[getter]
+    fn lost_unsent_bytes(&self) -> u64 {
+        self.facts.lost_unsent.get()
+    }
+    #[getter]
+    fn bound_bytes(&self) -> u64 {
+        self.facts.bound.get()
+    }
+    #[getter]
+    fn held_bytes(&self) -> u64 {
+        self.facts.held.get()
+    }
+    #[getter]
+    fn within_share(&self) -> bool {
+        self.facts.within_share
+    }
+    #[getter]
+    fn last_sent_at_s(&self) -> Option<f64> {
+        self.facts.last_sent_at.map(seconds)
+    }
+    #[getter]
+    fn latest_rtt_ms(&self) -> Option<f64> {
+        self.facts.rtt.latest.map(milliseconds)
+    }
+    #[getter]
+    fn min_rtt_ms(&self) -> Option<f64> {
+        self.facts.rtt.min.map(milliseconds)
+    }
+    #[getter]
+    fn smoothed_rtt_ms(&self) -> Option<f64> {
+        self.facts.rtt.smoothed.map(milliseconds)
+    }
+    #[getter]
+    fn rtt_variance_ms(&self) -> Option<f64> {
+        self.facts.rtt.variance.map(milliseconds)
+    }
+    #[getter]
+    fn rto_ms(&self) -> f64 {
+        milliseconds(self.facts.rto)
+    }
+    #[getter]
+    fn largest_chunk_bytes(&self) -> u64 {
+        self.facts.largest_chunk.get()
+    }
+    #[getter]
+    fn recovery_point(&self) -> Option<u64> {
+        self.facts.recovery_point
+    }
+    #[getter]
+    fn sent_bytes(&self) -> u64 {
+        self.facts.sent.get()
+    }
+    #[getter]
+    fn lost_bytes(&self) -> u64 {
+        self.facts.lost.get()
+    }
+    #[getter]
+    fn delivered_bytes(&self) -> u64 {
+        self.facts.delivered.get()
+    }
+    #[getter]
+    fn delivery_rate_kbps(&self) -> Option<f64> {
+        self.facts.delivery_rate.map(|rate| rate.as_bps() as f64 / 1e3)
+    }
+    #[getter]
+    fn exempt_packets(&self) -> u32 {
+        self.facts.exempt_packets
+    }
+    #[getter]
+    fn burst_left(&self) -> Option<u32> {
+        Some(self.facts.burst_left).filter(|left| *left < u32::MAX)
+    }
+    #[getter]
+    fn resend_burst_left(&self) -> Option<u32> {
+        Some(self.facts.resend_burst_left).filter(|left| *left < u32::MAX)
+    }
+    #[getter]
+    fn loss_rate(&self) -> Option<f64> {
+        self.facts.estimates.loss_rate
+    }
+    #[getter]
+    fn seconds_per_byte(&self) -> Option<f64> {
+        self.facts.estimates.seconds_per_byte
+    }
+    #[getter]
+    fn withdrawn(&self) -> bool {
+        self.facts.estimates.withdrawn
+    }
+    #[getter]
+    fn admits_retransmission(&self) -> bool {
+        self.facts.admits_retransmission()
+    }
+    #[getter]
+    fn refusal(&self) -> Option<&'static str> {
+        self.refusal
+    }
+    fn __repr__(&self) -> String {
+        let srtt = self.smoothed_rtt_ms().map_or_else(|| "None".to_owned(), |ms| format!("{ms:.3}"));
+        format!(
+            "PathFacts(id={}, state='{}', cwnd_bytes={}, in_flight_bytes={}, smoothed_rtt_ms={srtt})",
+            self.id(),
+            self.state(),
+            self.cwnd_bytes(),
+            self.in_flight_bytes()
+        )
+    }
+}
+
+/// What is known of the association.
+#[pyclass(frozen, module = "anabranch.policy", get_all)]
+pub struct AssociationFacts {
+    queued_bytes: u64,
+    peer_window_bytes: u64,
+    peer_window_advertised_bytes: u64,
+    peer_window_initial_bytes: u64,
+    send_buffer_free_bytes: Option<u64>,
+    send_buffer_limit_bytes: Option<u64>,
+    last_new_data_path: Option<usize>,
+    head_of_line: Option<HeadOfLine>,
+    cumulative_tsn: u64,
+}
+
+/// Everything that a policy may look at when it decides.
+#[pyclass(frozen, module = "anabranch.policy")]
+pub struct View {
+    #[pyo3(get)]
+    now_s: f64,
+    #[pyo3(get)]
+    paths: Py<PyTuple>,
+    #[pyo3(get)]
+    association: Py<AssociationFacts>,
+}
+
+impl View {
+    /// A copy of what core shows.
+    pub(super) fn of(py: Python<'_>, view: &CoreView<'_>) -> PyResult<Py<Self>> {
+        let path = |facts: &CorePath| {
+            let path = PathFacts {
+                facts: *facts,
+                outstanding_bytes: view.outstanding(facts.id).get(),
+                refusal: view.refusal(facts.id).map(refusal_name),
+            };
+            Bound::new(py, path)
+        };
+        let paths: Vec<Bound<'_, PathFacts>> = view.paths.iter().map(path).collect::<PyResult<_>>()?;
+        let association = Py::new(py, association(view))?;
+        let paths = PyTuple::new(py, paths)?.unbind();
+        Py::new(py, View { now_s: seconds(view.now), paths, association })
+    }
+
+    fn facts<'py>(&self, path: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PathFacts>> {
+        let paths = self.paths.bind(path.py());
+        let index = path_id(path)?.map(PathId::index).filter(|index| *index < paths.len());
+        let index = index.ok_or_else(|| {
+            PyIndexError::new_err(format!("there are {} paths, with ids from 0 on", paths.len()))
+        })?;
+        Ok(paths.get_item(index)?.cast_into::<PathFacts>()?)
+    }
+}
+
+fn association(view: &CoreView<'_>) -> AssociationFacts {
+    let facts = view.association;
+    AssociationFacts {
+        queued_bytes: facts.queued_bytes,
+        peer_window_bytes: facts.peer_window.get(),
+        peer_window_advertised_bytes: facts.peer_window_advertised.get(),
+        peer_window_initial_bytes: facts.peer_window_initial.get(),
+        send_buffer_free_bytes: facts.send_buffer_free,
+        send_buffer_limit_bytes: facts.send_buffer_limit,
+        last_new_data_path: facts.last_new_data_path.map(PathId::index),
+        head_of_line: facts.head_of_line.as_ref().map(HeadOfLine::of),
+        cumulative_tsn: facts.cumulative_tsn,
+    }
+}
+
+#[pymethods]
+impl View {
+    fn path<'py>(&self, path: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PathFacts>> {
+        self.facts(path)
+    }
+    fn refusal(&self, path: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
+        Ok(self.facts(path)?.get().refusal)
+    }
+    fn outstanding_bytes(&self, path: &Bound<'_, PyAny>) -> PyResult<u64> {
+        Ok(self.facts(path)?.get().outstanding_bytes)
+    }
+    fn active<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.chosen(py, PathFacts::is_active)
+    }
+    fn ready<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.chosen(py, |path| path.refusal.is_none())
+    }
+}
+
+impl View {
+    fn chosen<'py>(
+        &self,
+        py: Python<'py>,
+        wanted: impl Fn(&PathFacts) -> bool,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let mut chosen = Vec::new();
+        for path in self.paths.bind(py).iter() {
+            let path = path.cast_into::<PathFacts>()?;
+            if wanted(path.get()) {
+                chosen.push(path);
+            }
+        }
+        PyTuple::new(py, chosen)
+    }
+}

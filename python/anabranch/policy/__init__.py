@@ -1,0 +1,49 @@
+"""Schemes in Python: policies for slots of a scheme, what they see, and what they may answer.
+
+    class LowestRtt(anabranch.Scheduler):
+        def pick(self, ask, view):
+            return min(view.ready(), key=lambda path: path.smoothed_rtt_ms or 0.0, default=None)
+
+    anabranch.run("two-path.toml", schemes=["cmt", LowestRtt()], seeds=10)
+"""
+
+from __future__ import annotations
+
+from anabranch._native import (
+    Acknowledged,
+    AssociationFacts,
+    Bind,
+    Copies,
+    Decision,
+    HeadOfLine,
+    LostChunk,
+    PathFacts,
+    PathLoss,
+    PolicyEvent,
+    SendAsk,
+    View,
+    Wait,
+    Window,
+)
+from anabranch.policy.slots import CongestionControl, Policy, Retransmit, Scheduler
+
+__all__ = [
+    "Acknowledged",
+    "AssociationFacts",
+    "Bind",
+    "CongestionControl",
+    "Copies",
+    "Decision",
+    "HeadOfLine",
+    "LostChunk",
+    "PathFacts",
+    "PathLoss",
+    "Policy",
+    "PolicyEvent",
+    "Retransmit",
+    "Scheduler",
+    "SendAsk",
+    "View",
+    "Wait",
+    "Window",
+]

@@ -1,0 +1,116 @@
+"""Schemes as they are given: a name or expression, or an object with policies in Python."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeAlias
+
+from anabranch import _native
+from anabranch._native import SchemeError
+from anabranch.policy.identity import identity_of
+from anabranch.policy.slots import CongestionControl, Policy, Retransmit, Scheduler
+
+SchemeLike: TypeAlias = "str | Policy"
+
+_SLOTS: Mapping[type[Policy], tuple[str, ...]] = {
+    Scheduler: ("pick",),
+    CongestionControl: ("grow", "cut"),
+    Retransmit: ("route",),
+}
+_NAME_LENGTH = 100
+_NAME = re.compile(rf"(?=.{{1,{_NAME_LENGTH}}}\Z)[^\W\d][\w.+-]*(\([\w.+=,-]*\))?")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnScheme:
+    """A scheme with policies in Python. `identity` names what its runs depend on; `None` if that cannot be known."""
+
+    name: str
+    base: str
+    policy: Policy
+    hooks: tuple[str, ...]
+    identity: str | None
+
+    def native(self) -> tuple[str, Any, list[str]]:
+        """As the native module takes it."""
+        return self.name, self._object, list(self.hooks)
+
+    def _object(self, seed: int, association: int) -> Policy:
+        """The object of one association of a run."""
+        policy = copy.deepcopy(self.policy)
+        object.__setattr__(policy, "random", Random(f"{seed}/{association}"))
+        return policy
+
+
+def given_scheme(scheme: object) -> str | OwnScheme:
+    """A scheme that was given by name, or as an object. Raises `SchemeError` if it is neither."""
+    if isinstance(scheme, str):
+        return scheme
+    if isinstance(scheme, type) and issubclass(scheme, Policy):
+        raise SchemeError(f"{scheme.__name__} is a class: give an object of it, {scheme.__name__}()")
+    if not isinstance(scheme, Policy):
+        raise SchemeError(
+            f"{scheme!r} is no scheme: give a name such as \"cmt\", or an object of a class that descends from "
+            "anabranch.Scheduler, CongestionControl or Retransmit"
+        )
+    hooks = _hooks(scheme)
+    name = _name(scheme)
+    return OwnScheme(name, scheme.base, scheme, hooks, identity_of(scheme))
+
+
+def _hooks(policy: Policy) -> tuple[str, ...]:
+    """The methods that the object's class has of its own."""
+    of = type(policy)
+    slots = [slot for slot in _SLOTS if isinstance(policy, slot)]
+    hooks: list[str] = []
+    for slot in slots:
+        own = [hook for hook in _SLOTS[slot] if getattr(of, hook) is not getattr(slot, hook)]
+        if not own:
+            needed = " or ".join(f"`{hook}`" for hook in _SLOTS[slot])
+            raise SchemeError(f"{of.__name__} is a {slot.__name__} without a method {needed}: define one")
+        hooks += own
+    if not hooks:
+        raise SchemeError(
+            f"{of.__name__} fills no slot: let it descend from anabranch.Scheduler, CongestionControl or Retransmit"
+        )
+    if of.on_event is not Policy.on_event:
+        hooks.append("on_event")
+    return tuple(hooks)
+
+
+def _name(policy: Policy) -> str:
+    name = policy.name if policy.name is not None else _described(policy)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise SchemeError(
+            f"`name` of {type(policy).__name__} is {name!r}: a name has letters, digits and any of _.+- , begins with a "
+            f"letter, may end with parameters in brackets, and is at most {_NAME_LENGTH} characters long"
+        )
+    if _is_known(name):
+        raise SchemeError(f"{name} is a scheme that there is already: give {type(policy).__name__} another `name`")
+    return name
+
+
+def _described(policy: Policy) -> str:
+    """The class with the object's public attributes, as far as they can stand in a name."""
+    plain = [(key, value) for key, value in getattr(policy, "__dict__", {}).items() if not key.startswith("_")]
+    words = [f"{key}={_word(value)}" for key, value in plain if isinstance(value, (bool, int, float, str))]
+    name = type(policy).__name__
+    described = f"{name}({','.join(words)})" if words else name
+    return described if _NAME.fullmatch(described) else name
+
+
+def _word(value: bool | int | float | str) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _is_known(name: str) -> bool:
+    """Whether an expression of the registry is written so."""
+    try:
+        _native.schemes_of('[[path]]\nrate = "1 Mbit/s"\ndelay = "1 ms"\n[run]\nduration = "1 s"\n', "scheme", name)
+    except SchemeError:
+        return False
+    return True
