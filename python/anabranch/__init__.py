@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from anabranch import errors as errors
     from anabranch import figures as figures
     from anabranch import policy as policy
-    from anabranch import report as report
+    from anabranch import reporting as reporting
     from anabranch import statistics as statistics
     from anabranch.catalogue import Card as Card
     from anabranch.catalogue import Catalogue as Catalogue
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from anabranch.policy import Scheduler as Scheduler
     from anabranch.policy import Wait as Wait
     from anabranch.policy import Window as Window
+    from anabranch.reporting.document import report as report
     from anabranch.results import Results as Results
     from anabranch.run import Run as Run
     from anabranch.run import run as run
@@ -102,13 +103,14 @@ _HOMES = {
     "plot_transfer_time": "anabranch.figures.transfer_time",
     "plot_tsn": "anabranch.figures.tsn",
     "read_trace": "anabranch.series",
+    "report": "anabranch.reporting.document",
     "run": "anabranch.run",
     "schemes": "anabranch.catalogue",
     "sweep": "anabranch.sweep",
 }
 
 # Modules that are loaded when they are first used as well.
-_MODULES = ("errors", "figures", "policy", "report", "statistics")
+_MODULES = ("errors", "figures", "policy", "reporting", "statistics")
 
 
 if not TYPE_CHECKING:  # With it in sight, a type checker would take any name for one of the package's.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from anabranch import _native
 from anabranch._native import SchemeError
+from anabranch.html import escaped, table_of
 
 if TYPE_CHECKING:
     import pandas
@@ -88,12 +89,30 @@ class Card:
     schemes: tuple[str, ...] = ()
     """Of a component: what it can be added to."""
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what it does, and its parameters."""
+        summary = "<br>".join(escaped(line) for line in self.summary)
+        head = f"<p><b>{escaped(self.name)}</b> ({escaped(self.kind)}): {escaped(self.about)}</p><p>{summary}</p>"
+        source = f"<p>Source: {escaped(self.source)}. Example: <code>{escaped(self.example)}</code></p>"
+        if not self.parameters:
+            return head + source
+        rows = [(each.name, each.default, _range(each), each.about) for each in self.parameters]
+        return head + table_of(("parameter", "default", "values", "about"), rows) + source
+
     def parameter(self, name: str) -> Parameter:
         """The parameter of that name. Raises `SchemeError` if there is none."""
         for parameter in self.parameters:
             if parameter.name == name:
                 return parameter
         raise unknown(f"{self.name} has no parameter", name, [parameter.name for parameter in self.parameters])
+
+
+def _range(parameter: Parameter) -> str:
+    """The values that a parameter takes."""
+    if parameter.choices:
+        return ", ".join(parameter.choices)
+    ends = [f"{end:g}" for end in (parameter.min, parameter.max) if end is not None]
+    return " to ".join(ends) + (f" {parameter.unit}" if parameter.unit else "")
 
 
 class Catalogue(Sequence[Card]):

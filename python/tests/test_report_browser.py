@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from report_samples import swept, write_traces
 
-from anabranch.report import write
+from anabranch.reporting import report
 from anabranch.series import Series
 
 if TYPE_CHECKING:
@@ -157,13 +157,13 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def report(traces: Path) -> Path:
-    return write(traces)
+def reported(traces: Path) -> Path:
+    return report(traces)
 
 
 @pytest.fixture(scope="module")
-def shared(browser: Browser, report: Path) -> Iterator[Opened]:
-    with opened(browser, report) as page:
+def shared(browser: Browser, reported: Path) -> Iterator[Opened]:
+    with opened(browser, reported) as page:
         yield page
 
 
@@ -489,9 +489,9 @@ def test_text_and_lines_stand_out_from_the_paper(shown: Opened, scheme: Any) -> 
         shown.page.emulate_media(color_scheme="light")
 
 
-def test_a_phone_shows_the_chart_in_its_width(browser: Browser, report: Path) -> None:
+def test_a_phone_shows_the_chart_in_its_width(browser: Browser, reported: Path) -> None:
     phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
-    with opened(browser, report, **phone) as found:
+    with opened(browser, reported, **phone) as found:
         assert found.page.evaluate("document.documentElement.scrollWidth") == 390
         assert found.chart.bounding_box()["width"] > 340
         assert len(found.drawn()) == len(PANELS)
@@ -503,7 +503,7 @@ def test_a_phone_shows_the_chart_in_its_width(browser: Browser, report: Path) ->
 
 
 def test_a_report_of_results_opens_as_quietly(browser: Browser, tmp_path: Path) -> None:
-    file = write(swept(tmp_path, seeds=2), tmp_path / "report.html")
+    file = report(swept(tmp_path, seeds=2), tmp_path / "report.html")
     with opened(browser, file) as found:
         for figure in found.page.locator("figure svg").all():
             box = figure.bounding_box()
@@ -527,7 +527,7 @@ def test_a_recording_of_one_end_has_no_queues_and_text_like_a_script_stays_text(
     manifest["scheme"] = manifest["sender"][0]["scheme"] = nasty
     manifest |= {"vantage": "host", "epoch_s": 1.0}
     (folder / "run.toml").write_text(tomli_w.dumps(manifest), encoding="utf-8")
-    with opened(browser, write(folder, title=nasty)) as found:
+    with opened(browser, report(folder, title=nasty)) as found:
         assert found.page.title() == nasty
         assert len(found.drawn()) == len(PANELS) - 1
         assert found.box("panels", "Queue").count() == 0

@@ -13,8 +13,8 @@ import pytest
 from report_samples import swept, write_traces
 
 from anabranch.command import main
-from anabranch.report import results_page
-from anabranch.report.charts import Charts
+from anabranch.reporting import results_page
+from anabranch.reporting.charts import Charts
 from anabranch.results import Results
 
 

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 import pytest
 from report_samples import LOSSES, OUTAGE, swept, write_traces
 
-import anabranch.report.timeline.payload as payload_module
+import anabranch.reporting.timeline.payload as payload_module
 from anabranch.engine import engine
 from anabranch.errors import ReportError, ResultsError, TraceError
-from anabranch.report import ChoiceError, ReportWarning, charts, results_page, tables, write
-from anabranch.report.charts import Charts, charts_of
-from anabranch.report.tables import failure_tables, result_tables
+from anabranch.reporting import ChoiceError, ReportWarning, charts, results_page, tables, report
+from anabranch.reporting.charts import Charts, charts_of
+from anabranch.reporting.tables import failure_tables, result_tables
 from anabranch.results import Results
 from anabranch.run import run
 from anabranch.statistics import as_text, paired_difference, summary
@@ -92,8 +92,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory, traces: Path, results: Results) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("reports")
-    write(traces, folder / "traces.html")
-    write(results, folder / "results.html")
+    report(traces, folder / "traces.html")
+    report(results, folder / "results.html")
     return {name: (folder / f"{name}.html").read_text(encoding="utf-8") for name in ("traces", "results")}
 
 
@@ -114,7 +114,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(source: Results | Path, tmp_path: Path, **arguments: Any) -> Reading:
-    return Reading(write(source, tmp_path / "report.html", **arguments).read_text(encoding="utf-8"))
+    return Reading(report(source, tmp_path / "report.html", **arguments).read_text(encoding="utf-8"))
 
 
 def replaced(results: Results, column: str, values: pa.Array) -> Results:
@@ -151,15 +151,15 @@ def test_the_policy_names_the_scripts_by_their_hashes_and_allows_nothing_else(
 def test_the_same_source_gives_the_same_bytes(
     reports: dict[str, str], results: Results, traces: Path, tmp_path: Path
 ) -> None:
-    assert write(results, tmp_path / "a.html").read_text(encoding="utf-8") == reports["results"]
-    assert write(traces, tmp_path / "b.html").read_text(encoding="utf-8") == reports["traces"]
+    assert report(results, tmp_path / "a.html").read_text(encoding="utf-8") == reports["results"]
+    assert report(traces, tmp_path / "b.html").read_text(encoding="utf-8") == reports["traces"]
 
 
 def test_results_and_the_folder_they_are_written_to_give_the_same_report(
     reports: dict[str, str], results: Results, tmp_path: Path
 ) -> None:
     results.write(tmp_path / "here")
-    written = write(tmp_path / "here")
+    written = report(tmp_path / "here")
     assert written == tmp_path / "here" / "report.html"
     assert written.read_text(encoding="utf-8") == reports["results"]
 
@@ -404,7 +404,7 @@ def test_a_run_that_is_not_there_is_refused_with_what_there_is(
     results: Results, tmp_path: Path, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ChoiceError, match=re.escape(message)):
-        write(results, tmp_path / "report.html", **arguments)
+        report(results, tmp_path / "report.html", **arguments)
     assert not (tmp_path / "report.html").exists()
 
 
@@ -426,7 +426,7 @@ def test_a_timeline_that_cannot_be_made_again_leaves_the_rest_of_the_report(tmp_
 def test_results_without_runs_are_refused(results: Results, tmp_path: Path) -> None:
     empty = Results(results.runs.slice(0, 0), results.paths.slice(0, 0), results.flows.slice(0, 0), results.manifest)
     with pytest.raises(ReportError, match="the results have no runs"):
-        write(empty, tmp_path / "report.html")
+        report(empty, tmp_path / "report.html")
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -477,7 +477,7 @@ def test_a_report_of_ten_runs_fits_its_size_by_its_budgets(traces: Path, tmp_pat
     # Whatever the runs are: 8 bytes a point, 9 an event, 8 a span, and Base64 makes four of three.
     size = (payload_module.MOST_POINTS * 8 + payload_module.MOST_EVENTS * 9 + payload_module.MOST_SPANS * 8) * 4 / 3
     assert size < 3.5 * MEGABYTE
-    page = write(traces, tmp_path / "report.html")
+    page = report(traces, tmp_path / "report.html")
     with_data = page.stat().st_size
     data = len(json.dumps(Reading(page.read_text(encoding="utf-8")).timeline))
     # Plotly and the page itself.
@@ -558,7 +558,7 @@ def test_a_trace_that_is_not_there_is_refused_with_what_there_is(
     traces: Path, tmp_path: Path, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ChoiceError, match=re.escape(message)):
-        write(traces, tmp_path / "report.html", **arguments)
+        report(traces, tmp_path / "report.html", **arguments)
 
 
 @pytest.fixture
@@ -575,10 +575,10 @@ def broken(results: Results, traces: Path, tmp_path: Path) -> Path:
 def test_results_with_a_damaged_file_are_refused_by_its_name(broken: Path, name: str) -> None:
     (broken / "results" / name).write_bytes(b"PAR1 or so")
     with pytest.raises(ResultsError, match=re.escape(name)):
-        write(broken / "results")
+        report(broken / "results")
     (broken / "results" / name).unlink()
     with pytest.raises(ResultsError, match=re.escape(name)):
-        write(broken / "results")
+        report(broken / "results")
     assert not (broken / "results" / "report.html").exists()
 
 
@@ -586,38 +586,38 @@ def test_results_with_a_damaged_file_are_refused_by_its_name(broken: Path, name:
 def test_traces_that_lack_a_file_are_refused_by_its_name(broken: Path, name: str) -> None:
     (broken / "trace" / name).unlink()
     with pytest.raises(TraceError, match=re.escape(name)):
-        write(broken / "trace")
+        report(broken / "trace")
 
 
 def test_traces_without_their_scenario_are_refused(broken: Path) -> None:
     (broken / "trace" / "scenario.toml").write_text("= no TOML", encoding="utf-8")
     with pytest.raises(ReportError, match=r"scenario\.toml"):
-        write(broken / "trace")
+        report(broken / "trace")
     (broken / "trace" / "scenario.toml").unlink()
     with pytest.raises(ReportError, match=r"scenario\.toml.*trace the run again"):
-        write(broken / "trace")
+        report(broken / "trace")
 
 
 def test_a_folder_with_neither_results_nor_traces_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="has neither results nor traces"):
-        write(tmp_path)
+        report(tmp_path)
     with pytest.raises(ReportError, match="there is no such folder"):
-        write(tmp_path / "nowhere")
+        report(tmp_path / "nowhere")
 
 
 def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(traces: Path, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("", encoding="utf-8")
     with pytest.raises(ReportError, match=re.escape(str(tmp_path / "taken" / "report.html"))):
-        write(traces, tmp_path / "taken" / "report.html")
+        report(traces, tmp_path / "taken" / "report.html")
     assert [file.name for file in tmp_path.iterdir()] == ["taken"]
 
 
 def test_a_report_replaces_an_older_one_and_leaves_nothing_else(traces: Path, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("old", encoding="utf-8")
-    write(traces, tmp_path / "report.html")
+    report(traces, tmp_path / "report.html")
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_results_from_no_folder_need_a_file_to_go_to(results: Results) -> None:
     with pytest.raises(ReportError, match="out= has to name the file"):
-        write(results)
+        report(results)

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from report_samples import write_traces
 
-from anabranch.report.timeline import payload as payload_module
-from anabranch.report.timeline.downsampling import allot, changes, envelope, evenly
-from anabranch.report.timeline.lines import bin_width_s
-from anabranch.report.timeline.model import Line, Spans, Timeline, Track
-from anabranch.report.timeline.network import links_of, marks_of
-from anabranch.report.timeline.payload import payload
-from anabranch.report.timeline.trace import joined, timeline_of
+from anabranch.reporting.timeline import payload as payload_module
+from anabranch.reporting.timeline.downsampling import allot, changes, envelope, evenly
+from anabranch.reporting.timeline.lines import bin_width_s
+from anabranch.reporting.timeline.model import Line, Spans, Timeline, Track
+from anabranch.reporting.timeline.network import links_of, marks_of
+from anabranch.reporting.timeline.payload import payload
+from anabranch.reporting.timeline.trace import joined, timeline_of
 from anabranch.scenario import Scenario
 from anabranch.series import Series
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from anabranch.report.choice import ChoiceError
+from anabranch.reporting.choice import ChoiceError
 
 _EXAMPLES = """\
 examples:
@@ -22,8 +22,8 @@ _WRONG_INPUT = 2
 def main(arguments: list[str]) -> int:
     """Writes a report, and gives the exit status."""
     options = _parser().parse_args(arguments)
-    from anabranch.report.document import write_report
-    from anabranch.report.progress import Progress
+    from anabranch.reporting.document import write_report
+    from anabranch.reporting.progress import Progress
 
     progress = Progress(quiet=options.quiet)
     try:

@@ -33,6 +33,7 @@ def plot_metric(
     interval: Interval = "t",
     confidence: float = 0.95,
     table: Table | None = None,
+    y_from_zero: bool = True,
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -41,7 +42,8 @@ def plot_metric(
     `x` may be left out if one key is swept. Other swept keys need a value in `at`, which may also
     choose a `flow` or `path` for metrics that each of them has. Points of identical runs, or of one run
     only, have no band, and the legend says so; it also says n and the level of confidence. `interval`, `confidence` and
-    `table` are as in `anabranch.statistics.summary`. Metrics in bytes are drawn in KiB, losses in per cent.
+    `table` are as in `anabranch.statistics.summary`. Metrics in bytes are drawn in KiB, losses in per cent. The axis of
+    the metric begins at zero, so that heights can be compared; with `y_from_zero=False`, below the least value.
 
     `results` are `Results` or a pandas frame of their runs. Without `ax`, a new pyplot figure is made. Raises
     `FigureError` for schemes and keys that the results do not have and for values of `x` that are no numbers, and
@@ -60,19 +62,20 @@ def plot_metric(
     if means.empty:
         raise FigureError(f"no run has a value of `{metric}`")
     with drawing(ax, title=title) as axes:
-        draw_lines(axes, means, metric_label(metric))
+        _draw_lines(axes, means, metric_label(metric))
+        if y_from_zero:
+            from_zero(axes)
         axes.set_xlabel(label)
         legend(axes, note_of(means))
     return axes
 
 
-def draw_lines(axes: Axes, means: pd.DataFrame, measure: MetricLabel) -> None:
+def _draw_lines(axes: Axes, means: pd.DataFrame, measure: MetricLabel) -> None:
     """A line for each scheme of a table of means with a column `x`, with bands where there are intervals."""
     styles = looks(dict.fromkeys(means["scheme"]))
     for scheme, rows in means.groupby("scheme", sort=False, observed=True):
         _draw_line(axes, rows.sort_values("x"), measure, styles[str(scheme)], name_of(str(scheme), rows))
     axes.set_ylabel(measure.label)
-    from_zero(axes, means["mean"] * measure.factor)
 
 
 def _draw_line(axes: Axes, rows: pd.DataFrame, measure: MetricLabel, look: Look, name: str) -> None:
@@ -88,8 +91,10 @@ def _draw_line(axes: Axes, rows: pd.DataFrame, measure: MetricLabel, look: Look,
         axes.errorbar(x[alone], mean[alone], half[alone], fmt="none", ecolor=look.color, elinewidth=0.9, capsize=2)
 
 
-def from_zero(axes: Axes, values: pd.Series[float]) -> None:
-    """Begins the axis at zero where that takes less than a third of it, so that heights can be compared."""
+def from_zero(axes: Axes) -> None:
+    """Lets the vertical axis begin, or end, at zero at the latest."""
     low, high = axes.get_ylim()
-    if values.min() >= 0 and low < high / 3:
+    if low > 0:
         axes.set_ylim(bottom=0)
+    elif high < 0:
+        axes.set_ylim(top=0)

@@ -33,6 +33,7 @@ def plot_regression(
     points: PointsOf = "points",
     confidence: float = 0.95,
     table: Table | None = None,
+    y_from_zero: bool = True,
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -59,16 +60,10 @@ def plot_regression(
             _draw_line(axes, line, (min(places.values()), max(places.values())), measure, scheme, styles[scheme])
         axes.set_xlabel(label)
         axes.set_ylabel(measure.label)
-        from_zero(axes, chosen_values(values) * measure.factor)
+        if y_from_zero:
+            from_zero(axes)
         legend(axes, _note(lines, points, confidence))
     return axes
-
-
-def chosen_values(values: Mapping[str, pd.DataFrame]) -> pd.Series[float]:
-    """The values of all schemes."""
-    import pandas as pd
-
-    return pd.concat([frame["value"] for frame in values.values()])
 
 
 def _values(

@@ -23,6 +23,7 @@ def plot_transfer_time(
     at: Mapping[str, object] | None = None,
     interval: Interval = "t",
     confidence: float = 0.95,
+    y_from_zero: bool = True,
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -42,6 +43,7 @@ def plot_transfer_time(
         interval=interval,
         confidence=confidence,
         table="flows",
+        y_from_zero=y_from_zero,
         title=title,
         ax=ax,
     )

@@ -26,6 +26,10 @@ _MARKS: dict[str, dict[str, object]] = {
     "dropped": {"marker": "x", "markersize": 4.5, "markeredgewidth": 1.1},
 }
 
+# Chunks in the part of a run that is drawn if nothing else is asked for.
+_CHUNKS = 300
+_MOMENT_S = 1e-6
+
 
 def plot_tsn(
     run: Series | Run,
@@ -38,14 +42,16 @@ def plot_tsn(
 ) -> Axes:
     """When each TSN was sent (hollow), received (full) and dropped (cross), in the colour of the path.
 
-    TSNs are counted from the association's first, which is 0. As Figure 6 of the CMT-QA paper, which shows one second:
-    `between=(10, 11)`. Marks that would cover each other are drawn once. Other arguments, and what is raised, are as in
-    `plot_cwnd`.
+    TSNs are counted from the association's first, which is 0. Of a whole run one would see a line and nothing else: so
+    without `between`, a part of some hundred chunks is drawn, around the first chunk that was dropped after the start
+    if there is one, or else in the middle. `between=(10, 11)` draws one second, as Figure 6 of the CMT-QA paper, and
+    `between=(0, run.series.end_s)` all. Marks that would cover each other are drawn once. Other arguments, and what is
+    raised, are as in `plot_cwnd`.
     """
     series = series_of(run)
     everything = rows_of(series.tsn(), Choice(flow, direction), "chunks")
     first = int(everything["tsn"].iloc[0])
-    rows = rows_of(everything, Choice(between=between), "chunks")
+    rows = rows_of(everything, Choice(between=between or _window(everything)), "chunks")
     kinds = rows["event"].astype(str).where(rows["event"].isin(["sent", "received"]), "dropped")
     rows = rows.assign(tsn=rows["tsn"] - first, kind=kinds)
     if rows.empty:
@@ -58,6 +64,20 @@ def plot_tsn(
         axes.set_ylabel("TSN (first = 0)")
         legend(axes, title_of(series))
     return axes
+
+
+def _window(rows: pd.DataFrame) -> tuple[float, float]:
+    """The times between which so many chunks were sent that single ones can be told apart."""
+    sent = rows[rows["event"] == "sent"]["time_s"].to_numpy()
+    times = sent if len(sent) else rows["time_s"].to_numpy()
+    if len(times) <= _CHUNKS:
+        return float(rows["time_s"].min()), float(rows["time_s"].max()) + _MOMENT_S
+    dropped = rows[~rows["event"].isin(["sent", "received"])]["time_s"].to_numpy()
+    # What is dropped in the first moments is dropped by slow start.
+    later = dropped[dropped > times[_CHUNKS]]
+    middle = later[0] if len(later) else times[len(times) // 2]
+    first = min(max(int(times.searchsorted(middle)) - _CHUNKS // 3, 0), len(times) - _CHUNKS)
+    return float(times[first]), float(times[first + _CHUNKS - 1]) + _MOMENT_S
 
 
 def _draw(axes: Axes, rows: pd.DataFrame, kind: str, look: Look, path: str) -> None:

@@ -6,6 +6,7 @@ not kept.
 
 from __future__ import annotations
 
+import dataclasses
 import dis
 import functools
 import hashlib
@@ -139,7 +140,8 @@ def _is_generated(of: type, name: str, member: object) -> bool:
     if "__dataclass_fields__" not in vars(of):
         return False
     code = getattr(member, "__code__", None)
-    return name in _OF_DATACLASSES or (name.startswith("__") and code is not None and code.co_filename == "<string>")
+    made_there = code is not None and code.co_filename in ("<string>", dataclasses.__file__)
+    return name in _OF_DATACLASSES or (name.startswith("__") and made_there)
 
 
 def _globals_of(code: CodeType) -> Iterator[str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+    from matplotlib.axes import Axes
 
     from anabranch.results.effort import Effort
 
@@ -29,7 +30,7 @@ Table: TypeAlias = Literal["runs", "paths", "flows"]
 TABLES: Final[tuple[Table, ...]] = ("runs", "paths", "flows")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Results:
     """The runs of a sweep as three Arrow tables, sorted by the place of their point in the grid, scheme and seed.
 
@@ -77,8 +78,48 @@ class Results:
         return chosen
 
     def to_pandas(self, table: Table = "runs") -> pandas.DataFrame:
-        """One of the tables as a pandas frame, with the same columns."""
-        return self.to_arrow(table).to_pandas()
+        """One of the tables as a pandas frame. It begins with the columns that tell its rows apart, such as a swept key,
+        scheme and seed; what all rows share, and `run`, come last.
+        """
+        from anabranch.results.overview import varying_first
+
+        identity = [*self.over, "scheme", "seed"]
+        return varying_first(self.to_arrow(table).to_pandas(), identity)
+
+    def summary(self, metric: str = "goodput_kbps") -> pandas.DataFrame:
+        """The means of a metric with their 95 % intervals as text: a row for each point, a column for each scheme.
+
+        For numbers, and for other intervals, see `anabranch.statistics.summary`. Raises `StatisticsError`.
+        """
+        from anabranch.results.overview import means
+
+        return means(self, metric)
+
+    def plot(self, metric: str = "goodput_kbps", **options: Any) -> Axes:
+        """Draws a metric over the swept key, or as bars where nothing numeric was swept.
+
+        `options` are those of `anabranch.plot_metric` or `plot_bars`, such as `x`, `at`, `title` and `ax`. Raises
+        `FigureError`.
+        """
+        from anabranch.results.overview import plot
+
+        return plot(self, metric, **options)
+
+    def report(self, out: str | os.PathLike[str] = "report.html", **options: Any) -> Path:
+        """Writes a report as one HTML file and gives its path: see `anabranch.report`."""
+        from anabranch.reporting.document import report
+
+        return report(self, out, **options)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: means with intervals."""
+        from anabranch.results.overview import as_html
+
+        return as_html(self, "goodput_kbps")
+
+    def __repr__(self) -> str:
+        swept = f" over {', '.join(self.over)}" if self.over else ""
+        return f"<Results of {self.manifest['scenario_name']}: {self.runs.num_rows} runs of {', '.join(self.schemes)}{swept}>"
 
     def to_polars(self, table: Table = "runs") -> polars.DataFrame:
         """One of the tables as a polars frame, with the same columns. Needs `pip install anabranch[polars]`."""

@@ -141,6 +141,12 @@ class Scenario(Table):
             tables[name] = {key: value for key, value in scheme.items() if key != "name"}
         return tables
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the run, the paths and the flows, with every default."""
+        from anabranch.scenario.overview import as_html
+
+        return as_html(self)
+
     def to_toml(self, *, resolved: bool = False) -> str:
         """The text of a file that says the same: what was given, or with `resolved` everything.
 

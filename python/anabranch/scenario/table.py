@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import os
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
@@ -11,6 +12,30 @@ from typing import Any, ClassVar, TypeVar
 from anabranch._native import ScenarioError
 
 AnyTable = TypeVar("AnyTable", bound="Table")
+
+# Annotations of fields that hold text only: in a file, numbers with their units.
+_TEXT = ("str", "str | None")
+_UNITS = {
+    "rate": "Mbit/s",
+    "delay": "ms",
+    "queue": "packets",
+    "packet": "B",
+    "mtu": "B",
+    "message": "B",
+    "size": "MB",
+    "recv_buffer": "KiB",
+    "send_buffer": "KiB",
+    "fragment": "B",
+    "burst": "ms",
+    "idle": "ms",
+    "interval": "ms",
+    "duration": "s",
+    "start": "s",
+    "stop": "s",
+    "warmup": "s",
+    "at": "s",
+}
+"""Keys whose values have units, with the one that they are usually given in."""
 
 
 class Table:
@@ -28,6 +53,8 @@ class Table:
         for field in self.file_fields():
             value = getattr(self, field.name)
             if value is not None:
+                if field.name in _UNITS and field.type in _TEXT and type(value) in (int, float) and math.isfinite(value):
+                    raise _without_unit(type(self).__name__, field.name, value)
                 value = read_inner(self.INNER.get(field.name), plain(value, self.key_of(field)))
                 object.__setattr__(self, field.name, value)
 
@@ -77,6 +104,15 @@ class Table:
     def key_of(cls, field: dataclasses.Field[Any]) -> str:
         """What a file calls a field."""
         return cls.KEYS.get(field.name, field.name)
+
+
+def _without_unit(of: str, name: str, value: float) -> ScenarioError:
+    """The error for a number where a unit is needed."""
+    unit = _UNITS[name]
+    return ScenarioError(
+        f"{of}({name}={value!r}): {value!r} has no unit, and `{name}` needs one: write for example "
+        f'{name}="{value!r} {unit}"'
+    )
 
 
 def unknown_key(key: object, where: str, known: list[str]) -> ScenarioError:

@@ -315,6 +315,7 @@ impl Built {
             retransmissions: 0,
             timeouts: 0,
             heartbeat_timeouts: 0,
+            overruled_picks: 0,
             fast_retransmits: 0,
             spurious_retransmissions: 0,
             peak_reorder_bytes: 0,
@@ -360,6 +361,7 @@ impl Built {
                 }
                 total.timeouts += statistics.timeouts;
                 total.heartbeat_timeouts += statistics.heartbeat_timeouts;
+                total.overruled_picks += statistics.overruled_picks;
                 total.fast_retransmits += statistics.fast_retransmit_events;
                 total.rwnd_blocked_s += statistics.blocked_by_peer_window_ns as f64 / 1e9;
             }

@@ -73,6 +73,9 @@ pub struct RunResult {
     pub paths: Vec<PathResult>,
     /// Flows.
     pub flows: Vec<FlowResult>,
+    /// Decisions of schedulers that core overruled, if there were any: see the book's chapter "Policies".
+    #[serde(skip_serializing_if = "is_zero")]
+    pub overruled_picks: u64,
     /// Jain's index over the flows' goodput, where there is more than one flow and any goodput.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jain_index: Option<f64>,
@@ -80,6 +83,12 @@ pub struct RunResult {
     /// same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+}
+
+/// Whether a count may be left out.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl RunResult {

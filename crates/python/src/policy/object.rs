@@ -51,9 +51,11 @@ impl Object {
             return None;
         }
         let ask = || {
-            let answer = self.object.bind(py).call_method1(method, (argument(), View::of(py, view)?))?;
+            let object = self.object.bind(py);
+            let answer = object.call_method1(method, (argument(), View::of(py, view)?))?;
             let (choice, reason) = reasoned(answer);
-            Ok((read(&choice)?, reason))
+            let choice = read(&choice).map_err(|error| placed(error, object, method))?;
+            Ok((choice, reason))
         };
         ask().map_err(|error| self.fault.report(error)).ok()
     }
@@ -68,4 +70,16 @@ impl Object {
             self.ask(method, || PolicyEvent::of(event), view, |_| Ok(()));
         });
     }
+}
+
+/// The error about an answer, with file and line of the method that gave it: no frame of it is left to say so.
+fn placed(error: PyErr, object: &Bound<'_, PyAny>, method: &Bound<'_, PyString>) -> PyErr {
+    let place = || {
+        let code = object.getattr(method)?.getattr("__code__")?;
+        let file: String = code.getattr("co_filename")?.extract()?;
+        let line: u32 = code.getattr("co_firstlineno")?.extract()?;
+        PyResult::Ok(format!("{file}:{line}: "))
+    };
+    let place = place().unwrap_or_default();
+    PyErr::from_type(error.get_type(method.py()), format!("{place}{}", error.value(method.py())))
 }

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anabranch.report.timeline.downsampling import evenly
-from anabranch.report.timeline.model import EventKind, Events
+from anabranch.reporting.timeline.downsampling import evenly
+from anabranch.reporting.timeline.model import EventKind, Events
 
 if TYPE_CHECKING:
     import pandas as pd

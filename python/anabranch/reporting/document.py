@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anabranch.errors import ReportError
-from anabranch.report.choice import Choice, parse
-from anabranch.report.content import Page
-from anabranch.report.progress import Progress
-from anabranch.report.traces_page import page_of_traces, trace_folders
+from anabranch.reporting.choice import Choice, parse
+from anabranch.reporting.content import Page
+from anabranch.reporting.progress import Progress
+from anabranch.reporting.traces_page import page_of_traces, trace_folders
 
 if TYPE_CHECKING:
     from anabranch.results import Results
@@ -35,7 +35,7 @@ class Written:
     warnings: tuple[str, ...]
 
 
-def write(
+def report(
     source: Results | str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
     *,
@@ -57,7 +57,7 @@ def write(
     for runs that are not there, `ResultsError` and `TraceError` for files that are missing or damaged. Warns with
     `ReportWarning` of what the report warns of, such as runs of the timeline that are not the same when made again.
 
-        anabranch.report.write("out/losses", timeline=["cmt-pf@path.path-2.loss=0.02"])
+        anabranch.report("out/losses", timeline=["cmt-pf@path.path-2.loss=0.02"])
     """
     written = write_report(source, out, timeline, seed, title, Progress(quiet=quiet))
     for warning in written.warnings:
@@ -73,7 +73,7 @@ def write_report(
     title: str | None,
     progress: Progress,
 ) -> Written:
-    """As `write`, and gives the warnings."""
+    """As `report`, and gives the warnings."""
     choices = [parse(text) for text in timeline]
     target = _target(source, out)
     page = _page(source, choices, seed, title, progress)
@@ -88,7 +88,7 @@ def _page(
     title: str | None,
     progress: Progress,
 ) -> Page:
-    from anabranch.report.results_page import page_of_results
+    from anabranch.reporting.results_page import page_of_results
     from anabranch.results import Results
 
     if isinstance(source, Results):
@@ -115,7 +115,7 @@ def _target(source: Results | str | os.PathLike[str], out: str | os.PathLike[str
 
 
 def _render(page: Page) -> str:
-    from anabranch.report.page import render
+    from anabranch.reporting.page import render
 
     return render(page)
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from anabranch.engine import engine
 from anabranch.errors import ReportError, RunError, ScenarioError, SchemeError
-from anabranch.report.charts import charts_of
-from anabranch.report.choice import MOST_RUNS, Choice, ChoiceError, listed, schemes_of
-from anabranch.report.content import Page, TimelineSection
-from anabranch.report.numbers import counted
-from anabranch.report.points import Point, at_point, chosen_point, point_text, points_of, value_text, varied_keys
-from anabranch.report.progress import Progress
-from anabranch.report.recipes import documents_of, recipes_of
-from anabranch.report.rerun import Wanted, make_again
-from anabranch.report.section import timeline_section
-from anabranch.report.tables import failure_tables, result_tables
-from anabranch.report.timeline.model import Timeline
-from anabranch.report.timeline.trace import joined, timeline_of
+from anabranch.reporting.charts import charts_of
+from anabranch.reporting.choice import MOST_RUNS, Choice, ChoiceError, listed, schemes_of
+from anabranch.reporting.content import Page, TimelineSection
+from anabranch.reporting.numbers import counted
+from anabranch.reporting.points import Point, at_point, chosen_point, point_text, points_of, value_text, varied_keys
+from anabranch.reporting.progress import Progress
+from anabranch.reporting.recipes import documents_of, recipes_of
+from anabranch.reporting.rerun import Wanted, make_again
+from anabranch.reporting.section import timeline_section
+from anabranch.reporting.tables import failure_tables, result_tables
+from anabranch.reporting.timeline.model import Timeline
+from anabranch.reporting.timeline.trace import joined, timeline_of
 
 if TYPE_CHECKING:
     from anabranch.results import Results

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from anabranch.errors import StatisticsError
 from anabranch.estimate import text_of
 from anabranch.figures.labels import metric_label
-from anabranch.report.content import Column, Table
-from anabranch.report.numbers import NOTHING
-from anabranch.report.points import point_text, points_of, up_to_point, value_text, varied_keys
+from anabranch.reporting.content import Column, Table
+from anabranch.reporting.numbers import NOTHING
+from anabranch.reporting.points import point_text, points_of, up_to_point, value_text, varied_keys
 from anabranch.statistics import paired_difference, summary
 
 if TYPE_CHECKING:

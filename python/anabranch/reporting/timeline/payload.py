@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anabranch.report.timeline.colours import path_colours, track_colours
-from anabranch.report.timeline.downsampling import allot, envelope, evenly
-from anabranch.report.timeline.model import Events, Line, Seconds, Shares, Spans, Timeline, Track
-from anabranch.report.timeline.spans import longest
+from anabranch.reporting.timeline.colours import path_colours, track_colours
+from anabranch.reporting.timeline.downsampling import allot, envelope, evenly
+from anabranch.reporting.timeline.model import Events, Line, Seconds, Shares, Spans, Timeline, Track
+from anabranch.reporting.timeline.spans import longest
 
 FORMAT = 1
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
-from anabranch.report.content import Document, Recipe
-from anabranch.report.points import value_text
-from anabranch.report.rerun import Wanted
+from anabranch.reporting.content import Document, Recipe
+from anabranch.reporting.points import value_text
+from anabranch.reporting.rerun import Wanted
 
 if TYPE_CHECKING:
     from anabranch.results import Results

@@ -5,7 +5,7 @@ The book's chapter "Reports" says what is in them.
 
 from __future__ import annotations
 
-from anabranch.report.choice import ChoiceError
-from anabranch.report.document import ReportWarning, write
+from anabranch.reporting.choice import ChoiceError
+from anabranch.reporting.document import ReportWarning, report
 
-__all__ = ["ChoiceError", "ReportWarning", "write"]
+__all__ = ["ChoiceError", "ReportWarning", "report"]

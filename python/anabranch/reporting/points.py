@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from anabranch.quantity import numbers_of
-from anabranch.report.choice import Choice, ChoiceError, listed
+from anabranch.reporting.choice import Choice, ChoiceError, listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anabranch.report.timeline.downsampling import changes, envelope
-from anabranch.report.timeline.model import Channel, Line, Seconds, Track, Values
+from anabranch.reporting.timeline.downsampling import changes, envelope
+from anabranch.reporting.timeline.model import Channel, Line, Seconds, Track, Values
 
 if TYPE_CHECKING:
     import pandas as pd

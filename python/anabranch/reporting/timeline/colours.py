@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anabranch.figures.style import looks, path_looks
-from anabranch.report.timeline.model import Track
+from anabranch.reporting.timeline.model import Track
 
 
 def track_colours(tracks: Sequence[Track]) -> list[str]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from anabranch.errors import FigureError, StatisticsError
 from anabranch.figures.labels import key_label, metric_label
 from anabranch.quantity import numbers_of
-from anabranch.report.content import Figure
-from anabranch.report.points import Point, points_of, value_text, varied_keys
-from anabranch.report.svg import inline_svg
+from anabranch.reporting.content import Figure
+from anabranch.reporting.points import Point, points_of, value_text, varied_keys
+from anabranch.reporting.svg import inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

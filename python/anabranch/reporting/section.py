@@ -6,9 +6,9 @@ import json
 
 from markupsafe import Markup
 
-from anabranch.report.content import TimelineSection
-from anabranch.report.timeline.model import Timeline
-from anabranch.report.timeline.payload import payload
+from anabranch.reporting.content import TimelineSection
+from anabranch.reporting.timeline.model import Timeline
+from anabranch.reporting.timeline.payload import payload
 
 _ARRIVED = "It is counted where it arrives."
 _SENT = "One host cannot know what arrived at the other: what it sends is counted as it leaves."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anabranch.report.timeline.model import Seconds, SpanKind, Spans
+from anabranch.reporting.timeline.model import Seconds, SpanKind, Spans
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import ReportError
-from anabranch.report.choice import MOST_RUNS, Choice, ChoiceError, listed, schemes_of
-from anabranch.report.content import Column, Document, Page, Recipe, Table
-from anabranch.report.numbers import NOTHING, counted, number
-from anabranch.report.progress import Progress
-from anabranch.report.section import timeline_section
-from anabranch.report.timeline.trace import joined, timeline_of
+from anabranch.reporting.choice import MOST_RUNS, Choice, ChoiceError, listed, schemes_of
+from anabranch.reporting.content import Column, Document, Page, Recipe, Table
+from anabranch.reporting.numbers import NOTHING, counted, number
+from anabranch.reporting.progress import Progress
+from anabranch.reporting.section import timeline_section
+from anabranch.reporting.timeline.trace import joined, timeline_of
 
 if TYPE_CHECKING:
     from anabranch.series import Series

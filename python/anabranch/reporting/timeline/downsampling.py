@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from anabranch.report.timeline.model import Seconds, Values
+from anabranch.reporting.timeline.model import Seconds, Values
 
 
 def changes(values: Values) -> npt.NDArray[np.intp]:

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from anabranch.engine import engine
-from anabranch.report.content import Page
+from anabranch.reporting.content import Page
 
 # In the order in which they need each other.
 SCRIPTS = (
@@ -27,7 +27,7 @@ def render(page: Page) -> str:
     """
     scripts = _scripts() if page.timeline is not None else []
     environment = Environment(
-        loader=PackageLoader("anabranch.report", "page"),
+        loader=PackageLoader("anabranch.reporting", "page"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -52,7 +52,7 @@ def _scripts() -> list[str]:
 
 
 def _file(name: str) -> str:
-    return resources.files("anabranch.report").joinpath("page", name).read_text(encoding="utf-8")
+    return resources.files("anabranch.reporting").joinpath("page", name).read_text(encoding="utf-8")
 
 
 def _policy(scripts: list[str]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch import _native
-from anabranch.report.points import Point, at_point, value_text
+from anabranch.reporting.points import Point, at_point, value_text
 from anabranch.run import label, run_of
 from anabranch.scenario import Scenario
 

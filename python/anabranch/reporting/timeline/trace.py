@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import tomli
 
 from anabranch.errors import ReportError
-from anabranch.report.timeline.events import path_events
-from anabranch.report.timeline.lines import bin_width_s, path_lines, queue_lines, throughput_lines
-from anabranch.report.timeline.model import Timeline, Track
-from anabranch.report.timeline.network import links_of, marks_of
-from anabranch.report.timeline.shares import decided_shares
-from anabranch.report.timeline.spans import blocked_spans, state_spans
+from anabranch.reporting.timeline.events import path_events
+from anabranch.reporting.timeline.lines import bin_width_s, path_lines, queue_lines, throughput_lines
+from anabranch.reporting.timeline.model import Timeline, Track
+from anabranch.reporting.timeline.network import links_of, marks_of
+from anabranch.reporting.timeline.shares import decided_shares
+from anabranch.reporting.timeline.spans import blocked_spans, state_spans
 
 if TYPE_CHECKING:
     import pandas as pd

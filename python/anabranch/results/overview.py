@@ -1,0 +1,75 @@
+"""Results at a glance: a table of means with intervals, as text, in a notebook, and as a figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anabranch.html import escaped, table_of
+from anabranch.statistics import as_text, summary
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+    from anabranch.results import Results
+
+# Points that a notebook shows, as pandas does with long frames.
+_MOST_ROWS = 60
+
+
+def means(results: Results, metric: str) -> pandas.DataFrame:
+    """A row for each point that differs from the others, a column for each scheme, with means and intervals as text."""
+    table = summary(results, metric)
+    keys = [key for key in results.over if len(results.manifest["over"][key]) > 1]
+    table = table.assign(text=as_text(table))
+    parts = [part for part in ("flow", "path") if part in table.columns]
+    rows = [*keys, *parts]
+    if not rows:
+        return table.set_index("scheme")[["text"]].rename(columns={"text": metric}).rename_axis(None)
+    wide = table.pivot(index=rows, columns="scheme", values="text")
+    order = list(dict.fromkeys(zip(*(table[key] for key in rows), strict=True)))
+    wide = wide.reindex(order if len(rows) > 1 else [key[0] for key in order])
+    return wide[list(dict.fromkeys(table["scheme"]))].rename_axis(columns=metric)
+
+
+def varying_first(frame: pandas.DataFrame, identity: list[str]) -> pandas.DataFrame:
+    """The frame with those columns first that tell its rows apart, and at its end what is the same in all of them."""
+    varied = [name for name in identity if frame[name].nunique(dropna=False) > 1]
+    rest = [name for name in identity if name not in varied]
+    constant = [name for name in ("profile",) if name in frame.columns and frame[name].nunique(dropna=False) < 2]
+    last = [*rest, *constant, "run"]
+    figures = [name for name in frame.columns if name not in (*identity, *last)]
+    return frame[[*varied, *figures, *last]]
+
+
+def as_html(results: Results, metric: str) -> str:
+    """What a notebook shows."""
+    count = results.runs.num_rows
+    seeds = len(results.manifest["seeds"])
+    runs = f"{count} run{'s' * (count != 1)}, {seeds} seed{'s' * (seeds != 1)}"
+    head = f"<p><b>{escaped(results.manifest['scenario_name'])}</b>: {escaped(metric)}, {runs}; means with 95 % intervals</p>"
+    if not count:
+        return f"<p><b>{escaped(results.manifest['scenario_name'])}</b>: no runs</p>"
+    table = means(results, metric)
+    cut = len(table) - _MOST_ROWS
+    more = f"<p>… and {cut} more rows: see <code>summary()</code></p>" if cut > 0 else ""
+    return head + _wide(table.head(_MOST_ROWS)) + more
+
+
+def _wide(table: pandas.DataFrame) -> str:
+    frame = table.reset_index() if table.index.name or table.index.nlevels > 1 else table.rename_axis("scheme").reset_index()
+    return table_of([str(name) for name in frame.columns], frame.to_numpy().tolist())
+
+
+def plot(results: Results, metric: str, **options: Any) -> Axes:
+    """Lines over the swept key, or bars where nothing numeric was swept."""
+    from anabranch.figures import plot_bars, plot_metric
+    from anabranch.quantity import numbers_of
+
+    given = options.get("x")
+    at = options.get("at") or {}
+    over = results.manifest["over"]
+    swept = [given] if given else [key for key, values in over.items() if len(values) > 1 and key not in at]
+    has_axis = bool(swept) and all(numbers_of(key, over.get(key, [])) is not None for key in swept)
+    axes: Axes = (plot_metric if has_axis else plot_bars)(results, metric, **options)
+    return axes

@@ -1,0 +1,452 @@
+"""Schemes whose policies are classes in Python."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anabranch as ab
+from anabranch.policy import Acknowledged, LostChunk, PathFacts, PathLoss, PolicyEvent, SendAsk, View
+from anabranch.policy.given import given_scheme
+from anabranch.policy.identity import identity_of
+
+TWO_LINKS = """
+[run]
+duration = "3 s"
+
+[association]
+recv_buffer = "256 KiB"
+
+[[path]]
+name = "wifi"
+rate = "10 Mbit/s"
+delay = "15 ms"
+
+[[path]]
+name = "lte"
+rate = "5 Mbit/s"
+delay = "40 ms"
+loss = "2 %"
+"""
+
+
+@pytest.fixture(scope="module")
+def links() -> ab.Scenario:
+    return ab.Scenario.parse(TWO_LINKS)
+
+
+def queueing(path: PathFacts) -> float:
+    return (path.latest_rtt_ms or 0.0) - (path.min_rtt_ms or 0.0)
+
+
+class ShortestQueue(ab.Scheduler):
+    """The scheduler of `examples/own-scheme`."""
+
+    def pick(self, ask: SendAsk, view: View) -> ab.Decision | None:
+        best = min(view.ready(), key=queueing, default=None)
+        return best and ab.Decision(best, "the shortest queue", "queueing_ms", queueing(best))
+
+
+class Reno(ab.CongestionControl):
+    """The standard's rules, written out."""
+
+    def grow(self, acked: Acknowledged, view: View) -> ab.Window | None:
+        window, largest = acked.window, view.path(acked.path).largest_chunk_bytes
+        if window.cwnd_bytes <= window.ssthresh_bytes:
+            return window.replace(cwnd_bytes=window.cwnd_bytes + min(acked.acked_bytes, acked.slow_start_limit_bytes))
+        if window.partial_bytes_acked < window.cwnd_bytes:
+            return None
+        left = window.partial_bytes_acked - window.cwnd_bytes
+        return window.replace(cwnd_bytes=window.cwnd_bytes + largest, partial_bytes_acked=left)
+
+    def cut(self, loss: PathLoss, view: View) -> ab.Window:
+        largest = view.path(loss.path).largest_chunk_bytes
+        ssthresh = max(loss.window.cwnd_bytes // 2, 4 * largest)
+        return ab.Window(largest if loss.cause == "timeout" else ssthresh, ssthresh)
+
+
+class Same(ab.Retransmit):
+    """`rtx-same`."""
+
+    def route(self, chunk: LostChunk, view: View) -> int:
+        return chunk.path
+
+
+def figures(scenario: ab.Scenario, scheme: str | ab.policy.Policy, seed: int = 1) -> dict[str, Any]:
+    made = ab.run(scenario, scheme, seed, digest=True)
+    return {"digest": made.digest, **made.metrics}
+
+
+@pytest.mark.parametrize(
+    ("own", "native"),
+    [(Reno(), "cmt"), (Same(), "cmt(rtx=rtx-same)")],
+    ids=["congestion control", "retransmission"],
+)
+def test_the_same_rule_in_python_gives_the_same_packets(
+    links: ab.Scenario, own: ab.policy.Policy, native: str
+) -> None:
+    assert figures(links, own, 3) == figures(links, native, 3)
+    assert figures(links, native, 3)["retransmissions"] > 0
+
+
+def test_a_scheduler_in_python_gives_the_same_packets_as_the_one_in_rust(links: ab.Scenario) -> None:
+    class LowestRtt(ab.Scheduler):
+        def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
+            return min(view.ready(), key=lambda path: path.smoothed_rtt_ms or 0.0, default=None)
+
+    assert figures(links, LowestRtt()) == figures(links, "cmt+min-rtt")
+    assert figures(links, LowestRtt()) != figures(links, "cmt")
+
+
+def test_another_base_keeps_its_other_slots(links: ab.Scenario) -> None:
+    class Primary(ab.Retransmit):
+        base = "sctp"
+
+        def route(self, chunk: LostChunk, view: View) -> int:
+            return chunk.path
+
+    shares = {path.name: path.share for path in ab.run(links, Primary()).paths}
+    assert shares == {"wifi": 1.0, "lte": 0.0}
+
+
+def test_one_object_can_fill_several_slots_and_hears_each_event_once(links: ab.Scenario) -> None:
+    heard: dict[int, list[tuple[float, str, int | None]]] = {}
+
+    class Both(ab.Scheduler, ab.Retransmit):
+        def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
+            return next(iter(view.ready()), None)
+
+        def route(self, chunk: LostChunk, view: View) -> int:
+            return chunk.path
+
+        def on_event(self, event: PolicyEvent, view: View) -> None:
+            if event.kind == "sent" and event.cause == "new":
+                heard.setdefault(id(self), []).append((view.now_s, event.kind, event.tsn))
+
+    made = ab.run(links, Both())
+    assert made.metrics["retransmissions"] > 0
+    (sent,) = heard.values()
+    assert len({tsn for _, _, tsn in sent}) == len(sent) > 100
+
+
+def test_each_association_works_on_an_object_of_its_own(links: ab.Scenario) -> None:
+    class Counting(ab.Scheduler):
+        def __init__(self) -> None:
+            self.picks = [0]
+
+        def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
+            self.picks[0] += 1
+            return next(iter(view.ready()), None)
+
+    scheme = Counting()
+    assert figures(links, scheme) == figures(links, scheme)
+    assert scheme.picks == [0]
+
+
+class Coin(ab.Scheduler):
+    def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
+        ready = view.ready()
+        return self.random.choice(ready) if ready else None
+
+
+def test_randomness_comes_from_the_seed(links: ab.Scenario) -> None:
+    lossless = links.with_values({"path.lte.loss": 0.0})
+    assert figures(lossless, Coin(), 1) == figures(lossless, Coin(), 1)
+    assert figures(lossless, Coin(), 1) != figures(lossless, Coin(), 2)
+
+
+def test_an_exception_ends_the_run_and_names_file_and_line(links: ab.Scenario) -> None:
+    class Broken(ab.Scheduler):
+        def pick(self, ask: SendAsk, view: View) -> int:
+            return 1 // 0
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        ab.run(links, Broken())
+    last = raised.traceback[-1]
+    assert (Path(last.path).name, last.name) == (Path(__file__).name, "pick")
+    # Nothing is left behind that would end the next run.
+    assert ab.run(links, "cmt").failure is None
+
+
+@pytest.mark.parametrize("answer", ["wifi", 1.5, True, object()])
+def test_an_answer_of_the_wrong_type_names_the_method(links: ab.Scenario, answer: object) -> None:
+    class Wrong(ab.Scheduler):
+        def pick(self, ask: SendAsk, view: View) -> Any:
+            return answer
+
+    _, line = inspect.getsourcelines(Wrong.pick)
+    with pytest.raises(TypeError, match=rf"test_own_scheme\.py:{line}: `pick` gave back a {type(answer).__name__}: exp"):
+        ab.run(links, Wrong())
+
+
+@pytest.mark.parametrize("answer", [5, 99, -1, 2**70])
+def test_a_path_that_is_not_there_is_a_counted_mistake(links: ab.Scenario, answer: int) -> None:
+    class Nowhere(ab.Scheduler):
+        def pick(self, ask: SendAsk, view: View) -> int:
+            return answer
+
+    made = ab.run(links, Nowhere())
+    assert made.metrics["overruled_picks"] > 10
+    assert made.metrics["goodput_kbps"] > 0, "core sends on its own where nothing is in flight"
+
+
+def test_a_full_path_is_a_counted_mistake_and_a_wait_is_none(links: ab.Scenario) -> None:
+    class Stubborn(ab.Scheduler):
+        def pick(self, ask: SendAsk, view: View) -> int:
+            return 0
+
+    class Patient(ab.Scheduler):
+        def pick(self, ask: SendAsk, view: View) -> int | ab.Wait:
+            return 0 if view.refusal(0) is None else ab.Wait(path=0)
+
+    assert ab.run(links, Stubborn()).metrics["overruled_picks"] > 10
+    assert "overruled_picks" not in ab.run(links, Patient()).metrics
+
+
+def test_copies_and_queues_and_times_can_be_asked_for(links: ab.Scenario) -> None:
+    class All(ab.Scheduler):
+        def pick(self, ask: SendAsk, view: View) -> ab.Copies | ab.Wait | ab.Bind:
+            if view.now_s < 0.5:
+                return ab.Wait(until_s=0.5)
+            if view.now_s < 1.0:
+                return ab.Bind(0) if view.path(0).bound_bytes < 3_000 else ab.Wait()
+            return ab.Copies(view.ready()) if view.ready() else ab.Wait()
+
+    series = ab.run(links, All()).series
+    sent = series.tsn().query("event == 'sent'")
+    assert sent["time_s"].min() >= 0.5
+    assert set(sent[sent["time_s"] < 1.0]["path"]) == {"wifi"}
+    assert sent[sent["time_s"] > 1.5].groupby("tsn", observed=True)["path"].nunique().max() == 2
+
+
+@pytest.mark.parametrize(
+    ("cwnd", "message"), [(float("nan"), "NaN"), (-1, "-1"), (float("inf"), "inf"), (2**50, "1125899906842624")]
+)
+def test_a_window_is_held_to_what_it_can_be(links: ab.Scenario, cwnd: float, message: str) -> None:
+    class Mad(ab.CongestionControl):
+        def grow(self, acked: Acknowledged, view: View) -> ab.Window:
+            return acked.window.replace(cwnd_bytes=cwnd)
+
+    with pytest.raises(ValueError, match=f"cwnd_bytes is {message}: a window has from 0 to"):
+        ab.run(links, Mad())
+
+
+def test_a_window_below_one_chunk_is_one_chunk_as_in_rust(links: ab.Scenario) -> None:
+    class Tiny(ab.CongestionControl):
+        def grow(self, acked: Acknowledged, view: View) -> ab.Window:
+            return ab.Window(0, 0)
+
+    paths = ab.run(links, Tiny()).series.paths()
+    assert paths[paths["time_s"] > 0.5]["cwnd_bytes"].unique().tolist() == [1468]
+
+
+def test_reasons_reach_the_trace(links: ab.Scenario) -> None:
+    decisions = ab.run(links, ShortestQueue()).series.decisions()
+    assert "the shortest queue" in set(decisions["reason"])
+    assert "queueing_ms" in set(decisions["figure"].dropna())
+
+
+def test_rules_are_few_and_short(links: ab.Scenario) -> None:
+    with pytest.raises(ValueError, match="at most 100 bytes"):
+        ab.Decision(0, "x" * 101)
+    with pytest.raises(ValueError, match="finite"):
+        ab.Decision(0, "rule", "figure", float("nan"))
+
+    class Chatty(ab.Scheduler):
+        def pick(self, ask: SendAsk, view: View) -> ab.Decision:
+            return ab.Decision(0, f"at {view.now_s}")
+
+    with pytest.raises(ValueError, match="more than 1000 different rules"):
+        ab.run(links.with_values({"run.duration": "60 s"}), Chatty())
+
+
+def test_what_a_policy_sees_has_the_names_of_its_types(links: ab.Scenario) -> None:
+    seen: list[View] = []
+
+    class Looking(ab.Scheduler):
+        def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
+            assert (ask.chunk_bytes, ask.window_probe) == (1468, False)
+            seen.append(view)
+            return next(iter(view.ready()), None)
+
+    ab.run(links, Looking())
+    view = seen[-1]
+    wifi, lte = view.paths
+    assert (wifi.id, lte.id, wifi.state, wifi.primary, lte.primary) == (0, 1, "active", True, False)
+    assert wifi.smoothed_rtt_ms is not None
+    assert 30 < wifi.smoothed_rtt_ms < 200
+    assert view.path(1) is lte
+    assert view.outstanding_bytes(wifi) == wifi.outstanding_bytes >= wifi.in_flight_bytes
+    assert view.now_s > 2.9
+    assert view.association.peer_window_initial_bytes == 256 * 1024
+    with pytest.raises(IndexError, match="there are 2 paths"):
+        view.path(2)
+    with pytest.raises(AttributeError):
+        wifi.cwnd_bytes = 10**6  # type: ignore[misc]
+
+
+def test_runs_of_several_schemes_and_seeds_are_results(links: ab.Scenario, tmp_path: Path) -> None:
+    results = ab.run(links, schemes=["cmt", ShortestQueue()], seeds=2)
+    assert results.schemes == ["cmt", "ShortestQueue"]
+    assert results.to_pandas()[["scheme", "seed"]].to_numpy().tolist() == [
+        ["cmt", 1], ["cmt", 2], ["ShortestQueue", 1], ["ShortestQueue", 2],
+    ]  # fmt: skip
+    assert results.manifest["own_schemes"] == {"ShortestQueue": "cmt"}
+    results.write(tmp_path / "out")
+    assert ab.Results.read(tmp_path / "out").schemes == results.schemes
+    with pytest.raises(ab.errors.RunError, match="`schemes` and `seeds` make many runs"):
+        ab.run(links, schemes=["cmt"], seed=3)  # type: ignore[call-overload]
+
+
+def test_only_runs_that_are_known_to_be_the_same_are_kept(links: ab.Scenario, tmp_path: Path) -> None:
+    def sweep(scheme: ab.policy.Policy) -> tuple[int, int]:
+        effort = ab.sweep(links, {"scheme": ["cmt", scheme]}, 1, cache=tmp_path).effort
+        assert effort is not None
+        return effort.computed, effort.cached
+
+    class Unsteady(ab.Scheduler):
+        def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
+            return random.choice(view.ready()) if view.ready() else None
+
+    assert [sweep(ShortestQueue()), sweep(ShortestQueue())] == [(2, 0), (0, 2)]
+    assert [sweep(Unsteady()), sweep(Unsteady())] == [(1, 1), (1, 1)]
+
+
+LIMIT = 3
+
+
+class Limited(ab.Scheduler):
+    def __init__(self, limit: int = 2) -> None:
+        self.limit = limit
+
+    def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
+        ready = [path for path in view.ready() if path.error_count < min(self.limit, LIMIT)]
+        return min(ready, key=queueing, default=None)
+
+
+@dataclasses.dataclass
+class AsDataclass(ab.Scheduler):
+    limit: int = 2
+
+    def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
+        return next(iter(view.ready()), None)
+
+
+def test_the_identity_covers_source_parameters_and_what_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = identity_of(Limited())
+    assert first is not None
+    assert first == identity_of(Limited())
+    assert first != identity_of(Limited(3))
+    assert first != identity_of(ShortestQueue())
+    monkeypatch.setattr(Limited, "base", "cmt-pf")
+    based = identity_of(Limited())
+    monkeypatch.undo()
+    monkeypatch.setitem(globals(), "LIMIT", 4)
+    limited = identity_of(Limited())
+    monkeypatch.undo()
+
+    def other(path: PathFacts) -> float:
+        return path.rto_ms
+
+    monkeypatch.setitem(globals(), "queueing", other)
+    assert len({first, based, limited, identity_of(Limited()), None}) == 5
+    assert identity_of(AsDataclass(1)) != identity_of(AsDataclass(2)) != None  # noqa: E711
+
+
+def test_what_cannot_be_known_has_no_identity() -> None:
+    class Holding(Limited):
+        def __init__(self, limit: object) -> None:
+            self.limit = limit  # type: ignore[assignment]
+
+    assert identity_of(Holding(1)) is not None
+    assert identity_of(Holding(object())) is None
+    # A class without a file has no source.
+    names: dict[str, Any] = {"ab": ab, "__name__": "nowhere"}
+    exec("class Typed(ab.Scheduler):\n    def pick(self, ask, view):\n        return 0", names)
+    assert identity_of(names["Typed"]()) is None
+
+
+def test_a_scheme_is_called_after_its_class_and_parameters() -> None:
+    def name(policy: ab.policy.Policy) -> str:
+        scheme = given_scheme(policy)
+        assert not isinstance(scheme, str)
+        return scheme.name
+
+    renamed = Limited()
+    renamed.name = "quiet"
+    assert [name(ShortestQueue()), name(Limited(5)), name(renamed)] == ["ShortestQueue", "Limited(limit=5)", "quiet"]
+
+
+class Empty(ab.Scheduler):
+    pass
+
+
+class Called(ShortestQueue):
+    def __init__(self, name: Any) -> None:
+        self.name = name
+
+
+@pytest.mark.parametrize(
+    ("scheme", "message"),
+    [
+        (Empty(), "Empty is a Scheduler without a method `pick`: define one"),
+        (ShortestQueue, r"ShortestQueue is a class: give an object of it, ShortestQueue\(\)"),
+        (7, "7 is no scheme: give a name such as"),
+        (Called("cmt-pf"), "cmt-pf is a scheme that there is already: give Called another `name`"),
+        (Called("a b"), "`name` of Called is 'a b'"),
+        (Called("<b>"), "`name` of Called is '<b>'"),
+        (Called("a\nb"), "`name` of Called is"),
+        (Called("x" * 101), "at most 100 characters"),
+        (Called(3), "`name` of Called is 3"),
+    ],
+)
+def test_what_is_no_scheme_is_refused_with_a_remedy(links: ab.Scenario, scheme: Any, message: str) -> None:
+    with pytest.raises(ab.errors.SchemeError, match=message):
+        ab.run(links, scheme)
+    with pytest.raises(ab.errors.SweepError, match=message):
+        ab.sweep(links, {"scheme": ["cmt", scheme]}, cache=None)
+
+
+def test_an_unknown_base_is_refused(links: ab.Scenario) -> None:
+    class Lost(ShortestQueue):
+        base = "cmtt"
+
+    with pytest.raises(ab.errors.SchemeError, match="did you mean `cmt`"):
+        ab.run(links, Lost())
+
+
+def test_two_schemes_of_one_name_are_refused(links: ab.Scenario) -> None:
+    with pytest.raises(ab.errors.SweepError, match="has ShortestQueue twice"):
+        ab.run(links, schemes=[ShortestQueue(), ShortestQueue()])
+
+
+def test_worker_processes_are_refused(links: ab.Scenario) -> None:
+    with pytest.raises(ab.errors.ExecutorError, match="ShortestQueue is a scheme in Python, which runs in this process"):
+        ab.sweep(links, {"scheme": [ShortestQueue()]}, executor="processes:2", cache=None)
+
+
+def test_an_object_that_cannot_be_made_ends_before_the_first_run(links: ab.Scenario) -> None:
+    class Stuck(ShortestQueue):
+        def __deepcopy__(self, memo: object) -> Any:
+            raise OSError("not today")
+
+    with pytest.raises(OSError, match="not today"):
+        ab.run(links, Stuck())
+
+
+def test_ctrl_c_ends_a_run(links: ab.Scenario) -> None:
+    class Interrupting(ShortestQueue):
+        def pick(self, ask: SendAsk, view: View) -> ab.Decision | None:
+            if view.now_s > 1.0:
+                raise KeyboardInterrupt
+            return super().pick(ask, view)
+
+    with pytest.raises(KeyboardInterrupt):
+        ab.run(links, schemes=["cmt", Interrupting()], seeds=1)
+
+
