@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anabranch import errors as errors
@@ -126,6 +126,11 @@ if not TYPE_CHECKING:  # With it in sight, a type checker would take any name fo
             raise AttributeError(f"module 'anabranch' has no attribute {name!r}")
         globals()[name] = value
         return value
+
+
+def public(name: str) -> Any:
+    """A public name, for methods such as `Results.plot` that call what is built on the module they are in."""
+    return getattr(sys.modules[__name__], name)
 
 
 def __dir__() -> list[str]:

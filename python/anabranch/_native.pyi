@@ -102,7 +102,8 @@ class Prepared:
         Files that flows send are looked for in `folder`, by default the working folder; `file` names the scenario in
         messages. With `own`, policies in Python take the place of some of the scheme's: a name for the results, a
         function that makes the object of an association from the run's seed and the association's number, and the
-        methods that the object has. Raises `ScenarioError`, `SchemeError`, and `RunError` if such a file cannot be read.
+        methods that the object has. Raises `ScenarioError`, `SchemeError`, and `RunError` if such a file cannot be
+        read.
         """
 
     @property

@@ -238,7 +238,9 @@ def run(
     """
     if schemes is not None or seeds is not None:
         if scheme is not None or seed != 1 or trace is not None or pcap is not None or digest:
-            raise RunError("`schemes` and `seeds` make many runs: `scheme`, `seed`, `trace`, `pcap` and `digest` are for one")
+            raise RunError(
+                "`schemes` and `seeds` make many runs: `scheme`, `seed`, `trace`, `pcap` and `digest` are for one"
+            )
         return _comparison(scenario, schemes, seeds)
     scenario = load(scenario)
     seed = checked_seed(seed)

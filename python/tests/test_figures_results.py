@@ -134,11 +134,11 @@ def test_metrics_in_bytes_are_drawn_in_kibibytes(ax):
     assert line_of(ax, "cmt").get_ydata().tolist() == pytest.approx(expected.tolist())
 
 
-def test_the_axis_begins_at_zero_where_that_costs_little(ax):
+def test_the_axis_begins_at_zero_unless_asked(ax):
     plot_metric(losses(), ax=ax)
     assert ax.get_ylim()[0] == 0
     with own_axes() as other:
-        plot_metric(points({0.0: {"cmt": [1000.0]}, 0.1: {"cmt": [990.0]}}), ax=other)
+        plot_metric(points({0.0: {"cmt": [1000.0]}, 0.1: {"cmt": [990.0]}}), y_from_zero=False, ax=other)
         assert other.get_ylim()[0] > 900
 
 

@@ -87,9 +87,7 @@ def figures(scenario: ab.Scenario, scheme: str | ab.policy.Policy, seed: int = 1
     [(Reno(), "cmt"), (Same(), "cmt(rtx=rtx-same)")],
     ids=["congestion control", "retransmission"],
 )
-def test_the_same_rule_in_python_gives_the_same_packets(
-    links: ab.Scenario, own: ab.policy.Policy, native: str
-) -> None:
+def test_the_same_rule_in_python_gives_the_same_packets(links: ab.Scenario, own: ab.policy.Policy, native: str) -> None:
     assert figures(links, own, 3) == figures(links, native, 3)
     assert figures(links, native, 3)["retransmissions"] > 0
 
@@ -180,7 +178,9 @@ def test_an_answer_of_the_wrong_type_names_the_method(links: ab.Scenario, answer
             return answer
 
     _, line = inspect.getsourcelines(Wrong.pick)
-    with pytest.raises(TypeError, match=rf"test_own_scheme\.py:{line}: `pick` gave back a {type(answer).__name__}: exp"):
+    with pytest.raises(
+        TypeError, match=rf"test_own_scheme\.py:{line}: `pick` gave back a {type(answer).__name__}: exp"
+    ):
         ab.run(links, Wrong())
 
 
@@ -365,10 +365,24 @@ def test_what_cannot_be_known_has_no_identity() -> None:
 
     assert identity_of(Holding(1)) is not None
     assert identity_of(Holding(object())) is None
-    # A class without a file has no source.
-    names: dict[str, Any] = {"ab": ab, "__name__": "nowhere"}
-    exec("class Typed(ab.Scheduler):\n    def pick(self, ask, view):\n        return 0", names)
-    assert identity_of(names["Typed"]()) is None
+
+
+def test_the_identity_is_that_of_the_code_that_runs() -> None:
+    """A notebook has no file, and a file may have changed since it was imported."""
+
+    def typed(answer: str) -> str | None:
+        names: dict[str, Any] = {"ab": ab, "__name__": "nowhere"}
+        exec(f"class Typed(ab.Scheduler):\n    def pick(self, ask, view):\n        {answer}", names)
+        return identity_of(names["Typed"]())
+
+    assert typed("return 0") == typed("return 0  # the same") is not None
+    # Sets have another order in each process.
+    assert typed("return 0 in {'a', 'b', 'c'}") == typed("return 0 in {'c', 'b', 'a'}")
+    known = [typed("return 0"), typed("return 1"), typed("return view"), typed("return (lambda: 2)()")]
+    assert None not in known
+    assert len(set(known)) == 4
+    for answer in ("import random; return 0", "from time import time; return 0", "import os.path; return 0"):
+        assert typed(answer) is None
 
 
 def test_a_scheme_is_called_after_its_class_and_parameters() -> None:
@@ -426,7 +440,9 @@ def test_two_schemes_of_one_name_are_refused(links: ab.Scenario) -> None:
 
 
 def test_worker_processes_are_refused(links: ab.Scenario) -> None:
-    with pytest.raises(ab.errors.ExecutorError, match="ShortestQueue is a scheme in Python, which runs in this process"):
+    with pytest.raises(
+        ab.errors.ExecutorError, match="ShortestQueue is a scheme in Python, which runs in this process"
+    ):
         ab.sweep(links, {"scheme": [ShortestQueue()]}, executor="processes:2", cache=None)
 
 
@@ -448,5 +464,3 @@ def test_ctrl_c_ends_a_run(links: ab.Scenario) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         ab.run(links, schemes=["cmt", Interrupting()], seeds=1)
-
-

@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 import pytest
 from report_samples import LOSSES, OUTAGE, swept, write_traces
 
+import anabranch as ab
 import anabranch.reporting.timeline.payload as payload_module
 from anabranch.engine import engine
 from anabranch.errors import ReportError, ResultsError, TraceError
-from anabranch.reporting import ChoiceError, ReportWarning, charts, results_page, tables, report
+from anabranch.reporting import ChoiceError, ReportWarning, charts, report, results_page, tables
 from anabranch.reporting.charts import Charts, charts_of
 from anabranch.reporting.tables import failure_tables, result_tables
 from anabranch.results import Results
@@ -621,3 +622,21 @@ def test_a_report_replaces_an_older_one_and_leaves_nothing_else(traces: Path, tm
 def test_results_from_no_folder_need_a_file_to_go_to(results: Results) -> None:
     with pytest.raises(ReportError, match="out= has to name the file"):
         report(results)
+
+
+class First(ab.Scheduler):
+    def pick(self, ask: ab.policy.SendAsk, view: ab.policy.View) -> ab.policy.PathFacts | None:
+        return next(iter(view.ready()), None)
+
+
+def test_schemes_in_python_are_in_tables_and_not_in_the_timeline(tmp_path: Path) -> None:
+    scenario = ab.Scenario.parse(LOSSES).with_values({"run.duration": "1 s"})
+    both = ab.run(scenario, schemes=["cmt", First()], seeds=2)
+    text = both.report(tmp_path / "both.html").read_text(encoding="utf-8")
+    assert "First, in Python" in text
+    assert "Schemes in Python are in no plan: First." in text
+    with pytest.raises(ChoiceError, match="`First` is a scheme in Python, whose runs cannot be made again"):
+        both.report(tmp_path / "both.html", timeline=["First"])
+    alone = ab.run(scenario, schemes=[First()], seeds=2)
+    with pytest.warns(ReportWarning, match="There is no timeline, as runs of schemes in Python"):
+        alone.report(tmp_path / "alone.html")

@@ -1,5 +1,7 @@
 """Schemes in Python: policies for slots of a scheme, what they see, and what they may answer.
 
+A scheduler is a class with a method `pick`, which chooses a path:
+
     class LowestRtt(anabranch.Scheduler):
         def pick(self, ask, view):
             return min(view.ready(), key=lambda path: path.smoothed_rtt_ms or 0.0, default=None)

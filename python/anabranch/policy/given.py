@@ -54,7 +54,7 @@ def given_scheme(scheme: object) -> str | OwnScheme:
         raise SchemeError(f"{scheme.__name__} is a class: give an object of it, {scheme.__name__}()")
     if not isinstance(scheme, Policy):
         raise SchemeError(
-            f"{scheme!r} is no scheme: give a name such as \"cmt\", or an object of a class that descends from "
+            f'{scheme!r} is no scheme: give a name such as "cmt", or an object of a class that descends from '
             "anabranch.Scheduler, CongestionControl or Retransmit"
         )
     hooks = _hooks(scheme)
@@ -86,7 +86,7 @@ def _name(policy: Policy) -> str:
     name = policy.name if policy.name is not None else _described(policy)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SchemeError(
-            f"`name` of {type(policy).__name__} is {name!r}: a name has letters, digits and any of _.+- , begins with a "
+            f"`name` of {type(policy).__name__} is {name!r}: a name has letters, digits and any of _.+-, begins with a "
             f"letter, may end with parameters in brackets, and is at most {_NAME_LENGTH} characters long"
         )
     if _is_known(name):

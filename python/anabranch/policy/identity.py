@@ -1,7 +1,7 @@
-"""What the runs of a scheme in Python depend on: its source, that of what it calls, and its parameters, as one hash.
+"""What the runs of a scheme in Python depend on: its code, that of what it calls, and its parameters, as one hash.
 
-A class whose source cannot be read, or that uses something whose content cannot be known, has no identity: its runs are
-not kept.
+The code is that which was compiled from the source: a file may have changed since it was imported. A scheme that uses
+something whose content cannot be known has no identity, and its runs are not kept.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import dataclasses
 import dis
 import functools
 import hashlib
-import inspect
 import json
 import sys
 from collections.abc import Iterator
@@ -74,9 +73,12 @@ class _Parts:
                 raise _UnknownError
             if type(each) is not type or hasattr(each, "__slots__"):
                 raise _UnknownError
-            self.found.append(_source(each))
+            self.found.append(each.__name__)
+            if "__dataclass_fields__" in vars(each):
+                self.value([field.name for field in dataclasses.fields(each)])
             for name, member in vars(each).items():
                 if name not in _IGNORED and not _is_generated(each, name, member):
+                    self.found.append(name)
                     self._member(member)
 
     def _member(self, member: object) -> None:
@@ -95,7 +97,7 @@ class _Parts:
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
-        self.found.append(_source(function))
+        self.found.append(_code(function.__code__))
         self.value([function.__defaults__ or (), function.__kwdefaults__ or {}])
         for cell in function.__closure__ or ():
             # `__class__`, which `super()` refers to, is what is being looked at.
@@ -154,11 +156,23 @@ def _globals_of(code: CodeType) -> Iterator[str]:
             yield from _globals_of(constant)
 
 
-def _source(of: Any) -> str:
-    try:
-        return inspect.getsource(of)
-    except (OSError, TypeError) as error:
-        raise _UnknownError from error
+def _code(code: CodeType) -> str:
+    """What a function does: its instructions with the names and constants that they refer to."""
+    constants = [_constant(constant) for constant in code.co_consts]
+    parts = [code.co_name, code.co_flags, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount]
+    names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
+    return repr([*parts, names, constants, code.co_code, getattr(code, "co_exceptiontable", b"")])
+
+
+def _constant(constant: object) -> str:
+    """A constant of a function."""
+    if isinstance(constant, CodeType):
+        return _code(constant)
+    if isinstance(constant, tuple):
+        return f"({', '.join(map(_constant, constant))})"
+    if isinstance(constant, frozenset):
+        return f"frozenset({', '.join(sorted(map(_constant, constant)))})"
+    return repr(constant)
 
 
 def _written(value: object) -> str:

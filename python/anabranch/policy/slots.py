@@ -42,9 +42,7 @@ class Policy:
 class Scheduler(Policy):
     """Chooses a path for each packet of new data."""
 
-    def pick(
-        self, ask: SendAsk, view: View
-    ) -> PathFacts | int | Wait | Copies | Bind | Decision | None:
+    def pick(self, ask: SendAsk, view: View) -> PathFacts | int | Wait | Copies | Bind | Decision | None:
         """Where the packet goes: a path or its id; `None` waits until a window has room.
 
         A path that cannot send now is a mistake: core overrules it and counts it in `overruled_picks`.

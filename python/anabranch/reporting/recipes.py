@@ -30,6 +30,8 @@ def documents_of(results: Results) -> tuple[Document, ...]:
 
 def recipes_of(results: Results, wanted: Sequence[Wanted], figures: Sequence[str]) -> tuple[Recipe, ...]:
     """Commands and lines of Python for results, figures, a run of the timeline and the report."""
+    if not wanted:
+        return (_figures(figures),)
     return (_sweep(results), _figures(figures), _run(results, wanted[0]), _report(wanted))
 
 
@@ -43,7 +45,7 @@ def _plan(results: Results) -> dict[str, Any]:
     seeds = list(manifest["seeds"])
     plan: dict[str, Any] = {
         "scenario": _scenario_file(results),
-        "schemes": list(manifest["schemes"]),
+        "schemes": [scheme for scheme in manifest["schemes"] if scheme not in manifest.get("own_schemes", {})],
         "seeds": len(seeds) if seeds == list(range(1, len(seeds) + 1)) else seeds,
     }
     swept = dict(manifest["over"])
@@ -68,7 +70,10 @@ def _sweep(results: Results) -> Recipe:
         f"With {_scenario_file(results)} and {_PLAN} from above in one folder, and version {manifest['version']} of "
         f"anabranch, built from commit {manifest['commit']}:"
     )
-    return Recipe("The results", (about,), f"anabranch sweep {_PLAN} --out results\n")
+    lines = [about]
+    if own := manifest.get("own_schemes"):
+        lines.append(f"Schemes in Python are in no plan: {', '.join(own)}.")
+    return Recipe("The results", tuple(lines), f"anabranch sweep {_PLAN} --out results\n")
 
 
 def _figures(code: Sequence[str]) -> Recipe:

@@ -80,15 +80,22 @@ def _missing(results: Results) -> list[str]:
 
 
 def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> list[Wanted]:
-    """The runs of the timeline; of the first point and seed unless others are asked for, and no more than ten then."""
+    """The runs of the timeline, none of a scheme in Python; of the first point and seed unless others are asked for, and no more than ten then."""
     points, seeds = points_of(results), _seeds(results)
+    own = results.manifest.get("own_schemes", {})
+    known = [scheme for scheme in _schemes(results) if scheme not in own]
     if seed is not None and seed not in seeds:
         raise ChoiceError(f"there is no run with seed {seed}; there are: {listed(seeds)}")
     if not choices:
-        return _runs_at(results, points[0], _schemes(results), seed)[:MOST_RUNS]
+        return _runs_at(results, points[0], known, seed)[:MOST_RUNS]
     runs = []
     for choice in choices:
-        schemes, point = schemes_of(choice, _schemes(results)), chosen_point(choice, points)
+        if choice.scheme in own:
+            raise ChoiceError(
+                f"`{choice.scheme}` is a scheme in Python, whose runs cannot be made again from its name: write traces "
+                "with anabranch.run(..., trace=DIR), and make a report of DIR"
+            )
+        schemes, point = schemes_of(choice, known), chosen_point(choice, points)
         found = _runs_at(results, point, schemes, seed)
         if not found:
             raise ChoiceError(
@@ -111,6 +118,8 @@ def _timeline(
     results: Results, wanted: Sequence[Wanted], progress: Progress
 ) -> tuple[TimelineSection | None, list[str]]:
     """The timeline of these runs, made again, and warnings about those that are not the same as they were."""
+    if not wanted:
+        return None, ["There is no timeline, as runs of schemes in Python cannot be made again from their names."]
     labels = _labels(wanted)
     parts: dict[Wanted, Timeline] = {}
     with progress.bar(len(wanted), "run") as step:
@@ -178,7 +187,7 @@ def _facts(results: Results) -> tuple[tuple[str, str], ...]:
     manifest = results.manifest
     keys = [(key, ", ".join(map(value_text, values))) for key, values in manifest["over"].items()]
     given = [(key, str(value)) for key, value in manifest.get("set", [])]
-    seeds = _seeds(results)
+    seeds, own = _seeds(results), manifest.get("own_schemes", {})
     of_seeds = f"{len(seeds)}: {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
     precision = manifest.get("precision")
     facts = [
@@ -186,6 +195,7 @@ def _facts(results: Results) -> tuple[tuple[str, str], ...]:
         *((f"{key}, swept", text) for key, text in keys),
         *((f"{key}, set to", text) for key, text in given),
         ("Schemes", ", ".join(_schemes(results))),
+        *((f"{name}, in Python", f"in place of policies of {base}") for name, base in own.items()),
         ("Seeds", of_seeds),
         *([("Stopping rule", str(precision))] if precision else []),
         ("Profile", ", ".join(dict.fromkeys(results.runs["profile"].to_pylist()))),

@@ -78,13 +78,16 @@ class Results:
         return chosen
 
     def to_pandas(self, table: Table = "runs") -> pandas.DataFrame:
-        """One of the tables as a pandas frame. It begins with the columns that tell its rows apart, such as a swept key,
-        scheme and seed; what all rows share, and `run`, come last.
+        """One of the tables as a pandas frame.
+
+        It begins with the columns that tell its rows apart, such as a swept key, scheme and seed. What all rows share,
+        and `run`, come last.
         """
         from anabranch.results.overview import varying_first
 
-        identity = [*self.over, "scheme", "seed"]
-        return varying_first(self.to_arrow(table).to_pandas(), identity)
+        chosen = self.to_arrow(table)
+        parts = [part for part in ("path", "flow") if part in chosen.column_names]
+        return varying_first(chosen.to_pandas(), [*self.over, "scheme", "seed", *parts])
 
     def summary(self, metric: str = "goodput_kbps") -> pandas.DataFrame:
         """The means of a metric with their 95 % intervals as text: a row for each point, a column for each scheme.
@@ -107,9 +110,10 @@ class Results:
 
     def report(self, out: str | os.PathLike[str] = "report.html", **options: Any) -> Path:
         """Writes a report as one HTML file and gives its path: see `anabranch.report`."""
-        from anabranch.reporting.document import report
+        from anabranch import public
 
-        return report(self, out, **options)
+        written: Path = public("report")(self, out, **options)
+        return written
 
     def _repr_html_(self) -> str:
         """What a notebook shows: means with intervals."""
@@ -119,7 +123,8 @@ class Results:
 
     def __repr__(self) -> str:
         swept = f" over {', '.join(self.over)}" if self.over else ""
-        return f"<Results of {self.manifest['scenario_name']}: {self.runs.num_rows} runs of {', '.join(self.schemes)}{swept}>"
+        name, schemes = self.manifest["scenario_name"], ", ".join(self.schemes)
+        return f"<Results of {name}: {self.runs.num_rows} runs of {schemes}{swept}>"
 
     def to_polars(self, table: Table = "runs") -> polars.DataFrame:
         """One of the tables as a polars frame, with the same columns. Needs `pip install anabranch[polars]`."""

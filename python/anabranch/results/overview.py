@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from anabranch import public
 from anabranch.html import escaped, table_of
-from anabranch.statistics import as_text, summary
+from anabranch.quantity import numbers_of
 
 if TYPE_CHECKING:
     import pandas
@@ -19,9 +20,10 @@ _MOST_ROWS = 60
 
 def means(results: Results, metric: str) -> pandas.DataFrame:
     """A row for each point that differs from the others, a column for each scheme, with means and intervals as text."""
-    table = summary(results, metric)
+    statistics = public("statistics")
+    table = statistics.summary(results, metric)
     keys = [key for key in results.over if len(results.manifest["over"][key]) > 1]
-    table = table.assign(text=as_text(table))
+    table = table.assign(text=statistics.as_text(table))
     parts = [part for part in ("flow", "path") if part in table.columns]
     rows = [*keys, *parts]
     if not rows:
@@ -47,9 +49,10 @@ def as_html(results: Results, metric: str) -> str:
     count = results.runs.num_rows
     seeds = len(results.manifest["seeds"])
     runs = f"{count} run{'s' * (count != 1)}, {seeds} seed{'s' * (seeds != 1)}"
-    head = f"<p><b>{escaped(results.manifest['scenario_name'])}</b>: {escaped(metric)}, {runs}; means with 95 % intervals</p>"
+    name = escaped(results.manifest["scenario_name"])
     if not count:
-        return f"<p><b>{escaped(results.manifest['scenario_name'])}</b>: no runs</p>"
+        return f"<p><b>{name}</b>: no runs</p>"
+    head = f"<p><b>{name}</b>: {escaped(metric)}, {runs}; means with 95 % intervals</p>"
     table = means(results, metric)
     cut = len(table) - _MOST_ROWS
     more = f"<p>… and {cut} more rows: see <code>summary()</code></p>" if cut > 0 else ""
@@ -57,19 +60,18 @@ def as_html(results: Results, metric: str) -> str:
 
 
 def _wide(table: pandas.DataFrame) -> str:
-    frame = table.reset_index() if table.index.name or table.index.nlevels > 1 else table.rename_axis("scheme").reset_index()
+    # A table without points has a row for each scheme.
+    named = table if table.index.name or table.index.nlevels > 1 else table.rename_axis("scheme")
+    frame = named.reset_index()
     return table_of([str(name) for name in frame.columns], frame.to_numpy().tolist())
 
 
 def plot(results: Results, metric: str, **options: Any) -> Axes:
     """Lines over the swept key, or bars where nothing numeric was swept."""
-    from anabranch.figures import plot_bars, plot_metric
-    from anabranch.quantity import numbers_of
-
     given = options.get("x")
     at = options.get("at") or {}
     over = results.manifest["over"]
     swept = [given] if given else [key for key, values in over.items() if len(values) > 1 and key not in at]
     has_axis = bool(swept) and all(numbers_of(key, over.get(key, [])) is not None for key in swept)
-    axes: Axes = (plot_metric if has_axis else plot_bars)(results, metric, **options)
+    axes: Axes = public("plot_metric" if has_axis else "plot_bars")(results, metric, **options)
     return axes

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from anabranch.html import escaped, table_of
 
-if TYPE_CHECKING:
-    from anabranch.scenario.scenario import Scenario
 
-
-def as_html(scenario: Scenario) -> str:
-    """How long it takes and with what, and a row for each path and flow."""
-    run = scenario.resolved().run
-    schemes = ", ".join(run.schemes or ())
-    seeds = run.seeds if isinstance(run.seeds, int) else len(run.seeds or ())
-    duration = run.duration or "until the transfer ends"
+def as_html(name: str, table: Mapping[str, Any]) -> str:
+    """How long it takes and with what, and a row for each path and flow, of a table with every default."""
+    run = table["run"]
+    schemes = ", ".join(run["schemes"])
+    seeds = run["seeds"] if isinstance(run["seeds"], int) else len(run["seeds"])
+    duration = run.get("duration", "until the transfer ends")
     head = (
-        f"<p><b>{escaped(scenario.name)}</b>: {escaped(duration)}, schemes {escaped(schemes)}, "
-        f"{seeds} seed{'s' * (seeds != 1)}, profile {escaped(run.profile)}</p>"
+        f"<p><b>{escaped(name)}</b>: {escaped(duration)}, schemes {escaped(schemes)}, "
+        f"{seeds} seed{'s' * (seeds != 1)}, profile {escaped(run['profile'])}</p>"
     )
-    table = scenario.resolved().to_table()
-    lists = [(name, table.get(name, [])) for name in ("link", "path", "flow")]
-    return head + "".join(_rows(name, rows) for name, rows in lists if rows)
+    lists = [(kind, table.get(kind, [])) for kind in ("link", "path", "flow")]
+    return head + "".join(_rows(kind, rows) for kind, rows in lists if rows)
 
 
 def _rows(name: str, rows: list[dict[str, Any]]) -> str:

@@ -145,7 +145,7 @@ class Scenario(Table):
         """What a notebook shows: the run, the paths and the flows, with every default."""
         from anabranch.scenario.overview import as_html
 
-        return as_html(self)
+        return as_html(self.name, self.resolved().to_table())
 
     def to_toml(self, *, resolved: bool = False) -> str:
         """The text of a file that says the same: what was given, or with `resolved` everything.

@@ -53,7 +53,12 @@ class Table:
         for field in self.file_fields():
             value = getattr(self, field.name)
             if value is not None:
-                if field.name in _UNITS and field.type in _TEXT and type(value) in (int, float) and math.isfinite(value):
+                if (
+                    field.name in _UNITS
+                    and field.type in _TEXT
+                    and type(value) in (int, float)
+                    and math.isfinite(value)
+                ):
                     raise _without_unit(type(self).__name__, field.name, value)
                 value = read_inner(self.INNER.get(field.name), plain(value, self.key_of(field)))
                 object.__setattr__(self, field.name, value)

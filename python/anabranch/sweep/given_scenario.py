@@ -14,7 +14,9 @@ from anabranch.errors import ScenarioError
 class HasToml(Protocol):
     """An object with the text of a scenario file, such as `anabranch.Scenario`."""
 
-    folder: Path | None
+    @property
+    def folder(self) -> Path | None:
+        """The folder of files that its flows send."""
 
     def to_toml(self) -> str:
         """The text of the scenario."""

@@ -244,9 +244,7 @@ class _Cells:
         self._faults.raise_if_any()
         return tuple(cells)
 
-    def _expanded(
-        self, given: Sequence[str | OwnScheme], key: str, *, unique: bool = False
-    ) -> list[str | OwnScheme]:
+    def _expanded(self, given: Sequence[str | OwnScheme], key: str, *, unique: bool = False) -> list[str | OwnScheme]:
         """Each scheme written in full; a list in the scenario may name one twice, a list made for a sweep may not."""
         schemes: dict[str, str | OwnScheme] = {}
         texts: dict[str, str] = {}

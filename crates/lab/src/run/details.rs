@@ -1,6 +1,5 @@
 //! What a simulated run's senders and links know of it, to be held against the same run elsewhere.
 
-
 use anabranch_core::policy::PathFacts;
 use anabranch_core::{Association, PathId, Statistics};
 use anabranch_sim::Counters;
@@ -79,15 +78,19 @@ impl Job {
         let mut samples: Vec<Samples> = Vec::new();
         let mut built = self.build()?;
         let from = counted_from(self);
-        self.advance(&mut built, || true, |built| {
-            if built.world.now() < from {
-                return;
-            }
-            for (index, (_, association)) in built.senders().enumerate() {
-                samples.resize(samples.len().max(index + 1), Samples::default());
-                association.into_iter().for_each(|association| samples[index].add(association));
-            }
-        });
+        self.advance(
+            &mut built,
+            || true,
+            |built| {
+                if built.world.now() < from {
+                    return;
+                }
+                for (index, (_, association)) in built.senders().enumerate() {
+                    samples.resize(samples.len().max(index + 1), Samples::default());
+                    association.into_iter().for_each(|association| samples[index].add(association));
+                }
+            },
+        );
         let details = details(&built, &samples);
         Ok((built.finish(self)?, details))
     }

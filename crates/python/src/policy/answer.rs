@@ -2,12 +2,12 @@
 
 use anabranch_core::policy::{Pick, Reason, Refusal, Refused, RetransmitChoice, View, WaitFor};
 use anabranch_core::time::Time;
-use anabranch_core::{MAX_PATHS, PathId, PathSet};
+use anabranch_core::{PathId, PathSet};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::reason::reason;
-use super::view::PathFacts;
+use super::view::path_id;
 
 /// The reason of an answer that gives none.
 pub(super) const NO_REASON: Reason = Reason::rule("a policy in Python");
@@ -145,20 +145,6 @@ fn wait(answer: &Bound<'_, PyAny>) -> Option<WaitFor> {
 pub(super) fn wrong(method: &str, answer: &Bound<'_, PyAny>, known: &str) -> PyErr {
     let found = answer.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
     PyTypeError::new_err(format!("`{method}` gave back a {found}: expected {known}"))
-}
-
-/// A path, given as such or by its id; `None` for a number that no path can have.
-pub(super) fn path_id(given: &Bound<'_, PyAny>) -> PyResult<Option<PathId>> {
-    if let Ok(path) = given.cast::<PathFacts>() {
-        return Ok(Some(path.get().path_id()));
-    }
-    if given.is_instance_of::<pyo3::types::PyBool>() {
-        return Err(PyTypeError::new_err("expected a path or its id, found a bool"));
-    }
-    // Any integer, those of NumPy too, however large.
-    let index = given.call_method0(pyo3::intern!(given.py(), "__index__"));
-    let index = index.map_err(|_| PyTypeError::new_err("expected a path or its id"))?;
-    Ok(index.extract::<usize>().ok().filter(|index| *index < MAX_PATHS).map(PathId::new))
 }
 
 /// What was refused when these paths were chosen: what cannot take data now, and what could and was not preferred.

@@ -7,8 +7,8 @@ use anabranch_schemes::congestion::{
 use pyo3::prelude::*;
 
 use super::answer::wrong;
+use super::hook::Hook;
 use super::object::Object;
-use super::scheme::Hook;
 use super::shapes::{Acknowledged, PathLoss, Window};
 
 /// The standard's accounting with the object's `grow` and `cut`; where it has none, the standard's.
@@ -77,6 +77,8 @@ impl Cut for OwnCut {
 fn window(method: &str, answer: &Bound<'_, PyAny>) -> PyResult<anabranch_core::policy::Window> {
     match answer.cast::<Window>() {
         Ok(window) => Ok(window.get().window),
-        Err(_) => Err(wrong(method, answer, "a Window, such as the one asked about with `replace(cwnd_bytes=…)`")),
+        Err(_) => {
+            Err(wrong(method, answer, "a Window, such as the one asked about with `replace(cwnd_bytes=…)`"))
+        }
     }
 }

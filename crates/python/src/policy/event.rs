@@ -4,8 +4,8 @@ use anabranch_core::PathId;
 use anabranch_core::policy::{Event, SendKind};
 use pyo3::prelude::*;
 
+use super::numbers::{milliseconds, seconds, state_name};
 use super::shapes::cause_name;
-use super::view::{milliseconds, seconds, state_name};
 
 /// One of core's events. What it does not have is `None`.
 #[pyclass(frozen, module = "anabranch.policy", get_all)]
@@ -73,9 +73,7 @@ impl PolicyEvent {
                 PolicyEvent { cause: Some(cause_name(cause)), ..of_path("loss-event", path) }
             }
             Event::Spurious { path, tsn } => PolicyEvent { tsn: Some(tsn), ..of_path("spurious", path) },
-            Event::Blocked { hole } => {
-                PolicyEvent { path: hole.map(PathId::index), ..plain("blocked") }
-            }
+            Event::Blocked { hole } => PolicyEvent { path: hole.map(PathId::index), ..plain("blocked") },
             Event::Idle(path) => of_path("idle", path),
             Event::Deadline => plain("deadline"),
         }

@@ -8,6 +8,8 @@ mod answer;
 mod congestion;
 mod event;
 mod fault;
+mod hook;
+mod numbers;
 mod object;
 mod reason;
 mod retransmit;
@@ -17,8 +19,8 @@ mod shapes;
 mod view;
 
 pub(crate) use fault::Fault;
-pub(crate) use scheme::{OwnPolicies};
 use pyo3::prelude::*;
+pub(crate) use scheme::OwnPolicies;
 
 pub use answer::{Bind, Copies, Decision, Wait};
 pub use event::PolicyEvent;
@@ -34,7 +36,9 @@ pub fn policy_sources() -> &'static str {
         include_str!("congestion.rs"),
         include_str!("event.rs"),
         include_str!("fault.rs"),
+        include_str!("hook.rs"),
         include_str!("mod.rs"),
+        include_str!("numbers.rs"),
         include_str!("object.rs"),
         include_str!("reason.rs"),
         include_str!("retransmit.rs"),

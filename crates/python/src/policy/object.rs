@@ -9,7 +9,7 @@ use pyo3::types::PyString;
 use super::answer::reasoned;
 use super::event::PolicyEvent;
 use super::fault::Fault;
-use super::scheme::Hook;
+use super::hook::Hook;
 use super::view::View;
 
 /// The object of Python that some slots of one association share.

@@ -17,7 +17,9 @@ static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 /// A reason with a figure, or without one if its name is empty.
 pub(super) fn reason(rule: &str, figure: &str, value: f64) -> PyResult<Reason> {
     if !value.is_finite() {
-        return Err(PyValueError::new_err(format!("the value of a decision is {value}: give a finite number")));
+        return Err(PyValueError::new_err(format!(
+            "the value of a decision is {value}: give a finite number"
+        )));
     }
     Ok(Reason { rule: kept(rule)?, figure: kept(figure)?, value })
 }

@@ -1,9 +1,9 @@
 //! A scheduler in Python.
 
+use anabranch_core::PathSet;
 use anabranch_core::policy::{
     Context, Decision, Event, Pick, Refused, Scheduler, SendAsk as CoreAsk, Slot, View, WaitFor,
 };
-use anabranch_core::PathSet;
 use pyo3::prelude::*;
 
 use super::answer::{NO_REASON, pick, refused};
@@ -28,9 +28,8 @@ impl Slot for OwnScheduler {
 
 impl Scheduler for OwnScheduler {
     fn pick(&mut self, ask: &CoreAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
-        let answer = Python::attach(|py| {
-            self.object.ask(pyo3::intern!(py, "pick"), || SendAsk::of(ask), view, pick)
-        });
+        let answer =
+            Python::attach(|py| self.object.ask(pyo3::intern!(py, "pick"), || SendAsk::of(ask), view, pick));
         let Some((choice, reason)) = answer else {
             return Decision::new(Pick::Wait(WaitFor::Window), NO_REASON);
         };

@@ -1,6 +1,5 @@
 //! A scheme of the registry in which an object of Python answers for some slots.
 
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,44 +7,14 @@ use anabranch_core::policy::{Policies, Scheme};
 use anabranch_core::profile::Profile;
 use anabranch_schemes::congestion::GrowthGate;
 use anabranch_schemes::registry::NamedScheme;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::congestion::control;
 use super::fault::Fault;
+use super::hook::Hook;
 use super::object::Object;
 use super::retransmit::OwnRetransmit;
 use super::scheduler::OwnScheduler;
-
-/// A method that an object has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hook {
-    /// `pick`: it is a scheduler.
-    Pick,
-    /// `route`: it chooses paths of retransmissions.
-    Route,
-    /// `grow`: it lets windows grow.
-    Grow,
-    /// `cut`: it reduces windows.
-    Cut,
-    /// `on_event`: it wants to hear of events.
-    Event,
-}
-
-impl FromStr for Hook {
-    type Err = PyErr;
-
-    fn from_str(name: &str) -> PyResult<Self> {
-        match name {
-            "pick" => Ok(Hook::Pick),
-            "route" => Ok(Hook::Route),
-            "grow" => Ok(Hook::Grow),
-            "cut" => Ok(Hook::Cut),
-            "on_event" => Ok(Hook::Event),
-            _ => Err(PyValueError::new_err(format!("there is no hook `{name}`"))),
-        }
-    }
-}
 
 /// What a scheme in Python is made from: its name, the methods that it has, and a function that makes the object of an association
 /// from the run's seed and the association's number in the run.

@@ -7,7 +7,7 @@ use anabranch_schemes::congestion;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::view::seconds;
+use super::numbers::seconds;
 
 /// The largest window that a policy in Python may set, in bytes: sums of windows stay far from what a number holds.
 const LARGEST_WINDOW: f64 = (1u64 << 40) as f64;

@@ -1,31 +1,13 @@
 //! Core's views as Python sees them: copies, with plain numbers that have their units in their names.
 
 use anabranch_core::policy::{PathFacts as CorePath, Refusal, View as CoreView};
-use anabranch_core::time::{Span, Time};
-use anabranch_core::{PathId, PathState};
-use pyo3::exceptions::PyIndexError;
+use anabranch_core::{MAX_PATHS, PathId};
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBool, PyTuple};
 
-use super::answer::path_id;
+use super::numbers::{milliseconds, seconds, state_name};
 use super::shapes::HeadOfLine;
-
-pub(super) fn milliseconds(span: Span) -> f64 {
-    span.as_millis_f64()
-}
-
-pub(super) fn seconds(time: Time) -> f64 {
-    time.as_secs_f64()
-}
-
-pub(super) fn state_name(state: PathState) -> &'static str {
-    match state {
-        PathState::Unconfirmed => "unconfirmed",
-        PathState::Active => "active",
-        PathState::PotentiallyFailed => "potentially-failed",
-        PathState::Inactive => "inactive",
-    }
-}
 
 fn refusal_name(refusal: Refusal) -> &'static str {
     match refusal {
@@ -43,12 +25,6 @@ pub struct PathFacts {
     facts: CorePath,
     outstanding_bytes: u64,
     refusal: Option<&'static str>,
-}
-
-impl PathFacts {
-    pub(super) fn path_id(&self) -> PathId {
-        self.facts.id
-    }
 }
 
 #[pymethods]
@@ -310,4 +286,18 @@ impl View {
         }
         PyTuple::new(py, chosen)
     }
+}
+
+/// A path, given as such or by its id; `None` for a number that no path can have.
+pub(super) fn path_id(given: &Bound<'_, PyAny>) -> PyResult<Option<PathId>> {
+    if let Ok(path) = given.cast::<PathFacts>() {
+        return Ok(Some(path.get().facts.id));
+    }
+    if given.is_instance_of::<PyBool>() {
+        return Err(PyTypeError::new_err("expected a path or its id, found a bool"));
+    }
+    // Any integer, those of NumPy too, however large.
+    let index = given.call_method0(pyo3::intern!(given.py(), "__index__"));
+    let index = index.map_err(|_| PyTypeError::new_err("expected a path or its id"))?;
+    Ok(index.extract::<usize>().ok().filter(|index| *index < MAX_PATHS).map(PathId::new))
 }
