@@ -37,7 +37,7 @@ OWN_SCHEME := --manifest-path examples/own-scheme/Cargo.toml --target-dir "$(TAR
 
 VENV := .venv
 
-.PHONY: help install demo test venv python wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice which-scheme bench cards ledger book clean
+.PHONY: help install demo test venv python notebook wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice which-scheme bench cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -135,6 +135,9 @@ python: venv ## Install the package into .venv and run its tests.
 	fi; \
 	chromium > /dev/null || echo 'Chromium is missing: the test that opens a report is skipped. Install chromium to run it.'; \
 	'$(VENV)/bin/python' -m pytest --numprocesses=auto --dist=loadfile
+
+notebook: venv ## Execute the notebook in examples and store what it shows.
+	'$(VENV)/bin/python' tools/execute_notebook.py
 
 # One wheel serves every Python from 3.10 on (abi3). maturin names the oldest manylinux that the libraries of this machine allow,
 # which a build that pip starts does not do.

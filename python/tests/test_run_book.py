@@ -25,6 +25,10 @@ def test_the_examples_of_the_chapter_run(tmp_path: Path, monkeypatch: pytest.Mon
     assert (tmp_path / "outage.toml").exists()
 
 
+def test_the_examples_of_the_chapter_about_schemes_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_chapter("python-schemes.md", tmp_path, monkeypatch)
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_the_examples_of_docstrings_hold(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

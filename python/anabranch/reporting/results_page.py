@@ -80,7 +80,10 @@ def _missing(results: Results) -> list[str]:
 
 
 def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> list[Wanted]:
-    """The runs of the timeline, none of a scheme in Python; of the first point and seed unless others are asked for, and no more than ten then."""
+    """The runs of the timeline, none of a scheme in Python.
+
+    They are of the first point and seed unless others are asked for, and no more than ten then.
+    """
     points, seeds = points_of(results), _seeds(results)
     own = results.manifest.get("own_schemes", {})
     known = [scheme for scheme in _schemes(results) if scheme not in own]
