@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from anabranch.sweep import sweep as sweep
     from anabranch.transfer import connect as connect
     from anabranch.transfer import listen as listen
+    from anabranch.transfer.files import recv as recv
+    from anabranch.transfer.files import send as send
 
     __version__: str
 
@@ -103,9 +105,11 @@ _HOMES = {
     "plot_transfer_time": "anabranch.figures.transfer_time",
     "plot_tsn": "anabranch.figures.tsn",
     "read_trace": "anabranch.series",
+    "recv": "anabranch.transfer.files",
     "report": "anabranch.reporting.document",
     "run": "anabranch.run",
     "schemes": "anabranch.catalogue",
+    "send": "anabranch.transfer.files",
     "sweep": "anabranch.sweep",
 }
 
