@@ -79,6 +79,7 @@ class Page:
     facts: tuple[tuple[str, str], ...]
     documents: tuple[Document, ...] = ()
     recipes: tuple[Recipe, ...] = ()
+    answer: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     failures: tuple[Table, ...] = ()
     tables: tuple[Table, ...] = ()

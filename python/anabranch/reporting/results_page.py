@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from anabranch.engine import engine
 from anabranch.errors import ReportError, RunError, ScenarioError, SchemeError
+from anabranch.reporting.answer import answer
 from anabranch.reporting.charts import charts_of
 from anabranch.reporting.choice import MOST_RUNS, Choice, ChoiceError, listed, schemes_of
 from anabranch.reporting.content import Page, TimelineSection
@@ -43,6 +44,7 @@ def page_of_results(
     return Page(
         title=title or f"Sweep of {name}",
         lead=_lead(results),
+        answer=answer(results, baseline),
         warnings=tuple(warnings),
         failures=failure_tables(results),
         tables=result_tables(results, baseline),

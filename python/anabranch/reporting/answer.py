@@ -1,0 +1,110 @@
+"""The answer that results give, in a sentence for each scheme that is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from anabranch.reporting.points import value_text, varied_keys
+from anabranch.statistics import as_text, paired_difference, summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anabranch.results import Results
+
+_METRIC = "goodput_kbps"
+# Schemes that have a sentence; the tables have the others.
+_MOST = 4
+# Points that are named one by one.
+_FEW = 2
+
+
+def answer(results: Results, baseline: str | None) -> tuple[str, ...]:
+    """How the schemes' goodput compares with the baseline's, or what the only scheme has."""
+    if results.runs.num_rows == 0:
+        return ()
+    if baseline is None:
+        return (_alone(results),)
+    if 0 in results.runs["goodput_kbps"].to_pylist():
+        # Relative to a goodput of zero nothing can be said.
+        return ()
+    differences = paired_difference(results, baseline, _METRIC, relative=True)
+    schemes = list(dict.fromkeys(differences["scheme"]))
+    lines = [
+        _compared(scheme, baseline, differences[differences["scheme"] == scheme], results.over) for scheme in schemes
+    ]
+    more = len(lines) - _MOST
+    return (*lines[:_MOST], *([f"The tables have {more} more schemes."] if more > 0 else []))
+
+
+def _alone(results: Results) -> str:
+    means = summary(results, _METRIC)
+    scheme = means["scheme"].iloc[0]
+    if len(means) == 1:
+        return f"The goodput of {scheme} is {as_text(means)[0]} kbit/s."
+    low, high = means["mean"].idxmin(), means["mean"].idxmax()
+    where = [_named(means.loc[at], results.over, means) for at in (low, high)]
+    least, most = f"{means['mean'][low]:.0f}", f"{means['mean'][high]:.0f}"
+    return f"The goodput of {scheme} goes from {least} kbit/s {where[0]} to {most} kbit/s {where[1]}."
+
+
+def _compared(scheme: str, baseline: str, rows: pd.DataFrame, over: Sequence[str]) -> str:
+    """Where a scheme is ahead, behind, and level."""
+    # Without an interval, of a single pair or of pairs that are all the same, the mean is all that there is.
+    low = rows["low"].where(rows["kind"] == "interval", rows["mean"])
+    high = rows["high"].where(rows["kind"] == "interval", rows["mean"])
+    ahead, behind = rows[low > 0], rows[high < 0]
+    level = len(rows) - len(ahead) - len(behind)
+    parts = []
+    if len(ahead):
+        parts.append(f"ahead of {baseline} {_by(ahead, rows, over)}")
+    if len(behind):
+        # The scheme that it is compared with is named once.
+        whom = "it" if parts else baseline
+        parts.append(f"behind {whom} {_by(behind, rows, over)}")
+    if not parts:
+        return f"{scheme} and {baseline} are level{_everywhere(rows)}.{_caution(rows)}"
+    if level:
+        parts.append("level elsewhere")
+    return f"{scheme} is {', '.join(parts[:-1])}{' and ' if parts[:-1] else ''}{parts[-1]}.{_caution(rows)}"
+
+
+def _by(found: pd.DataFrame, rows: pd.DataFrame, over: Sequence[str]) -> str:
+    """`by 1.2 ± 0.8 % at path.path-2.loss = 0.1`."""
+    sizes = found["mean"].abs() * 100
+    if len(found) == 1:
+        half = found["half_width"].iloc[0] * 100
+        size = f"{_size(sizes.iloc[0])} %" if half != half else f"{_size(sizes.iloc[0])} ± {_size(half)} %"
+    else:
+        low, high = _size(sizes.min()), _size(sizes.max())
+        size = f"{low} %" if low == high else f"{low} to {high} %"
+    return f"by {size}{_where(found, rows, over)}"
+
+
+def _size(percent: float) -> str:
+    return f"{percent:.0f}" if percent >= 9.95 else f"{percent:.1f}" if percent >= 0.095 else f"{percent:.2g}"
+
+
+def _where(found: pd.DataFrame, rows: pd.DataFrame, over: Sequence[str]) -> str:
+    if len(found) == len(rows):
+        return _everywhere(rows)
+    if len(found) <= _FEW:
+        return " " + " and ".join(_named(row, over, rows) for _, row in found.iterrows())
+    return f" at {len(found)} of {len(rows)} points"
+
+
+def _named(row: pd.Series[object], over: Sequence[str], rows: pd.DataFrame) -> str:
+    """The point of a row by the keys that tell it from the others."""
+    points = [{key: each[key] for key in over} for _, each in rows.iterrows()]
+    point = {key: row[key] for key in over}
+    keys = varied_keys(points) or list(over)
+    return "at " + ", ".join(f"{key} = {value_text(point[key])}" for key in keys)
+
+
+def _everywhere(rows: pd.DataFrame) -> str:
+    return f" at all {len(rows)} points" if len(rows) > 1 else ""
+
+
+def _caution(rows: pd.DataFrame) -> str:
+    return " That is of one seed each, which is no evidence." if (rows["kind"] == "single").all() else ""

@@ -1,0 +1,79 @@
+"""The sentences that a report begins with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from report_samples import LOSSES
+
+import anabranch as ab
+from anabranch.reporting.answer import answer
+from anabranch.results import Results
+
+KEY = "path.path-2.loss"
+
+
+@pytest.fixture(scope="module")
+def made() -> Results:
+    """Runs of two schemes at three points, whose figures tests put in the place of."""
+    scenario = ab.Scenario.parse(LOSSES).with_values({"run.duration": "1 s"})
+    return ab.sweep(scenario, {KEY: [0, 0.01, 0.1], "scheme": ["cmt", "cmt-pf"]}, 4, cache=None)
+
+
+def planted(made: Results, gains: dict[float, list[float]]) -> Results:
+    """The same with a goodput of 1000 kbit/s for cmt, and so many per cent more for cmt-pf, for each point and seed."""
+    frame = made.runs.select([KEY, "scheme", "seed"]).to_pylist()
+    values = [
+        1000.0 * (1 + (gains[row[KEY]][row["seed"] - 1] / 100 if row["scheme"] == "cmt-pf" else 0.0)) for row in frame
+    ]
+    at = made.runs.column_names.index("goodput_kbps")
+    return replace(made, runs=made.runs.set_column(at, made.runs.schema.field(at), pa.array(values)))
+
+
+LEVEL = [-1.0, 1.0, -2.0, 2.0]
+AHEAD = [1.0, 1.2, 1.4, 1.2]
+BEHIND = [-9.0, -10.0, -11.0, -10.0]
+
+
+@pytest.mark.parametrize(
+    ("gains", "said"),
+    [
+        ((LEVEL, LEVEL, AHEAD), f"cmt-pf is ahead of cmt by 1.2 ± 0.3 % at {KEY} = 0.1 and level elsewhere."),
+        ((LEVEL, LEVEL, LEVEL), "cmt-pf and cmt are level at all 3 points."),
+        ((AHEAD, AHEAD, AHEAD), "cmt-pf is ahead of cmt by 1.2 % at all 3 points."),
+        (
+            (AHEAD, BEHIND, LEVEL),
+            f"cmt-pf is ahead of cmt by 1.2 ± 0.3 % at {KEY} = 0, behind it by 10 ± 1.3 % at {KEY} = 0.01 and level "
+            "elsewhere.",
+        ),
+        (
+            (BEHIND, BEHIND, AHEAD),
+            f"cmt-pf is ahead of cmt by 1.2 ± 0.3 % at {KEY} = 0.1 and behind it by 10 % at {KEY} = 0 and at "
+            f"{KEY} = 0.01.",
+        ),
+    ],
+)
+def test_it_says_where_a_scheme_is_ahead_behind_and_level(
+    made: Results, gains: tuple[list[float], ...], said: str
+) -> None:
+    assert answer(planted(made, dict(zip((0.0, 0.01, 0.1), gains, strict=True))), "cmt") == (said,)
+
+
+def test_one_seed_is_no_evidence_and_one_scheme_has_no_rival(made: Results) -> None:
+    scenario = ab.Scenario.parse(LOSSES).with_values({"run.duration": "1 s"})
+    single = ab.run(scenario, schemes=["cmt", "sctp"], seeds=1)
+    (said,) = answer(single, "cmt")
+    assert said.startswith("sctp is behind cmt by ")
+    assert said.endswith("That is of one seed each, which is no evidence.")
+    (alone,) = answer(ab.run(scenario, schemes=["cmt"], seeds=2), None)
+    assert alone.startswith("The goodput of cmt is ")
+    assert answer(replace(made, runs=made.runs.slice(0, 0)), "cmt") == ()
+
+
+def test_a_report_begins_with_it(made: Results, tmp_path: Path) -> None:
+    page = ab.report(made, tmp_path / "report.html").read_text(encoding="utf-8")
+    (said,) = answer(made, "cmt")
+    assert page.index(said) < page.index("<h2>Results</h2>")
