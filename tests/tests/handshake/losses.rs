@@ -66,13 +66,13 @@ fn every_chunk_of_the_handshake_may_be_lost_and_is_made_good() {
 fn init_and_cookie_echo_may_each_be_retransmitted_as_often_as_is_allowed() {
     let mut config = association("sctp");
     config.profile.max_init_retransmits = 2;
-    let mut wires = Wires::pair(1, &config);
+    let mut wires = Wires::pair(1, &association("sctp"));
     let mut left = [(INIT, 2), (COOKIE_ECHO, 2)];
     wires.loses = Box::new(move |packet| {
         let counted = left.iter_mut().find(|(kind, times)| *kind == packet.kind() && *times > 0);
         counted.map(|(_, times)| *times -= 1).is_some()
     });
-    wires.connect(0, 1);
+    wires.connect_over(0, &[(address(0, 1), address(0, 2))], config);
     wires.run(Span::from_secs(60));
     assert_eq!(wires.nodes[0].times_told(&AssociationEvent::Connected), 1);
 }
