@@ -4,7 +4,8 @@
     python3 docs/check_commands.py --marks
 
 Every block of ```sh is run by bash, page after page: the blocks of a page share one temporary folder, in which the
-repository's `scenarios`, `examples`, `docs` and `tools` are to be found. It has to end with status 0. In a block of
+repository's `scenarios`, `examples`, `docs` and `tools` are to be found. It has to end with status 0. `anabranch run`
+and `sweep` are given two seeds at most there, to save time. In a block of
 ```console the lines after `$ ` are run and their output is compared with the lines below; a line `...` stands for any
 number of lines. A comment in the line above a block says otherwise:
 
@@ -43,6 +44,18 @@ PAGE_MARK = re.compile(r"^<!-- page not run: .+ -->$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\b(MEASURED|TODO|FIXME|XXX|TBD)\b")
 IN_PYTHON_ONLY = {"sweep", "report", "plot", "papers"}
 LINKED = ("scenarios", "examples", "docs", "tools", "papers")
+# Takes the place of `anabranch` in blocks of sh.
+FEW_SEEDS = """#!{python}
+import os, sys
+words = sys.argv[1:]
+if words and words[0] in ("run", "sweep"):
+    at = words.index("--seeds") if "--seeds" in words else None
+    if at is None:
+        words += ["--seeds", "2"]
+    elif not words[at + 1].endswith(","):
+        words[at + 1] = "2"
+os.execv({command!r}, [{command!r}, *words])
+"""
 TIME_OUT_S = 120
 START_S = 10
 
@@ -177,30 +190,32 @@ def matches(shown, printed):
 class Page:
     """Runs the blocks of one page."""
 
-    def __init__(self, folder, path):
+    def __init__(self, folder, bins):
         self.folder = Path(folder)
-        self.environment = {**os.environ, "PATH": path, "COLUMNS": "100", "XDG_STATE_HOME": str(self.folder / ".state")}
+        self.bins = bins
+        self.environment = {**os.environ, "COLUMNS": "100", "XDG_STATE_HOME": str(self.folder / ".state")}
         self.environment["ANABRANCH_CACHE"] = str(self.folder / ".cache")
         self.background = []
         for name in LINKED:
             if (ROOT / name).exists():
                 (self.folder / name).symlink_to(ROOT / name)
 
-    def start(self, script, output):
+    def start(self, script, output, exact):
+        path = f"{self.bins / ('exact' if exact else 'few')}:{self.environment['PATH']}"
         return subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", script],
             cwd=self.folder,
-            env=self.environment,
+            env={**self.environment, "PATH": path},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
 
-    def run(self, script, wanted):
+    def run(self, script, wanted, exact=False):
         """Runs a script to its end; returns what it printed, and what is wrong."""
         with (self.folder / ".output").open("w+", encoding="utf-8") as output:
-            process = self.start(script, output)
+            process = self.start(script, output, exact)
             try:
                 status = process.wait(TIME_OUT_S)
             except subprocess.TimeoutExpired:
@@ -214,7 +229,7 @@ class Page:
     def leave_running(self, script):
         log = self.folder / f".background-{len(self.background)}"
         with log.open("w", encoding="utf-8") as output:
-            process = self.start(script, output)
+            process = self.start(script, output, exact=True)
         self.background.append(process)
         until = time.monotonic() + START_S
         while process.poll() is None and not log.stat().st_size and time.monotonic() < until:
@@ -235,7 +250,7 @@ class Page:
                 last += 1
             script = "\n".join([lines[begin][2:], *lines[begin + 1 : last + 1]])
             wanted = int(block.mark.split()[1]) if block.mark.startswith("status") else 0
-            printed, problem = self.run(script, wanted)
+            printed, problem = self.run(script, wanted, exact=True)
             if problem is None and block.mark != "output varies" and not matches(lines[last + 1 : end], printed):
                 problem = "prints something else than the page shows"
             if problem:
@@ -262,9 +277,9 @@ class Page:
                 process.wait()
 
 
-def run_page(found, options, path, counts):
+def run_page(found, options, bins, counts):
     with tempfile.TemporaryDirectory(prefix="anabranch-commands-") as folder:
-        page = Page(folder, path)
+        page = Page(folder, bins)
         try:
             for block in found:
                 if block.kind == "not run" or block.runs_only_make():
@@ -292,6 +307,17 @@ def in_own_network():
         os.execvp(unshare[0], [*unshare, "sh", "-c", up, "sh", sys.executable, *sys.argv])
 
 
+def install(command, bins):
+    """Puts the command to be run, and the one with few seeds, into folders for the PATH. Returns the command."""
+    for name in ("exact", "few"):
+        (bins / name).mkdir()
+    (bins / "exact" / "anabranch").symlink_to(command)
+    few = bins / "few" / "anabranch"
+    few.write_text(FEW_SEEDS.format(python=sys.executable, command=str(command)), encoding="utf-8")
+    few.chmod(0o755)
+    return command
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--anabranch", type=Path, help="the command to run")
@@ -304,12 +330,9 @@ def main():
         in_own_network()
 
     began, problems, counts, known = time.monotonic(), [], {"run": 0, "skipped": 0, "not run": 0}, targets()
-    with tempfile.TemporaryDirectory() as bin_folder:
+    with tempfile.TemporaryDirectory() as bins:
         if options.anabranch:
-            command = options.anabranch.resolve()
-            (Path(bin_folder) / "anabranch").symlink_to(command)
-            path = f"{bin_folder}:{os.environ['PATH']}"
-            help_of = Options(command)
+            help_of = Options(install(options.anabranch.resolve(), Path(bins)))
         for page in pages(options.pages):
             problems += placeholders(page)
             found, complaints = blocks(page)
@@ -319,7 +342,7 @@ def main():
                 if options.anabranch:
                     problems += help_of.unknown(block)
             if options.anabranch and not options.marks and not PAGE_MARK.search(page.read_text(encoding="utf-8")):
-                problems += run_page(found, help_of, path, counts)
+                problems += run_page(found, help_of, Path(bins), counts)
     for problem in problems:
         print(problem)
     done = ", ".join(f"{count} {what}" for what, count in counts.items()) if not options.marks else "marks only"
