@@ -277,7 +277,7 @@ class Page:
                 process.wait()
 
 
-def run_page(found, options, bins, counts):
+def run_page(found, options, bins, counts, times):
     with tempfile.TemporaryDirectory(prefix="anabranch-commands-") as folder:
         page = Page(folder, bins)
         try:
@@ -286,12 +286,14 @@ def run_page(found, options, bins, counts):
                     counts["not run"] += 1
                 elif not all(options.has(name) for name, _ in block.subcommands() if name in IN_PYTHON_ONLY):
                     counts["skipped"] += 1
-                elif problem := page.block(block):
-                    # Blocks below build on this one.
-                    yield f"{block.place}: {problem}"
-                    return
                 else:
+                    began = time.monotonic()
+                    if problem := page.block(block):
+                        # Blocks below build on this one.
+                        yield f"{block.place}: {problem}"
+                        return
                     counts["run"] += 1
+                    times.append((time.monotonic() - began, block.place))
         finally:
             page.end()
 
@@ -330,6 +332,7 @@ def main():
         in_own_network()
 
     began, problems, counts, known = time.monotonic(), [], {"run": 0, "skipped": 0, "not run": 0}, targets()
+    times = []
     with tempfile.TemporaryDirectory() as bins:
         if options.anabranch:
             help_of = Options(install(options.anabranch.resolve(), Path(bins)))
@@ -342,9 +345,11 @@ def main():
                 if options.anabranch:
                     problems += help_of.unknown(block)
             if options.anabranch and not options.marks and not PAGE_MARK.search(page.read_text(encoding="utf-8")):
-                problems += run_page(found, help_of, Path(bins), counts)
+                problems += run_page(found, help_of, Path(bins), counts, times)
     for problem in problems:
         print(problem)
+    for seconds, place in sorted(times, reverse=True)[:12]:
+        print(f"slowest: {seconds:.1f} s {place}")
     done = ", ".join(f"{count} {what}" for what, count in counts.items()) if not options.marks else "marks only"
     print(f"commands: {len(problems)} problems ({done}, {time.monotonic() - began:.1f} s)")
     return 1 if problems else 0
