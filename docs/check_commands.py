@@ -348,7 +348,7 @@ def main():
                 problems += run_page(found, help_of, Path(bins), counts, times)
     for problem in problems:
         print(problem)
-    for seconds, place in sorted(times, reverse=True)[:12]:
+    for seconds, place in sorted(times, reverse=True)[:3]:
         print(f"slowest: {seconds:.1f} s {place}")
     done = ", ".join(f"{count} {what}" for what, count in counts.items()) if not options.marks else "marks only"
     print(f"commands: {len(problems)} problems ({done}, {time.monotonic() - began:.1f} s)")
