@@ -201,6 +201,7 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check $(PYTHON) .ci/check_rfc.py; \
 	check $(PYTHON) docs/check_links.py; \
 	check $(PYTHON) docs/check_commands.py --marks; \
+	check $(PYTHON) -m unittest discover --quiet --start-directory docs --pattern '*_test.py'; \
 	exit $$status
 
 # duvet takes some minutes to build, so `make lint` does without: .ci/check_rfc.py reads the same quotes and the same text.
