@@ -37,7 +37,7 @@ OWN_SCHEME := --manifest-path examples/own-scheme/Cargo.toml --target-dir "$(TAR
 
 VENV := .venv
 
-.PHONY: help install demo test venv python wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice which-scheme bench cards ledger book commands clean
+.PHONY: help install demo test venv python wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice which-scheme bench cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -332,6 +332,7 @@ book: ## Check links, marks of commands and placeholders, and build the book int
 	echo 'The book is in $(OUT)/book/index.html'
 
 # The command of the Python package, which has all subcommands; without it, those that need Python are skipped.
+.PHONY: commands
 commands: ## Run the commands that README and book show, and compare what they print with the text.
 	$(ANABRANCH_BUILD)
 	@set -eu; \
