@@ -318,7 +318,7 @@ ledger: ## Reproduce bugs of the ledger at the parents of their fixes: LEDGER=ID
 # Without the features that only `mdbook serve` needs, which are most of what would be compiled.
 MDBOOK_VERSION := 0.4.52
 book: ## Check links, marks of commands and placeholders, and build the book into out/book.
-	@set -eu; \
+	@set -eu; mkdir -p '$(OUT)'; \
 	$(PYTHON) docs/check_links.py; \
 	$(PYTHON) docs/check_commands.py --marks; \
 	tools="$(TARGET)/tools"; \
