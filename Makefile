@@ -201,6 +201,7 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check $(PYTHON) .ci/check_rfc.py; \
 	check $(PYTHON) docs/check_links.py; \
 	check $(PYTHON) docs/check_commands.py --marks; \
+	check $(PYTHON) docs/figures/from_tables.py --check; \
 	check $(PYTHON) -m unittest discover --quiet --start-directory docs --pattern '*_test.py'; \
 	exit $$status
 
@@ -321,6 +322,7 @@ book: ## Check links, marks of commands and placeholders, and build the book int
 	@set -eu; mkdir -p '$(OUT)'; \
 	$(PYTHON) docs/check_links.py; \
 	$(PYTHON) docs/check_commands.py --marks; \
+	$(PYTHON) docs/figures/from_tables.py --check; \
 	tools="$(TARGET)/tools"; \
 	if ! "$$tools/bin/mdbook" --version 2> /dev/null | grep -qx 'mdbook v$(MDBOOK_VERSION)'; then \
 		echo 'Installing mdbook $(MDBOOK_VERSION), which takes some minutes'; \
@@ -337,6 +339,7 @@ commands: ## Run the commands that README and book show, and compare what they p
 	$(ANABRANCH_BUILD)
 	@set -eu; \
 	anabranch='$(VENV)/bin/anabranch'; [ -x "$$anabranch" ] || anabranch="$(TARGET)/release/anabranch"; \
+	echo "Running the commands with $$anabranch"; \
 	$(PYTHON) docs/check_commands.py --anabranch "$$anabranch"; \
 	$(PYTHON) docs/figures/link_failure.py --anabranch "$$anabranch" --check
 

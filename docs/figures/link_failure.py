@@ -18,6 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from svg import document
+
 HERE = Path(__file__).resolve().parent
 SCENARIO = HERE / "link-failure.toml"
 FIGURE = HERE.parent / "src" / "figures" / "link-failure.svg"
@@ -29,28 +31,10 @@ END_S = 36
 PEAK_MBIT = 32
 LINKS = ("cellular", "fibre")
 
-WIDTH, HEIGHT = 820, 430
+HEIGHT = 430
 LEFT, RIGHT = 62, 800
 RATES = (64, 224)
 FILE = (282, 384)
-
-STYLE = """
-  svg { font: 13px system-ui, sans-serif; }
-  .page { fill: #ffffff; stroke: #d0d7de; }
-  .text { fill: #1f2328; } .quiet { fill: #59636e; }
-  .axis { stroke: #818b98; fill: none; } .grid { stroke: #d0d7de; }
-  .down { fill: #f3d9d5; } .downtext { fill: #a3260d; }
-  .fibre { fill: #4a90d9; } .cellular { fill: #e2a53a; }
-  .both { stroke: #1f2328; } .backup { stroke: #818b98; stroke-dasharray: 6 4; }
-  .line { fill: none; stroke-width: 2; }
-  @media (prefers-color-scheme: dark) {
-    .page { fill: #0d1117; stroke: #3d444d; }
-    .text { fill: #f0f6fc; } .quiet { fill: #9198a1; }
-    .axis { stroke: #656c76; } .grid { stroke: #2a313c; }
-    .down { fill: #4a1f1a; } .downtext { fill: #ff9e8a; }
-    .both { stroke: #f0f6fc; } .backup { stroke: #9198a1; }
-  }
-"""
 
 
 def run(anabranch, folder):
@@ -116,8 +100,7 @@ def delivered(arrivals, end, style):
 
 
 def frame():
-    """What does not depend on the run: background, axes and words."""
-    yield f'<rect class="page" x="0.5" y="0.5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="8"/>'
+    """What does not depend on the run: the outage and the grid."""
     for top, bottom in (RATES, FILE):
         yield f'<rect class="down" x="{x(DOWN_S):.1f}" y="{top}" width="{x(UP_S) - x(DOWN_S):.1f}" height="{bottom - top}"/>'
     for mbit in (10, 20, 30):
@@ -154,8 +137,7 @@ def figure(arrivals, ends):
     body += delivered(arrivals["cmt-pf"], ends["cmt-pf"], "both")
     body += labels(ends)
     title = "Timeline: two links carry one file; while one link is down the other one goes on, and both are used again afterwards."
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">'
-    return "\n".join([head, f"<title>{title}</title>", f"<style>{STYLE}</style>", *body, "</svg>", ""])
+    return document(HEIGHT, title, body)
 
 
 def main():
