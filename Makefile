@@ -77,7 +77,7 @@ demo: venv ## Compare three schemes over two paths, send a file of 8 MB through 
 	echo; \
 	echo 'Captures for Wireshark: $(DEMO)/pcap/*.pcapng'; \
 	echo 'Traces as CSV:          $(DEMO)/trace/*/'; \
-	echo 'Where the time went:    cargo run --release -p anabranch-cli -- explain $(DEMO)/trace'; \
+	echo 'Where the time went:    anabranch explain $(DEMO)/trace'; \
 	echo; echo '== The same endpoint on real sockets: a file over two links, which are relays (examples/two-links/transfer.sh)'; \
 	examples/two-links/transfer.sh "$(TARGET)/release/anabranch" '$(DEMO)/two-links'; \
 	echo; echo '== A sweep over the losses of a path, and a report on it: scenarios/sweeps/second-path.toml'; \
@@ -194,8 +194,8 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check $(CARGO) fmt --manifest-path examples/own-scheme/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy $(OWN_SCHEME) --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
-	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests; \
-	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests; \
+	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests docs/check_commands.py docs/screenshots.py docs/figures; \
+	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests docs/check_commands.py docs/screenshots.py docs/figures; \
 	check '$(VENV)/bin/mypy'; \
 	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger; \
 	check '$(VENV)/bin/python' tests/ledger/reproduce.py check; \
@@ -203,6 +203,9 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check $(PYTHON) -m unittest discover --quiet --start-directory .ci --pattern '*_test.py'; \
 	check $(PYTHON) .ci/check_rfc.py; \
 	check $(PYTHON) docs/check_links.py; \
+	check $(PYTHON) docs/check_commands.py --marks; \
+	check $(PYTHON) docs/figures/from_tables.py --check; \
+	check $(PYTHON) -m unittest discover --quiet --start-directory docs --pattern '*_test.py'; \
 	exit $$status
 
 # duvet takes some minutes to build, so `make lint` does without: .ci/check_rfc.py reads the same quotes and the same text.
@@ -316,12 +319,35 @@ ledger: ## Reproduce bugs of the ledger at the parents of their fixes: LEDGER=ID
 	if [ -z '$(LEDGER)' ]; then $(PYTHON) tests/ledger/reproduce.py list; \
 	else $(PYTHON) tests/ledger/reproduce.py run --fixed $(LEDGER); fi
 
-book: ## Build the book into out/book.
-	@set -eu; \
+# Without the features that only `mdbook serve` needs, which are most of what would be compiled.
+MDBOOK_VERSION := 0.4.52
+book: ## Check links, marks of commands and placeholders, and build the book into out/book.
+	@set -eu; mkdir -p '$(OUT)'; \
 	$(PYTHON) docs/check_links.py; \
-	command -v mdbook > /dev/null || { echo 'Installing mdbook, which takes some minutes'; $(CARGO) install mdbook --locked; }; \
-	mdbook build docs --dest-dir '$(abspath $(OUT))/book'; \
+	$(PYTHON) docs/check_commands.py --marks; \
+	$(PYTHON) docs/figures/from_tables.py --check; \
+	tools="$(TARGET)/tools"; \
+	if ! "$$tools/bin/mdbook" --version 2> /dev/null | grep -qx 'mdbook v$(MDBOOK_VERSION)'; then \
+		echo 'Installing mdbook $(MDBOOK_VERSION), which takes some minutes'; \
+		$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search --root "$$tools"; \
+	fi; \
+	"$$tools/bin/mdbook" build docs --dest-dir '$(abspath $(OUT))/book' 2> '$(OUT)/book.log' \
+		|| { cat '$(OUT)/book.log'; exit 1; }; \
+	! grep -E 'ERROR|WARN' '$(OUT)/book.log'; \
 	echo 'The book is in $(OUT)/book/index.html'
+
+# The command of the Python package, which has all subcommands; without it, those that need Python are skipped.
+.PHONY: commands screenshots
+commands: ## Run the commands that README and book show, and compare what they print with the text.
+	$(ANABRANCH_BUILD)
+	@set -eu; \
+	anabranch='$(VENV)/bin/anabranch'; [ -x "$$anabranch" ] || anabranch="$(TARGET)/release/anabranch"; \
+	echo "Running the commands with $$anabranch"; \
+	$(PYTHON) docs/check_commands.py --anabranch "$$anabranch"; \
+	$(PYTHON) docs/figures/link_failure.py --anabranch "$$anabranch" --check
+
+screenshots: ## Make screenshots of book, report and papers' page, wide and narrow, light and dark, into out/screenshots.
+	$(PYTHON) docs/screenshots.py --out '$(OUT)/screenshots'
 
 clean: ## Remove everything that was built.
 	rm -rf '$(OUT)' '$(VENV)' fuzz/target

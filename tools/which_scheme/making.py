@@ -20,7 +20,7 @@ from which_scheme.choosing import advice, ranking
 from which_scheme.judging import BASELINE, METRIC, OUTSIDE, exceeding, judge
 from which_scheme.samples import Samples, samples
 from which_scheme.sharing import sharing, taken
-from which_scheme.wording import file_name, percent
+from which_scheme.wording import buffer_text, file_name, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ class Made:
     figures: Mapping[str, Figure]
 
 
-PARTS = ("made", "advice", "schemes", "room", "explained", "sharing", "cells")
+PARTS = ("short", "made", "advice", "schemes", "room", "explained", "sharing", "cells")
 """What the chapter has a place for."""
 
 QUICK_OVER: Mapping[str, list[object]] = {
@@ -91,6 +91,7 @@ def make(grid: Results, shared: Results, looked_into: pd.DataFrame, day: date) -
         if scheme != BASELINE:
             figures[f"gain-{file_name(scheme)}"] = maps.gain_map(judged, scheme)
     parts = {
+        "short": markdown([Paragraph(short_text(judged, advised, ranked))]),
         "made": markdown([Paragraph(made_text(grid, shared, day))]),
         "advice": markdown([tables.advice_table(advised)]),
         "schemes": markdown([tables.ranking_table(ranked, kept)]),
@@ -102,6 +103,28 @@ def make(grid: Results, shared: Results, looked_into: pd.DataFrame, day: date) -
     frames = {"cells": judged, "advice": advised, "schemes": ranked.merge(kept, on="scheme"), "sharing": shares}
     frames["explained"] = looked_into
     return Made(frames, parts, figures)
+
+
+def short_text(judged: pd.DataFrame, advised: pd.DataFrame, ranked: pd.DataFrame) -> str:
+    """The answer in three sentences: by receive buffer, over all cells, and what `cmt` itself reaches."""
+    uses = []
+    for buffer_kib, own in advised.groupby("buffer_kib", sort=True):
+        counts = own["use"].value_counts(sort=False)
+        most = counts[counts == counts.max()]
+        each = " each" if len(most) > 1 else ""
+        uses.append(
+            f"with {buffer_text(buffer_kib)} use {_listed(list(most.index), ' or ')} "
+            f"(best in {most.iloc[0]} of {len(own)} kinds of links{each})"
+        )
+    first = ranked.iloc[0]
+    baseline = judged[judged["scheme"] == BASELINE].groupby("buffer_kib", sort=True)["of_best"].mean()
+    reached = ", ".join(f"{percent(part)} with {buffer_text(buffer_kib)}" for buffer_kib, part in baseline.items())
+    return (
+        f"The receive buffer decides first: {', '.join(uses)}. "
+        f"If nothing is known of the links, `{first.scheme}` comes closest to the best scheme: it has "
+        f"{percent(first.of_best)} of the best goodput on average and {percent(first.worst)} at worst. "
+        f"`{BASELINE}` has {reached}."
+    )
 
 
 def made_text(grid: Results, shared: Results, day: date) -> str:
@@ -136,8 +159,8 @@ def exceeding_text(goodputs: Samples, judged: pd.DataFrame) -> str:
     )
 
 
-def _listed(schemes: Sequence[str]) -> str:
-    return ", ".join(f"`{scheme}`" for scheme in schemes)
+def _listed(schemes: Sequence[str], between: str = ", ") -> str:
+    return between.join(f"`{scheme}`" for scheme in schemes)
 
 
 def write(made: Made, folder: Path) -> None:

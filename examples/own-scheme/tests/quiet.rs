@@ -27,12 +27,14 @@ fn pick(paths: &[PathFacts]) -> (Pick, Vec<(usize, Refusal)>) {
     (decision.choice, decision.refused.iter().map(|(path, why)| (path.index(), *why)).collect())
 }
 
+// ANCHOR: test
 #[test]
 fn the_path_with_the_shortest_queue_is_chosen() {
     let (choice, refused) = pick(&[path(0, 30), path(1, 5), path(2, 20)]);
     assert_eq!(choice, Pick::Path(PathId::new(1)));
     assert_eq!(refused, [(0, Refusal::Preference), (2, Refusal::Preference)]);
 }
+// ANCHOR_END: test
 
 #[test]
 fn a_full_or_failed_path_is_passed_over_however_short_its_queue() {
