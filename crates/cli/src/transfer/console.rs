@@ -40,6 +40,8 @@ pub(super) struct Console {
     sends: bool,
     /// The command that goes on with the transfer.
     again: Option<String>,
+    /// The host that files are fetched from.
+    source: Option<String>,
     began: Instant,
     last: Mutex<(Instant, u64)>,
 }
@@ -70,7 +72,7 @@ impl Console {
             Mode::Lines { next: Mutex::new(Instant::now() + LINE_EVERY) }
         };
         let now = Instant::now();
-        Console { mode, label: None, sends, again, began: now, last: Mutex::new((now, 0)) }
+        Console { mode, label: None, sends, again, source: None, began: now, last: Mutex::new((now, 0)) }
     }
 
     /// For one of a server's transfers, whose lines tell which it is.
@@ -82,7 +84,13 @@ impl Console {
         };
         let now = Instant::now();
         let label = Some((number, peer));
-        Console { mode, label, sends: false, again: None, began: now, last: Mutex::new((now, 0)) }
+        Console { mode, label, sends: false, again: None, source: None, began: now, last: Mutex::new((now, 0)) }
+    }
+
+    /// For files that are fetched from this host.
+    pub(super) fn from_host(mut self, host: &str) -> Self {
+        self.source = Some(host.to_owned());
+        self
     }
 
     fn json(&self, mut line: Value) {
@@ -132,7 +140,11 @@ impl Console {
                 Outcome::Stored { renamed: None } => self.say(&name.to_string()),
                 Outcome::Identical => self.say(&format!("{name}: there already")),
             },
-            Event::Skipped { name, failure } => self.failed(name, failure),
+            Event::Skipped { name, failure } => match &self.source {
+                // It is the host that does not have it.
+                Some(host) => self.say(&format!("{host}: {failure}")),
+                None => self.failed(name, failure),
+            },
             Event::Note(text) => self.note(&text.to_string()),
             Event::Disconnected(why) => self.note(&format!("{why}; trying to connect again")),
             Event::Reconnected => self.note("connected again"),

@@ -9,17 +9,20 @@ mod recv;
 mod send;
 mod serve;
 
+use std::io::ErrorKind;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
 use anabranch_lab::scenario::units;
-use anabranch_transfer::{Folder, NameRules, OnClash, RateLimit, Timeouts};
+use anabranch_transfer::{Folder, NameRules, OnClash, RateLimit, Timeouts, escape};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::exit::CommandError;
+use crate::output;
 
 pub(crate) use recv::{RecvArguments, recv};
 pub(crate) use send::{SendArguments, send};
@@ -56,6 +59,19 @@ struct ShowOptions {
     /// Print errors only
     #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
+}
+
+impl ShowOptions {
+    /// One line for people, or an object for programs.
+    fn note(&self, text: &str) {
+        let text = escape(text);
+        if self.json {
+            // A reader that is gone wants no more.
+            let _ = output::print(&format!("{}\n", json!({ "event": "note", "text": text })));
+        } else if !self.quiet {
+            eprintln!("{text}");
+        }
+    }
 }
 
 /// Which names are taken.
@@ -122,10 +138,26 @@ fn read_limit(text: &str) -> Result<RateLimit, String> {
     bytes.map(RateLimit).ok_or_else(|| "expected a rate, such as 10Mbit or 500kbit/s".to_owned())
 }
 
-/// Opens the folder that files go to.
-fn open_folder(dir: &Path, on_clash: Clash, names: NameOptions) -> Result<Folder, CommandError> {
+/// Opens the folder that files go to, and makes it if there is none.
+fn open_folder(
+    dir: &Path,
+    on_clash: Clash,
+    names: NameOptions,
+    show: &ShowOptions,
+) -> Result<Folder, CommandError> {
+    let shown = dir.display();
+    if !dir.exists() {
+        std::fs::create_dir_all(dir).map_err(|error| {
+            CommandError::failure(format!("--dir {shown}: cannot make this folder: {error}; name another one"))
+        })?;
+        show.note(&format!("made the folder {shown}"));
+    }
     let folder = Folder::open(dir, on_clash.into()).map_err(|error| {
-        CommandError::failure(format!("--dir {}: {error}; name a folder that is there", dir.display()))
+        let remedy = match error.kind() {
+            ErrorKind::NotADirectory => "name a folder: one that is not there is made",
+            _ => "check its permissions, or name another folder",
+        };
+        CommandError::failure(format!("--dir {shown}: {error}; {remedy}"))
     })?;
     Ok(folder.with_names(names.rules()))
 }

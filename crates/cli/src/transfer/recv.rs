@@ -62,7 +62,7 @@ pub(crate) struct RecvArguments {
     #[command(flatten)]
     listening: ListenAddresses,
 
-    /// The folder to put it in; - is standard output
+    /// The folder to put it in, which is made if there is none; - is standard output
     #[arg(long, short = 'o', value_name = "DIR", default_value = ".", visible_alias = "output")]
     dir: PathBuf,
 
@@ -174,7 +174,7 @@ pub(crate) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Statu
     let store = if to_stdout {
         Store::Pipe(Pipe::new(std::io::stdout()))
     } else {
-        Store::Folder(open_folder(&arguments.dir, arguments.on_clash, arguments.names_taken)?)
+        Store::Folder(open_folder(&arguments.dir, arguments.on_clash, arguments.names_taken, &arguments.show)?)
     };
     let again = command(line).filter(|_| !to_stdout);
     let runtime = runtime()?;
@@ -204,7 +204,7 @@ async fn fetch(
         first = connector.open(is_quiet) => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
-    let console = Arc::new(Console::new(&arguments.show, false, again));
+    let console = Arc::new(Console::new(&arguments.show, false, again).from_host(host));
     console.start("recv", &connector.paths.lock().await.look().await);
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));

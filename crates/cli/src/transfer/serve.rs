@@ -10,7 +10,6 @@ use anabranch_transfer::{
 };
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use serde_json::json;
 use tokio::sync::Mutex;
 
 use super::again::remedy_there;
@@ -22,7 +21,6 @@ use super::send::watch;
 use super::{Clash, NameOptions, ShowOptions, open_folder, read_limit, read_silence, read_size, runtime};
 use crate::endpoint::{ListenOptions, typed};
 use crate::exit::{CommandError, Status};
-use crate::output;
 use crate::signal::interrupted;
 
 /// Files and folders that are looked at for unfinished ones at the start.
@@ -49,7 +47,7 @@ Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is w
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArguments {
-    /// The folder
+    /// The folder; it is made if there is none
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
 
@@ -128,7 +126,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> 
             least >> 20
         )));
     }
-    let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.names)?;
+    let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.names, &arguments.show)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(run(arguments, folder, &from));
     runtime.shutdown_timeout(SETTLED_WITHIN);
@@ -179,7 +177,7 @@ async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> R
 /// Says how many unfinished files there are, which stay until they are sent again or somebody removes them.
 fn tell_unfinished(folder: &Folder, show: &ShowOptions) {
     let Ok(found) = folder.unfinished(MOST_LOOKED_AT) else { return };
-    if found.files == 0 || show.quiet {
+    if found.files == 0 {
         return;
     }
     let more = if found.is_all { "" } else { " or more" };
@@ -190,12 +188,7 @@ fn tell_unfinished(folder: &Folder, show: &ShowOptions) {
         found.files,
         amount(found.bytes)
     );
-    if show.json {
-        // A reader that is gone wants no more.
-        let _ = output::print(&format!("{}\n", json!({ "event": "note", "text": text })));
-    } else {
-        eprintln!("{text}");
-    }
+    show.note(&text);
 }
 
 async fn accept(host: &Host, server: &Server, show: &ShowOptions) -> Result<Status, CommandError> {

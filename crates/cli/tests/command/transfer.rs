@@ -388,6 +388,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
     let file = dir.path().join("file");
     fs::write(&file, "content").expect("written");
     let file = text(&file);
+    let missing = format!("{address}: no such file: d/nothing\n");
     for (arguments, status, expected) in [
         (&["send", file][..], 2, "send"),
         (&["send", "/no/such/file", address], 1, "/no/such/file: No such file"),
@@ -400,11 +401,11 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["send", file, address, "--timeout", "1"], 2, "5 seconds or more"),
         (&["send", file, address, "--scheme", "cmtt"], 2, "did you mean `cmt`"),
         (&["recv"], 2, "HOST"),
-        (&["recv", address, "--all", "--dir", "/no/such/dir"], 1, "--dir /no/such/dir: No such file"),
+        (&["recv", address, "--all", "--dir", "/dev/null/dir"], 1, "--dir /dev/null/dir: cannot make this folder"),
         (&["recv", address, "x", "--stdout", "--json"], 2, "--json"),
         (&["recv", address, "x", "--dir", "-", "--json"], 2, "--json"),
         (&["recv", "--listen", "127.0.0.9:0", "--to", "127.0.0.1:9"], 2, "--to is for connecting"),
-        (&["recv", address, "nothing", "--dir", text(dir.path())], 3, "nothing: "),
+        (&["recv", address, "d/nothing", "--dir", text(dir.path())], 3, &missing),
         (&["recv", address, "../x", "--dir", text(dir.path())], 2, "contains `.` or `..`"),
         (&["recv", address], 2, "with --all"),
         (&["recv", "--listen", "127.0.0.9:0", "--insecure"], 2, "with --all"),
@@ -412,13 +413,34 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["recv", address, "x", "--hidden"], 2, "--all"),
         (&["serve"], 2, "--dir"),
         (&["serve", "--dir", ".", "--insecure", "--memory", "10MiB"], 2, "64 transfers need 192 MiB"),
-        (&["serve", "--dir", file, "--listen", "127.0.0.9:0", "--insecure"], 1, "--dir "),
+        (&["serve", "--dir", file, "--listen", "127.0.0.9:0", "--insecure"], 1, "name a folder: one that is not"),
+        (&["recv", address, "x", "--dir", file], 1, "name a folder: one that is not there is made"),
         (&["serve", "--dir", ".", "--listen", address, "--from", "::1"], 1, "cannot listen"),
     ] {
         let ended = anabranch(arguments).with_status(status);
         assert!(ended.err.contains(expected), "{arguments:?}: {}", ended.err);
+        // What a server calls its folder is nobody's business.
+        assert!(!ended.err.contains(text(serving.dir.path())), "{arguments:?}: {}", ended.err);
     }
     assert_eq!(names(dir.path()), ["file"]);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_made_and_that_is_said_once() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let inbox = dir.path().join("new/inbox");
+    let fixed = ["serve", "--json", "--dir", text(&inbox)];
+    let mut running = Running::start(command(&[&fixed[..], &LISTEN].concat()));
+    assert_eq!(running.line()["text"], format!("made the folder {}", text(&inbox)));
+    let serving = Serving::of(running, dir);
+    fs::write(inbox.join("file"), "content").expect("written");
+    let to = serving.dir.path().join("fetched");
+    let fetch = ["recv", &serving.addresses[0], "file", "--dir", text(&to)];
+    let said = anabranch(&fetch).with_status(0).err;
+    assert_eq!(said.matches(&format!("made the folder {}\n", text(&to))).count(), 1, "{said}");
+    assert_eq!(fs::read(to.join("file")).expect("there"), b"content");
+    let said = anabranch(&fetch).with_status(0).err;
+    assert!(!said.contains("made the folder"), "{said}");
 }
 
 #[test]
