@@ -120,7 +120,7 @@ impl Rig {
         let to = Store::Folder(Folder::open(self.outbox.path(), OnClash::Overwrite).expect("a folder"));
         let accept = Accept::names(["offered"]).expect("a name");
         let first = self.connect().await;
-        pull(&accept, to, first, || self.again(), Timeouts::default(), &Report::default())
+        pull(&accept.into(), to, first, || self.again(), Timeouts::default(), &Report::default())
             .await
             .expect("fetched");
         fs::remove_file(self.outbox.path().join("offered")).expect("it was there");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_net::{Association, Host, SendOptions};
 use anabranch_transfer::SenderId;
 use anabranch_transfer::protocol::{
-    CONTROL_STREAM, DATA_STREAM, FileTime, Intent, Kind, Message, Offer, Segment, Terms,
+    CONTROL_STREAM, DATA_STREAM, FileTime, Intent, Kind, Links, Message, Offer, Segment, Terms,
 };
 use bytes::Bytes;
 
@@ -82,7 +82,8 @@ impl Peer {
         names: &[&str],
     ) -> Result<Self, Gone> {
         let peer = Peer(connect(server).await.map_err(gone)?);
-        peer.say(&Message::Hello { session, intent: Intent::Pull { window_blocks } }).await?;
+        peer.say(&Message::Hello { session, intent: Intent::Pull { window_blocks, links: Links::Copy } })
+            .await?;
         peer.hear_until(|message| matches!(message, Message::Welcome { .. })).await?;
         for name in names {
             peer.say(&Message::Want((*name).to_owned())).await?;

@@ -148,7 +148,9 @@ fn open_folder(
     let shown = dir.display();
     if !dir.exists() {
         std::fs::create_dir_all(dir).map_err(|error| {
-            CommandError::failure(format!("--dir {shown}: cannot make this folder: {error}; name another one"))
+            CommandError::failure(format!(
+                "--dir {shown}: cannot make this folder: {error}; name another one"
+            ))
         })?;
         show.note(&format!("made the folder {shown}"));
     }

@@ -174,7 +174,12 @@ pub(crate) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Statu
     let store = if to_stdout {
         Store::Pipe(Pipe::new(std::io::stdout()))
     } else {
-        Store::Folder(open_folder(&arguments.dir, arguments.on_clash, arguments.names_taken, &arguments.show)?)
+        Store::Folder(open_folder(
+            &arguments.dir,
+            arguments.on_clash,
+            arguments.names_taken,
+            &arguments.show,
+        )?)
     };
     let again = command(line).filter(|_| !to_stdout);
     let runtime = runtime()?;

@@ -401,7 +401,11 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["send", file, address, "--timeout", "1"], 2, "5 seconds or more"),
         (&["send", file, address, "--scheme", "cmtt"], 2, "did you mean `cmt`"),
         (&["recv"], 2, "HOST"),
-        (&["recv", address, "--all", "--dir", "/dev/null/dir"], 1, "--dir /dev/null/dir: cannot make this folder"),
+        (
+            &["recv", address, "--all", "--dir", "/dev/null/dir"],
+            1,
+            "--dir /dev/null/dir: cannot make this folder",
+        ),
         (&["recv", address, "x", "--stdout", "--json"], 2, "--json"),
         (&["recv", address, "x", "--dir", "-", "--json"], 2, "--json"),
         (&["recv", "--listen", "127.0.0.9:0", "--to", "127.0.0.1:9"], 2, "--to is for connecting"),
@@ -413,7 +417,11 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["recv", address, "x", "--hidden"], 2, "--all"),
         (&["serve"], 2, "--dir"),
         (&["serve", "--dir", ".", "--insecure", "--memory", "10MiB"], 2, "64 transfers need 192 MiB"),
-        (&["serve", "--dir", file, "--listen", "127.0.0.9:0", "--insecure"], 1, "name a folder: one that is not"),
+        (
+            &["serve", "--dir", file, "--listen", "127.0.0.9:0", "--insecure"],
+            1,
+            "name a folder: one that is not",
+        ),
         (&["recv", address, "x", "--dir", file], 1, "name a folder: one that is not there is made"),
         (&["serve", "--dir", ".", "--listen", address, "--from", "::1"], 1, "cannot listen"),
     ] {

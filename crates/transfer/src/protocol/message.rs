@@ -9,7 +9,7 @@ use crate::name::MAX_NAME_BYTES;
 use crate::text::{self, PeerText};
 
 /// The version of the protocol that this crate speaks.
-pub const PROTOCOL_VERSION: u16 = 2;
+pub const PROTOCOL_VERSION: u16 = 3;
 
 /// Most bytes of a control message. Nothing in it can be longer, so this bounds what a message can make us hold.
 pub const MAX_CONTROL_BYTES: usize = 64 << 10;
@@ -42,7 +42,21 @@ pub enum Intent {
     Pull {
         /// Blocks that may be on their way or not be stored yet.
         window_blocks: u32,
+        /// What to do with symbolic links.
+        links: Links,
     },
+}
+
+/// What a source does with the symbolic links that it finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Links {
+    /// Offers them as links if they lead to something in the folder that is transferred, and leaves others out.
+    #[default]
+    Copy,
+    /// Offers what they lead to.
+    Follow,
+    /// Leaves them out.
+    Skip,
 }
 
 /// What the side that accepts agrees to.
@@ -85,6 +99,12 @@ pub enum Kind {
     Stream {
         /// Drawn at random, and the same when it goes on over another association.
         token: [u8; 16],
+    },
+    /// A symbolic link in a folder.
+    Link {
+        /// Where it leads: relative, and to something in the folder at the top of its name.
+        #[serde(with = "text::raw")]
+        target: PeerText,
     },
     /// A folder, before what is in it.
     Folder,
@@ -171,6 +191,8 @@ pub enum Reason {
     System,
     /// The peer broke the protocol.
     Protocol,
+    /// It is a symbolic link that is not transferred.
+    Link,
 }
 
 /// A control message.
@@ -326,6 +348,7 @@ impl Message {
                 offer.name.len() <= MAX_NAME_BYTES
                     && offer.changed.nanos < 1_000_000_000
                     && offer.mode <= 0o777
+                    && is_target_within_bounds(&offer.kind)
             }
             Message::Answer { answer: Answer::Take { have }, .. } => are_runs(have),
             Message::Done { outcome: Outcome::Failed(failure), .. } => text(failure),
@@ -334,6 +357,13 @@ impl Message {
             }
             _ => true,
         }
+    }
+}
+
+fn is_target_within_bounds(kind: &Kind) -> bool {
+    match kind {
+        Kind::Link { target } => target.len() <= MAX_NAME_BYTES,
+        Kind::File { .. } | Kind::Stream { .. } | Kind::Folder | Kind::FolderEnd => true,
     }
 }
 
@@ -378,11 +408,18 @@ mod tests {
         })
     }
 
+    fn link(target: &str) -> Message {
+        let changed = FileTime { seconds: 0, nanos: 0 };
+        let kind = Kind::Link { target: target.into() };
+        Message::Offer(Offer { id: 7, name: "d/link".into(), kind, changed, mode: 0o777 })
+    }
+
     #[test]
     fn what_is_written_is_read() {
         let runs = vec![Run { first: 0, count: 2 }, Run { first: 3, count: u64::MAX - 3 }];
         for message in [
             offer("a/b"),
+            link("../b"),
             Message::Answer { id: u32::MAX, answer: Answer::Take { have: runs } },
             Message::End { id: 0, size_bytes: u64::MAX, root: Hash::of(b"") },
             Message::Done { id: 1, outcome: Outcome::Stored { renamed: Some("b.1".into()) } },
@@ -393,7 +430,10 @@ mod tests {
         }
         let sender = SenderId::from_bytes([3; 16]);
         for first in [
-            Message::Hello { session: [9; 16], intent: Intent::Pull { window_blocks: 4 } },
+            Message::Hello {
+                session: [9; 16],
+                intent: Intent::Pull { window_blocks: 4, links: Links::Follow },
+            },
             Message::Hello { session: [9; 16], intent: Intent::Push { sender } },
             Message::Welcome { terms: Terms::Give { sender } },
         ] {
@@ -421,6 +461,7 @@ mod tests {
         longer.push(0);
         for bytes in [
             offer(&"a".repeat(MAX_NAME_BYTES + 1)).encode(),
+            link(&"a".repeat(MAX_NAME_BYTES + 1)).encode(),
             have(&[(0, 0)]).encode(),
             have(&[(0, 2), (2, 1)]).encode(),
             have(&[(5, 2), (1, 1)]).encode(),

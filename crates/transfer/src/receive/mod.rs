@@ -57,6 +57,8 @@ pub(crate) enum Input {
     Heard(Incoming),
     /// A moment has passed.
     Tick,
+    /// Something is done that the thread had begun.
+    Wake,
 }
 
 /// What a receiver needs to know besides what is sent.
@@ -89,7 +91,11 @@ pub(crate) async fn receive(association: &Association, receiving: Receiving) -> 
     let _cancel_on_drop = cancel.on_drop();
     let watch = Watch::new(&receiving, &input);
     let (heard, silence) = (receiving.activity.heard.clone(), receiving.silence);
-    let machine = Machine::new(receiving, output, cancel.clone());
+    let waker = input.downgrade();
+    let machine = Machine::new(receiving, output, cancel.clone(), move || {
+        // Where this finds no room the thread has something to do, and looks after it.
+        let _ = waker.upgrade().map(|input| input.try_send(Input::Wake));
+    });
     let worker = tokio::task::spawn_blocking(move || machine.run(inputs));
     let interrupted = tokio::select! {
         ended = hear(association, input, &heard) => ended.err(),

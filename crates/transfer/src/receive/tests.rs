@@ -42,11 +42,12 @@ impl Receiver {
             first_offer_within: None,
             claimant: Claimant::alone(),
         };
-        Receiver { machine: Machine::new(receiving, output, Cancel::default()), outputs }
+        Receiver { machine: Machine::new(receiving, output, Cancel::default(), || {}), outputs }
     }
 
     fn hear(&mut self, incoming: Incoming) {
         self.machine.take(Input::Heard(incoming)).expect("the protocol is kept to");
+        self.machine.settle();
     }
 
     fn offer(&mut self, kind: Kind) -> Message {

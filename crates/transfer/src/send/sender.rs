@@ -257,7 +257,7 @@ impl Sender {
                     Kind::File { size_bytes, .. } => self.report.found(1, *size_bytes),
                     Kind::Stream { .. } => self.report.found(1, 0),
                     Kind::Folder => self.folders.begin(&name, changed, mode),
-                    Kind::FolderEnd => {}
+                    Kind::Link { .. } | Kind::FolderEnd => {}
                 }
                 let id = self.new_id();
                 self.offer(link, id, Entry::new(name, kind, changed, mode, origin));
@@ -581,7 +581,7 @@ impl Sender {
                 !entry.is_counted
             }
             Kind::FolderEnd => !self.folders.end(&entry.name) && is_failed,
-            Kind::File { .. } | Kind::Stream { .. } => true,
+            Kind::File { .. } | Kind::Stream { .. } | Kind::Link { .. } => true,
         };
         if is_worth_telling {
             self.report.done(entry.name.as_str(), entry.size_bytes(), outcome);
@@ -610,7 +610,7 @@ impl Sender {
         let Some(entry) = self.open.get(&id) else { return };
         let shown = match &entry.origin {
             Origin::File { folder, path } => folder.show(path),
-            Origin::Stream(_) | Origin::Folder => entry.name.clone(),
+            Origin::Stream(_) | Origin::None => entry.name.clone(),
         };
         self.give_up(link, id, explain(&shown, error));
     }

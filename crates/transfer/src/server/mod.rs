@@ -20,7 +20,8 @@ use crate::identity::SenderId;
 use crate::link::{self, Incoming, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{
-    Failure, Intent, MAX_WANTED, MAX_WANTED_BYTES, Message, ProtocolError, Reason, Terms, WINDOW_BLOCKS,
+    Failure, Intent, Links, MAX_WANTED, MAX_WANTED_BYTES, Message, ProtocolError, Reason, Terms,
+    WINDOW_BLOCKS,
 };
 use crate::receive::{Receiving, Store, receive};
 use crate::report::Report;
@@ -188,6 +189,10 @@ impl Server {
         };
         let memory = Memory::new(options.memory_bytes);
         let transfers = Transfers { slots: Slots::new(limits), running: BTreeMap::new() };
+        let store = match store {
+            Store::Folder(folder) => Store::Folder(folder.unnamed()),
+            Store::Pipe(pipe) => Store::Pipe(pipe),
+        };
         Server {
             store,
             options,
@@ -268,8 +273,8 @@ impl Server {
             Intent::Push { sender } => {
                 self.take(association, sender, &place, report).await.map(|()| Served::Received)
             }
-            Intent::Pull { window_blocks } => {
-                self.give(association, window_blocks, &place, report).await.map(|()| Served::Sent)
+            Intent::Pull { window_blocks, links } => {
+                self.give(association, window_blocks, links, &place, report).await.map(|()| Served::Sent)
             }
         };
         match (ended, self.fate(&place)) {
@@ -391,6 +396,7 @@ impl Server {
         &self,
         association: &Association,
         window_blocks: u32,
+        links: Links,
         place: &Place,
         report: &Report,
     ) -> Result<(), TransferError> {
@@ -410,7 +416,7 @@ impl Server {
         let within = self.options.deadlines.start;
         let wanted = timeout(within, wanted(association)).await;
         let names = wanted.map_err(|_| TransferError::Silent(within))??;
-        let sources = sources(&folder, names);
+        let sources = sources(&folder, names).into_iter().map(|source| source.with_links(links)).collect();
         let sender = Sender::new(sources, self.options.rate, report.clone());
         let mut sender = sender.with_memory(grant.window_blocks());
         sender.run(association, window_blocks, self.options.silence, &place.activity).await

@@ -2,9 +2,10 @@
 
 use std::fs::{File, FileTimes};
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::commit::Durability;
 use super::created::{CreatedFolder, CreatedFolders};
 use super::directory::{Directory, set_mode};
 #[cfg(test)]
@@ -16,7 +17,7 @@ use super::times::to_system_time;
 use crate::block::{BLOCK_BYTES, Hash, Root};
 use crate::cancel::Cancel;
 use crate::identity::Owner;
-use crate::name::{BadName, JOURNAL_ENDING, MAX_PARTS, Name, NameRules, PART_ENDING};
+use crate::name::{BadName, JOURNAL_ENDING, LINK_DRAFT, MAX_PARTS, Name, NameRules, PART_ENDING};
 use crate::protocol::{Failure, Kind, Offer, Reason};
 
 /// The most files of one name that are told apart by a number.
@@ -34,7 +35,7 @@ pub enum OnClash {
     Overwrite,
 }
 
-/// A folder. All paths in it are resolved below it, symbolic links too (by `cap-std`).
+/// A folder. All paths in it are resolved below it, symbolic links too (by `cap-std`); what is received goes through no link.
 #[derive(Clone, Debug)]
 pub struct Folder {
     files: Directory,
@@ -44,6 +45,7 @@ pub struct Folder {
     /// Folders that were made in it and are not sealed.
     made: CreatedFolders,
     record: Record,
+    durability: Durability,
 }
 
 /// What came of comparing a file with what is offered.
@@ -109,6 +111,7 @@ impl Folder {
             names: NameRules::default(),
             made: CreatedFolders::default(),
             record: Record::default(),
+            durability: Durability::default(),
         })
     }
 
@@ -116,6 +119,23 @@ impl Folder {
     #[must_use]
     pub fn with_names(mut self, names: NameRules) -> Self {
         self.names = names;
+        self
+    }
+
+    /// The same folder, with files brought to the disk in another way.
+    #[must_use]
+    pub fn with_durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    pub(super) fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// The same folder, whose own name no message tells: what is said of it goes to peers.
+    pub(crate) fn unnamed(mut self) -> Self {
+        ".".clone_into(&mut self.shown);
         self
     }
 
@@ -166,9 +186,7 @@ impl Folder {
     /// Begins with an offered file or stream.
     pub(crate) fn begin(&self, name: &Name, offer: &Offer, cancel: &Cancel) -> Result<Begin, Failure> {
         let system = |error: io::Error| self.failure(name, &error);
-        if let Some(parent) = name.parent() {
-            self.make_dirs(parent).map_err(|error| explain(&self.show(parent), &error))?;
-        }
+        self.make_parents(name)?;
         match self.present(name).map_err(system)? {
             Present::Nothing => {}
             Present::Folder => return Err(self.clash(name, "is a folder")),
@@ -207,17 +225,15 @@ impl Folder {
             .is_ok_and(|found| self.record.holds(&self.files, &version, FileState::of_found(&found)))
     }
 
-    /// Records that a file is what was offered, so that it need not be read when it is offered again.
+    /// Records that files are what was offered, so that they need not be read when they are offered again.
     ///
     /// # Errors
-    /// Why it was not recorded; it will be compared then.
-    pub(crate) fn record(&self, name: &Name, offer: &Offer, file: FileState) -> io::Result<()> {
-        self.record.add(
-            &self.files,
-            &Version { owner: self.files.owner, name, offer },
-            file,
-            &self.files.disk,
-        )
+    /// Why they were not recorded; they will be compared then.
+    pub(super) fn record_all(&self, files: &[(&Name, &Offer, FileState)]) -> io::Result<()> {
+        let version = |name, offer| Version { owner: self.files.owner, name, offer };
+        let files: Vec<(Version<'_>, FileState)> =
+            files.iter().map(|(name, offer, state)| (version(name, offer), *state)).collect();
+        self.record.add(&self.files, &files, &self.files.disk)
     }
 
     /// Compares a file that is there with what is offered, and says why if it could not be recorded that they are the same.
@@ -231,8 +247,11 @@ impl Folder {
         let file = self.open_file(name.as_str())?;
         // Before it is read: what is changed meanwhile must not be recorded.
         let before = FileState::of(&file.metadata()?);
+        if before != FileState::of_found(&self.files.dir.symlink_metadata(name.as_str())?) {
+            return Err(io::Error::other("it was replaced while it was compared"));
+        }
         Ok(if file_root(&file, cancel)? == offered {
-            Comparison::Same(self.record(name, offer, before))
+            Comparison::Same(self.record_all(&[(name, offer, before)]))
         } else {
             Comparison::Different
         })
@@ -297,36 +316,113 @@ impl Folder {
         Ok(Present::File { size_bytes: metadata.len() })
     }
 
-    /// Makes a folder and those it is in; nothing happens to those that are there.
-    fn make_dirs(&self, name: &str) -> io::Result<()> {
-        match self.files.dir.create_dir_all(name) {
-            // It is there already, or a link to a folder is.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && self.files.dir.is_dir(name) => Ok(()),
-            settled => settled,
+    /// Makes the folders that a name is in; nothing happens to those that are there.
+    fn make_parents(&self, name: &Name) -> Result<(), Failure> {
+        self.check_parents(name)?;
+        let Some(parent) = name.parent() else { return Ok(()) };
+        match self.files.dir.create_dir_all(parent) {
+            // It is there already.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && self.files.dir.is_dir(parent) => Ok(()),
+            made => made.map_err(|error| explain(&self.show(parent), &error)),
+        }
+    }
+
+    /// Fails if a name leads through a symbolic link: a receiver follows none, whoever made it.
+    pub(super) fn check_parents(&self, name: &Name) -> Result<(), Failure> {
+        for parent in name.parents() {
+            match self.files.dir.symlink_metadata(parent) {
+                Ok(there) if there.is_symlink() => return Err(self.leads_through(name, parent)),
+                Ok(_) => {}
+                // What is below is not there, either.
+                Err(error) if error.kind() == ErrorKind::NotFound => break,
+                Err(error) => return Err(explain(&self.show(parent), &error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn leads_through(&self, name: &Name, link: &str) -> Failure {
+        let text = format!(
+            "{}: {} is a symbolic link, and links are not followed; send it under another name",
+            self.show(name.as_str()),
+            self.show(link)
+        );
+        Failure::new(Reason::Clash, text)
+    }
+
+    /// Whether a symbolic link is to be made, because there is none that leads there.
+    pub(crate) fn begin_link(&self, name: &Name, target: &str) -> Result<bool, Failure> {
+        if let Err(bad) = name.check_link(target) {
+            let text = format!("the symbolic link {name} is not taken: {bad}");
+            return Err(Failure::new(Reason::Link, text));
+        }
+        if cfg!(not(unix)) {
+            let text = format!(
+                "the symbolic link {name} is not taken: this system makes none; send with --links follow"
+            );
+            return Err(Failure::new(Reason::Link, text));
+        }
+        self.make_parents(name)?;
+        match self.present(name).map_err(|error| self.failure(name, &error))? {
+            Present::Nothing => {}
+            Present::Folder => return Err(self.clash(name, "is a folder")),
+            Present::File { .. } => self.check_clash(name, "is there already, and is no link")?,
+            Present::Other => {
+                let there = self.files.dir.read_link_contents(name.as_str());
+                if there.is_ok_and(|there| there == Path::new(target)) {
+                    return Ok(false);
+                }
+                self.check_clash(name, "is there already, and leads elsewhere")?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes a symbolic link that [`begin_link`](Self::begin_link) has let pass, and tells its name if that is another one.
+    pub(super) fn make_link(&self, name: &Name, target: &str) -> Result<Option<String>, Failure> {
+        self.check_parents(name)?;
+        let system = |error: io::Error| self.failure(name, &error);
+        match self.on_clash {
+            OnClash::Overwrite => {
+                // It takes the place of what is there in one step.
+                let draft = name.beside(&format!("{LINK_DRAFT}{:016x}", random_number().map_err(system)?));
+                self.files.symlink(target, &draft).map_err(system)?;
+                let renamed = self.files.dir.rename(&draft, &self.files.dir, name.as_str());
+                if renamed.is_err() {
+                    // Nothing is lost with it.
+                    let _ = self.files.remove_if_there(&draft);
+                }
+                renamed.map(|()| None).map_err(system)
+            }
+            OnClash::Refuse => match self.files.symlink(target, name.as_str()) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    Err(self.clash(name, "came into being meanwhile"))
+                }
+                made => made.map(|()| None).map_err(system),
+            },
+            OnClash::Rename => self.beside(name, |to| is_new(self.files.symlink(target, to))).map_err(system),
         }
     }
 
     /// Makes an offered folder, unless it is there.
     pub(crate) fn make_folder(&self, name: &Name) -> Result<(), Failure> {
-        let make = || {
-            name.parent().map_or(Ok(()), |parent| self.make_dirs(parent))?;
-            match self.files.dir.create_dir(name.as_str()) {
-                Ok(()) => {
-                    self.made.add(
-                        self.files.owner,
-                        name,
-                        CreatedFolder::of(&self.open_file(name.as_str())?.metadata()?),
-                    );
-                    Ok(())
-                }
-                // It is there already, or a link to a folder is.
-                Err(error)
-                    if error.kind() == ErrorKind::AlreadyExists && self.files.dir.is_dir(name.as_str()) =>
-                {
-                    Ok(())
-                }
-                Err(error) => Err(error),
+        self.make_parents(name)?;
+        let make = || match self.files.dir.create_dir(name.as_str()) {
+            Ok(()) => {
+                self.made.add(
+                    self.files.owner,
+                    name,
+                    CreatedFolder::of(&self.open_file(name.as_str())?.metadata()?),
+                );
+                Ok(())
             }
+            Err(error)
+                if error.kind() == ErrorKind::AlreadyExists
+                    && self.files.dir.symlink_metadata(name.as_str())?.is_dir() =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error),
         };
         make().map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => self.clash(name, "is there already, and is no folder"),
@@ -338,16 +434,13 @@ impl Folder {
     /// made: what others made keeps its own.
     pub(crate) fn seal_folder(&self, name: &Name, offer: &Offer) -> Result<(), Failure> {
         let made = self.made.take(self.files.owner, name);
+        self.check_parents(name)?;
         let seal = || {
             let is_folder = self.files.dir.symlink_metadata(name.as_str())?.is_dir();
-            let Some(made) = made else {
-                // One that was there may be a link to a folder.
-                let is_there = is_folder || self.files.dir.is_dir(name.as_str());
-                return if is_there { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) };
-            };
             if !is_folder {
                 return Err(ErrorKind::NotADirectory.into());
             }
+            let Some(made) = made else { return Ok(()) };
             // `open_dir` gives handles that can do nothing but resolve names.
             let folder = self.open_file(name.as_str())?;
             if CreatedFolder::of(&folder.metadata()?) != made {
@@ -371,10 +464,11 @@ impl Folder {
         Ok(())
     }
 
-    /// Gives a sealed part its name, and tells it if it is another one than was offered.
-    pub(crate) fn commit(&self, part: &Part) -> Result<Option<String>, Failure> {
+    /// Gives a sealed part its name, and tells it if it is another one than was offered. It is not on the disk yet.
+    pub(super) fn give_name(&self, part: &Part) -> Result<Option<String>, Failure> {
         let name = part.name();
         let system = |error: io::Error| self.failure(name, &error);
+        self.check_parents(name)?;
         self.files.disk.before(Step::Commit).map_err(system)?;
         let given = match self.on_clash {
             OnClash::Overwrite => {
@@ -387,21 +481,21 @@ impl Folder {
                 }
                 None
             }
-            OnClash::Rename => self.link_beside(name).map_err(system)?,
+            OnClash::Rename => self.beside(name, |to| self.link(&self.part_of(name), to)).map_err(system)?,
         };
         self.files.remove_if_there(&self.part_of(name)).map_err(system)?;
         self.files.remove_if_there(&self.files.journal_of(name)).map_err(system)?;
-        self.sync_parent(name).map_err(system)?;
         Ok(given)
     }
 
-    fn link_beside(&self, name: &Name) -> io::Result<Option<String>> {
-        if self.link(&self.part_of(name), name.as_str())? {
+    /// Gives a name, or that with the first number behind it that nothing has; `give` tells whether it did.
+    fn beside(&self, name: &Name, give: impl Fn(&str) -> io::Result<bool>) -> io::Result<Option<String>> {
+        if give(name.as_str())? {
             return Ok(None);
         }
         for number in 1..=MOST_RENAMED {
             let other = name.beside(&format!("{}.{number}", name.last()));
-            if self.link(&self.part_of(name), &other)? {
+            if give(&other)? {
                 return Ok(Some(other));
             }
         }
@@ -422,13 +516,6 @@ impl Folder {
             }
             Err(error) => Err(error),
         }
-    }
-
-    fn sync_parent(&self, name: &Name) -> io::Result<()> {
-        if cfg!(unix) {
-            self.open_file(name.parent().unwrap_or("."))?.sync_all()?;
-        }
-        Ok(())
     }
 
     /// What is unfinished in it, looking at so many files and folders at most.
@@ -474,6 +561,29 @@ impl Folder {
     pub(crate) fn metadata(&self, name: &str) -> io::Result<cap_std::fs::Metadata> {
         self.files.dir.symlink_metadata(name)
     }
+
+    /// The same of what a symbolic link leads to, if that is in it.
+    pub(crate) fn metadata_behind(&self, name: &str) -> io::Result<cap_std::fs::Metadata> {
+        self.files.dir.metadata(name)
+    }
+
+    /// Where a symbolic link leads, as it is written in it.
+    pub(crate) fn link_target(&self, name: &str) -> io::Result<PathBuf> {
+        self.files.dir.read_link_contents(name)
+    }
+}
+
+/// Whether something was made, because nothing had its name.
+fn is_new(made: io::Result<()>) -> io::Result<bool> {
+    match made {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn random_number() -> io::Result<u64> {
+    getrandom::u64().map_err(|error| io::Error::other(error.to_string()))
 }
 
 enum Present {

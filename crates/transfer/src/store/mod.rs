@@ -1,6 +1,7 @@
 //! Where what arrives is put: into a folder, or into a pipe.
 
 mod assembly;
+mod commit;
 mod created;
 mod directory;
 mod disk;
@@ -14,6 +15,8 @@ mod syncer;
 mod times;
 
 pub(crate) use assembly::{Assembly, Block};
+pub use commit::Durability;
+pub(crate) use commit::{Committed, Committer, Complete, Content};
 #[cfg(test)]
 pub(crate) use disk::Step;
 pub(crate) use folder::{Begin, Comparison, explain};

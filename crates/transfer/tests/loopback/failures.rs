@@ -6,7 +6,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
 use anabranch_net::{Association, Host, SendOptions};
-use anabranch_transfer::protocol::{FileTime, Intent, Kind, Message, Offer, Outcome, Reason, Segment, Terms};
+use anabranch_transfer::protocol::{
+    FileTime, Intent, Kind, Links, Message, Offer, Outcome, Reason, Segment, Terms,
+};
 use anabranch_transfer::{Allow, Hash, OnClash, SendSource, SenderId, ServerOptions, TransferError};
 
 use crate::support::{PART_ENDING, Serving, connect, folder, identity, names, noise, rate, run};
@@ -176,7 +178,12 @@ impl Rogue {
     /// Begins to fetch.
     pub(crate) async fn ask(serving: &Serving) -> Rogue {
         let rogue = Rogue(connect(&serving.host).await);
-        rogue.say(&Message::Hello { session: [1; 16], intent: Intent::Pull { window_blocks: 4 } }).await;
+        rogue
+            .say(&Message::Hello {
+                session: [1; 16],
+                intent: Intent::Pull { window_blocks: 4, links: Links::Copy },
+            })
+            .await;
         assert!(matches!(rogue.hear().await, Message::Welcome { .. }));
         rogue
     }

@@ -2,6 +2,7 @@
 
 mod failures;
 mod limits;
+mod links;
 mod requests;
 mod resume;
 mod storage;

@@ -161,7 +161,7 @@ impl Serving {
             [] => Accept::all(false),
             names => Accept::names(names).expect("names"),
         };
-        let ended = pull(&accept, store, first, again, Timeouts::default(), &report).await;
+        let ended = pull(&accept.into(), store, first, again, Timeouts::default(), &report).await;
         (ended, report.totals(), events)
     }
 

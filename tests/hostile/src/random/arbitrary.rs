@@ -1,13 +1,13 @@
 //! Messages with arbitrary values, none of which has to fit what was said before.
 
 use anabranch_transfer::protocol::{
-    Answer, Failure, Intent, Kind, Message, Offer, Outcome, Reason, Segment, Terms,
+    Answer, Failure, Intent, Kind, Links, Message, Offer, Outcome, Reason, Segment, Terms,
 };
 use anabranch_transfer::{BLOCK_BYTES, Hash, SenderId};
 use bytes::Bytes;
 use fastrand::Rng;
 
-use crate::dictionary::{changed, hash, name, number, runs, small_number, text};
+use crate::dictionary::{changed, hash, name, number, runs, small_number, target, text};
 use crate::packet::Packet;
 
 /// How many messages there are to choose from.
@@ -59,8 +59,12 @@ pub(super) fn intent(dice: &mut Rng) -> Intent {
     if dice.bool() {
         Intent::Push { sender: sender(dice) }
     } else {
-        Intent::Pull { window_blocks: small_number(dice) }
+        Intent::Pull { window_blocks: small_number(dice), links: links(dice) }
     }
+}
+
+fn links(dice: &mut Rng) -> Links {
+    [Links::Copy, Links::Follow, Links::Skip][dice.usize(..3)]
 }
 
 fn terms(dice: &mut Rng) -> Terms {
@@ -89,6 +93,7 @@ pub(super) fn failure(dice: &mut Rng) -> Failure {
         Reason::NotAllowed,
         Reason::System,
         Reason::Protocol,
+        Reason::Link,
     ];
     Failure { reason: reasons[dice.usize(..reasons.len())], text: text(dice).into() }
 }
@@ -102,6 +107,7 @@ fn kind(dice: &mut Rng) -> Kind {
     match dice.u8(..10) {
         0..6 => Kind::File { size_bytes: number(dice), first: dice.bool().then(|| hash(dice)) },
         6 | 7 => Kind::Stream { token: [dice.u8(..); 16] },
+        8 if dice.bool() => Kind::Link { target: target(dice).into() },
         8 => Kind::Folder,
         _ => Kind::FolderEnd,
     }

@@ -213,8 +213,15 @@ async fn sends(host: &Host, first: Association, inbox: &Inbox, dice: &mut Rng) {
 
 async fn fetches(host: &Host, first: Association, store: Store, dice: &mut Rng) {
     let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
-    let _ =
-        pull(&Accept::all(true), store, first, again(host, dice.u8(..3)), timeouts, &Report::default()).await;
+    let _ = pull(
+        &Accept::all(true).into(),
+        store,
+        first,
+        again(host, dice.u8(..3)),
+        timeouts,
+        &Report::default(),
+    )
+    .await;
 }
 
 /// Connects so many times more.
