@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::protocol::{Failure, Outcome, Reason};
+use crate::protocol::{Failure, Offer, Outcome, Reason};
 use crate::text::PeerText;
 
 /// Counters of a transfer, which one side advances and anybody may read. All are since the transfer began, over all its
@@ -63,6 +63,8 @@ pub enum Event {
         /// Its result.
         outcome: Outcome,
     },
+    /// Something that the peer has, which is all that was asked.
+    Listed(Box<Offer>),
     /// Something was not offered.
     Skipped {
         /// Its name.

@@ -13,7 +13,7 @@ use crate::link::{self, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{Intent, Links, Message, ProtocolError, Terms, WINDOW_BLOCKS};
 use crate::random::token;
-use crate::receive::{Receiving, Store, receive};
+use crate::receive::{Mode, Receiving, Store, receive};
 use crate::report::{Event, Report};
 use crate::send::Sender;
 
@@ -80,7 +80,7 @@ async fn push_once(
     silence: Duration,
     activity: &Activity,
 ) -> Result<(), TransferError> {
-    let intent = Intent::Push { sender: sender.identity()? };
+    let intent = Intent::Push { sender: sender.identity()?, wishes: sender.wishes() };
     let Terms::Take { window_blocks } = greet(association, session, intent, silence).await? else {
         return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
     };
@@ -95,6 +95,8 @@ pub struct Request {
     pub accept: Accept,
     /// What the peer is to do with symbolic links.
     pub links: Links,
+    /// What becomes of what it offers.
+    pub mode: Mode,
 }
 
 impl From<Accept> for Request {
@@ -141,6 +143,7 @@ where
             // Whoever fetches waits for as long as he likes.
             first_offer_within: None,
             claimant: Claimant::alone(),
+            mode: request.mode,
         };
         let Err(error) = pull_once(&association, session, request.links, receiving).await else {
             link::end(&association).await;
@@ -163,6 +166,9 @@ async fn pull_once(
     };
     receiving.store = receiving.store.of_sender(sender);
     receiving.activity.heard.mark();
+    for rule in receiving.accept.filters().rules() {
+        link::send(association, Outgoing::from(&Message::Rule(rule.clone()))).await?;
+    }
     for name in receiving.accept.wanted() {
         link::send(association, Outgoing::from(&Message::Want(name.as_str().to_owned()))).await?;
     }

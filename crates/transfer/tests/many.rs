@@ -57,7 +57,10 @@ impl Rig {
         let (inbox, outbox) =
             (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let store = Store::Folder(Folder::open(inbox.path(), OnClash::Overwrite).expect("a folder"));
-        let server = Server::new(store, ServerOptions::default());
+        let server = Server::new(
+            store,
+            ServerOptions { on_clash: Some(OnClash::Overwrite), ..ServerOptions::default() },
+        );
         let (accepting, serving) = (host.clone(), server.clone());
         tokio::spawn(async move {
             while let Ok(association) = accepting.accept().await {

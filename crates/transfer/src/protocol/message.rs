@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::block::Hash;
+use crate::filter::{MAX_PATTERN_BYTES, Rule};
 use crate::identity::SenderId;
 use crate::name::MAX_NAME_BYTES;
 use crate::text::{self, PeerText};
@@ -37,6 +38,8 @@ pub enum Intent {
     Push {
         /// The side that offers.
         sender: SenderId,
+        /// What it asks of the receiver.
+        wishes: Wishes,
     },
     /// To be offered files, and to take so many blocks at a time.
     Pull {
@@ -45,6 +48,29 @@ pub enum Intent {
         /// What to do with symbolic links.
         links: Links,
     },
+}
+
+/// What to do where there is another file of the same name. One with the same content is always left as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnClash {
+    /// Refuse the new one.
+    #[default]
+    Refuse,
+    /// Put the new one beside it, with a number behind its name.
+    Rename,
+    /// Replace the old one, at once, when the new one is complete.
+    Overwrite,
+}
+
+/// What a sender asks of a receiver, whose own rules decide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wishes {
+    /// What to do where there is another file.
+    pub on_clash: OnClash,
+    /// To compare the content of every file of the same size, instead of believing what was recorded.
+    pub checksum: bool,
+    /// To say what would be stored, and to store nothing.
+    pub dry_run: bool,
 }
 
 /// What a source does with the symbolic links that it finds.
@@ -153,6 +179,8 @@ pub enum Outcome {
     Identical,
     /// It was not stored.
     Failed(Failure),
+    /// It would be stored, and nothing was done: that is all that is asked.
+    Planned,
 }
 
 /// Why something was not transferred.
@@ -212,6 +240,8 @@ pub enum Message {
     },
     /// The other answer, and how either side ends a transfer that cannot go on.
     Fail(Failure),
+    /// From a side that pulls, before the names: leave out what this says.
+    Rule(Rule),
     /// From a side that pulls: offer this. An empty name is everything.
     Want(String),
     /// From a side that pulls: the list of wanted names is complete.
@@ -344,6 +374,7 @@ impl Message {
             Message::Fail(failure) | Message::GiveUp { failure, .. } => text(failure),
             Message::Passed { name, failure } => name.len() <= MAX_NAME_BYTES && text(failure),
             Message::Want(name) => name.len() <= MAX_NAME_BYTES,
+            Message::Rule(rule) => rule.pattern.len() <= MAX_PATTERN_BYTES,
             Message::Offer(offer) => {
                 offer.name.len() <= MAX_NAME_BYTES
                     && offer.changed.nanos < 1_000_000_000
@@ -429,12 +460,13 @@ mod tests {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
         }
         let sender = SenderId::from_bytes([3; 16]);
+        let wishes = Wishes { on_clash: OnClash::Rename, checksum: true, dry_run: false };
         for first in [
             Message::Hello {
                 session: [9; 16],
                 intent: Intent::Pull { window_blocks: 4, links: Links::Follow },
             },
-            Message::Hello { session: [9; 16], intent: Intent::Push { sender } },
+            Message::Hello { session: [9; 16], intent: Intent::Push { sender, wishes } },
             Message::Welcome { terms: Terms::Give { sender } },
         ] {
             assert_eq!(Message::decode_first(&first.encode()), Ok(first));
@@ -462,6 +494,7 @@ mod tests {
         for bytes in [
             offer(&"a".repeat(MAX_NAME_BYTES + 1)).encode(),
             link(&"a".repeat(MAX_NAME_BYTES + 1)).encode(),
+            Message::Rule(Rule { includes: true, pattern: "a".repeat(MAX_PATTERN_BYTES + 1) }).encode(),
             have(&[(0, 0)]).encode(),
             have(&[(0, 2), (2, 1)]).encode(),
             have(&[(5, 2), (1, 1)]).encode(),

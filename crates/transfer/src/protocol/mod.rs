@@ -10,7 +10,7 @@ mod segment;
 
 pub use message::{
     Answer, Failure, FileTime, Intent, Kind, Links, MAX_CONTROL_BYTES, MAX_RUNS, MAX_TEXT_BYTES, Message,
-    Offer, Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run, Terms,
+    Offer, OnClash, Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run, Terms, Wishes,
 };
 pub(crate) use segment::{BlockMessages, read_block};
 pub use segment::{MAX_SEGMENT_BYTES, Segment};

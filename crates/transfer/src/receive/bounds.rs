@@ -4,7 +4,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::machine::Machine;
-use super::{Input, Receiving, Store, answers};
+use super::{Input, Mode, Receiving, Store, answers};
 use crate::accept::Accept;
 use crate::block::BLOCK_BYTES;
 use crate::cancel::Cancel;
@@ -12,12 +12,13 @@ use crate::claims::Claimant;
 use crate::error::TransferError;
 use crate::link::{Incoming, Outgoing};
 use crate::moment::Activity;
+use crate::protocol::OnClash;
 use crate::protocol::{
     FileTime, Kind, MAX_CONTROL_BYTES, MAX_OPEN_OFFERS, MAX_SEGMENT_BYTES, Message, Offer, ProtocolError,
     Segment, read_block,
 };
 use crate::report::Report;
-use crate::store::{Folder, OnClash, Pipe};
+use crate::store::{Folder, Pipe};
 
 const WINDOW_BLOCKS: u32 = 4;
 
@@ -31,6 +32,7 @@ fn machine(store: Store, output: mpsc::Sender<Outgoing>) -> Machine {
         activity: Activity::now(),
         first_offer_within: None,
         claimant: Claimant::alone(),
+        mode: Mode::Store,
     };
     Machine::new(receiving, output, Cancel::default(), || {})
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::{Input, Receiving, Store};
+use super::refusals::{corrupt, excluded, hidden, refusal, refused_by_pipe};
+use super::{Input, Mode, Receiving, Store};
 use crate::accept::{Accept, Verdict};
 use crate::block::{Hash, block_len, blocks_of};
 use crate::cancel::Cancel;
@@ -14,12 +15,14 @@ use crate::claims::{Claim, Claimant};
 use crate::error::TransferError;
 use crate::link::{Incoming, Outgoing};
 use crate::moment::Moment;
-use crate::name::{BadName, Name};
+use crate::name::Name;
 use crate::protocol::{
     Answer, Failure, Kind, MAX_OPEN_OFFERS, Message, Offer, Outcome, ProtocolError, Reason, Segment,
 };
 use crate::report::{Event, Report};
-use crate::store::{Assembly, Begin, Block, Committed, Committer, Comparison, Complete, Content, Flow, Part};
+use crate::store::{
+    Assembly, Begin, Block, Committed, Committer, Comparison, Complete, Content, Flow, Part, Preview,
+};
 
 /// How long a file may be in somebody else's hands before it is refused.
 const BUSY_FOR: Duration = Duration::from_secs(12);
@@ -62,6 +65,7 @@ enum Next {
 pub(super) struct Machine {
     store: Store,
     accept: Accept,
+    mode: Mode,
     window_blocks: usize,
     report: Report,
     /// When the transfer came further.
@@ -99,6 +103,7 @@ impl Machine {
         Machine {
             store: receiving.store,
             accept: receiving.accept,
+            mode: receiving.mode,
             window_blocks: receiving.window_blocks as usize,
             report: receiving.report,
             progress: receiving.activity.progress,
@@ -197,8 +202,12 @@ impl Machine {
                 return Ok(());
             }
         };
-        match self.accept.judge(&name) {
+        let is_folder = matches!(offer.kind, Kind::Folder | Kind::FolderEnd);
+        match self.accept.judge(&name, is_folder) {
+            Verdict::Accepted if self.mode == Mode::List => self.list(offer),
+            Verdict::Accepted if self.mode == Mode::DryRun => self.plan(name, offer),
             Verdict::Accepted => self.on_accepted(name, offer)?,
+            Verdict::Excluded => self.done(&offer, Outcome::Failed(excluded(&name))),
             Verdict::Hidden => self.done(&offer, Outcome::Failed(hidden(&name))),
             Verdict::NotRequested => return Err(TransferError::NotRequested(name)),
         }
@@ -251,6 +260,37 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    fn list(&mut self, offer: Offer) {
+        self.say(&Message::Done { id: offer.id, outcome: Outcome::Planned });
+        if offer.kind != Kind::FolderEnd {
+            self.report.found(u64::from(size_of(&offer).is_some()), size_of(&offer).unwrap_or(0));
+            self.report.emit(Event::Listed(Box::new(offer)));
+        }
+    }
+
+    /// Says what would become of an offer.
+    fn plan(&mut self, name: Name, offer: Offer) {
+        let Store::Folder(folder) = &self.store else {
+            return self.done(&offer, Outcome::Failed(refused_by_pipe(&name, false)));
+        };
+        let outcome = match &offer.kind {
+            Kind::FolderEnd => Outcome::Planned,
+            Kind::Folder => folder.preview_folder(&name).map_or_else(Outcome::Failed, |()| Outcome::Planned),
+            Kind::File { .. } | Kind::Stream { .. } | Kind::Link { .. } => {
+                self.report.found(u64::from(!is_link(&offer)), size_of(&offer).unwrap_or(0));
+                match folder.preview(&name, &offer) {
+                    Ok(Preview::Take) => Outcome::Planned,
+                    Ok(Preview::Same) => Outcome::Identical,
+                    Ok(Preview::Compare) => {
+                        return self.enter(name, offer, Next::Open(Stage::Comparing, Some(Answer::Compare)));
+                    }
+                    Err(failure) => Outcome::Failed(failure),
+                }
+            }
+        };
+        self.enter(name, offer, Next::Done(outcome));
     }
 
     /// Only what was offered as a folder on this association has an end.
@@ -435,16 +475,19 @@ impl Machine {
     fn compare(&mut self, id: u32, size_bytes: u64, root: Hash) {
         let (Some(open), Store::Folder(folder)) = (self.open.remove(&id), &self.store) else { return };
         let Open { name, offer, .. } = open;
-        let next = match folder.compare(&name, &offer, (size_bytes, root), &self.cancel) {
+        let is_dry = self.mode == Mode::DryRun;
+        let next = match folder.compare(&name, &offer, (size_bytes, root), !is_dry, &self.cancel) {
             Ok(Comparison::Same(recorded)) => {
                 tell_unrecorded(&self.report, recorded);
                 Next::Done(Outcome::Identical)
             }
             Ok(Comparison::Different) => {
-                let taken = folder
-                    .check_clash(&name, "is there already, with another content")
-                    .and_then(|()| folder.take(&name, &offer, &self.cancel));
-                taken.map_or_else(|failure| Next::Done(Outcome::Failed(failure)), next)
+                let may = folder.check_clash(&name, "is there already, with another content");
+                let taken = may.and_then(|()| match is_dry {
+                    true => Ok(Next::Done(Outcome::Planned)),
+                    false => folder.take(&name, &offer, &self.cancel).map(next),
+                });
+                taken.unwrap_or_else(|failure| Next::Done(Outcome::Failed(failure)))
             }
             Err(error) => Next::Done(Outcome::Failed(folder.failure(&name, &error))),
         };
@@ -731,66 +774,13 @@ fn tell_unrecorded(report: &Report, recorded: io::Result<()>) {
     }
 }
 
-fn corrupt(name: &Name) -> Failure {
-    let text = format!("{name}: what arrived is not what was sent, and was thrown away; send it again");
-    Failure::new(Reason::Corrupt, text)
-}
-
-fn hidden(name: &Name) -> Failure {
-    let text = format!(
-        "{name} was left out by the receiver: names that begin with a dot are stored with --hidden or if asked for by name"
-    );
-    Failure::new(Reason::NotAllowed, text)
-}
-
-/// What the peer is told when it ends the transfer by what it sent.
-fn refusal(error: &TransferError) -> Failure {
-    match error {
-        TransferError::NotRequested(name) => {
-            Failure::new(Reason::NotAllowed, format!("{name} was not asked for; offer only what was"))
-        }
-        error => Failure::new(Reason::Protocol, error.to_string()),
-    }
-}
-
-fn refused_by_pipe(name: &Name, is_begun: bool) -> Failure {
-    let text = match is_begun {
-        true => format!("{name} is not what began to be written; begin anew"),
-        false => format!("{name}: a pipe takes one file only; ask for one by its name"),
-    };
-    Failure::new(Reason::NotAllowed, text)
+fn is_link(offer: &Offer) -> bool {
+    matches!(offer.kind, Kind::Link { .. })
 }
 
 fn size_of(offer: &Offer) -> Option<u64> {
     match offer.kind {
         Kind::File { size_bytes, .. } => Some(size_bytes),
         Kind::Stream { .. } | Kind::Link { .. } | Kind::Folder | Kind::FolderEnd => None,
-    }
-}
-
-impl Store {
-    /// The part file of an offered name, by which transfers that want the same one find each other.
-    fn part_of(&self, name: &Name) -> String {
-        match self {
-            Store::Folder(folder) => folder.part_of(name),
-            Store::Pipe(_) => String::new(),
-        }
-    }
-
-    fn admit(&self, name: &str) -> Result<Name, BadName> {
-        match self {
-            Store::Folder(folder) => folder.admit(name),
-            Store::Pipe(_) => Name::new(name),
-        }
-    }
-
-    fn failure(&self, name: &Name, error: &std::io::Error) -> Failure {
-        match self {
-            Store::Folder(folder) => folder.failure(name, error),
-            Store::Pipe(_) => Failure::new(
-                Reason::System,
-                format!("cannot write {name} to its pipe: {error}; check what reads from it"),
-            ),
-        }
     }
 }

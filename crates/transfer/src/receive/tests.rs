@@ -8,18 +8,19 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::machine::Machine;
-use super::{Input, Receiving, Store};
+use super::{Input, Mode, Receiving, Store};
 use crate::accept::Accept;
 use crate::block::{BLOCK_BYTES, Hash, Root};
 use crate::cancel::Cancel;
 use crate::claims::Claimant;
 use crate::link::{Incoming, Outgoing};
 use crate::moment::Activity;
+use crate::protocol::OnClash;
 use crate::protocol::{
     Answer, Failure, FileTime, Kind, Message, Offer, Outcome, Reason, Run, Segment, read_block,
 };
 use crate::report::{Event, Report};
-use crate::store::{Folder, OnClash, Step};
+use crate::store::{Folder, Step};
 
 const BLOCKS: usize = 3;
 
@@ -41,6 +42,7 @@ impl Receiver {
             activity: Activity::now(),
             first_offer_within: None,
             claimant: Claimant::alone(),
+            mode: Mode::Store,
         };
         Receiver { machine: Machine::new(receiving, output, Cancel::default(), || {}), outputs }
     }

@@ -21,7 +21,7 @@ use crate::link::{self, ALIVE_EVERY, Incoming, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{
     Answer, BlockMessages, Failure, FileTime, Kind, MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message, Outcome,
-    ProtocolError, Reason, Run,
+    ProtocolError, Reason, Run, Wishes,
 };
 use crate::report::{Event, Report};
 use crate::store::explain;
@@ -67,6 +67,7 @@ pub struct Sender {
     ahead: Ahead,
     rate: Option<RateLimit>,
     identity: Option<SenderId>,
+    wishes: Wishes,
     report: Report,
 }
 
@@ -116,6 +117,7 @@ impl Sender {
             ahead: Ahead::within(SENDER_BLOCKS),
             rate,
             identity: None,
+            wishes: Wishes::default(),
             report,
         }
     }
@@ -126,6 +128,17 @@ impl Sender {
     pub fn with_identity(mut self, identity: SenderId) -> Self {
         self.identity = Some(identity);
         self
+    }
+
+    /// Asks this of whoever receives.
+    #[must_use]
+    pub fn with_wishes(mut self, wishes: Wishes) -> Self {
+        self.wishes = wishes;
+        self
+    }
+
+    pub(crate) fn wishes(&self) -> Wishes {
+        self.wishes
     }
 
     pub(crate) fn identity(&mut self) -> Result<SenderId, TransferError> {

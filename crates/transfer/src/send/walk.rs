@@ -11,9 +11,10 @@ use cap_std::fs::{Metadata, ReadDir};
 use tokio::sync::mpsc;
 
 use crate::block::{BLOCK_BYTES, Hash};
+use crate::filter::Filters;
 use crate::name::Name;
-use crate::protocol::{Failure, FileTime, Kind, Links, Reason};
-use crate::store::{Folder, OnClash, explain, from_system_time};
+use crate::protocol::{Failure, FileTime, Kind, Links, OnClash, Reason};
+use crate::store::{Folder, explain, from_system_time};
 
 /// Entries that wait to be offered.
 const WAITING_ITEMS: usize = 16;
@@ -23,6 +24,7 @@ const WAITING_ITEMS: usize = 16;
 pub struct SendSource {
     pub(super) what: What,
     links: Links,
+    filters: Filters,
 }
 
 #[derive(Clone)]
@@ -51,13 +53,20 @@ impl SendSource {
     }
 
     fn of(what: What) -> Self {
-        SendSource { what, links: Links::default() }
+        SendSource { what, links: Links::default(), filters: Filters::default() }
     }
 
     /// The same, with symbolic links in it treated like this. What is [inside](Self::inside) a folder never leads out of it.
     #[must_use]
     pub fn with_links(mut self, links: Links) -> Self {
         self.links = links;
+        self
+    }
+
+    /// The same, without what these leave out.
+    #[must_use]
+    pub fn with_filters(mut self, filters: Filters) -> Self {
+        self.filters = filters;
         self
     }
 }
@@ -98,7 +107,7 @@ pub(super) fn walk(sources: Vec<SendSource>) -> mpsc::Receiver<Item> {
     let (items, found) = mpsc::channel(WAITING_ITEMS);
     tokio::task::spawn_blocking(move || {
         for source in sources {
-            let walker = Walker { items: items.clone(), links: source.links };
+            let walker = Walker { items: items.clone(), links: source.links, filters: source.filters };
             if walker.source(source.what).is_err() {
                 return;
             }
@@ -110,6 +119,7 @@ pub(super) fn walk(sources: Vec<SendSource>) -> mpsc::Receiver<Item> {
 struct Walker {
     items: mpsc::Sender<Item>,
     links: Links,
+    filters: Filters,
 }
 
 /// Where something is.
@@ -243,6 +253,14 @@ impl Walker {
                 return self.pass(name, Failure::new(Reason::BadName, text)).map(|()| None);
             }
         };
+        let is_folder = || match self.links {
+            Links::Follow => place.folder.metadata_behind(&place.path).is_ok_and(|there| there.is_dir()),
+            Links::Copy | Links::Skip => place.folder.metadata(&place.path).is_ok_and(|there| there.is_dir()),
+        };
+        // What is left out is not told, so this asks whether anybody listens.
+        if !self.filters.takes(&checked, is_folder()) {
+            return if self.items.is_closed() { Err(Gone) } else { Ok(None) };
+        }
         match self.look(&place, &checked) {
             Ok(Seen::Place(place)) => self.found(place, name, within),
             Ok(Seen::Link { target, changed }) => {

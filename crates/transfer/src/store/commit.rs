@@ -10,6 +10,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use super::durability::Durability;
 use super::folder::Folder;
 use super::part::Part;
 use crate::name::Name;
@@ -17,16 +18,6 @@ use crate::protocol::{Failure, Offer};
 
 /// From so many files or folders on, the file system is asked for all of them at once.
 const MANY: usize = 4;
-
-/// What waits to be on the disk before a file counts as stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// The files that are complete together, all at once.
-    #[default]
-    Batch,
-    /// Each file alone, with its folder.
-    Each,
-}
 
 /// Something that is to get its name.
 #[derive(Debug)]

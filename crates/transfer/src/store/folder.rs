@@ -5,12 +5,12 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::commit::Durability;
 use super::created::{CreatedFolder, CreatedFolders};
 use super::directory::{Directory, set_mode};
 #[cfg(test)]
 use super::disk::Disk;
 use super::disk::Step;
+use super::durability::Durability;
 use super::part::Part;
 use super::record::{FileState, Record, Version};
 use super::times::to_system_time;
@@ -18,22 +18,10 @@ use crate::block::{BLOCK_BYTES, Hash, Root};
 use crate::cancel::Cancel;
 use crate::identity::Owner;
 use crate::name::{BadName, JOURNAL_ENDING, LINK_DRAFT, MAX_PARTS, Name, NameRules, PART_ENDING};
-use crate::protocol::{Failure, Kind, Offer, Reason};
+use crate::protocol::{Failure, Kind, Offer, OnClash, Reason, Wishes};
 
 /// The most files of one name that are told apart by a number.
 const MOST_RENAMED: u32 = 9999;
-
-/// What to do where there is another file of the same name. One with the same content is always left as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnClash {
-    /// Refuse the new one.
-    #[default]
-    Refuse,
-    /// Put the new one beside it, with a number behind its name.
-    Rename,
-    /// Replace the old one, at once, when the new one is complete.
-    Overwrite,
-}
 
 /// A folder. All paths in it are resolved below it, symbolic links too (by `cap-std`); what is received goes through no link.
 #[derive(Clone, Debug)]
@@ -46,6 +34,10 @@ pub struct Folder {
     made: CreatedFolders,
     record: Record,
     durability: Durability,
+    /// Files of the same size are compared whatever is recorded.
+    checksum: bool,
+    /// What a sender or user may do about a clash.
+    advice: &'static str,
 }
 
 /// What came of comparing a file with what is offered.
@@ -85,6 +77,17 @@ impl Unfinished {
     }
 }
 
+/// What would become of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preview {
+    /// It would be received.
+    Take,
+    /// It would be compared with the file that is there.
+    Compare,
+    /// It is there.
+    Same,
+}
+
 /// What to do about an offer.
 #[derive(Debug)]
 pub(crate) enum Begin {
@@ -112,6 +115,8 @@ impl Folder {
             made: CreatedFolders::default(),
             record: Record::default(),
             durability: Durability::default(),
+            checksum: false,
+            advice: "receive with --on-clash rename to keep both, or overwrite",
         })
     }
 
@@ -126,6 +131,24 @@ impl Folder {
     #[must_use]
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self
+    }
+
+    /// The same folder, where the content of files is compared whatever was recorded of them.
+    #[must_use]
+    pub fn with_checksum(mut self, checksum: bool) -> Self {
+        self.checksum = checksum;
+        self
+    }
+
+    /// The same folder, as a sender wants it to be treated, whose wish counts for clashes unless the receiver has decided.
+    pub(crate) fn as_wished(mut self, wishes: Wishes, decided: Option<OnClash>) -> Self {
+        self.on_clash = decided.unwrap_or(wishes.on_clash);
+        self.checksum |= wishes.checksum;
+        self.advice = match decided {
+            None => "send with --on-clash rename to keep both, or overwrite",
+            Some(_) => "the receiver keeps what it has, whatever senders ask (--on-clash refuse)",
+        };
         self
     }
 
@@ -185,24 +208,47 @@ impl Folder {
 
     /// Begins with an offered file or stream.
     pub(crate) fn begin(&self, name: &Name, offer: &Offer, cancel: &Cancel) -> Result<Begin, Failure> {
-        let system = |error: io::Error| self.failure(name, &error);
         self.make_parents(name)?;
-        match self.present(name).map_err(system)? {
+        match self.preview(name, offer)? {
+            Preview::Same => {
+                self.tidy(name).map_err(|error| self.failure(name, &error))?;
+                Ok(Begin::Identical)
+            }
+            Preview::Compare => Ok(Begin::Compare),
+            Preview::Take => self.take(name, offer, cancel),
+        }
+    }
+
+    /// What would become of an offered file, link or stream. Changes nothing.
+    pub(crate) fn preview(&self, name: &Name, offer: &Offer) -> Result<Preview, Failure> {
+        self.check_parents(name)?;
+        if let Kind::Link { target } = &offer.kind {
+            return self.preview_link(name, target.raw());
+        }
+        match self.present(name).map_err(|error| self.failure(name, &error))? {
             Present::Nothing => {}
-            Present::Folder => return Err(self.clash(name, "is a folder")),
+            Present::Folder => return Err(self.in_the_way(name, "is a folder")),
             Present::File { size_bytes } => match offer.kind {
                 Kind::File { size_bytes: size, .. } if size == size_bytes => {
-                    if self.is_recorded(name, offer) {
-                        self.tidy(name).map_err(system)?;
-                        return Ok(Begin::Identical);
-                    }
-                    return Ok(Begin::Compare);
+                    let is_known = !self.checksum && self.is_recorded(name, offer);
+                    return Ok(if is_known { Preview::Same } else { Preview::Compare });
                 }
                 _ => self.check_clash(name, "is there already, with another size")?,
             },
             Present::Other => self.check_clash(name, "is there already, and is no regular file")?,
         }
-        self.take(name, offer, cancel)
+        Ok(Preview::Take)
+    }
+
+    /// Whether an offered folder could be made or is there. Changes nothing.
+    pub(crate) fn preview_folder(&self, name: &Name) -> Result<(), Failure> {
+        self.check_parents(name)?;
+        match self.present(name).map_err(|error| self.failure(name, &error))? {
+            Present::Nothing | Present::Folder => Ok(()),
+            Present::File { .. } | Present::Other => {
+                Err(self.in_the_way(name, "is there already, and is no folder"))
+            }
+        }
     }
 
     /// Takes an offer whatever is there of that name; what the policy for clashes says has been asked.
@@ -242,6 +288,7 @@ impl Folder {
         name: &Name,
         offer: &Offer,
         offered: (u64, Hash),
+        records: bool,
         cancel: &Cancel,
     ) -> io::Result<Comparison> {
         let file = self.open_file(name.as_str())?;
@@ -251,7 +298,7 @@ impl Folder {
             return Err(io::Error::other("it was replaced while it was compared"));
         }
         Ok(if file_root(&file, cancel)? == offered {
-            Comparison::Same(self.record_all(&[(name, offer, before)]))
+            Comparison::Same(if records { self.record_all(&[(name, offer, before)]) } else { Ok(()) })
         } else {
             Comparison::Different
         })
@@ -291,14 +338,16 @@ impl Folder {
         }
     }
 
+    /// Nothing of this name can be stored here, whatever is asked.
+    fn in_the_way(&self, name: &Name, what: &str) -> Failure {
+        let text =
+            format!("{} {what}; it was left as it is: move one of them away", self.show(name.as_str()));
+        Failure::new(Reason::Clash, text)
+    }
+
     fn clash(&self, name: &Name, what: &str) -> Failure {
         let shown = self.show(name.as_str());
-        Failure::new(
-            Reason::Clash,
-            format!(
-                "{shown} {what}; it was left as it is: send under another name, or receive with --on-clash rename or overwrite"
-            ),
-        )
+        Failure::new(Reason::Clash, format!("{shown} {what}; it was left as it is: {}", self.advice))
     }
 
     fn present(&self, name: &Name) -> io::Result<Present> {
@@ -352,6 +401,12 @@ impl Folder {
 
     /// Whether a symbolic link is to be made, because there is none that leads there.
     pub(crate) fn begin_link(&self, name: &Name, target: &str) -> Result<bool, Failure> {
+        let preview = self.preview_link(name, target)?;
+        self.make_parents(name)?;
+        Ok(preview == Preview::Take)
+    }
+
+    fn preview_link(&self, name: &Name, target: &str) -> Result<Preview, Failure> {
         if let Err(bad) = name.check_link(target) {
             let text = format!("the symbolic link {name} is not taken: {bad}");
             return Err(Failure::new(Reason::Link, text));
@@ -362,20 +417,20 @@ impl Folder {
             );
             return Err(Failure::new(Reason::Link, text));
         }
-        self.make_parents(name)?;
+        self.check_parents(name)?;
         match self.present(name).map_err(|error| self.failure(name, &error))? {
             Present::Nothing => {}
-            Present::Folder => return Err(self.clash(name, "is a folder")),
+            Present::Folder => return Err(self.in_the_way(name, "is a folder")),
             Present::File { .. } => self.check_clash(name, "is there already, and is no link")?,
             Present::Other => {
                 let there = self.files.dir.read_link_contents(name.as_str());
                 if there.is_ok_and(|there| there == Path::new(target)) {
-                    return Ok(false);
+                    return Ok(Preview::Same);
                 }
                 self.check_clash(name, "is there already, and leads elsewhere")?;
             }
         }
-        Ok(true)
+        Ok(Preview::Take)
     }
 
     /// Makes a symbolic link that [`begin_link`](Self::begin_link) has let pass, and tells its name if that is another one.
@@ -425,7 +480,7 @@ impl Folder {
             Err(error) => Err(error),
         };
         make().map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => self.clash(name, "is there already, and is no folder"),
+            ErrorKind::AlreadyExists => self.in_the_way(name, "is there already, and is no folder"),
             _ => self.failure(name, &error),
         })
     }

@@ -75,6 +75,10 @@ impl Record {
     /// Whether this file was recorded as this version, and nothing was done to it since.
     pub(super) fn holds(&self, folder: &Directory, version: &Version<'_>, file: FileState) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever only looks makes no record.
+        if matches!(*state, State::Unread) && folder.dir.symlink_metadata(RECORD_NAME).is_err() {
+            return false;
+        }
         let Some(table) = state.table(folder) else { return false };
         let Some((place, digest)) = table.entry(version, file) else { return false };
         if table.entries.get(&place) == Some(&digest) {

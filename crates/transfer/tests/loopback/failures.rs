@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Host, SendOptions};
 use anabranch_transfer::protocol::{
-    FileTime, Intent, Kind, Links, Message, Offer, Outcome, Reason, Segment, Terms,
+    FileTime, Intent, Kind, Links, Message, Offer, Outcome, Reason, Segment, Terms, Wishes,
 };
 use anabranch_transfer::{Allow, Hash, OnClash, SendSource, SenderId, ServerOptions, TransferError};
 
@@ -139,7 +139,7 @@ fn a_server_does_only_what_it_is_allowed_to() {
 
 /// As the honest sender says it: whoever sees the packets can say the same.
 fn push() -> Intent {
-    Intent::Push { sender: identity() }
+    Intent::Push { sender: identity(), wishes: Wishes::default() }
 }
 
 /// A peer that says what it likes.

@@ -100,7 +100,8 @@ fn whoever_fetches_chooses_and_a_server_follows_no_link_out_of_its_folder() {
             symlink(from.path().join("outside"), to.join("absolute")).expect("linked");
             symlink("../../../../../../etc/passwd", to.join("far")).expect("linked");
             let inbox = tempfile::tempdir().expect("a folder");
-            let request = Request { accept: Accept::names(["tree"]).expect("names"), links };
+            let request =
+                Request { accept: Accept::names(["tree"]).expect("names"), links, ..Request::default() };
             let first = connect(&serving.host).await;
             let never = || std::future::pending::<Result<_, std::convert::Infallible>>();
             let store = folder(inbox.path(), OnClash::Refuse);

@@ -3,6 +3,7 @@
 mod failures;
 mod limits;
 mod links;
+mod options;
 mod requests;
 mod resume;
 mod storage;

@@ -104,6 +104,8 @@ impl Serving {
 
     pub(crate) fn start_in(dir: TempDir, on_clash: OnClash, options: ServerOptions) -> Serving {
         let (host, events) = (listener(), Events::default());
+        // What senders ask is asked for where a test is about that.
+        let options = ServerOptions { on_clash: Some(on_clash), ..options };
         let server = Server::new(folder(dir.path(), on_clash), options);
         let (accepting, serving, report) = (host.clone(), server.clone(), events.clone());
         tokio::spawn(async move {

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use anabranch_net::{Association, SendOptions};
-use anabranch_transfer::protocol::{Answer, Intent, Kind, Links, Message, Terms};
+use anabranch_transfer::protocol::{Answer, Intent, Kind, Links, Message, Terms, Wishes};
 use anabranch_transfer::{
     Accept, Deadlines, Hash, OnClash, Report, SendSource, Sender, SenderId, ServerOptions, Timeouts,
     TransferError, pull, push,
@@ -79,7 +79,7 @@ async fn advance(host: anabranch_net::Host, point: Point, number: u8) -> Rogue {
     let intent = if asks {
         Intent::Pull { window_blocks: 4, links: Links::Copy }
     } else {
-        Intent::Push { sender: identity() }
+        Intent::Push { sender: identity(), wishes: Wishes::default() }
     };
     rogue.say(&Message::Hello { session: [number; 16], intent }).await;
     if let Point::AfterHello = point {

@@ -43,6 +43,8 @@ pub struct Options {
 pub enum Role {
     /// A server on a folder, which receives and offers.
     Server(OnClash),
+    /// A server on a folder that leaves clashes to whoever sends.
+    ServerThatAsks,
     /// A server that receives into a pipe.
     ServerWithPipe,
     /// A client that sends.
@@ -55,7 +57,7 @@ pub enum Role {
 
 impl Role {
     /// All of them, in the order of the rounds.
-    const ALL: [Role; 8] = [
+    const ALL: [Role; 9] = [
         Role::Server(OnClash::Refuse),
         Role::Push,
         Role::Pull,
@@ -63,13 +65,14 @@ impl Role {
         Role::PullToPipe,
         Role::Server(OnClash::Overwrite),
         Role::ServerWithPipe,
+        Role::ServerThatAsks,
         Role::Push,
     ];
 
     fn messages(self) -> u64 {
         match self {
             Role::ServerWithPipe | Role::PullToPipe => PIPE_ROUND_MESSAGES,
-            Role::Server(_) | Role::Push | Role::Pull => ROUND_MESSAGES,
+            Role::Server(_) | Role::ServerThatAsks | Role::Push | Role::Pull => ROUND_MESSAGES,
         }
     }
 }
