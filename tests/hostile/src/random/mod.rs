@@ -5,6 +5,7 @@
 //! it gets far; now and then it is anything at all. After each round:
 //!
 //! * nothing outside of the inbox has changed, and what was in it has not, unless it is to be overwritten;
+//! * every link that is new there leads to something in the folder that it came with, through whatever other links;
 //! * every file that is new there is one whose size and root the peer has sent in an `End` for that name, and every file
 //!   that was reported as stored is there;
 //! * no content from outside of the folder was offered or sent;

@@ -104,6 +104,10 @@ fn check(role: Role, round: &Round, inbox: &Inbox) -> Result<(), String> {
     if !damage.is_empty() {
         return Err(format!("damage: {damage:#?}"));
     }
+    let astray = inbox.links_astray().map_err(|error| error.to_string())?;
+    if !astray.is_empty() {
+        return Err(format!("links lead out of the folder they came with: {astray:?}"));
+    }
     if round.leaked.load(Ordering::SeqCst) {
         return Err("content from outside of the folder was sent".to_owned());
     }
