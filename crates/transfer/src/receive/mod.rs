@@ -53,9 +53,9 @@ impl Store {
     }
 
     /// The same store, as the sender wants it to be treated.
-    pub(crate) fn as_wished(self, wishes: Wishes, decided: Option<OnClash>) -> Self {
+    pub(crate) fn with_wishes(self, wishes: Wishes, decided: Option<OnClash>) -> Self {
         match self {
-            Store::Folder(folder) => Store::Folder(folder.as_wished(wishes, decided)),
+            Store::Folder(folder) => Store::Folder(folder.with_wishes(wishes, decided)),
             Store::Pipe(pipe) => Store::Pipe(pipe),
         }
     }

@@ -259,7 +259,10 @@ fn files_of_one_batch_get_their_names_each_for_itself() {
         let report = Report::default();
         let mut receiver = Receiver::new(&folder.clone().with_durability(durability), &report);
         let name = |id: u32| {
-            format!("{durability:?}/{}", if id % 2 == 0 { format!("{id}") } else { format!("d/{id}") })
+            format!(
+                "{durability:?}/{}",
+                if id.is_multiple_of(2) { format!("{id}") } else { format!("d/{id}") }
+            )
         };
         for id in 0..FILES {
             let kind = Kind::File { size_bytes: 1, first: None };

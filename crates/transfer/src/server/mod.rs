@@ -385,7 +385,7 @@ impl Server {
         let (transfers, silence) = (Arc::clone(&self.transfers), self.options.deadlines.contended);
         let contend = move |holder| end_silent(&transfers, holder, silence);
         let receiving = Receiving {
-            store: self.store.of_sender(sender).as_wished(wishes, self.options.on_clash),
+            store: self.store.of_sender(sender).with_wishes(wishes, self.options.on_clash),
             accept: self.options.accept.clone(),
             window_blocks,
             silence: self.options.silence,

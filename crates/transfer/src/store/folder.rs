@@ -142,7 +142,7 @@ impl Folder {
     }
 
     /// The same folder, as a sender wants it to be treated, whose wish counts for clashes unless the receiver has decided.
-    pub(crate) fn as_wished(mut self, wishes: Wishes, decided: Option<OnClash>) -> Self {
+    pub(crate) fn with_wishes(mut self, wishes: Wishes, decided: Option<OnClash>) -> Self {
         self.on_clash = decided.unwrap_or(wishes.on_clash);
         self.checksum |= wishes.checksum;
         self.advice = match decided {
