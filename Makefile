@@ -301,11 +301,12 @@ papers-slice: venv ## Store the numbers of the slice anew, where what is simulat
 which-scheme: venv ## Run all schemes over one grid of links and make the book's chapter about it; WHICH=--quick for a part.
 	PYTHONPATH=tools '$(VENV)/bin/python' -m which_scheme --out '$(OUT)/which-scheme' $(WHICH)
 
-bench: venv ## Measure the simulator, what schemes' decisions and observing real sockets cost, how well limits are kept, and what Python adds to a run.
+bench: venv ## Measure the simulator, what schemes' decisions and observing real sockets cost, how well limits are kept, small files beside cp, and what Python adds to a run.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links
 	$(CARGO) bench --locked -p anabranch-lab --bench run_cost
 	$(CARGO) bench --locked -p anabranch-observe --bench observed
 	$(CARGO) bench --locked -p anabranch-transfer --bench limit
+	$(CARGO) bench --locked -p anabranch-transfer --bench small_files
 	$(ANABRANCH_BUILD)
 	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --quiet --disable-pip-version-check --no-deps --force-reinstall .
 	'$(VENV)/bin/python' python/benches/overhead.py --native "$(TARGET)/release/anabranch"

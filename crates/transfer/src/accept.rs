@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::filter::Filters;
 use crate::name::{BadName, Name};
 use crate::protocol::{MAX_WANTED, MAX_WANTED_BYTES};
 use crate::text::PeerText;
@@ -11,6 +12,7 @@ use crate::text::PeerText;
 pub struct Accept {
     wanted: Wanted,
     hidden: bool,
+    filters: Filters,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub(crate) enum Verdict {
     Accepted,
     /// Its first part begins with a dot, and nobody asked for that.
     Hidden,
+    /// A filter leaves it out.
+    Excluded,
     /// It is neither a requested name nor below one: the peer answers another request than ours.
     NotRequested,
 }
@@ -55,7 +59,7 @@ pub enum BadRequest {
 impl Accept {
     /// Everything, except for names whose first part begins with a dot unless `hidden` is set.
     pub fn all(hidden: bool) -> Self {
-        Accept { wanted: Wanted::All, hidden }
+        Accept { wanted: Wanted::All, hidden, filters: Filters::default() }
     }
 
     /// These names and what is below them. Empty parts and `.` are left out of them, so `photos/` and `./photos` are `photos`.
@@ -78,7 +82,18 @@ impl Accept {
         if names.len() > MAX_WANTED || bytes > MAX_WANTED_BYTES {
             return Err(BadRequest::TooMuch);
         }
-        Ok(Accept { wanted: Wanted::Names(names), hidden: false })
+        Ok(Accept { wanted: Wanted::Names(names), hidden: false, filters: Filters::default() })
+    }
+
+    /// The same without what these leave out.
+    #[must_use]
+    pub fn with_filters(mut self, filters: Filters) -> Self {
+        self.filters = filters;
+        self
+    }
+
+    pub(crate) fn filters(&self) -> &Filters {
+        &self.filters
     }
 
     /// What is asked of a source: every name, or nothing in particular if everything is accepted.
@@ -89,8 +104,9 @@ impl Accept {
         }
     }
 
-    pub(crate) fn judge(&self, name: &Name) -> Verdict {
+    pub(crate) fn judge(&self, name: &Name, is_folder: bool) -> Verdict {
         match &self.wanted {
+            _ if !self.filters.takes_all_of(name, is_folder) => Verdict::Excluded,
             Wanted::All if name.as_str().starts_with('.') && !self.hidden => Verdict::Hidden,
             Wanted::All => Verdict::Accepted,
             Wanted::Names(names) if names.iter().any(|wanted| is_at_or_below(name, wanted)) => {
@@ -127,7 +143,7 @@ mod tests {
     use super::*;
 
     fn judge(accept: &Accept, name: &str) -> Verdict {
-        accept.judge(&Name::new(name).expect("a name"))
+        accept.judge(&Name::new(name).expect("a name"), false)
     }
 
     #[test]

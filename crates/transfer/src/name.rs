@@ -21,6 +21,8 @@ pub(crate) const JOURNAL_ENDING: &str = ".anabranch-journal";
 const OWN_BEGINNING: &str = ".anabranch-";
 /// The file at the top of a folder that says what is stored in it.
 pub(crate) const RECORD_NAME: &str = ".anabranch-stored";
+/// What the name of a symbolic link begins with that is to take the place of something else.
+pub(crate) const LINK_DRAFT: &str = ".anabranch-link-";
 /// What is kept of a long name in the names of its part file and journal, so that those are not too long.
 const KEPT_BYTES: usize = 160;
 
@@ -60,6 +62,23 @@ pub enum BadName {
     /// A dot or a space at the end, which some systems drop.
     #[error("a part of it ends in a dot or a space, which not every system keeps")]
     Trailing,
+}
+
+/// Why a symbolic link is not taken.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum BadLink {
+    /// Its target is empty, too long or holds a control character.
+    #[error("its target is nothing that a link can lead to")]
+    Target,
+    /// It leads somewhere else.
+    #[error("it leads out of the folder that is transferred")]
+    Outside,
+    /// The target goes up after it has gone down, so where it leads depends on other links.
+    #[error("its target has `..` behind a name, so where it leads depends on other links")]
+    Winding,
+    /// It is in no folder that is transferred with it.
+    #[error("it is in no folder that is transferred with it")]
+    Alone,
 }
 
 impl Name {
@@ -106,6 +125,44 @@ impl Name {
             Some(parent) => format!("{parent}/{last}"),
             None => last.to_owned(),
         }
+    }
+
+    /// Fails unless a symbolic link of this name that leads to `target` stays in the folder that is the first part of the name.
+    ///
+    /// Going up comes first, from a folder that is no link, and then only down; whatever link that meets stays inside, too.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    ///
+    /// ```
+    /// use anabranch_transfer::{BadLink, Name};
+    /// let name = Name::new("photos/2026/best.jpg").expect("a name");
+    /// assert_eq!(name.check_link("../2025/one.jpg"), Ok(()));
+    /// assert_eq!(name.check_link("../../one.jpg"), Err(BadLink::Outside));
+    /// ```
+    pub fn check_link(&self, target: &str) -> Result<(), BadLink> {
+        if target.is_empty() || target.len() > MAX_NAME_BYTES || target.chars().any(char::is_control) {
+            return Err(BadLink::Target);
+        }
+        if target.starts_with('/') || cfg!(windows) && target.contains(['\\', ':']) {
+            return Err(BadLink::Outside);
+        }
+        let Some(mut up) = self.0.split('/').count().checked_sub(2) else { return Err(BadLink::Alone) };
+        let mut is_down = false;
+        for part in target.split('/').filter(|part| !part.is_empty() && *part != ".") {
+            match part {
+                ".." if is_down => return Err(BadLink::Winding),
+                ".." => up = up.checked_sub(1).ok_or(BadLink::Outside)?,
+                part if part.len() > MAX_PART_BYTES => return Err(BadLink::Target),
+                _ => is_down = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// The folders it is in, from the top.
+    pub(crate) fn parents(&self) -> impl Iterator<Item = &str> {
+        self.0.match_indices('/').map(|(at, _)| &self.0[..at])
     }
 
     /// Where what has arrived of it is kept.
@@ -317,7 +374,74 @@ mod tests {
         assert_ne!(one.part(other), one.part(owner), "another sender has another part file");
     }
 
+    #[test]
+    fn a_link_stays_in_the_folder_at_the_top_of_its_name() {
+        let check = |name: &str, target: &str| Name::new(name).expect(name).check_link(target);
+        for (name, target) in [
+            ("p/l", "x"),
+            ("p/l", "./x//y/"),
+            ("p/l", "."),
+            ("p/l", "...hidden/x"),
+            ("p/a/l", ".."),
+            ("p/a/b/l", ".././../x"),
+        ] {
+            assert_eq!(check(name, target), Ok(()), "{name} {target}");
+        }
+        for (name, target, why) in [
+            ("l", "x", BadLink::Alone),
+            ("p/l", "..", BadLink::Outside),
+            ("p/l", "../p/x", BadLink::Outside),
+            ("p/a/l", "../../x", BadLink::Outside),
+            ("p/l", "/etc/passwd", BadLink::Outside),
+            ("p/a/l", "x/../y", BadLink::Winding),
+            ("p/l", "x/../../y", BadLink::Winding),
+            ("p/l", "", BadLink::Target),
+            ("p/l", "a\0b", BadLink::Target),
+            ("p/l", "a\x1b[2J", BadLink::Target),
+        ] {
+            assert_eq!(check(name, target), Err(why), "{name} {target}");
+        }
+        assert_eq!(check("p/l", &"a/".repeat(2049)), Err(BadLink::Target));
+        let parents: Vec<String> = Name::new("a/b/c").expect("a name").parents().map(str::to_owned).collect();
+        assert_eq!(parents, ["a", "a/b"]);
+    }
+
     proptest! {
+        #[test]
+        fn links_that_are_taken_lead_nowhere_else_however_they_are_combined(
+            links in prop::collection::vec((r"p(/[ab]){1,3}", r"(\.\./|\./|[ab]/){0,4}[ab.]{0,2}"), 1..5),
+        ) {
+            let top = tempfile::tempdir().expect("a folder");
+            let inside = top.path().join("p").canonicalize().unwrap_or(top.path().canonicalize().expect("there").join("p"));
+            for (name, target) in links {
+                let (Ok(name), path) = (Name::new(&name), top.path().join(&name)) else { continue };
+                if name.check_link(&target).is_err() {
+                    continue;
+                }
+                // As a receiver does it: folders are real ones, and what is there stays.
+                let is_real = name.parents().all(|parent| {
+                    let parent = top.path().join(parent);
+                    let _ = std::fs::create_dir(&parent);
+                    parent.symlink_metadata().is_ok_and(|there| there.is_dir())
+                });
+                if is_real {
+                    #[cfg(unix)]
+                    let _ = std::os::unix::fs::symlink(&target, &path);
+                }
+            }
+            let mut left = vec![inside.clone()];
+            while let Some(folder) = left.pop() {
+                for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                    if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                        left.push(entry.path());
+                    }
+                    if let Ok(real) = entry.path().canonicalize() {
+                        prop_assert!(real.starts_with(&inside), "{:?} leads to {real:?}", entry.path());
+                    }
+                }
+            }
+        }
+
         #[test]
         fn a_name_that_is_taken_only_ever_leads_down(text in r"[a./\\\x00\x7f:é-]{0,12}") {
             if let Ok(name) = Name::new(&text) {

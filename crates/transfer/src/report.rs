@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::protocol::{Failure, Outcome};
+use crate::protocol::{Failure, Offer, Outcome, Reason};
 use crate::text::PeerText;
 
 /// Counters of a transfer, which one side advances and anybody may read. All are since the transfer began, over all its
@@ -32,7 +32,7 @@ pub struct Totals {
     pub all_found: bool,
     /// Files that are there now, complete and verified, or were there already.
     pub done_files: u64,
-    /// Files and folders that could not be transferred.
+    /// Files and folders that could not be transferred. Symbolic links that were left out by a rule are not counted.
     pub failed_files: u64,
     /// User bytes that the receiver holds, those that it held before included.
     pub held_bytes: u64,
@@ -63,6 +63,8 @@ pub enum Event {
         /// Its result.
         outcome: Outcome,
     },
+    /// Something that the peer has, which is all that was asked.
+    Listed(Box<Offer>),
     /// Something was not offered.
     Skipped {
         /// Its name.
@@ -180,7 +182,7 @@ impl Report {
     }
 
     pub(crate) fn passed(&self, name: impl Into<PeerText>, failure: Failure) {
-        add(&self.counters.failed_files, 1);
+        add(&self.counters.failed_files, u64::from(failure.reason != Reason::Link));
         self.emit(Event::Skipped { name: name.into(), failure });
     }
 }

@@ -11,9 +11,9 @@ use crate::claims::Claimant;
 use crate::error::TransferError;
 use crate::link::{self, Outgoing};
 use crate::moment::Activity;
-use crate::protocol::{Intent, Message, ProtocolError, Terms, WINDOW_BLOCKS};
+use crate::protocol::{Intent, Links, Message, ProtocolError, Terms, WINDOW_BLOCKS};
 use crate::random::token;
-use crate::receive::{Receiving, Store, receive};
+use crate::receive::{Mode, Receiving, Store, receive};
 use crate::report::{Event, Report};
 use crate::send::Sender;
 
@@ -80,7 +80,7 @@ async fn push_once(
     silence: Duration,
     activity: &Activity,
 ) -> Result<(), TransferError> {
-    let intent = Intent::Push { sender: sender.identity()? };
+    let intent = Intent::Push { sender: sender.identity()?, wishes: sender.wishes() };
     let Terms::Take { window_blocks } = greet(association, session, intent, silence).await? else {
         return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
     };
@@ -88,13 +88,30 @@ async fn push_once(
     sender.run(association, window_blocks, silence, activity).await
 }
 
-/// Fetches what is to be accepted from whoever accepted `first`. A peer that offers anything else ends the transfer. Where that
+/// What to fetch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// What is stored of that which the peer offers.
+    pub accept: Accept,
+    /// What the peer is to do with symbolic links.
+    pub links: Links,
+    /// What becomes of what it offers.
+    pub mode: Mode,
+}
+
+impl From<Accept> for Request {
+    fn from(accept: Accept) -> Self {
+        Request { accept, ..Request::default() }
+    }
+}
+
+/// Fetches what is requested from whoever accepted `first`. A peer that offers anything else ends the transfer. Where that
 /// association is lost, `connect` opens another one.
 ///
 /// # Errors
 /// Why it could not be carried through. What became of each file is in the report, and no error.
 pub async fn pull<C, F, E>(
-    accept: &Accept,
+    request: &Request,
     store: Store,
     first: Association,
     connect: C,
@@ -118,7 +135,7 @@ where
     loop {
         let receiving = Receiving {
             store: store.clone(),
-            accept: accept.clone(),
+            accept: request.accept.clone(),
             window_blocks: WINDOW_BLOCKS,
             silence: timeouts.silence,
             report: report.clone(),
@@ -126,8 +143,9 @@ where
             // Whoever fetches waits for as long as he likes.
             first_offer_within: None,
             claimant: Claimant::alone(),
+            mode: request.mode,
         };
-        let Err(error) = pull_once(&association, session, receiving).await else {
+        let Err(error) = pull_once(&association, session, request.links, receiving).await else {
             link::end(&association).await;
             return Ok(());
         };
@@ -139,14 +157,18 @@ where
 async fn pull_once(
     association: &Association,
     session: [u8; 16],
+    links: Links,
     mut receiving: Receiving,
 ) -> Result<(), TransferError> {
-    let intent = Intent::Pull { window_blocks: receiving.window_blocks };
+    let intent = Intent::Pull { window_blocks: receiving.window_blocks, links };
     let Terms::Give { sender } = greet(association, session, intent, receiving.silence).await? else {
         return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
     };
     receiving.store = receiving.store.of_sender(sender);
     receiving.activity.heard.mark();
+    for rule in receiving.accept.filters().rules() {
+        link::send(association, Outgoing::from(&Message::Rule(rule.clone()))).await?;
+    }
     for name in receiving.accept.wanted() {
         link::send(association, Outgoing::from(&Message::Want(name.as_str().to_owned()))).await?;
     }

@@ -57,7 +57,10 @@ impl Rig {
         let (inbox, outbox) =
             (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let store = Store::Folder(Folder::open(inbox.path(), OnClash::Overwrite).expect("a folder"));
-        let server = Server::new(store, ServerOptions::default());
+        let server = Server::new(
+            store,
+            ServerOptions { on_clash: Some(OnClash::Overwrite), ..ServerOptions::default() },
+        );
         let (accepting, serving) = (host.clone(), server.clone());
         tokio::spawn(async move {
             while let Ok(association) = accepting.accept().await {
@@ -120,7 +123,7 @@ impl Rig {
         let to = Store::Folder(Folder::open(self.outbox.path(), OnClash::Overwrite).expect("a folder"));
         let accept = Accept::names(["offered"]).expect("a name");
         let first = self.connect().await;
-        pull(&accept, to, first, || self.again(), Timeouts::default(), &Report::default())
+        pull(&accept.into(), to, first, || self.again(), Timeouts::default(), &Report::default())
             .await
             .expect("fetched");
         fs::remove_file(self.outbox.path().join("offered")).expect("it was there");

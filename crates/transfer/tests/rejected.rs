@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Host, PathAddress, Peer, SendOptions, config};
 use anabranch_transfer::protocol::{FileTime, Intent, Kind, Message, Offer};
-use anabranch_transfer::{Folder, OnClash, Report, SenderId, Server, ServerOptions, Store};
+use anabranch_transfer::{Folder, OnClash, Report, SenderId, Server, ServerOptions, Store, Wishes};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
@@ -55,7 +55,7 @@ async fn greet(server: &Host) -> Association {
     let mut small = config("cmt").expect("a scheme");
     small.buffer_growth = None;
     let association = host.connect(Peer::new([route]), small).await.expect("connected");
-    let intent = Intent::Push { sender: SenderId::from_bytes([7; SenderId::LEN]) };
+    let intent = Intent::Push { sender: SenderId::from_bytes([7; SenderId::LEN]), wishes: Wishes::default() };
     let hello = Message::Hello { session: [1; 16], intent };
     association.send(hello.encode(), SendOptions::default()).await.expect("taken");
     let welcome = association.recv().await.expect("open").expect("a message");

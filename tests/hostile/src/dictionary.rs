@@ -82,9 +82,35 @@ pub fn name(dice: &mut Rng) -> String {
     match dice.u8(..100) {
         0..40 => NAMES[dice.usize(..NAMES.len())].to_owned(),
         40..46 => long_name(dice),
-        46..60 => format!("d{}/f{}", dice.u8(..3), dice.u8(..20)),
+        46..57 => format!("d{}/f{}", dice.u8(..3), dice.u8(..20)),
+        // Through what may be a link by now.
+        57..60 => format!("d{}/f{}/f{}", dice.u8(..3), dice.u8(..20), dice.u8(..5)),
         60..64 => format!("d{}", dice.u8(..3)),
         _ => format!("f{}", dice.u8(..60)),
+    }
+}
+
+/// Where a symbolic link may lead: out of the folder, to what an [`Inbox`](crate::Inbox) holds, or to what others come upon.
+pub fn target(dice: &mut Rng) -> String {
+    let targets = [
+        "..",
+        "../..",
+        "../outside/secret",
+        "../../outside",
+        "/etc/passwd",
+        ".",
+        "./",
+        "inside",
+        "x/../../..",
+        "../existing",
+        "../kept/inside",
+        "a\nb",
+        ".anabranch-stored",
+    ];
+    match dice.u8(..4) {
+        0 => name(dice),
+        1 => format!("f{}", dice.u8(..20)),
+        _ => targets[dice.usize(..targets.len())].to_owned(),
     }
 }
 

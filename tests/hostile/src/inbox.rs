@@ -194,6 +194,25 @@ impl Inbox {
         damage
     }
 
+    /// Links that were not there at the beginning and lead out of the folder at the top of their name, or are in none.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn links_astray(&self) -> io::Result<Vec<String>> {
+        let (now, inbox) = (Tree::read(&self.path())?, self.path().canonicalize()?);
+        let is_astray = |path: &&PathBuf| {
+            let entry = now.0.get(*path).map(|entry| &entry.what);
+            let is_new = self.existing.get(*path).map(|entry| &entry.what) != entry;
+            let top = path.components().next().filter(|_| path.components().count() > 1);
+            let is_inside = |real: PathBuf| top.is_some_and(|top| real.starts_with(inbox.join(top)));
+            // What leads nowhere leads nowhere else.
+            is_new
+                && matches!(entry, Some(What::Link(_)))
+                && (top.is_none() || inbox.join(path).canonicalize().is_ok_and(|real| !is_inside(real)))
+        };
+        Ok(now.0.keys().filter(is_astray).map(|path| path.to_string_lossy().into_owned()).collect())
+    }
+
     /// The files that were not there at the beginning, except for those that the program keeps for itself, which are hidden.
     ///
     /// # Errors
@@ -206,7 +225,7 @@ impl Inbox {
                     || path.as_os_str() == ".anabranch-stored";
             !own && self.existing.get(*path).map(|entry| &entry.what)
                 != now.0.get(*path).map(|entry| &entry.what)
-                && !matches!(now.0.get(*path).map(|entry| &entry.what), Some(What::Folder))
+                && !matches!(now.0.get(*path).map(|entry| &entry.what), Some(What::Folder | What::Link(_)))
         };
         Ok(now.0.keys().filter(is_new).map(|path| path.to_string_lossy().into_owned()).collect())
     }
@@ -251,6 +270,13 @@ mod tests {
             change(&inbox).expect("changed");
             assert!(!inbox.damage().is_empty());
         }
+        let inbox = Inbox::new().expect("made");
+        for (name, target) in
+            [("kept/fine", "inside"), ("kept/far", "../existing"), ("top", "kept"), ("kept/none", "x")]
+        {
+            symlink(target, inbox.path().join(name)).expect("linked");
+        }
+        assert_eq!(inbox.links_astray().expect("read"), ["kept/far", "top"]);
         let inbox = Inbox::new().expect("made");
         fs::write(inbox.path().join("kept/new"), b"x").expect("written");
         assert_eq!(inbox.damage(), Vec::<String>::new());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_net::{Association, Host, SendOptions};
 use anabranch_transfer::SenderId;
 use anabranch_transfer::protocol::{
-    CONTROL_STREAM, DATA_STREAM, FileTime, Intent, Kind, Message, Offer, Segment, Terms,
+    CONTROL_STREAM, DATA_STREAM, FileTime, Intent, Kind, Links, Message, Offer, Segment, Terms, Wishes,
 };
 use bytes::Bytes;
 
@@ -66,7 +66,8 @@ impl Peer {
     pub async fn push_to(server: &Host, session: [u8; 16]) -> Result<Self, Gone> {
         let peer = Peer(connect(server).await.map_err(gone)?);
         let sender = SenderId::from_bytes(SENDER);
-        peer.say(&Message::Hello { session, intent: Intent::Push { sender } }).await?;
+        peer.say(&Message::Hello { session, intent: Intent::Push { sender, wishes: Wishes::default() } })
+            .await?;
         peer.hear_until(|message| matches!(message, Message::Welcome { .. })).await?;
         Ok(peer)
     }
@@ -82,7 +83,8 @@ impl Peer {
         names: &[&str],
     ) -> Result<Self, Gone> {
         let peer = Peer(connect(server).await.map_err(gone)?);
-        peer.say(&Message::Hello { session, intent: Intent::Pull { window_blocks } }).await?;
+        peer.say(&Message::Hello { session, intent: Intent::Pull { window_blocks, links: Links::Copy } })
+            .await?;
         peer.hear_until(|message| matches!(message, Message::Welcome { .. })).await?;
         for name in names {
             peer.say(&Message::Want((*name).to_owned())).await?;

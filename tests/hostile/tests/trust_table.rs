@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anabranch_transfer::protocol::{Answer, Intent, Kind, Message, Outcome, Reason, Terms};
+use anabranch_transfer::protocol::{Answer, Intent, Kind, Links, Message, OnClash, Outcome, Reason, Terms};
 use serde_reflection::{
     ContainerFormat, Format, Named, Registry, Samples, Tracer, TracerConfig, VariantFormat,
 };
@@ -112,6 +112,8 @@ fn registry() -> Registry {
         .trace_type::<Message>(&samples)
         .and_then(|_| tracer.trace_type::<Intent>(&samples))
         .and_then(|_| tracer.trace_type::<Terms>(&samples))
+        .and_then(|_| tracer.trace_type::<Links>(&samples))
+        .and_then(|_| tracer.trace_type::<OnClash>(&samples))
         .and_then(|_| tracer.trace_type::<Kind>(&samples))
         .and_then(|_| tracer.trace_type::<Answer>(&samples))
         .and_then(|_| tracer.trace_type::<Outcome>(&samples))

@@ -5,10 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anabranch_net::{AcceptFrom, Host};
-use anabranch_transfer::protocol::{Failure, Outcome};
+use anabranch_transfer::protocol::{Failure, Kind, Offer, Outcome, Reason};
 use anabranch_transfer::{Event, PeerText, Totals, escape};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
+use time::OffsetDateTime;
 
 use super::ShowOptions;
 use super::again::KEPT;
@@ -40,6 +41,10 @@ pub(super) struct Console {
     sends: bool,
     /// The command that goes on with the transfer.
     again: Option<String>,
+    /// The host that files are fetched from.
+    source: Option<String>,
+    /// Whether there is a line for each file.
+    verbose: bool,
     began: Instant,
     last: Mutex<(Instant, u64)>,
 }
@@ -70,7 +75,8 @@ impl Console {
             Mode::Lines { next: Mutex::new(Instant::now() + LINE_EVERY) }
         };
         let now = Instant::now();
-        Console { mode, label: None, sends, again, began: now, last: Mutex::new((now, 0)) }
+        let (verbose, last) = (show.verbose, Mutex::new((now, 0)));
+        Console { mode, label: None, sends, again, source: None, verbose, began: now, last }
     }
 
     /// For one of a server's transfers, whose lines tell which it is.
@@ -82,7 +88,14 @@ impl Console {
         };
         let now = Instant::now();
         let label = Some((number, peer));
-        Console { mode, label, sends: false, again: None, began: now, last: Mutex::new((now, 0)) }
+        let (verbose, last) = (show.verbose, Mutex::new((now, 0)));
+        Console { mode, label, sends: false, again: None, source: None, verbose, began: now, last }
+    }
+
+    /// For files that are fetched from this host.
+    pub(super) fn from_host(mut self, host: &str) -> Self {
+        self.source = Some(host.to_owned());
+        self
     }
 
     fn json(&self, mut line: Value) {
@@ -121,18 +134,30 @@ impl Console {
             return self.json(event_json(event));
         }
         match event {
-            Event::Begun { name, reused_bytes, .. } if *reused_bytes > 0 && !self.is_quiet() => {
+            Event::Begun { name, reused_bytes, .. } if *reused_bytes > 0 && self.verbose => {
                 self.say(&format!("{name}: {} are there already", amount(*reused_bytes)));
             }
             Event::Begun { .. } => {}
             Event::Done { name, outcome, .. } => match outcome {
                 Outcome::Failed(failure) => self.failed(name, failure),
-                _ if self.is_quiet() => {}
-                Outcome::Stored { renamed: Some(other) } => self.say(&format!("{name}: stored as {other}")),
+                Outcome::Stored { renamed: Some(other) } => self.note(&format!("{name}: stored as {other}")),
+                _ if !self.verbose => {}
                 Outcome::Stored { renamed: None } => self.say(&name.to_string()),
                 Outcome::Identical => self.say(&format!("{name}: there already")),
+                Outcome::Planned => self.say(&format!("{name}: would be stored")),
             },
-            Event::Skipped { name, failure } => self.failed(name, failure),
+            Event::Listed(offer) => {
+                // A reader that is gone wants no more.
+                let _ = output::print(&format!("{}\n", list_line(offer)));
+            }
+            Event::Skipped { failure, .. } if failure.reason == Reason::Link => {
+                self.note(&failure.to_string());
+            }
+            Event::Skipped { name, failure } => match &self.source {
+                // It is the host that does not have it.
+                Some(host) => self.say(&format!("{host}: {failure}")),
+                None => self.failed(name, failure),
+            },
             Event::Note(text) => self.note(&text.to_string()),
             Event::Disconnected(why) => self.note(&format!("{why}; trying to connect again")),
             Event::Reconnected => self.note("connected again"),
@@ -309,9 +334,20 @@ fn event_json(event: &Event) -> Value {
                     ("stored", renamed.as_ref().map(ToString::to_string), Value::Null)
                 }
                 Outcome::Identical => ("identical", None, Value::Null),
+                Outcome::Planned => ("planned", None, Value::Null),
                 Outcome::Failed(failure) => ("failed", None, failed(failure)),
             };
             json!({ "event": "file", "file": name.to_string(), "size_bytes": size_bytes, "result": result, "renamed": renamed, "error": error })
+        }
+        Event::Listed(offer) => {
+            let (kind, size_bytes, target) = kind_of(offer);
+            json!({
+                "event": "listed", "file": offer.name.to_string(), "kind": kind, "size_bytes": size_bytes, "target": target,
+                "mode": format!("{:03o}", offer.mode), "changed_s": offer.changed.seconds,
+            })
+        }
+        Event::Skipped { name, failure } if failure.reason == Reason::Link => {
+            json!({ "event": "note", "file": name.to_string(), "text": failure.to_string() })
         }
         Event::Skipped { name, failure } => {
             json!({ "event": "file", "file": name.to_string(), "result": "failed", "error": failed(failure) })
@@ -320,6 +356,40 @@ fn event_json(event: &Event) -> Value {
         Event::Disconnected(text) => json!({ "event": "disconnected", "text": text.to_string() }),
         Event::Reconnected => json!({ "event": "reconnected" }),
     }
+}
+
+/// What something is, its size and where it leads.
+fn kind_of(offer: &Offer) -> (&'static str, Option<u64>, Option<String>) {
+    match &offer.kind {
+        Kind::File { size_bytes, .. } => ("file", Some(*size_bytes), None),
+        Kind::Stream { .. } => ("stream", None, None),
+        Kind::Link { target } => ("link", None, Some(target.to_string())),
+        Kind::Folder | Kind::FolderEnd => ("folder", None, None),
+    }
+}
+
+/// A line as `ls -l` and `rsync --list-only` have it, times in UTC.
+fn list_line(offer: &Offer) -> String {
+    let (kind, size_bytes, target) = kind_of(offer);
+    let first = match kind {
+        "folder" => 'd',
+        "link" => 'l',
+        _ => '-',
+    };
+    let bit = |at: u32| if offer.mode & (0o400 >> at) == 0 { '-' } else { ['r', 'w', 'x'][at as usize % 3] };
+    let mode: String = (0..9).map(bit).collect();
+    let changed = utc(offer.changed.seconds);
+    let size = size_bytes.map_or(String::new(), |bytes| bytes.to_string());
+    let arrow = target.map_or(String::new(), |target| format!(" -> {target}"));
+    format!("{first}{mode} {size:>15} {changed} {}{arrow}", offer.name)
+}
+
+/// The date and time of so many seconds since 1970; nothing of it where there is no such year.
+fn utc(seconds: i64) -> String {
+    let Ok(at) = OffsetDateTime::from_unix_timestamp(seconds) else { return format!("{:>19}", "-") };
+    let (year, month, day) = at.to_calendar_date();
+    let (hour, minute, second) = at.to_hms();
+    format!("{year:04}-{:02}-{day:02} {hour:02}:{minute:02}:{second:02}", u8::from(month))
 }
 
 /// Says where it listens and whom it accepts, for people or for programs.
@@ -346,11 +416,13 @@ pub(super) fn listening_notice(
 
 #[cfg(test)]
 mod tests {
+    use anabranch_transfer::protocol::FileTime;
+
     use super::*;
 
     #[test]
     fn what_was_there_before_has_no_rate() {
-        let show = ShowOptions { json: false, quiet: true };
+        let show = ShowOptions { json: false, quiet: true, verbose: false };
         let console = Console::new(&show, true, None);
         let resumed = Totals {
             found_bytes: 100_000_000,
@@ -364,6 +436,25 @@ mod tests {
         let more = Totals { held_bytes: 31_001_000, ..resumed };
         let pace = console.pace(&more);
         assert!(pace > 0.0 && pace <= 1000.0 / 0.002, "{pace}");
+    }
+
+    #[test]
+    fn a_list_has_the_columns_of_rsync() {
+        let offer = |kind, seconds| Offer {
+            id: 0,
+            name: "a".into(),
+            kind,
+            changed: FileTime { seconds, nanos: 0 },
+            mode: 0o754,
+        };
+        let file = offer(Kind::File { size_bytes: 1234, first: None }, 951_782_400);
+        assert_eq!(list_line(&file), "-rwxr-xr--            1234 2000-02-29 00:00:00 a");
+        let link = offer(Kind::Link { target: "b\u{202e}".into() }, -1);
+        assert_eq!(list_line(&link), "lrwxr-xr--                 1969-12-31 23:59:59 a -> b\\u{202e}");
+        // A peer may say anything.
+        for seconds in [i64::MIN, i64::MAX] {
+            assert!(list_line(&offer(Kind::Folder, seconds)).starts_with("drwxr-xr--"));
+        }
     }
 
     #[test]

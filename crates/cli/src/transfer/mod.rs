@@ -3,23 +3,29 @@
 mod again;
 mod console;
 mod figures;
+mod filters;
 mod identity;
 mod paths;
 mod recv;
 mod send;
 mod serve;
 
+use std::io::ErrorKind;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
 use anabranch_lab::scenario::units;
-use anabranch_transfer::{Folder, NameRules, OnClash, RateLimit, Timeouts};
+use anabranch_transfer::{Durability, Folder, Links, NameRules, OnClash, RateLimit, Timeouts, escape};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::exit::CommandError;
+use crate::output;
+
+use self::filters::FilterOptions;
 
 pub(crate) use recv::{RecvArguments, recv};
 pub(crate) use send::{SendArguments, send};
@@ -56,6 +62,23 @@ struct ShowOptions {
     /// Print errors only
     #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
+
+    /// Print a line for each file, too
+    #[arg(long, short, conflicts_with_all = ["json", "quiet"])]
+    verbose: bool,
+}
+
+impl ShowOptions {
+    /// One line for people, or an object for programs.
+    fn note(&self, text: &str) {
+        let text = escape(text);
+        if self.json {
+            // A reader that is gone wants no more.
+            let _ = output::print(&format!("{}\n", json!({ "event": "note", "text": text })));
+        } else if !self.quiet {
+            eprintln!("{text}");
+        }
+    }
 }
 
 /// Which names are taken.
@@ -73,10 +96,9 @@ impl NameOptions {
 }
 
 /// `--on-clash`.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Clash {
     /// Refuse the new file
-    #[default]
     Refuse,
     /// Keep both, the new one with a number behind its name
     Rename,
@@ -92,6 +114,77 @@ impl From<Clash> for OnClash {
             Clash::Overwrite => OnClash::Overwrite,
         }
     }
+}
+
+/// `--links`.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum LinkChoice {
+    /// As links, if they lead to something in the folder that is transferred; others are left out
+    #[default]
+    Copy,
+    /// What they lead to
+    Follow,
+    /// Not at all
+    Skip,
+}
+
+impl From<LinkChoice> for Links {
+    fn from(links: LinkChoice) -> Self {
+        match links {
+            LinkChoice::Copy => Links::Copy,
+            LinkChoice::Follow => Links::Follow,
+            LinkChoice::Skip => Links::Skip,
+        }
+    }
+}
+
+/// `--fsync`.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Fsync {
+    /// With the other files that are complete by then
+    #[default]
+    Batch,
+    /// Alone, and its folder
+    Each,
+}
+
+impl From<Fsync> for Durability {
+    fn from(fsync: Fsync) -> Self {
+        match fsync {
+            Fsync::Batch => Durability::Batch,
+            Fsync::Each => Durability::Each,
+        }
+    }
+}
+
+/// How files are stored.
+#[derive(Clone, Copy, Debug, Args)]
+struct StoreOptions {
+    /// How a file is brought to the disk before it is reported as stored
+    #[arg(long, value_enum, default_value_t)]
+    fsync: Fsync,
+
+    #[command(flatten)]
+    names: NameOptions,
+}
+
+/// What both who offers and who fetches may choose of what is transferred.
+#[derive(Clone, Debug, Args)]
+struct SelectOptions {
+    /// How symbolic links are transferred
+    #[arg(long, value_enum, default_value_t)]
+    links: LinkChoice,
+
+    #[command(flatten)]
+    filters: FilterOptions,
+
+    /// Compare the content of files of the same size, whatever is known of them
+    #[arg(long, short)]
+    checksum: bool,
+
+    /// Say what would be stored, and store nothing
+    #[arg(long, short = 'n')]
+    dry_run: bool,
 }
 
 fn read_seconds(text: &str) -> Result<Duration, String> {
@@ -122,12 +215,30 @@ fn read_limit(text: &str) -> Result<RateLimit, String> {
     bytes.map(RateLimit).ok_or_else(|| "expected a rate, such as 10Mbit or 500kbit/s".to_owned())
 }
 
-/// Opens the folder that files go to.
-fn open_folder(dir: &Path, on_clash: Clash, names: NameOptions) -> Result<Folder, CommandError> {
-    let folder = Folder::open(dir, on_clash.into()).map_err(|error| {
-        CommandError::failure(format!("--dir {}: {error}; name a folder that is there", dir.display()))
+/// Opens the folder that files go to, and makes it if there is none.
+fn open_folder(
+    dir: &Path,
+    on_clash: Option<Clash>,
+    store: StoreOptions,
+    show: &ShowOptions,
+) -> Result<Folder, CommandError> {
+    let shown = dir.display();
+    if !dir.exists() {
+        std::fs::create_dir_all(dir).map_err(|error| {
+            CommandError::failure(format!(
+                "--dir {shown}: cannot make this folder: {error}; name another one"
+            ))
+        })?;
+        show.note(&format!("made the folder {shown}"));
+    }
+    let folder = Folder::open(dir, on_clash.map_or(OnClash::Refuse, Into::into)).map_err(|error| {
+        let remedy = match error.kind() {
+            ErrorKind::NotADirectory => "name a folder: one that is not there is made",
+            _ => "check its permissions, or name another folder",
+        };
+        CommandError::failure(format!("--dir {shown}: {error}; {remedy}"))
     })?;
-    Ok(folder.with_names(names.rules()))
+    Ok(folder.with_names(store.names.rules()).with_durability(store.fsync.into()))
 }
 
 /// A network task and a transfer's own beside it.

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use anabranch_net::route_selection::read_address;
 use anabranch_net::{AcceptError, AcceptFrom, Association, Host};
-use anabranch_transfer::{Accept, Allow, Pipe, Report, Server, ServerOptions, Store, TransferError, pull};
+use anabranch_transfer::{
+    Accept, Allow, Mode, Pipe, Report, Request, Server, ServerOptions, Store, TransferError, pull,
+};
 use clap::Args;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
@@ -16,7 +18,7 @@ use super::again::{command, remedy};
 use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
 use super::send::{Connector, finish, goes_on, watch};
-use super::{Clash, NameOptions, ShowOptions, TimeoutOptions, open_folder, runtime};
+use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
 use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
@@ -29,6 +31,9 @@ Examples:
   Fetch a file and a folder that `anabranch serve` offers on another machine, or all it offers:
     anabranch recv example.org video.mkv photos --dir inbox
     anabranch recv example.org --all --dir inbox
+  Look what it offers below photos, and what would be fetched of it:
+    anabranch recv example.org --list photos
+    anabranch recv example.org photos --exclude 'raw/' --dry-run -v
   Hand a file to another program as it comes:
     anabranch recv example.org photos.tar --stdout | tar t
   Wait for one transfer from `anabranch send`, take only this file or whatever comes, and exit:
@@ -62,7 +67,7 @@ pub(crate) struct RecvArguments {
     #[command(flatten)]
     listening: ListenAddresses,
 
-    /// The folder to put it in; - is standard output
+    /// The folder to put it in, which is made if there is none; - is standard output
     #[arg(long, short = 'o', value_name = "DIR", default_value = ".", visible_alias = "output")]
     dir: PathBuf,
 
@@ -70,12 +75,19 @@ pub(crate) struct RecvArguments {
     #[arg(long, conflicts_with_all = ["dir", "json"])]
     stdout: bool,
 
-    /// What to do where there is another file of that name
-    #[arg(long, value_enum, default_value_t)]
-    on_clash: Clash,
+    /// What to do where there is another file of that name [default: refuse, with --listen as the sender asks]
+    #[arg(long, value_enum)]
+    on_clash: Option<Clash>,
+
+    /// Print what the host has, and store nothing
+    #[arg(long, conflicts_with_all = ["dry_run", "stdout", "dir", "on_clash"])]
+    list: bool,
 
     #[command(flatten)]
-    names_taken: NameOptions,
+    select: SelectOptions,
+
+    #[command(flatten)]
+    store: StoreOptions,
 
     #[command(flatten)]
     connect: ConnectOptions,
@@ -120,7 +132,8 @@ impl RecvArguments {
             Some(host) => self.fetch(host)?,
             None => self.wait(names)?,
         };
-        Ok((role, self.accept(names)?))
+        let filters = self.select.filters.filters().map_err(CommandError::usage)?;
+        Ok((role, self.accept(names)?.with_filters(filters)))
     }
 
     fn accept(&self, names: &[String]) -> Result<Accept, CommandError> {
@@ -129,10 +142,19 @@ impl RecvArguments {
             (true, [name, ..]) => {
                 Err(CommandError::usage(format!("--all: `{name}` is part of it; leave one of them out")))
             }
+            (false, []) if self.list => Ok(Accept::all(true)),
             (false, []) => Err(CommandError::usage(
                 "name what to take, as in `recv HOST video.mkv photos`, or take everything that is offered with --all",
             )),
             (false, names) => Accept::names(names).map_err(CommandError::usage),
+        }
+    }
+
+    fn mode(&self) -> Mode {
+        match (self.list, self.select.dry_run) {
+            (true, _) => Mode::List,
+            (false, true) => Mode::DryRun,
+            (false, false) => Mode::Store,
         }
     }
 
@@ -146,6 +168,12 @@ impl RecvArguments {
     }
 
     fn wait(&self, names: &[String]) -> Result<Role<'_>, CommandError> {
+        let of_host = [("--list", self.list), ("--dry-run", self.select.dry_run)];
+        if let Some((option, _)) = of_host.into_iter().find(|(_, given)| *given) {
+            return Err(CommandError::usage(format!(
+                "{option} is for fetching from a host; leave it out with --listen"
+            )));
+        }
         if let Some(option) = self.connect.given_to_connect() {
             return Err(CommandError::usage(format!(
                 "{option} is for connecting to a host; leave it out with --listen"
@@ -171,16 +199,22 @@ pub(crate) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Statu
     if to_stdout && arguments.show.json {
         return Err(CommandError::usage("--json: standard output takes the file; leave one of them out"));
     }
-    let store = if to_stdout {
+    let store = if arguments.list {
+        Store::Pipe(Pipe::new(std::io::sink()))
+    } else if to_stdout {
         Store::Pipe(Pipe::new(std::io::stdout()))
     } else {
-        Store::Folder(open_folder(&arguments.dir, arguments.on_clash, arguments.names_taken)?)
+        let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.store, &arguments.show)?;
+        Store::Folder(folder.with_checksum(arguments.select.checksum))
     };
     let again = command(line).filter(|_| !to_stdout);
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         match role {
-            Role::Fetch(host) => fetch(arguments, host, &accept, store, again).await,
+            Role::Fetch(host) => {
+                let (links, mode) = (arguments.select.links.into(), arguments.mode());
+                fetch(arguments, host, &Request { accept, links, mode }, store, again).await
+            }
             Role::Wait(listen, from) => wait(arguments, (&listen, &from), accept, store, again).await,
         }
     });
@@ -192,7 +226,7 @@ pub(crate) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Statu
 async fn fetch(
     arguments: &RecvArguments,
     host: &str,
-    accept: &Accept,
+    request: &Request,
     store: Store,
     again: Option<String>,
 ) -> Result<Status, CommandError> {
@@ -204,12 +238,12 @@ async fn fetch(
         first = connector.open(is_quiet) => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
-    let console = Arc::new(Console::new(&arguments.show, false, again));
+    let console = Arc::new(Console::new(&arguments.show, false, again).from_host(host));
     console.start("recv", &connector.paths.lock().await.look().await);
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let timeouts = arguments.timeouts.timeouts();
-    let pulled = pull(accept, store, first, || connector.open(true), timeouts, &report);
+    let pulled = pull(request, store, first, || connector.open(true), timeouts, &report);
     let ended = tokio::select! {
         ended = pulled => Some(ended),
         () = &mut stop => None,
@@ -228,7 +262,13 @@ async fn wait(
 ) -> Result<Status, CommandError> {
     let stop = interrupted()?;
     let silence = arguments.timeouts.timeout;
-    let options = ServerOptions { allow: Allow::Write, accept, silence, ..ServerOptions::default() };
+    let options = ServerOptions {
+        allow: Allow::Write,
+        accept,
+        silence,
+        on_clash: arguments.on_clash.map(Into::into),
+        ..ServerOptions::default()
+    };
     let host = listen.bind_bounded(from, options.most_associations(), |_| {})?;
     listening_notice(&host, &arguments.show, from, "waiting for a transfer")?;
     let server = Server::new(store, options);

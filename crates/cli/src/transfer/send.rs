@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::Association;
-use anabranch_transfer::{Name, RateLimit, Report, SendSource, Sender, TransferError, push};
+use anabranch_transfer::{Name, OnClash, RateLimit, Report, SendSource, Sender, TransferError, Wishes, push};
 use clap::Args;
 use tokio::sync::Mutex;
 
@@ -14,7 +14,7 @@ use super::again::{self, can_go_on, remedy};
 use super::console::{Console, End, LOOK_EVERY};
 use super::identity::sender;
 use super::paths::Paths;
-use super::{ShowOptions, TimeoutOptions, read_limit, runtime};
+use super::{Clash, SelectOptions, ShowOptions, TimeoutOptions, read_limit, runtime};
 use crate::endpoint::ConnectOptions;
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
@@ -29,6 +29,9 @@ Examples:
   Over two interfaces, and through a relay for each:
     anabranch send video.mkv example.org --path eth0 --path wlan0
     anabranch send video.mkv example.org --to 127.0.0.11:9899 --to 127.0.0.12:9899
+  Look what would be sent of a folder without its objects, and replace what has changed there:
+    anabranch send src example.org --exclude '*.o' --dry-run -v
+    anabranch send src example.org --exclude '*.o' --on-clash overwrite
   Send what another program writes:
     tar c photos | anabranch send - example.org --name photos.tar
 
@@ -52,6 +55,13 @@ pub(crate) struct SendArguments {
     #[arg(long, value_name = "RATE", value_parser = read_limit)]
     limit: Option<RateLimit>,
 
+    /// What the receiver is to do where it has another file of that name, if it leaves that to whoever sends [default: refuse]
+    #[arg(long, value_enum)]
+    on_clash: Option<Clash>,
+
+    #[command(flatten)]
+    select: SelectOptions,
+
     #[command(flatten)]
     connect: ConnectOptions,
 
@@ -62,13 +72,23 @@ pub(crate) struct SendArguments {
     show: ShowOptions,
 }
 
+impl SendArguments {
+    fn wishes(&self) -> Wishes {
+        let SelectOptions { checksum, dry_run, .. } = self.select;
+        Wishes { on_clash: self.on_clash.map_or(OnClash::Refuse, Into::into), checksum, dry_run }
+    }
+}
+
 /// Carries the command out, which was typed so.
 pub(crate) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Status, CommandError> {
     let Some((host, paths)) = arguments.sources_and_host.split_last().filter(|(_, paths)| !paths.is_empty())
     else {
         return Err(CommandError::usage("name at least one file to send, and the host last"));
     };
-    let sources = sources(paths, &arguments.name)?;
+    let filters = arguments.select.filters.filters().map_err(CommandError::usage)?;
+    let links = arguments.select.links.into();
+    let sources = sources(paths, &arguments.name)?.into_iter();
+    let sources = sources.map(|source| source.with_links(links).with_filters(filters.clone())).collect();
     let runtime = runtime()?;
     let ended = runtime.block_on(run(arguments, host, sources, typed));
     // A thread that waits for standard input cannot be woken.
@@ -115,7 +135,8 @@ async fn run(
     console.start("send", &connector.paths.lock().await.look().await);
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
-    let mut sender = Sender::new(sources, arguments.limit, report.clone()).with_identity(identity);
+    let sender = Sender::new(sources, arguments.limit, report.clone());
+    let mut sender = sender.with_identity(identity).with_wishes(arguments.wishes());
     let pushed = push(&mut sender, first, || connector.open(true), arguments.timeouts.timeouts(), &report);
     let ended = tokio::select! {
         ended = pushed => Some(ended),

@@ -10,7 +10,6 @@ use anabranch_transfer::{
 };
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use serde_json::json;
 use tokio::sync::Mutex;
 
 use super::again::remedy_there;
@@ -19,10 +18,9 @@ use super::figures::amount;
 use super::identity::sender;
 use super::paths::Paths;
 use super::send::watch;
-use super::{Clash, NameOptions, ShowOptions, open_folder, read_limit, read_silence, read_size, runtime};
+use super::{Clash, ShowOptions, StoreOptions, open_folder, read_limit, read_silence, read_size, runtime};
 use crate::endpoint::{ListenOptions, typed};
 use crate::exit::{CommandError, Status};
-use crate::output;
 use crate::signal::interrupted;
 
 /// Files and folders that are looked at for unfinished ones at the start.
@@ -49,7 +47,7 @@ Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is w
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArguments {
-    /// The folder
+    /// The folder; it is made if there is none
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
 
@@ -61,12 +59,12 @@ pub(crate) struct ServeArguments {
     #[arg(long)]
     hidden: bool,
 
-    /// What to do where there is another file of that name
-    #[arg(long, value_enum, default_value_t)]
-    on_clash: Clash,
+    /// What to do where there is another file of that name, whatever senders ask [default: what the sender asks]
+    #[arg(long, value_enum)]
+    on_clash: Option<Clash>,
 
     #[command(flatten)]
-    names: NameOptions,
+    store: StoreOptions,
 
     /// Transfers at a time; further ones are refused
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
@@ -116,6 +114,18 @@ impl From<Allowed> for Allow {
     }
 }
 
+/// Every file that a transfer receives is open until it has its name, and there may be many. Where the limit cannot be raised, files
+/// that find it reached fail with a line that says so.
+#[cfg(unix)]
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+#[cfg(not(unix))]
+fn raise_descriptor_limit() {}
+
 /// Carries the command out.
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> {
     let from =
@@ -128,7 +138,8 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> 
             least >> 20
         )));
     }
-    let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.names)?;
+    let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.store, &arguments.show)?;
+    raise_descriptor_limit();
     let runtime = runtime()?;
     let ended = runtime.block_on(run(arguments, folder, &from));
     runtime.shutdown_timeout(SETTLED_WITHIN);
@@ -144,6 +155,7 @@ async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> R
     let options = ServerOptions {
         allow: arguments.allow.into(),
         accept: Accept::all(arguments.hidden),
+        on_clash: arguments.on_clash.map(Into::into),
         silence: arguments.timeout,
         most_transfers: usize::from(arguments.transfers),
         most_per_address: usize::from(arguments.transfers_per_address),
@@ -179,7 +191,7 @@ async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> R
 /// Says how many unfinished files there are, which stay until they are sent again or somebody removes them.
 fn tell_unfinished(folder: &Folder, show: &ShowOptions) {
     let Ok(found) = folder.unfinished(MOST_LOOKED_AT) else { return };
-    if found.files == 0 || show.quiet {
+    if found.files == 0 {
         return;
     }
     let more = if found.is_all { "" } else { " or more" };
@@ -190,12 +202,7 @@ fn tell_unfinished(folder: &Folder, show: &ShowOptions) {
         found.files,
         amount(found.bytes)
     );
-    if show.json {
-        // A reader that is gone wants no more.
-        let _ = output::print(&format!("{}\n", json!({ "event": "note", "text": text })));
-    } else {
-        eprintln!("{text}");
-    }
+    show.note(&text);
 }
 
 async fn accept(host: &Host, server: &Server, show: &ShowOptions) -> Result<Status, CommandError> {

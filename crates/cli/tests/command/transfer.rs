@@ -306,13 +306,16 @@ fn a_clash_is_told_to_both_sides_and_nothing_is_lost() {
     let lines = ended.json_lines();
     let failed = lines.iter().find(|line| line["result"] == "failed").expect("a failure");
     assert_eq!((&failed["file"], &failed["error"]["reason"]), (&Value::from("file"), &Value::from("Clash")));
-    assert!(failed["error"]["text"].as_str().expect("text").contains("--on-clash rename or overwrite"));
+    assert!(failed["error"]["text"].as_str().expect("text").contains("send with --on-clash rename"));
     assert_eq!(
         (last(&ended)["result"].as_str(), serving.there("file")),
         (Some("incomplete"), b"theirs".to_vec())
     );
     assert_eq!(serving.there("other"), b"fine");
     assert_eq!(serving.running.event("end")["result"], "incomplete");
+    // What is advised can be done.
+    serving.run("send", &[text(&paths[0]), "--on-clash", "rename"]).with_status(0);
+    assert_eq!((serving.there("file"), serving.there("file.1")), (b"theirs".to_vec(), b"our own".to_vec()));
     // For people.
     let said = anabranch(&["send", text(&paths[0]), &serving.addresses[0]]).with_status(3);
     assert!(said.err.contains("failed: ") && said.err.contains("1 left out"), "{}", said.err);
@@ -388,6 +391,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
     let file = dir.path().join("file");
     fs::write(&file, "content").expect("written");
     let file = text(&file);
+    let missing = format!("{address}: no such file: d/nothing\n");
     for (arguments, status, expected) in [
         (&["send", file][..], 2, "send"),
         (&["send", "/no/such/file", address], 1, "/no/such/file: No such file"),
@@ -400,11 +404,15 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["send", file, address, "--timeout", "1"], 2, "5 seconds or more"),
         (&["send", file, address, "--scheme", "cmtt"], 2, "did you mean `cmt`"),
         (&["recv"], 2, "HOST"),
-        (&["recv", address, "--all", "--dir", "/no/such/dir"], 1, "--dir /no/such/dir: No such file"),
+        (
+            &["recv", address, "--all", "--dir", "/dev/null/dir"],
+            1,
+            "--dir /dev/null/dir: cannot make this folder",
+        ),
         (&["recv", address, "x", "--stdout", "--json"], 2, "--json"),
         (&["recv", address, "x", "--dir", "-", "--json"], 2, "--json"),
         (&["recv", "--listen", "127.0.0.9:0", "--to", "127.0.0.1:9"], 2, "--to is for connecting"),
-        (&["recv", address, "nothing", "--dir", text(dir.path())], 3, "nothing: "),
+        (&["recv", address, "d/nothing", "--dir", text(dir.path())], 3, &missing),
         (&["recv", address, "../x", "--dir", text(dir.path())], 2, "contains `.` or `..`"),
         (&["recv", address], 2, "with --all"),
         (&["recv", "--listen", "127.0.0.9:0", "--insecure"], 2, "with --all"),
@@ -412,26 +420,102 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["recv", address, "x", "--hidden"], 2, "--all"),
         (&["serve"], 2, "--dir"),
         (&["serve", "--dir", ".", "--insecure", "--memory", "10MiB"], 2, "64 transfers need 192 MiB"),
-        (&["serve", "--dir", file, "--listen", "127.0.0.9:0", "--insecure"], 1, "--dir "),
+        (
+            &["serve", "--dir", file, "--listen", "127.0.0.9:0", "--insecure"],
+            1,
+            "name a folder: one that is not",
+        ),
+        (&["recv", address, "x", "--dir", file], 1, "name a folder: one that is not there is made"),
         (&["serve", "--dir", ".", "--listen", address, "--from", "::1"], 1, "cannot listen"),
     ] {
         let ended = anabranch(arguments).with_status(status);
         assert!(ended.err.contains(expected), "{arguments:?}: {}", ended.err);
+        // What a server calls its folder is nobody's business.
+        assert!(!ended.err.contains(text(serving.dir.path())), "{arguments:?}: {}", ended.err);
     }
     assert_eq!(names(dir.path()), ["file"]);
 }
 
 #[test]
-fn links_are_left_out_and_the_status_says_so() {
+fn a_folder_that_is_not_there_is_made_and_that_is_said_once() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let inbox = dir.path().join("new/inbox");
+    let fixed = ["serve", "--json", "--dir", text(&inbox)];
+    let mut running = Running::start(command(&[&fixed[..], &LISTEN].concat()));
+    assert_eq!(running.line()["text"], format!("made the folder {}", text(&inbox)));
+    let serving = Serving::of(running, dir);
+    fs::write(inbox.join("file"), "content").expect("written");
+    let to = serving.dir.path().join("fetched");
+    let fetch = ["recv", &serving.addresses[0], "file", "--dir", text(&to)];
+    let said = anabranch(&fetch).with_status(0).err;
+    assert_eq!(said.matches(&format!("made the folder {}\n", text(&to))).count(), 1, "{said}");
+    assert_eq!(fs::read(to.join("file")).expect("there"), b"content");
+    let said = anabranch(&fetch).with_status(0).err;
+    assert!(!said.contains("made the folder"), "{said}");
+}
+
+#[test]
+fn links_are_copied_and_those_that_lead_out_are_told_and_no_failure() {
     let serving = Serving::start(&[]);
     let from = tempfile::tempdir().expect("a folder");
     let tree = from.path().join("tree");
     fs::create_dir(&tree).expect("made");
     fs::write(tree.join("file"), "content").expect("written");
-    std::os::unix::fs::symlink("file", tree.join("link")).expect("linked");
-    let ended = serving.run("send", &[text(&tree)]).with_status(3);
-    assert!(ended.out.contains("tree/link was left out"), "{}", ended.out);
-    assert_eq!(names(&serving.dir.path().join("tree")), ["file"]);
+    for (target, name) in [("file", "link"), ("/etc/passwd", "out")] {
+        std::os::unix::fs::symlink(target, tree.join(name)).expect("linked");
+    }
+    let ended = anabranch(&["send", text(&tree), &serving.addresses[0]]).with_status(0);
+    assert!(ended.err.contains("tree/out was left out: it leads out of the folder"), "{}", ended.err);
+    assert!(!ended.err.contains("failed") && ended.err.contains("complete: 1 of 1 files"), "{}", ended.err);
+    let there = serving.dir.path().join("tree");
+    assert_eq!(names(&there), ["file", "link"]);
+    assert_eq!(fs::read_link(there.join("link")).expect("a link"), Path::new("file"));
+    // A host is asked for what links lead to.
+    let to = tempfile::tempdir().expect("a folder");
+    serving.run("recv", &["tree", "--links", "follow", "--dir", text(to.path())]).with_status(0);
+    assert!(fs::symlink_metadata(to.path().join("tree/link")).expect("there").is_file());
+}
+
+#[test]
+fn what_a_host_has_is_listed_in_order_and_what_is_excluded_is_left_out() {
+    let serving = Serving::start(&[]);
+    let from = tempfile::tempdir().expect("a folder");
+    let tree = from.path().join("tree");
+    fs::create_dir_all(tree.join("sub")).expect("made");
+    for name in ["b.o", "a.c", "keep.o", "sub/c.o"] {
+        fs::write(tree.join(name), name).expect("written");
+    }
+    // The first that fits decides, whichever option it is of.
+    let rules = ["--include", "keep.o", "--exclude", "*.o"];
+    let dry = [&["send", text(&tree), &serving.addresses[0], "--dry-run", "-v"], &rules[..]].concat();
+    let said = anabranch(&dry).with_status(0).err;
+    let planned: Vec<&str> = said.lines().filter_map(|line| line.strip_suffix(": would be stored")).collect();
+    assert_eq!(planned, ["tree", "tree/a.c", "tree/keep.o", "tree/sub"]);
+    assert!(names(serving.dir.path()).is_empty());
+    let said =
+        anabranch(&[&["send", text(&tree), &serving.addresses[0]], &rules[..]].concat()).with_status(0).err;
+    assert!(said.contains("complete: 2 of 2 files") && !said.contains("tree/a.c"), "a summary alone: {said}");
+    let said = anabranch(&["send", text(&tree), &serving.addresses[0], "-v"]).with_status(0).err;
+    for line in ["tree/a.c: there already", "tree/b.o", "tree/keep.o: there already", "tree/sub/c.o"] {
+        assert!(said.lines().any(|said| said == line), "{line}: {said}");
+    }
+    let list =
+        anabranch(&["recv", &serving.addresses[0], "--list", "tree", "--exclude", "b.*"]).with_status(0);
+    let listed: Vec<&str> = list.out.lines().map(|line| line.rsplit(' ').next().expect("a name")).collect();
+    assert_eq!(listed, ["tree", "tree/a.c", "tree/keep.o", "tree/sub", "tree/sub/c.o"]);
+    assert!(
+        list.out.lines().nth(1).is_some_and(|line| line.starts_with("-rw") && line.contains(" 3 20")),
+        "{}",
+        list.out
+    );
+    for (arguments, expected) in [
+        (&["recv", &serving.addresses[0], "--list", "--dir", "x"][..], "cannot be used with"),
+        (&["recv", &serving.addresses[0], "tree", "--exclude", "[a"], "`[a` is no pattern"),
+        (&["recv", "--listen", "127.0.0.9:0", "--insecure", "x", "--dry-run"], "--dry-run is for fetching"),
+    ] {
+        let ended = anabranch(arguments).with_status(2);
+        assert!(ended.err.contains(expected), "{arguments:?}: {}", ended.err);
+    }
 }
 
 #[test]

@@ -4,12 +4,13 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::block::Hash;
+use crate::filter::{MAX_PATTERN_BYTES, Rule};
 use crate::identity::SenderId;
 use crate::name::MAX_NAME_BYTES;
 use crate::text::{self, PeerText};
 
 /// The version of the protocol that this crate speaks.
-pub const PROTOCOL_VERSION: u16 = 2;
+pub const PROTOCOL_VERSION: u16 = 3;
 
 /// Most bytes of a control message. Nothing in it can be longer, so this bounds what a message can make us hold.
 pub const MAX_CONTROL_BYTES: usize = 64 << 10;
@@ -37,12 +38,51 @@ pub enum Intent {
     Push {
         /// The side that offers.
         sender: SenderId,
+        /// What it asks of the receiver.
+        wishes: Wishes,
     },
     /// To be offered files, and to take so many blocks at a time.
     Pull {
         /// Blocks that may be on their way or not be stored yet.
         window_blocks: u32,
+        /// What to do with symbolic links.
+        links: Links,
     },
+}
+
+/// What to do where there is another file of the same name. One with the same content is always left as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnClash {
+    /// Refuse the new one.
+    #[default]
+    Refuse,
+    /// Put the new one beside it, with a number behind its name.
+    Rename,
+    /// Replace the old one, at once, when the new one is complete.
+    Overwrite,
+}
+
+/// What a sender asks of a receiver, whose own rules decide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wishes {
+    /// What to do where there is another file.
+    pub on_clash: OnClash,
+    /// To compare the content of every file of the same size, instead of believing what was recorded.
+    pub checksum: bool,
+    /// To say what would be stored, and to store nothing.
+    pub dry_run: bool,
+}
+
+/// What a source does with the symbolic links that it finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Links {
+    /// Offers them as links if they lead to something in the folder that is transferred, and leaves others out.
+    #[default]
+    Copy,
+    /// Offers what they lead to.
+    Follow,
+    /// Leaves them out.
+    Skip,
 }
 
 /// What the side that accepts agrees to.
@@ -85,6 +125,12 @@ pub enum Kind {
     Stream {
         /// Drawn at random, and the same when it goes on over another association.
         token: [u8; 16],
+    },
+    /// A symbolic link in a folder.
+    Link {
+        /// Where it leads: relative, and to something in the folder at the top of its name.
+        #[serde(with = "text::raw")]
+        target: PeerText,
     },
     /// A folder, before what is in it.
     Folder,
@@ -133,6 +179,8 @@ pub enum Outcome {
     Identical,
     /// It was not stored.
     Failed(Failure),
+    /// It would be stored, and nothing was done: that is all that is asked.
+    Planned,
 }
 
 /// Why something was not transferred.
@@ -171,6 +219,8 @@ pub enum Reason {
     System,
     /// The peer broke the protocol.
     Protocol,
+    /// It is a symbolic link that is not transferred.
+    Link,
 }
 
 /// A control message.
@@ -190,6 +240,8 @@ pub enum Message {
     },
     /// The other answer, and how either side ends a transfer that cannot go on.
     Fail(Failure),
+    /// From a side that pulls, before the names: leave out what this says.
+    Rule(Rule),
     /// From a side that pulls: offer this. An empty name is everything.
     Want(String),
     /// From a side that pulls: the list of wanted names is complete.
@@ -322,10 +374,12 @@ impl Message {
             Message::Fail(failure) | Message::GiveUp { failure, .. } => text(failure),
             Message::Passed { name, failure } => name.len() <= MAX_NAME_BYTES && text(failure),
             Message::Want(name) => name.len() <= MAX_NAME_BYTES,
+            Message::Rule(rule) => rule.pattern.len() <= MAX_PATTERN_BYTES,
             Message::Offer(offer) => {
                 offer.name.len() <= MAX_NAME_BYTES
                     && offer.changed.nanos < 1_000_000_000
                     && offer.mode <= 0o777
+                    && is_target_within_bounds(&offer.kind)
             }
             Message::Answer { answer: Answer::Take { have }, .. } => are_runs(have),
             Message::Done { outcome: Outcome::Failed(failure), .. } => text(failure),
@@ -334,6 +388,13 @@ impl Message {
             }
             _ => true,
         }
+    }
+}
+
+fn is_target_within_bounds(kind: &Kind) -> bool {
+    match kind {
+        Kind::Link { target } => target.len() <= MAX_NAME_BYTES,
+        Kind::File { .. } | Kind::Stream { .. } | Kind::Folder | Kind::FolderEnd => true,
     }
 }
 
@@ -378,11 +439,18 @@ mod tests {
         })
     }
 
+    fn link(target: &str) -> Message {
+        let changed = FileTime { seconds: 0, nanos: 0 };
+        let kind = Kind::Link { target: target.into() };
+        Message::Offer(Offer { id: 7, name: "d/link".into(), kind, changed, mode: 0o777 })
+    }
+
     #[test]
     fn what_is_written_is_read() {
         let runs = vec![Run { first: 0, count: 2 }, Run { first: 3, count: u64::MAX - 3 }];
         for message in [
             offer("a/b"),
+            link("../b"),
             Message::Answer { id: u32::MAX, answer: Answer::Take { have: runs } },
             Message::End { id: 0, size_bytes: u64::MAX, root: Hash::of(b"") },
             Message::Done { id: 1, outcome: Outcome::Stored { renamed: Some("b.1".into()) } },
@@ -392,9 +460,13 @@ mod tests {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
         }
         let sender = SenderId::from_bytes([3; 16]);
+        let wishes = Wishes { on_clash: OnClash::Rename, checksum: true, dry_run: false };
         for first in [
-            Message::Hello { session: [9; 16], intent: Intent::Pull { window_blocks: 4 } },
-            Message::Hello { session: [9; 16], intent: Intent::Push { sender } },
+            Message::Hello {
+                session: [9; 16],
+                intent: Intent::Pull { window_blocks: 4, links: Links::Follow },
+            },
+            Message::Hello { session: [9; 16], intent: Intent::Push { sender, wishes } },
             Message::Welcome { terms: Terms::Give { sender } },
         ] {
             assert_eq!(Message::decode_first(&first.encode()), Ok(first));
@@ -421,6 +493,8 @@ mod tests {
         longer.push(0);
         for bytes in [
             offer(&"a".repeat(MAX_NAME_BYTES + 1)).encode(),
+            link(&"a".repeat(MAX_NAME_BYTES + 1)).encode(),
+            Message::Rule(Rule { includes: true, pattern: "a".repeat(MAX_PATTERN_BYTES + 1) }).encode(),
             have(&[(0, 0)]).encode(),
             have(&[(0, 2), (2, 1)]).encode(),
             have(&[(5, 2), (1, 1)]).encode(),

@@ -9,8 +9,8 @@ mod message;
 mod segment;
 
 pub use message::{
-    Answer, Failure, FileTime, Intent, Kind, MAX_CONTROL_BYTES, MAX_RUNS, MAX_TEXT_BYTES, Message, Offer,
-    Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run, Terms,
+    Answer, Failure, FileTime, Intent, Kind, Links, MAX_CONTROL_BYTES, MAX_RUNS, MAX_TEXT_BYTES, Message,
+    Offer, OnClash, Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run, Terms, Wishes,
 };
 pub(crate) use segment::{BlockMessages, read_block};
 pub use segment::{MAX_SEGMENT_BYTES, Segment};
@@ -24,7 +24,7 @@ pub const MAX_WINDOW_BLOCKS: u32 = 256;
 /// Blocks that a receiver takes at a time unless told otherwise.
 pub const WINDOW_BLOCKS: u32 = 32;
 /// Files and folders that may be offered and not be done yet.
-pub const MAX_OPEN_OFFERS: usize = 64;
+pub const MAX_OPEN_OFFERS: usize = 256;
 /// Names that one transfer may ask for.
 pub const MAX_WANTED: usize = 4096;
 /// Bytes of these names in all, so that a request makes the other side hold little.

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::machine::Machine;
-use super::{Input, Receiving, Store, answers};
+use super::{Input, Mode, Receiving, Store, answers};
 use crate::accept::Accept;
 use crate::block::BLOCK_BYTES;
 use crate::cancel::Cancel;
@@ -12,11 +12,13 @@ use crate::claims::Claimant;
 use crate::error::TransferError;
 use crate::link::{Incoming, Outgoing};
 use crate::moment::Activity;
+use crate::protocol::OnClash;
 use crate::protocol::{
-    FileTime, Kind, MAX_CONTROL_BYTES, MAX_SEGMENT_BYTES, Message, Offer, ProtocolError, Segment, read_block,
+    FileTime, Kind, MAX_CONTROL_BYTES, MAX_OPEN_OFFERS, MAX_SEGMENT_BYTES, Message, Offer, ProtocolError,
+    Segment, read_block,
 };
 use crate::report::Report;
-use crate::store::{Folder, OnClash, Pipe};
+use crate::store::{Folder, Pipe};
 
 const WINDOW_BLOCKS: u32 = 4;
 
@@ -30,8 +32,9 @@ fn machine(store: Store, output: mpsc::Sender<Outgoing>) -> Machine {
         activity: Activity::now(),
         first_offer_within: None,
         claimant: Claimant::alone(),
+        mode: Mode::Store,
     };
-    Machine::new(receiving, output, Cancel::default())
+    Machine::new(receiving, output, Cancel::default(), || {})
 }
 
 fn folder() -> (TempDir, Store) {
@@ -161,12 +164,13 @@ fn files_that_are_open_and_folders_that_wait_for_them_are_as_many_as_agreed() {
     let mut machine = machine(store, output);
     let file = || Kind::File { size_bytes: 1, first: None };
     machine.take(offer(0, "folder", Kind::Folder)).expect("it is made");
-    for id in 1..64 {
+    let most = u32::try_from(MAX_OPEN_OFFERS).expect("few");
+    for id in 1..most {
         machine.take(offer(id, &format!("file-{id}"), file())).expect("it is taken");
     }
-    machine.take(offer(64, "folder", Kind::FolderEnd)).expect("it waits for what was offered before");
+    machine.take(offer(most, "folder", Kind::FolderEnd)).expect("it waits for what was offered before");
     assert_eq!(
-        take(&mut machine, offer(65, "further", file())),
+        take(&mut machine, offer(most + 1, "further", file())),
         Err(ProtocolError::Unexpected("more offers at a time than agreed"))
     );
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::{Input, Receiving, Store};
+use super::refusals::{corrupt, excluded, hidden, refusal, refused_by_pipe};
+use super::{Input, Mode, Receiving, Store};
 use crate::accept::{Accept, Verdict};
 use crate::block::{Hash, block_len, blocks_of};
 use crate::cancel::Cancel;
@@ -14,12 +15,14 @@ use crate::claims::{Claim, Claimant};
 use crate::error::TransferError;
 use crate::link::{Incoming, Outgoing};
 use crate::moment::Moment;
-use crate::name::{BadName, Name};
+use crate::name::Name;
 use crate::protocol::{
     Answer, Failure, Kind, MAX_OPEN_OFFERS, Message, Offer, Outcome, ProtocolError, Reason, Segment,
 };
 use crate::report::{Event, Report};
-use crate::store::{Assembly, Begin, Block, Comparison, Flow, Folder, Part};
+use crate::store::{
+    Assembly, Begin, Block, Committed, Committer, Comparison, Complete, Content, Flow, Part, Preview,
+};
 
 /// How long a file may be in somebody else's hands before it is refused.
 const BUSY_FOR: Duration = Duration::from_secs(12);
@@ -37,6 +40,8 @@ enum Stage {
     Part(Box<Part>),
     /// It arrives in a pipe.
     Flow(Box<Flow>),
+    /// All of it is there, and is on its way to the disk and to its name.
+    Committing,
 }
 
 struct Open {
@@ -60,6 +65,7 @@ enum Next {
 pub(super) struct Machine {
     store: Store,
     accept: Accept,
+    mode: Mode,
     window_blocks: usize,
     report: Report,
     /// When the transfer came further.
@@ -76,15 +82,28 @@ pub(super) struct Machine {
     /// A pipe was offered a folder, and takes nothing of what is in it.
     is_folder_refused: bool,
     is_finished: bool,
+    /// `None` for a pipe.
+    committer: Option<Committer>,
     /// Set when nobody waits for what is computed here any more.
     cancel: Cancel,
 }
 
 impl Machine {
-    pub(super) fn new(receiving: Receiving, output: mpsc::Sender<Outgoing>, cancel: Cancel) -> Self {
+    /// `wake` is called when there is something to be done that no input tells of.
+    pub(super) fn new(
+        receiving: Receiving,
+        output: mpsc::Sender<Outgoing>,
+        cancel: Cancel,
+        wake: impl Fn() + Send + 'static,
+    ) -> Self {
+        let committer = match &receiving.store {
+            Store::Folder(folder) => Some(Committer::new(folder.clone(), wake)),
+            Store::Pipe(_) => None,
+        };
         Machine {
             store: receiving.store,
             accept: receiving.accept,
+            mode: receiving.mode,
             window_blocks: receiving.window_blocks as usize,
             report: receiving.report,
             progress: receiving.activity.progress,
@@ -97,6 +116,7 @@ impl Machine {
             folder_ends: VecDeque::new(),
             is_folder_refused: false,
             is_finished: false,
+            committer,
             cancel,
         }
     }
@@ -120,13 +140,20 @@ impl Machine {
 
     pub(super) fn take(&mut self, input: Input) -> Result<(), TransferError> {
         match input {
-            Input::Heard(Incoming::Data(segment)) => Ok(self.on_segment(segment)?),
-            Input::Heard(Incoming::Control(message)) => self.on_message(message),
-            Input::Tick => {
-                self.on_tick();
-                Ok(())
-            }
+            Input::Heard(Incoming::Data(segment)) => self.on_segment(segment)?,
+            Input::Heard(Incoming::Control(message)) => self.on_message(message)?,
+            Input::Tick => self.on_tick(),
+            Input::Wake => {}
         }
+        let committed = self.committer.as_mut().map_or_else(Vec::new, Committer::poll);
+        committed.into_iter().for_each(|committed| self.on_committed(committed));
+        Ok(())
+    }
+
+    /// Waits until every file that is complete has its name.
+    pub(super) fn settle(&mut self) {
+        let committed = self.committer.as_mut().map_or_else(Vec::new, Committer::settle);
+        committed.into_iter().for_each(|committed| self.on_committed(committed));
     }
 
     fn on_message(&mut self, message: Message) -> Result<(), TransferError> {
@@ -175,8 +202,12 @@ impl Machine {
                 return Ok(());
             }
         };
-        match self.accept.judge(&name) {
+        let is_folder = matches!(offer.kind, Kind::Folder | Kind::FolderEnd);
+        match self.accept.judge(&name, is_folder) {
+            Verdict::Accepted if self.mode == Mode::List => self.list(offer),
+            Verdict::Accepted if self.mode == Mode::DryRun => self.plan(name, offer),
             Verdict::Accepted => self.on_accepted(name, offer)?,
+            Verdict::Excluded => self.done(&offer, Outcome::Failed(excluded(&name))),
             Verdict::Hidden => self.done(&offer, Outcome::Failed(hidden(&name))),
             Verdict::NotRequested => return Err(TransferError::NotRequested(name)),
         }
@@ -197,6 +228,23 @@ impl Machine {
                 );
             }
             (Kind::FolderEnd, Store::Folder(_)) => self.on_folder_end(name, offer),
+            (Kind::Link { target }, Store::Folder(folder)) => {
+                let target = target.raw().to_owned();
+                let next = match folder.begin_link(&name, &target) {
+                    Ok(true) => Next::Open(Stage::Committing, None),
+                    Ok(false) => Next::Done(Outcome::Identical),
+                    Err(failure) => Next::Done(Outcome::Failed(failure)),
+                };
+                let is_made = matches!(next, Next::Open(..));
+                let (id, content) = (offer.id, Content::Link { target });
+                self.enter(name.clone(), offer.clone(), next);
+                if let (true, Some(committer)) = (is_made, &mut self.committer) {
+                    committer.add(Complete { id, name, offer, content });
+                }
+            }
+            (Kind::Link { .. }, Store::Pipe(_)) => {
+                self.done(&offer, Outcome::Failed(refused_by_pipe(&name, false)));
+            }
             (Kind::Folder | Kind::FolderEnd, Store::Pipe(_)) => {
                 self.is_folder_refused = true;
                 let text = format!("{name} is a folder; a pipe takes one file only");
@@ -212,6 +260,37 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    fn list(&mut self, offer: Offer) {
+        self.say(&Message::Done { id: offer.id, outcome: Outcome::Planned });
+        if offer.kind != Kind::FolderEnd {
+            self.report.found(u64::from(size_of(&offer).is_some()), size_of(&offer).unwrap_or(0));
+            self.report.emit(Event::Listed(Box::new(offer)));
+        }
+    }
+
+    /// Says what would become of an offer.
+    fn plan(&mut self, name: Name, offer: Offer) {
+        let Store::Folder(folder) = &self.store else {
+            return self.done(&offer, Outcome::Failed(refused_by_pipe(&name, false)));
+        };
+        let outcome = match &offer.kind {
+            Kind::FolderEnd => Outcome::Planned,
+            Kind::Folder => folder.preview_folder(&name).map_or_else(Outcome::Failed, |()| Outcome::Planned),
+            Kind::File { .. } | Kind::Stream { .. } | Kind::Link { .. } => {
+                self.report.found(u64::from(!is_link(&offer)), size_of(&offer).unwrap_or(0));
+                match folder.preview(&name, &offer) {
+                    Ok(Preview::Take) => Outcome::Planned,
+                    Ok(Preview::Same) => Outcome::Identical,
+                    Ok(Preview::Compare) => {
+                        return self.enter(name, offer, Next::Open(Stage::Comparing, Some(Answer::Compare)));
+                    }
+                    Err(failure) => Outcome::Failed(failure),
+                }
+            }
+        };
+        self.enter(name, offer, Next::Done(outcome));
     }
 
     /// Only what was offered as a folder on this association has an end.
@@ -269,7 +348,7 @@ impl Machine {
         let reused_bytes = match &stage {
             Stage::Part(part) => part.reused_bytes(),
             Stage::Flow(flow) => flow.reused_bytes(),
-            Stage::Waiting { .. } | Stage::Comparing => 0,
+            Stage::Waiting { .. } | Stage::Comparing | Stage::Committing => 0,
         };
         if let Some(Answer::Take { .. }) = answer {
             self.report.reused(reused_bytes);
@@ -282,7 +361,7 @@ impl Machine {
         }
         let claim = match &stage {
             Stage::Part(part) => Some(self.claimant.hold(self.store.part_of(part.name()))),
-            Stage::Flow(_) | Stage::Waiting { .. } | Stage::Comparing => None,
+            Stage::Flow(_) | Stage::Waiting { .. } | Stage::Comparing | Stage::Committing => None,
         };
         self.open
             .insert(id, Open { name, offer, stage, end: None, held_bytes: 0, reused_bytes, _claim: claim });
@@ -340,7 +419,7 @@ impl Machine {
             Stage::Part(part) => part.write(index, &block, hash).map(|()| vec![(index, block.len())]),
             Stage::Flow(flow) => flow.write(index, block, hash),
             // `check` let nothing through.
-            Stage::Waiting { .. } | Stage::Comparing => return,
+            Stage::Waiting { .. } | Stage::Comparing | Stage::Committing => return,
         };
         match written {
             Ok(written) => {
@@ -373,7 +452,7 @@ impl Machine {
             };
         };
         let is_expected = match &open.stage {
-            Stage::Waiting { .. } => false,
+            Stage::Waiting { .. } | Stage::Committing => false,
             Stage::Part(part) => part.may_end_at(size_bytes),
             Stage::Comparing | Stage::Flow(_) => true,
         };
@@ -396,16 +475,19 @@ impl Machine {
     fn compare(&mut self, id: u32, size_bytes: u64, root: Hash) {
         let (Some(open), Store::Folder(folder)) = (self.open.remove(&id), &self.store) else { return };
         let Open { name, offer, .. } = open;
-        let next = match folder.compare(&name, &offer, (size_bytes, root), &self.cancel) {
+        let is_dry = self.mode == Mode::DryRun;
+        let next = match folder.compare(&name, &offer, (size_bytes, root), !is_dry, &self.cancel) {
             Ok(Comparison::Same(recorded)) => {
                 tell_unrecorded(&self.report, recorded);
                 Next::Done(Outcome::Identical)
             }
             Ok(Comparison::Different) => {
-                let taken = folder
-                    .check_clash(&name, "is there already, with another content")
-                    .and_then(|()| folder.take(&name, &offer, &self.cancel));
-                taken.map_or_else(|failure| Next::Done(Outcome::Failed(failure)), next)
+                let may = folder.check_clash(&name, "is there already, with another content");
+                let taken = may.and_then(|()| match is_dry {
+                    true => Ok(Next::Done(Outcome::Planned)),
+                    false => folder.take(&name, &offer, &self.cancel).map(next),
+                });
+                taken.unwrap_or_else(|failure| Next::Done(Outcome::Failed(failure)))
             }
             Err(error) => Next::Done(Outcome::Failed(folder.failure(&name, &error))),
         };
@@ -415,24 +497,67 @@ impl Machine {
     fn finish_if_complete(&mut self, id: u32) {
         let Some(open) = self.open.get_mut(&id) else { return };
         let Some((size_bytes, root)) = open.end else { return };
-        let outcome = match &mut open.stage {
-            Stage::Part(part) if part.is_complete(size_bytes) => {
-                let Store::Folder(folder) = &self.store else { return };
-                finish_part(folder, part, &open.offer, (size_bytes, root), &self.report)
-            }
-            Stage::Flow(flow) if flow.is_complete(size_bytes) => match flow.finish(size_bytes, root) {
-                true => Ok(Finish::Done(Outcome::Stored { renamed: None })),
-                false => Err((corrupt(&open.name), Keep::No)),
-            },
-            _ => return,
-        };
-        match outcome {
-            Ok(Finish::Done(outcome)) => {
+        match &mut open.stage {
+            Stage::Part(part) if part.is_complete(size_bytes) => self.finish_part(id, size_bytes, root),
+            Stage::Flow(flow) if flow.is_complete(size_bytes) => {
+                if !flow.finish(size_bytes, root) {
+                    let failure = corrupt(&open.name);
+                    return self.fail(id, failure, Keep::No);
+                }
                 let Some(open) = self.open.remove(&id) else { return };
-                self.done_with(&open.offer, Some(size_bytes), outcome);
+                self.done_with(&open.offer, Some(size_bytes), Outcome::Stored { renamed: None });
             }
-            Ok(Finish::Again) => self.take_again(id),
-            Err((failure, keep)) => self.fail(id, failure, keep),
+            _ => {}
+        }
+    }
+
+    /// Every block of a file is there: it is what its source has, or it is not.
+    fn finish_part(&mut self, id: u32, size_bytes: u64, root: Hash) {
+        let Some(open) = self.open.get_mut(&id) else { return };
+        let Stage::Part(part) = &mut open.stage else { return };
+        match part.root(size_bytes) {
+            Ok(found) if found == Some(root) => {
+                if let (Stage::Part(part), Some(committer)) =
+                    (std::mem::replace(&mut open.stage, Stage::Committing), &mut self.committer)
+                {
+                    let (name, offer) = (open.name.clone(), open.offer.clone());
+                    committer.add(Complete { id, name, offer, content: Content::File { part, size_bytes } });
+                }
+            }
+            Ok(_) if part.told().is_empty() => {
+                let failure = corrupt(&open.name);
+                self.fail(id, failure, Keep::No);
+            }
+            // Not all of it came on this association.
+            Ok(_) => self.take_again(id),
+            Err(error) => {
+                let failure = self.store.failure(&open.name, &error);
+                self.fail(id, failure, Keep::Yes);
+            }
+        }
+    }
+
+    /// A file or link has its name, or has not got it.
+    fn on_committed(&mut self, committed: Committed) {
+        let Committed { id, content, given, recorded } = committed;
+        tell_unrecorded(&self.report, recorded);
+        match (given, content) {
+            (Ok(renamed), content) => {
+                let size_bytes = match content {
+                    Content::File { size_bytes, .. } => Some(size_bytes),
+                    Content::Link { .. } => None,
+                };
+                let Some(open) = self.open.remove(&id) else { return };
+                let renamed = renamed.map(Into::into);
+                self.done_with(&open.offer, size_bytes, Outcome::Stored { renamed });
+            }
+            (Err(failure), Content::File { part, .. }) => {
+                if let Some(open) = self.open.get_mut(&id) {
+                    open.stage = Stage::Part(part);
+                }
+                self.fail(id, failure, Keep::Yes);
+            }
+            (Err(failure), Content::Link { .. }) => self.fail(id, failure, Keep::No),
         }
     }
 
@@ -446,7 +571,7 @@ impl Machine {
         self.report.forget(reused_bytes, held_bytes);
         let restarted = match &mut stage {
             Stage::Part(part) => part.restart(&offer),
-            Stage::Waiting { .. } | Stage::Comparing | Stage::Flow(_) => Ok(()),
+            Stage::Waiting { .. } | Stage::Comparing | Stage::Committing | Stage::Flow(_) => Ok(()),
         };
         let next = match restarted {
             Ok(()) => {
@@ -462,6 +587,10 @@ impl Machine {
     }
 
     fn on_give_up(&mut self, id: u32, failure: Failure, again: bool) {
+        if self.open.get(&id).is_some_and(|open| matches!(open.stage, Stage::Committing)) {
+            // All of it is here and verified.
+            return;
+        }
         let keep = if failure.reason == Reason::Changed { Keep::No } else { Keep::Yes };
         let Some(open) = self.close(id, keep) else { return };
         let size_bytes = size_of(&open.offer);
@@ -503,6 +632,7 @@ impl Machine {
 
     /// Brings every journal up to date, before the end.
     fn keep(&mut self) {
+        self.settle();
         let ids: Vec<u32> = self.open.keys().copied().collect();
         for id in ids {
             self.close(id, Keep::Yes);
@@ -591,13 +721,6 @@ impl Machine {
     }
 }
 
-/// What becomes of a file of which every block is there.
-enum Finish {
-    Done(Outcome),
-    /// It is wrong, and not all of it came on this association.
-    Again,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keep {
     Yes,
@@ -614,7 +737,7 @@ impl Open {
                     .is_none_or(|size| index < blocks_of(size) && len == block_len(size, index));
                 fits && len > 0 && flow.admits(index, window_blocks)
             }
-            Stage::Waiting { .. } | Stage::Comparing => {
+            Stage::Waiting { .. } | Stage::Comparing | Stage::Committing => {
                 return Err(ProtocolError::Unexpected("data that nobody asked for"));
             }
         };
@@ -625,7 +748,7 @@ impl Open {
     fn check_room(&mut self, index: u64) -> io::Result<()> {
         match &mut self.stage {
             Stage::Part(part) => part.check_room(index),
-            Stage::Waiting { .. } | Stage::Comparing | Stage::Flow(_) => Ok(()),
+            Stage::Waiting { .. } | Stage::Comparing | Stage::Committing | Stage::Flow(_) => Ok(()),
         }
     }
 }
@@ -642,31 +765,6 @@ fn next(begin: Begin) -> Next {
     }
 }
 
-fn finish_part(
-    folder: &Folder,
-    part: &mut Part,
-    offer: &Offer,
-    (size_bytes, root): (u64, Hash),
-    report: &Report,
-) -> Result<Finish, (Failure, Keep)> {
-    let system = |name: &Name, error| (folder.failure(name, &error), Keep::Yes);
-    let name = part.name().clone();
-    if part.root(size_bytes).map_err(|error| system(&name, error))? != Some(root) {
-        if !part.told().is_empty() {
-            return Ok(Finish::Again);
-        }
-        return Err((corrupt(&name), Keep::No));
-    }
-    part.seal(size_bytes, offer).map_err(|error| system(&name, error))?;
-    let renamed = folder.commit(part).map_err(|failure| (failure, Keep::Yes))?;
-    if renamed.is_none() {
-        // After everything that changes the file's state.
-        let recorded = part.state().and_then(|state| folder.record(&name, offer, state));
-        tell_unrecorded(report, recorded);
-    }
-    Ok(Finish::Done(Outcome::Stored { renamed: renamed.map(Into::into) }))
-}
-
 /// A file that is not recorded is as good as any other, but for the time that it takes to compare it.
 fn tell_unrecorded(report: &Report, recorded: io::Result<()>) {
     if let Err(error) = recorded {
@@ -676,66 +774,13 @@ fn tell_unrecorded(report: &Report, recorded: io::Result<()>) {
     }
 }
 
-fn corrupt(name: &Name) -> Failure {
-    let text = format!("{name}: what arrived is not what was sent, and was thrown away; send it again");
-    Failure::new(Reason::Corrupt, text)
-}
-
-fn hidden(name: &Name) -> Failure {
-    let text = format!(
-        "{name} was left out by the receiver: names that begin with a dot are stored with --hidden or if asked for by name"
-    );
-    Failure::new(Reason::NotAllowed, text)
-}
-
-/// What the peer is told when it ends the transfer by what it sent.
-fn refusal(error: &TransferError) -> Failure {
-    match error {
-        TransferError::NotRequested(name) => {
-            Failure::new(Reason::NotAllowed, format!("{name} was not asked for; offer only what was"))
-        }
-        error => Failure::new(Reason::Protocol, error.to_string()),
-    }
-}
-
-fn refused_by_pipe(name: &Name, is_begun: bool) -> Failure {
-    let text = match is_begun {
-        true => format!("{name} is not what began to be written; begin anew"),
-        false => format!("{name}: a pipe takes one file only; ask for one by its name"),
-    };
-    Failure::new(Reason::NotAllowed, text)
+fn is_link(offer: &Offer) -> bool {
+    matches!(offer.kind, Kind::Link { .. })
 }
 
 fn size_of(offer: &Offer) -> Option<u64> {
     match offer.kind {
         Kind::File { size_bytes, .. } => Some(size_bytes),
-        Kind::Stream { .. } | Kind::Folder | Kind::FolderEnd => None,
-    }
-}
-
-impl Store {
-    /// The part file of an offered name, by which transfers that want the same one find each other.
-    fn part_of(&self, name: &Name) -> String {
-        match self {
-            Store::Folder(folder) => folder.part_of(name),
-            Store::Pipe(_) => String::new(),
-        }
-    }
-
-    fn admit(&self, name: &str) -> Result<Name, BadName> {
-        match self {
-            Store::Folder(folder) => folder.admit(name),
-            Store::Pipe(_) => Name::new(name),
-        }
-    }
-
-    fn failure(&self, name: &Name, error: &std::io::Error) -> Failure {
-        match self {
-            Store::Folder(folder) => folder.failure(name, error),
-            Store::Pipe(_) => Failure::new(
-                Reason::System,
-                format!("cannot write {name} to its pipe: {error}; check what reads from it"),
-            ),
-        }
+        Kind::Stream { .. } | Kind::Link { .. } | Kind::Folder | Kind::FolderEnd => None,
     }
 }

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod bounds;
 mod machine;
+mod refusals;
 #[cfg(test)]
 mod tests;
 
@@ -23,7 +24,8 @@ use crate::error::TransferError;
 use crate::identity::SenderId;
 use crate::link::{self, ALIVE_EVERY, END_WITHIN, Incoming, Outgoing};
 use crate::moment::{Activity, Moment};
-use crate::protocol::Message;
+use crate::name::{BadName, Name};
+use crate::protocol::{Failure, Message, OnClash, Reason, Wishes};
 use crate::report::Report;
 use crate::store::{Folder, Pipe};
 
@@ -49,6 +51,51 @@ impl Store {
             Store::Pipe(pipe) => Store::Pipe(pipe.clone()),
         }
     }
+
+    /// The same store, as the sender wants it to be treated.
+    pub(crate) fn with_wishes(self, wishes: Wishes, decided: Option<OnClash>) -> Self {
+        match self {
+            Store::Folder(folder) => Store::Folder(folder.with_wishes(wishes, decided)),
+            Store::Pipe(pipe) => Store::Pipe(pipe),
+        }
+    }
+
+    /// The part file of an offered name, by which transfers that want the same one find each other.
+    fn part_of(&self, name: &Name) -> String {
+        match self {
+            Store::Folder(folder) => folder.part_of(name),
+            Store::Pipe(_) => String::new(),
+        }
+    }
+
+    fn admit(&self, name: &str) -> Result<Name, BadName> {
+        match self {
+            Store::Folder(folder) => folder.admit(name),
+            Store::Pipe(_) => Name::new(name),
+        }
+    }
+
+    fn failure(&self, name: &Name, error: &std::io::Error) -> Failure {
+        match self {
+            Store::Folder(folder) => folder.failure(name, error),
+            Store::Pipe(_) => Failure::new(
+                Reason::System,
+                format!("cannot write {name} to its pipe: {error}; check what reads from it"),
+            ),
+        }
+    }
+}
+
+/// What becomes of what is offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It is stored.
+    #[default]
+    Store,
+    /// It is reported what would be stored, and nothing is.
+    DryRun,
+    /// It is reported what there is.
+    List,
 }
 
 /// What the thread is told.
@@ -57,6 +104,8 @@ pub(crate) enum Input {
     Heard(Incoming),
     /// A moment has passed.
     Tick,
+    /// Something is done that the thread had begun.
+    Wake,
 }
 
 /// What a receiver needs to know besides what is sent.
@@ -73,6 +122,7 @@ pub(crate) struct Receiving {
     /// How long the first offer may take; `None` is for ever.
     pub(crate) first_offer_within: Option<Duration>,
     pub(crate) claimant: Claimant,
+    pub(crate) mode: Mode,
 }
 
 /// The way of what the thread says to the association.
@@ -89,7 +139,11 @@ pub(crate) async fn receive(association: &Association, receiving: Receiving) -> 
     let _cancel_on_drop = cancel.on_drop();
     let watch = Watch::new(&receiving, &input);
     let (heard, silence) = (receiving.activity.heard.clone(), receiving.silence);
-    let machine = Machine::new(receiving, output, cancel.clone());
+    let waker = input.downgrade();
+    let machine = Machine::new(receiving, output, cancel.clone(), move || {
+        // Where this finds no room the thread has something to do, and looks after it.
+        let _ = waker.upgrade().map(|input| input.try_send(Input::Wake));
+    });
     let worker = tokio::task::spawn_blocking(move || machine.run(inputs));
     let interrupted = tokio::select! {
         ended = hear(association, input, &heard) => ended.err(),

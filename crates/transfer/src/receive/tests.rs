@@ -8,18 +8,19 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::machine::Machine;
-use super::{Input, Receiving, Store};
+use super::{Input, Mode, Receiving, Store};
 use crate::accept::Accept;
 use crate::block::{BLOCK_BYTES, Hash, Root};
 use crate::cancel::Cancel;
 use crate::claims::Claimant;
 use crate::link::{Incoming, Outgoing};
 use crate::moment::Activity;
+use crate::protocol::OnClash;
 use crate::protocol::{
     Answer, Failure, FileTime, Kind, Message, Offer, Outcome, Reason, Run, Segment, read_block,
 };
 use crate::report::{Event, Report};
-use crate::store::{Folder, OnClash, Step};
+use crate::store::{Durability, Folder, Step};
 
 const BLOCKS: usize = 3;
 
@@ -41,12 +42,14 @@ impl Receiver {
             activity: Activity::now(),
             first_offer_within: None,
             claimant: Claimant::alone(),
+            mode: Mode::Store,
         };
-        Receiver { machine: Machine::new(receiving, output, Cancel::default()), outputs }
+        Receiver { machine: Machine::new(receiving, output, Cancel::default(), || {}), outputs }
     }
 
     fn hear(&mut self, incoming: Incoming) {
         self.machine.take(Input::Heard(incoming)).expect("the protocol is kept to");
+        self.machine.settle();
     }
 
     fn offer(&mut self, kind: Kind) -> Message {
@@ -245,4 +248,65 @@ fn a_file_that_does_not_fit_is_refused_and_what_was_kept_of_it_counts() {
     folder.disk().set_free_bytes(1 << 20);
     let (outcome, _) = Receiver::new(&folder, &Report::default()).send(&content);
     assert_eq!(outcome, Outcome::Stored { renamed: None });
+}
+
+/// Files that are complete at the same time go to the disk together, and one that fails takes no other with it.
+#[test]
+fn files_of_one_batch_get_their_names_each_for_itself() {
+    const FILES: u32 = 20;
+    let (dir, folder) = folder();
+    for durability in [Durability::Batch, Durability::Each] {
+        let report = Report::default();
+        let mut receiver = Receiver::new(&folder.clone().with_durability(durability), &report);
+        let name = |id: u32| {
+            format!(
+                "{durability:?}/{}",
+                if id.is_multiple_of(2) { format!("{id}") } else { format!("d/{id}") }
+            )
+        };
+        for id in 0..FILES {
+            let kind = Kind::File { size_bytes: 1, first: None };
+            let changed = FileTime { seconds: 5, nanos: 0 };
+            let offer = Offer { id, name: name(id).into(), kind, changed, mode: 0o600 };
+            receiver
+                .machine
+                .take(Input::Heard(Incoming::Control(Message::Offer(offer))))
+                .expect("it is taken");
+        }
+        // Somebody else is quicker with one of them.
+        fs::write(dir.path().join(name(7)), "theirs").expect("written");
+        for id in 0..FILES {
+            let fill = |buffer: &mut [u8]| {
+                buffer.fill(7);
+                std::io::Result::Ok(())
+            };
+            let message = read_block(id, 0, 1, fill).expect("it is in memory").messages.remove(0);
+            let segment = Segment::decode(message).expect("a segment");
+            receiver.machine.take(Input::Heard(Incoming::Data(segment))).expect("it is wanted");
+            let mut root = Root::default();
+            root.add(Hash::of(&[7]));
+            let end = Message::End { id, size_bytes: 1, root: root.finish() };
+            receiver.machine.take(Input::Heard(Incoming::Control(end))).expect("it fits");
+        }
+        receiver.machine.settle();
+        let mut outcomes: Vec<(u32, bool)> = receiver
+            .said()
+            .into_iter()
+            .filter_map(|message| match message {
+                Message::Done { id, outcome } => Some((id, matches!(outcome, Outcome::Stored { .. }))),
+                _ => None,
+            })
+            .collect();
+        outcomes.sort_unstable();
+        assert_eq!(outcomes, (0..FILES).map(|id| (id, id != 7)).collect::<Vec<_>>());
+        assert_eq!(report.totals().done_files, u64::from(FILES) - 1);
+        for id in 0..FILES {
+            let expected: &[u8] = if id == 7 { b"theirs" } else { &[7] };
+            assert_eq!(fs::read(dir.path().join(name(id))).expect("there"), expected);
+        }
+        let in_all = |path: &str| fs::read_dir(dir.path().join(path)).expect("a folder").count();
+        let top = format!("{durability:?}");
+        // With the folder `d`, and without anything that is unfinished.
+        assert_eq!((in_all(&top), in_all(&format!("{top}/d"))), (11, 10));
+    }
 }

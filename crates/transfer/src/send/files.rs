@@ -97,7 +97,7 @@ impl Entry {
         match self.kind {
             Kind::File { size_bytes, .. } => Some(size_bytes),
             Kind::Stream { .. } if self.kept.is_at_end => Some(self.kept.bytes),
-            Kind::Stream { .. } | Kind::Folder | Kind::FolderEnd => None,
+            Kind::Stream { .. } | Kind::Link { .. } | Kind::Folder | Kind::FolderEnd => None,
         }
     }
 

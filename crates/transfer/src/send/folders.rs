@@ -41,7 +41,7 @@ impl OpenFolders {
     pub(super) fn offers(&self) -> Vec<Entry> {
         let entry = |folder: &OpenFolder| {
             let OpenFolder { name, changed, mode, .. } = folder;
-            let mut entry = Entry::new(name.clone(), Kind::Folder, *changed, *mode, Origin::Folder);
+            let mut entry = Entry::new(name.clone(), Kind::Folder, *changed, *mode, Origin::None);
             // It was reported when it was offered first.
             entry.is_counted = true;
             entry

@@ -21,7 +21,7 @@ use crate::link::{self, ALIVE_EVERY, Incoming, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{
     Answer, BlockMessages, Failure, FileTime, Kind, MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message, Outcome,
-    ProtocolError, Reason, Run,
+    ProtocolError, Reason, Run, Wishes,
 };
 use crate::report::{Event, Report};
 use crate::store::explain;
@@ -67,6 +67,7 @@ pub struct Sender {
     ahead: Ahead,
     rate: Option<RateLimit>,
     identity: Option<SenderId>,
+    wishes: Wishes,
     report: Report,
 }
 
@@ -116,6 +117,7 @@ impl Sender {
             ahead: Ahead::within(SENDER_BLOCKS),
             rate,
             identity: None,
+            wishes: Wishes::default(),
             report,
         }
     }
@@ -126,6 +128,17 @@ impl Sender {
     pub fn with_identity(mut self, identity: SenderId) -> Self {
         self.identity = Some(identity);
         self
+    }
+
+    /// Asks this of whoever receives.
+    #[must_use]
+    pub fn with_wishes(mut self, wishes: Wishes) -> Self {
+        self.wishes = wishes;
+        self
+    }
+
+    pub(crate) fn wishes(&self) -> Wishes {
+        self.wishes
     }
 
     pub(crate) fn identity(&mut self) -> Result<SenderId, TransferError> {
@@ -257,7 +270,7 @@ impl Sender {
                     Kind::File { size_bytes, .. } => self.report.found(1, *size_bytes),
                     Kind::Stream { .. } => self.report.found(1, 0),
                     Kind::Folder => self.folders.begin(&name, changed, mode),
-                    Kind::FolderEnd => {}
+                    Kind::Link { .. } | Kind::FolderEnd => {}
                 }
                 let id = self.new_id();
                 self.offer(link, id, Entry::new(name, kind, changed, mode, origin));
@@ -581,7 +594,7 @@ impl Sender {
                 !entry.is_counted
             }
             Kind::FolderEnd => !self.folders.end(&entry.name) && is_failed,
-            Kind::File { .. } | Kind::Stream { .. } => true,
+            Kind::File { .. } | Kind::Stream { .. } | Kind::Link { .. } => true,
         };
         if is_worth_telling {
             self.report.done(entry.name.as_str(), entry.size_bytes(), outcome);
@@ -610,7 +623,7 @@ impl Sender {
         let Some(entry) = self.open.get(&id) else { return };
         let shown = match &entry.origin {
             Origin::File { folder, path } => folder.show(path),
-            Origin::Stream(_) | Origin::Folder => entry.name.clone(),
+            Origin::Stream(_) | Origin::None => entry.name.clone(),
         };
         self.give_up(link, id, explain(&shown, error));
     }

@@ -1,5 +1,6 @@
 //! What is to be offered, found as it goes, so that no list of all files is ever held.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,16 +11,21 @@ use cap_std::fs::{Metadata, ReadDir};
 use tokio::sync::mpsc;
 
 use crate::block::{BLOCK_BYTES, Hash};
+use crate::filter::Filters;
 use crate::name::Name;
-use crate::protocol::{Failure, FileTime, Kind, Reason};
-use crate::store::{Folder, OnClash, explain, from_system_time};
+use crate::protocol::{Failure, FileTime, Kind, Links, OnClash, Reason};
+use crate::store::{Folder, explain, from_system_time};
 
 /// Entries that wait to be offered.
 const WAITING_ITEMS: usize = 16;
 
 /// Something to send.
 #[derive(Clone)]
-pub struct SendSource(pub(super) What);
+pub struct SendSource {
+    pub(super) what: What,
+    links: Links,
+    filters: Filters,
+}
 
 #[derive(Clone)]
 pub(super) enum What {
@@ -33,23 +39,41 @@ pub(super) type Pipe = Arc<Mutex<Box<dyn Read + Send>>>;
 impl SendSource {
     /// A file or a folder with all that is in it, offered under its last name.
     pub fn path(path: impl Into<PathBuf>) -> Self {
-        SendSource(What::Path(path.into()))
+        SendSource::of(What::Path(path.into()))
     }
 
     /// What a folder holds under a name; everything in it if the name is empty.
     pub fn inside(folder: Folder, name: impl Into<String>) -> Self {
-        SendSource(What::Inside { folder, name: name.into() })
+        SendSource::of(What::Inside { folder: folder.unnamed(), name: name.into() })
     }
 
     /// What can be read from `from`, offered as a file called `name`.
     pub fn stream(name: impl Into<String>, from: impl Read + Send + 'static) -> Self {
-        SendSource(What::Stream { name: name.into(), from: Arc::new(Mutex::new(Box::new(from))) })
+        SendSource::of(What::Stream { name: name.into(), from: Arc::new(Mutex::new(Box::new(from))) })
+    }
+
+    fn of(what: What) -> Self {
+        SendSource { what, links: Links::default(), filters: Filters::default() }
+    }
+
+    /// The same, with symbolic links in it treated like this. What is [inside](Self::inside) a folder never leads out of it.
+    #[must_use]
+    pub fn with_links(mut self, links: Links) -> Self {
+        self.links = links;
+        self
+    }
+
+    /// The same, without what these leave out.
+    #[must_use]
+    pub fn with_filters(mut self, filters: Filters) -> Self {
+        self.filters = filters;
+        self
     }
 }
 
 impl fmt::Debug for SendSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.what {
             What::Path(path) => f.debug_tuple("Path").field(path).finish(),
             What::Inside { name, .. } => f.debug_tuple("Inside").field(name).finish(),
             What::Stream { name, .. } => f.debug_tuple("Stream").field(name).finish(),
@@ -60,9 +84,13 @@ impl fmt::Debug for SendSource {
 /// Where the content of an offer is.
 #[derive(Clone)]
 pub(super) enum Origin {
-    File { folder: Folder, path: String },
+    File {
+        folder: Folder,
+        path: String,
+    },
     Stream(Pipe),
-    Folder,
+    /// A folder or a link, which has none.
+    None,
 }
 
 /// Something that was found.
@@ -78,9 +106,9 @@ struct Gone;
 pub(super) fn walk(sources: Vec<SendSource>) -> mpsc::Receiver<Item> {
     let (items, found) = mpsc::channel(WAITING_ITEMS);
     tokio::task::spawn_blocking(move || {
-        let walker = Walker { items };
         for source in sources {
-            if walker.source(source).is_err() {
+            let walker = Walker { items: items.clone(), links: source.links, filters: source.filters };
+            if walker.source(source.what).is_err() {
                 return;
             }
         }
@@ -90,26 +118,48 @@ pub(super) fn walk(sources: Vec<SendSource>) -> mpsc::Receiver<Item> {
 
 struct Walker {
     items: mpsc::Sender<Item>,
+    links: Links,
+    filters: Filters,
+}
+
+/// Where something is.
+#[derive(Clone)]
+struct Place {
+    folder: Folder,
+    /// The folder's own place, where links may be followed out of it.
+    root: Option<PathBuf>,
+    path: String,
+}
+
+impl Place {
+    fn below(&self, last: &str) -> Place {
+        Place { path: format!("{}/{last}", self.path), ..self.clone() }
+    }
+
+    fn show(&self) -> String {
+        self.folder.show(&self.path)
+    }
 }
 
 /// A folder that is being walked.
 struct Level {
-    entries: ReadDir,
-    path: String,
+    entries: std::vec::IntoIter<io::Result<OsString>>,
+    place: Place,
     name: String,
+    identity: (u64, u64),
     end: Item,
 }
 
 impl Walker {
-    fn source(&self, source: SendSource) -> Result<(), Gone> {
-        match source.0 {
+    fn source(&self, source: What) -> Result<(), Gone> {
+        match source {
             What::Path(path) => match locate(&path) {
-                Ok((folder, path, name)) => self.tree(&folder, path, name),
+                Ok((place, name)) => self.tree(place, name),
                 Err((shown, failure)) => self.pass(shown, failure),
             },
             What::Inside { folder, name } if name.is_empty() => self.all_of(&folder),
             What::Inside { folder, name } => match Name::new(&name) {
-                Ok(_) => self.tree(&folder, name.clone(), name),
+                Ok(_) => self.tree(Place { folder, root: None, path: name.clone() }, name),
                 Err(bad) => {
                     let text = format!("`{}` cannot be asked for: {bad}", name.escape_debug());
                     self.pass(name, Failure::new(Reason::BadName, text))
@@ -143,9 +193,9 @@ impl Walker {
     fn all_of(&self, folder: &Folder) -> Result<(), Gone> {
         match folder.entries("") {
             Ok(entries) => {
-                for entry in entries {
-                    let Some(name) = self.entry_name(entry, ".")? else { continue };
-                    self.tree(folder, name.clone(), name)?;
+                for entry in in_order(entries) {
+                    let Some(path) = self.entry_name(entry, ".")? else { continue };
+                    self.tree(Place { folder: folder.clone(), root: None, path: path.clone() }, path)?;
                 }
                 Ok(())
             }
@@ -154,15 +204,15 @@ impl Walker {
     }
 
     /// A file, or a folder and all that is in it, depth first.
-    fn tree(&self, folder: &Folder, path: String, name: String) -> Result<(), Gone> {
-        let mut levels: Vec<Level> = self.enter(folder, path, name)?.into_iter().collect();
+    fn tree(&self, place: Place, name: String) -> Result<(), Gone> {
+        let mut levels: Vec<Level> = self.enter(place, name, &[])?.into_iter().collect();
         while let Some(level) = levels.last_mut() {
             match level.entries.next() {
                 Some(entry) => {
-                    let shown = level.path.clone();
-                    let (path, name) = (level.path.clone(), level.name.clone());
-                    let Some(last) = self.entry_name(entry, &shown)? else { continue };
-                    levels.extend(self.enter(folder, format!("{path}/{last}"), format!("{name}/{last}"))?);
+                    let (place, name) = (level.place.clone(), level.name.clone());
+                    let Some(last) = self.entry_name(entry, &place.path)? else { continue };
+                    let entered = self.enter(place.below(&last), format!("{name}/{last}"), &levels)?;
+                    levels.extend(entered);
                 }
                 None => {
                     if let Some(level) = levels.pop() {
@@ -174,12 +224,8 @@ impl Walker {
         Ok(())
     }
 
-    fn entry_name(
-        &self,
-        entry: io::Result<cap_std::fs::DirEntry>,
-        shown: &str,
-    ) -> Result<Option<String>, Gone> {
-        match entry.map(|entry| entry.file_name().into_string()) {
+    fn entry_name(&self, entry: io::Result<OsString>, shown: &str) -> Result<Option<String>, Gone> {
+        match entry.map(OsString::into_string) {
             // What others left unfinished is nobody's. Nothing is told of it, so this asks whether anybody listens.
             Ok(Ok(name)) if Name::new(&name) == Err(crate::BadName::Reserved) => {
                 if self.items.is_closed() {
@@ -199,54 +245,173 @@ impl Walker {
     }
 
     /// Tells of one thing, and gives the folder that is to be walked if it is one.
-    fn enter(&self, folder: &Folder, path: String, name: String) -> Result<Option<Level>, Gone> {
-        if let Err(bad) = Name::new(&name) {
-            let text = format!("{}: its name is not taken: {bad}; rename it", name.escape_debug());
-            self.pass(name, Failure::new(Reason::BadName, text))?;
-            return Ok(None);
+    fn enter(&self, place: Place, name: String, within: &[Level]) -> Result<Option<Level>, Gone> {
+        let checked = match Name::new(&name) {
+            Ok(checked) => checked,
+            Err(bad) => {
+                let text = format!("{}: its name is not taken: {bad}; rename it", name.escape_debug());
+                return self.pass(name, Failure::new(Reason::BadName, text)).map(|()| None);
+            }
+        };
+        let is_folder = || match self.links {
+            Links::Follow => place.folder.metadata_behind(&place.path).is_ok_and(|there| there.is_dir()),
+            Links::Copy | Links::Skip => place.folder.metadata(&place.path).is_ok_and(|there| there.is_dir()),
+        };
+        // What is left out is not told, so this asks whether anybody listens.
+        if !self.filters.takes(&checked, is_folder()) {
+            return if self.items.is_closed() { Err(Gone) } else { Ok(None) };
         }
-        match look(folder, &path) {
-            Ok(Seen::File(kind, changed, mode)) => {
-                let origin = Origin::File { folder: folder.clone(), path };
+        match self.look(&place, &checked) {
+            Ok(Seen::Place(place)) => self.found(place, name, within),
+            Ok(Seen::Link { target, changed }) => {
+                let kind = Kind::Link { target: target.into() };
+                self.emit(Item::Found { name, kind, changed, mode: 0o777, origin: Origin::None })?;
+                Ok(None)
+            }
+            Ok(Seen::Nothing) => Ok(None),
+            Err(failure) => self.pass(name, failure).map(|()| None),
+        }
+    }
+
+    /// What is there, links followed if that is wanted.
+    fn look(&self, place: &Place, name: &Name) -> Result<Seen, Failure> {
+        let metadata = place.folder.metadata(&place.path).map_err(|error| unseen(place, &error))?;
+        if !metadata.is_symlink() {
+            return Ok(Seen::Place(place.clone()));
+        }
+        let leave = |why: &str| {
+            let text = format!("the symbolic link {} was left out: {why}", place.show());
+            Err(Failure::new(Reason::Link, text))
+        };
+        match self.links {
+            Links::Skip => Ok(Seen::Nothing),
+            Links::Follow => match follow(place) {
+                Some(there) => Ok(Seen::Place(there)),
+                None => leave("it leads to nothing that can be read here"),
+            },
+            Links::Copy => {
+                let target = place.folder.link_target(&place.path).map_err(|error| unseen(place, &error))?;
+                let Some(target) = target.to_str() else { return leave("its target is no UTF-8") };
+                if let Err(bad) = name.check_link(target) {
+                    return leave(&format!("{bad}; --links follow sends what it leads to"));
+                }
+                let changed = metadata.modified().map_err(|error| unseen(place, &error))?;
+                let changed = from_system_time(changed.into_std());
+                Ok(Seen::Link { target: target.to_owned(), changed })
+            }
+        }
+    }
+
+    /// Offers a file, or a folder that is to be walked.
+    fn found(&self, place: Place, name: String, within: &[Level]) -> Result<Option<Level>, Gone> {
+        match describe_place(&place) {
+            Ok(Some(Described::File { kind, changed, mode })) => {
+                let origin = Origin::File { folder: place.folder, path: place.path };
                 self.emit(Item::Found { name, kind, changed, mode, origin })?;
                 Ok(None)
             }
-            Ok(Seen::Folder(entries, changed, mode)) => {
+            Ok(Some(Described::Folder { entries, changed, mode, identity })) => {
+                if self.links == Links::Follow && within.iter().any(|level| level.identity == identity) {
+                    let text = format!("{} was left out: it leads to a folder that it is in", place.show());
+                    return self.pass(name, Failure::new(Reason::Link, text)).map(|()| None);
+                }
                 let found =
-                    |kind| Item::Found { name: name.clone(), kind, changed, mode, origin: Origin::Folder };
+                    |kind| Item::Found { name: name.clone(), kind, changed, mode, origin: Origin::None };
                 self.emit(found(Kind::Folder))?;
                 let end = found(Kind::FolderEnd);
-                Ok(Some(Level { entries, path, name, end }))
+                Ok(Some(Level { entries, place, name, identity, end }))
             }
-            Ok(Seen::Other) => {
-                let text = format!("{} was left out: it is neither a file nor a folder", folder.show(&path));
+            Ok(None) => {
+                let text = format!("{} was left out: it is neither a file nor a folder", place.show());
                 self.pass(name, Failure::new(Reason::NotThere, text)).map(|()| None)
             }
-            Err(error) => {
-                let failure = explain(&folder.show(&path), &error);
-                self.pass(name, failure).map(|()| None)
-            }
+            Err(error) => self.pass(name, unseen(&place, &error)).map(|()| None),
         }
     }
 }
 
-enum Seen {
-    File(Kind, FileTime, u16),
-    Folder(ReadDir, FileTime, u16),
-    Other,
+fn unseen(place: &Place, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::NotFound => Failure::new(Reason::NotThere, format!("no such file: {}", place.show())),
+        _ => explain(&place.show(), error),
+    }
 }
 
-fn look(folder: &Folder, path: &str) -> io::Result<Seen> {
-    let metadata = folder.metadata(path)?;
+/// What a look at a name found.
+enum Seen {
+    Place(Place),
+    Link {
+        target: String,
+        changed: FileTime,
+    },
+    /// Something that nobody wants to know of.
+    Nothing,
+}
+
+enum Described {
+    File {
+        kind: Kind,
+        changed: FileTime,
+        mode: u16,
+    },
+    Folder {
+        entries: std::vec::IntoIter<io::Result<OsString>>,
+        changed: FileTime,
+        mode: u16,
+        identity: (u64, u64),
+    },
+}
+
+/// Where a link leads: below the same folder, or elsewhere if it may.
+fn follow(place: &Place) -> Option<Place> {
+    if place.folder.metadata_behind(&place.path).is_ok() {
+        return Some(place.clone());
+    }
+    let real = place.root.as_ref()?.join(&place.path).canonicalize().ok()?;
+    let path = real.file_name()?.to_str()?.to_owned();
+    let root = real.parent()?.to_owned();
+    let folder = Folder::open(&root, OnClash::Refuse).ok()?;
+    Some(Place { folder, root: Some(root), path })
+}
+
+/// A file or folder, links followed; `None` for anything else.
+fn describe_place(place: &Place) -> io::Result<Option<Described>> {
+    let Place { folder, path, .. } = place;
+    let metadata = folder.metadata_behind(path)?;
     let changed = from_system_time(metadata.modified()?.into_std());
     let mode = mode_of(&metadata);
     if metadata.is_dir() {
-        return Ok(Seen::Folder(folder.entries(path)?, changed, mode));
+        let entries = in_order(folder.entries(path)?);
+        return Ok(Some(Described::Folder { entries, changed, mode, identity: identity_of(&metadata) }));
     }
     if !metadata.is_file() {
-        return Ok(Seen::Other);
+        return Ok(None);
     }
-    Ok(Seen::File(describe(&folder.open_file(path)?, metadata.len())?, changed, mode))
+    let kind = describe(&folder.open_file(path)?, metadata.len())?;
+    Ok(Some(Described::File { kind, changed, mode }))
+}
+
+/// The names in a folder, sorted; what cannot be read comes last.
+fn in_order(entries: ReadDir) -> std::vec::IntoIter<io::Result<OsString>> {
+    let mut names: Vec<io::Result<OsString>> =
+        entries.map(|entry| entry.map(|entry| entry.file_name())).collect();
+    names.sort_by(|one, two| match (one, two) {
+        (Ok(one), Ok(two)) => one.cmp(two),
+        (one, two) => one.is_err().cmp(&two.is_err()),
+    });
+    names.into_iter()
+}
+
+#[cfg(unix)]
+fn identity_of(metadata: &Metadata) -> (u64, u64) {
+    use cap_std::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+/// Other systems are not asked: names end a walk that goes in circles there.
+#[cfg(not(unix))]
+fn identity_of(_metadata: &Metadata) -> (u64, u64) {
+    (0, 0)
 }
 
 /// A file as it is offered.
@@ -274,7 +439,7 @@ fn mode_of(metadata: &Metadata) -> u16 {
 
 /// The folder that a path's last part is in, its name there, and the name it is offered under. A link is followed here, where
 /// somebody has asked for it by name.
-fn locate(path: &Path) -> Result<(Folder, String, String), (String, Failure)> {
+fn locate(path: &Path) -> Result<(Place, String), (String, Failure)> {
     let shown = path.display().to_string();
     let refuse = |failure| (shown.clone(), failure);
     let real = path.canonicalize().map_err(|error| refuse(explain(&shown, &error)))?;
@@ -287,5 +452,5 @@ fn locate(path: &Path) -> Result<(Folder, String, String), (String, Failure)> {
         return Err(refuse(Failure::new(Reason::BadName, text)));
     };
     let folder = Folder::open(parent, OnClash::Refuse).map_err(|error| refuse(explain(&shown, &error)))?;
-    Ok((folder, inside, name))
+    Ok((Place { folder, root: Some(parent.to_owned()), path: inside }, name))
 }

@@ -16,13 +16,15 @@ use self::slots::{Begin, Limits, Site, Slots};
 use crate::accept::Accept;
 use crate::claims::{Claimant, Claims};
 use crate::error::TransferError;
+use crate::filter::{Filters, MAX_RULES, Rule};
 use crate::identity::SenderId;
 use crate::link::{self, Incoming, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{
-    Failure, Intent, MAX_WANTED, MAX_WANTED_BYTES, Message, ProtocolError, Reason, Terms, WINDOW_BLOCKS,
+    Failure, Intent, Links, MAX_WANTED, MAX_WANTED_BYTES, Message, OnClash, ProtocolError, Reason, Terms,
+    WINDOW_BLOCKS, Wishes,
 };
-use crate::receive::{Receiving, Store, receive};
+use crate::receive::{Mode, Receiving, Store, receive};
 use crate::report::Report;
 use crate::send::{RateLimit, SENDER_BLOCKS, SendSource, Sender};
 use crate::store::Folder;
@@ -59,6 +61,8 @@ pub struct ServerOptions {
     pub allow: Allow,
     /// What is stored of that which peers offer.
     pub accept: Accept,
+    /// What to do where there is another file; `None` leaves that to whoever sends.
+    pub on_clash: Option<OnClash>,
     /// Silence after which an association counts as lost.
     pub silence: Duration,
     /// Transfers at a time; further ones are refused, unless one that comes no further gives way.
@@ -77,11 +81,12 @@ pub struct ServerOptions {
 }
 
 impl Default for ServerOptions {
-    /// Both ways, everything but hidden names, a minute of silence, 64 transfers of which 16 from one address, 512 MiB.
+    /// Both ways, everything but hidden names, clashes as the sender asks, a minute of silence, 64 transfers of which 16 from one address, 512 MiB.
     fn default() -> Self {
         ServerOptions {
             allow: Allow::Both,
             accept: Accept::default(),
+            on_clash: None,
             silence: Duration::from_secs(60),
             most_transfers: 64,
             most_per_address: 16,
@@ -188,6 +193,10 @@ impl Server {
         };
         let memory = Memory::new(options.memory_bytes);
         let transfers = Transfers { slots: Slots::new(limits), running: BTreeMap::new() };
+        let store = match store {
+            Store::Folder(folder) => Store::Folder(folder.unnamed()),
+            Store::Pipe(pipe) => Store::Pipe(pipe),
+        };
         Server {
             store,
             options,
@@ -265,11 +274,11 @@ impl Server {
             return Err(self.refuse(association, busy(text)).await);
         }
         let ended = match intent {
-            Intent::Push { sender } => {
-                self.take(association, sender, &place, report).await.map(|()| Served::Received)
+            Intent::Push { sender, wishes } => {
+                self.take(association, sender, wishes, &place, report).await.map(|()| Served::Received)
             }
-            Intent::Pull { window_blocks } => {
-                self.give(association, window_blocks, &place, report).await.map(|()| Served::Sent)
+            Intent::Pull { window_blocks, links } => {
+                self.give(association, window_blocks, links, &place, report).await.map(|()| Served::Sent)
             }
         };
         match (ended, self.fate(&place)) {
@@ -358,6 +367,7 @@ impl Server {
         &self,
         association: &Association,
         sender: SenderId,
+        wishes: Wishes,
         place: &Place,
         report: &Report,
     ) -> Result<(), TransferError> {
@@ -375,7 +385,7 @@ impl Server {
         let (transfers, silence) = (Arc::clone(&self.transfers), self.options.deadlines.contended);
         let contend = move |holder| end_silent(&transfers, holder, silence);
         let receiving = Receiving {
-            store: self.store.of_sender(sender),
+            store: self.store.of_sender(sender).with_wishes(wishes, self.options.on_clash),
             accept: self.options.accept.clone(),
             window_blocks,
             silence: self.options.silence,
@@ -383,6 +393,7 @@ impl Server {
             activity: place.activity.clone(),
             first_offer_within: Some(self.options.deadlines.start),
             claimant: Claimant::new(self.claims.clone(), place.number, contend),
+            mode: if wishes.dry_run { Mode::DryRun } else { Mode::Store },
         };
         receive(association, receiving).await
     }
@@ -391,6 +402,7 @@ impl Server {
         &self,
         association: &Association,
         window_blocks: u32,
+        links: Links,
         place: &Place,
         report: &Report,
     ) -> Result<(), TransferError> {
@@ -409,8 +421,15 @@ impl Server {
         link::send(association, Outgoing::from(&Message::Welcome { terms: Terms::Give { sender } })).await?;
         let within = self.options.deadlines.start;
         let wanted = timeout(within, wanted(association)).await;
-        let names = wanted.map_err(|_| TransferError::Silent(within))??;
-        let sources = sources(&folder, names);
+        let (names, rules) = wanted.map_err(|_| TransferError::Silent(within))??;
+        let filters = match Filters::new(rules) {
+            Ok(filters) => filters,
+            Err(bad) => {
+                return Err(self.refuse(association, Failure::new(Reason::BadName, bad.to_string())).await);
+            }
+        };
+        let sources = sources(&folder, names).into_iter();
+        let sources = sources.map(|source| source.with_links(links).with_filters(filters.clone())).collect();
         let sender = Sender::new(sources, self.options.rate, report.clone());
         let mut sender = sender.with_memory(grant.window_blocks());
         sender.run(association, window_blocks, self.options.silence, &place.activity).await
@@ -427,9 +446,9 @@ fn end_silent(transfers: &Mutex<Transfers>, holder: u64, silence: Duration) {
     }
 }
 
-/// The names that a peer wants.
-async fn wanted(association: &Association) -> Result<Vec<String>, TransferError> {
-    let (mut names, mut bytes) = (Vec::new(), 0);
+/// The names that a peer wants, and what it wants to be left out.
+async fn wanted(association: &Association) -> Result<(Vec<String>, Vec<Rule>), TransferError> {
+    let (mut names, mut rules, mut bytes) = (Vec::new(), Vec::new(), 0);
     loop {
         match link::recv(association).await? {
             Some(Incoming::Control(Message::Want(name)))
@@ -438,7 +457,8 @@ async fn wanted(association: &Association) -> Result<Vec<String>, TransferError>
                 bytes += name.len();
                 names.push(name);
             }
-            Some(Incoming::Control(Message::WantEnd)) => return Ok(names),
+            Some(Incoming::Control(Message::Rule(rule))) if rules.len() < MAX_RULES => rules.push(rule),
+            Some(Incoming::Control(Message::WantEnd)) => return Ok((names, rules)),
             Some(Incoming::Control(Message::Alive)) => {}
             Some(_) => return Err(ProtocolError::Unexpected("something else than names").into()),
             None => return Err(TransferError::Lost("the peer ended it early".to_owned())),

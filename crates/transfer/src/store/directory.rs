@@ -137,6 +137,17 @@ impl Directory {
         self.open_or_create(name).map(Some)
     }
 
+    /// Makes a symbolic link, whose target was looked at before.
+    #[cfg(unix)]
+    pub(super) fn symlink(&self, target: &str, name: &str) -> io::Result<()> {
+        self.dir.symlink_contents(target, name)
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn symlink(&self, _target: &str, _name: &str) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
+
     pub(super) fn remove_if_there(&self, path: &str) -> io::Result<()> {
         match self.dir.remove_file(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

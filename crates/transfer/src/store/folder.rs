@@ -2,7 +2,7 @@
 
 use std::fs::{File, FileTimes};
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::created::{CreatedFolder, CreatedFolders};
@@ -10,31 +10,20 @@ use super::directory::{Directory, set_mode};
 #[cfg(test)]
 use super::disk::Disk;
 use super::disk::Step;
+use super::durability::Durability;
 use super::part::Part;
 use super::record::{FileState, Record, Version};
 use super::times::to_system_time;
 use crate::block::{BLOCK_BYTES, Hash, Root};
 use crate::cancel::Cancel;
 use crate::identity::Owner;
-use crate::name::{BadName, JOURNAL_ENDING, MAX_PARTS, Name, NameRules, PART_ENDING};
-use crate::protocol::{Failure, Kind, Offer, Reason};
+use crate::name::{BadName, JOURNAL_ENDING, LINK_DRAFT, MAX_PARTS, Name, NameRules, PART_ENDING};
+use crate::protocol::{Failure, Kind, Offer, OnClash, Reason, Wishes};
 
 /// The most files of one name that are told apart by a number.
 const MOST_RENAMED: u32 = 9999;
 
-/// What to do where there is another file of the same name. One with the same content is always left as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnClash {
-    /// Refuse the new one.
-    #[default]
-    Refuse,
-    /// Put the new one beside it, with a number behind its name.
-    Rename,
-    /// Replace the old one, at once, when the new one is complete.
-    Overwrite,
-}
-
-/// A folder. All paths in it are resolved below it, symbolic links too (by `cap-std`).
+/// A folder. All paths in it are resolved below it, symbolic links too (by `cap-std`); what is received goes through no link.
 #[derive(Clone, Debug)]
 pub struct Folder {
     files: Directory,
@@ -44,6 +33,11 @@ pub struct Folder {
     /// Folders that were made in it and are not sealed.
     made: CreatedFolders,
     record: Record,
+    durability: Durability,
+    /// Files of the same size are compared whatever is recorded.
+    checksum: bool,
+    /// What a sender or user may do about a clash.
+    advice: &'static str,
 }
 
 /// What came of comparing a file with what is offered.
@@ -83,6 +77,17 @@ impl Unfinished {
     }
 }
 
+/// What would become of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preview {
+    /// It would be received.
+    Take,
+    /// It would be compared with the file that is there.
+    Compare,
+    /// It is there.
+    Same,
+}
+
 /// What to do about an offer.
 #[derive(Debug)]
 pub(crate) enum Begin {
@@ -109,6 +114,9 @@ impl Folder {
             names: NameRules::default(),
             made: CreatedFolders::default(),
             record: Record::default(),
+            durability: Durability::default(),
+            checksum: false,
+            advice: "receive with --on-clash rename to keep both, or overwrite",
         })
     }
 
@@ -116,6 +124,41 @@ impl Folder {
     #[must_use]
     pub fn with_names(mut self, names: NameRules) -> Self {
         self.names = names;
+        self
+    }
+
+    /// The same folder, with files brought to the disk in another way.
+    #[must_use]
+    pub fn with_durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// The same folder, where the content of files is compared whatever was recorded of them.
+    #[must_use]
+    pub fn with_checksum(mut self, checksum: bool) -> Self {
+        self.checksum = checksum;
+        self
+    }
+
+    /// The same folder, as a sender wants it to be treated, whose wish counts for clashes unless the receiver has decided.
+    pub(crate) fn with_wishes(mut self, wishes: Wishes, decided: Option<OnClash>) -> Self {
+        self.on_clash = decided.unwrap_or(wishes.on_clash);
+        self.checksum |= wishes.checksum;
+        self.advice = match decided {
+            None => "send with --on-clash rename to keep both, or overwrite",
+            Some(_) => "the receiver keeps what it has, whatever senders ask (--on-clash refuse)",
+        };
+        self
+    }
+
+    pub(super) fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// The same folder, whose own name no message tells: what is said of it goes to peers.
+    pub(crate) fn unnamed(mut self) -> Self {
+        ".".clone_into(&mut self.shown);
         self
     }
 
@@ -165,26 +208,47 @@ impl Folder {
 
     /// Begins with an offered file or stream.
     pub(crate) fn begin(&self, name: &Name, offer: &Offer, cancel: &Cancel) -> Result<Begin, Failure> {
-        let system = |error: io::Error| self.failure(name, &error);
-        if let Some(parent) = name.parent() {
-            self.make_dirs(parent).map_err(|error| explain(&self.show(parent), &error))?;
+        self.make_parents(name)?;
+        match self.preview(name, offer)? {
+            Preview::Same => {
+                self.tidy(name).map_err(|error| self.failure(name, &error))?;
+                Ok(Begin::Identical)
+            }
+            Preview::Compare => Ok(Begin::Compare),
+            Preview::Take => self.take(name, offer, cancel),
         }
-        match self.present(name).map_err(system)? {
+    }
+
+    /// What would become of an offered file, link or stream. Changes nothing.
+    pub(crate) fn preview(&self, name: &Name, offer: &Offer) -> Result<Preview, Failure> {
+        self.check_parents(name)?;
+        if let Kind::Link { target } = &offer.kind {
+            return self.preview_link(name, target.raw());
+        }
+        match self.present(name).map_err(|error| self.failure(name, &error))? {
             Present::Nothing => {}
-            Present::Folder => return Err(self.clash(name, "is a folder")),
+            Present::Folder => return Err(self.in_the_way(name, "is a folder")),
             Present::File { size_bytes } => match offer.kind {
                 Kind::File { size_bytes: size, .. } if size == size_bytes => {
-                    if self.is_recorded(name, offer) {
-                        self.tidy(name).map_err(system)?;
-                        return Ok(Begin::Identical);
-                    }
-                    return Ok(Begin::Compare);
+                    let is_known = !self.checksum && self.is_recorded(name, offer);
+                    return Ok(if is_known { Preview::Same } else { Preview::Compare });
                 }
                 _ => self.check_clash(name, "is there already, with another size")?,
             },
             Present::Other => self.check_clash(name, "is there already, and is no regular file")?,
         }
-        self.take(name, offer, cancel)
+        Ok(Preview::Take)
+    }
+
+    /// Whether an offered folder could be made or is there. Changes nothing.
+    pub(crate) fn preview_folder(&self, name: &Name) -> Result<(), Failure> {
+        self.check_parents(name)?;
+        match self.present(name).map_err(|error| self.failure(name, &error))? {
+            Present::Nothing | Present::Folder => Ok(()),
+            Present::File { .. } | Present::Other => {
+                Err(self.in_the_way(name, "is there already, and is no folder"))
+            }
+        }
     }
 
     /// Takes an offer whatever is there of that name; what the policy for clashes says has been asked.
@@ -207,17 +271,15 @@ impl Folder {
             .is_ok_and(|found| self.record.holds(&self.files, &version, FileState::of_found(&found)))
     }
 
-    /// Records that a file is what was offered, so that it need not be read when it is offered again.
+    /// Records that files are what was offered, so that they need not be read when they are offered again.
     ///
     /// # Errors
-    /// Why it was not recorded; it will be compared then.
-    pub(crate) fn record(&self, name: &Name, offer: &Offer, file: FileState) -> io::Result<()> {
-        self.record.add(
-            &self.files,
-            &Version { owner: self.files.owner, name, offer },
-            file,
-            &self.files.disk,
-        )
+    /// Why they were not recorded; they will be compared then.
+    pub(super) fn record_all(&self, files: &[(&Name, &Offer, FileState)]) -> io::Result<()> {
+        let version = |name, offer| Version { owner: self.files.owner, name, offer };
+        let files: Vec<(Version<'_>, FileState)> =
+            files.iter().map(|(name, offer, state)| (version(name, offer), *state)).collect();
+        self.record.add(&self.files, &files, &self.files.disk)
     }
 
     /// Compares a file that is there with what is offered, and says why if it could not be recorded that they are the same.
@@ -226,13 +288,17 @@ impl Folder {
         name: &Name,
         offer: &Offer,
         offered: (u64, Hash),
+        records: bool,
         cancel: &Cancel,
     ) -> io::Result<Comparison> {
         let file = self.open_file(name.as_str())?;
         // Before it is read: what is changed meanwhile must not be recorded.
         let before = FileState::of(&file.metadata()?);
+        if before != FileState::of_found(&self.files.dir.symlink_metadata(name.as_str())?) {
+            return Err(io::Error::other("it was replaced while it was compared"));
+        }
         Ok(if file_root(&file, cancel)? == offered {
-            Comparison::Same(self.record(name, offer, before))
+            Comparison::Same(if records { self.record_all(&[(name, offer, before)]) } else { Ok(()) })
         } else {
             Comparison::Different
         })
@@ -272,14 +338,16 @@ impl Folder {
         }
     }
 
+    /// Nothing of this name can be stored here, whatever is asked.
+    fn in_the_way(&self, name: &Name, what: &str) -> Failure {
+        let text =
+            format!("{} {what}; it was left as it is: move one of them away", self.show(name.as_str()));
+        Failure::new(Reason::Clash, text)
+    }
+
     fn clash(&self, name: &Name, what: &str) -> Failure {
         let shown = self.show(name.as_str());
-        Failure::new(
-            Reason::Clash,
-            format!(
-                "{shown} {what}; it was left as it is: send under another name, or receive with --on-clash rename or overwrite"
-            ),
-        )
+        Failure::new(Reason::Clash, format!("{shown} {what}; it was left as it is: {}", self.advice))
     }
 
     fn present(&self, name: &Name) -> io::Result<Present> {
@@ -297,39 +365,122 @@ impl Folder {
         Ok(Present::File { size_bytes: metadata.len() })
     }
 
-    /// Makes a folder and those it is in; nothing happens to those that are there.
-    fn make_dirs(&self, name: &str) -> io::Result<()> {
-        match self.files.dir.create_dir_all(name) {
-            // It is there already, or a link to a folder is.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && self.files.dir.is_dir(name) => Ok(()),
-            settled => settled,
+    /// Makes the folders that a name is in; nothing happens to those that are there.
+    fn make_parents(&self, name: &Name) -> Result<(), Failure> {
+        self.check_parents(name)?;
+        let Some(parent) = name.parent() else { return Ok(()) };
+        match self.files.dir.create_dir_all(parent) {
+            // It is there already.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && self.files.dir.is_dir(parent) => Ok(()),
+            made => made.map_err(|error| explain(&self.show(parent), &error)),
+        }
+    }
+
+    /// Fails if a name leads through a symbolic link: a receiver follows none, whoever made it.
+    pub(super) fn check_parents(&self, name: &Name) -> Result<(), Failure> {
+        for parent in name.parents() {
+            match self.files.dir.symlink_metadata(parent) {
+                Ok(there) if there.is_symlink() => return Err(self.leads_through(name, parent)),
+                Ok(_) => {}
+                // What is below is not there, either.
+                Err(error) if error.kind() == ErrorKind::NotFound => break,
+                Err(error) => return Err(explain(&self.show(parent), &error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn leads_through(&self, name: &Name, link: &str) -> Failure {
+        let text = format!(
+            "{}: {} is a symbolic link, and links are not followed; send it under another name",
+            self.show(name.as_str()),
+            self.show(link)
+        );
+        Failure::new(Reason::Clash, text)
+    }
+
+    /// Whether a symbolic link is to be made, because there is none that leads there.
+    pub(crate) fn begin_link(&self, name: &Name, target: &str) -> Result<bool, Failure> {
+        let preview = self.preview_link(name, target)?;
+        self.make_parents(name)?;
+        Ok(preview == Preview::Take)
+    }
+
+    fn preview_link(&self, name: &Name, target: &str) -> Result<Preview, Failure> {
+        if let Err(bad) = name.check_link(target) {
+            let text = format!("the symbolic link {name} is not taken: {bad}");
+            return Err(Failure::new(Reason::Link, text));
+        }
+        if cfg!(not(unix)) {
+            let text = format!(
+                "the symbolic link {name} is not taken: this system makes none; send with --links follow"
+            );
+            return Err(Failure::new(Reason::Link, text));
+        }
+        self.check_parents(name)?;
+        match self.present(name).map_err(|error| self.failure(name, &error))? {
+            Present::Nothing => {}
+            Present::Folder => return Err(self.in_the_way(name, "is a folder")),
+            Present::File { .. } => self.check_clash(name, "is there already, and is no link")?,
+            Present::Other => {
+                let there = self.files.dir.read_link_contents(name.as_str());
+                if there.is_ok_and(|there| there == Path::new(target)) {
+                    return Ok(Preview::Same);
+                }
+                self.check_clash(name, "is there already, and leads elsewhere")?;
+            }
+        }
+        Ok(Preview::Take)
+    }
+
+    /// Makes a symbolic link that [`begin_link`](Self::begin_link) has let pass, and tells its name if that is another one.
+    pub(super) fn make_link(&self, name: &Name, target: &str) -> Result<Option<String>, Failure> {
+        self.check_parents(name)?;
+        let system = |error: io::Error| self.failure(name, &error);
+        match self.on_clash {
+            OnClash::Overwrite => {
+                // It takes the place of what is there in one step.
+                let draft = name.beside(&format!("{LINK_DRAFT}{:016x}", random_number().map_err(system)?));
+                self.files.symlink(target, &draft).map_err(system)?;
+                let renamed = self.files.dir.rename(&draft, &self.files.dir, name.as_str());
+                if renamed.is_err() {
+                    // Nothing is lost with it.
+                    let _ = self.files.remove_if_there(&draft);
+                }
+                renamed.map(|()| None).map_err(system)
+            }
+            OnClash::Refuse => match self.files.symlink(target, name.as_str()) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    Err(self.clash(name, "came into being meanwhile"))
+                }
+                made => made.map(|()| None).map_err(system),
+            },
+            OnClash::Rename => self.beside(name, |to| is_new(self.files.symlink(target, to))).map_err(system),
         }
     }
 
     /// Makes an offered folder, unless it is there.
     pub(crate) fn make_folder(&self, name: &Name) -> Result<(), Failure> {
-        let make = || {
-            name.parent().map_or(Ok(()), |parent| self.make_dirs(parent))?;
-            match self.files.dir.create_dir(name.as_str()) {
-                Ok(()) => {
-                    self.made.add(
-                        self.files.owner,
-                        name,
-                        CreatedFolder::of(&self.open_file(name.as_str())?.metadata()?),
-                    );
-                    Ok(())
-                }
-                // It is there already, or a link to a folder is.
-                Err(error)
-                    if error.kind() == ErrorKind::AlreadyExists && self.files.dir.is_dir(name.as_str()) =>
-                {
-                    Ok(())
-                }
-                Err(error) => Err(error),
+        self.make_parents(name)?;
+        let make = || match self.files.dir.create_dir(name.as_str()) {
+            Ok(()) => {
+                self.made.add(
+                    self.files.owner,
+                    name,
+                    CreatedFolder::of(&self.open_file(name.as_str())?.metadata()?),
+                );
+                Ok(())
             }
+            Err(error)
+                if error.kind() == ErrorKind::AlreadyExists
+                    && self.files.dir.symlink_metadata(name.as_str())?.is_dir() =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error),
         };
         make().map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => self.clash(name, "is there already, and is no folder"),
+            ErrorKind::AlreadyExists => self.in_the_way(name, "is there already, and is no folder"),
             _ => self.failure(name, &error),
         })
     }
@@ -338,16 +489,13 @@ impl Folder {
     /// made: what others made keeps its own.
     pub(crate) fn seal_folder(&self, name: &Name, offer: &Offer) -> Result<(), Failure> {
         let made = self.made.take(self.files.owner, name);
+        self.check_parents(name)?;
         let seal = || {
             let is_folder = self.files.dir.symlink_metadata(name.as_str())?.is_dir();
-            let Some(made) = made else {
-                // One that was there may be a link to a folder.
-                let is_there = is_folder || self.files.dir.is_dir(name.as_str());
-                return if is_there { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) };
-            };
             if !is_folder {
                 return Err(ErrorKind::NotADirectory.into());
             }
+            let Some(made) = made else { return Ok(()) };
             // `open_dir` gives handles that can do nothing but resolve names.
             let folder = self.open_file(name.as_str())?;
             if CreatedFolder::of(&folder.metadata()?) != made {
@@ -371,10 +519,11 @@ impl Folder {
         Ok(())
     }
 
-    /// Gives a sealed part its name, and tells it if it is another one than was offered.
-    pub(crate) fn commit(&self, part: &Part) -> Result<Option<String>, Failure> {
+    /// Gives a sealed part its name, and tells it if it is another one than was offered. It is not on the disk yet.
+    pub(super) fn give_name(&self, part: &Part) -> Result<Option<String>, Failure> {
         let name = part.name();
         let system = |error: io::Error| self.failure(name, &error);
+        self.check_parents(name)?;
         self.files.disk.before(Step::Commit).map_err(system)?;
         let given = match self.on_clash {
             OnClash::Overwrite => {
@@ -387,21 +536,21 @@ impl Folder {
                 }
                 None
             }
-            OnClash::Rename => self.link_beside(name).map_err(system)?,
+            OnClash::Rename => self.beside(name, |to| self.link(&self.part_of(name), to)).map_err(system)?,
         };
         self.files.remove_if_there(&self.part_of(name)).map_err(system)?;
         self.files.remove_if_there(&self.files.journal_of(name)).map_err(system)?;
-        self.sync_parent(name).map_err(system)?;
         Ok(given)
     }
 
-    fn link_beside(&self, name: &Name) -> io::Result<Option<String>> {
-        if self.link(&self.part_of(name), name.as_str())? {
+    /// Gives a name, or that with the first number behind it that nothing has; `give` tells whether it did.
+    fn beside(&self, name: &Name, give: impl Fn(&str) -> io::Result<bool>) -> io::Result<Option<String>> {
+        if give(name.as_str())? {
             return Ok(None);
         }
         for number in 1..=MOST_RENAMED {
             let other = name.beside(&format!("{}.{number}", name.last()));
-            if self.link(&self.part_of(name), &other)? {
+            if give(&other)? {
                 return Ok(Some(other));
             }
         }
@@ -422,13 +571,6 @@ impl Folder {
             }
             Err(error) => Err(error),
         }
-    }
-
-    fn sync_parent(&self, name: &Name) -> io::Result<()> {
-        if cfg!(unix) {
-            self.open_file(name.parent().unwrap_or("."))?.sync_all()?;
-        }
-        Ok(())
     }
 
     /// What is unfinished in it, looking at so many files and folders at most.
@@ -474,6 +616,29 @@ impl Folder {
     pub(crate) fn metadata(&self, name: &str) -> io::Result<cap_std::fs::Metadata> {
         self.files.dir.symlink_metadata(name)
     }
+
+    /// The same of what a symbolic link leads to, if that is in it.
+    pub(crate) fn metadata_behind(&self, name: &str) -> io::Result<cap_std::fs::Metadata> {
+        self.files.dir.metadata(name)
+    }
+
+    /// Where a symbolic link leads, as it is written in it.
+    pub(crate) fn link_target(&self, name: &str) -> io::Result<PathBuf> {
+        self.files.dir.read_link_contents(name)
+    }
+}
+
+/// Whether something was made, because nothing had its name.
+fn is_new(made: io::Result<()>) -> io::Result<bool> {
+    match made {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn random_number() -> io::Result<u64> {
+    getrandom::u64().map_err(|error| io::Error::other(error.to_string()))
 }
 
 enum Present {

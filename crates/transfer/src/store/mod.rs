@@ -1,9 +1,11 @@
 //! Where what arrives is put: into a folder, or into a pipe.
 
 mod assembly;
+mod commit;
 mod created;
 mod directory;
 mod disk;
+mod durability;
 mod folder;
 mod held;
 mod journal;
@@ -14,10 +16,12 @@ mod syncer;
 mod times;
 
 pub(crate) use assembly::{Assembly, Block};
+pub(crate) use commit::{Committed, Committer, Complete, Content};
 #[cfg(test)]
 pub(crate) use disk::Step;
-pub(crate) use folder::{Begin, Comparison, explain};
-pub use folder::{Folder, OnClash, Unfinished};
+pub use durability::Durability;
+pub(crate) use folder::{Begin, Comparison, Preview, explain};
+pub use folder::{Folder, Unfinished};
 pub(crate) use held::contain;
 pub(crate) use part::Part;
 pub(crate) use pipe::Flow;

@@ -70,7 +70,7 @@ fn identity(offer: &Offer) -> Hash {
 fn size_of(offer: &Offer) -> Option<u64> {
     match offer.kind {
         Kind::File { size_bytes, .. } => Some(size_bytes),
-        Kind::Stream { .. } | Kind::Folder | Kind::FolderEnd => None,
+        Kind::Stream { .. } | Kind::Link { .. } | Kind::Folder | Kind::FolderEnd => None,
     }
 }
 
@@ -376,13 +376,17 @@ impl Part {
         self.set_mark()
     }
 
-    /// Gives the file its length, time and permissions, and brings it to the disk: ready for its name.
-    pub(crate) fn seal(&self, size_bytes: u64, offer: &Offer) -> io::Result<()> {
+    /// Gives the file its length, time and permissions. It has to be brought to the disk before it gets its name.
+    pub(super) fn seal(&self, size_bytes: u64, offer: &Offer) -> io::Result<()> {
         self.disk.before(Step::Seal)?;
         self.file.set_len(size_bytes)?;
         set_mode(&self.file, offer.mode)?;
-        self.file.set_times(FileTimes::new().set_modified(to_system_time(offer.changed)))?;
-        self.file.sync_all()
+        self.file.set_times(FileTimes::new().set_modified(to_system_time(offer.changed)))
+    }
+
+    /// What has arrived, as it is.
+    pub(super) fn file(&self) -> &File {
+        &self.file
     }
 
     /// The state of the file as it is.

@@ -75,6 +75,10 @@ impl Record {
     /// Whether this file was recorded as this version, and nothing was done to it since.
     pub(super) fn holds(&self, folder: &Directory, version: &Version<'_>, file: FileState) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever only looks makes no record.
+        if matches!(*state, State::Unread) && folder.dir.symlink_metadata(RECORD_NAME).is_err() {
+            return false;
+        }
         let Some(table) = state.table(folder) else { return false };
         let Some((place, digest)) = table.entry(version, file) else { return false };
         if table.entries.get(&place) == Some(&digest) {
@@ -84,20 +88,23 @@ impl Record {
         table.catch_up().is_ok() && table.entries.get(&place) == Some(&digest)
     }
 
-    /// Records that this file is this version.
+    /// Records that these files are these versions.
     pub(super) fn add(
         &self,
         folder: &Directory,
-        version: &Version<'_>,
-        file: FileState,
+        files: &[(Version<'_>, FileState)],
         disk: &Disk,
     ) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(table) = state.table(folder) else { return Ok(()) };
-        let Some((place, digest)) = table.entry(version, file) else { return Ok(()) };
+        let entries: Vec<(Place, Digest)> =
+            files.iter().filter_map(|(version, file)| table.entry(version, *file)).collect();
+        if entries.is_empty() {
+            return Ok(());
+        }
         disk.before(Step::Record)?;
         table.file.lock()?;
-        let added = table.append(place, digest, self.most);
+        let added = table.append(&entries, self.most);
         table.file.unlock()?;
         added
     }
@@ -192,20 +199,21 @@ impl Table {
         Ok(())
     }
 
-    /// Adds an entry. The file is locked.
-    fn append(&mut self, place: Place, digest: Digest, most: usize) -> io::Result<()> {
+    /// Adds entries, which are few beside `most`. The file is locked.
+    fn append(&mut self, entries: &[(Place, Digest)], most: usize) -> io::Result<()> {
         self.catch_up()?;
-        if self.entries.get(&place) == Some(&digest) {
-            return Ok(());
-        }
-        if (self.read - HEADER_LEN as u64) / ENTRY_LEN as u64 >= most as u64 {
+        let is_new = |(place, digest): &&(Place, Digest)| self.entries.get(place) != Some(digest);
+        let fresh: Vec<(Place, Digest)> = entries.iter().filter(is_new).copied().collect();
+        if (self.read - HEADER_LEN as u64) / ENTRY_LEN as u64 + fresh.len() as u64 > most as u64 {
             self.drop_older(most / 2)?;
         }
+        let bytes: Vec<u8> =
+            fresh.iter().flat_map(|(place, digest)| place.iter().chain(digest)).copied().collect();
         // What another process wrote by half is overwritten.
         self.file.seek(SeekFrom::Start(self.read))?;
-        self.file.write_all(&[&place[..], &digest].concat())?;
-        self.entries.insert(place, digest);
-        self.read += ENTRY_LEN as u64;
+        self.file.write_all(&bytes)?;
+        self.entries.extend(fresh);
+        self.read += bytes.len() as u64;
         Ok(())
     }
 
@@ -332,7 +340,7 @@ mod tests {
             let (name, offer) = (Name::new(name).expect("a name"), offer(name, seconds));
             let version =
                 Version { owner: SenderId::from_bytes([owner; 16]).owner(), name: &name, offer: &offer };
-            self.record.add(&self.folder, &version, state, &Disk::default()).expect("added");
+            self.record.add(&self.folder, &[(version, state)], &Disk::default()).expect("added");
         }
     }
 

@@ -6,7 +6,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
 use anabranch_net::{Association, Host, SendOptions};
-use anabranch_transfer::protocol::{FileTime, Intent, Kind, Message, Offer, Outcome, Reason, Segment, Terms};
+use anabranch_transfer::protocol::{
+    FileTime, Intent, Kind, Links, Message, Offer, Outcome, Reason, Segment, Terms, Wishes,
+};
 use anabranch_transfer::{Allow, Hash, OnClash, SendSource, SenderId, ServerOptions, TransferError};
 
 use crate::support::{PART_ENDING, Serving, connect, folder, identity, names, noise, rate, run};
@@ -137,7 +139,7 @@ fn a_server_does_only_what_it_is_allowed_to() {
 
 /// As the honest sender says it: whoever sees the packets can say the same.
 fn push() -> Intent {
-    Intent::Push { sender: identity() }
+    Intent::Push { sender: identity(), wishes: Wishes::default() }
 }
 
 /// A peer that says what it likes.
@@ -176,7 +178,12 @@ impl Rogue {
     /// Begins to fetch.
     pub(crate) async fn ask(serving: &Serving) -> Rogue {
         let rogue = Rogue(connect(&serving.host).await);
-        rogue.say(&Message::Hello { session: [1; 16], intent: Intent::Pull { window_blocks: 4 } }).await;
+        rogue
+            .say(&Message::Hello {
+                session: [1; 16],
+                intent: Intent::Pull { window_blocks: 4, links: Links::Copy },
+            })
+            .await;
         assert!(matches!(rogue.hear().await, Message::Welcome { .. }));
         rogue
     }

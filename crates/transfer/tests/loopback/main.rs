@@ -2,6 +2,8 @@
 
 mod failures;
 mod limits;
+mod links;
+mod options;
 mod requests;
 mod resume;
 mod storage;

@@ -39,7 +39,7 @@ async fn fetch(
 async fn fetch_from(host: &Host, accept: &Accept, store: Store) -> Result<(), TransferError> {
     let timeouts = Timeouts { retry: Duration::ZERO, ..Timeouts::default() };
     let again = || async { Err::<anabranch_net::Association, _>("no second association") };
-    pull(accept, store, connect(host).await, again, timeouts, &Report::default()).await
+    pull(&accept.clone().into(), store, connect(host).await, again, timeouts, &Report::default()).await
 }
 
 fn is_empty(dir: &Path) -> bool {
@@ -193,7 +193,8 @@ fn a_peer_that_ends_every_association_does_not_set_the_pace_of_new_ones() {
         let first = connect(&host).await;
         let (store, timeouts, report) =
             (folder(to.path(), OnClash::Refuse), Timeouts::default(), Report::default());
-        let fetches = pull(&accept, store, first, again, timeouts, &report);
+        let request = accept.into();
+        let fetches = pull(&request, store, first, again, timeouts, &report);
         tokio::select! {
             () = ends_them => unreachable!("it never ends"),
             ended = fetches => panic!("{ended:?}"),

@@ -104,6 +104,8 @@ impl Serving {
 
     pub(crate) fn start_in(dir: TempDir, on_clash: OnClash, options: ServerOptions) -> Serving {
         let (host, events) = (listener(), Events::default());
+        // What senders ask is asked for where a test is about that.
+        let options = ServerOptions { on_clash: Some(on_clash), ..options };
         let server = Server::new(folder(dir.path(), on_clash), options);
         let (accepting, serving, report) = (host.clone(), server.clone(), events.clone());
         tokio::spawn(async move {
@@ -161,7 +163,7 @@ impl Serving {
             [] => Accept::all(false),
             names => Accept::names(names).expect("names"),
         };
-        let ended = pull(&accept, store, first, again, Timeouts::default(), &report).await;
+        let ended = pull(&accept.into(), store, first, again, Timeouts::default(), &report).await;
         (ended, report.totals(), events)
     }
 

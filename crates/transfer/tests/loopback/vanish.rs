@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use anabranch_net::{Association, SendOptions};
-use anabranch_transfer::protocol::{Answer, Intent, Kind, Message, Terms};
+use anabranch_transfer::protocol::{Answer, Intent, Kind, Links, Message, Terms, Wishes};
 use anabranch_transfer::{
     Accept, Deadlines, Hash, OnClash, Report, SendSource, Sender, SenderId, ServerOptions, Timeouts,
     TransferError, pull, push,
@@ -76,7 +76,11 @@ async fn advance(host: anabranch_net::Host, point: Point, number: u8) -> Rogue {
         return rogue;
     }
     let asks = matches!(point, Point::AskedNothing | Point::MidNames | Point::AfterNames | Point::MidFetch);
-    let intent = if asks { Intent::Pull { window_blocks: 4 } } else { Intent::Push { sender: identity() } };
+    let intent = if asks {
+        Intent::Pull { window_blocks: 4, links: Links::Copy }
+    } else {
+        Intent::Push { sender: identity(), wishes: Wishes::default() }
+    };
     rogue.say(&Message::Hello { session: [number; 16], intent }).await;
     if let Point::AfterHello = point {
         return rogue;
@@ -189,7 +193,7 @@ fn a_server_that_is_gone_is_given_up_in_time() {
                 let began = Instant::now();
                 let names = Accept::names(["file"]).expect("a name");
                 let store = folder(to.path(), OnClash::Refuse);
-                let ended = pull(&names, store, first, never, timeouts, &Report::default()).await;
+                let ended = pull(&names.into(), store, first, never, timeouts, &Report::default()).await;
                 assert!(matches!(ended, Err(TransferError::Lost(_) | TransferError::Silent(_))), "{ended:?}");
                 assert!(began.elapsed() < FREE_WITHIN);
             };

@@ -1,17 +1,17 @@
 //! Messages with arbitrary values, none of which has to fit what was said before.
 
 use anabranch_transfer::protocol::{
-    Answer, Failure, Intent, Kind, Message, Offer, Outcome, Reason, Segment, Terms,
+    Answer, Failure, Intent, Kind, Links, Message, Offer, Outcome, Reason, Segment, Terms,
 };
-use anabranch_transfer::{BLOCK_BYTES, Hash, SenderId};
+use anabranch_transfer::{BLOCK_BYTES, Hash, OnClash, Rule, SenderId, Wishes};
 use bytes::Bytes;
 use fastrand::Rng;
 
-use crate::dictionary::{changed, hash, name, number, runs, small_number, text};
+use crate::dictionary::{changed, hash, name, number, runs, small_number, target, text};
 use crate::packet::Packet;
 
 /// How many messages there are to choose from.
-const KINDS: u8 = 16;
+const KINDS: u8 = 17;
 
 pub(super) fn packet(dice: &mut Rng) -> Packet {
     match dice.u8(..10) {
@@ -51,16 +51,36 @@ pub(super) fn message(dice: &mut Rng) -> Message {
         11 | 12 => Message::Block { id, index: number(dice), good: dice.bool() },
         13 => Message::Done { id, outcome: outcome(dice) },
         14 => Message::Finished,
+        15 => Message::Rule(rule(dice)),
         _ => Message::Alive,
     }
 }
 
 pub(super) fn intent(dice: &mut Rng) -> Intent {
     if dice.bool() {
-        Intent::Push { sender: sender(dice) }
+        Intent::Push { sender: sender(dice), wishes: wishes(dice) }
     } else {
-        Intent::Pull { window_blocks: small_number(dice) }
+        Intent::Pull { window_blocks: small_number(dice), links: links(dice) }
     }
+}
+
+fn wishes(dice: &mut Rng) -> Wishes {
+    let on_clash = [OnClash::Refuse, OnClash::Rename, OnClash::Overwrite][dice.usize(..3)];
+    Wishes { on_clash, checksum: dice.u8(..4) == 0, dry_run: dice.u8(..10) == 0 }
+}
+
+pub(super) fn rule(dice: &mut Rng) -> Rule {
+    let patterns = ["*", "f*", "/d?/", "**/f1", "[a-", "", "{a,b}", "\\", "*/"];
+    let pattern = match dice.u8(..4) {
+        0 => name(dice),
+        1 => "?*[a-z]".repeat(dice.usize(..200)),
+        _ => patterns[dice.usize(..patterns.len())].to_owned(),
+    };
+    Rule { includes: dice.bool(), pattern }
+}
+
+fn links(dice: &mut Rng) -> Links {
+    [Links::Copy, Links::Follow, Links::Skip][dice.usize(..3)]
 }
 
 fn terms(dice: &mut Rng) -> Terms {
@@ -89,6 +109,7 @@ pub(super) fn failure(dice: &mut Rng) -> Failure {
         Reason::NotAllowed,
         Reason::System,
         Reason::Protocol,
+        Reason::Link,
     ];
     Failure { reason: reasons[dice.usize(..reasons.len())], text: text(dice).into() }
 }
@@ -102,6 +123,7 @@ fn kind(dice: &mut Rng) -> Kind {
     match dice.u8(..10) {
         0..6 => Kind::File { size_bytes: number(dice), first: dice.bool().then(|| hash(dice)) },
         6 | 7 => Kind::Stream { token: [dice.u8(..); 16] },
+        8 if dice.bool() => Kind::Link { target: target(dice).into() },
         8 => Kind::Folder,
         _ => Kind::FolderEnd,
     }
@@ -115,6 +137,7 @@ pub(super) fn outcome(dice: &mut Rng) -> Outcome {
     match dice.u8(..4) {
         0 => Outcome::Stored { renamed: dice.bool().then(|| name(dice).into()) },
         1 => Outcome::Identical,
+        2 if dice.u8(..4) == 0 => Outcome::Planned,
         _ => Outcome::Failed(failure(dice)),
     }
 }

@@ -5,6 +5,7 @@
 //! it gets far; now and then it is anything at all. After each round:
 //!
 //! * nothing outside of the inbox has changed, and what was in it has not, unless it is to be overwritten;
+//! * every link that is new there leads to something in the folder that it came with, through whatever other links;
 //! * every file that is new there is one whose size and root the peer has sent in an `End` for that name, and every file
 //!   that was reported as stored is there;
 //! * no content from outside of the folder was offered or sent;
@@ -43,6 +44,8 @@ pub struct Options {
 pub enum Role {
     /// A server on a folder, which receives and offers.
     Server(OnClash),
+    /// A server on a folder that leaves clashes to whoever sends.
+    ServerThatAsks,
     /// A server that receives into a pipe.
     ServerWithPipe,
     /// A client that sends.
@@ -55,7 +58,7 @@ pub enum Role {
 
 impl Role {
     /// All of them, in the order of the rounds.
-    const ALL: [Role; 8] = [
+    const ALL: [Role; 9] = [
         Role::Server(OnClash::Refuse),
         Role::Push,
         Role::Pull,
@@ -63,13 +66,14 @@ impl Role {
         Role::PullToPipe,
         Role::Server(OnClash::Overwrite),
         Role::ServerWithPipe,
+        Role::ServerThatAsks,
         Role::Push,
     ];
 
     fn messages(self) -> u64 {
         match self {
             Role::ServerWithPipe | Role::PullToPipe => PIPE_ROUND_MESSAGES,
-            Role::Server(_) | Role::Push | Role::Pull => ROUND_MESSAGES,
+            Role::Server(_) | Role::ServerThatAsks | Role::Push | Role::Pull => ROUND_MESSAGES,
         }
     }
 }

@@ -44,7 +44,7 @@ impl Receiver {
         let id = self.choose(dice, |open| !open.is_answered)?;
         let open = self.open.get_mut(&id)?;
         let is_file = matches!(open.offer.kind, Kind::File { .. });
-        if matches!(open.offer.kind, Kind::Folder | Kind::FolderEnd) {
+        if matches!(open.offer.kind, Kind::Link { .. } | Kind::Folder | Kind::FolderEnd) {
             return Some(self.done(dice, id));
         }
         open.is_answered = true;

@@ -90,33 +90,43 @@ pub(super) async fn round(role: Role, seed: u64, messages: u64, counts: &Arc<Cou
         left: Arc::new(left),
     };
     match role {
-        Role::Server(on_clash) => against_server(&round, inbox.store(on_clash)).await?,
-        Role::ServerWithPipe => against_server(&round, Store::Pipe(Pipe::new(NoneWrong))).await?,
+        Role::Server(on_clash) => against_server(&round, inbox.store(on_clash), Some(on_clash)).await?,
+        Role::ServerThatAsks => against_server(&round, inbox.store(OnClash::Refuse), None).await?,
+        Role::ServerWithPipe => against_server(&round, Store::Pipe(Pipe::new(NoneWrong)), None).await?,
         Role::Push | Role::Pull | Role::PullToPipe => against_clients(&round, role, &inbox).await?,
     }
     check(role, &round, &inbox)
 }
 
 fn check(role: Role, round: &Round, inbox: &Inbox) -> Result<(), String> {
-    let replaces = role == Role::Server(OnClash::Overwrite);
+    let replaces = matches!(role, Role::Server(OnClash::Overwrite) | Role::ServerThatAsks);
     let damage = inbox.damage_where(|path| !replaces || path.ends_with("kept"));
     if !damage.is_empty() {
         return Err(format!("damage: {damage:#?}"));
     }
+    let astray = inbox.links_astray().map_err(|error| error.to_string())?;
+    if !astray.is_empty() {
+        return Err(format!("links lead out of the folder they came with: {astray:?}"));
+    }
     if round.leaked.load(Ordering::SeqCst) {
         return Err("content from outside of the folder was sent".to_owned());
     }
-    if matches!(role, Role::Server(_) | Role::Pull) {
+    if matches!(role, Role::Server(_) | Role::ServerThatAsks | Role::Pull) {
         let stored = round.claims.check(inbox)?;
         round.counts.stored_files.fetch_add(stored, Ordering::Relaxed);
     }
     Ok(())
 }
 
-async fn against_server(round: &Round, store: Store) -> Result<(), String> {
+async fn against_server(round: &Round, store: Store, on_clash: Option<OnClash>) -> Result<(), String> {
     let deadlines = Deadlines { start: SILENCE, contended: SILENCE / 2, give_way: SILENCE };
-    let options =
-        ServerOptions { silence: SILENCE, most_transfers: 5, deadlines, ..ServerOptions::default() };
+    let options = ServerOptions {
+        silence: SILENCE,
+        most_transfers: 5,
+        deadlines,
+        on_clash,
+        ..ServerOptions::default()
+    };
     let serving = Serving::start(store, options);
     let mut associations = JoinSet::new();
     for _ in 0..AT_A_TIME {
@@ -151,6 +161,9 @@ async fn to_server(round: &Round, peer: &Peer, dice: &mut Rng) {
     round.counts.messages.fetch_add(1, Ordering::Relaxed);
     if matches!(intent, Intent::Push { .. }) {
         return round.source(peer, dice).await;
+    }
+    for _ in 0..dice.u8(..3) {
+        let _ = peer.say(&Message::Rule(arbitrary::rule(dice))).await;
     }
     for _ in 0..dice.u8(..4) {
         let name = if dice.u8(..8) == 0 { String::new() } else { dictionary::name(dice) };
@@ -213,8 +226,15 @@ async fn sends(host: &Host, first: Association, inbox: &Inbox, dice: &mut Rng) {
 
 async fn fetches(host: &Host, first: Association, store: Store, dice: &mut Rng) {
     let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
-    let _ =
-        pull(&Accept::all(true), store, first, again(host, dice.u8(..3)), timeouts, &Report::default()).await;
+    let _ = pull(
+        &Accept::all(true).into(),
+        store,
+        first,
+        again(host, dice.u8(..3)),
+        timeouts,
+        &Report::default(),
+    )
+    .await;
 }
 
 /// Connects so many times more.

@@ -62,7 +62,7 @@ impl Source {
         let offered =
             Offered { name, version, kind: offer.kind.clone(), answer: None, sent: BTreeMap::new() };
         // What is said of a number that was used before is said of the first offer.
-        if is_in_order && !matches!(offer.kind, Kind::Folder | Kind::FolderEnd) {
+        if is_in_order && !matches!(offer.kind, Kind::Link { .. } | Kind::Folder | Kind::FolderEnd) {
             self.open.insert(id, offered);
         }
         Packet::control(&Message::Offer(offer))
@@ -94,6 +94,7 @@ impl Source {
             0 => Kind::Folder,
             1 => Kind::FolderEnd,
             2..4 => Kind::Stream { token: [fixed.u8(..); 16] },
+            4 => Kind::Link { target: dictionary::target(dice).into() },
             _ => {
                 let first = (size_bytes > u64::from(BLOCK_BYTES))
                     .then(|| Hash::of(&self.content(name, version, 0, BLOCK_BYTES)));
@@ -263,7 +264,7 @@ impl Offered {
         match self.kind {
             Kind::File { size_bytes, .. } => size_bytes.div_ceil(u64::from(BLOCK_BYTES)),
             Kind::Stream { .. } => 1,
-            Kind::Folder | Kind::FolderEnd => 0,
+            Kind::Link { .. } | Kind::Folder | Kind::FolderEnd => 0,
         }
     }
 

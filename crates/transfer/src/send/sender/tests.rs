@@ -34,7 +34,7 @@ impl Stalled {
                 kind: Kind::File { size_bytes: blocks * u64::from(BLOCK_BYTES), first: None },
                 changed: FileTime { seconds: 5, nanos: 0 },
                 mode: 0o644,
-                origin: Origin::Folder,
+                origin: Origin::None,
             };
             self.sender.on_item(&mut self.link, Some(item));
         }
@@ -129,7 +129,7 @@ async fn a_peer_that_has_us_answer_and_reads_no_answer_is_not_heard_any_more() {
         });
         heard += 1;
     }
-    assert_eq!(heard, 256, "four answers for each of 64 offers");
+    assert_eq!(heard, 1024, "four answers for each of 256 offers");
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn files_that_fail_at_once_make_neither_offers_nor_answers_wait_without_bo
         }
         assert!(stalled.link.control.len() <= MOST_CONTROL, "{}", stalled.link.control.len());
     }
-    assert!(stalled.sender.next_id <= 64, "no more is offered than can be said");
+    assert!(stalled.sender.next_id <= 256, "no more is offered than can be said");
 }
 
 #[tokio::test]

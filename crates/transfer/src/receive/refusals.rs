@@ -1,0 +1,39 @@
+//! What is said of that which is not taken.
+
+use crate::error::TransferError;
+use crate::name::Name;
+use crate::protocol::{Failure, Reason};
+
+pub(super) fn corrupt(name: &Name) -> Failure {
+    let text = format!("{name}: what arrived is not what was sent, and was thrown away; send it again");
+    Failure::new(Reason::Corrupt, text)
+}
+
+pub(super) fn hidden(name: &Name) -> Failure {
+    let text = format!(
+        "{name} was left out by the receiver: names that begin with a dot are stored with --hidden or if asked for by name"
+    );
+    Failure::new(Reason::NotAllowed, text)
+}
+
+/// What the peer is told when it ends the transfer by what it sent.
+pub(super) fn refusal(error: &TransferError) -> Failure {
+    match error {
+        TransferError::NotRequested(name) => {
+            Failure::new(Reason::NotAllowed, format!("{name} was not asked for; offer only what was"))
+        }
+        error => Failure::new(Reason::Protocol, error.to_string()),
+    }
+}
+
+pub(super) fn refused_by_pipe(name: &Name, is_begun: bool) -> Failure {
+    let text = match is_begun {
+        true => format!("{name} is not what began to be written; begin anew"),
+        false => format!("{name}: a pipe takes one file only; ask for one by its name"),
+    };
+    Failure::new(Reason::NotAllowed, text)
+}
+
+pub(super) fn excluded(name: &Name) -> Failure {
+    Failure::new(Reason::NotAllowed, format!("{name} is left out by --exclude and was offered all the same"))
+}

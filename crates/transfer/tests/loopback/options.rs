@@ -1,0 +1,304 @@
+//! What a sender may ask, and what whoever fetches may choose.
+
+use std::convert::Infallible;
+use std::fs;
+use std::path::Path;
+
+use anabranch_transfer::protocol::{Answer, Intent, Kind, Message, Outcome, Reason};
+use anabranch_transfer::{
+    Accept, Durability, Event, Filters, Folder, Hash, Mode, OnClash, Pipe, Report, Request, Rule, SendSource,
+    Sender, Server, ServerOptions, Store, Timeouts, Totals, Wishes, pull, push,
+};
+
+use crate::failures::Rogue;
+use crate::support::{Events, Serving, connect, folder, identity, names, run};
+
+async fn send(serving: &Serving, sources: Vec<SendSource>, wishes: Wishes) -> (Totals, Events) {
+    let events = Events::default();
+    let report = events.report();
+    let sender = Sender::new(sources, None, report.clone());
+    let mut sender = sender.with_identity(identity()).with_wishes(wishes);
+    let never = || std::future::pending::<Result<_, Infallible>>();
+    let first = connect(&serving.host).await;
+    push(&mut sender, first, never, Timeouts::default(), &report)
+        .await
+        .expect("the transfer itself goes well");
+    (report.totals(), events)
+}
+
+async fn fetch(serving: &Serving, request: &Request, store: Store) -> (Totals, Events) {
+    let events = Events::default();
+    let report = events.report();
+    let never = || std::future::pending::<Result<_, Infallible>>();
+    let first = connect(&serving.host).await;
+    pull(request, store, first, never, Timeouts::default(), &report).await.expect("fetched");
+    (report.totals(), events)
+}
+
+/// A server that leaves clashes to whoever sends, unless `decided` says otherwise.
+fn serving(decided: Option<OnClash>) -> Serving {
+    let mut serving = Serving::usual();
+    let (host, store) = (crate::support::listener(), folder(serving.dir.path(), OnClash::Refuse));
+    let server = Server::new(store, ServerOptions { on_clash: decided, ..ServerOptions::default() });
+    let (accepting, serving_too) = (host.clone(), server.clone());
+    tokio::spawn(async move {
+        while let Ok(association) = accepting.accept().await {
+            let server = serving_too.clone();
+            tokio::spawn(async move { server.serve(association, &Report::default()).await });
+        }
+    });
+    (serving.host, serving.server) = (host, server);
+    serving
+}
+
+fn filters(rules: &[(bool, &str)]) -> Filters {
+    let rule = |&(includes, pattern): &(bool, &str)| Rule { includes, pattern: pattern.to_owned() };
+    Filters::new(rules.iter().map(rule).collect()).expect("patterns")
+}
+
+/// Every file below a folder.
+fn files(dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in names(dir) {
+        if dir.join(&name).is_dir() {
+            found.extend(files(&dir.join(&name)).into_iter().map(|inside| format!("{name}/{inside}")));
+        } else {
+            found.push(name);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_sender_chooses_what_becomes_of_a_changed_file_where_the_receiver_lets_it() {
+    run(async {
+        let from = tempfile::tempdir().expect("a folder");
+        let file = from.path().join("file");
+        for (decided, wish, expected, advice) in [
+            (
+                None,
+                OnClash::Refuse,
+                vec!["old"],
+                Some("send with --on-clash rename to keep both, or overwrite"),
+            ),
+            (None, OnClash::Rename, vec!["old", "new!"], None),
+            (None, OnClash::Overwrite, vec!["new!"], None),
+            (Some(OnClash::Refuse), OnClash::Overwrite, vec!["old"], Some("whatever senders ask")),
+            (Some(OnClash::Rename), OnClash::Overwrite, vec!["old", "new!"], None),
+            (Some(OnClash::Overwrite), OnClash::Refuse, vec!["new!"], None),
+        ] {
+            let serving = serving(decided);
+            fs::write(&file, "old").expect("written");
+            let wishes = Wishes { on_clash: wish, ..Wishes::default() };
+            send(&serving, vec![SendSource::path(&file)], wishes).await;
+            fs::write(&file, "new!").expect("written");
+            let (totals, events) = send(&serving, vec![SendSource::path(&file)], wishes).await;
+            assert_eq!(totals.failed_files, u64::from(advice.is_some()), "{decided:?} {wish:?}");
+            assert!(advice.is_none_or(|advice| events.text().contains(advice)), "{}", events.text());
+            let there = names(serving.dir.path());
+            let contents: Vec<String> = there
+                .iter()
+                .map(|name| fs::read_to_string(serving.dir.path().join(name)).expect("there"))
+                .collect();
+            assert_eq!(contents, expected, "{decided:?} {wish:?}");
+        }
+    });
+}
+
+#[test]
+fn a_dry_run_says_what_would_happen_and_changes_nothing() {
+    run(async {
+        let from = tempfile::tempdir().expect("a folder");
+        let tree = from.path().join("tree");
+        fs::create_dir_all(tree.join("new")).expect("made");
+        for (name, content) in [("same", "same"), ("other", "1234"), ("new/file", "new")] {
+            fs::write(tree.join(name), content).expect("written");
+        }
+        std::os::unix::fs::symlink("same", tree.join("link")).expect("linked");
+        let fill = |dir: &Path| {
+            fs::create_dir(dir.join("tree")).expect("made");
+            fs::write(dir.join("tree/same"), "same").expect("written");
+            fs::write(dir.join("tree/other"), "4321").expect("written");
+        };
+        let check = |dir: &Path, events: &Events| {
+            assert_eq!(files(dir), ["tree/other", "tree/same"]);
+            assert_eq!(names(&dir.join("tree")), ["other", "same"]);
+            assert!(!dir.join(".anabranch-stored").exists(), "not even a record");
+            let planned = |name: &str| {
+                events.list().iter().any(|event| matches!(event, Event::Done { name: done, outcome: Outcome::Planned, .. } if done.to_string() == name))
+            };
+            assert!(planned("tree/new/file") && planned("tree/link"), "{}", events.text());
+            assert!(!planned("tree/same") && !planned("tree/other"), "{}", events.text());
+            assert!(events.text().contains("with another content"), "{}", events.text());
+        };
+        let serving = serving(None);
+        fill(serving.dir.path());
+        let wishes = Wishes { dry_run: true, ..Wishes::default() };
+        let (totals, events) = send(&serving, vec![SendSource::path(&tree)], wishes).await;
+        assert_eq!((totals.failed_files, totals.moved_bytes), (1, 0), "{}", events.text());
+        check(serving.dir.path(), &events);
+        // And the other way.
+        let (server, to) = (
+            Serving::start_in(from, OnClash::Refuse, ServerOptions::default()),
+            tempfile::tempdir().expect("a folder"),
+        );
+        fill(to.path());
+        let accept = Accept::names(["tree"]).expect("names");
+        let request = Request { accept, mode: Mode::DryRun, ..Request::default() };
+        let (totals, events) = fetch(&server, &request, folder(to.path(), OnClash::Refuse)).await;
+        assert_eq!((totals.failed_files, totals.moved_bytes), (1, 0), "{}", events.text());
+        check(to.path(), &events);
+    });
+}
+
+#[test]
+fn a_list_tells_what_there_is_in_order_and_nothing_is_fetched() {
+    run(async {
+        let serving = Serving::usual();
+        fs::create_dir(serving.dir.path().join("d")).expect("made");
+        for name in ["z", "d/b", "d/a", ".hidden"] {
+            fs::write(serving.dir.path().join(name), name).expect("written");
+        }
+        for (accept, expected) in [
+            (Accept::all(true), vec![".hidden", "d", "d/a", "d/b", "z"]),
+            (Accept::names(["d"]).expect("names"), vec!["d", "d/a", "d/b"]),
+            (Accept::all(true).with_filters(filters(&[(false, "a")])), vec![".hidden", "d", "d/b", "z"]),
+        ] {
+            let request = Request { accept, mode: Mode::List, ..Request::default() };
+            let (totals, events) = fetch(&serving, &request, Store::Pipe(Pipe::new(std::io::sink()))).await;
+            let listed: Vec<String> = events
+                .list()
+                .iter()
+                .filter_map(|event| match event {
+                    Event::Listed(offer) => Some(offer.name.to_string()),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(listed, expected);
+            assert_eq!((totals.failed_files, totals.moved_bytes), (0, 0));
+        }
+    });
+}
+
+#[test]
+fn what_is_excluded_is_neither_sent_nor_fetched() {
+    run(async {
+        let serving = Serving::usual();
+        let from = tempfile::tempdir().expect("a folder");
+        let tree = from.path().join("tree");
+        fs::create_dir_all(tree.join("cache/keep")).expect("made");
+        fs::create_dir_all(tree.join("src")).expect("made");
+        for name in ["src/a.c", "src/a.o", "src/keep.o", "cache/keep/x", "cachet"] {
+            fs::write(tree.join(name), name).expect("written");
+        }
+        let rules = filters(&[(true, "keep.o"), (false, "*.o"), (false, "cache/")]);
+        let source = SendSource::path(&tree).with_filters(rules.clone());
+        let (totals, events) = send(&serving, vec![source], Wishes::default()).await;
+        assert_eq!((totals.done_files, totals.failed_files), (3, 0), "{}", events.text());
+        let expected = ["tree/cachet", "tree/src/a.c", "tree/src/keep.o"];
+        assert_eq!(files(serving.dir.path()), expected);
+        let server = Serving::start_in(from, OnClash::Refuse, ServerOptions::default());
+        let to = tempfile::tempdir().expect("a folder");
+        let accept = Accept::names(["tree"]).expect("names").with_filters(rules);
+        let (totals, _) = fetch(&server, &accept.into(), folder(to.path(), OnClash::Refuse)).await;
+        assert_eq!((totals.done_files, totals.failed_files), (3, 0));
+        assert_eq!(files(to.path()), expected);
+    });
+}
+
+#[test]
+fn a_server_that_offers_what_was_excluded_is_not_believed() {
+    run(async {
+        let (host, to) = (crate::support::listener(), tempfile::tempdir().expect("a folder"));
+        let accept = Accept::names(["d"]).expect("names").with_filters(filters(&[(false, "*.o")]));
+        let store = folder(to.path(), OnClash::Refuse);
+        let fetches = async {
+            let never = || std::future::pending::<Result<_, Infallible>>();
+            let request = accept.into();
+            pull(&request, store, connect(&host).await, never, Timeouts::default(), &Report::default()).await
+        };
+        let lies = async {
+            let rogue = Rogue::welcome(&host).await;
+            rogue.offer(0, "d/a.o", Kind::File { size_bytes: 0, first: None }).await;
+            assert_eq!(rogue.refused().await, Reason::NotAllowed);
+            rogue.say(&Message::Finished).await;
+            rogue
+        };
+        let (ended, _rogue) = tokio::join!(fetches, lies);
+        ended.expect("the rest goes well");
+        assert!(names(to.path()).is_empty());
+    });
+}
+
+#[test]
+fn patterns_that_cannot_be_read_and_too_many_of_them_are_refused() {
+    run(async {
+        let serving = Serving::usual();
+        let rule = |pattern: &str| Message::Rule(Rule { includes: false, pattern: pattern.to_owned() });
+        let rogue = Rogue::ask(&serving).await;
+        rogue.say(&rule("[a")).await;
+        rogue.say(&Message::WantEnd).await;
+        assert_eq!(rogue.last_failure().await, Some(Reason::BadName));
+        let rogue = Rogue::ask(&serving).await;
+        for _ in 0..=anabranch_transfer::MAX_RULES {
+            rogue.say(&rule("a")).await;
+        }
+        assert_eq!(rogue.last_failure().await, Some(Reason::Protocol));
+    });
+}
+
+#[test]
+fn what_was_recorded_is_compared_all_the_same_where_that_is_asked() {
+    run(async {
+        let serving = serving(None);
+        let file = Kind::File { size_bytes: 0, first: None };
+        for (round, (checksum, is_compared)) in
+            (1..).zip([(false, None), (false, Some(false)), (true, Some(true))])
+        {
+            let rogue = Rogue(connect(&serving.host).await);
+            let wishes = Wishes { checksum, ..Wishes::default() };
+            let intent = Intent::Push { sender: identity(), wishes };
+            rogue.say(&Message::Hello { session: [round; 16], intent }).await;
+            assert!(matches!(rogue.hear().await, Message::Welcome { .. }));
+            rogue.offer(0, "file", file.clone()).await;
+            match (is_compared, rogue.hear().await) {
+                (None, Message::Answer { answer: Answer::Take { .. }, .. }) => {
+                    rogue.say(&Message::End { id: 0, size_bytes: 0, root: Hash::of(b"") }).await;
+                    assert!(matches!(
+                        rogue.hear().await,
+                        Message::Done { outcome: Outcome::Stored { .. }, .. }
+                    ));
+                }
+                (Some(false), Message::Done { outcome: Outcome::Identical, .. })
+                | (Some(true), Message::Answer { answer: Answer::Compare, .. }) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    });
+}
+
+#[test]
+fn files_that_are_brought_to_the_disk_one_by_one_arrive_as_well() {
+    run(async {
+        let (dir, host) = (tempfile::tempdir().expect("a folder"), crate::support::listener());
+        let to =
+            Folder::open(dir.path(), OnClash::Refuse).expect("a folder").with_durability(Durability::Each);
+        let server = Server::new(Store::Folder(to), ServerOptions::default());
+        let accepting = host.clone();
+        tokio::spawn(async move {
+            while let Ok(association) = accepting.accept().await {
+                server.serve(association, &Report::default()).await.expect("served");
+            }
+        });
+        let from = tempfile::tempdir().expect("a folder");
+        fs::create_dir(from.path().join("d")).expect("made");
+        for number in 0..40 {
+            fs::write(from.path().join(format!("d/{number}")), number.to_string()).expect("written");
+        }
+        let report = Report::default();
+        let mut sender = Sender::new(vec![SendSource::path(from.path().join("d"))], None, report.clone());
+        let never = || std::future::pending::<Result<_, Infallible>>();
+        push(&mut sender, connect(&host).await, never, Timeouts::default(), &report).await.expect("sent");
+        assert_eq!((report.totals().done_files, files(dir.path()).len()), (40, 40));
+    });
+}
