@@ -93,7 +93,7 @@ impl Console {
     }
 
     /// For files that are fetched from this host.
-    pub(super) fn from_host(mut self, host: &str) -> Self {
+    pub(super) fn naming_host(mut self, host: &str) -> Self {
         self.source = Some(host.to_owned());
         self
     }

@@ -238,7 +238,7 @@ async fn fetch(
         first = connector.open(is_quiet) => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
-    let console = Arc::new(Console::new(&arguments.show, false, again).from_host(host));
+    let console = Arc::new(Console::new(&arguments.show, false, again).naming_host(host));
     console.start("recv", &connector.paths.lock().await.look().await);
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
