@@ -86,7 +86,7 @@ AREAS = {
                 "crates/core/src/init/mod.rs",
                 "crates/core/src/endpoint/setup.rs",
             ),
-            (CORE, crossing("handshake"), crossing("asconf", "endpoint", "guard")),
+            (CORE, crossing("handshake"), crossing("asconf", "bad_input", "endpoint", "guard")),
         ),
     ),
     "reassembly": (

@@ -2,6 +2,7 @@
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, Discard, Handled};
+use anabranch_wire::{Cause, Chunk, PacketView};
 
 use crate::data_flows;
 use crate::rig::craft::{ABORT, COOKIE_ACK, COOKIE_ECHO, ERROR, INIT, INIT_ACK, fix_checksum, with_tag};
@@ -135,7 +136,20 @@ fn a_stale_cookie_of_a_restart_is_reported_and_leaves_the_old_association_as_it_
     assert_eq!(wires.replay(&echo), Handled::Discarded(Discard::CookieStale));
     let answers: Vec<u8> = wires.since(mark).iter().flat_map(Packet::kinds).collect();
     assert_eq!(answers, [ERROR]);
+    // It is half a second older than the two that it may be, and a little more while it was on its way.
+    let staleness_us = staleness_us(&wires.since(mark)[0]);
+    assert!((500_000..=550_000).contains(&staleness_us), "{staleness_us} µs");
     assert!(!wires.nodes[1].told(&AssociationEvent::Restarted));
+}
+
+/// The Measure of Staleness in an ERROR.
+fn staleness_us(packet: &Packet) -> u32 {
+    let view = PacketView::parse(&packet.bytes).expect("it is a packet");
+    let chunk = view.chunks().next().expect("one chunk").expect("whole");
+    let Ok(Chunk::Error(error)) = chunk.decode() else { panic!("it is an ERROR") };
+    let cause = error.causes().next().expect("one cause").expect("whole");
+    let Cause::StaleCookie { staleness_us } = cause else { panic!("{cause:?}") };
+    staleness_us
 }
 
 //= docs/rfc9260.txt#section-5.2.6
