@@ -32,8 +32,6 @@ ANABRANCH := $(CARGO) run --quiet --release --locked --bin anabranch --
 # Where cargo puts what it builds, asked of it by the shell that needs to know.
 TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 	| $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-# A workspace of its own, which shares that folder: the libraries in it are built already.
-OWN_SCHEME := --manifest-path examples/own-scheme/Cargo.toml --target-dir "$(TARGET)"
 
 VENV := .venv
 
@@ -99,7 +97,6 @@ test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector
 		export ANABRANCH_SKIP_TSHARK=1; \
 	fi; \
 	$(CARGO) test --workspace --locked --no-fail-fast; \
-	$(CARGO) test $(OWN_SCHEME) --locked; \
 	if [ -z "$${ANABRANCH_SKIP_TSHARK:-}" ]; then \
 		$(CARGO) test --workspace --locked --tests -- --ignored wireshark::; \
 	fi
@@ -182,7 +179,6 @@ MACRO_MODULES := $(wildcard crates/schemes/src/component/*.rs crates/schemes/src
 fmt: ## Format all Rust sources.
 	$(CARGO) fmt --all -- $(MACRO_MODULES)
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml
-	$(CARGO) fmt --manifest-path examples/own-scheme/Cargo.toml
 
 # Every check runs, whatever those before it found.
 lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions and every link in the documents.
@@ -191,8 +187,6 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check $(CARGO) fmt --all --check -- -l $(MACRO_MODULES); \
 	check $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
-	check $(CARGO) fmt --manifest-path examples/own-scheme/Cargo.toml --check -- -l; \
-	check $(CARGO) clippy $(OWN_SCHEME) --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
 	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests docs/check_commands.py docs/screenshots.py docs/figures; \
 	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests docs/check_commands.py docs/screenshots.py docs/figures; \
