@@ -317,3 +317,22 @@ fn a_transmission_is_stamped_with_what_its_path_had_delivered_and_since_when_its
     let after_idle = stamps(&sender, 3);
     assert_eq!((after_idle.first_sent_at, after_idle.delivered_at), (at(500), at(220)));
 }
+
+#[test]
+fn copies_of_a_chunk_that_the_receiver_dropped_are_no_longer_in_flight_and_others_are() {
+    let mut sender = sender(Profile::rfc9260());
+    let [first, second] = [PathId::new(0), PathId::new(1)];
+    for at in 0..2 {
+        sender.push(Bytes::from_static(&[1; 100]), SendOptions::default());
+        admit(&mut sender, first, false, Time::ZERO);
+        assert!(sender.copy(FIRST_TSN + at, second, Time::ZERO).is_some());
+    }
+    for _ in 0..2 {
+        acknowledge(&mut sender, 0, first, Time::ZERO);
+    }
+    let orphans = |sender: &Sender| sender.orphans(second).map(|orphan| orphan.tsn).collect::<Vec<_>>();
+    assert_eq!(orphans(&sender), [FIRST_TSN, FIRST_TSN + 1]);
+    sender.renege(FIRST_TSN);
+    assert_eq!(orphans(&sender), [FIRST_TSN + 1]);
+    sender.check();
+}
