@@ -57,6 +57,14 @@ fn faulty() -> Job {
 }
 
 #[test]
+fn a_run_that_is_over_is_not_given_up() {
+    let short = job(&SHORT.replace("2 s", "1 ms"), "cmt", 1);
+    let mut first = true;
+    let made = short.run_while(|| std::mem::take(&mut first)).expect("a run");
+    assert!(made.is_some(), "nothing was left of it to be given up");
+}
+
+#[test]
 fn a_run_that_is_given_up_has_no_result() {
     let stop = AtomicBool::new(false);
     let job = endless();

@@ -65,7 +65,7 @@ impl Association {
             self.path_silent(id);
         }
         if due(&mut self.paths[id.index()].timers.silence_limit, now) {
-            self.patience_is_over(id);
+            self.silence_limit_is_over(id);
         }
         if due(&mut self.paths[id.index()].timers.t3, now) {
             self.handle_t3(id);
@@ -144,7 +144,7 @@ impl Association {
             self.paths[id.index()].timers.silence.get_or_insert(self.now + limit);
         }
         if self.paths[id.index()].timers.silence_limit.is_none() {
-            self.begin_patience(id);
+            self.begin_silence_limit(id);
         }
     }
 
@@ -155,18 +155,18 @@ impl Association {
             *until = self.now + limit;
         }
         if self.paths[id.index()].timers.silence_limit.is_some() {
-            self.begin_patience(id);
+            self.begin_silence_limit(id);
         }
     }
 
-    fn begin_patience(&mut self, id: PathId) {
+    fn begin_silence_limit(&mut self, id: PathId) {
         let silence_limit = self.policy.silence_limit(id, self.now);
         self.paths[id.index()].timers.silence_limit = silence_limit.map(|span| self.now + span);
     }
 
     /// Nothing has answered for as long as the failover policy waits: the path gets no new data and is probed. What it carries
     /// may still arrive, so nothing is lost yet and its window stays.
-    fn patience_is_over(&mut self, id: PathId) {
+    fn silence_limit_is_over(&mut self, id: PathId) {
         let facts = self.policy.path(id);
         let others = self.live_paths().any(|other| other != id && self.policy.path(other).is_active());
         if !facts.is_active() || facts.in_flight.is_zero() || !others {

@@ -150,15 +150,15 @@ impl Job {
     ) -> RunEnd {
         let end = self.end();
         let stops_early = matches!(self.scenario.run.stop, Stop::Transfer { .. });
-        while goes_on() {
-            if built.world.now() >= end || (stops_early && built.is_done()) {
-                return RunEnd::End;
+        while built.world.now() < end && !(stops_early && built.is_done()) {
+            if !goes_on() {
+                return RunEnd::Stop;
             }
             let next = (built.world.now() + SLICE).min(end);
             built.world.run_until(next);
             look(built);
         }
-        RunEnd::Stop
+        RunEnd::End
     }
 
     /// Finds what would keep the run from being made, by building its network without running it; writes nothing.
