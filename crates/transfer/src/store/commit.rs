@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
@@ -70,14 +71,16 @@ pub(crate) struct Committer {
 struct Worker {
     /// `None` while it is dropped.
     batches: Option<SyncSender<Vec<Complete>>>,
-    done: Receiver<Vec<Committed>>,
+    /// What came of each batch. A panic goes on where the results are taken, or nobody would ever hear of the files.
+    done: Receiver<std::thread::Result<Vec<Committed>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Committer {
     /// `wake` is called when something is done.
     pub(crate) fn new(folder: Folder, wake: impl Fn() + Send + 'static) -> Self {
-        let worker = Worker::start(folder.clone(), wake).ok();
+        let shared = folder.clone();
+        let worker = Worker::start(move |batch| commit(&shared, batch), wake).ok();
         Committer { folder, waiting: Vec::new(), is_busy: false, worker }
     }
 
@@ -95,7 +98,7 @@ impl Committer {
             match worker.done.try_recv() {
                 Ok(committed) => {
                     self.is_busy = false;
-                    done = committed;
+                    done = committed.unwrap_or_else(|panic| resume_unwind(panic));
                 }
                 Err(_) => return done,
             }
@@ -111,7 +114,8 @@ impl Committer {
         let mut done = self.poll();
         while let (true, Some(worker)) = (self.is_busy, &self.worker) {
             self.is_busy = false;
-            done.extend(worker.done.recv().unwrap_or_default());
+            let committed = worker.done.recv().unwrap_or_else(|_| Ok(Vec::new()));
+            done.extend(committed.unwrap_or_else(|panic| resume_unwind(panic)));
             done.extend(self.poll());
         }
         done
@@ -119,15 +123,23 @@ impl Committer {
 }
 
 impl Worker {
-    fn start(folder: Folder, wake: impl Fn() + Send + 'static) -> io::Result<Self> {
+    fn start(
+        commit: impl Fn(Vec<Complete>) -> Vec<Committed> + Send + 'static,
+        wake: impl Fn() + Send + 'static,
+    ) -> io::Result<Self> {
         let (batches, jobs) = sync_channel::<Vec<Complete>>(1);
         let (tell, done) = sync_channel(1);
         let thread = std::thread::Builder::new().name("commit".to_owned()).spawn(move || {
             for batch in jobs {
-                if tell.send(commit(&folder, batch)).is_err() {
+                let committed = catch_unwind(AssertUnwindSafe(|| commit(batch)));
+                let is_over = committed.is_err();
+                if tell.send(committed).is_err() {
                     return;
                 }
                 wake();
+                if is_over {
+                    return;
+                }
             }
         })?;
         Ok(Worker { batches: Some(batches), done, thread: Some(thread) })
@@ -269,4 +281,31 @@ fn sync_file_systems(files: &[&File]) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn sync_file_systems(_files: &[&File]) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::OnClash;
+
+    #[test]
+    fn a_panic_while_files_are_committed_wakes_the_transfer_and_ends_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(dir.path(), OnClash::Refuse).expect("a folder");
+        let woken = Arc::new(AtomicUsize::new(0));
+        let wakes = Arc::clone(&woken);
+        let wake = move || {
+            wakes.fetch_add(1, Ordering::SeqCst);
+        };
+        let worker = Worker::start(|_| panic!("a fault of ours"), wake).expect("a thread");
+        assert!(worker.take(Vec::new()));
+        let mut committer = Committer { folder, waiting: Vec::new(), is_busy: true, worker: Some(worker) };
+        let panic = catch_unwind(AssertUnwindSafe(|| committer.settle().len())).expect_err("it goes on here");
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"a fault of ours"));
+        drop(committer);
+        assert_eq!(woken.load(Ordering::SeqCst), 1);
+    }
 }
