@@ -1,0 +1,236 @@
+"""Types the commands of README and tutorials into terminals, as a reader of a fresh clone would.
+
+    python3 docs/first_use.py [--transcript FILE] [PAGE...]
+
+docs/check_commands.py runs the commands of all pages, without a terminal, and compares what they print. Here a shell in
+a terminal gets them, character by character and in the order of the text, with those that install and those that need
+a second machine: a loopback address stands for it. Each has to end with status 0. What serves goes on in a terminal of
+its own until the page ends, and has to give the prompt back after Ctrl-C.
+
+The command that is used is the one that the README's first block installs. Commands of the Python package are found in
+.venv, where `make venv` has done what `pip install .` does.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pexpect
+
+from check_commands import BOOK, IN_PYTHON_ONLY, LINKED, ROOT, blocks, in_own_network
+
+PAGES = (ROOT / "README.md", BOOK / "move-files.md", BOOK / "compare-schemes.md", BOOK / "write-a-scheme.md")
+VENV = ROOT / ".venv" / "bin"
+# Blocks that docs/check_commands.py leaves out and that are typed here.
+INSTALLS = "installs the command"
+TWO_MACHINES = "needs a second machine"
+# What the reader fills in, and the files that the README's example sends.
+FILLED_IN = {"HOST": "127.0.0.1", "192.0.2.0/24": "127.0.0.0/8"}
+FILES = {"video.mkv": 3_000_000, "photos/one.jpg": 200_000, "photos/two.jpg": 100_000}
+SERVES = re.compile(r"^anabranch (serve|relay|bench -s)\b")
+PROMPT = "\nready> "
+COMMAND_S = 180
+# The installation compiles the release, unless a step before it has.
+INSTALL_S = 1800
+STOP_S = 15
+
+
+class Failure(Exception):
+    """A command that did not do what a reader expects, with what the terminal showed."""
+
+
+class Terminal:
+    """A shell in a terminal of 100 columns."""
+
+    def __init__(self, folder, environment, log):
+        self.child = pexpect.spawn(
+            "bash",
+            ["--norc", "--noprofile", "--noediting"],
+            cwd=str(folder),
+            env={**environment, "PS1": PROMPT, "PS2": "", "TERM": "xterm"},
+            encoding="utf-8",
+            codec_errors="replace",
+            dimensions=(40, 100),
+        )
+        self.child.logfile_read = log
+        self.wait_for_prompt("bash", COMMAND_S)
+
+    def wait_for_prompt(self, command, limit_s):
+        try:
+            self.child.expect_exact(PROMPT.replace("\n", "\r\n"), timeout=limit_s)
+        except pexpect.TIMEOUT:
+            raise Failure(f"`{command}` did not end within {limit_s} s:\n{self.child.before}") from None
+        except pexpect.EOF:
+            raise Failure(f"the shell ended at `{command}`:\n{self.child.before}") from None
+        return self.child.before
+
+    def type(self, command, limit_s=COMMAND_S):
+        """Types a command and waits for its end."""
+        self.child.sendline(command)
+        shown = self.wait_for_prompt(command, limit_s)
+        self.child.sendline("echo status $?")
+        if "status 0\r\n" not in self.wait_for_prompt("echo", STOP_S) + "\r\n":
+            raise Failure(f"`{command}` did not end with status 0:\n{shown}")
+
+    def leave_running(self, command):
+        """Types a command that goes on, and waits until it says something."""
+        self.child.sendline(command)
+        last_line = command.splitlines()[-1]
+        index = self.child.expect([re.escape(last_line) + r"\r\n[^\r\n]+\r\n", pexpect.TIMEOUT, pexpect.EOF], STOP_S)
+        # What it opens after its first line.
+        time.sleep(0.3)
+        if index != 0:
+            raise Failure(f"`{command}` said nothing within {STOP_S} s:\n{self.child.before}")
+
+    def interrupt(self, command):
+        self.child.sendintr()
+        self.wait_for_prompt(f"{command} and Ctrl-C", STOP_S)
+
+    def close(self):
+        self.child.close(force=True)
+
+
+class Reader:
+    """Follows one page, with as many terminals as it asks for."""
+
+    def __init__(self, folder, environment, log):
+        self.folder, self.environment, self.log = folder, environment, log
+        self.serving = []
+        self.on_two_machines = False
+        self.terminal = Terminal(folder, environment, log)
+
+    def follow(self, block):
+        if block.mark == TWO_MACHINES:
+            if not self.on_two_machines:
+                # The text goes on on machines where nothing serves yet.
+                self.stop_serving()
+                self.on_two_machines = True
+            block = replace(block, text=filled_in(block.text))
+        for command in commands(block):
+            if block.mark == "background" or SERVES.match(command):
+                self.serve(command)
+            else:
+                self.terminal.type(command, INSTALL_S if block.mark == INSTALLS else COMMAND_S)
+
+    def serve(self, command):
+        terminal = Terminal(self.folder, self.environment, self.log)
+        self.serving.append((terminal, command))
+        terminal.leave_running(command)
+
+    def stop_serving(self):
+        while self.serving:
+            terminal, command = self.serving.pop()
+            try:
+                terminal.interrupt(command)
+            finally:
+                terminal.close()
+
+    def close(self):
+        for terminal, _ in self.serving:
+            terminal.close()
+        self.terminal.close()
+
+
+def filled_in(text):
+    for name, value in FILLED_IN.items():
+        text = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.])", value, text)
+    return text
+
+
+def commands(block):
+    """What is typed for a block: its lines, or those after `$ ` with the lines that continue them."""
+    lines = block.text.splitlines()
+    if block.language == "console":
+        shown, lines, continues = lines, [], False
+        for line in shown:
+            if continues or line.startswith("$ "):
+                lines.append(line if continues else line[2:])
+                continues = line.endswith("\\")
+    joined = "\n".join(lines).replace("\\\n", "\\\0").split("\n")
+    return [command.replace("\0", "\n") for command in joined if typed(command)]
+
+
+def typed(command):
+    return command.strip() and not command.lstrip().startswith(("#", "make "))
+
+
+def is_for_reader(block):
+    return block.kind == "run" or block.mark in (INSTALLS, TWO_MACHINES)
+
+
+def prepare(folder, page):
+    """The folder that a reader is in: a clone for what the text says is run there."""
+    for name in LINKED:
+        (folder / name).symlink_to(ROOT / name)
+    # `cargo install --path crates/cli`: cargo builds in the clone.
+    (folder / "crates").symlink_to(ROOT / "crates")
+    if page.name == "README.md":
+        for name, size_bytes in FILES.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(os.urandom(size_bytes))
+
+
+def follow(page, environment, log):
+    """Types the blocks of a page; returns how many commands there were."""
+    found, _ = blocks(page)
+    count = 0
+    with tempfile.TemporaryDirectory(prefix="anabranch-first-use-") as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        prepare(folder, page)
+        reader = Reader(folder, environment, log)
+        stack.callback(reader.close)
+        for block in filter(is_for_reader, found):
+            print(f"{block.place}: {len(commands(block))} commands", flush=True)
+            try:
+                reader.follow(block)
+            except Failure as failure:
+                raise Failure(f"{block.place}: {failure}") from None
+            count += len(commands(block))
+        reader.stop_serving()
+    return count
+
+
+def reader_environment(root):
+    """Of a reader who has Rust and Python, and no anabranch yet."""
+    if shutil.which("anabranch", path=os.defpath):
+        print("first use: an anabranch that is installed already comes after the one that is tried")
+    path = os.pathsep.join([f"{root}/bin", os.environ["PATH"], str(VENV)])
+    return {
+        **os.environ,
+        "PATH": path,
+        "CARGO_INSTALL_ROOT": str(root),
+        "XDG_STATE_HOME": f"{root}/state",
+        "ANABRANCH_CACHE": f"{root}/cache",
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--transcript", type=Path, help="where to store what the terminals showed")
+    parser.add_argument("pages", nargs="*", metavar="PAGE", type=Path, default=PAGES, help="pages to follow in place of README and tutorials")
+    options = parser.parse_args()
+    in_own_network()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as root, contextlib.ExitStack() as stack:
+        log = None
+        if options.transcript:
+            options.transcript.parent.mkdir(parents=True, exist_ok=True)
+            log = stack.enter_context(options.transcript.open("w", encoding="utf-8"))
+        try:
+            count = sum(follow(page.resolve(), reader_environment(root), log) for page in options.pages)
+        except Failure as failure:
+            print(failure)
+            return 1
+    print(f"first use: {count} commands typed, {time.monotonic() - began:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
