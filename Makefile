@@ -188,8 +188,8 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
-	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests docs/check_commands.py docs/screenshots.py docs/figures; \
-	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests docs/check_commands.py docs/screenshots.py docs/figures; \
+	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests docs/check_commands.py docs/first_use.py docs/screenshots.py docs/figures; \
+	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests docs/check_commands.py docs/first_use.py docs/screenshots.py docs/figures; \
 	check '$(VENV)/bin/mypy'; \
 	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger; \
 	check '$(VENV)/bin/python' tests/ledger/reproduce.py check; \
@@ -332,7 +332,7 @@ book: ## Check links, marks of commands and placeholders, and build the book int
 	echo 'The book is in $(OUT)/book/index.html'
 
 # The command of the Python package, which has all subcommands; without it, those that need Python are skipped.
-.PHONY: commands screenshots
+.PHONY: commands first-use screenshots
 commands: ## Run the commands that README and book show, and compare what they print with the text.
 	$(ANABRANCH_BUILD)
 	@set -eu; \
@@ -340,6 +340,9 @@ commands: ## Run the commands that README and book show, and compare what they p
 	echo "Running the commands with $$anabranch"; \
 	$(PYTHON) docs/check_commands.py --anabranch "$$anabranch"; \
 	$(PYTHON) docs/figures/link_failure.py --anabranch "$$anabranch" --check
+
+first-use: venv ## Type the commands of README and tutorials into terminals, the installation included; FIRST_USE=PAGE for one.
+	'$(VENV)/bin/python' docs/first_use.py --transcript '$(OUT)/first-use.txt' $(FIRST_USE)
 
 screenshots: ## Make screenshots of book, report and papers' page, wide and narrow, light and dark, into out/screenshots.
 	$(PYTHON) docs/screenshots.py --out '$(OUT)/screenshots'

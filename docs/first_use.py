@@ -7,15 +7,15 @@ a terminal gets them, character by character and in the order of the text, with 
 a second machine: a loopback address stands for it. Each has to end with status 0. What serves goes on in a terminal of
 its own until the page ends, and has to give the prompt back after Ctrl-C.
 
-The command that is used is the one that the README's first block installs. Commands of the Python package are found in
-.venv, where `make venv` has done what `pip install .` does.
+The command that is used is the one that the README's first block installs, into a home folder of its own. Commands of
+the Python package are found in .venv, where `make venv` has done what `pip install .` does.
 """
 
 import argparse
 import contextlib
 import os
 import re
-import shutil
+import shlex
 import sys
 import tempfile
 import time
@@ -23,8 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pexpect
-
-from check_commands import BOOK, IN_PYTHON_ONLY, LINKED, ROOT, blocks, in_own_network
+from check_commands import BOOK, LINKED, ROOT, blocks, in_own_network
 
 PAGES = (ROOT / "README.md", BOOK / "move-files.md", BOOK / "compare-schemes.md", BOOK / "write-a-scheme.md")
 VENV = ROOT / ".venv" / "bin"
@@ -42,7 +41,7 @@ INSTALL_S = 1800
 STOP_S = 15
 
 
-class Failure(Exception):
+class ReaderError(Exception):
     """A command that did not do what a reader expects, with what the terminal showed."""
 
 
@@ -66,9 +65,9 @@ class Terminal:
         try:
             self.child.expect_exact(PROMPT.replace("\n", "\r\n"), timeout=limit_s)
         except pexpect.TIMEOUT:
-            raise Failure(f"`{command}` did not end within {limit_s} s:\n{self.child.before}") from None
+            raise ReaderError(f"`{command}` did not end within {limit_s} s:\n{self.child.before}") from None
         except pexpect.EOF:
-            raise Failure(f"the shell ended at `{command}`:\n{self.child.before}") from None
+            raise ReaderError(f"the shell ended at `{command}`:\n{self.child.before}") from None
         return self.child.before
 
     def type(self, command, limit_s=COMMAND_S):
@@ -77,7 +76,7 @@ class Terminal:
         shown = self.wait_for_prompt(command, limit_s)
         self.child.sendline("echo status $?")
         if "status 0\r\n" not in self.wait_for_prompt("echo", STOP_S) + "\r\n":
-            raise Failure(f"`{command}` did not end with status 0:\n{shown}")
+            raise ReaderError(f"`{command}` did not end with status 0:\n{shown}")
 
     def leave_running(self, command):
         """Types a command that goes on, and waits until it says something."""
@@ -87,7 +86,7 @@ class Terminal:
         # What it opens after its first line.
         time.sleep(0.3)
         if index != 0:
-            raise Failure(f"`{command}` said nothing within {STOP_S} s:\n{self.child.before}")
+            raise ReaderError(f"`{command}` said nothing within {STOP_S} s:\n{self.child.before}")
 
     def interrupt(self, command):
         self.child.sendintr()
@@ -113,11 +112,16 @@ class Reader:
                 self.stop_serving()
                 self.on_two_machines = True
             block = replace(block, text=filled_in(block.text))
+        if block.mark == INSTALLS:
+            # What is built is left in the clone, where other steps find it.
+            self.terminal.type(f"cd {shlex.quote(str(ROOT))}")
         for command in commands(block):
             if block.mark == "background" or SERVES.match(command):
                 self.serve(command)
             else:
                 self.terminal.type(command, INSTALL_S if block.mark == INSTALLS else COMMAND_S)
+        if block.mark == INSTALLS:
+            self.terminal.type(f"cd {shlex.quote(str(self.folder))}")
 
     def serve(self, command):
         terminal = Terminal(self.folder, self.environment, self.log)
@@ -158,7 +162,8 @@ def commands(block):
 
 
 def typed(command):
-    return command.strip() and not command.lstrip().startswith(("#", "make "))
+    targets = re.match(r"\s*make (\w+)", command)
+    return command.strip() and not command.lstrip().startswith("#") and (targets is None or targets[1] == "install")
 
 
 def is_for_reader(block):
@@ -166,11 +171,9 @@ def is_for_reader(block):
 
 
 def prepare(folder, page):
-    """The folder that a reader is in: a clone for what the text says is run there."""
+    """The folder that a reader is in, with what the commands read of a clone."""
     for name in LINKED:
         (folder / name).symlink_to(ROOT / name)
-    # `cargo install --path crates/cli`: cargo builds in the clone.
-    (folder / "crates").symlink_to(ROOT / "crates")
     if page.name == "README.md":
         for name, size_bytes in FILES.items():
             (folder / name).parent.mkdir(exist_ok=True)
@@ -190,42 +193,49 @@ def follow(page, environment, log):
             print(f"{block.place}: {len(commands(block))} commands", flush=True)
             try:
                 reader.follow(block)
-            except Failure as failure:
-                raise Failure(f"{block.place}: {failure}") from None
+            except ReaderError as failure:
+                raise ReaderError(f"{block.place}: {failure}") from None
             count += len(commands(block))
         reader.stop_serving()
     return count
 
 
-def reader_environment(root):
+def reader_environment(home):
     """Of a reader who has Rust and Python, and no anabranch yet."""
-    if shutil.which("anabranch", path=os.defpath):
-        print("first use: an anabranch that is installed already comes after the one that is tried")
-    path = os.pathsep.join([f"{root}/bin", os.environ["PATH"], str(VENV)])
+    old = Path.home()
     return {
+        "CARGO_HOME": str(old / ".cargo"),
+        "RUSTUP_HOME": str(old / ".rustup"),
         **os.environ,
-        "PATH": path,
-        "CARGO_INSTALL_ROOT": str(root),
-        "XDG_STATE_HOME": f"{root}/state",
-        "ANABRANCH_CACHE": f"{root}/cache",
+        "HOME": home,
+        "PATH": os.pathsep.join([f"{home}/.local/bin", os.environ["PATH"], str(VENV)]),
+        # The network namespace of these terminals has no way out. What cargo wants was fetched by what ran before.
+        "CARGO_NET_OFFLINE": "true",
     }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--transcript", type=Path, help="where to store what the terminals showed")
-    parser.add_argument("pages", nargs="*", metavar="PAGE", type=Path, default=PAGES, help="pages to follow in place of README and tutorials")
+    parser.add_argument(
+        "pages",
+        nargs="*",
+        metavar="PAGE",
+        type=Path,
+        default=PAGES,
+        help="pages to follow in place of README and tutorials",
+    )
     options = parser.parse_args()
     in_own_network()
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as root, contextlib.ExitStack() as stack:
+    with tempfile.TemporaryDirectory() as home, contextlib.ExitStack() as stack:
         log = None
         if options.transcript:
             options.transcript.parent.mkdir(parents=True, exist_ok=True)
             log = stack.enter_context(options.transcript.open("w", encoding="utf-8"))
         try:
-            count = sum(follow(page.resolve(), reader_environment(root), log) for page in options.pages)
-        except Failure as failure:
+            count = sum(follow(page.resolve(), reader_environment(home), log) for page in options.pages)
+        except ReaderError as failure:
             print(failure)
             return 1
     print(f"first use: {count} commands typed, {time.monotonic() - began:.1f} s")
