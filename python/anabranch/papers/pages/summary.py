@@ -9,7 +9,7 @@ from anabranch.papers import outcome as out
 from anabranch.papers.claims.claim import RANKS
 from anabranch.papers.pages.document import Block, Heading, Link, Paragraph, Table
 from anabranch.papers.pages.experiment import claims_table, experiment_blocks, pictures_of
-from anabranch.papers.verdicts.finding import Verdict
+from anabranch.papers.verdicts.grades import Verdict
 
 TITLE = "The papers, reproduced"
 
@@ -24,10 +24,16 @@ def claims_of(papers: Iterable[out.PaperOutcome]) -> list[out.ClaimOutcome]:
     return [claim for paper in papers for experiment in paper["experiments"] for claim in experiment["claims"]]
 
 
+def verdicts_of(claims: Iterable[out.ClaimOutcome]) -> list[Verdict]:
+    """The verdicts that some claim got, in the order of the table of grades."""
+    found = {claim["verdict"] for claim in claims}
+    return [verdict for verdict in Verdict if verdict.value in found]
+
+
 def counts_table(claims: Sequence[out.ClaimOutcome]) -> Table:
     """A row for each rank, a column for each verdict."""
     counted = Counter((claim["rank"], claim["verdict"]) for claim in claims)
-    present = [verdict.value for verdict in Verdict if any(counted[rank, verdict.value] for rank in RANKS)]
+    present = [verdict.value for verdict in verdicts_of(claims)]
     rows = []
     for rank, word in RANKS.items():
         numbers = [counted[rank, verdict] for verdict in present]
