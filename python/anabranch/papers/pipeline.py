@@ -84,7 +84,8 @@ def _draw(
     """Has the figures of an experiment drawn by other processes."""
     experiment = job.setting.experiment
     place = folder / job.paper.key / experiment.id
-    return [workers.submit(write_figure, figure, measurements, place, formats) for figure in experiment.figures]
+    claims = job.paper.claims
+    return [workers.submit(write_figure, figure, measurements, claims, place, formats) for figure in experiment.figures]
 
 
 def _check_folder(folder: Path) -> None:
