@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from anabranch.papers import outcome as out
 from anabranch.papers.claims.claim import RANKS
 from anabranch.papers.pages.document import Block, Heading, Link, Paragraph, Table
-from anabranch.papers.pages.experiment import claims_table, experiment_blocks, pictures_of
+from anabranch.papers.pages.experiment import claims_table
 from anabranch.papers.verdicts.grades import Verdict
 
 TITLE = "The papers, reproduced"
@@ -85,16 +85,6 @@ def summary_blocks(outcome: out.Outcome) -> Iterator[Block]:
             yield Paragraph(Link(f"{experiment['title']} ({experiment['source']})", f"{place}/claims.md"))
             if experiment["claims"]:
                 yield claims_table(experiment["claims"])
-
-
-def index_blocks(outcome: out.Outcome) -> Iterator[Block]:
-    """One page with everything, pictures included."""
-    yield from _head(outcome)
-    for paper in outcome["papers"]:
-        yield from _paper_head(paper)
-        for experiment in paper["experiments"]:
-            pictures = pictures_of(experiment, f"{paper['key']}/{experiment['id']}/")
-            yield from experiment_blocks(paper, experiment, 3, pictures)
 
 
 def _head(outcome: out.Outcome) -> Iterator[Block]:
