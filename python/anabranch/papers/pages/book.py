@@ -11,12 +11,15 @@ from typing import Any, TypedDict
 
 from anabranch.errors import PaperError
 from anabranch.papers import outcome as out
-from anabranch.papers.pages.document import Block, Heading, Items, Link, Paragraph, Table, markdown
+from anabranch.papers.pages.document import Block, Heading, Image, Items, Link, Paragraph, Table, markdown
 from anabranch.papers.pages.experiment import experiment_blocks, ours, verdict
 from anabranch.papers.pages.summary import TITLE, claims_of, counts_table, reference, scope_text, verdicts_of
 
 PAGE = "reproduction.md"
 FOLDER = "reproduction"
+
+COUNTS_PICTURE = "figures/reproduction.svg"
+"""Drawn by docs/figures/from_tables.py from the tables of the page."""
 
 LARGEST_PICTURE_BYTES = 200_000
 """Of pictures that go into the book; larger ones are only where the reproduction was written."""
@@ -114,6 +117,7 @@ def page_blocks(outcome: out.Outcome, about: About) -> Iterator[Block]:
         "[The papers](papers.md) says how verdicts are made, and what each measure is. No verdict here was written by "
         "hand."
     )
+    yield Image(COUNTS_PICTURE, "Verdicts on the claims of the papers, by rank and by paper")
     yield counts_table(claims_of(outcome["papers"]))
     yield _by_paper(outcome["papers"])
     yield Heading(2, "Headline claims")
