@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -40,15 +41,25 @@ def test_without_a_terminal_lines_say_how_far_it_is(capsys: pytest.CaptureFixtur
     assert lines.text(12.4) == "papers: 0 of 40 runs in 12 s, now planted-paper/fig1"
     lines.update(40)
     assert lines.text(30) == "papers: 40 of 40 runs in 30 s; figures and pages are being made"
-    with Lines(40, every_s=0.01) as progress:
-        progress.at("planted-paper/fig1")
-        progress.update(3)
+    lines = Lines(40)
+    with lines.told(every_s=0.01):
+        lines.at("planted-paper/fig1")
+        lines.update(3)
         printed, until = "", time.monotonic() + 60
         while "3 of 40 runs" not in printed and time.monotonic() < until:
             time.sleep(0.01)
             printed += capsys.readouterr().err
-    assert "papers: 3 of 40 runs in 0 s, now planted-paper/fig1\n" in printed
-    assert isinstance(progress_of(40, None), Lines), "standard error is no terminal here"
+    assert re.search(r"papers: 3 of 40 runs in \d+ s, now planted-paper/fig1\n", printed)
+    with progress_of(40, None) as progress:
+        assert isinstance(progress, Lines), "standard error is no terminal here"
+
+
+def test_a_bar_is_shown_where_it_is_asked_for_and_nothing_where_it_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    for shown in (True, False):
+        with progress_of(40, shown) as progress:
+            progress.at("planted-paper/fig1")
+            progress.update(40)
+        assert ("40/40" in capsys.readouterr().err) is shown
 
 
 def test_papers_are_listed_with_claims_and_runs(capsys: pytest.CaptureFixture[str]) -> None:
