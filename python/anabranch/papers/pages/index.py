@@ -26,7 +26,7 @@ from anabranch.papers.pages.experiment import (
     sensitivity_blocks,
     table_of,
 )
-from anabranch.papers.pages.summary import TITLE, claims_of, reference, scope_text, verdicts_of
+from anabranch.papers.pages.summary import TITLE, Counts, claims_of, counts_of, reference, scope_text, verdicts_of
 from anabranch.papers.verdicts.grades import Verdict
 
 
@@ -75,14 +75,6 @@ class PaperSection:
     experiments: Sequence[ExperimentSection]
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many claims of each rank got each verdict: a row for each rank, and one for all."""
-
-    verdicts: Sequence[Verdict]
-    rows: Sequence[tuple[str, str, Sequence[int]]]
-
-
 def index_page(outcome: out.Outcome) -> str:
     """The page as HTML. Pictures are files beside it; it needs no network and works without its script, too.
 
@@ -104,7 +96,7 @@ def index_page(outcome: out.Outcome) -> str:
         title=TITLE,
         scope=scope_text(outcome),
         claims=len(claims),
-        counts=_counts(claims),
+        counts=counts_of(claims),
         ranks=RANKS,
         ranked=[(rank, word, n) for rank, word in RANKS.items() if (n := sum(each["rank"] == rank for each in claims))],
         verdicts=[(each, sum(claim["verdict"] == each.value for claim in claims)) for each in verdicts_of(claims)],
@@ -127,17 +119,9 @@ def _policy(script: str) -> str:
     )
 
 
-def _counts(claims: Sequence[out.ClaimOutcome]) -> Counts:
-    verdicts = verdicts_of(claims)
-    counted = Counter((claim["rank"], claim["verdict"]) for claim in claims)
-    rows = [(rank, word, [counted[rank, verdict.value] for verdict in verdicts]) for rank, word in RANKS.items()]
-    sums = [sum(counted[rank, verdict.value] for rank in RANKS) for verdict in verdicts]
-    return Counts(verdicts, [*[row for row in rows if sum(row[2])], ("", "all", sums)])
-
-
 def _paper(paper: out.PaperOutcome) -> PaperSection:
     experiments = [_experiment(paper, experiment) for experiment in paper["experiments"]]
-    return PaperSection(paper, reference(paper), _counts(claims_of([paper])), experiments)
+    return PaperSection(paper, reference(paper), counts_of(claims_of([paper])), experiments)
 
 
 def _experiment(paper: out.PaperOutcome, experiment: out.ExperimentOutcome) -> ExperimentSection:

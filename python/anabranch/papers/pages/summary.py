@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from anabranch.papers import outcome as out
 from anabranch.papers.claims.claim import RANKS
@@ -30,18 +31,32 @@ def verdicts_of(claims: Iterable[out.ClaimOutcome]) -> list[Verdict]:
     return [verdict for verdict in Verdict if verdict.value in found]
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many claims got each verdict: a row for each rank that there is, by letter and word, and one for all."""
+
+    verdicts: Sequence[Verdict]
+    rows: Sequence[tuple[str, str, Sequence[int]]]
+
+
+def counts_of(claims: Sequence[out.ClaimOutcome]) -> Counts:
+    """The counts of these claims."""
+    verdicts = verdicts_of(claims)
+    counted = Counter((claim["rank"], claim["verdict"]) for claim in claims)
+    rows = [(rank, word, [counted[rank, verdict.value] for verdict in verdicts]) for rank, word in RANKS.items()]
+    sums = [sum(counted[rank, verdict.value] for rank in RANKS) for verdict in verdicts]
+    return Counts(verdicts, [*[row for row in rows if sum(row[2])], ("", "all", sums)])
+
+
 def counts_table(claims: Sequence[out.ClaimOutcome]) -> Table:
     """A row for each rank, a column for each verdict."""
-    counted = Counter((claim["rank"], claim["verdict"]) for claim in claims)
-    present = [verdict.value for verdict in verdicts_of(claims)]
-    rows = []
-    for rank, word in RANKS.items():
-        numbers = [counted[rank, verdict] for verdict in present]
-        if sum(numbers):
-            rows.append([f"{rank} ({word})", *[str(number or "") for number in numbers], str(sum(numbers))])
-    sums = [sum(counted[rank, verdict] for rank in RANKS) for verdict in present]
-    rows.append(["all", *map(str, sums), str(sum(sums))])
-    return Table(["rank", *present, "all"], rows, frozenset(range(1, len(present) + 2)))
+    counts = counts_of(claims)
+    rows = [
+        [f"{rank} ({word})" if rank else word, *[str(number or "") for number in numbers], str(sum(numbers))]
+        for rank, word, numbers in counts.rows
+    ]
+    names = [verdict.value for verdict in counts.verdicts]
+    return Table(["rank", *names, "all"], rows, frozenset(range(1, len(names) + 2)))
 
 
 def counts_text(outcome: out.Outcome) -> str:
