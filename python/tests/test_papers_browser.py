@@ -144,9 +144,11 @@ def test_figures_stand_two_in_a_row_where_there_is_room(page: Page) -> None:
 def test_a_phone_scrolls_tables_and_not_the_page(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.locator(".why summary").click()
+    page.locator(".why p").first.evaluate("text => { text.style.minHeight = '1000px'; }")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     scrolled = page.evaluate("[...document.querySelectorAll('.wide')].some(box => box.scrollWidth > box.clientWidth)")
     assert scrolled
+    assert page.evaluate("[...document.querySelectorAll('.wide')].every(box => box.scrollHeight <= box.clientHeight)")
     assert page.get_by_text("Windows are larger here.").bounding_box()["width"] <= 390
 
 
