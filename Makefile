@@ -294,6 +294,7 @@ papers-slice: venv ## Store the numbers of the slice anew, where what is simulat
 
 which-scheme: venv ## Run all schemes over one grid of links and make the book's chapter about it; WHICH=--quick for a part.
 	PYTHONPATH=tools '$(VENV)/bin/python' -m which_scheme --out '$(OUT)/which-scheme' $(WHICH)
+	$(PYTHON) docs/figures/from_tables.py
 
 bench: venv ## Measure the simulator, what schemes' decisions and observing real sockets cost, how well limits are kept, small files beside cp, and what Python adds to a run.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links

@@ -2,8 +2,7 @@
 
     python3 docs/figures/from_tables.py [--check]
 
-Writes docs/src/figures/crossval.svg and docs/src/figures/fairness.svg, or with --check compares them with what the pages
-say.
+Writes docs/src/figures/PAGE.svg for each PAGE below, or with --check compares it with what the page says.
 """
 
 # Elements of SVG are long lines.
@@ -15,7 +14,8 @@ import re
 import sys
 from pathlib import Path
 
-from svg import WIDTH, document
+from bars import beside, interop, reproduction, which_scheme
+from svg import WIDTH, document, text
 
 BOOK = Path(__file__).resolve().parent.parent / "src"
 LEFT, RIGHT = 110, WIDTH - 24
@@ -27,10 +27,6 @@ RATIO = re.compile(
     r"^(?P<name>[\w-]+) +(?P<mean>[\d.]+) ± (?P<half>[\d.]+) of (?P<low>[\d.]+) to (?P<high>[\d.]+), Jain", re.MULTILINE
 )
 CLASSES = {"agrees": "dot", "within 8 %": "odd", "off": "odd", "not judged": "hollow"}
-
-
-def text(x, y, words, kind="quiet", anchor="start", more=""):
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{words}</text>'
 
 
 def crossval(page):
@@ -102,6 +98,10 @@ def fairness(page):
 FIGURES = {
     "crossval": (crossval, "Differences of mean goodput from ns-2, in per cent, for each setting of the table"),
     "fairness": (fairness, "Ratio of goodputs on a shared link for each scheme, with the range that is expected of it"),
+    "reproduction": (reproduction, "Verdicts on the claims of the papers, by rank and by paper"),
+    "which-scheme": (which_scheme, "Goodput of each scheme as a part of the best one's, on average and at worst"),
+    "beside": (beside, "Times of TCP, MPTCP and anabranch send over two links, with and without an outage"),
+    "interop": (interop, "Rates between usrsctp and this endpoint"),
 }
 
 

@@ -25,6 +25,11 @@ STYLE = """
 """
 
 
+def text(x, y, words, kind="quiet", anchor="start", more=""):
+    """Words at a place; `more` are further attributes."""
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{words}</text>'
+
+
 def document(height, title, body):
     """The file with these elements on a background."""
     size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'

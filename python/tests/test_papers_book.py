@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -42,8 +43,7 @@ def test_the_page_says_by_what_and_when_it_was_made(made: Path, book: Path) -> N
     about = json.loads((made / "run.json").read_text())
     page = (book / "reproduction.md").read_text()
     assert f"on {about['date']} with version {about['version']}" in page
-    assert "CMT is above SCTP on average | +60 % |" in page
-    assert "| [planted-paper](reproduction/planted-paper.md) | 13 |" in page
+    assert re.search(r"\| \[planted-paper\]\(reproduction/planted-paper\.md\) \|[ \d|]*\| 13 \|", page)
 
 
 def test_chapters_are_listed_in_the_summary_each_time_anew(made: Path, book: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from anabranch.papers.catalogue import DATA, keys, read_key
 from anabranch.papers.claims.deferred import Deferred
 from anabranch.papers.paper import Paper
-from anabranch.papers.verdicts.finding import Verdict
+from anabranch.papers.verdicts.grades import Verdict
 
 TESTS = Path(__file__).resolve().parent
 VERDICTS = TESTS.parent.parent / "docs" / "src" / "reproduction" / "verdicts.json"

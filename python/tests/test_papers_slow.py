@@ -20,7 +20,7 @@ from anabranch.papers.model import Measure
 from anabranch.papers.pipeline import reproduce
 from anabranch.papers.plan import Scope, Setting, settings_of
 from anabranch.papers.sweeps import SweepOptions, collect
-from anabranch.papers.verdicts.finding import Verdict
+from anabranch.papers.verdicts.grades import Verdict
 from anabranch.statistics import Estimate, mean_interval
 
 pytestmark = pytest.mark.slow

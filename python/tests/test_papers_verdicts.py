@@ -21,7 +21,8 @@ from anabranch.papers.claims.value import Number
 from anabranch.papers.samples import SampleGrid
 from anabranch.papers.verdicts import rules
 from anabranch.papers.verdicts.estimates import complete, estimate, sign
-from anabranch.papers.verdicts.finding import Judgement, Verdict, decided
+from anabranch.papers.verdicts.finding import Judgement, decided
+from anabranch.papers.verdicts.grades import Verdict
 
 R, D, X, C = Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.DIFFERS, Verdict.CANNOT_TELL
 

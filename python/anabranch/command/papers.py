@@ -74,7 +74,8 @@ def _add_reproduce(commands: Any) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="fewer seeds and values, no variants, no ablations: everything in one to three minutes",
+        help="fewer seeds and values, no variants, no ablations: everything takes two and a half minutes of processor "
+        "time",
     )
     parser.add_argument("--seeds", type=_positive, metavar="N", help="so many seeds everywhere")
     parser.add_argument("--no-variants", dest="variants", action="store_false", help="only the values chosen")

@@ -20,9 +20,10 @@ from anabranch.papers.cost import Cost
 from anabranch.papers.drawing.files import write_figure
 from anabranch.papers.jobs import Job, Measured, Measurements, jobs_of, run_job
 from anabranch.papers.judging import judge_paper
-from anabranch.papers.pages.document import markdown, page
+from anabranch.papers.pages.document import markdown
 from anabranch.papers.pages.experiment import experiment_blocks, pictures_of
-from anabranch.papers.pages.summary import TITLE, index_blocks, summary_blocks
+from anabranch.papers.pages.index import index_page
+from anabranch.papers.pages.summary import summary_blocks
 from anabranch.papers.plan import Scope
 from anabranch.papers.progress import progress_of
 from anabranch.papers.sweeps import SweepOptions
@@ -84,7 +85,8 @@ def _draw(
     """Has the figures of an experiment drawn by other processes."""
     experiment = job.setting.experiment
     place = folder / job.paper.key / experiment.id
-    return [workers.submit(write_figure, figure, measurements, place, formats) for figure in experiment.figures]
+    claims = job.paper.claims
+    return [workers.submit(write_figure, figure, measurements, claims, place, formats) for figure in experiment.figures]
 
 
 def _check_folder(folder: Path) -> None:
@@ -113,7 +115,7 @@ def _written(selection: Selection, measured: Measured, figures: _Figures, folder
 def _write_summary(outcome: out.Outcome, cost: Cost, folder: Path) -> None:
     """The pages about everything; last of all `verdicts.json` and what says when and by what it was made."""
     _write(folder / "summary.md", markdown(list(summary_blocks(outcome))))
-    _write(folder / "index.html", page(TITLE, list(index_blocks(outcome))))
+    _write(folder / "index.html", index_page(outcome))
     about = asdict(engine()) | {
         "date": datetime.now(timezone.utc).date().isoformat(),
         "seconds": round(cost.seconds, 1),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from types import TracebackType
-from typing import Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 from tqdm import tqdm
 
@@ -17,12 +18,6 @@ LINE_EVERY_S = 5.0
 class Progress(Protocol):
     """Counts runs."""
 
-    def __enter__(self) -> Progress: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
     def at(self, experiment: str) -> None:
         """The runs from here on belong to this experiment."""
 
@@ -30,26 +25,23 @@ class Progress(Protocol):
         """So many runs more are done."""
 
 
-def progress_of(runs: int, shown: bool | None) -> Progress:
-    """Progress on standard error; `shown` is `False` for none."""
-    if shown is False:
-        return Bar(runs, disable=True)
-    return Bar(runs, disable=False) if shown or sys.stderr.isatty() else Lines(runs)
+@contextmanager
+def progress_of(runs: int, shown: bool | None) -> Iterator[Progress]:
+    """Progress on standard error; `shown` is `True` for a bar in any case, and `False` for nothing."""
+    if shown is None and not sys.stderr.isatty():
+        lines = Lines(runs)
+        with lines.told():
+            yield lines
+        return
+    with tqdm(total=runs, unit="run", desc="papers", disable=shown is False, dynamic_ncols=True, smoothing=0.05) as bar:
+        yield Bar(bar)
 
 
 class Bar:
     """For a terminal."""
 
-    def __init__(self, runs: int, *, disable: bool) -> None:
-        self._bar = tqdm(total=runs, unit="run", desc="papers", disable=disable, dynamic_ncols=True, smoothing=0.05)
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.close()
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
 
     def at(self, experiment: str) -> None:
         self._bar.set_description(experiment)
@@ -59,23 +51,11 @@ class Bar:
 
 
 class Lines:
-    """For a file or a pipe: a line every few seconds, also while a single run takes longer."""
+    """For a file or a pipe."""
 
-    def __init__(self, runs: int, every_s: float = LINE_EVERY_S) -> None:
+    def __init__(self, runs: int) -> None:
         self._runs, self._done, self._experiment = runs, 0, ""
-        self._every_s, self._began = every_s, time.monotonic()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._tell, daemon=True)
-
-    def __enter__(self) -> Lines:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
+        self._began = time.monotonic()
 
     def at(self, experiment: str) -> None:
         self._experiment = experiment
@@ -83,8 +63,20 @@ class Lines:
     def update(self, runs: int = 1) -> None:
         self._done += runs
 
-    def _tell(self) -> None:
-        while not self._ended.wait(self._every_s):
+    @contextmanager
+    def told(self, every_s: float = LINE_EVERY_S) -> Iterator[None]:
+        """Prints a line every few seconds inside the block, also while a single run takes longer."""
+        ended = threading.Event()
+        thread = threading.Thread(target=self._tell, args=(ended, every_s), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _tell(self, ended: threading.Event, every_s: float) -> None:
+        while not ended.wait(every_s):
             print(self.text(time.monotonic() - self._began), file=sys.stderr, flush=True)
 
     def text(self, elapsed_s: float) -> str:

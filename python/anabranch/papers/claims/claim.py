@@ -21,7 +21,8 @@ from anabranch.papers.fields import Fields, check_unique, read_each
 from anabranch.papers.model import Experiment
 from anabranch.papers.reading.measures import read_at, read_measure
 from anabranch.papers.samples import LeftOutError
-from anabranch.papers.verdicts.finding import Judgement, Part, Verdict, worst
+from anabranch.papers.verdicts.finding import Judgement, Part, worst
+from anabranch.papers.verdicts.grades import Verdict
 
 KINDS: dict[str, type[Statement]] = {
     "compare": Compare,

@@ -13,7 +13,8 @@ from anabranch.papers.claims.statement import CellStatement
 from anabranch.papers.fields import Fields
 from anabranch.papers.model import Experiment
 from anabranch.papers.samples import SampleGrid
-from anabranch.papers.verdicts.finding import Direction, Finding, Part
+from anabranch.papers.verdicts.finding import Finding, Part
+from anabranch.papers.verdicts.grades import Direction
 from anabranch.papers.verdicts.rules import compare
 
 

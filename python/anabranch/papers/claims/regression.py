@@ -14,7 +14,8 @@ from anabranch.papers.claims.statement import Statement, range_text
 from anabranch.papers.fields import Fields
 from anabranch.papers.model import Experiment
 from anabranch.papers.verdicts.estimates import Sample, complete, estimate, sign
-from anabranch.papers.verdicts.finding import Direction, Finding, Part
+from anabranch.papers.verdicts.finding import Finding, Part
+from anabranch.papers.verdicts.grades import Direction
 from anabranch.papers.verdicts.rules import band, inside, no_value, ratio
 
 Statistic = Literal["slope", "intercept", "r2", "multiple_r"]

@@ -16,7 +16,8 @@ from anabranch.papers.fields import Fields
 from anabranch.papers.model import Experiment
 from anabranch.papers.samples import LeftOutError, SampleGrid
 from anabranch.papers.verdicts.estimates import Sample, complete
-from anabranch.papers.verdicts.finding import Direction, Finding, Part
+from anabranch.papers.verdicts.finding import Finding, Part
+from anabranch.papers.verdicts.grades import Direction
 from anabranch.papers.verdicts.rules import change, compare, no_value, shape
 
 

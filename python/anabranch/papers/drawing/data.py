@@ -11,7 +11,7 @@ import pandas as pd
 from anabranch.estimate import quantile
 from anabranch.papers.claims.quantity import At
 from anabranch.papers.jobs import Measurements
-from anabranch.papers.model import TRACED_FIGURES, Axis, Figure
+from anabranch.papers.model import TRACED_FIGURES, Axis, Experiment, Figure
 from anabranch.papers.outcome import DIGITS
 from anabranch.papers.plan import RunIndex, Setting, curve_of, figure_runs
 from anabranch.papers.samples import SampleGrid
@@ -54,7 +54,7 @@ def _means(figure: Figure, setting: Setting, grid: SampleGrid) -> pd.DataFrame:
     shows nor narrows down are averaged first.
     """
     rows = []
-    for panel, at in _panels(figure, setting):
+    for panel, at in panels_of(figure, setting):
         for scheme, (x, label, value) in itertools.product(figure.schemes, _points(figure, setting)):
             place = {**at, figure.x: (value,)} if figure.x else at
             (sample,) = complete(grid.sample(scheme, place))
@@ -79,23 +79,23 @@ def _points(figure: Figure, setting: Setting) -> list[tuple[float, str, Value]]:
     """Where the points of the axis stand; a figure without an axis has one point."""
     if figure.x is None:
         return [(0.0, "", 0)]
-    axis = _shown(figure, setting, figure.x)
+    axis = shown_axis(figure, setting, figure.x)
     return list(zip(axis.positions, axis.labels, axis.values, strict=True))
 
 
-def _shown(figure: Figure, setting: Setting, name: str) -> Axis:
+def shown_axis(figure: Figure, of: Setting | Experiment, name: str) -> Axis:
     """An axis with those values that the figure shows."""
-    axis = setting.axis(name)
+    axis = of.axis(name)
     return axis.only(figure.at[name]) if name in figure.at else axis
 
 
-def _panels(figure: Figure, setting: Setting) -> Iterator[tuple[str, At]]:
+def panels_of(figure: Figure, of: Setting | Experiment) -> Iterator[tuple[str, At]]:
     """The panels of a figure by name, each with the values of axes that it is about."""
     at = {name: values for name, values in figure.at.items() if name != figure.x}
     if figure.panels is None:
         yield "", at
         return
-    axis = _shown(figure, setting, figure.panels)
+    axis = shown_axis(figure, of, figure.panels)
     for label, value in zip(axis.labels, axis.values, strict=True):
         yield f"{axis.label}: {label}", {**at, axis.name: (value,)}
 
@@ -122,7 +122,7 @@ def _over_time(figure: Figure, setting: Setting, curves: Mapping[RunIndex, Extra
     Columns: `panel`, `scheme`, `seed`, and those of the trace. For throughput, which is drawn as the mean over seeds,
     there is `n` in place of `seed`, with `time_s`, `throughput_kbps` and `half_width`.
     """
-    names = {cell: name for name, at in _panels(figure, setting) for cell in setting.cells(at)}
+    names = {cell: name for name, at in panels_of(figure, setting) for cell in setting.cells(at)}
     cells = sorted(figure_runs(setting, figure), key=lambda each: (each[1], figure.schemes.index(each[0]), each[2]))
     frames = []
     for scheme, cell, seed in cells:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from anabranch.figures.decimate import decimate_line, decimate_points
 from anabranch.figures.legend import legend
 from anabranch.figures.style import Look, looks, path_looks
 from anabranch.papers.drawing.data import lines
+from anabranch.papers.drawing.overlay import NEUTRAL, ON_BARS, Mark, name_published, overlay
+from anabranch.papers.drawing.published import Published
 from anabranch.papers.model import Figure
 from anabranch.papers.plan import Setting
 
@@ -26,8 +28,8 @@ Draw = Callable[["Axes", pd.DataFrame, Figure, Setting], str]
 """Draws the rows of one panel, and gives the note above the legend."""
 
 
-def draw(frame: pd.DataFrame, figure: Figure, setting: Setting) -> Drawn | None:
-    """The figure of a frame, or `None` if there is nothing to draw."""
+def draw(frame: pd.DataFrame, figure: Figure, setting: Setting, published: Sequence[Published] = ()) -> Drawn | None:
+    """The figure of a frame with what the paper prints of it, or `None` if there is nothing to draw."""
     if frame.empty or figure.kind not in _KINDS:
         return None
     drawer, by = _KINDS[figure.kind]
@@ -39,8 +41,11 @@ def draw(frame: pd.DataFrame, figure: Figure, setting: Setting) -> Drawn | None:
         places = drawn.subplots(len(groups), 1, squeeze=False, sharex=True, sharey=figure.kind in _ONE_SCALE)[:, 0]
         for axes, (key, rows) in zip(places, groups, strict=True):
             note = drawer(axes, rows, figure, setting)
+            _overlay(axes, [each for each in published if _in_panel(each, key)], rows, figure, setting)
+            if axes is places[-1]:
+                name_published(axes, published, ON_BARS if figure.kind == "bars" else NEUTRAL)
             names = [str(part) for part in key if part]
-            if axes is places[-1] and len(groups) == 1:
+            if len(groups) == 1:
                 axes.set_title(", ".join(names) or figure.title)
                 legend(axes, note)
                 continue
@@ -49,6 +54,9 @@ def draw(frame: pd.DataFrame, figure: Figure, setting: Setting) -> Drawn | None:
             axes.set_xlabel(axes.get_xlabel() if axes is places[-1] else "")
             if axes is places[-1]:
                 legend(axes)
+        if figure.kind in _FROM_ZERO:
+            # Once all panels are drawn: it ends the scaling of all that share an axis.
+            places[-1].set_ylim(bottom=0)
     return drawn
 
 
@@ -57,6 +65,30 @@ def scheme_looks(figure: Figure, setting: Setting) -> Mapping[str, Look]:
     expressions = {name: setting.schemes[name] for name in figure.schemes}
     found = looks(expressions.values())
     return {name: found[expression] for name, expression in expressions.items()}
+
+
+def _in_panel(each: Published, key: tuple[str, ...]) -> bool:
+    """Whether a number belongs to the panel of this key, which may say the scheme as well."""
+    return (each.panel, each.scheme)[: len(key)] == key
+
+
+def _overlay(axes: Axes, published: Sequence[Published], rows: pd.DataFrame, figure: Figure, setting: Setting) -> None:
+    """The paper's numbers in one panel, which look as their scheme or path does."""
+    x = rows["x" if "x" in rows else "time_s"]
+    span = float(x.min()), float(x.max())
+    if figure.kind == "bars":
+        place, width = _bar_places(rows, figure)
+        shown = [each for each in published if each.extent == "point" and each.x in set(x)]
+        # Beside the middle of the bar, where its own interval is.
+        overlay(axes, shown, lambda each: ON_BARS, lambda each: place(each.scheme, each.x) + width / 4, span)
+        return
+    schemes, paths = scheme_looks(figure, setting), path_looks(figure.paths)
+
+    def mark(each: Published) -> Mark:
+        found = paths.get(each.path) if figure.kind in _OF_PATHS else schemes[each.scheme]
+        return Mark(found.color, found.marker) if found else NEUTRAL
+
+    overlay(axes, published, mark, lambda each: each.x, span)
 
 
 def _lines(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> str:
@@ -74,11 +106,10 @@ def _lines(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> 
 
 def _bars(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> str:
     styles = scheme_looks(figure, setting)
-    places = {x: place for place, x in enumerate(dict.fromkeys(rows["x"]))}
-    width = 0.8 / len(styles)
-    for number, (scheme, look) in enumerate(styles.items()):
+    place, width = _bar_places(rows, figure)
+    for scheme, look in styles.items():
         own = rows[rows["scheme"] == scheme]
-        centre = np.array([places[x] for x in own["x"]]) + (number - (len(styles) - 1) / 2) * width
+        centre = np.array([place(scheme, x) for x in own["x"]])
         mean, half = own["mean"].to_numpy(dtype=float), own["half_width"].to_numpy(dtype=float)
         style: dict[str, Any] = {"color": look.color, "hatch": look.hatch or None, "edgecolor": "white", "linewidth": 0}
         axes.bar(centre, mean, width * 0.92, label=scheme, **style)
@@ -87,12 +118,21 @@ def _bars(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> s
     if figure.x is None:
         axes.set_xticks([])
     else:
-        axes.set_xticks(list(places.values()), list(dict.fromkeys(rows["label"])))
+        labels = list(dict.fromkeys(rows["label"]))
+        axes.set_xticks(range(len(labels)), labels)
     axes.grid(visible=False, axis="x")
     _name_axes(axes, figure)
     if rows["mean"].min() >= 0:
         axes.set_ylim(bottom=0, top=None if rows["mean"].max() > 0 else 1)
     return _note(rows)
+
+
+def _bar_places(rows: pd.DataFrame, figure: Figure) -> tuple[Callable[[str, float], float], float]:
+    """Where the bar of a scheme at a value of the axis has its middle, and the width that it has."""
+    groups = {x: place for place, x in enumerate(dict.fromkeys(rows["x"]))}
+    width = 0.8 / len(figure.schemes)
+    first = -(len(figure.schemes) - 1) / 2
+    return lambda scheme, x: groups[x] + (first + figure.schemes.index(scheme)) * width, width
 
 
 def _regression(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> str:
@@ -119,7 +159,6 @@ def _cwnd(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> s
         style = line_style(look, markers=False)
         axes.plot(own["time_s"].to_numpy()[places], values[places], drawstyle="steps-post", label=path, **style)
     _name_axes(axes, figure, "cwnd (bytes)")
-    axes.set_ylim(bottom=0)
     return _seed(rows)
 
 
@@ -204,8 +243,14 @@ _KINDS: Mapping[str, tuple[Draw, list[str]]] = {
 }
 """How each kind is drawn, and what its panels are. A table is not drawn."""
 
+_OF_PATHS = ("cwnd", "tsn", "out-of-order")
+"""Kinds whose colours are those of paths."""
+
 _ONE_SCALE = ("cwnd", "out-of-order")
 """Kinds with a panel for each scheme, whose heights are there to be compared."""
+
+_FROM_ZERO = ("cwnd",)
+"""Kinds of one scale that begins at zero."""
 
 _NARROW = ("lines", "transfer-time", "bars")
 """Kinds that fit a column if there is one panel."""

@@ -13,14 +13,21 @@ import pyarrow.parquet as pq
 
 from anabranch.figures.saving import save
 from anabranch.papers import outcome as out
+from anabranch.papers.claims.claim import Claim
 from anabranch.papers.drawing.data import figure_data, lines
 from anabranch.papers.drawing.draw import draw
+from anabranch.papers.drawing.published import frame_of, published_values
 from anabranch.papers.jobs import Measurements
 from anabranch.papers.model import Figure
 
 
-def write_figure(figure: Figure, measurements: Measurements, folder: Path, endings: Sequence[str]) -> out.FigureOutcome:
-    """Draws a figure into a folder, as files with these endings. Raises `OSError` if that cannot be written to."""
+def write_figure(
+    figure: Figure, measurements: Measurements, claims: Sequence[Claim], folder: Path, endings: Sequence[str]
+) -> out.FigureOutcome:
+    """Draws a figure into a folder, as files with these endings, and over it what the claims say that the paper prints.
+
+    Raises `OSError` if the folder cannot be written to.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     frame = figure_data(figure, measurements)
     # The first figure's data goes by a name that is the same in all folders.
@@ -28,7 +35,11 @@ def write_figure(figure: Figure, measurements: Measurements, folder: Path, endin
     files = [f"{stem}.csv", f"{stem}.parquet"]
     frame.to_csv(folder / files[0], index=False, lineterminator="\n")
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), folder / files[1], compression="zstd")
-    drawn = draw(frame, figure, measurements.setting)
+    published = published_values(figure, measurements.setting, claims)
+    if published:
+        files.append("paper.csv" if figure.name == "figure" else f"{figure.name}-paper.csv")
+        frame_of(published).to_csv(folder / files[-1], index=False, lineterminator="\n")
+    drawn = draw(frame, figure, measurements.setting, published)
     if drawn is not None:
         for ending in endings:
             save(drawn, folder / f"{figure.name}.{ending}")

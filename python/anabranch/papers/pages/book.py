@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
 from anabranch.errors import PaperError
 from anabranch.papers import outcome as out
-from anabranch.papers.pages.document import Block, Heading, Items, Link, Paragraph, Table, markdown
+from anabranch.papers.pages.document import Block, Heading, Image, Items, Link, Paragraph, Table, markdown
 from anabranch.papers.pages.experiment import experiment_blocks, ours, verdict
-from anabranch.papers.pages.summary import TITLE, claims_of, counts_table, reference, scope_text
-from anabranch.papers.verdicts.finding import Verdict
+from anabranch.papers.pages.summary import TITLE, claims_of, counts_table, reference, scope_text, verdicts_of
 
 PAGE = "reproduction.md"
 FOLDER = "reproduction"
+
+COUNTS_PICTURE = "figures/reproduction.svg"
+"""Drawn by docs/figures/from_tables.py from the tables of the page."""
 
 LARGEST_PICTURE_BYTES = 200_000
 """Of pictures that go into the book; larger ones are only where the reproduction was written."""
@@ -115,12 +117,9 @@ def page_blocks(outcome: out.Outcome, about: About) -> Iterator[Block]:
         "[The papers](papers.md) says how verdicts are made, and what each measure is. No verdict here was written by "
         "hand."
     )
+    yield Image(COUNTS_PICTURE, "Verdicts on the claims of the papers, by rank and by paper")
     yield counts_table(claims_of(outcome["papers"]))
-    yield Table(
-        ["paper", "claims", "reproduced", "direction only", "differs"],
-        [_counts(paper) for paper in outcome["papers"]],
-        frozenset({1, 2, 3, 4}),
-    )
+    yield _by_paper(outcome["papers"])
     yield Heading(2, "Headline claims")
     for paper in outcome["papers"]:
         yield Paragraph(f"**{paper['key']}**: {paper['title']}. {reference(paper)}")
@@ -143,13 +142,17 @@ def _made(about: About) -> str:
     )
 
 
-def _counts(paper: out.PaperOutcome) -> list[str | Link]:
-    claims = claims_of([paper])
-    counted = [
-        sum(claim["verdict"] == verdict.value for claim in claims)
-        for verdict in (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.DIFFERS)
-    ]
-    return [Link(paper["key"], f"{FOLDER}/{paper['key']}.md"), str(len(claims)), *map(str, counted)]
+def _by_paper(papers: Sequence[out.PaperOutcome]) -> Table:
+    """A row for each paper, a column for each verdict."""
+    present = verdicts_of(claims_of(papers))
+    rows: list[list[str | Link]] = []
+    for paper in papers:
+        claims = claims_of([paper])
+        counted = [sum(claim["verdict"] == verdict.value for claim in claims) for verdict in present]
+        link = Link(paper["key"], f"{FOLDER}/{paper['key']}.md")
+        rows.append([link, *[str(number or "") for number in counted], str(len(claims))])
+    header = ["paper", *[verdict.value for verdict in present], "all"]
+    return Table(header, rows, frozenset(range(1, len(header))))
 
 
 def chapter_blocks(paper: out.PaperOutcome, pictures: set[str]) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""Documents of headings, paragraphs, tables and images, as Markdown and as HTML."""
+"""Documents of headings, paragraphs, tables and images as Markdown, and such parts as HTML."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ class Block(Protocol):
 
     def markdown(self) -> str:
         """The block as Markdown."""
+
+
+class HtmlBlock(Block, Protocol):
+    """A part of a document that pages of HTML have as well."""
 
     def html(self) -> str:
         """The block as HTML."""
@@ -41,9 +45,6 @@ class Heading:
     def markdown(self) -> str:
         return f"{'#' * self.level} {self.text}"
 
-    def html(self) -> str:
-        return f'<h{self.level} id="{anchor(self.text)}">{_html(self.text)}</h{self.level}>'
-
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
@@ -55,7 +56,7 @@ class Paragraph:
         return _markdown(self.text)
 
     def html(self) -> str:
-        return f"<p>{_html(self.text)}</p>"
+        return f"<p>{inline_html(self.text)}</p>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Items:
         return "\n".join(f"* {_markdown(item)}" for item in self.items)
 
     def html(self) -> str:
-        return f"<ul>{''.join(f'<li>{_html(item)}</li>' for item in self.items)}</ul>"
+        return f"<ul>{''.join(f'<li>{inline_html(item)}</li>' for item in self.items)}</ul>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,12 @@ class Table:
 
     def html(self) -> str:
         body = "".join(f"<tr>{self._cells('td', row)}</tr>" for row in self.rows)
-        return f"<table><thead><tr>{self._cells('th', self.header)}</tr></thead><tbody>{body}</tbody></table>"
+        head = self._cells("th", self.header)
+        return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
     def _cells(self, tag: str, row: Sequence[Inline]) -> str:
         kinds = [' class="n"' if column in self.right else "" for column in range(len(row))]
-        return "".join(f"<{tag}{kind}>{_html(cell)}</{tag}>" for kind, cell in zip(kinds, row, strict=True))
+        return "".join(f"<{tag}{kind}>{inline_html(cell)}</{tag}>" for kind, cell in zip(kinds, row, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,59 +105,20 @@ class Image:
     def markdown(self) -> str:
         return f"![{self.text}]({self.path})"
 
-    def html(self) -> str:
-        return f'<img src="{html.escape(self.path)}" alt="{html.escape(self.text)}" loading="lazy">'
-
 
 def markdown(blocks: Sequence[Block]) -> str:
     """A document as Markdown."""
     return "\n\n".join(block.markdown() for block in blocks) + "\n"
 
 
-def page(title: str, blocks: Sequence[Block]) -> str:
-    """A document as an HTML page."""
-    return _PAGE.format(title=html.escape(title), body="\n".join(block.html() for block in blocks))
-
-
-_PAGE = """\
-<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }}
-h1, h2, h3 {{ line-height: 1.2; margin-top: 2em; }}
-h1 {{ margin-top: 0; }}
-table {{ border-collapse: collapse; display: block; overflow-x: auto; margin: 1em 0; }}
-th, td {{ border-bottom: 1px solid #ddd; padding: 0.25em 0.7em; text-align: left; vertical-align: top; }}
-th {{ border-bottom-color: #888; }}
-.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
-img {{ max-width: 100%; display: block; margin: 1em 0; }}
-code {{ background: #f2f2f2; padding: 0 0.2em; }}
-td:first-child code {{ white-space: nowrap; }}
-</style>
-<body>
-{body}
-</body>
-</html>
-"""
-
-
 def _markdown(text: Inline) -> str:
     return f"[{text.text}]({text.target})" if isinstance(text, Link) else text
 
 
-def _html(text: Inline) -> str:
+def inline_html(text: Inline) -> str:
+    """Text as HTML; what is no code, strong text or link of it is escaped. Links lead to pages, not to scripts."""
     if isinstance(text, Link):
-        return f'<a href="{html.escape(text.target)}">{_html(text.text)}</a>'
-    escaped = html.escape(text, quote=False)
-    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
+        return f'<a href="{html.escape(text.target)}">{inline_html(text.text)}</a>'
+    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
     escaped = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", escaped)
-    return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", r'<a href="\2">\1</a>', escaped)
-
-
-def anchor(text: str) -> str:
-    """The name by which a heading can be linked to, as mdBook makes it."""
-    kept = re.sub(r"[^\w\s-]", "", text.lower())
-    return re.sub(r"\s", "-", kept.strip())
+    return re.sub(r"\[([^\]]+)\]\(((?:https?://|#|\.{0,2}/|[\w-]+[./#])[^)\s]*)\)", r'<a href="\2">\1</a>', escaped)

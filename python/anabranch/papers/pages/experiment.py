@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from anabranch.estimate import decimals, rounded
 from anabranch.papers import outcome as out
-from anabranch.papers.pages.document import Block, Heading, Image, Items, Paragraph, Table
+from anabranch.papers.pages.document import Block, Heading, HtmlBlock, Image, Items, Paragraph, Table
 
 
 def experiment_blocks(
@@ -14,7 +14,7 @@ def experiment_blocks(
 ) -> Iterator[Block]:
     """The page of an experiment, with a heading of this level. `pictures` are files, by the names of figures."""
     yield Heading(level, f"{paper['key']}/{experiment['id']}: {experiment['title']}")
-    yield Paragraph(_about(experiment))
+    yield Paragraph(about(experiment))
     if experiment["note"]:
         yield Paragraph(experiment["note"])
     for figure in experiment["figures"]:
@@ -26,13 +26,13 @@ def experiment_blocks(
         yield claims_table(experiment["claims"])
         if notes := [f"`{claim['id']}`: {claim['note']}" for claim in experiment["claims"] if claim["note"]]:
             yield Items(notes)
-    yield from _sensitivity(experiment)
-    yield from _changes(experiment, "ablation", "What parts do")
-    yield from _changes(experiment, "variant", "What other values do")
+    yield from sensitivity_blocks(experiment)
+    yield from change_blocks(experiment)
     yield from _causes(paper, experiment)
 
 
-def _about(experiment: out.ExperimentOutcome) -> str:
+def about(experiment: out.ExperimentOutcome) -> str:
+    """Where it is from, how much was run, and what is not known."""
     if experiment["deferred"]:
         return f"{experiment['source']}. Open: {experiment['deferred']}."
     seeds = "seed" if experiment["seeds"] == 1 else "seeds"
@@ -113,15 +113,26 @@ def samples(parts: Sequence[out.PartOutcome]) -> str:
 
 def verdict(claim: out.ClaimOutcome) -> str:
     """The verdict with the marks that belong to it."""
-    marks = []
+    found = marks(claim)
+    return f"**{claim['verdict']}**" + (f" ({'; '.join(found)})" if found else "")
+
+
+def marks(claim: out.ClaimOutcome) -> list[str]:
+    """What a verdict has to be read with: the status of the claim, and the variants that it depends on."""
+    found = []
     if claim["status"] != "ok":
-        marks.append(f"{claim['status']} {claim['contradiction']}".rstrip())
+        found.append(f"{claim['status']} {claim['contradiction']}".rstrip())
     if claim["depends_on"]:
-        marks.append(f"depends on {', '.join(claim['depends_on'])}")
-    return f"**{claim['verdict']}**" + (f" ({'; '.join(marks)})" if marks else "")
+        found.append(f"depends on {', '.join(claim['depends_on'])}")
+    return found
 
 
-def _sensitivity(experiment: out.ExperimentOutcome) -> Iterator[Block]:
+def causes_of(paper: out.PaperOutcome, claim: out.ClaimOutcome) -> list[out.CauseOutcome]:
+    """Why it is not reproduced, as far as the paper's data says."""
+    return [paper["causes"][number] for number in claim["causes"]]
+
+
+def sensitivity_blocks(experiment: out.ExperimentOutcome) -> Iterator[HtmlBlock]:
     """What each claim comes to under each change: in full for claims that depend on one, and in short for all."""
     decisive = [claim for claim in experiment["claims"] if claim["depends_on"]]
     if decisive:
@@ -167,7 +178,13 @@ def _figures(parts: Sequence[out.PartOutcome]) -> str:
     return ", ".join(value({**part["ours"], "half_width": None}, part["unit"]) for part in parts)
 
 
-def _changes(experiment: out.ExperimentOutcome, kind: str, title: str) -> Iterator[Block]:
+def change_blocks(experiment: out.ExperimentOutcome) -> Iterator[HtmlBlock]:
+    """What ablations and variants make of each scheme."""
+    yield from _changes(experiment, "ablation", "What parts do")
+    yield from _changes(experiment, "variant", "What other values do")
+
+
+def _changes(experiment: out.ExperimentOutcome, kind: str, title: str) -> Iterator[HtmlBlock]:
     """What each change makes of each scheme."""
     changes = [change for change in experiment["changes"] if change["kind"] == kind]
     if not changes:

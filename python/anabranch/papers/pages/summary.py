@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from anabranch.papers import outcome as out
 from anabranch.papers.claims.claim import RANKS
 from anabranch.papers.pages.document import Block, Heading, Link, Paragraph, Table
-from anabranch.papers.pages.experiment import claims_table, experiment_blocks, pictures_of
-from anabranch.papers.verdicts.finding import Verdict
+from anabranch.papers.pages.experiment import claims_table
+from anabranch.papers.verdicts.grades import Verdict
 
 TITLE = "The papers, reproduced"
 
@@ -24,18 +25,38 @@ def claims_of(papers: Iterable[out.PaperOutcome]) -> list[out.ClaimOutcome]:
     return [claim for paper in papers for experiment in paper["experiments"] for claim in experiment["claims"]]
 
 
+def verdicts_of(claims: Iterable[out.ClaimOutcome]) -> list[Verdict]:
+    """The verdicts that some claim got, in the order of the table of grades."""
+    found = {claim["verdict"] for claim in claims}
+    return [verdict for verdict in Verdict if verdict.value in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many claims got each verdict: a row for each rank that there is, by letter and word, and one for all."""
+
+    verdicts: Sequence[Verdict]
+    rows: Sequence[tuple[str, str, Sequence[int]]]
+
+
+def counts_of(claims: Sequence[out.ClaimOutcome]) -> Counts:
+    """The counts of these claims."""
+    verdicts = verdicts_of(claims)
+    counted = Counter((claim["rank"], claim["verdict"]) for claim in claims)
+    rows = [(rank, word, [counted[rank, verdict.value] for verdict in verdicts]) for rank, word in RANKS.items()]
+    sums = [sum(counted[rank, verdict.value] for rank in RANKS) for verdict in verdicts]
+    return Counts(verdicts, [*[row for row in rows if sum(row[2])], ("", "all", sums)])
+
+
 def counts_table(claims: Sequence[out.ClaimOutcome]) -> Table:
     """A row for each rank, a column for each verdict."""
-    counted = Counter((claim["rank"], claim["verdict"]) for claim in claims)
-    present = [verdict.value for verdict in Verdict if any(counted[rank, verdict.value] for rank in RANKS)]
-    rows = []
-    for rank, word in RANKS.items():
-        numbers = [counted[rank, verdict] for verdict in present]
-        if sum(numbers):
-            rows.append([f"{rank} ({word})", *[str(number or "") for number in numbers], str(sum(numbers))])
-    sums = [sum(counted[rank, verdict] for rank in RANKS) for verdict in present]
-    rows.append(["all", *map(str, sums), str(sum(sums))])
-    return Table(["rank", *present, "all"], rows, frozenset(range(1, len(present) + 2)))
+    counts = counts_of(claims)
+    rows = [
+        [f"{rank} ({word})" if rank else word, *[str(number or "") for number in numbers], str(sum(numbers))]
+        for rank, word, numbers in counts.rows
+    ]
+    names = [verdict.value for verdict in counts.verdicts]
+    return Table(["rank", *names, "all"], rows, frozenset(range(1, len(names) + 2)))
 
 
 def counts_text(outcome: out.Outcome) -> str:
@@ -79,16 +100,6 @@ def summary_blocks(outcome: out.Outcome) -> Iterator[Block]:
             yield Paragraph(Link(f"{experiment['title']} ({experiment['source']})", f"{place}/claims.md"))
             if experiment["claims"]:
                 yield claims_table(experiment["claims"])
-
-
-def index_blocks(outcome: out.Outcome) -> Iterator[Block]:
-    """One page with everything, pictures included."""
-    yield from _head(outcome)
-    for paper in outcome["papers"]:
-        yield from _paper_head(paper)
-        for experiment in paper["experiments"]:
-            pictures = pictures_of(experiment, f"{paper['key']}/{experiment['id']}/")
-            yield from experiment_blocks(paper, experiment, 3, pictures)
 
 
 def _head(outcome: out.Outcome) -> Iterator[Block]:

@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from anabranch.estimate import Estimate
-
-
-class Verdict(enum.Enum):
-    """The verdict on a claim."""
-
-    REPRODUCED = "reproduced"
-    DIRECTION_ONLY = "direction only"
-    DIFFERS = "differs"
-    CONTRADICTORY = "contradictory in the paper"
-    CANNOT_TELL = "cannot tell"
-    OPEN = "open: needs video"
-
-
-class Direction(enum.Enum):
-    """What the samples say about the direction of a claim, or, for a number, whether it lies in its band."""
-
-    HOLDS = "holds"
-    AGAINST = "against"
-    UNCLEAR = "unclear"
+from anabranch.papers.verdicts.grades import Direction, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +53,19 @@ class Judgement:
     @property
     def direction(self) -> Direction:
         """What it says about the direction."""
-        if self.verdict in (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY):
-            return Direction.HOLDS
-        return Direction.AGAINST if self.verdict is Verdict.DIFFERS else Direction.UNCLEAR
-
-
-_SEVERITY = (Verdict.DIFFERS, Verdict.CANNOT_TELL, Verdict.DIRECTION_ONLY, Verdict.REPRODUCED)
+        return self.verdict.grade.direction
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict on a claim of several parts, which is as good as the worst of them."""
-    return min(verdicts, key=_SEVERITY.index, default=Verdict.CANNOT_TELL)
+    return max(verdicts, key=_severity, default=Verdict.CANNOT_TELL)
+
+
+def _severity(verdict: Verdict) -> int:
+    severity = verdict.grade.severity
+    if severity is None:
+        raise ValueError(f"{verdict} is no verdict on a part of a claim")
+    return severity
 
 
 def decided(default: Judgement, variants: Mapping[str, Judgement]) -> tuple[Verdict, tuple[str, ...]]:
@@ -93,7 +76,7 @@ def decided(default: Judgement, variants: Mapping[str, Judgement]) -> tuple[Verd
     """
     directions = {name: variant.direction for name, variant in variants.items()}
     told = {default.direction, *directions.values()} - {Direction.UNCLEAR}
-    if default.verdict in (Verdict.CONTRADICTORY, Verdict.OPEN) or len(told) < 2:
+    if default.verdict.grade.settled or len(told) < 2:
         return default.verdict, ()
     other = {*told} - {default.direction}
     return Verdict.CANNOT_TELL, tuple(name for name, direction in directions.items() if direction in other)

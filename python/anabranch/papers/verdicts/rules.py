@@ -16,7 +16,8 @@ import numpy as np
 
 from anabranch.estimate import Estimate, decimals, rounded
 from anabranch.papers.verdicts.estimates import CONFIDENCE, ROUNDING, Sample, bounds, complete, estimate, sign
-from anabranch.papers.verdicts.finding import Direction, Finding
+from anabranch.papers.verdicts.finding import Finding
+from anabranch.papers.verdicts.grades import Direction
 
 Relation = Literal["higher", "lower", "about", "not-lower", "not-higher"]
 

@@ -1,0 +1,165 @@
+"""Bars and ranges of tables of the book: verdicts on the papers, schemes, and times and rates that were measured."""
+
+# Elements of SVG are long lines.
+# ruff: noqa: E501
+
+import itertools
+import re
+import runpy
+from pathlib import Path
+
+from svg import WIDTH, text
+
+RIGHT = WIDTH - 24
+GRADES = Path(__file__).resolve().parents[2] / "python/anabranch/papers/verdicts/grades.py"
+BOLD = ' font-weight="600"'
+
+
+def verdicts():
+    """The table of grades, which needs nothing of the package around it."""
+    return {verdict.value: verdict for verdict in runpy.run_path(str(GRADES))["Verdict"]}
+
+
+def rows_below(page, begin):
+    """The rows of the first table whose header begins so, each as cells by the names of the columns."""
+    after = page[page.index(f"\n{begin}") + 1 :].splitlines()
+    lines = itertools.takewhile(lambda line: line.startswith("|"), after)
+    names, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def plain(cell):
+    """The text of a cell without links and code."""
+    return re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", cell).replace("`", "")
+
+
+def reproduction(page):
+    """Verdicts on the claims of each rank and each paper, as parts of one bar each."""
+    ranks, papers = rows_below(page, "| rank |"), rows_below(page, "| paper |")
+    known = verdicts()
+    present = [name for name in ranks[0] if name in known]
+    bars = [("by rank", row["rank"], row) for row in ranks] + [("by paper", plain(row["paper"]), row) for row in papers]
+    left, step, gap = 250, 28, 26
+    top = 80 + 22 * ((len(present) + 2) // 3 - 1)
+    yield top + step * len(bars) + 2 * gap + 20
+    yield _grade_styles([known[name] for name in present])
+    yield text(24, 28, "Verdicts on the claims of the papers", "text", more=BOLD)
+    for i, name in enumerate(present):
+        x, y = 24 + 260 * (i % 3), 44 + 22 * (i // 3)
+        yield f'<rect class="{known[name].key}" x="{x}" y="{y}" width="20" height="14"/>'
+        yield text(x + 10, y + 11, known[name].grade.symbol, "inside", "middle") + text(x + 28, y + 11, name, "text")
+    y, group = top, ""
+    for title, name, row in bars:
+        if title != group:
+            group, y = title, y + gap
+            yield text(24, y - 8, title)
+        yield text(left - 10, y + 15, f"{name}: {row['all']}", "text", "end")
+        yield from _shares(row, present, known, left, y)
+        y += step
+
+
+def _shares(row, present, known, left, y):
+    """The parts of one bar; the wider ones have symbol and number in them, all have them as their title."""
+    total, x = int(row["all"]), float(left)
+    for name in present:
+        count = int(row[name] or 0)
+        if not count:
+            continue
+        width = (RIGHT - left) * count / total
+        words = f"{known[name].grade.symbol} {count}"
+        yield f'<rect class="{known[name].key}" x="{x:.1f}" y="{y}" width="{width - 1:.1f}" height="20"><title>{name}: {count} of {total}</title></rect>'
+        if width > 9 * len(words):
+            yield text(x + width / 2, y + 15, words, "inside", "middle")
+        x += width
+
+
+def _grade_styles(listed):
+    def rules(page):
+        return " ".join(f".{verdict.key} {{ fill: {getattr(verdict.grade, page)}; }}" for verdict in listed)
+
+    light, dark = (
+        f"{rules(page)} .inside {{ fill: {ink}; }}" for page, ink in (("light", "#ffffff"), ("dark", "#0d1117"))
+    )
+    return f"<style>{light} @media (prefers-color-scheme: dark) {{ {dark} }}</style>"
+
+
+def which_scheme(page):
+    """For each scheme its part of the best scheme's goodput: the mean over the cells, and the least of them."""
+    rows = rows_below(page, "| scheme |")
+    left, step, top = 250, 19, 74
+    bottom = top + step * len(rows)
+
+    def x(percent):
+        return left + (RIGHT - left) * percent / 100
+
+    yield bottom + 48
+    yield text(24, 28, "Goodput as a part of that of the best scheme of each cell", "text", more=BOLD)
+    for at, kind, words in ((30, "dot", "mean over all cells"), (190, "hollow", "in the cell where it is worst")):
+        yield f'<circle class="{kind}" cx="{at}" cy="48" r="4"/>' + text(at + 10, 52, words)
+    for percent in (0, 25, 50, 75, 100):
+        yield f'<path class="grid" d="M{x(percent):.1f},{top - 8}V{bottom}"/>' + text(
+            x(percent), bottom + 18, f"{percent} %", anchor="middle"
+        )
+    for i, row in enumerate(rows):
+        y = top + step * i + step / 2
+        mean, worst = (float(row[key].rstrip(" %")) for key in ("of the best", "at worst"))
+        name = plain(row["scheme"])
+        yield text(left - 10, y + 4, name, "text", "end")
+        yield f'<path class="axis" d="M{x(worst) + 4:.1f},{y:.1f}H{x(mean) - 4:.1f}"/>'
+        yield f'<circle class="hollow" cx="{x(worst):.1f}" cy="{y:.1f}" r="4"/>'
+        yield f'<circle class="dot" cx="{x(mean):.1f}" cy="{y:.1f}" r="4"><title>{name}: {mean:g} %, {worst:g} % at worst</title></circle>'
+    yield text(RIGHT, bottom + 38, "in the order of the table", anchor="end")
+
+
+TIME = re.compile(r"(?P<median>[\d.]+) s \((?P<least>[\d.]+) to (?P<most>[\d.]+)\)")
+
+
+def beside(page):
+    """Times until a receiver had everything, with the range of the rounds."""
+    rows = rows_below(page, "| | both links up |")
+    settings = [name for name in rows[0] if name]
+    values = {
+        (row[""], name): [float(part) for part in TIME.fullmatch(row[name]).groups()]
+        for row in rows
+        for name in settings
+    }
+    bars = [(name, plain(row[""]), values[row[""], name]) for name in settings for row in rows]
+    title = "Time until the receiver had 20 MB: median and range of the rounds"
+    yield from _bars(title, "s", bars, 2, 1)
+
+
+def interop(page):
+    """Rates between the endpoints that speak with each other."""
+    rows = rows_below(page, "| from |")
+    bars = [("", f"{plain(row['from'])} to {plain(row['to'])}", [float(row["MB/s"])] * 3) for row in rows]
+    title = "Rate over one pair of virtual interfaces: medians"
+    yield from _bars(title, "MB/s", bars, 100, 0)
+
+
+def _bars(title, unit, bars, tick, digits):
+    """Bars from zero, in groups with a name each, and ranges where the ends of one differ."""
+    left, step, top = 250, 28, 52
+    most = max(high for _, _, (_, _, high) in bars)
+    groups = list(dict.fromkeys(group for group, _, _ in bars))
+    bottom = top + step * len(bars) + 24 * sum(map(bool, groups))
+
+    def x(value):
+        return left + (RIGHT - 90 - left) * value / most
+
+    yield bottom + 36
+    yield text(24, 28, title, "text", more=BOLD)
+    for i in range(int(most // tick) + 1):
+        yield f'<path class="grid" d="M{x(i * tick):.1f},{top - 8}V{bottom}"/>' + text(
+            x(i * tick), bottom + 18, f"{i * tick} {unit}", anchor="middle"
+        )
+    y, last = top, ""
+    for group, name, (value, low, high) in bars:
+        if group != last:
+            last, y = group, y + 24
+            yield text(24, y - 7, group)
+        yield text(left - 10, y + 15, name, "text", "end")
+        yield f'<rect class="fibre" x="{left}" y="{y + 1}" width="{x(value) - left:.1f}" height="18"/>'
+        if low < high:
+            yield f'<path class="both" stroke-width="2" d="M{x(low):.1f},{y + 10}H{x(high):.1f}"/>'
+        yield text(max(x(value), x(high)) + 8, y + 15, f"{value:.{digits}f} {unit}", "text")
+        y += step

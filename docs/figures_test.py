@@ -1,0 +1,70 @@
+"""Tests of figures/bars.py: python3 -m unittest discover --start-directory docs --pattern '*_test.py'"""
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "figures"))
+
+import bars
+
+VERDICTS = """
+| rank | reproduced | differs | all |
+| --- | ---: | ---: | ---: |
+| H (headline) | 3 | 1 | 4 |
+| all | 3 | 1 | 4 |
+
+| paper | reproduced | differs | all |
+| --- | ---: | ---: | ---: |
+| [one](reproduction/one.md) | 3 | 1 | 4 |
+<!-- end -->
+"""
+TIMES = """
+| | both links up |
+| --- | --- |
+| TCP | 8.0 s (7.5 to 9.0) |
+| `send` | 4.0 s (4.0 to 4.0) |
+"""
+
+
+def rects(drawn, kind):
+    """The rectangles of a class, as place and width."""
+    found = re.findall(rf'<rect class="{kind}" x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="(?:18|20)"', drawn)
+    return [(float(x), float(width)) for x, width in found]
+
+
+class Bars(unittest.TestCase):
+    def test_a_table_ends_where_its_lines_end(self):
+        self.assertEqual([row["all"] for row in bars.rows_below(VERDICTS, "| rank |")], ["4", "4"])
+        self.assertEqual(len(bars.rows_below(VERDICTS, "| paper |")), 1)
+
+    def test_verdicts_have_the_colours_of_the_table_of_grades(self):
+        drawn = "\n".join(map(str, bars.reproduction(VERDICTS)))
+        for verdict in ("reproduced", "differs"):
+            grade = bars.verdicts()[verdict].grade
+            self.assertIn(f".{verdict} {{ fill: {grade.light}; }}", drawn)
+            self.assertIn(f".{verdict} {{ fill: {grade.dark}; }}", drawn)
+        self.assertNotIn("cannot tell", drawn)
+
+    def test_parts_of_a_bar_are_as_wide_as_their_numbers_are_large(self):
+        drawn = "\n".join(map(str, bars.reproduction(VERDICTS)))
+        held, against = rects(drawn, "reproduced"), rects(drawn, "differs")
+        self.assertEqual((len(held), len(against)), (3, 3))
+        for (x, width), (after, other) in zip(held, against, strict=True):
+            self.assertAlmostEqual(width + 1, 3 * (other + 1), delta=0.3)
+            self.assertAlmostEqual(x + width + 1, after, delta=0.3)
+        self.assertIn("<title>differs: 1 of 4</title>", drawn)
+        self.assertIn(">one: 4</text>", drawn)
+
+    def test_bars_begin_at_zero_and_have_a_range_where_there_is_one(self):
+        drawn = "\n".join(map(str, bars.beside(TIMES)))
+        (left, longer), (other_left, shorter) = rects(drawn, "fibre")
+        self.assertEqual(left, other_left)
+        self.assertAlmostEqual(longer, 2 * shorter, delta=0.3)
+        self.assertEqual(drawn.count('class="both"'), 1)
+        self.assertIn(">4.0 s</text>", drawn)
+
+
+if __name__ == "__main__":
+    unittest.main()

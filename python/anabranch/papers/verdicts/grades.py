@@ -1,0 +1,128 @@
+"""The grades that a claim can get: the one table from which rules, pages, figures and tests read them.
+
+It needs nothing but the standard library, so that what draws the book's figures can read it without the package.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Direction(enum.Enum):
+    """What the samples say about the direction of a claim, or, for a number, whether it lies in its band."""
+
+    HOLDS = "holds"
+    AGAINST = "against"
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What belongs to a verdict.
+
+    `symbol` tells verdicts apart where colours do not; `light` and `dark` are the colours on a page of that kind, as
+    `#rrggbb`. `severity` orders the verdicts that parts of a claim can get, the largest being the worst; it is `None`
+    for those that only a whole claim gets. A `settled` verdict does not depend on variants. `when` is Markdown.
+    """
+
+    symbol: str
+    light: str
+    dark: str
+    direction: Direction
+    severity: int | None
+    settled: bool
+    when: str
+
+
+class Verdict(enum.Enum):
+    """The verdict on a claim; its value is how it is called. They are shown in this order."""
+
+    _value_: str
+    grade: Grade
+
+    def __new__(cls, name: str, grade: Grade) -> Verdict:
+        verdict = object.__new__(cls)
+        verdict._value_ = name
+        verdict.grade = grade
+        return verdict
+
+    REPRODUCED = (
+        "reproduced",
+        Grade(
+            symbol="✓",
+            light="#0b6e4f",
+            dark="#4fd1a5",
+            direction=Direction.HOLDS,
+            severity=0,
+            settled=False,
+            when="the direction holds, and so does the size if one is claimed",
+        ),
+    )
+    DIRECTION_ONLY = (
+        "direction only",
+        Grade(
+            symbol="◐",
+            light="#7a5c00",
+            dark="#e6c34a",
+            direction=Direction.HOLDS,
+            severity=1,
+            settled=False,
+            when="the direction holds, the size does not; for trends and orders: on the whole, but some step is "
+            "significantly the other way",
+        ),
+    )
+    DIFFERS = (
+        "differs",
+        Grade(
+            symbol="✗",
+            light="#b3261e",
+            dark="#ff8a80",
+            direction=Direction.AGAINST,
+            severity=3,
+            settled=False,
+            when="the opposite holds",
+        ),
+    )
+    CONTRADICTORY = (
+        "contradictory in the paper",
+        Grade(
+            symbol="≠",
+            light="#7b3fa0",
+            dark="#cfa3f0",
+            direction=Direction.UNCLEAR,
+            severity=None,
+            settled=True,
+            when="the paper contradicts itself or misprints: status `inconsistent`, `misprint`, or `suspect` with "
+            "rank X. What comes out here is shown",
+        ),
+    )
+    CANNOT_TELL = (
+        "cannot tell",
+        Grade(
+            symbol="?",
+            light="#4f5b66",
+            dark="#b3bdc7",
+            direction=Direction.UNCLEAR,
+            severity=2,
+            settled=False,
+            when="the interval is too wide, or it depends on something that the paper leaves open",
+        ),
+    )
+    OPEN = (
+        "open: needs video",
+        Grade(
+            symbol="○",
+            light="#0a58b0",
+            dark="#86b9ff",
+            direction=Direction.UNCLEAR,
+            severity=None,
+            settled=True,
+            when="nothing here can judge it yet",
+        ),
+    )
+
+    @property
+    def key(self) -> str:
+        """The verdict as a word in addresses and style sheets: `direction-only`."""
+        return "-".join("".join(letter if letter.isalnum() else " " for letter in self.value).split())
