@@ -108,7 +108,9 @@ const CHOICES: &[Choice] = &[
     Choice {
         question: "How much may wait in a path's queue?",
         answer: "What D_max allows to all paths together; it counts what is bound and unsent as outstanding. What leaves the \
-                 queue is up to the path's window.",
+                 queue is up to the path's window. With `window` a path takes part only while its own window has room: \
+                 cwnd_i - outstanding_i is \"the data amount that allowed transmitting for path i\", and what a path is given \
+                 is decided by its own cwnd and by D_max. With `clamped` what waits for one path takes no room from another.",
         parameter: "queue",
     },
     Choice {
@@ -166,7 +168,8 @@ const CHOICES: &[Choice] = &[
     Choice {
         question: "What is the inactive status of a path that timed out?",
         answer: "Potentially failed: no data, and a HEARTBEAT at each RTO until one is answered. With no path left the one with \
-                 the fewest errors serves.",
+                 the fewest errors serves. When it answers, its window is still the one packet that the time-out left; \
+                 `cmt-pf` gives it two.",
         parameter: "",
     },
     Choice {

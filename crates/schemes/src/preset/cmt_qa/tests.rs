@@ -140,7 +140,7 @@ fn the_schedulers_parameters_arrive() {
         piece: Piece::Round,
         distributed: Distributed::Period,
         allowance: Allowance::Running,
-        queue_bound: QueueBound::Allowance,
+        queue_bound: QueueBound::Pooled,
         closeness: 0.0,
         replans: false,
     };
@@ -150,6 +150,8 @@ fn the_schedulers_parameters_arrive() {
         ("distributed=undelivered", DistributionRules { distributed: Distributed::Undelivered, ..default }),
         ("d-max=period", DistributionRules { allowance: Allowance::Period, ..default }),
         ("d-max=none", DistributionRules { allowance: Allowance::PeerWindow, ..default }),
+        ("queue=clamped", DistributionRules { queue_bound: QueueBound::Clamped, ..default }),
+        ("queue=window", DistributionRules { queue_bound: QueueBound::Window, ..default }),
         ("queue=rounds", DistributionRules { queue_bound: QueueBound::Frequency, ..default }),
         ("closeness=2.5", DistributionRules { closeness: 2.5, ..default }),
         ("replan=true", DistributionRules { replans: true, ..default }),

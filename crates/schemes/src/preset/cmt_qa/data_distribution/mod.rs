@@ -52,10 +52,16 @@ pub(super) const D_MAX: ChoiceParameter<Allowance> = ChoiceParameter {
 
 pub(super) const QUEUE: ChoiceParameter<QueueBound> = ChoiceParameter {
     name: "queue",
-    options: &[("d-max", QueueBound::Allowance), ("rounds", QueueBound::Frequency)],
-    default: "d-max",
-    about: "dds: what bounds a path's queue: D_max, or also the rounds that a period has room for",
-    source: "Xu 2013, text after equation 10",
+    options: &[
+        ("window", QueueBound::Window),
+        ("clamped", QueueBound::Clamped),
+        ("pooled", QueueBound::Pooled),
+        ("rounds", QueueBound::Frequency),
+    ],
+    default: "pooled",
+    about: "dds: a path takes part while its own window has room; or while any has, each counted by itself or all \
+            together; or for the rounds that a period has room for",
+    source: "Xu 2013, section 5, text around equation 7 and after Algorithm 2",
 };
 
 /// A period without length, as a Q of zero would make it, could be waited for again and again at one moment.
@@ -90,12 +96,17 @@ pub enum Allowance {
     PeerWindow,
 }
 
-/// What bounds the data that wait in a path's queue.
+/// Which room equation 7 counts, and with it what bounds the data that wait in a path's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueBound {
-    /// D_max alone, which all paths share.
-    Allowance,
-    /// Also the number of rounds for which a period has room: P_d / T_handle_i, rounded up.
+    /// The path's own window: cwnd_i - outstanding_i is "the data amount that allowed transmitting for path i" (after equation 7),
+    /// and what a path is given is decided by "the cwnd value of the current path" and by D_max (after Algorithm 2).
+    Window,
+    /// The free parts of all windows. What waits for one path takes no room from another, but may be more than its window.
+    Clamped,
+    /// The sum of all windows less all that is outstanding or waits: what waits for one path takes room from the others.
+    Pooled,
+    /// As `Pooled`, and the number of rounds for which a period has room: P_d / T_handle_i, rounded up.
     Frequency,
 }
 
@@ -206,7 +217,7 @@ impl DataDistribution {
 
     fn room(&self, subset: PathSet, view: &View<'_>) -> u64 {
         match self.rules.allowance {
-            Allowance::Period | Allowance::Running => most_data(subset, view),
+            Allowance::Period | Allowance::Running => self.most_data(subset, view),
             Allowance::PeerWindow => view.association.peer_window.get(),
         }
     }
@@ -245,9 +256,27 @@ impl DataDistribution {
             return Err(left_out(path));
         }
         let prediction = self.predict(path, ask, view);
-        let bounded = self.rules.queue_bound == QueueBound::Frequency;
-        let full = bounded && prediction.rounds > self.frequency[path.id.index()];
-        if full || !path.within_share { Err(Refusal::BufferShare) } else { Ok(prediction) }
+        let allowed = match self.rules.queue_bound {
+            QueueBound::Window if free_unbound(path, view) == 0 => return Err(Refusal::WindowFull),
+            QueueBound::Frequency => prediction.rounds <= self.frequency[path.id.index()],
+            QueueBound::Window | QueueBound::Clamped | QueueBound::Pooled => true,
+        };
+        if allowed && path.within_share { Ok(prediction) } else { Err(Refusal::BufferShare) }
+    }
+
+    /// Equation 7 for the paths in use, with what waits in the queues already taken off.
+    fn most_data(&self, subset: PathSet, view: &View<'_>) -> u64 {
+        let paths = subset.iter().map(|id| view.path(id));
+        let peer_window = view.association.peer_window.get();
+        match self.rules.queue_bound {
+            QueueBound::Window | QueueBound::Clamped => {
+                formulas::most_data(paths.map(|path| free_unbound(path, view)), 0, peer_window)
+            }
+            QueueBound::Pooled | QueueBound::Frequency => {
+                let bound = view.paths.iter().map(|path| path.bound.get()).fold(0, u64::saturating_add);
+                formulas::most_data(paths.map(|path| free(path, view)), bound, peer_window)
+            }
+        }
     }
 
     /// Lines 10 to 19: the path of the round that is not full yet, or the one with the earliest predicted arrival.
@@ -261,7 +290,9 @@ impl DataDistribution {
             others.map(|id| (id, outlooks[id.index()].err().unwrap_or(Refusal::Preference))).collect()
         };
         let Some(earliest) = outlooks.iter().flatten().copied().reduce(Prediction::earlier) else {
-            return self.wait_for_period(refusals(None));
+            let refused = refusals(None);
+            let window_opens = refused.as_slice().iter().any(|(_, why)| *why == Refusal::WindowFull);
+            return if window_opens { windows_spoken_for(refused) } else { self.wait_for_period(refused) };
         };
         let unfinished = self.round.filter(|&(_, left)| left > 0 && self.rules.piece == Piece::Round);
         if let Some((id, left)) = unfinished.filter(|(id, _)| outlooks[id.index()].is_ok()) {
@@ -313,11 +344,14 @@ impl DataDistribution {
     }
 }
 
-/// Equation 7 for the paths in use, with what waits in the queues already taken off.
-fn most_data(subset: PathSet, view: &View<'_>) -> u64 {
-    let free = subset.iter().map(|id| (view.path(id).cwnd - view.outstanding(id)).get());
-    let bound = view.paths.iter().map(|path| path.bound.get()).fold(0, u64::saturating_add);
-    formulas::most_data(free, bound, view.association.peer_window.get())
+/// cwnd_i - outstanding_i.
+fn free(path: &PathFacts, view: &View<'_>) -> u64 {
+    (path.cwnd - view.outstanding(path.id)).get()
+}
+
+/// The part of [`free`] for which no chunk waits yet.
+fn free_unbound(path: &PathFacts, view: &View<'_>) -> u64 {
+    free(path, view).saturating_sub(path.bound.get())
 }
 
 /// Why a path is not in the subset.

@@ -10,7 +10,7 @@ const RULES: DistributionRules = DistributionRules {
     piece: Piece::Round,
     distributed: Distributed::Period,
     allowance: Allowance::Running,
-    queue_bound: QueueBound::Allowance,
+    queue_bound: QueueBound::Pooled,
     closeness: 0.0,
     replans: false,
 };
@@ -218,6 +218,43 @@ fn the_running_allowance_is_the_free_part_of_all_windows() {
     assert_eq!(decision.refused.as_slice(), full);
     scene.world.paths[0].in_flight = bytes(5 * M);
     assert_eq!(scene.bind_some(20), [0; 2], "two packets more were acknowledged");
+}
+
+#[test]
+fn a_path_takes_part_only_while_its_own_window_has_room() {
+    let mut scene = fast_and_slow(DistributionRules { queue_bound: QueueBound::Window, ..RULES });
+    scene.world.paths[0].in_flight = bytes(7 * M);
+    // Three packets of path 0's window are free, and ten of path 1's, which is not left open for the quicker one.
+    assert_eq!(scene.bind_some(20), [0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+    assert_eq!(scene.ask().choice, Pick::Wait(WaitFor::Window));
+    scene.world.paths[0].in_flight = bytes(5 * M);
+    assert_eq!(scene.bind_some(20), [0; 2], "two packets more were acknowledged");
+}
+
+#[test]
+fn without_d_max_a_path_with_a_full_window_waits_for_its_window_and_not_for_the_period() {
+    let rules = DistributionRules {
+        queue_bound: QueueBound::Window,
+        allowance: Allowance::PeerWindow,
+        ..RULES
+    };
+    let mut scene = fast_and_slow(rules);
+    assert_eq!(scene.bind_some(30).len(), 20, "both windows");
+    let decision = scene.ask();
+    assert_eq!(decision.choice, Pick::Wait(WaitFor::Window));
+    let full = [(path(0), Refusal::WindowFull), (path(1), Refusal::WindowFull)];
+    assert_eq!(decision.refused.as_slice(), full);
+}
+
+#[test]
+fn what_waits_for_a_path_beyond_its_window_takes_no_room_from_another_if_each_is_counted_by_itself() {
+    let mut scene = fast_and_slow(DistributionRules { queue_bound: QueueBound::Clamped, ..RULES });
+    scene.world.paths[0].in_flight = bytes(7 * M);
+    scene.world.paths[0].bound = bytes(8 * M);
+    // Pooled, 3 + 10 - 8 packets would be free; path 1's ten are. Path 0 may still be given some of them.
+    let placed = scene.bind_some(200);
+    assert_eq!(scene.world.paths[1].bound, bytes(10 * M), "its window is filled: {placed:?}");
+    assert!(placed.contains(&0), "beyond its window: {placed:?}");
 }
 
 #[test]
