@@ -35,10 +35,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing that stands in the page."""
+    """A drawing that stands in the page. `series` are the colours that it has as CSS variables, as `#rrggbb`."""
 
     svg: Markup
     caption: str
+    series: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,10 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class TimelineSection:
-    """The timeline: its data as JSON, and what the page says of it."""
+    """The timeline: its data as JSON, and what the page says of it. `series` are the colours of its lines."""
 
     data: Markup
+    series: frozenset[str]
     about: tuple[str, ...]
     counted: str
     bin: str

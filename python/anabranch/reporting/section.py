@@ -21,6 +21,7 @@ def timeline_section(timeline: Timeline, about: tuple[str, ...], *, is_host: boo
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return TimelineSection(
         data=Markup(text),
+        series=frozenset([*data["path_colours"], *(track["colour"] for track in data["tracks"])]),
         about=about,
         counted=_SENT if is_host else _ARRIVED,
         bin=_bins(timeline),
