@@ -86,15 +86,20 @@ class Opened:
         """Waits until the browser has drawn what it was told to."""
         self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
-    def point_at(self, panel: str, part: float) -> float:
-        """Moves the mouse over a panel, at this part of its width, and gives the time there."""
-        x, y = self.place(panel, part)
+    def label(self) -> list[str]:
+        """The lines of the label at the pointer; none if it is not there."""
+        tip = self.page.locator("#timeline-tip")
+        return tip.inner_text().splitlines() if tip.is_visible() else []
+
+    def point_at(self, panel: str, part: float, row: float = 0.5) -> float:
+        """Moves the mouse over a panel, at these parts of its width and height, and gives the time there."""
+        x, y = self.place(panel, part, row)
         self.page.mouse.move(x - 3, y)
         self.page.mouse.move(x, y)
         self.settle()
         return float(self.page.locator("#timeline-values output").inner_text().removesuffix(" s"))
 
-    def place(self, panel: str, part: float) -> tuple[float, float]:
+    def place(self, panel: str, part: float, row: float = 0.5) -> tuple[float, float]:
         """Where in the window a place of a panel is, once the panel is in sight."""
         index = PANELS.index(panel)
         name = "xy" if index == 0 else f"xy{index + 1}"
@@ -103,7 +108,7 @@ class Opened:
         layer.evaluate("element => window.scrollBy(0, element.getBoundingClientRect().top - 400)")
         box = layer.bounding_box()
         assert box is not None
-        return box["x"] + part * box["width"], box["y"] + box["height"] / 2
+        return box["x"] + part * box["width"], box["y"] + row * box["height"]
 
     def drag(self, panel: str, start: float, end: float) -> None:
         (x, y), (to, _) = self.place(panel, start), self.place(panel, end)
@@ -376,34 +381,79 @@ def test_pointing_shows_what_the_trace_has_at_that_time(shown: Opened, traces: P
         assert values["state"] in {row["state"] for row in rows}
 
 
-def test_the_label_at_the_pointer_says_time_and_value_with_units(shown: Opened, traces: Path) -> None:
-    shown.point_at("cwnd", 0.4)
-    shown.page.wait_for_selector("#timeline .hoverlayer .legendtext")
-    texts = shown.page.locator("#timeline .hoverlayer text").all_text_contents()
-    time_s = next(float(text.removesuffix(" s")) for text in texts if re.fullmatch(r"[\d.]+ s", text))
-    (label,) = [text for text in texts if re.match(r"path-1 : ", text)]
-    value, unit = label.removeprefix("path-1 : ").split()
-    assert unit == "KiB"
-    near = [row_at(traces, "path-1", time_s + off)["cwnd_bytes"] / 1024 for off in (-6e-5, 0, 6e-5)]
+@pytest.mark.parametrize(
+    ("panel", "column", "divisor", "unit"),
+    [
+        ("cwnd", "cwnd_bytes", 1024, "KiB"),
+        ("outstanding", "outstanding_bytes", 1024, "KiB"),
+        ("srtt", "srtt_ms", 1, "ms"),
+    ],
+)
+def test_the_label_at_the_pointer_says_time_and_value_with_units(
+    shown: Opened, traces: Path, panel: str, column: str, divisor: int, unit: str
+) -> None:
+    time_s = shown.point_at(panel, 0.4)
+    head, *lines = shown.label()
+    assert float(head.removesuffix(" s")) == pytest.approx(time_s, abs=1e-4)
+    (line,) = [line for line in lines if line.startswith("path-1: ")]
+    value, found_unit = line.removeprefix("path-1: ").split()
+    assert found_unit == unit
+    near = [row_at(traces, "path-1", time_s + off)[column] / divisor for off in (-6e-5, 0, 6e-5)]
     assert any(float(value) == pytest.approx(each, abs=0.051) for each in near)
 
 
 def test_pointing_at_a_decision_shows_its_rules(shown: Opened) -> None:
     shown.point_at("decisions", 0.2)
-    shown.page.wait_for_selector("#timeline .hoverlayer .legendtext")
-    texts = " ".join(shown.page.locator("#timeline .hoverlayer text").all_text_contents())
-    assert re.search(
-        "path-1 : \\d+ %, \\d+ decisions: fills the window of the path in turn \N{MULTIPLICATION SIGN}\\d+", texts
-    )
+    texts = " ".join(shown.label())
+    rule = "path-1: \\d+ %, \\d+ decisions?: fills the window of the path in turn \N{MULTIPLICATION SIGN}\\d+"
+    assert re.search(rule, texts)
 
 
-def test_pointing_at_a_failed_path_shows_its_state(shown: Opened) -> None:
+def test_pointing_at_a_failed_path_shows_its_state_and_when_it_held(shown: Opened, traces: Path) -> None:
     shown.box("tracks", "cmt-pf").click()
     shown.box("tracks", "cmt").click()
     shown.settle()
-    shown.point_at("events", 0.6)
+    shown.point_at("events", 0.6, row=0.75)
     assert shown.values()["path-2"]["state"] == "PotentiallyFailed"
-    assert "PotentiallyFailed" in " ".join(shown.page.locator("#timeline .hoverlayer text").all_text_contents())
+    label = " ".join(shown.label())
+    held = re.search(r"PotentiallyFailed from ([\d.]+) s to ([\d.]+) s", label)
+    assert held
+    (timeout_s,) = series(traces, "cmt-pf").timeouts()["time_s"]
+    assert float(held[1]) == pytest.approx(timeout_s, abs=2e-6)
+    shown.point_at("events", 0.6, row=0.25)
+    assert "PotentiallyFailed" not in " ".join(shown.label())
+
+
+def test_the_losses_panel_shows_what_is_under_the_pointer_and_nothing_else(shown: Opened, traces: Path) -> None:
+    tsns = series(traces).tsn()
+    first = tsns["tsn"].min()
+    losses = series(traces).losses()
+    losses = losses[losses["path"] == "path-1"]
+    lost = losses.iloc[0]
+    shown.point_at("events", lost["time_s"] / 8, row=0.25)
+    _, where, *lines = shown.label()
+    (line,) = [line for line in lines if line.startswith("declared lost")]
+    assert where == "path-1"
+    assert f"{lost['time_s']:.6f} s" in line
+    assert f"TSN {lost['tsn'] - first}" in line
+    assert lost["cause"] in line
+    # Where nothing happened on a path there is no label.
+    happened = [*losses["time_s"], *series(traces).retransmissions()["time_s"], *series(traces).drops()["time_s"]]
+    free = next(part for part in np.arange(0.05, 1, 0.01) if min(abs(np.array(happened) - 8 * part)) > 0.1)
+    shown.point_at("events", free, row=0.25)
+    assert shown.label() == []
+
+
+def test_no_label_is_without_a_value(shown: Opened) -> None:
+    for panel in PANELS:
+        for part in (0.02, 0.33, 0.5, 0.97):
+            shown.point_at(panel, part)
+            assert len(shown.label()) != 1
+            for line in shown.label()[1:]:
+                assert re.search(r"\d|^path-\d$", line), (panel, line)
+    shown.page.mouse.move(1, 1)
+    shown.settle()
+    assert shown.label() == []
 
 
 def test_blocking_is_shown_for_as_long_as_it_lasted(shown: Opened, traces: Path) -> None:

@@ -43,7 +43,7 @@ const firstTrack = (item, shown) => tracksOf(item).find((track) => shown.tracks.
 function lineName(timeline, line, shown) {
   const what = line.link && !line.paths.includes(line.link) ? line.link : line.paths.join(", ");
   const name = shown.tracks.size > 1 ? `${timeline.tracks[firstTrack(line, shown)].label} ${what}` : what;
-  return escapeText(line.channel === "ssthresh" ? `${name} ssthresh` : name);
+  return line.channel === "ssthresh" ? `${name} ssthresh` : name;
 }
 
 // A run alone is coloured by path, several by run.
@@ -62,7 +62,7 @@ function linePanel(panel, timeline, shown, view, look) {
     if (line.channel !== "ssthresh") greatest = Math.max(greatest, greatestBetween(points, view.from, view.to));
     return lineTrace(panel, line, points, timeline, shown, look);
   });
-  // What is drawn last lies on top, and stands first in labels.
+  // What is drawn last lies on top.
   return { traces: traces.reverse(), range: [0, greatest > 0 ? greatest * 1.08 : 1] };
 }
 
@@ -77,7 +77,6 @@ function lineTrace(panel, line, points, timeline, shown, look) {
     ...points,
     type: "scatter",
     mode: "lines",
-    name: lineName(timeline, line, shown),
     meta: { panel: panel.key, channel: line.channel, tracks: line.tracks, paths: line.paths },
     line: {
       shape: "hv",
@@ -85,14 +84,13 @@ function lineTrace(panel, line, points, timeline, shown, look) {
       dash: dashOf(timeline.paths.indexOf(line.paths[0])),
       width: line.channel === "ssthresh" ? 0.8 : 1.6,
     },
-    hovertemplate: `%{y:,.${panel.digits}f} ${panel.unit}`,
   };
 }
 
 // Without any trace a panel would have no axes.
 function panelContent(panel, timeline, shown, view, look) {
   const content = contentOf(panel, timeline, shown, view, look);
-  const nothing = { x: [view.from], y: [0], mode: "lines", hoverinfo: "skip", meta: { panel: "nothing" } };
+  const nothing = { x: [view.from], y: [0], mode: "lines", meta: { panel: "nothing" } };
   return { ...content, traces: content.traces.length > 0 ? content.traces : [nothing] };
 }
 

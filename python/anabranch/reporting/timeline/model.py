@@ -20,7 +20,8 @@ Values = npt.NDArray[np.float32]
 class Track:
     """One end that sends data in one run: what a line on the timeline belongs to besides its path.
 
-    `run` tells the run from others, `sender` the end from others of the run; `None` if it is the only one.
+    `run` tells the run from others, `sender` the end from others of the run; `None` if it is the only one. `first_tsn`
+    is the first TSN of the association on the wire, from which those of events count.
     """
 
     run: str
@@ -30,6 +31,7 @@ class Track:
     direction: str
     paths: tuple[str, ...]
     end_s: float
+    first_tsn: int = 0
 
     @property
     def label(self) -> str:
@@ -56,13 +58,16 @@ class Line:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Events:
-    """What happened at single moments to one path of a sender: `details` are positions in `words`."""
+    """What happened at single moments to one path of a sender: `details` are positions in `words`.
+
+    `tsns` count from the first of the association; `None` for what is about no chunk.
+    """
 
     kind: EventKind
     track: int
     path: str | None
     times_s: Seconds
-    tsns: npt.NDArray[np.uint32]
+    tsns: npt.NDArray[np.uint32] | None
     details: npt.NDArray[np.uint8]
     words: tuple[str, ...]
     total: int

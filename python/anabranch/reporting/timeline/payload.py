@@ -75,6 +75,7 @@ def _track(track: Track, timeline: Timeline) -> dict[str, Any]:
         "scheme": track.scheme,
         "paths": track.paths,
         "end_s": track.end_s,
+        "numbered": "TSN",
     }
 
 
@@ -109,9 +110,10 @@ def _events(timeline: Timeline, clock: _Clock, notes: list[str]) -> list[dict[st
                 "track": events.track,
                 "path": events.path,
                 "times": clock.encode(events.times_s[kept]),
-                "tsns": _base64(events.tsns[kept]),
+                "tsns": None if events.tsns is None else _base64(events.tsns[kept]),
                 "details": _base64(events.details[kept]),
                 "words": events.words,
+                "total": events.total,
             }
         )
     return encoded
