@@ -548,9 +548,14 @@ def test_a_phone_shows_the_chart_in_its_width(browser: Browser, reported: Path) 
         assert time_s == pytest.approx(4, abs=0.1)
 
 
-def test_a_report_of_results_opens_as_quietly(browser: Browser, tmp_path: Path) -> None:
-    file = report(swept(tmp_path, seeds=2), tmp_path / "report.html")
-    with opened(browser, file) as found:
+@pytest.fixture(scope="module")
+def reported_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("swept")
+    return report(swept(folder, seeds=2), folder / "report.html")
+
+
+def test_a_report_of_results_opens_as_quietly(browser: Browser, reported_results: Path) -> None:
+    with opened(browser, reported_results) as found:
         for figure in found.page.locator("figure svg").all():
             box = figure.bounding_box()
             assert box is not None
@@ -558,6 +563,61 @@ def test_a_report_of_results_opens_as_quietly(browser: Browser, tmp_path: Path) 
             assert 200 < box["height"] < 600
         assert found.page.locator("figure svg").count() >= 3
         assert len(found.drawn()) == len(PANELS)
+
+
+FIGURE_COLOURS = """figures => figures.map(figure => {
+  const of = (selector, key) => [...figure.querySelectorAll(selector)].map(each => getComputedStyle(each)[key]);
+  return {
+    text: of('g[id*="-text_"] use', 'fill'), grid: of('g[id*="tick_"] path[clip-path]', 'stroke'),
+    paper: of('[id$="-patch_1"] path', 'fill'), series: of('[id*="-line2d_"] > path[clip-path]', 'stroke'),
+  };
+})"""
+
+
+@pytest.mark.parametrize(("scheme", "palette"), [("light", LIGHT), ("dark", DARK)])
+def test_figures_are_on_the_paper_of_the_page(
+    browser: Browser, reported_results: Path, scheme: str, palette: dict[str, str]
+) -> None:
+    with opened(browser, reported_results, color_scheme=scheme) as found:
+        figures = found.page.locator("figure svg").evaluate_all(FIGURE_COLOURS)
+    assert len(figures) >= 3
+    for colours in figures:
+        for kind, name in (("text", "ink"), ("grid", "grid"), ("paper", "paper")):
+            assert {hexadecimal(colour) for colour in colours[kind]} == {palette[name]}, kind
+        for stroke in colours["series"]:
+            drawn = hexadecimal(stroke)
+            assert drawn == palette["grid"] or contrast(drawn, palette["paper"]) >= 3
+
+
+def test_no_row_of_figures_ends_with_a_hole(browser: Browser, reported_results: Path) -> None:
+    with opened(browser, reported_results) as found:
+        boxes = [figure.bounding_box() for figure in found.page.locator("figure").all()]
+        room = found.page.locator(".figures").bounding_box()
+    assert room is not None
+    rows: dict[float, list[float]] = {}
+    for box in boxes:
+        assert box is not None
+        rows.setdefault(box["y"], []).append(box["x"] + box["width"])
+    assert len(boxes) == 4
+    assert [max(ends) for ends in rows.values()] == pytest.approx([room["x"] + room["width"]] * len(rows), abs=1)
+
+
+def test_print_is_light_on_any_screen_and_no_wider_than_a_page(browser: Browser, reported: Path) -> None:
+    with opened(browser, reported, color_scheme="dark") as found:
+        found.page.emulate_media(media="print", color_scheme="dark")
+        found.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        found.settle()
+        paper = found.page.locator("#timeline .main-svg").first.evaluate("element => element.style.background")
+        box = found.chart.bounding_box()
+        assert hexadecimal(paper) == LIGHT["paper"]
+        # A4 with usual margins has 680 by 980 pixels, and what is said of the chart stands on the same page.
+        assert box["width"] <= 680
+        assert box["height"] < 800
+        assert not found.page.locator(".controls").is_visible()
+        found.page.emulate_media(media="screen", color_scheme="dark")
+        found.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        found.settle()
+        assert found.chart.bounding_box()["width"] > 1000
 
 
 def test_a_recording_of_one_end_has_no_queues_and_text_like_a_script_stays_text(

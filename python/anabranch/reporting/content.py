@@ -88,3 +88,13 @@ class Page:
     figures: tuple[Figure, ...] = ()
     figure_notes: tuple[str, ...] = ()
     timeline: TimelineSection | None = None
+
+    def figure_class(self, place: int) -> str:
+        """How wide a figure is, so that no row ends with a hole: three to a row, and as many rows of two as it takes.
+
+        On paper there are two to a row; `odd` is the last one, which stands alone there.
+        """
+        count = len(self.figures)
+        halves = {0: 0, 1: 4, 2: 2}[count % 3]
+        width = "whole" if count == 1 else "half" if place < halves else "third"
+        return f"{width} odd" if place == count - 1 and count % 2 else width
