@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -587,6 +588,47 @@ def test_figures_are_on_the_paper_of_the_page(
         for stroke in colours["series"]:
             drawn = hexadecimal(stroke)
             assert drawn == palette["grid"] or contrast(drawn, palette["paper"]) >= 3
+
+
+def test_any_point_and_seed_can_be_chosen_and_says_how_to_add_its_traces(browser: Browser, tmp_path: Path) -> None:
+    results = swept(tmp_path, seeds=3, set={"run.duration": "1 s"})
+    choices = ["all@path.path-2.loss=0", "cmt@path.path-2.loss=0.05,seed=2"]
+    file = report(results, tmp_path / "report.html", timeline=choices)
+    with opened(browser, file) as found:
+        point, seed = (found.page.locator(f'select[name="{name}"]') for name in ("point", "seed"))
+        absent = found.page.locator(".absent")
+        runs = '[data-group="tracks"] label:visible'
+        assert [text.strip() for text in point.locator("option").all_inner_texts()] == [
+            *("all with traces", "path.path-2.loss = 0", "path.path-2.loss = 0.05"),
+        ]
+        assert seed.locator("option").all_inner_texts()[3] == "3 (no traces here)"
+        assert found.page.locator(runs).count() == 4
+        assert not absent.is_visible()
+        point.select_option("path.path-2.loss = 0.05")
+        found.settle()
+        assert found.page.locator(runs).all_inner_texts() == ["cmt @ 0.05, seed 2"]
+        assert {tuple(line["tracks"]) for line in found.traces("cwnd")} == {(3,)}
+        seed.select_option(label="2")
+        assert "No traces here of cmt-pf, sctp at path.path-2.loss = 0.05, seed 2. To add them" in absent.inner_text()
+        seed.select_option(label="3 (no traces here)")
+        assert not found.chart.is_visible()
+        command = absent.locator("code").inner_text()
+        point.select_option("path.path-2.loss = 0")
+        seed.select_option(label="1")
+        found.settle()
+        assert found.chart.is_visible()
+        assert not absent.is_visible()
+    words = shlex.split(command)
+    assert words[:3] == ["anabranch", "report", "results"]
+    asked = words[4::2]
+    assert asked == [
+        "all@path.path-2.loss=0,seed=1",
+        "cmt@path.path-2.loss=0.05,seed=2",
+        "all@path.path-2.loss=0.05,seed=3",
+    ]
+    again = report(results, tmp_path / "again.html", timeline=asked)
+    with opened(browser, again) as found:
+        assert found.page.locator('[data-group="tracks"] label').count() == 7
 
 
 def test_no_row_of_figures_ends_with_a_hole(browser: Browser, reported_results: Path) -> None:

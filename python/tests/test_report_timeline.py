@@ -356,6 +356,17 @@ def test_what_does_not_fit_is_left_out_and_said(timeline: Timeline, monkeypatch:
     assert sum(line.total for line in timeline.lines) > 200
 
 
+@pytest.mark.parametrize(("tracks", "points"), [(1, 100), (10, 100), (20, 200), (40, 400), (90, 400)])
+def test_more_runs_have_more_room_up_to_a_bound(monkeypatch: pytest.MonkeyPatch, tracks: int, points: int) -> None:
+    monkeypatch.setattr(payload_module, "MOST_POINTS", 100)
+    many = [Track(f"run {place}", None, "cmt", "flow-1", "forward", ("path-1",), 9.0) for place in range(tracks)]
+    times = np.linspace(0, 9, 1000)
+    line = Line("cwnd", (0,), ("path-1",), times, np.sin(1000 * times).astype(np.float32), 1000)
+    content = payload(Timeline(many, [line]))
+    assert 0.9 * points <= len(numbers(content["lines"][0]["times"], "u4")) <= points
+    assert any("have the rules of their decisions" in note for note in content["notes"]) == (tracks > 40)
+
+
 def test_of_spans_the_longest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     track = Track("run", None, "cmt", "flow-1", "forward", ("path-1",), 10.0)
     starts = np.array([0.0, 2.0, 4.0, 6.0])

@@ -16,7 +16,7 @@ from anabranch.reporting.palette import style_of
 # In the order in which they need each other.
 SCRIPTS = (
     *("data.js", "view.js", "look.js", "panels.js", "events.js", "rows.js"),
-    *("chart.js", "readout.js", "tip.js", "controls.js", "main.js"),
+    *("chart.js", "readout.js", "tip.js", "choice.js", "controls.js", "main.js"),
 )
 
 

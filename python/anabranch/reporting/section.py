@@ -7,6 +7,7 @@ import json
 from markupsafe import Markup
 
 from anabranch.reporting.content import TimelineSection
+from anabranch.reporting.run_index import RunIndex
 from anabranch.reporting.timeline.model import Timeline
 from anabranch.reporting.timeline.payload import payload
 
@@ -14,9 +15,14 @@ _ARRIVED = "It is counted where it arrives."
 _SENT = "One host cannot know what arrived at the other: what it sends is counted as it leaves."
 
 
-def timeline_section(timeline: Timeline, about: tuple[str, ...], *, is_host: bool = False) -> TimelineSection:
-    """The section of a timeline that has tracks. `is_host` says that it was seen from one end of real sockets."""
-    data = payload(timeline)
+def timeline_section(
+    timeline: Timeline, about: tuple[str, ...], *, is_host: bool = False, index: RunIndex | None = None
+) -> TimelineSection:
+    """The section of a timeline that has tracks.
+
+    `is_host` says that it was seen from one end of real sockets, `index` which other runs there are.
+    """
+    data = {**payload(timeline), "index": None if index is None else index.content}
     # Within a script element, `<` could end it; JSON may write it so as well.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return TimelineSection(
@@ -26,7 +32,7 @@ def timeline_section(timeline: Timeline, about: tuple[str, ...], *, is_host: boo
         counted=_SENT if is_host else _ARRIVED,
         bin=_bins(timeline),
         marks=tuple(f"at {mark.time_s:g} s {mark.text}" for mark in timeline.marks),
-        notes=tuple(data["notes"]),
+        notes=(*data["notes"], *(index.notes if index is not None else ())),
     )
 
 

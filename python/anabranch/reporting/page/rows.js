@@ -48,7 +48,8 @@ function shareText(shares, way, bin) {
     return words.join(", ");
   };
   const refused = spell(shares.refused[way][bin]);
-  const why = `${count} decision${count === 1 ? "" : "s"}: ${spell(shares.reasons[way][bin])}`;
+  const rules = spell(shares.reasons[way][bin]);
+  const why = `${count} decision${count === 1 ? "" : "s"}${rules ? `: ${rules}` : ""}`;
   return `${percent(count / shares.totals[bin])}, ${why}${refused ? `; not taken: ${refused}` : ""}`;
 }
 
