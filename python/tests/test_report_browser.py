@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from report_samples import swept, write_traces
 
+from anabranch.command.view import main as view
 from anabranch.reporting import report
 from anabranch.reporting.palette import DARK, LIGHT, contrast
 from anabranch.series import Series
@@ -629,6 +631,37 @@ def test_any_point_and_seed_can_be_chosen_and_says_how_to_add_its_traces(browser
     again = report(results, tmp_path / "again.html", timeline=asked)
     with opened(browser, again) as found:
         assert found.page.locator('[data-group="tracks"] label').count() == 7
+
+
+def test_a_log_of_quic_has_the_panels_that_it_has_events_for(browser: Browser, tmp_path: Path) -> None:
+    log = Path(__file__).parent / "data" / "qlog" / "quic-go.sqlog"
+    records = [json.loads(record) for record in log.read_text(encoding="utf-8").split("\x1e")[2:]]
+    lost = next(record for record in records if record["name"] == "recovery:packet_lost")
+    lost_s = (lost["time"] - records[0]["time"]) / 1000
+    file = tmp_path / "view.html"
+    assert view([str(log), "--out", str(file), "--quiet"]) == 0
+    with opened(browser, file) as found:
+        panels = found.page.locator('[data-group="panels"] label').all_inner_texts()
+        assert [text.strip() for text in panels] == [
+            *("Throughput", "Window, ssthresh", "Outstanding", "Round-trip time", "Losses"),
+        ]
+        columns = [text.split()[0] for text in found.page.locator("#timeline-values thead th").all_inner_texts()]
+        assert columns == ["Path", "throughput", "received", "cwnd", "outstanding", "srtt"]
+        found.page.locator('[name="from"]').fill("0.008")
+        found.page.locator('[name="to"]').fill("0.011")
+        found.page.locator('[name="to"]').press("Enter")
+        found.wait_for(lambda: found.range() == (0.008, 0.011))
+        row = found.page.locator("#timeline .draglayer .xy5 .nsewdrag")
+        row.scroll_into_view_if_needed()
+        box = row.bounding_box()
+        assert box is not None
+        found.page.mouse.move(box["x"] + (lost_s - 0.008) / 0.003 * box["width"], box["y"] + box["height"] / 2)
+        found.settle()
+        number = lost["data"]["header"]["packet_number"]
+        (label,) = [text for text in found.label() if text.startswith("declared lost at ")]
+        assert label.endswith(f" s, packet {number}, reordering_threshold, 1RTT")
+        # Times are rounded up to a microsecond.
+        assert float(label.split()[3]) == pytest.approx(lost_s, abs=1.1e-6)
 
 
 def test_no_row_of_figures_ends_with_a_hole(browser: Browser, reported_results: Path) -> None:

@@ -88,6 +88,7 @@ class Page:
     figures: tuple[Figure, ...] = ()
     figure_notes: tuple[str, ...] = ()
     timeline: TimelineSection | None = None
+    command: str = "anabranch report"
 
     def figure_class(self, place: int) -> str:
         """How wide a figure is, so that no row ends with a hole: three to a row, and as many rows of two as it takes.

@@ -77,7 +77,11 @@ def write_report(
     """As `report`, and gives the warnings."""
     choices = [parse(text) for text in timeline]
     target = _target(source, out)
-    page = _page(source, choices, seed, title, progress)
+    return write_page(_page(source, choices, seed, title, progress), target)
+
+
+def write_page(page: Page, target: Path) -> Written:
+    """Writes a page, as a whole or not at all. Raises `ReportError` if it cannot be written."""
     _write(target, _render(page))
     return Written(target, page.warnings)
 

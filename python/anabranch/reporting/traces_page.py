@@ -51,7 +51,10 @@ def page_of_traces(
         tables=(_table(runs, labels),),
         warnings=tuple(left_out([labels[run.folder] for run in asked[MOST_CHOSEN:]])),
         timeline=timeline_section(
-            timeline, tuple(about), is_host=any(map(is_host, chosen)), index=_index(chosen, runs, labels)
+            timeline,
+            tuple(about),
+            counted="sent" if any(map(is_host, chosen)) else "arrived",
+            index=_index(chosen, runs, labels),
         ),
         facts=_facts(runs),
         documents=_scenarios(runs, labels),

@@ -1,7 +1,7 @@
 // The panels of the timeline, from top to bottom, and those among them that show values over time.
 
 const LINE_PANELS = [
-  { key: "throughput", name: "Throughput", title: "Throughput", unit: "kbit/s", digits: 0, channels: ["throughput"] },
+  { key: "throughput", name: "Throughput", title: "Throughput", unit: "kbit/s", digits: 0, channels: ["throughput", "received"] },
   {
     key: "cwnd",
     name: "Window, ssthresh",
@@ -21,10 +21,16 @@ const ROW_PANELS = [
 ];
 const PANELS = [...LINE_PANELS, ...ROW_PANELS];
 
-// The panels that a timeline has anything for: real sockets know of no queues.
+// The panels that a timeline has anything for: real sockets know of no queues, and QUIC has no such blocking.
 function panelsOf(timeline) {
-  return PANELS.filter(({ channels }) => !channels || timeline.lines.some((line) => channels.includes(line.channel)));
+  const hasLine = (channels) => timeline.lines.some((line) => channels.includes(line.channel));
+  const hasBlocking = timeline.shares.length > 0 || timeline.spans.some(({ kind }) => kind === "blocked");
+  const has = { events: true, blocked: hasBlocking, decisions: timeline.shares.length > 0 };
+  return PANELS.filter(({ key, channels }) => (channels ? hasLine(channels) : has[key]));
 }
+
+// Channels that are drawn thin beside the one that a panel is about.
+const THIN = ["ssthresh", "received"];
 
 const escapeText = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
@@ -43,7 +49,7 @@ const firstTrack = (item, shown) => tracksOf(item).find((track) => shown.tracks.
 function lineName(timeline, line, shown) {
   const what = line.link && !line.paths.includes(line.link) ? line.link : line.paths.join(", ");
   const name = shown.tracks.size > 1 ? `${timeline.tracks[firstTrack(line, shown)].label} ${what}` : what;
-  return line.channel === "ssthresh" ? `${name} ssthresh` : name;
+  return THIN.includes(line.channel) ? `${name} ${line.channel}` : name;
 }
 
 // A run alone is coloured by path, several by run.
@@ -82,7 +88,7 @@ function lineTrace(panel, line, points, timeline, shown, look) {
       shape: "hv",
       color: lineColour(timeline, line, shown, look),
       dash: dashOf(timeline.paths.indexOf(line.paths[0])),
-      width: line.channel === "ssthresh" ? 0.8 : 1.6,
+      width: THIN.includes(line.channel) ? 0.8 : 1.6,
     },
   };
 }

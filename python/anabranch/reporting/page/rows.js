@@ -26,6 +26,7 @@ function blockedPanel(timeline, shown, view, look) {
 function decisionPanel(timeline, shown, view, look) {
   return rowPanel(timeline, shown, ({ track }, row) => {
     const shares = timeline.shares.find((item) => item.track === track);
+    if (!shares) return [];
     const x = [...shares.totals.map((_, bin) => bin * shares.bin_s), timeline.tracks[track].end_s];
     const ways = shares.ways.map((name, way) => ({ name, way }));
     const parts = ways.filter(({ name }) => name === WAIT || shown.paths.has(name)).map(({ name, way }) => {

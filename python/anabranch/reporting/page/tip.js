@@ -127,6 +127,7 @@ function blockedTips(row, time, reach, timeline, shown) {
 
 function decisionTips(row, time, timeline, shown) {
   const shares = timeline.shares.find((item) => item.track === row.track);
+  if (!shares) return [];
   const bin = Math.min(Math.floor(time / shares.bin_s), shares.totals.length - 1);
   if (time > timeline.tracks[row.track].end_s || shares.totals[bin] === 0) return [];
   const lines = shares.ways.flatMap((name, way) => {

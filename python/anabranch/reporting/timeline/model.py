@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-Channel = Literal["throughput", "cwnd", "ssthresh", "outstanding", "srtt", "queue"]
+Channel = Literal["throughput", "received", "cwnd", "ssthresh", "outstanding", "srtt", "queue"]
 EventKind = Literal["dropped", "lost", "retransmission", "timeout"]
 SpanKind = Literal["blocked", "state"]
 
@@ -21,7 +21,8 @@ class Track:
     """One end that sends data in one run: what a line on the timeline belongs to besides its path.
 
     `run` tells the run from others, `sender` the end from others of the run; `None` if it is the only one. `first_tsn`
-    is the first TSN of the association on the wire, from which those of events count.
+    is the first TSN of the association on the wire, from which those of events count. `numbered` is what has the
+    numbers of events. `bin_s` is the width of the bins in which throughput is counted.
     """
 
     run: str
@@ -32,6 +33,8 @@ class Track:
     paths: tuple[str, ...]
     end_s: float
     first_tsn: int = 0
+    numbered: Literal["TSN", "packet"] = "TSN"
+    bin_s: float = 0.1
 
     @property
     def label(self) -> str:

@@ -84,7 +84,7 @@ def _track(track: Track, timeline: Timeline) -> dict[str, Any]:
         "scheme": track.scheme,
         "paths": track.paths,
         "end_s": track.end_s,
-        "numbered": "TSN",
+        "numbered": track.numbered,
         "run": track.run,
     }
 

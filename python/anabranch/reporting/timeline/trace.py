@@ -29,12 +29,12 @@ def timeline_of(series: Series, label: str) -> Timeline:
     cannot be read.
     """
     senders = series.manifest.get("sender", [])
-    tracks = [_track(series, sender, label) for sender in senders]
+    every_s = bin_width_s(series.end_s)
+    tracks = [_track(series, sender, label, every_s) for sender in senders]
     timeline = Timeline(tracks, notes=[f"{label}: {note}" for note in series.notes])
     if not tracks:
         timeline.notes.append(f"{label}: no data was sent")
         return timeline
-    every_s = bin_width_s(series.end_s)
     throughput = series.throughput(every_s)
     for index, track in enumerate(tracks):
         _add_track(timeline, series, index, track, throughput, every_s)
@@ -61,7 +61,7 @@ def joined(timelines: Iterable[Timeline]) -> Timeline:
     return whole
 
 
-def _track(series: Series, sender: Mapping[str, Any], label: str) -> Track:
+def _track(series: Series, sender: Mapping[str, Any], label: str, every_s: float) -> Track:
     alone = len(series.manifest["sender"]) == 1
     return Track(
         run=label,
@@ -72,6 +72,7 @@ def _track(series: Series, sender: Mapping[str, Any], label: str) -> Track:
         paths=tuple(sender["paths"]),
         end_s=min(float(sender.get("end_s", series.end_s)), series.end_s),
         first_tsn=_first_tsn(series.tsn(), sender["flow"], sender["direction"]),
+        bin_s=every_s,
     )
 
 
