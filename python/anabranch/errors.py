@@ -72,5 +72,9 @@ class ReportError(AnabranchError):
     """A report cannot be made from what is there."""
 
 
+class QlogError(AnabranchError):
+    """A file is no qlog, or something in it is wrong."""
+
+
 class TransferError(AnabranchError):
     """An association over real sockets could not be opened, or failed."""

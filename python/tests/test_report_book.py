@@ -27,4 +27,4 @@ def test_the_options_of_the_chapter_are_those_of_the_command(capsys: pytest.Capt
     blocks = [block["body"] for block in FENCE.finditer(text) if block["kind"].strip() == "sh"]
     commands = [shlex.split(line) for block in blocks for line in block.splitlines() if "anabranch report" in line]
     assert len(commands) == 4
-    assert {word for command in commands for word in command if word.startswith("--")} <= {"--timeline", "--seed"}
+    assert {word for command in commands for word in command if word.startswith("--")} <= {"--timeline"}

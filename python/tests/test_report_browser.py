@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +16,9 @@ import numpy as np
 import pytest
 from report_samples import swept, write_traces
 
+from anabranch.command.view import main as view
 from anabranch.reporting import report
+from anabranch.reporting.palette import DARK, LIGHT, contrast
 from anabranch.series import Series
 
 if TYPE_CHECKING:
@@ -85,15 +89,20 @@ class Opened:
         """Waits until the browser has drawn what it was told to."""
         self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
-    def point_at(self, panel: str, part: float) -> float:
-        """Moves the mouse over a panel, at this part of its width, and gives the time there."""
-        x, y = self.place(panel, part)
+    def label(self) -> list[str]:
+        """The lines of the label at the pointer; none if it is not there."""
+        tip = self.page.locator("#timeline-tip")
+        return tip.inner_text().splitlines() if tip.is_visible() else []
+
+    def point_at(self, panel: str, part: float, row: float = 0.5) -> float:
+        """Moves the mouse over a panel, at these parts of its width and height, and gives the time there."""
+        x, y = self.place(panel, part, row)
         self.page.mouse.move(x - 3, y)
         self.page.mouse.move(x, y)
         self.settle()
         return float(self.page.locator("#timeline-values output").inner_text().removesuffix(" s"))
 
-    def place(self, panel: str, part: float) -> tuple[float, float]:
+    def place(self, panel: str, part: float, row: float = 0.5) -> tuple[float, float]:
         """Where in the window a place of a panel is, once the panel is in sight."""
         index = PANELS.index(panel)
         name = "xy" if index == 0 else f"xy{index + 1}"
@@ -102,7 +111,7 @@ class Opened:
         layer.evaluate("element => window.scrollBy(0, element.getBoundingClientRect().top - 400)")
         box = layer.bounding_box()
         assert box is not None
-        return box["x"] + part * box["width"], box["y"] + box["height"] / 2
+        return box["x"] + part * box["width"], box["y"] + row * box["height"]
 
     def drag(self, panel: str, start: float, end: float) -> None:
         (x, y), (to, _) = self.place(panel, start), self.place(panel, end)
@@ -375,34 +384,79 @@ def test_pointing_shows_what_the_trace_has_at_that_time(shown: Opened, traces: P
         assert values["state"] in {row["state"] for row in rows}
 
 
-def test_the_label_at_the_pointer_says_time_and_value_with_units(shown: Opened, traces: Path) -> None:
-    shown.point_at("cwnd", 0.4)
-    shown.page.wait_for_selector("#timeline .hoverlayer .legendtext")
-    texts = shown.page.locator("#timeline .hoverlayer text").all_text_contents()
-    time_s = next(float(text.removesuffix(" s")) for text in texts if re.fullmatch(r"[\d.]+ s", text))
-    (label,) = [text for text in texts if re.match(r"path-1 : ", text)]
-    value, unit = label.removeprefix("path-1 : ").split()
-    assert unit == "KiB"
-    near = [row_at(traces, "path-1", time_s + off)["cwnd_bytes"] / 1024 for off in (-6e-5, 0, 6e-5)]
+@pytest.mark.parametrize(
+    ("panel", "column", "divisor", "unit"),
+    [
+        ("cwnd", "cwnd_bytes", 1024, "KiB"),
+        ("outstanding", "outstanding_bytes", 1024, "KiB"),
+        ("srtt", "srtt_ms", 1, "ms"),
+    ],
+)
+def test_the_label_at_the_pointer_says_time_and_value_with_units(
+    shown: Opened, traces: Path, panel: str, column: str, divisor: int, unit: str
+) -> None:
+    time_s = shown.point_at(panel, 0.4)
+    head, *lines = shown.label()
+    assert float(head.removesuffix(" s")) == pytest.approx(time_s, abs=1e-4)
+    (line,) = [line for line in lines if line.startswith("path-1: ")]
+    value, found_unit = line.removeprefix("path-1: ").split()
+    assert found_unit == unit
+    near = [row_at(traces, "path-1", time_s + off)[column] / divisor for off in (-6e-5, 0, 6e-5)]
     assert any(float(value) == pytest.approx(each, abs=0.051) for each in near)
 
 
 def test_pointing_at_a_decision_shows_its_rules(shown: Opened) -> None:
     shown.point_at("decisions", 0.2)
-    shown.page.wait_for_selector("#timeline .hoverlayer .legendtext")
-    texts = " ".join(shown.page.locator("#timeline .hoverlayer text").all_text_contents())
-    assert re.search(
-        "path-1 : \\d+ %, \\d+ decisions: fills the window of the path in turn \N{MULTIPLICATION SIGN}\\d+", texts
-    )
+    texts = " ".join(shown.label())
+    rule = "path-1: \\d+ %, \\d+ decisions?: fills the window of the path in turn \N{MULTIPLICATION SIGN}\\d+"
+    assert re.search(rule, texts)
 
 
-def test_pointing_at_a_failed_path_shows_its_state(shown: Opened) -> None:
+def test_pointing_at_a_failed_path_shows_its_state_and_when_it_held(shown: Opened, traces: Path) -> None:
     shown.box("tracks", "cmt-pf").click()
     shown.box("tracks", "cmt").click()
     shown.settle()
-    shown.point_at("events", 0.6)
+    shown.point_at("events", 0.6, row=0.75)
     assert shown.values()["path-2"]["state"] == "PotentiallyFailed"
-    assert "PotentiallyFailed" in " ".join(shown.page.locator("#timeline .hoverlayer text").all_text_contents())
+    label = " ".join(shown.label())
+    held = re.search(r"PotentiallyFailed from ([\d.]+) s to ([\d.]+) s", label)
+    assert held
+    (timeout_s,) = series(traces, "cmt-pf").timeouts()["time_s"]
+    assert float(held[1]) == pytest.approx(timeout_s, abs=2e-6)
+    shown.point_at("events", 0.6, row=0.25)
+    assert "PotentiallyFailed" not in " ".join(shown.label())
+
+
+def test_the_losses_panel_shows_what_is_under_the_pointer_and_nothing_else(shown: Opened, traces: Path) -> None:
+    tsns = series(traces).tsn()
+    first = tsns["tsn"].min()
+    losses = series(traces).losses()
+    losses = losses[losses["path"] == "path-1"]
+    lost = losses.iloc[0]
+    shown.point_at("events", lost["time_s"] / 8, row=0.25)
+    _, where, *lines = shown.label()
+    (line,) = [line for line in lines if line.startswith("declared lost")]
+    assert where == "path-1"
+    assert f"{lost['time_s']:.6f} s" in line
+    assert f"TSN {lost['tsn'] - first}" in line
+    assert lost["cause"] in line
+    # Where nothing happened on a path there is no label.
+    happened = [*losses["time_s"], *series(traces).retransmissions()["time_s"], *series(traces).drops()["time_s"]]
+    free = next(part for part in np.arange(0.05, 1, 0.01) if min(abs(np.array(happened) - 8 * part)) > 0.1)
+    shown.point_at("events", free, row=0.25)
+    assert shown.label() == []
+
+
+def test_no_label_is_without_a_value(shown: Opened) -> None:
+    for panel in PANELS:
+        for part in (0.02, 0.33, 0.5, 0.97):
+            shown.point_at(panel, part)
+            assert len(shown.label()) != 1
+            for line in shown.label()[1:]:
+                assert re.search(r"\d|^path-\d$", line), (panel, line)
+    shown.page.mouse.move(1, 1)
+    shown.settle()
+    assert shown.label() == []
 
 
 def test_blocking_is_shown_for_as_long_as_it_lasted(shown: Opened, traces: Path) -> None:
@@ -457,15 +511,9 @@ def test_controls_are_reached_and_used_by_keyboard(shown: Opened) -> None:
     assert min(reached) >= 0
 
 
-def relative_luminance(colour: str) -> float:
-    rgb = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in rgb]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((relative_luminance(one), relative_luminance(other)))
-    return (high + 0.05) / (low + 0.05)
+def hexadecimal(colour: str) -> str:
+    """A colour as the browser says it, as `#rrggbb`."""
+    return "#" + "".join(f"{int(part):02x}" for part in re.findall(r"\d+", colour)[:3])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -474,17 +522,18 @@ def test_text_and_lines_stand_out_from_the_paper(shown: Opened, scheme: Any) -> 
     shown.settle()
     try:
         paper = shown.page.locator("body").evaluate("element => getComputedStyle(element).backgroundColor")
-        assert (relative_luminance(paper) < 0.05) == (scheme == "dark")
+        paper = hexadecimal(paper)
+        assert paper == (LIGHT if scheme == "light" else DARK)["paper"]
         for place in ("body", ".lead", ".note", "a", "td"):
             ink = shown.page.locator(place).first.evaluate("element => getComputedStyle(element).color")
-            assert contrast(ink, paper) >= 4.5, place
+            assert contrast(hexadecimal(ink), paper) >= 4.5, place
         plot = shown.page.locator("#timeline .main-svg").first.evaluate("element => element.style.background")
-        assert relative_luminance(plot) == pytest.approx(relative_luminance(paper))
+        assert hexadecimal(plot) == paper
         strokes = shown.page.locator("#timeline .scatterlayer .js-line").evaluate_all(
             "lines => lines.map(getComputedStyle).filter(each => each.strokeWidth !== '0px').map(each => each.stroke)"
         )
         assert len(strokes) >= 12
-        assert all(contrast(stroke, paper) >= 3 for stroke in strokes)
+        assert all(contrast(hexadecimal(stroke), paper) >= 3 for stroke in strokes)
     finally:
         shown.page.emulate_media(color_scheme="light")
 
@@ -502,9 +551,14 @@ def test_a_phone_shows_the_chart_in_its_width(browser: Browser, reported: Path) 
         assert time_s == pytest.approx(4, abs=0.1)
 
 
-def test_a_report_of_results_opens_as_quietly(browser: Browser, tmp_path: Path) -> None:
-    file = report(swept(tmp_path, seeds=2), tmp_path / "report.html")
-    with opened(browser, file) as found:
+@pytest.fixture(scope="module")
+def reported_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("swept")
+    return report(swept(folder, seeds=2), folder / "report.html")
+
+
+def test_a_report_of_results_opens_as_quietly(browser: Browser, reported_results: Path) -> None:
+    with opened(browser, reported_results) as found:
         for figure in found.page.locator("figure svg").all():
             box = figure.bounding_box()
             assert box is not None
@@ -512,6 +566,133 @@ def test_a_report_of_results_opens_as_quietly(browser: Browser, tmp_path: Path) 
             assert 200 < box["height"] < 600
         assert found.page.locator("figure svg").count() >= 3
         assert len(found.drawn()) == len(PANELS)
+
+
+FIGURE_COLOURS = """figures => figures.map(figure => {
+  const of = (selector, key) => [...figure.querySelectorAll(selector)].map(each => getComputedStyle(each)[key]);
+  return {
+    text: of('g[id*="-text_"] use', 'fill'), grid: of('g[id*="tick_"] path[clip-path]', 'stroke'),
+    paper: of('[id$="-patch_1"] path', 'fill'), series: of('[id*="-line2d_"] > path[clip-path]', 'stroke'),
+  };
+})"""
+
+
+@pytest.mark.parametrize(("scheme", "palette"), [("light", LIGHT), ("dark", DARK)])
+def test_figures_are_on_the_paper_of_the_page(
+    browser: Browser, reported_results: Path, scheme: str, palette: dict[str, str]
+) -> None:
+    with opened(browser, reported_results, color_scheme=scheme) as found:
+        figures = found.page.locator("figure svg").evaluate_all(FIGURE_COLOURS)
+    assert len(figures) >= 3
+    for colours in figures:
+        for kind, name in (("text", "ink"), ("grid", "grid"), ("paper", "paper")):
+            assert {hexadecimal(colour) for colour in colours[kind]} == {palette[name]}, kind
+        for stroke in colours["series"]:
+            drawn = hexadecimal(stroke)
+            assert drawn == palette["grid"] or contrast(drawn, palette["paper"]) >= 3
+
+
+def test_any_point_and_seed_can_be_chosen_and_says_how_to_add_its_traces(browser: Browser, tmp_path: Path) -> None:
+    results = swept(tmp_path, seeds=3, set={"run.duration": "1 s"})
+    choices = ["all@path.path-2.loss=0", "cmt@path.path-2.loss=0.05,seed=2"]
+    file = report(results, tmp_path / "report.html", timeline=choices)
+    with opened(browser, file) as found:
+        point, seed = (found.page.locator(f'select[name="{name}"]') for name in ("point", "seed"))
+        absent = found.page.locator(".absent")
+        runs = '[data-group="tracks"] label:visible'
+        assert [text.strip() for text in point.locator("option").all_inner_texts()] == [
+            *("all with traces", "path.path-2.loss = 0", "path.path-2.loss = 0.05"),
+        ]
+        assert seed.locator("option").all_inner_texts()[3] == "3 (no traces here)"
+        assert found.page.locator(runs).count() == 4
+        assert not absent.is_visible()
+        point.select_option("path.path-2.loss = 0.05")
+        found.settle()
+        assert found.page.locator(runs).all_inner_texts() == ["cmt @ 0.05, seed 2"]
+        assert {tuple(line["tracks"]) for line in found.traces("cwnd")} == {(3,)}
+        seed.select_option(label="2")
+        assert "No traces here of cmt-pf, sctp at path.path-2.loss = 0.05, seed 2. To add them" in absent.inner_text()
+        seed.select_option(label="3 (no traces here)")
+        assert not found.chart.is_visible()
+        command = absent.locator("code").inner_text()
+        point.select_option("path.path-2.loss = 0")
+        seed.select_option(label="1")
+        found.settle()
+        assert found.chart.is_visible()
+        assert not absent.is_visible()
+    words = shlex.split(command)
+    assert words[:3] == ["anabranch", "report", "results"]
+    asked = words[4::2]
+    assert asked == [
+        "all@path.path-2.loss=0,seed=1",
+        "cmt@path.path-2.loss=0.05,seed=2",
+        "all@path.path-2.loss=0.05,seed=3",
+    ]
+    again = report(results, tmp_path / "again.html", timeline=asked)
+    with opened(browser, again) as found:
+        assert found.page.locator('[data-group="tracks"] label').count() == 7
+
+
+def test_a_log_of_quic_has_the_panels_that_it_has_events_for(browser: Browser, tmp_path: Path) -> None:
+    log = Path(__file__).parent / "data" / "qlog" / "quic-go.sqlog"
+    records = [json.loads(record) for record in log.read_text(encoding="utf-8").split("\x1e")[2:]]
+    lost = next(record for record in records if record["name"] == "recovery:packet_lost")
+    lost_s = (lost["time"] - records[0]["time"]) / 1000
+    file = tmp_path / "view.html"
+    assert view([str(log), "--out", str(file), "--quiet"]) == 0
+    with opened(browser, file) as found:
+        panels = found.page.locator('[data-group="panels"] label').all_inner_texts()
+        assert [text.strip() for text in panels] == [
+            *("Throughput", "Window, ssthresh", "Outstanding", "Round-trip time", "Losses"),
+        ]
+        columns = [text.split()[0] for text in found.page.locator("#timeline-values thead th").all_inner_texts()]
+        assert columns == ["Path", "throughput", "received", "cwnd", "outstanding", "srtt"]
+        found.page.locator('[name="from"]').fill("0.008")
+        found.page.locator('[name="to"]').fill("0.011")
+        found.page.locator('[name="to"]').press("Enter")
+        found.wait_for(lambda: found.range() == (0.008, 0.011))
+        row = found.page.locator("#timeline .draglayer .xy5 .nsewdrag")
+        row.scroll_into_view_if_needed()
+        box = row.bounding_box()
+        assert box is not None
+        found.page.mouse.move(box["x"] + (lost_s - 0.008) / 0.003 * box["width"], box["y"] + box["height"] / 2)
+        found.settle()
+        number = lost["data"]["header"]["packet_number"]
+        (label,) = [text for text in found.label() if text.startswith("declared lost at ")]
+        assert label.endswith(f" s, packet {number}, reordering_threshold, 1RTT")
+        # Times are rounded up to a microsecond.
+        assert float(label.split()[3]) == pytest.approx(lost_s, abs=1.1e-6)
+
+
+def test_no_row_of_figures_ends_with_a_hole(browser: Browser, reported_results: Path) -> None:
+    with opened(browser, reported_results) as found:
+        boxes = [figure.bounding_box() for figure in found.page.locator("figure").all()]
+        room = found.page.locator(".figures").bounding_box()
+    assert room is not None
+    rows: dict[float, list[float]] = {}
+    for box in boxes:
+        assert box is not None
+        rows.setdefault(box["y"], []).append(box["x"] + box["width"])
+    assert len(boxes) == 4
+    assert [max(ends) for ends in rows.values()] == pytest.approx([room["x"] + room["width"]] * len(rows), abs=1)
+
+
+def test_print_is_light_on_any_screen_and_no_wider_than_a_page(browser: Browser, reported: Path) -> None:
+    with opened(browser, reported, color_scheme="dark") as found:
+        found.page.emulate_media(media="print", color_scheme="dark")
+        found.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        found.settle()
+        paper = found.page.locator("#timeline .main-svg").first.evaluate("element => element.style.background")
+        box = found.chart.bounding_box()
+        assert hexadecimal(paper) == LIGHT["paper"]
+        # A4 with usual margins has 680 by 980 pixels, and what is said of the chart stands on the same page.
+        assert box["width"] <= 680
+        assert box["height"] < 800
+        assert not found.page.locator(".controls").is_visible()
+        found.page.emulate_media(media="screen", color_scheme="dark")
+        found.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        found.settle()
+        assert found.chart.bounding_box()["width"] > 1000
 
 
 def test_a_recording_of_one_end_has_no_queues_and_text_like_a_script_stays_text(

@@ -17,7 +17,7 @@ import anabranch as ab
 import anabranch.reporting.timeline.payload as payload_module
 from anabranch.engine import engine
 from anabranch.errors import ReportError, ResultsError, TraceError
-from anabranch.reporting import ChoiceError, ReportWarning, charts, report, results_page, tables
+from anabranch.reporting import ChoiceError, ReportWarning, charts, report, results_page, run_index, tables
 from anabranch.reporting.charts import Charts, charts_of
 from anabranch.reporting.tables import failure_tables, result_tables
 from anabranch.results import Results
@@ -398,6 +398,9 @@ def _kilobits(lines: list[dict[str, Any]], tick_s: float) -> float:
         ({"timeline": ["cmt@path.path-2.loss=1"]}, "there is no `path.path-2.loss` of 1; there are: `0`, `0.05`"),
         ({"timeline": ["cmt@path.path-2.loss"]}, "found `path.path-2.loss` where KEY=VALUE should be"),
         ({"timeline": ["@path.path-2.loss=0"]}, "the scheme is missing"),
+        ({"timeline": ["cmt@seed=9"]}, "there is no run with seed 9; there are: `1`, `2`, `3`"),
+        ({"timeline": ["cmt@seed=-1"]}, "a seed is a number from 0 to 18446744073709551615, found `-1`"),
+        ({"timeline": ["cmt@seed=" + "9" * 5000]}, "a seed is a number from 0 to 18446744073709551615"),
         ({"seed": 9}, "there is no run with seed 9; there are: `1`, `2`, `3`"),
     ],
 )
@@ -407,6 +410,51 @@ def test_a_run_that_is_not_there_is_refused_with_what_there_is(
     with pytest.raises(ChoiceError, match=re.escape(message)):
         report(results, tmp_path / "report.html", **arguments)
     assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_runs_of_several_points_and_seeds_are_on_one_timeline(results: Results, tmp_path: Path) -> None:
+    page = read(results, tmp_path, timeline=["all@path.path-2.loss=0,seed=2", "cmt@path.path-2.loss=0.05"], seed=3)
+    index = page.timeline["index"]
+    assert index["keys"] == ["path.path-2.loss"]
+    assert index["points"] == [["0"], ["0.05"]]
+    assert (index["schemes"], index["seeds"]) == (["cmt", "cmt-pf", "sctp"], [1, 2, 3])
+    assert [index["runs"][track["run"]] for track in page.timeline["tracks"]] == [
+        *([0, scheme, 1] for scheme in range(3)),
+        [1, 0, 2],
+    ]
+    assert index["made"] is None
+    again = read(results, tmp_path, timeline=index["present"][1::2])
+    assert again.labels == page.labels
+    assert f"anabranch report results {' '.join(index['present'])}" in page.words
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_runs_that_have_no_room_are_named(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results_page, "MOST_CHOSEN", 2)
+    with pytest.warns(ReportWarning, match="sctp, seed 1, path.path-2.loss = 0"):
+        page = read(results, tmp_path, timeline=["all"])
+    assert page.labels == ["cmt", "cmt-pf"]
+    assert "Left out of those that were asked for: sctp, seed 1, path.path-2.loss = 0." in page.words
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_an_index_says_which_runs_were_never_made(results: Results, tmp_path: Path) -> None:
+    part = Results(results.runs.slice(0, 17), results.paths, results.flows, results.manifest)
+    index = read(part, tmp_path, timeline=["cmt"]).timeline["index"]
+    assert len(index["made"]) == 17
+    assert [1, 2, 2] not in index["made"]
+
+
+def test_points_beyond_what_a_page_lists_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_index, "MOST_POINTS", 2)
+    points = [{"k": str(value)} for value in range(6)]
+    made = [(point, "cmt", 1) for point in points]
+    index = run_index.index_of(["anabranch"], [], points, {"run": (points[4], "cmt", 1)}, made)
+    assert index.points == [["0"], ["1"], ["4"]]
+    assert index.runs == {"run": (2, 0, 0)}
+    assert index.made is None
+    assert index.notes == ("3 of 6 points are not in the list of points",)
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -478,6 +526,7 @@ def test_a_report_of_ten_runs_fits_its_size_by_its_budgets(traces: Path, tmp_pat
     # Whatever the runs are: 8 bytes a point, 9 an event, 8 a span, and Base64 makes four of three.
     size = (payload_module.MOST_POINTS * 8 + payload_module.MOST_EVENTS * 9 + payload_module.MOST_SPANS * 8) * 4 / 3
     assert size < 3.5 * MEGABYTE
+    assert size * payload_module.MOST_TRACKS / 10 < 14 * MEGABYTE
     page = report(traces, tmp_path / "report.html")
     with_data = page.stat().st_size
     data = len(json.dumps(Reading(page.read_text(encoding="utf-8")).timeline))
@@ -545,6 +594,9 @@ def test_traces_of_several_seeds_are_told_apart(tmp_path: Path) -> None:
     assert labels == ["cmt, seed 1", "cmt, seed 2", "sctp, seed 2"]
     chosen = read(tmp_path / "t", tmp_path, timeline=["sctp", "cmt"], seed=2)
     assert chosen.labels == ["sctp, seed 2", "cmt, seed 2"]
+    mixed = read(tmp_path / "t", tmp_path, timeline=["sctp@seed=2", "cmt@seed=1"])
+    assert mixed.labels == ["sctp, seed 2", "cmt, seed 1"]
+    assert mixed.timeline["index"]["made"] == [[0, 0, 0], [0, 0, 1], [0, 1, 1]]
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from report_samples import write_traces
 
 from anabranch.reporting.timeline import payload as payload_module
 from anabranch.reporting.timeline.downsampling import allot, changes, envelope, evenly
+from anabranch.reporting.timeline.events import path_events
 from anabranch.reporting.timeline.lines import bin_width_s
 from anabranch.reporting.timeline.model import Line, Spans, Timeline, Track
 from anabranch.reporting.timeline.network import links_of, marks_of
@@ -50,6 +52,19 @@ def value_at(line: Line, time_s: float) -> float:
 
 def lines(timeline: Timeline, channel: str) -> list[Line]:
     return [line for line in timeline.lines if line.channel == channel]
+
+
+def test_tsns_count_on_where_those_on_the_wire_start_over() -> None:
+    rows = pd.DataFrame({"time_s": [1.0, 2.0], "path": ["path-1"] * 2, "tsn": [2**32 - 1, 4], "cause": ["timeout"] * 2})
+    (events,) = path_events("lost", 0, rows, first_tsn=2**32 - 6)
+    assert events.tsns is not None
+    assert list(events.tsns) == [5, 10]
+
+
+def test_time_outs_are_about_no_tsn(timeline: Timeline) -> None:
+    assert {events.tsns is None for events in timeline.events if events.kind == "timeout"} == {True}
+    encoded = [events for events in payload(timeline)["events"] if events["kind"] == "timeout"]
+    assert [events["tsns"] for events in encoded] == [None]
 
 
 @pytest.mark.parametrize(
@@ -100,12 +115,15 @@ def test_events_are_those_that_the_run_counted(series: Series, timeline: Timelin
     assert total["dropped"] == len(series.drops()) > 0
 
 
-def test_an_event_has_its_cause_and_its_tsn_as_on_the_wire(series: Series, timeline: Timeline) -> None:
+def test_an_event_has_its_cause_and_its_tsn_from_the_first_one_on(series: Series, timeline: Timeline) -> None:
     losses = series.losses()
+    first = timeline.tracks[0].first_tsn
+    assert first == series.packets()["tsn"].iloc[0]
     for events in timeline.events:
         if events.kind == "lost":
             rows = losses[losses["path"] == events.path]
-            assert list(events.tsns) == [tsn % 2**32 for tsn in rows["tsn"]]
+            assert list(events.tsns) == [(tsn - first) % 2**32 for tsn in rows["tsn"]]
+            assert max(events.tsns) < len(series.packets())
             assert [events.words[detail] for detail in events.details] == list(rows["cause"])
 
 
@@ -336,6 +354,17 @@ def test_what_does_not_fit_is_left_out_and_said(timeline: Timeline, monkeypatch:
         assert (note in content["notes"]) == (shown < whole.total)
     assert any("the others last" in note for note in content["notes"])
     assert sum(line.total for line in timeline.lines) > 200
+
+
+@pytest.mark.parametrize(("tracks", "points"), [(1, 100), (10, 100), (20, 200), (40, 400), (90, 400)])
+def test_more_runs_have_more_room_up_to_a_bound(monkeypatch: pytest.MonkeyPatch, tracks: int, points: int) -> None:
+    monkeypatch.setattr(payload_module, "MOST_POINTS", 100)
+    many = [Track(f"run {place}", None, "cmt", "flow-1", "forward", ("path-1",), 9.0) for place in range(tracks)]
+    times = np.linspace(0, 9, 1000)
+    line = Line("cwnd", (0,), ("path-1",), times, np.sin(1000 * times).astype(np.float32), 1000)
+    content = payload(Timeline(many, [line]))
+    assert 0.9 * points <= len(numbers(content["lines"][0]["times"], "u4")) <= points
+    assert any("have the rules of their decisions" in note for note in content["notes"]) == (tracks > 40)
 
 
 def test_of_spans_the_longest_stay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ pub struct ExternalCommand {
 }
 
 /// The commands of the Python package.
-pub const PYTHON_COMMANDS: [ExternalCommand; 4] = [
+pub const PYTHON_COMMANDS: [ExternalCommand; 5] = [
     ExternalCommand {
         name: "sweep",
         about: "Make the runs of a plan, on one machine or many, and keep each of them",
@@ -20,6 +20,10 @@ pub const PYTHON_COMMANDS: [ExternalCommand; 4] = [
     ExternalCommand {
         name: "report",
         about: "Write one HTML file with the tables, figures and timelines of a sweep",
+    },
+    ExternalCommand {
+        name: "view",
+        about: "Write one HTML file with the timeline of qlog events, of SCTP or QUIC",
     },
     ExternalCommand { name: "plot", about: "Draw a figure of a sweep or a trace" },
     ExternalCommand {

@@ -11,7 +11,7 @@ _EXAMPLES = """\
 examples:
   anabranch report out/losses
   anabranch report out/losses --timeline cmt@path.path-2.loss=0.05 --timeline cmt-pf@path.path-2.loss=0.05
-  anabranch report out/losses --timeline all@path.path-2.loss=0.05 --seed 3 --out losses.html
+  anabranch report out/losses --timeline all@path.path-2.loss=0.05,seed=3 --out losses.html
   anabranch run scenarios/outage.toml --seeds 1, --trace out/trace && anabranch report out/trace
 
 exit status: 0 written, 1 the folder cannot be read or the file not written, 2 wrong command line, 130 Ctrl-C
@@ -55,10 +55,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SCHEME[@KEY=VALUE,...]",
         action="append",
         default=[],
-        help="a run for the timeline, `all` for every scheme; keys that are left out have their first value; can be "
-        "repeated (default: all schemes at the first point, or all traces, up to ten)",
+        help="a run for the timeline, `all` for every scheme; KEY is a swept one, or `seed`; those that are left out "
+        "have their first value; can be repeated, for 40 runs at the most (default: all schemes at the first point, or "
+        "all traces, up to ten)",
     )
-    parser.add_argument("--seed", metavar="N", type=int, help="the seed of the timeline's runs (default: the first)")
+    parser.add_argument(
+        "--seed", metavar="N", type=int, help="the seed of the timeline's runs that name none (default: the first)"
+    )
     parser.add_argument("--title", metavar="TEXT", help="the title of the report")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, and no line that names the file")
     return parser

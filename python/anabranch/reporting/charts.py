@@ -75,11 +75,11 @@ def charts_of(results: Results, baseline: str | None) -> Charts:
         try:
             with own_axes(height_in=_HEIGHT_IN) as axes:
                 plan.draw(results, axes)
-                svg = inline_svg(axes, f"figure-{number}", plan.caption)
+                figure = inline_svg(axes, f"figure-{number}", plan.caption)
         except (FigureError, StatisticsError) as error:
             notes.append(f"{plan.caption}: not drawn: {error}.")
         else:
-            figures.append(Figure(svg, plan.caption))
+            figures.append(figure)
             code.append(plan.code)
     if len(plans) > MOST_FIGURES:
         left = len(plans) - MOST_FIGURES

@@ -35,10 +35,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing that stands in the page."""
+    """A drawing that stands in the page. `series` are the colours that it has as CSS variables, as `#rrggbb`."""
 
     svg: Markup
     caption: str
+    series: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,10 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class TimelineSection:
-    """The timeline: its data as JSON, and what the page says of it."""
+    """The timeline: its data as JSON, and what the page says of it. `series` are the colours of its lines."""
 
     data: Markup
+    series: frozenset[str]
     about: tuple[str, ...]
     counted: str
     bin: str
@@ -86,3 +88,14 @@ class Page:
     figures: tuple[Figure, ...] = ()
     figure_notes: tuple[str, ...] = ()
     timeline: TimelineSection | None = None
+    command: str = "anabranch report"
+
+    def figure_class(self, place: int) -> str:
+        """How wide a figure is, so that no row ends with a hole: three to a row, and as many rows of two as it takes.
+
+        On paper there are two to a row; `odd` is the last one, which stands alone there.
+        """
+        count = len(self.figures)
+        halves = {0: 0, 1: 4, 2: 2}[count % 3]
+        width = "whole" if count == 1 else "half" if place < halves else "third"
+        return f"{width} odd" if place == count - 1 and count % 2 else width

@@ -48,8 +48,9 @@ def report(
 
     `source` is a `Results`, a folder that `anabranch sweep` or `Results.write` has written, or one with the traces of
     runs. `out` is the file; `report.html` in the folder if it is left out. `timeline` names runs for the timeline, each
-    as `SCHEME[@KEY=VALUE,...]`: for results, they are run again with `seed` (default: the first). Without it these are
-    all schemes of the first point, and of traces all runs, up to ten. `quiet=False` shows progress on a terminal.
+    as `SCHEME[@KEY=VALUE,...]`, where KEY may be `seed`: for results, they are run again, with `seed` if they name none
+    (default: the first). There is room for 40. Without it these are all schemes of the first point, and of traces all
+    runs, up to ten. `quiet=False` shows progress on a terminal.
 
     The same source gives the same bytes. The file is replaced as a whole or not at all.
 
@@ -76,7 +77,11 @@ def write_report(
     """As `report`, and gives the warnings."""
     choices = [parse(text) for text in timeline]
     target = _target(source, out)
-    page = _page(source, choices, seed, title, progress)
+    return write_page(_page(source, choices, seed, title, progress), target)
+
+
+def write_page(page: Page, target: Path) -> Written:
+    """Writes a page, as a whole or not at all. Raises `ReportError` if it cannot be written."""
     _write(target, _render(page))
     return Written(target, page.warnings)
 

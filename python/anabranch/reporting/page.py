@@ -11,11 +11,12 @@ from markupsafe import Markup
 
 from anabranch.engine import engine
 from anabranch.reporting.content import Page
+from anabranch.reporting.palette import style_of
 
 # In the order in which they need each other.
 SCRIPTS = (
     *("data.js", "view.js", "look.js", "panels.js", "events.js", "rows.js"),
-    *("chart.js", "readout.js", "controls.js", "main.js"),
+    *("chart.js", "readout.js", "tip.js", "choice.js", "controls.js", "main.js"),
 )
 
 
@@ -37,10 +38,16 @@ def render(page: Page) -> str:
     return environment.get_template("page.html").render(
         page=page,
         policy=_policy(scripts),
-        style=Markup(_file("page.css")),
+        style=Markup(style_of(_series(page)) + _file("page.css")),
         scripts=[Markup(script) for script in scripts],
         version=engine().version,
     )
+
+
+def _series(page: Page) -> set[str]:
+    """The colours of all that is drawn on a page."""
+    of_timeline = page.timeline.series if page.timeline is not None else frozenset[str]()
+    return set(of_timeline).union(*(figure.series for figure in page.figures))
 
 
 def _scripts() -> list[str]:

@@ -15,6 +15,9 @@ from anabranch.reporting.rerun import Wanted
 if TYPE_CHECKING:
     from anabranch.results import Results
 
+REPORT_COMMAND = ("anabranch", "report", "results")
+"""What writes the report of results anew, in the folder that the recipes call so."""
+
 _PLAN = "plan.toml"
 
 
@@ -32,7 +35,28 @@ def recipes_of(results: Results, wanted: Sequence[Wanted], figures: Sequence[str
     """Commands and lines of Python for results, figures, a run of the timeline and the report."""
     if not wanted:
         return (_figures(figures),)
-    return (_sweep(results), _figures(figures), _run(results, wanted[0]), _report(wanted))
+    words = [*REPORT_COMMAND, *timeline_words(wanted, _in_plans(results))]
+    report = Recipe("This report", (), f"{shlex.join(words)}\n")
+    return (_sweep(results), _figures(figures), _run(results, wanted[0]), report)
+
+
+def timeline_words(wanted: Sequence[Wanted], schemes: Sequence[str]) -> list[str]:
+    """The options of `anabranch report` that choose these runs; `schemes` are those that `all` stands for."""
+    groups: dict[tuple[tuple[tuple[str, Any], ...], int], list[str]] = {}
+    for run in wanted:
+        groups.setdefault((run.point, run.seed), []).append(run.scheme)
+    words = []
+    for (point, seed), found in groups.items():
+        at = ",".join([*(f"{key}={value_text(value)}" for key, value in point), f"seed={seed}"])
+        is_all = len(found) > 1 and set(found) == set(schemes)
+        words += [word for scheme in (["all"] if is_all else found) for word in ("--timeline", f"{scheme}@{at}")]
+    return words
+
+
+def _in_plans(results: Results) -> list[str]:
+    """The schemes but for those in Python."""
+    own = results.manifest.get("own_schemes", {})
+    return [scheme for scheme in results.manifest["schemes"] if scheme not in own]
 
 
 def _scenario_file(results: Results) -> str:
@@ -45,7 +69,7 @@ def _plan(results: Results) -> dict[str, Any]:
     seeds = list(manifest["seeds"])
     plan: dict[str, Any] = {
         "scenario": _scenario_file(results),
-        "schemes": [scheme for scheme in manifest["schemes"] if scheme not in manifest.get("own_schemes", {})],
+        "schemes": _in_plans(results),
         "seeds": len(seeds) if seeds == list(range(1, len(seeds) + 1)) else seeds,
     }
     swept = dict(manifest["over"])
@@ -88,15 +112,3 @@ def _run(results: Results, wanted: Wanted) -> Recipe:
         words += ["--set", f"{key}={value_text(value)}"]
     command = shlex.join([*words, "--trace", "traces"])
     return Recipe("A run of the timeline", (), f"{command}\nanabranch explain traces\nanabranch report traces\n")
-
-
-def _report(wanted: Sequence[Wanted]) -> Recipe:
-    words = ["anabranch", "report", "results", "--seed", str(wanted[0].seed)]
-    for run in wanted:
-        words += ["--timeline", _choice(run)]
-    return Recipe("This report", (), f"{shlex.join(words)}\n")
-
-
-def _choice(run: Wanted) -> str:
-    at = ",".join(f"{key}={value_text(value)}" for key, value in run.point)
-    return f"{run.scheme}@{at}" if at else run.scheme

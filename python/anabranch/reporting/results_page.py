@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from anabranch.engine import engine
 from anabranch.errors import ReportError, RunError, ScenarioError, SchemeError
 from anabranch.reporting.answer import answer
 from anabranch.reporting.charts import charts_of
-from anabranch.reporting.choice import MOST_RUNS, Choice, ChoiceError, listed, schemes_of
+from anabranch.reporting.choice import MOST_CHOSEN, MOST_RUNS, Choice, ChoiceError, left_out, listed, schemes_of
 from anabranch.reporting.content import Page, TimelineSection
 from anabranch.reporting.numbers import counted
 from anabranch.reporting.points import Point, at_point, chosen_point, point_text, points_of, value_text, varied_keys
 from anabranch.reporting.progress import Progress
-from anabranch.reporting.recipes import documents_of, recipes_of
+from anabranch.reporting.recipes import REPORT_COMMAND, documents_of, recipes_of, timeline_words
 from anabranch.reporting.rerun import Wanted, make_again
+from anabranch.reporting.run_index import RunIndex, index_of
 from anabranch.reporting.section import timeline_section
 from anabranch.reporting.tables import failure_tables, result_tables
 from anabranch.reporting.timeline.model import Timeline
@@ -34,8 +35,9 @@ def page_of_results(
     """Raises `ReportError` for results without runs, and `ChoiceError` for runs that are not there."""
     if results.runs.num_rows == 0:
         raise ReportError("the results have no runs, so there is nothing to report: run the sweep again")
-    wanted = _wanted(results, choices, seed)
-    warnings = _missing(results)
+    asked = _wanted(results, choices, seed)
+    wanted = asked[:MOST_CHOSEN]
+    warnings = [*_missing(results), *left_out(list(map(str, asked[MOST_CHOSEN:])))]
     timeline, differing = _timeline(results, wanted, progress)
     warnings.extend(differing)
     baseline = _baseline(results)
@@ -89,8 +91,9 @@ def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> li
     points, seeds = points_of(results), _seeds(results)
     own = results.manifest.get("own_schemes", {})
     known = [scheme for scheme in _schemes(results) if scheme not in own]
-    if seed is not None and seed not in seeds:
-        raise ChoiceError(f"there is no run with seed {seed}; there are: {listed(seeds)}")
+    for asked in (seed, *(choice.seed for choice in choices)):
+        if asked is not None and asked not in seeds:
+            raise ChoiceError(f"there is no run with seed {asked}; there are: {listed(seeds)}")
     if not choices:
         return _runs_at(results, points[0], known, seed)[:MOST_RUNS]
     runs = []
@@ -101,10 +104,11 @@ def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> li
                 "with anabranch.run(..., trace=DIR), and make a report of DIR"
             )
         schemes, point = schemes_of(choice, known), chosen_point(choice, points)
-        found = _runs_at(results, point, schemes, seed)
+        of_seed = seed if choice.seed is None else choice.seed
+        found = _runs_at(results, point, schemes, of_seed)
         if not found:
             raise ChoiceError(
-                f"there is no run of `{choice.scheme}` with seed {seed} at this point; it has not been made"
+                f"there is no run of `{choice.scheme}` with seed {of_seed} at this point; it has not been made"
             )
         runs.extend(found)
     return list(dict.fromkeys(runs))
@@ -151,7 +155,23 @@ def _timeline(
         ]
     if not timeline.tracks:
         return None, [*warnings, "There is no timeline, as no data was sent."]
-    return timeline_section(timeline, _about(results, wanted, same=not warnings)), warnings
+    index = _index(results, wanted, labels)
+    return timeline_section(timeline, _about(results, wanted, same=not warnings), index=index), warnings
+
+
+def _index(results: Results, wanted: Sequence[Wanted], labels: Mapping[Wanted, str]) -> RunIndex:
+    own = results.manifest.get("own_schemes", {})
+    keys = list(results.over)
+
+    def texts(point: Mapping[str, Any]) -> dict[str, str]:
+        return {key: value_text(point[key]) for key in keys}
+
+    rows = results.runs.select([*keys, "scheme", "seed"]).to_pylist()
+    made = [(texts(row), row["scheme"], row["seed"]) for row in rows if row["scheme"] not in own]
+    schemes = list(dict.fromkeys(scheme for _, scheme, _ in made))
+    runs = {labels[run]: (texts(dict(run.point)), run.scheme, run.seed) for run in wanted}
+    points = [texts(point) for point in points_of(results)]
+    return index_of(REPORT_COMMAND, timeline_words(wanted, schemes), points, runs, made)
 
 
 def _labels(wanted: Sequence[Wanted]) -> dict[Wanted, str]:
@@ -175,7 +195,10 @@ def _about(results: Results, wanted: Sequence[Wanted], *, same: bool) -> tuple[s
         lines.append(f"Behind the @ of a run is its value of {', '.join(keys)}.")
     if same:
         lines.append("They were made again for this report, and all their figures are those of the results.")
-    lines.append("The boxes choose what is shown; --timeline SCHEME@KEY=VALUE and --seed N put other runs here.")
+    lines.append(
+        "The boxes choose what is shown. Where point or seed can be chosen and have no traces here, the page says how "
+        "to add them."
+    )
     return (" ".join(lines),)
 
 

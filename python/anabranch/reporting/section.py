@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 import json
+from typing import Literal
 
 from markupsafe import Markup
 
 from anabranch.reporting.content import TimelineSection
+from anabranch.reporting.run_index import RunIndex
 from anabranch.reporting.timeline.model import Timeline
 from anabranch.reporting.timeline.payload import payload
 
-_ARRIVED = "It is counted where it arrives."
-_SENT = "One host cannot know what arrived at the other: what it sends is counted as it leaves."
+Counted = Literal["arrived", "sent", "packets"]
+
+_COUNTED: dict[Counted, str] = {
+    "arrived": "What arrived over each path: DATA chunks with their headers, copies and retransmissions included.",
+    "sent": "DATA chunks over each path with their headers, copies and retransmissions included. One host cannot know "
+    "what arrived at the other: what it sends is counted as it leaves.",
+    "packets": "Packets that left over each path, as the log has their lengths; as a thin line those that came.",
+}
 
 
-def timeline_section(timeline: Timeline, about: tuple[str, ...], *, is_host: bool = False) -> TimelineSection:
-    """The section of a timeline that has tracks. `is_host` says that it was seen from one end of real sockets."""
-    data = payload(timeline)
+def timeline_section(
+    timeline: Timeline, about: tuple[str, ...], *, counted: Counted = "arrived", index: RunIndex | None = None
+) -> TimelineSection:
+    """The section of a timeline that has tracks.
+
+    `counted` says what its throughput is, `index` which other runs there are.
+    """
+    data = {**payload(timeline), "index": None if index is None else index.content}
     # Within a script element, `<` could end it; JSON may write it so as well.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return TimelineSection(
         data=Markup(text),
+        series=frozenset([*data["path_colours"], *(track["colour"] for track in data["tracks"])]),
         about=about,
-        counted=_SENT if is_host else _ARRIVED,
+        counted=_COUNTED[counted],
         bin=_bins(timeline),
         marks=tuple(f"at {mark.time_s:g} s {mark.text}" for mark in timeline.marks),
-        notes=tuple(data["notes"]),
+        notes=(*data["notes"], *(index.notes if index is not None else ())),
     )
 
 
 def _bins(timeline: Timeline) -> str:
     """The width of bins, which is longer in longer runs."""
-    widths_s = sorted({shares.bin_s for shares in timeline.shares})
+    widths_s = sorted({track.bin_s for track in timeline.tracks})
     return " or ".join(f"{width_s:g} s" for width_s in widths_s)

@@ -1,4 +1,4 @@
-"""Drawings of matplotlib as part of a page."""
+"""Drawings of matplotlib as part of a page, whose colours follow the page's paper."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
+from anabranch.reporting.content import Figure
+from anabranch.reporting.palette import variable
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -16,7 +19,12 @@ if TYPE_CHECKING:
 _STROKES = "stroke-linejoin: round; stroke-linecap: butt"
 
 
-def inline_svg(axes: Axes, name: str, title: str) -> Markup:
+# Colours of a figure that are no series', as matplotlib writes them: white paper, black ink, the grid.
+_ROLES = {"#ffffff": "var(--paper)", "#000000": "var(--ink)", "#d9d9d9": "var(--grid)"}
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
+
+
+def inline_svg(axes: Axes, name: str, caption: str) -> Figure:
     """The figure of `axes` as an SVG element whose identifiers all begin with `name`, so that many fit one page."""
     from anabranch.figures import save
 
@@ -27,5 +35,23 @@ def inline_svg(axes: Axes, name: str, title: str) -> Markup:
     text = re.sub(r'(\bid="|\burl\(#|href="#)', rf"\g<1>{name}-", text)
     # The page decides how wide it is; the box says how high it is then.
     text = re.sub(r'^<svg (.*?)width="[^"]*" height="[^"]*"', r"<svg \1", text, count=1, flags=re.DOTALL)
-    text = re.sub(r"^<svg ", f'<svg role="img" aria-label="{escape(title)}" style="{_STROKES}" ', text, count=1)
-    return Markup(text.strip())
+    text, series = _with_variables(text)
+    # Letters have no colour of their own.
+    style = f"fill: var(--ink); {_STROKES}"
+    text = re.sub(r"^<svg ", f'<svg role="img" aria-label="{escape(caption)}" style="{style}" ', text, count=1)
+    return Figure(Markup(text.strip()), caption, series)
+
+
+def _with_variables(text: str) -> tuple[str, frozenset[str]]:
+    """A drawing whose styles have the page's variables in place of colours, and the colours of its series."""
+    series: set[str] = set()
+
+    def replaced(found: re.Match[str]) -> str:
+        colour = found[0]
+        if colour in _ROLES:
+            return _ROLES[colour]
+        series.add(colour)
+        return f"var({variable(colour)})"
+
+    text = re.sub(r'style="[^"]*"', lambda style: _COLOUR.sub(replaced, style[0]), text)
+    return text, frozenset(series)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import ReportError
-from anabranch.reporting.choice import MOST_RUNS, Choice, ChoiceError, listed, schemes_of
+from anabranch.reporting.choice import MOST_CHOSEN, MOST_RUNS, Choice, ChoiceError, left_out, listed, schemes_of
 from anabranch.reporting.content import Column, Document, Page, Recipe, Table
 from anabranch.reporting.numbers import NOTHING, counted, number
 from anabranch.reporting.progress import Progress
+from anabranch.reporting.run_index import RunIndex, index_of
 from anabranch.reporting.section import timeline_section
 from anabranch.reporting.timeline.trace import joined, timeline_of
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from anabranch.series import Series
 
 RUN_FILE = "run.toml"
+REPORT_COMMAND = ("anabranch", "report", "traces")
 
 
 def trace_folders(folder: Path) -> list[Path]:
@@ -35,7 +37,8 @@ def page_of_traces(
     from anabranch.series import Series
 
     runs = sorted(map(Series, trace_folders(folder)), key=_place)
-    chosen = _chosen(runs, choices, seed)
+    asked = _chosen(runs, choices, seed)
+    chosen = asked[:MOST_CHOSEN]
     labels = _labels(runs)
     # Opened once more, so that what was read of one run goes before the next one comes.
     timeline = joined(timeline_of(Series(run.folder), labels[run.folder]) for run in progress.track(chosen, "trace"))
@@ -46,7 +49,13 @@ def page_of_traces(
         title=title or f"Traces in {_name(folder)}",
         lead=_lead(runs),
         tables=(_table(runs, labels),),
-        timeline=timeline_section(timeline, tuple(about), is_host=any(map(is_host, chosen))),
+        warnings=tuple(left_out([labels[run.folder] for run in asked[MOST_CHOSEN:]])),
+        timeline=timeline_section(
+            timeline,
+            tuple(about),
+            counted="sent" if any(map(is_host, chosen)) else "arrived",
+            index=_index(chosen, runs, labels),
+        ),
         facts=_facts(runs),
         documents=_scenarios(runs, labels),
         recipes=_recipes(runs),
@@ -68,21 +77,41 @@ def _name(folder: Path) -> str:
 
 
 def _chosen(runs: Sequence[Series], choices: Sequence[Choice], seed: int | None) -> list[Series]:
-    """The runs of these schemes and this seed, in the order asked for; the first ten if none are asked for."""
+    """The runs of these schemes and seeds, in the order asked for; the first ten if none are asked for."""
     for choice in choices:
         if choice.values:
             key = choice.values[0][0]
             raise ChoiceError(f"`{key}` cannot choose among traces, of which no keys were swept: name a scheme only")
     seeds = list(dict.fromkeys(run.manifest["seed"] for run in runs if "seed" in run.manifest))
-    if seed is not None and seed not in seeds:
-        known = listed(seeds) if seeds else "none, as these are traces of real sockets"
-        raise ChoiceError(f"there is no run with seed {seed}; there are: {known}")
-    of_seed = [run for run in runs if seed is None or run.manifest.get("seed") == seed]
+    for asked in (seed, *(choice.seed for choice in choices)):
+        if asked is not None and asked not in seeds:
+            known = listed(seeds) if seeds else "none, as these are traces of real sockets"
+            raise ChoiceError(f"there is no run with seed {asked}; there are: {known}")
     if not choices:
-        return of_seed[:MOST_RUNS]
-    known_schemes = list(dict.fromkeys(_scheme(run) for run in of_seed))
-    schemes = dict.fromkeys(scheme for choice in choices for scheme in schemes_of(choice, known_schemes))
-    return [run for scheme in schemes for run in of_seed if _scheme(run) == scheme]
+        return _of_seed(runs, seed)[:MOST_RUNS]
+    found: dict[Path, Series] = {}
+    for choice in choices:
+        of_seed = _of_seed(runs, seed if choice.seed is None else choice.seed)
+        for scheme in schemes_of(choice, list(dict.fromkeys(map(_scheme, of_seed)))):
+            found |= {run.folder: run for run in of_seed if _scheme(run) == scheme}
+    return list(found.values())
+
+
+def _of_seed(runs: Sequence[Series], seed: int | None) -> list[Series]:
+    return [run for run in runs if seed is None or run.manifest.get("seed") == seed]
+
+
+def _index(chosen: Sequence[Series], runs: Sequence[Series], labels: Mapping[Path, str]) -> RunIndex | None:
+    """The runs of the folder by scheme and seed; `None` if any has no seed."""
+    if not all("seed" in run.manifest for run in runs):
+        return None
+    at: dict[Path, tuple[dict[str, str], str, int]] = {
+        run.folder: ({}, _scheme(run), int(run.manifest["seed"])) for run in runs
+    }
+    traced = {labels[run.folder]: at[run.folder] for run in chosen}
+    present = dict.fromkeys(f"{scheme}@seed={seed}" for _, scheme, seed in traced.values())
+    words = [word for choice in present for word in ("--timeline", choice)]
+    return index_of(REPORT_COMMAND, words, [{}], traced, list(at.values()))
 
 
 def _scheme(run: Series) -> str:
@@ -114,7 +143,7 @@ def _what(chosen: Sequence[Series], runs: Sequence[Series]) -> str:
         return "Every run of the folder. The boxes choose what is shown."
     return (
         f"{len(chosen)} of {len(runs)} runs. The boxes choose what is shown; "
-        "--timeline SCHEME and --seed N put other runs here when the report is written."
+        "--timeline SCHEME@seed=N puts other runs here when the report is written."
     )
 
 
@@ -202,7 +231,7 @@ def _recipes(runs: Sequence[Series]) -> tuple[Recipe, ...]:
     report = Recipe(
         "This report",
         ("Where traces is the folder that this report was written from:",),
-        "anabranch report traces\n",
+        f"{' '.join(REPORT_COMMAND)}\n",
     )
     if not simulated:
         return (report,)

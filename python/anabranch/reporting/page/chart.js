@@ -3,6 +3,8 @@
 const LINE_HEIGHT = 118;
 const ROW_HEIGHT = 44;
 const TITLE_HEIGHT = 26;
+// On paper the chart is on one page, with room for what is said of it. A4 and Letter are wider than this.
+const PRINT = { width: 660, lineHeight: 62, rowHeight: 30 };
 const BOTTOM = 44;
 // The height and the width of a letter of the labels above the chart.
 const MARK_HEIGHT = 20;
@@ -29,10 +31,14 @@ class Chart {
     this.from = 0;
     this.to = timeline.end_s;
     this.cursor = timeline.end_s / 2;
+    this.isPrinting = false;
     // A finger on the chart scrolls the page, and buttons zoom.
     this.drag = matchMedia("(pointer: coarse)").matches ? false : "zoom";
     this.drawnListeners = [];
     this.cursorListeners = [];
+    // What the pointer is on: panel, row and moment; null while it is on nothing.
+    this.pointed = null;
+    this.pointedListeners = [];
     this.cursorLine = element.parentElement.querySelector(".cursor");
   }
 
@@ -42,15 +48,27 @@ class Chart {
       if ("xaxis.range[0]" in change) this.show(change["xaxis.range[0]"], change["xaxis.range[1]"]);
     });
     this.element.on("plotly_doubleclick", () => this.reset());
-    this.element.addEventListener("pointermove", (event) => this.pointAt(event.clientX));
-    this.element.addEventListener("pointerdown", (event) => this.pointAt(event.clientX));
+    for (const name of ["pointermove", "pointerdown"]) {
+      this.element.addEventListener(name, (event) => this.pointAt(event.clientX, event.clientY));
+    }
+    this.element.addEventListener("pointerleave", () => this.setPointed(null));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    addEventListener("beforeprint", () => this.setPrinting(true));
+    addEventListener("afterprint", () => this.setPrinting(false));
     let width = this.element.clientWidth;
     new ResizeObserver(() => {
-      if (this.element.clientWidth === width) return;
+      if (this.isPrinting || this.element.clientWidth === width) return;
       width = this.element.clientWidth;
       this.draw();
     }).observe(this.element);
+  }
+
+  // Paper is light and has a width of its own.
+  setPrinting(isPrinting) {
+    this.isPrinting = isPrinting;
+    document.documentElement.toggleAttribute("data-print", isPrinting);
+    this.element.style.width = isPrinting ? `${PRINT.width}px` : "";
+    this.draw();
   }
 
   // Moments within the run, at least ten ticks apart.
@@ -78,11 +96,24 @@ class Chart {
     return this.show(0, this.timeline.end_s);
   }
 
-  pointAt(clientX) {
+  pointAt(clientX, clientY) {
     const box = this.element.getBoundingClientRect();
+    const [x, y] = [clientX - box.left, clientY - box.top];
+    const time = this.from + (x - this.margin.l) * this.secondsPerPixel();
+    const isInside = time >= this.from && time <= this.to;
+    if (isInside) this.setCursor(time);
+    const panel = this.panels.find(({ top, bottom }) => y >= top && y <= bottom);
+    this.setPointed(isInside && panel ? { panel, row: rowAt(panel, y), time: this.cursor, x, y } : null);
+  }
+
+  secondsPerPixel() {
     const { l, r } = this.margin;
-    const part = (clientX - box.left - l) / (box.width - l - r);
-    if (part >= 0 && part <= 1) this.setCursor(this.from + part * (this.to - this.from));
+    return (this.to - this.from) / (this.element.clientWidth - l - r);
+  }
+
+  setPointed(pointed) {
+    this.pointed = pointed;
+    for (const listener of this.pointedListeners) listener();
   }
 
   setCursor(time) {
@@ -92,10 +123,9 @@ class Chart {
   }
 
   placeCursor() {
-    const { l, r } = this.margin;
-    const part = (this.cursor - this.from) / (this.to - this.from);
-    this.cursorLine.hidden = part < 0 || part > 1;
-    this.cursorLine.style.left = `${l + part * (this.element.clientWidth - l - r)}px`;
+    const { l } = this.margin;
+    this.cursorLine.hidden = this.cursor < this.from || this.cursor > this.to;
+    this.cursorLine.style.left = `${l + (this.cursor - this.from) / this.secondsPerPixel()}px`;
   }
 
   view() {
@@ -122,24 +152,27 @@ class Chart {
     const traces = panels.flatMap((panel, index) =>
       panel.traces.map((trace) => ({ ...trace, xaxis: "x", yaxis: axisName("y", index), showlegend: false })),
     );
+    this.panels = placed(panels, top, this.isPrinting);
+    // What was under the pointer is somewhere else now.
+    this.pointed = null;
     await Plotly.react(this.element, traces, this.layout(panels, look, narrow), CONFIG);
     this.placeCursor();
     for (const listener of this.drawnListeners) listener(look);
   }
 
   layout(panels, look, narrow) {
-    const heights = panels.map(heightOf);
+    const heights = panels.map((panel) => heightOf(panel, this.isPrinting));
     const total = heights.reduce((sum, height) => sum + height, 0) || 1;
     const layout = {
+      width: this.element.clientWidth,
       height: total + this.margin.t + this.margin.b,
       margin: { ...this.margin, autoexpand: false },
       paper_bgcolor: look.paper,
       plot_bgcolor: look.paper,
       font: { family: look.font, size: 12, color: look.ink },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: look.faint, activecolor: look.ink },
-      hovermode: "x unified",
-      hoverdistance: -1,
-      hoverlabel: { bgcolor: look.paper, bordercolor: look.faint, font: { color: look.ink, size: 11 } },
+      // The page has a label of its own, which knows what is under the pointer.
+      hovermode: false,
       dragmode: this.drag,
       showlegend: false,
       xaxis: this.timeAxis(panels, look),
@@ -166,7 +199,6 @@ class Chart {
       range: [this.from, this.to],
       anchor: axisName("y", Math.max(panels.length - 1, 0)),
       title: { text: "time since the run began, s", standoff: 6, font: { size: 12 } },
-      unifiedhovertitle: { text: "%{x:.4f} s" },
       gridcolor: look.grid,
       zeroline: false,
       // The page has a cursor of its own, which goes through all panels.
@@ -206,8 +238,26 @@ function markLabels(marks, chart, look) {
 }
 
 // Of a panel with its title, in pixels.
-function heightOf({ rows }) {
-  return TITLE_HEIGHT + (rows ? Math.max(rows.length, 1) * ROW_HEIGHT : LINE_HEIGHT);
+function heightOf({ rows }, isPrinting) {
+  const [line, row] = isPrinting ? [PRINT.lineHeight, PRINT.rowHeight] : [LINE_HEIGHT, ROW_HEIGHT];
+  return TITLE_HEIGHT + (rows ? Math.max(rows.length, 1) * row : line);
+}
+
+// Panels with the pixels from the top of the chart at which each begins and ends, without its title.
+function placed(panels, margin, isPrinting) {
+  let bottom = margin;
+  return panels.map((panel) => {
+    const top = bottom + TITLE_HEIGHT;
+    bottom += heightOf(panel, isPrinting);
+    return { ...panel, top, bottom };
+  });
+}
+
+// The row of a panel so many pixels from the top of the chart; null in a panel that has none.
+function rowAt({ rows, top, bottom }, y) {
+  if (!rows || rows.length === 0) return null;
+  const row = Math.floor(((y - top) / (bottom - top)) * rows.length);
+  return rows[Math.min(row, rows.length - 1)];
 }
 
 function panelTitle(panel, upper, keys, narrow) {

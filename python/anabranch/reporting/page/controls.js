@@ -6,12 +6,36 @@ class Controls {
     this.chart = chart;
     this.samples = [];
     const { timeline, shown } = chart;
+    this.choice = timeline.index ? new RunChoice(element, timeline) : null;
     this.group("tracks", timeline.tracks.map(({ label }, track) => [track, label]), shown.tracks);
     this.group("paths", timeline.paths.map((path) => [path, path]), shown.paths);
     this.group("panels", panelsOf(timeline).map(({ key, name }) => [key, name]), shown.panels);
     this.buttons();
+    if (this.choice) {
+      this.choice.changedListeners.push(() => this.pick());
+      this.filter();
+    }
     chart.element.addEventListener("keydown", (event) => this.key(event));
     chart.drawnListeners.push((look) => this.refresh(look));
+  }
+
+  // Shows the runs of the chosen point and seed: of the same schemes as before, or the first one.
+  pick() {
+    const { timeline, shown } = this.chart;
+    const schemes = new Set([...shown.tracks].map((track) => timeline.tracks[track].scheme));
+    const there = timeline.tracks.map((_, track) => track).filter((track) => this.choice.has(track));
+    const same = there.filter((track) => schemes.has(timeline.tracks[track].scheme));
+    document.getElementById("timeline-shown").hidden = there.length === 0;
+    this.filter();
+    return this.choose(shown.tracks, same.length > 0 ? same : there.slice(0, 1));
+  }
+
+  // Boxes of runs that are not of the chosen point and seed are out of sight.
+  filter() {
+    for (const { name, value, box } of this.samples) {
+      if (name === "tracks") box.parentElement.hidden = !this.choice.has(value);
+    }
+    this.choice.explain();
   }
 
   group(name, items, chosen) {
@@ -32,10 +56,12 @@ class Controls {
       const choose = (text, values) => {
         const button = cell("button", text);
         button.type = "button";
-        button.addEventListener("click", () => this.choose(chosen, values));
+        button.addEventListener("click", () => this.choose(chosen, values()));
         return button;
       };
-      fieldset.append(choose("all", items.map(([value]) => value)), choose("first only", [items[0][0]]));
+      const isThere = (value) => name !== "tracks" || !this.choice || this.choice.has(value);
+      const there = () => items.map(([value]) => value).filter(isThere);
+      fieldset.append(choose("all", there), choose("first only", () => there().slice(0, 1)));
     }
   }
 

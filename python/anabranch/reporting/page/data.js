@@ -26,7 +26,8 @@ function decodeTimeline(content) {
     events: content.events.map((events) => ({
       ...events,
       times: times(events.times),
-      tsns: decodeCounts(events.tsns),
+      // Time-outs are about no chunk.
+      tsns: events.tsns === null ? null : decodeCounts(events.tsns),
       details: new Uint8Array(decodeBytes(events.details)),
     })),
     spans: content.spans.map((spans) => ({ ...spans, starts: times(spans.starts), ends: times(spans.ends) })),

@@ -14,32 +14,6 @@ function channels(colour) {
   return [(number >> 16) & 255, (number >> 8) & 255, number & 255];
 }
 
-const toColour = (rgb) => `#${rgb.map((value) => Math.round(value).toString(16).padStart(2, "0")).join("")}`;
-
-// Relative luminance and contrast as WCAG 2 defines them.
-function luminance(colour) {
-  const [r, g, b] = channels(colour).map((value) => {
-    const part = value / 255;
-    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-
-function contrast(one, other) {
-  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
-  return (high + 0.05) / (low + 0.05);
-}
-
-// The colour, drawn towards the ink until it stands out from the paper by so much.
-function readable(colour, paper, ink, least = 3.2) {
-  let drawn = colour;
-  for (let part = 0.1; contrast(drawn, paper) < least && part <= 1; part += 0.1) {
-    const [from, to] = [channels(colour), channels(ink)];
-    drawn = toColour(from.map((value, i) => value + (to[i] - value) * part));
-  }
-  return drawn;
-}
-
 function withAlpha(colour, alpha) {
   return `rgba(${channels(colour).join(",")},${alpha})`;
 }
@@ -47,16 +21,16 @@ function withAlpha(colour, alpha) {
 function currentLook(timeline) {
   const style = getComputedStyle(document.documentElement);
   const variable = (name) => style.getPropertyValue(name).trim();
-  const [paper, ink] = [variable("--paper"), variable("--ink")];
+  const series = (colour) => variable(`--series-${colour.slice(1)}`);
   return {
-    paper,
-    ink,
+    paper: variable("--paper"),
+    ink: variable("--ink"),
     faint: variable("--faint"),
     grid: variable("--grid"),
     loud: variable("--loud"),
     font: variable("--font"),
-    pathColours: timeline.path_colours.map((colour) => readable(colour, paper, ink)),
-    trackColours: timeline.tracks.map(({ colour }) => readable(colour, paper, ink)),
+    pathColours: timeline.path_colours.map(series),
+    trackColours: timeline.tracks.map(({ colour }) => series(colour)),
     kindColours: {
       dropped: variable("--faint"),
       lost: variable("--lost"),

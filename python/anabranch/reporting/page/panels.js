@@ -1,7 +1,7 @@
 // The panels of the timeline, from top to bottom, and those among them that show values over time.
 
 const LINE_PANELS = [
-  { key: "throughput", name: "Throughput", title: "Throughput", unit: "kbit/s", digits: 0, channels: ["throughput"] },
+  { key: "throughput", name: "Throughput", title: "Throughput", unit: "kbit/s", digits: 0, channels: ["throughput", "received"] },
   {
     key: "cwnd",
     name: "Window, ssthresh",
@@ -21,10 +21,16 @@ const ROW_PANELS = [
 ];
 const PANELS = [...LINE_PANELS, ...ROW_PANELS];
 
-// The panels that a timeline has anything for: real sockets know of no queues.
+// The panels that a timeline has anything for: real sockets know of no queues, and QUIC has no such blocking.
 function panelsOf(timeline) {
-  return PANELS.filter(({ channels }) => !channels || timeline.lines.some((line) => channels.includes(line.channel)));
+  const hasLine = (channels) => timeline.lines.some((line) => channels.includes(line.channel));
+  const hasBlocking = timeline.shares.length > 0 || timeline.spans.some(({ kind }) => kind === "blocked");
+  const has = { events: true, blocked: hasBlocking, decisions: timeline.shares.length > 0 };
+  return PANELS.filter(({ key, channels }) => (channels ? hasLine(channels) : has[key]));
 }
+
+// Channels that are drawn thin beside the one that a panel is about.
+const THIN = ["ssthresh", "received"];
 
 const escapeText = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
@@ -43,7 +49,7 @@ const firstTrack = (item, shown) => tracksOf(item).find((track) => shown.tracks.
 function lineName(timeline, line, shown) {
   const what = line.link && !line.paths.includes(line.link) ? line.link : line.paths.join(", ");
   const name = shown.tracks.size > 1 ? `${timeline.tracks[firstTrack(line, shown)].label} ${what}` : what;
-  return escapeText(line.channel === "ssthresh" ? `${name} ssthresh` : name);
+  return THIN.includes(line.channel) ? `${name} ${line.channel}` : name;
 }
 
 // A run alone is coloured by path, several by run.
@@ -62,7 +68,7 @@ function linePanel(panel, timeline, shown, view, look) {
     if (line.channel !== "ssthresh") greatest = Math.max(greatest, greatestBetween(points, view.from, view.to));
     return lineTrace(panel, line, points, timeline, shown, look);
   });
-  // What is drawn last lies on top, and stands first in labels.
+  // What is drawn last lies on top.
   return { traces: traces.reverse(), range: [0, greatest > 0 ? greatest * 1.08 : 1] };
 }
 
@@ -77,22 +83,20 @@ function lineTrace(panel, line, points, timeline, shown, look) {
     ...points,
     type: "scatter",
     mode: "lines",
-    name: lineName(timeline, line, shown),
     meta: { panel: panel.key, channel: line.channel, tracks: line.tracks, paths: line.paths },
     line: {
       shape: "hv",
       color: lineColour(timeline, line, shown, look),
       dash: dashOf(timeline.paths.indexOf(line.paths[0])),
-      width: line.channel === "ssthresh" ? 0.8 : 1.6,
+      width: THIN.includes(line.channel) ? 0.8 : 1.6,
     },
-    hovertemplate: `%{y:,.${panel.digits}f} ${panel.unit}`,
   };
 }
 
 // Without any trace a panel would have no axes.
 function panelContent(panel, timeline, shown, view, look) {
   const content = contentOf(panel, timeline, shown, view, look);
-  const nothing = { x: [view.from], y: [0], mode: "lines", hoverinfo: "skip", meta: { panel: "nothing" } };
+  const nothing = { x: [view.from], y: [0], mode: "lines", meta: { panel: "nothing" } };
   return { ...content, traces: content.traces.length > 0 ? content.traces : [nothing] };
 }
 

@@ -16,6 +16,7 @@ const spanAt = (spans, time) => {
 
 const READOUT_COLUMNS = [
   { title: "throughput", unit: "kbit/s", channel: "throughput", digits: 0 },
+  { title: "received", unit: "kbit/s", channel: "received", digits: 0 },
   { title: "cwnd", unit: "KiB", channel: "cwnd", digits: 1 },
   { title: "ssthresh", unit: "KiB", channel: "ssthresh", digits: 1 },
   { title: "outstanding", unit: "KiB", channel: "outstanding", digits: 1 },
@@ -27,6 +28,8 @@ class Readout {
   constructor(table, chart) {
     this.table = table;
     this.chart = chart;
+    // Logs of QUIC have no scheduler's decisions, no states of paths and no window that closes.
+    this.hasDecisions = chart.timeline.shares.length > 0;
     chart.drawnListeners.push((look) => this.build(look));
     chart.cursorListeners.push(() => this.update());
   }
@@ -36,7 +39,7 @@ class Readout {
     const columns = READOUT_COLUMNS.filter(({ channel }) => timeline.lines.some((line) => line.channel === channel));
     const head = this.table.tHead.rows[0];
     head.replaceChildren(cell("th", "Path"), ...columns.map(({ title, unit }) => unitCell(title, unit)));
-    head.append(cell("th", "state"), unitCell("new data", "%"), cell("th", "peer's window"));
+    if (this.hasDecisions) head.append(cell("th", "state"), unitCell("new data", "%"), cell("th", "peer's window"));
     this.rows = [];
     for (const track of shown.tracks) {
       for (const path of timeline.tracks[track].paths.filter((name) => shown.paths.has(name))) {
@@ -67,7 +70,8 @@ class Readout {
       states: of("state").filter((spans) => spans.path === path),
       ...{ state: cell("td", ""), share: cell("td", ""), window: cell("td", "") },
     };
-    element.append(name, ...values.map((value) => value.element), row.state, row.share, row.window);
+    element.append(name, ...values.map((value) => value.element));
+    if (this.hasDecisions) element.append(row.state, row.share, row.window);
     return row;
   }
 
@@ -89,6 +93,7 @@ class Readout {
 
   share(row, time) {
     const shares = this.chart.timeline.shares.find((item) => item.track === row.track);
+    if (!shares) return "–";
     const bin = Math.min(Math.floor(time / shares.bin_s), shares.totals.length - 1);
     const total = shares.totals[bin];
     return total > 0 ? readoutNumber((shares.counts[shares.ways.indexOf(row.path)][bin] / total) * 100, 0) : "–";

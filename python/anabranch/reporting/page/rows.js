@@ -16,10 +16,7 @@ function blockedPanel(timeline, shown, view, look) {
   return rowPanel(timeline, shown, ({ track }, row) => {
     const own = timeline.spans.filter((spans) => spans.kind === "blocked" && spans.track === track);
     const parts = own.filter((spans) => isShown(spans, shown)).map((spans) => {
-      const heights = coverage(spans, view.start, view.end, view.bins);
-      const by = spans.path ?? "nothing outstanding";
-      const texts = Array.from(heights, (height) => (height > 0 ? `${percent(height)} by ${escapeText(by)}` : ""));
-      return { path: spans.path, name: by, heights, texts };
+      return { path: spans.path, heights: coverage(spans, view.start, view.end, view.bins) };
     });
     return stacked("blocked", track, row, x, parts, timeline, look);
   });
@@ -29,13 +26,13 @@ function blockedPanel(timeline, shown, view, look) {
 function decisionPanel(timeline, shown, view, look) {
   return rowPanel(timeline, shown, ({ track }, row) => {
     const shares = timeline.shares.find((item) => item.track === track);
+    if (!shares) return [];
     const x = [...shares.totals.map((_, bin) => bin * shares.bin_s), timeline.tracks[track].end_s];
     const ways = shares.ways.map((name, way) => ({ name, way }));
     const parts = ways.filter(({ name }) => name === WAIT || shown.paths.has(name)).map(({ name, way }) => {
       const heights = shares.totals.map((total, bin) => (total > 0 ? shares.counts[way][bin] / total : 0));
-      const texts = heights.map((height, bin) => (height > 0 ? shareText(shares, way, bin, height) : ""));
       // The last bin lasts until the end.
-      return { path: name, name, heights: [...heights, heights.at(-1)], texts: [...texts, texts.at(-1)] };
+      return { path: name, heights: [...heights, heights.at(-1)] };
     });
     return stacked("decisions", track, row, x, parts, timeline, look);
   });
@@ -43,33 +40,33 @@ function decisionPanel(timeline, shown, view, look) {
 
 const percent = (part) => `${(part * 100).toFixed(0)} %`;
 
-function shareText(shares, way, bin, part) {
+// How much of new data went one way in a bin, and by which rules.
+function shareText(shares, way, bin) {
+  const count = shares.counts[way][bin];
   const spell = (pairs) => {
     const words = [];
     for (let i = 0; i < pairs.length; i += 2) words.push(`${shares.words[pairs[i]]} ×${pairs[i + 1]}`);
     return words.join(", ");
   };
   const refused = spell(shares.refused[way][bin]);
-  const why = `${shares.counts[way][bin]} decisions: ${spell(shares.reasons[way][bin])}`;
-  return escapeText(`${percent(part)}, ${why}${refused ? `; not taken: ${refused}` : ""}`);
+  const rules = spell(shares.reasons[way][bin]);
+  const why = `${count} decision${count === 1 ? "" : "s"}${rules ? `: ${rules}` : ""}`;
+  return `${percent(count / shares.totals[bin])}, ${why}${refused ? `; not taken: ${refused}` : ""}`;
 }
 
 // Parts of a row on top of each other, from its lower edge up.
 function stacked(panel, track, row, x, parts, timeline, look) {
   const edge = new Float64Array(x.length).fill(row + ROW_FILL / 2);
   const common = { x, type: "scatter", mode: "lines", line: { width: 0, shape: "hv" } };
-  const base = { ...common, y: Array.from(edge), hoverinfo: "skip", meta: { panel: "base" } };
-  const traces = parts.map(({ path, name, heights, texts }) => {
+  const base = { ...common, y: Array.from(edge), meta: { panel: "base" } };
+  const traces = parts.map(({ path, heights }) => {
     for (let i = 0; i < edge.length; i += 1) edge[i] -= heights[i] * ROW_FILL;
     return {
       ...common,
       ...fillOf(timeline.paths.indexOf(path), look),
       y: Array.from(edge),
-      name: escapeText(name),
       meta: { panel, tracks: [track], paths: [path] },
       fill: "tonexty",
-      text: texts,
-      hovertemplate: "%{text}",
     };
   });
   return [base, ...traces];

@@ -1,6 +1,6 @@
 // What of the data can be seen between two moments: a few points for each pixel, chosen anew whenever the view changes.
 
-// The position of the last of these times that is not after `time`; -1 if all are.
+// The position of the last of these times that is not after `time`; -1 if none is.
 function lastAt(times, time) {
   let low = 0;
   let high = times.length;
@@ -10,6 +10,13 @@ function lastAt(times, time) {
     else high = middle;
   }
   return low - 1;
+}
+
+// The position of the last of these times that is before `time`; -1 if none is.
+function lastBefore(times, time) {
+  let position = lastAt(times, time);
+  while (position >= 0 && times[position] >= time) position -= 1;
+  return position;
 }
 
 // A line that holds each value until the next, as points of steps. Each of `bins` begins with the value that holds
@@ -67,22 +74,16 @@ function coverage(spans, from, to, bins) {
   return covered;
 }
 
-// The positions of the events between two moments, one for each of `bins` at the most, and how many each stands for.
+// The positions of the events between two moments, one for each of `bins` at the most.
 function eventView(events, from, to, bins) {
   const width = (to - from) / bins;
   const positions = [];
-  const numbers = [];
   let bin = -1;
   for (let i = Math.max(lastAt(events.times, from), 0); i < events.times.length && events.times[i] <= to; i += 1) {
     if (events.times[i] < from) continue;
     const own = Math.floor((events.times[i] - from) / width);
-    if (own === bin) {
-      numbers[numbers.length - 1] += 1;
-    } else {
-      positions.push(i);
-      numbers.push(1);
-      bin = own;
-    }
+    if (own !== bin) positions.push(i);
+    bin = own;
   }
-  return { positions, numbers };
+  return positions;
 }

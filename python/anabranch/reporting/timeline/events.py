@@ -19,8 +19,10 @@ MOST_EVENTS = 10_000
 _TSNS = 2**32
 
 
-def path_events(kind: EventKind, track: int, rows: pd.DataFrame) -> Iterator[Events]:
+def path_events(kind: EventKind, track: int, rows: pd.DataFrame, first_tsn: int) -> Iterator[Events]:
     """The events of one kind and sender, path by path. Rows have `time_s`, `path` and perhaps `tsn` and `cause`.
+
+    TSNs are counted from `first_tsn`, the first one of the association on the wire.
 
     A time-out that made no chunk lost names no path.
     """
@@ -28,13 +30,16 @@ def path_events(kind: EventKind, track: int, rows: pd.DataFrame) -> Iterator[Eve
         kept = evenly(len(own), MOST_EVENTS)
         causes = own["cause"].astype(str) if "cause" in own else [""] * len(own)
         words, details = np.unique(np.asarray(causes, dtype=str), return_inverse=True)
-        tsns = own["tsn"].to_numpy(dtype=np.int64) % _TSNS if "tsn" in own else np.zeros(len(own))
+        tsns = None
+        if "tsn" in own:
+            relative = (own["tsn"].to_numpy(dtype=np.int64) - first_tsn) % _TSNS
+            tsns = relative.astype(np.uint32)[kept]
         yield Events(
             kind,
             track,
             path if isinstance(path, str) else None,
             own["time_s"].to_numpy(dtype=np.float64)[kept],
-            tsns.astype(np.uint32)[kept],
+            tsns,
             details.astype(np.uint8)[kept],
             tuple(str(word) for word in words),
             len(own),

@@ -29,9 +29,9 @@ _MOST_BINS = 300
 _SHORTEST_BIN_S = 0.1
 
 
-def bin_width_s(end_s: float) -> float:
-    """A round width, 0.1 s or more, that divides a run into at most 300 bins."""
-    wanted_s = max(end_s / _MOST_BINS, _SHORTEST_BIN_S)
+def bin_width_s(end_s: float, shortest_s: float = _SHORTEST_BIN_S) -> float:
+    """A round width, 0.1 s or more unless told otherwise, that divides a run into at most 300 bins."""
+    wanted_s = max(end_s / _MOST_BINS, shortest_s)
     power = 10.0 ** math.floor(math.log10(wanted_s))
     # The tolerance keeps a width that is wanted exactly.
     return next(round(power * step, 9) for step in (1, 2, 5, 10) if power * step >= wanted_s * (1 - 1e-9))
@@ -45,14 +45,14 @@ def path_lines(paths: pd.DataFrame, track: int) -> Iterator[Line]:
             values = (rows[column].to_numpy(dtype=np.float64) / divisor).astype(np.float32)
             known = ~np.isnan(values)
             if known.any():
-                yield _line(channel, (track,), (str(path),), times_s[known], values[known])
+                yield line_of(channel, (track,), (str(path),), times_s[known], values[known])
 
 
 def throughput_lines(throughput: pd.DataFrame, track: int) -> Iterator[Line]:
     """kbit/s of one sender over each path, in bins."""
     for path, rows in throughput.groupby("path", sort=False, observed=True):
         values = rows["throughput_kbps"].to_numpy(dtype=np.float32)
-        yield _line("throughput", (track,), (str(path),), rows["time_s"].to_numpy(dtype=np.float64), values)
+        yield line_of("throughput", (track,), (str(path),), rows["time_s"].to_numpy(dtype=np.float64), values)
 
 
 def queue_lines(queues: pd.DataFrame, links: Mapping[str, tuple[str, ...]], tracks: Sequence[Track]) -> Iterator[Line]:
@@ -63,10 +63,10 @@ def queue_lines(queues: pd.DataFrame, links: Mapping[str, tuple[str, ...]], trac
             rows = queues[queues["link"] == f"{link}/{direction}"]
             if owners and len(rows):
                 times_s = rows["time_s"].to_numpy(dtype=np.float64)
-                yield _line("queue", owners, paths, times_s, rows["queue_packets"].to_numpy(dtype=np.float32), link)
+                yield line_of("queue", owners, paths, times_s, rows["queue_packets"].to_numpy(dtype=np.float32), link)
 
 
-def _line(
+def line_of(
     channel: Channel,
     tracks: tuple[int, ...],
     paths: tuple[str, ...],
@@ -74,6 +74,7 @@ def _line(
     values: Values,
     link: str | None = None,
 ) -> Line:
+    """A line without the times at which its value stays, and with as many points as one may keep."""
     changed = changes(values)
     times_s, values = times_s[changed], values[changed]
     kept = envelope(times_s, values, MOST_POINTS)

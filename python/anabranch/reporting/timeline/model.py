@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-Channel = Literal["throughput", "cwnd", "ssthresh", "outstanding", "srtt", "queue"]
+Channel = Literal["throughput", "received", "cwnd", "ssthresh", "outstanding", "srtt", "queue"]
 EventKind = Literal["dropped", "lost", "retransmission", "timeout"]
 SpanKind = Literal["blocked", "state"]
 
@@ -20,7 +20,9 @@ Values = npt.NDArray[np.float32]
 class Track:
     """One end that sends data in one run: what a line on the timeline belongs to besides its path.
 
-    `run` tells the run from others, `sender` the end from others of the run; `None` if it is the only one.
+    `run` tells the run from others, `sender` the end from others of the run; `None` if it is the only one. `first_tsn`
+    is the first TSN of the association on the wire, from which those of events count. `numbered` is what has the
+    numbers of events. `bin_s` is the width of the bins in which throughput is counted.
     """
 
     run: str
@@ -30,6 +32,9 @@ class Track:
     direction: str
     paths: tuple[str, ...]
     end_s: float
+    first_tsn: int = 0
+    numbered: Literal["TSN", "packet"] = "TSN"
+    bin_s: float = 0.1
 
     @property
     def label(self) -> str:
@@ -56,13 +61,16 @@ class Line:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Events:
-    """What happened at single moments to one path of a sender: `details` are positions in `words`."""
+    """What happened at single moments to one path of a sender: `details` are positions in `words`.
+
+    `tsns` count from the first of the association; `None` for what is about no chunk.
+    """
 
     kind: EventKind
     track: int
     path: str | None
     times_s: Seconds
-    tsns: npt.NDArray[np.uint32]
+    tsns: npt.NDArray[np.uint32] | None
     details: npt.NDArray[np.uint8]
     words: tuple[str, ...]
     total: int

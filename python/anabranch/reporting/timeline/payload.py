@@ -11,15 +11,20 @@ import numpy.typing as npt
 
 from anabranch.reporting.timeline.colours import path_colours, track_colours
 from anabranch.reporting.timeline.downsampling import allot, envelope, evenly
-from anabranch.reporting.timeline.model import Events, Line, Seconds, Shares, Spans, Timeline, Track
+from anabranch.reporting.timeline.model import Events, Seconds, Shares, Spans, Timeline, Track
 from anabranch.reporting.timeline.spans import longest
 
 FORMAT = 1
 
-# What all lines, events and spans of a report may take: about 2.1, 0.6 and 0.4 MB as Base64.
+# What all lines, events and spans of a report may take: about 2.1, 0.7 and 0.4 MB as Base64. With more runs than ten
+# there is more room in proportion, so that each keeps its shape.
 MOST_POINTS = 200_000
 MOST_EVENTS = 60_000
 MOST_SPANS = 40_000
+
+_USUAL_TRACKS = 10
+MOST_TRACKS = 40
+"""Tracks that there is room for in proportion, and whose decisions are kept with their reasons. Further ones share."""
 
 _MOST_TICKS = 2**32 - 1
 
@@ -40,13 +45,17 @@ class _Clock:
 
 
 def payload(timeline: Timeline) -> dict[str, Any]:
-    """A timeline as what JSON can hold, of at most about 4 MB.
+    """A timeline as what JSON can hold: at most about 4 MB for up to ten tracks, and 0.4 MB for each further one.
 
     Lines are thinned out so that all extremes stay, events evenly, and of spans the shortest are left out; `notes` says
     where and how many. All numbers in arrays are little-endian: times are `uint32` ticks of `tick_s`, values `float32`.
     """
     clock = _Clock.up_to(timeline.end_s)
     notes = list(timeline.notes)
+    if len(timeline.tracks) > MOST_TRACKS:
+        notes.append(
+            f"Only the first {MOST_TRACKS} of {len(timeline.tracks)} senders have the rules of their decisions"
+        )
     return {
         "format": FORMAT,
         "tick_s": clock.tick_s,
@@ -57,11 +66,11 @@ def payload(timeline: Timeline) -> dict[str, Any]:
             {**_track(track, timeline), "colour": colour}
             for track, colour in zip(timeline.tracks, track_colours(timeline.tracks), strict=True)
         ],
-        "lines": _lines(timeline.lines, clock),
+        "lines": _lines(timeline, clock),
         # These add to the notes.
         "events": _events(timeline, clock, notes),
         "spans": _spans(timeline, clock, notes),
-        "shares": [_shares(shares) for shares in timeline.shares],
+        "shares": [_shares(shares, with_reasons=shares.track < MOST_TRACKS) for shares in timeline.shares],
         "marks": [{"time_s": mark.time_s, "text": mark.text} for mark in timeline.marks],
         "notes": notes,
     }
@@ -75,12 +84,20 @@ def _track(track: Track, timeline: Timeline) -> dict[str, Any]:
         "scheme": track.scheme,
         "paths": track.paths,
         "end_s": track.end_s,
+        "numbered": track.numbered,
+        "run": track.run,
     }
 
 
-def _lines(lines: list[Line], clock: _Clock) -> list[dict[str, Any]]:
+def _room(most: int, timeline: Timeline) -> int:
+    """How much of something a timeline may have, where `most` is what ten tracks may have."""
+    return most * min(max(len(timeline.tracks), _USUAL_TRACKS), MOST_TRACKS) // _USUAL_TRACKS
+
+
+def _lines(timeline: Timeline, clock: _Clock) -> list[dict[str, Any]]:
     encoded = []
-    for line, most in zip(lines, allot([len(line.times_s) for line in lines], MOST_POINTS), strict=True):
+    allotted = allot([len(line.times_s) for line in timeline.lines], _room(MOST_POINTS, timeline))
+    for line, most in zip(timeline.lines, allotted, strict=True):
         kept = envelope(line.times_s, line.values, most)
         encoded.append(
             {
@@ -98,7 +115,7 @@ def _lines(lines: list[Line], clock: _Clock) -> list[dict[str, Any]]:
 
 def _events(timeline: Timeline, clock: _Clock, notes: list[str]) -> list[dict[str, Any]]:
     encoded = []
-    allotted = allot([len(events.times_s) for events in timeline.events], MOST_EVENTS)
+    allotted = allot([len(events.times_s) for events in timeline.events], _room(MOST_EVENTS, timeline))
     for events, most in zip(timeline.events, allotted, strict=True):
         kept = evenly(len(events.times_s), most)
         if len(kept) < events.total:
@@ -109,9 +126,10 @@ def _events(timeline: Timeline, clock: _Clock, notes: list[str]) -> list[dict[st
                 "track": events.track,
                 "path": events.path,
                 "times": clock.encode(events.times_s[kept]),
-                "tsns": _base64(events.tsns[kept]),
+                "tsns": None if events.tsns is None else _base64(events.tsns[kept]),
                 "details": _base64(events.details[kept]),
                 "words": events.words,
+                "total": events.total,
             }
         )
     return encoded
@@ -119,7 +137,7 @@ def _events(timeline: Timeline, clock: _Clock, notes: list[str]) -> list[dict[st
 
 def _spans(timeline: Timeline, clock: _Clock, notes: list[str]) -> list[dict[str, Any]]:
     encoded = []
-    allotted = allot([len(spans.starts_s) for spans in timeline.spans], MOST_SPANS)
+    allotted = allot([len(spans.starts_s) for spans in timeline.spans], _room(MOST_SPANS, timeline))
     for spans, most in zip(timeline.spans, allotted, strict=True):
         kept = longest(spans, most)
         if len(kept.starts_s) < spans.total:
@@ -156,9 +174,10 @@ def _where(timeline: Timeline, item: Events | Spans) -> str:
     return label if item.path is None else f"{label}, {item.path}"
 
 
-def _shares(shares: Shares) -> dict[str, Any]:
+def _shares(shares: Shares, *, with_reasons: bool) -> dict[str, Any]:
     """Reasons and refusals are lists of position in `words` and number, one after the other, for each way and bin."""
     words: dict[str, int] = {}
+    nothing: list[list[list[tuple[str, int]]]] = [[[] for _ in bins] for bins in shares.reasons]
 
     def flat(table: list[list[list[tuple[str, int]]]]) -> list[list[list[int]]]:
         return [
@@ -171,8 +190,8 @@ def _shares(shares: Shares) -> dict[str, Any]:
         "bin_s": shares.bin_s,
         "ways": shares.ways,
         "counts": _base64(shares.counts.astype(np.uint32).ravel()),
-        "reasons": flat(shares.reasons),
-        "refused": flat(shares.refused),
+        "reasons": flat(shares.reasons if with_reasons else nothing),
+        "refused": flat(shares.refused if with_reasons else nothing),
         "words": list(words),
     }
 

@@ -11,7 +11,7 @@ import tomli
 from anabranch.errors import ReportError
 from anabranch.reporting.timeline.events import path_events
 from anabranch.reporting.timeline.lines import bin_width_s, path_lines, queue_lines, throughput_lines
-from anabranch.reporting.timeline.model import Timeline, Track
+from anabranch.reporting.timeline.model import EventKind, Timeline, Track
 from anabranch.reporting.timeline.network import links_of, marks_of
 from anabranch.reporting.timeline.shares import decided_shares
 from anabranch.reporting.timeline.spans import blocked_spans, state_spans
@@ -29,12 +29,12 @@ def timeline_of(series: Series, label: str) -> Timeline:
     cannot be read.
     """
     senders = series.manifest.get("sender", [])
-    tracks = [_track(series, sender, label) for sender in senders]
+    every_s = bin_width_s(series.end_s)
+    tracks = [_track(series, sender, label, every_s) for sender in senders]
     timeline = Timeline(tracks, notes=[f"{label}: {note}" for note in series.notes])
     if not tracks:
         timeline.notes.append(f"{label}: no data was sent")
         return timeline
-    every_s = bin_width_s(series.end_s)
     throughput = series.throughput(every_s)
     for index, track in enumerate(tracks):
         _add_track(timeline, series, index, track, throughput, every_s)
@@ -61,7 +61,7 @@ def joined(timelines: Iterable[Timeline]) -> Timeline:
     return whole
 
 
-def _track(series: Series, sender: Mapping[str, Any], label: str) -> Track:
+def _track(series: Series, sender: Mapping[str, Any], label: str, every_s: float) -> Track:
     alone = len(series.manifest["sender"]) == 1
     return Track(
         run=label,
@@ -71,6 +71,8 @@ def _track(series: Series, sender: Mapping[str, Any], label: str) -> Track:
         direction=sender["direction"],
         paths=tuple(sender["paths"]),
         end_s=min(float(sender.get("end_s", series.end_s)), series.end_s),
+        first_tsn=_first_tsn(series.tsn(), sender["flow"], sender["direction"]),
+        bin_s=every_s,
     )
 
 
@@ -83,13 +85,23 @@ def _add_track(
     paths = own(series.paths())
     timeline.lines.extend(throughput_lines(own(throughput), index))
     timeline.lines.extend(path_lines(paths, index))
-    timeline.events.extend(path_events("dropped", index, own(series.drops())))
-    timeline.events.extend(path_events("lost", index, own(series.losses())))
-    timeline.events.extend(path_events("retransmission", index, own(series.retransmissions())))
-    timeline.events.extend(path_events("timeout", index, own(series.timeouts())))
+    happened: dict[EventKind, pd.DataFrame] = {
+        "dropped": series.drops(),
+        "lost": series.losses(),
+        "retransmission": series.retransmissions(),
+        "timeout": series.timeouts(),
+    }
+    for kind, rows in happened.items():
+        timeline.events.extend(path_events(kind, index, own(rows), track.first_tsn))
     timeline.spans.extend(blocked_spans(own(series.blocked()), index))
     timeline.spans.extend(state_spans(paths, index, track.end_s))
     timeline.shares.append(decided_shares(own(series.decisions()), index, track, every_s))
+
+
+def _first_tsn(tsns: pd.DataFrame, flow: str, direction: str) -> int:
+    """The first TSN of an association on the wire, as far as the trace has it: later ones are greater, unwrapped."""
+    own = tsns[(tsns["flow"] == flow) & (tsns["direction"] == direction)]["tsn"]
+    return int(own.min()) if len(own) else 0
 
 
 def _scenario(series: Series) -> dict[str, Any] | None:

@@ -1,0 +1,53 @@
+"""`anabranch view`: events in the manner of qlog as a timeline."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+_EXAMPLES = """\
+examples:
+  anabranch view client.qlog
+  anabranch view logs --out logs.html
+
+It reads qlog 0.3 and later, as JSON, lines of JSON or JSON text sequences: of QUIC, and those of --qlog of other
+commands here. The page loads nothing when it is opened.
+
+exit status: 0 written, 1 a log cannot be read or the page not written, 2 wrong command line, 130 Ctrl-C
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Writes the page, and gives the exit status."""
+    options = _parser().parse_args(arguments)
+    from anabranch.reporting.document import write_page
+    from anabranch.reporting.qlog_page import page_of_logs
+
+    source = Path(options.source)
+    page = page_of_logs(source, options.title)
+    written = write_page(page, Path(options.out) if options.out else _beside(source))
+    if not options.quiet:
+        print(written.path)
+    return 0
+
+
+def _beside(source: Path) -> Path:
+    return source / "view.html" if source.is_dir() else source.with_name(f"{source.name}.html")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="anabranch view",
+        description="Writes the events of qlog files as one HTML file with an interactive timeline.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "source", metavar="FILE|FOLDER", help="a log, or a folder with logs that end with .qlog or .sqlog"
+    )
+    parser.add_argument(
+        "--out", metavar="FILE.html", help="the file to write (default: FILE.html beside it, or FOLDER/view.html)"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="the title of the page")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no line that names the file")
+    return parser

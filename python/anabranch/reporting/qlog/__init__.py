@@ -1,0 +1,1 @@
+"""Events in the manner of qlog, of this package and of QUIC, as timelines."""
