@@ -219,10 +219,10 @@ rfc: ## Check the citations of RFC 9260 with duvet and write its report into out
 	echo 'The report is in $(OUT)/rfc9260/report.html'
 
 # Inputs that reach new code go to a scratch folder; the corpus in the tree stays as it is.
-# As many at a time as there are processors: each keeps one busy.
+# As many at a time as there are processors: each keeps one busy. cargo-fuzz only starts compilers, so it is built without optimisation.
 fuzz: ## Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
 	@set -eu; \
-	$(CARGO) fuzz --version > /dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked; \
+	$(CARGO) fuzz --version > /dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked --debug; \
 	cd fuzz; \
 	$(CARGO) fuzz build -s none; \
 	$(CARGO) fuzz list | xargs -n 1 -P "$$(getconf _NPROCESSORS_ONLN)" sh -eu -c '\
