@@ -14,6 +14,7 @@ mod paths;
 #[path = "../rig/mod.rs"]
 mod rig;
 mod rules;
+mod sack_fields;
 mod shutdown;
 mod timed_losses;
 mod transfer;

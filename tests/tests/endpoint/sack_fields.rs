@@ -1,0 +1,182 @@
+//! What a sender takes from each field of a SACK, whoever wrote it.
+
+use std::sync::{Arc, Mutex};
+
+use anabranch_core::PathId;
+use anabranch_core::policy::{
+    AckedTransmission, Context, Estimates, Event, PathEstimator, Policies, Scheme, Slot, View,
+};
+use anabranch_core::profile::Profile;
+use anabranch_core::time::Span;
+use anabranch_tests::duo::{Duo, Setup};
+use anabranch_tests::network::{Packet, Side};
+use anabranch_tests::sight;
+use anabranch_wire::{GapBlock, SackRepr, Tsn};
+
+use crate::rig::craft;
+
+const A: usize = Side::A as usize;
+
+/// A sender of `cmt` that has grown its window and then sent chunks that never arrive: four, which are a burst, and more when
+/// some of them are acknowledged.
+struct Unheard {
+    duo: Duo,
+    /// The cumulative TSN before them, on the wire and unwrapped.
+    before: (u32, u64),
+}
+
+impl Unheard {
+    fn new(setup: Setup) -> Self {
+        let mut duo = Duo::new(setup.with(|config| config.initial_tsn = Some(1_000)));
+        duo.kept = Some(Vec::new());
+        duo.connect();
+        duo.send_all(Side::A, 1_000, 40);
+        assert!(duo.run_until(Span::from_secs(10), |duo| duo.all_arrived(Side::A)));
+        duo.run(Span::from_millis(500));
+        let unwrapped = duo.nodes[A].association().association_facts().cumulative_tsn;
+        // Of what follows B hears nothing, and A nothing of B.
+        duo.network.set_filter(|packet| packet.from == Side::A && sight::tsns(packet).is_empty());
+        duo.send_all(Side::A, 1_000, 10);
+        duo.run(Span::from_millis(20));
+        Unheard { duo, before: (unwrapped as u32, unwrapped) }
+    }
+
+    /// Hands A a SACK that acknowledges so many of them in sequence, with these blocks and flags.
+    fn sack(&mut self, cumulative: u32, blocks: &[(u16, u16)], flags: u8) {
+        let kept = self.duo.kept.iter().flatten();
+        let (_, genuine) =
+            kept.clone().rfind(|(_, packet)| packet.from == Side::B).expect("B has sent something");
+        let tag = u32::from_be_bytes(genuine.bytes[4..8].try_into().expect("four bytes"));
+        let cum_tsn = Tsn::new(self.before.0.wrapping_add(cumulative));
+        let gaps = blocks.iter().map(|&(start, end)| GapBlock { start, end });
+        let mut bytes =
+            craft::packet(tag, |packet| packet.sack(&SackRepr { cum_tsn, a_rwnd: 100_000, flags }, gaps, []));
+        bytes[..4].copy_from_slice(&genuine.bytes[..4]);
+        craft::fix_checksum(&mut bytes);
+        let packet = Packet { bytes, ..genuine.clone() };
+        let now = self.duo.now;
+        self.duo.nodes[A].handle(now, &packet);
+    }
+
+    /// How many of them are neither acknowledged nor lost.
+    fn in_flight(&self) -> u64 {
+        // 1,000 bytes and the header of a DATA chunk.
+        self.duo.nodes[A].association().paths()[0].in_flight.get() / 1_016
+    }
+
+    fn statistics(&self) -> anabranch_core::Statistics {
+        self.duo.nodes[A].association().statistics()
+    }
+}
+
+fn one_path() -> Unheard {
+    Unheard::new(Setup::new(1, "cmt", "rfc9260"))
+}
+
+#[test]
+fn a_block_that_is_empty_touches_the_cumulative_tsn_or_names_what_was_never_sent_is_not_believed() {
+    for (block, taken) in
+        [((0, 3), 0), ((4, 3), 0), ((2, 5), 0), ((5, 6), 0), ((2, 4), 3), ((1, 1), 1), ((3, 3), 1)]
+    {
+        let mut unheard = one_path();
+        assert_eq!(unheard.in_flight(), 4);
+        unheard.sack(0, &[block], 0);
+        assert_eq!(unheard.in_flight(), 4 - taken, "{block:?}");
+    }
+}
+
+#[test]
+fn the_flags_say_how_many_packets_a_sack_reports_under_delayed_acks() {
+    for (flags, lost) in [(0, 0), (1, 0), (2, 0), (3, 1)] {
+        let mut unheard = one_path();
+        unheard.sack(0, &[(2, 4)], flags);
+        assert_eq!(unheard.statistics().fast_retransmit_events, lost, "{flags} packets");
+    }
+}
+
+#[test]
+fn a_block_whose_first_chunks_the_cumulative_tsn_has_passed_is_not_taken_back() {
+    let mut unheard = one_path();
+    unheard.sack(0, &[(2, 4)], 0);
+    // The first two are in sequence, and of the block the rest is still named.
+    unheard.sack(2, &[(1, 2)], 0);
+    unheard.duo.run(Span::from_secs(4));
+    assert_eq!(unheard.statistics().reneged, 0);
+}
+
+#[test]
+fn of_a_block_that_is_named_no_more_what_the_cumulative_tsn_has_not_passed_is_taken_back() {
+    let mut unheard = one_path();
+    unheard.sack(0, &[(2, 4)], 0);
+    unheard.sack(2, &[], 0);
+    unheard.duo.run(Span::from_secs(4));
+    assert_eq!(unheard.statistics().reneged, 2, "the third and the fourth");
+}
+
+/// `cmt` with an estimator that keeps what it is told of acknowledged chunks.
+struct Watched {
+    cmt: Arc<dyn Scheme>,
+    acked: Arc<Mutex<Vec<AckedTransmission>>>,
+}
+
+struct Watcher {
+    inner: Box<dyn PathEstimator>,
+    acked: Arc<Mutex<Vec<AckedTransmission>>>,
+}
+
+impl Slot for Watcher {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
+        if let Event::Acked(acked) = event {
+            self.acked.lock().expect("no other test panicked").push(**acked);
+        }
+        self.inner.on_event(event, view, context);
+    }
+}
+
+impl PathEstimator for Watcher {
+    fn estimates(&self, path: PathId) -> Estimates {
+        self.inner.estimates(path)
+    }
+}
+
+impl Scheme for Watched {
+    fn policies(&self) -> Policies {
+        let policies = self.cmt.policies();
+        let watcher = Watcher { inner: policies.estimator, acked: Arc::clone(&self.acked) };
+        Policies { estimator: Box::new(watcher), ..policies }
+    }
+
+    fn is_multipath(&self) -> bool {
+        self.cmt.is_multipath()
+    }
+
+    fn profile(&self, row: Profile) -> Profile {
+        self.cmt.profile(row)
+    }
+}
+
+#[test]
+fn policies_hear_of_each_acknowledged_chunk_by_which_part_and_after_how_many_transmissions() {
+    let mut setup = Setup::new(1, "cmt", "rfc9260");
+    let acked = Arc::new(Mutex::new(Vec::new()));
+    setup.sides[A].scheme =
+        Arc::new(Watched { cmt: Arc::clone(&setup.sides[A].scheme), acked: Arc::clone(&acked) });
+    let mut unheard = Unheard::new(setup);
+    let before = unheard.before.1;
+    acked.lock().expect("no other test panicked").clear();
+    unheard.sack(0, &[(2, 4)], 3);
+    // The first chunk was reported missing for three packets and is retransmitted; further chunks follow it.
+    unheard.duo.run(Span::from_millis(10));
+    unheard.sack(1, &[(1, 3)], 1);
+    unheard.sack(5, &[], 1);
+    let heard: Vec<_> = acked
+        .lock()
+        .expect("no other test panicked")
+        .iter()
+        .map(|acked| (acked.tsn - before, acked.cumulative, acked.sent_once))
+        .collect();
+    assert_eq!(
+        heard,
+        [(2, false, true), (3, false, true), (4, false, true), (1, true, false), (5, true, true)]
+    );
+}
