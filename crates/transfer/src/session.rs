@@ -13,7 +13,7 @@ use crate::link::{self, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{Intent, Links, Message, ProtocolError, Terms, WINDOW_BLOCKS};
 use crate::random::token;
-use crate::receive::{Mode, Receiving, Store, receive};
+use crate::receive::{AskedBy, Mode, Receiving, Store, receive};
 use crate::report::{Event, Report};
 use crate::send::Sender;
 
@@ -97,6 +97,8 @@ pub struct Request {
     pub links: Links,
     /// What becomes of what it offers.
     pub mode: Mode,
+    /// To remove from folders that are fetched what the peer does not have in them.
+    pub delete: bool,
 }
 
 impl From<Accept> for Request {
@@ -144,6 +146,7 @@ where
             first_offer_within: None,
             claimant: Claimant::alone(),
             mode: request.mode,
+            deletion: request.delete.then_some(AskedBy::Receiver),
         };
         let Err(error) = pull_once(&association, session, request.links, receiving).await else {
             link::end(&association).await;
@@ -160,7 +163,8 @@ async fn pull_once(
     links: Links,
     mut receiving: Receiving,
 ) -> Result<(), TransferError> {
-    let intent = Intent::Pull { window_blocks: receiving.window_blocks, links };
+    let delete = receiving.deletion.is_some();
+    let intent = Intent::Pull { window_blocks: receiving.window_blocks, links, delete };
     let Terms::Give { sender } = greet(association, session, intent, receiving.silence).await? else {
         return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
     };

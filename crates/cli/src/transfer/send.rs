@@ -32,6 +32,9 @@ Examples:
   Look what would be sent of a folder without its objects, and replace what has changed there:
     anabranch send src example.org --exclude '*.o' --dry-run -v
     anabranch send src example.org --exclude '*.o' --on-clash overwrite
+  Make the folder there the same as the one here, after a look at what that would remove:
+    anabranch send photos example.org --on-clash overwrite --delete --dry-run
+    anabranch send photos example.org --on-clash overwrite --delete
   Send what another program writes:
     tar c photos | anabranch send - example.org --name photos.tar
 
@@ -59,6 +62,11 @@ pub(crate) struct SendArguments {
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
 
+    /// Have removed what is in the folders that are sent at the receiver and not here, once everything has arrived; the receiver has
+    /// to allow it with --allow-delete
+    #[arg(long)]
+    delete: bool,
+
     #[command(flatten)]
     select: SelectOptions,
 
@@ -75,7 +83,8 @@ pub(crate) struct SendArguments {
 impl SendArguments {
     fn wishes(&self) -> Wishes {
         let SelectOptions { checksum, dry_run, .. } = self.select;
-        Wishes { on_clash: self.on_clash.map_or(OnClash::Refuse, Into::into), checksum, dry_run }
+        let on_clash = self.on_clash.map_or(OnClash::Refuse, Into::into);
+        Wishes { on_clash, checksum, dry_run, delete: self.delete }
     }
 }
 
