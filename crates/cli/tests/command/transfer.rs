@@ -365,6 +365,21 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_server_may_open_as_many_files_as_the_system_lets_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let fixed = [env!("CARGO_BIN_EXE_anabranch"), "serve", "--json", "--dir", text(dir.path())];
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -S -n 100 && exec \"$0\" \"$@\""]).args([&fixed[..], &LISTEN].concat());
+    limited.stdin(Stdio::null()).env("XDG_STATE_HOME", state_dir());
+    let serving = Serving::of(Running::start(limited), dir);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", serving.running.child.id())).expect("limits");
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");
+    let of_files: Vec<&str> = files.split_whitespace().skip(3).take(2).collect();
+    assert!(of_files[0] == of_files[1] && of_files[0] != "100", "{files}");
+}
+
+#[test]
 fn a_peer_that_is_gone_for_ever_is_given_up() {
     let mut serving = Serving::start(&[]);
     let from = tempfile::tempdir().expect("a folder");
