@@ -55,13 +55,7 @@ where
     E: std::fmt::Display,
 {
     let session = token()?;
-    let mut line = Connection {
-        connect,
-        timeouts,
-        report: report.clone(),
-        activity: Activity::now(),
-        opened: Instant::now(),
-    };
+    let mut line = Connection::new(connect, timeouts, report);
     let mut association = first;
     loop {
         let ended = push_once(sender, &association, session, timeouts.silence, &line.activity).await;
@@ -126,13 +120,7 @@ where
     E: std::fmt::Display,
 {
     let session = token()?;
-    let mut line = Connection {
-        connect,
-        timeouts,
-        report: report.clone(),
-        activity: Activity::now(),
-        opened: Instant::now(),
-    };
+    let mut line = Connection::new(connect, timeouts, report);
     let mut association = first;
     loop {
         let receiving = Receiving {
@@ -219,6 +207,11 @@ where
     F: Future<Output = Result<Association, E>>,
     E: std::fmt::Display,
 {
+    fn new(connect: C, timeouts: Timeouts, report: &Report) -> Self {
+        let (activity, opened) = (Activity::now(), Instant::now());
+        Connection { connect, timeouts, report: report.clone(), activity, opened }
+    }
+
     /// Opens another association after an error, if that is passing and the peer has not been away for too long.
     async fn again(&mut self, lost: Association, error: TransferError) -> Result<Association, TransferError> {
         if !error.is_transient() {

@@ -66,6 +66,17 @@ async fn send(
     (ended, report.totals(), events)
 }
 
+async fn fetch(serving: &Serving, to: &Path, request: &Request) -> Events {
+    let events = Events::default();
+    let report = events.report();
+    let never = || std::future::pending::<Result<_, Infallible>>();
+    let first = connect(&serving.host).await;
+    let store = folder(to, OnClash::Refuse);
+    pull(request, store, first, never, Timeouts::default(), &report).await.expect("fetched");
+    serving.idle().await;
+    events
+}
+
 fn without(patterns: &[&str]) -> Filters {
     let rule = |pattern: &&str| Rule { includes: false, pattern: (*pattern).to_owned() };
     Filters::new(patterns.iter().map(rule).collect()).expect("patterns")
@@ -346,13 +357,7 @@ fn whoever_fetches_removes_from_its_own_folder_and_the_host_is_not_told() {
                 if names.is_empty() { Accept::all(false) } else { Accept::names(names).expect("names") };
             let accept = accept.with_filters(without(&["*.o"]));
             let request = Request { accept, links: Links::Copy, mode, delete: true };
-            let events = Events::default();
-            let report = events.report();
-            let never = || std::future::pending::<Result<_, Infallible>>();
-            let store = folder(to.path(), OnClash::Refuse);
-            let first = connect(&serving.host).await;
-            pull(&request, store, first, never, Timeouts::default(), &report).await.expect("fetched");
-            serving.idle().await;
+            let events = fetch(&serving, to.path(), &request).await;
             match expected {
                 Some(expected) => assert_eq!(tree(to.path()), expected),
                 None => {
@@ -373,12 +378,7 @@ fn whoever_fetches_removes_nothing_if_something_was_left_out() {
         fill(to.path(), ["t/old"]);
         let accept = Accept::names(["t", "missing"]).expect("names");
         let request = Request { accept, delete: true, ..Request::default() };
-        let events = Events::default();
-        let report = events.report();
-        let never = || std::future::pending::<Result<_, Infallible>>();
-        let store = folder(to.path(), OnClash::Refuse);
-        let first = connect(&serving.host).await;
-        pull(&request, store, first, never, Timeouts::default(), &report).await.expect("fetched");
+        let events = fetch(&serving, to.path(), &request).await;
         assert_eq!(tree(to.path()), ["t", "t/file", "t/old"]);
         assert!(events.text().contains("nothing was removed, because files were left out"));
     });
