@@ -14,10 +14,10 @@ use clap::Args;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 
-use super::again::{command, remedy};
+use super::again::command;
 use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
-use super::send::{Connector, finish, goes_on, watch};
+use super::send::{Connector, finish, goes_on, judge, watch};
 use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
 use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
@@ -305,12 +305,7 @@ async fn wait(
     let carried = paths.lock().await.carried().await;
     let totals = report.totals();
     let goes_on = goes_on(ended.as_ref());
-    let (result, status, error) = match ended {
-        None => ("interrupted", Status::Interrupted, None),
-        Some(Err(error)) => ("failed", Status::Failure, Some(format!("{error}{}", remedy(&error)))),
-        Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
-        Some(Ok(())) => ("complete", Status::Success, None),
-    };
+    let (result, status, error) = judge(ended, &totals);
     console.end(&End { result, error, totals, carried: &carried, goes_on });
     if let Some(association) = paths.lock().await.association() {
         let _ = tokio::time::timeout(Duration::from_secs(1), association.closed()).await;

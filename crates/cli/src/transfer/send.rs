@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::Association;
-use anabranch_transfer::{Name, OnClash, RateLimit, Report, SendSource, Sender, TransferError, Wishes, push};
+use anabranch_transfer::{
+    Name, OnClash, RateLimit, Report, SendSource, Sender, Totals, TransferError, Wishes, push,
+};
 use clap::Args;
 use tokio::sync::Mutex;
 
@@ -207,16 +209,23 @@ pub(super) async fn finish(
     let carried = connector.paths.lock().await.carried().await;
     let totals = report.totals();
     let goes_on = goes_on(ended.as_ref());
-    let (result, status, error) = match ended {
-        None => ("interrupted", Status::Interrupted, None),
-        Some(Err(error)) => {
-            ("failed", Status::Failure, Some(format!("{}: {error}{}", connector.host, remedy(&error))))
-        }
-        Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
-        Some(Ok(())) => ("complete", Status::Success, None),
-    };
+    let (result, status, error) = judge(ended, &totals);
+    let error = error.map(|error| format!("{}: {error}", connector.host));
     console.end(&End { result, error, totals, carried: &carried, goes_on });
     status
+}
+
+/// What a transfer came to, its exit status, and what to say of an error.
+pub(super) fn judge(
+    ended: Option<Result<(), TransferError>>,
+    totals: &Totals,
+) -> (&'static str, Status, Option<String>) {
+    match ended {
+        None => ("interrupted", Status::Interrupted, None),
+        Some(Err(error)) => ("failed", Status::Failure, Some(format!("{error}{}", remedy(&error)))),
+        Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
+        Some(Ok(())) => ("complete", Status::Success, None),
+    }
 }
 
 /// Whether the same command goes on where this one ended; `None` is an end by a signal.
