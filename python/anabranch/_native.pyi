@@ -34,6 +34,7 @@ __all__ = [
     "Wait",
     "WakePipe",
     "Window",
+    "built_in_files",
     "cards",
     "command",
     "connect",
@@ -420,6 +421,12 @@ def command(arguments: Sequence[str]) -> int:
 
 def python_commands() -> list[str]:
     """The names of the commands that the Python package carries out itself."""
+
+def built_in_files(name: str) -> list[tuple[str, str]] | None:
+    """Names and texts of the files of a built-in scenario or plan, as `anabranch init` writes them, that one first.
+
+    `None` if there is none of this name.
+    """
 
 # Associations over real sockets. `anabranch.transfer` makes objects of what these give.
 

@@ -85,6 +85,24 @@ def test_a_scenario_file_can_be_swept_without_a_plan(tmp_path: Path, capsys: pyt
     assert "(deterministic)" in capsys.readouterr().out
 
 
+def test_a_built_in_plan_and_scenario_are_run_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    short = ["--set", "run.duration='1 s'", "--seeds", "1", "--schemes", "cmt", "--quiet"]
+    assert run("second-path", "--out", "swept", *short) == 0
+    assert Results.read(tmp_path / "swept").runs.num_rows == 5
+    assert run("two-path", "--out", "alone", *short) == 0
+    assert Results.read(tmp_path / "alone").runs.num_rows == 1
+    # A file goes first, and what is neither is told.
+    (tmp_path / "two-path").write_text("nonsense")
+    assert run("two-path", "--out", "file", *short) == 2
+    assert run("second-pith", "--out", "none", *short) == 2
+    complaints = capsys.readouterr().err
+    assert "two-path: is not TOML" in complaints
+    assert "second-pith: no such file, and no built-in plan or scenario; `anabranch init` lists" in complaints
+
+
 def test_executors_give_the_same_files(plan: Path, tmp_path: Path) -> None:
     for name, executor in (("one", "threads:1"), ("two", "threads:2"), ("processes", "processes:2")):
         assert run(plan, "--out", tmp_path / name, "--no-cache", "--executor", executor) == 0

@@ -22,6 +22,7 @@ Examples:
     anabranch init
   Run one as it is, from any folder:
     anabranch run two-path
+    anabranch sweep second-path --out out/second-path
   Write one here, change it, and run what it has become:
     anabranch init two-path
     anabranch run two-path.toml
@@ -87,7 +88,7 @@ fn list() -> String {
         files.iter().map(|file| labelled(&format!("  {}", file.name), &file.about(), LABEL)).collect()
     };
     format!(
-        "Scenarios, for `anabranch run NAME`:\n{}\nPlans, for `anabranch sweep NAME.toml` once they are written:\n{}\n\
+        "Scenarios, for `anabranch run NAME`:\n{}\nPlans, for `anabranch sweep NAME`:\n{}\n\
          `anabranch init NAME` writes one here, a plan with its scenario; `anabranch init {EXAMPLE}` writes all of them.\n",
         rows(SCENARIOS),
         rows(PLANS)
@@ -96,14 +97,26 @@ fn list() -> String {
 
 /// The files that a name stands for.
 fn files(name: &str) -> Option<Vec<(String, String)>> {
-    let whole = |file: &File| (file.file_name(), file.text.to_owned());
-    let plan = |file: &File| (file.file_name(), builtin::beside_its_scenario(file));
     if name == EXAMPLE {
         let mut all = vec![("README.md".to_owned(), include_str!("init/README.md").to_owned())];
         all.extend(SCENARIOS.iter().map(whole));
         all.extend(PLANS.iter().map(plan));
         return Some(all);
     }
+    built_in_files(name)
+}
+
+fn whole(file: &File) -> (String, String) {
+    (file.file_name(), file.text.to_owned())
+}
+
+fn plan(file: &File) -> (String, String) {
+    (file.file_name(), builtin::beside_its_scenario(file))
+}
+
+/// The names and texts of the files that `anabranch init` writes for a built-in scenario or plan, that one first; `None` if there is
+/// none of this name.
+pub fn built_in_files(name: &str) -> Option<Vec<(String, String)>> {
     if let Some(file) = builtin::scenario(name) {
         return Some(vec![whole(file)]);
     }

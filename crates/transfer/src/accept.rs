@@ -109,7 +109,7 @@ impl Accept {
             _ if !self.filters.takes_all_of(name, is_folder) => Verdict::Excluded,
             Wanted::All if name.as_str().starts_with('.') && !self.hidden => Verdict::Hidden,
             Wanted::All => Verdict::Accepted,
-            Wanted::Names(names) if names.iter().any(|wanted| is_at_or_below(name, wanted)) => {
+            Wanted::Names(names) if names.iter().any(|wanted| name.is_at_or_below(wanted)) => {
                 Verdict::Accepted
             }
             Wanted::Names(_) => Verdict::NotRequested,
@@ -122,11 +122,6 @@ impl Default for Accept {
     fn default() -> Self {
         Accept::all(false)
     }
-}
-
-fn is_at_or_below(name: &Name, folder: &Name) -> bool {
-    let rest = name.as_str().strip_prefix(folder.as_str());
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn requested(text: &str) -> Result<Name, BadRequest> {

@@ -119,6 +119,17 @@ impl Name {
         self.0.rsplit_once('/').map(|(parent, _)| parent)
     }
 
+    /// The name of something in it, if it is a folder.
+    pub(crate) fn below(&self, last: &str) -> Result<Name, BadName> {
+        Name::new(&format!("{}/{last}", self.0))
+    }
+
+    /// Whether it is this folder or something in it.
+    pub(crate) fn is_at_or_below(&self, folder: &Name) -> bool {
+        let rest = self.0.strip_prefix(folder.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// A name in the same folder.
     pub(crate) fn beside(&self, last: &str) -> String {
         match self.parent() {

@@ -19,6 +19,8 @@ pub struct Counters {
     held_bytes: AtomicU64,
     reused_bytes: AtomicU64,
     moved_bytes: AtomicU64,
+    deleted: AtomicU64,
+    deletable: AtomicU64,
 }
 
 /// [`Counters`] at a moment.
@@ -40,6 +42,10 @@ pub struct Totals {
     pub reused_bytes: u64,
     /// User bytes that were sent or received as blocks, repetitions of ours included; those of SCTP are not.
     pub moved_bytes: u64,
+    /// Files, folders and links that were removed because the source does not have them.
+    pub deleted: u64,
+    /// Those that would be, in a dry run.
+    pub deletable: u64,
 }
 
 /// Something that happened in a transfer.
@@ -65,6 +71,13 @@ pub enum Event {
     },
     /// Something that the peer has, which is all that was asked.
     Listed(Box<Offer>),
+    /// Something was removed, because the source does not have it.
+    Deleted {
+        /// Its name.
+        name: PeerText,
+        /// It would be, and nothing was done: that is all that is asked.
+        is_planned: bool,
+    },
     /// Something was not offered.
     Skipped {
         /// Its name.
@@ -106,6 +119,8 @@ impl Report {
             held_bytes: get(&counters.held_bytes),
             reused_bytes: get(&counters.reused_bytes),
             moved_bytes: get(&counters.moved_bytes),
+            deleted: get(&counters.deleted),
+            deletable: get(&counters.deletable),
         }
     }
 
@@ -139,6 +154,7 @@ impl Report {
             &counters.failed_files,
             &counters.held_bytes,
             &counters.reused_bytes,
+            &counters.deletable,
         ] {
             counter.store(0, Ordering::Relaxed);
         }
@@ -179,6 +195,16 @@ impl Report {
             _ => add(&self.counters.done_files, u64::from(size_bytes.is_some())),
         }
         self.emit(Event::Done { name: name.into(), size_bytes, outcome });
+    }
+
+    /// What would be removed is told anew.
+    pub(crate) fn forget_deletable(&self) {
+        self.counters.deletable.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn deleted(&self, name: impl Into<PeerText>, is_planned: bool) {
+        add(if is_planned { &self.counters.deletable } else { &self.counters.deleted }, 1);
+        self.emit(Event::Deleted { name: name.into(), is_planned });
     }
 
     pub(crate) fn passed(&self, name: impl Into<PeerText>, failure: Failure) {

@@ -13,7 +13,7 @@ use crate::link::{self, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{Intent, Links, Message, ProtocolError, Terms, WINDOW_BLOCKS};
 use crate::random::token;
-use crate::receive::{Mode, Receiving, Store, receive};
+use crate::receive::{AskedBy, Mode, Receiving, Store, receive};
 use crate::report::{Event, Report};
 use crate::send::Sender;
 
@@ -55,13 +55,7 @@ where
     E: std::fmt::Display,
 {
     let session = token()?;
-    let mut line = Connection {
-        connect,
-        timeouts,
-        report: report.clone(),
-        activity: Activity::now(),
-        opened: Instant::now(),
-    };
+    let mut line = Connection::new(connect, timeouts, report);
     let mut association = first;
     loop {
         let ended = push_once(sender, &association, session, timeouts.silence, &line.activity).await;
@@ -97,6 +91,8 @@ pub struct Request {
     pub links: Links,
     /// What becomes of what it offers.
     pub mode: Mode,
+    /// To remove from folders that are fetched what the peer does not have in them.
+    pub delete: bool,
 }
 
 impl From<Accept> for Request {
@@ -124,13 +120,7 @@ where
     E: std::fmt::Display,
 {
     let session = token()?;
-    let mut line = Connection {
-        connect,
-        timeouts,
-        report: report.clone(),
-        activity: Activity::now(),
-        opened: Instant::now(),
-    };
+    let mut line = Connection::new(connect, timeouts, report);
     let mut association = first;
     loop {
         let receiving = Receiving {
@@ -144,6 +134,7 @@ where
             first_offer_within: None,
             claimant: Claimant::alone(),
             mode: request.mode,
+            deletion: request.delete.then_some(AskedBy::Receiver),
         };
         let Err(error) = pull_once(&association, session, request.links, receiving).await else {
             link::end(&association).await;
@@ -160,7 +151,8 @@ async fn pull_once(
     links: Links,
     mut receiving: Receiving,
 ) -> Result<(), TransferError> {
-    let intent = Intent::Pull { window_blocks: receiving.window_blocks, links };
+    let delete = receiving.deletion.is_some();
+    let intent = Intent::Pull { window_blocks: receiving.window_blocks, links, delete };
     let Terms::Give { sender } = greet(association, session, intent, receiving.silence).await? else {
         return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
     };
@@ -215,6 +207,11 @@ where
     F: Future<Output = Result<Association, E>>,
     E: std::fmt::Display,
 {
+    fn new(connect: C, timeouts: Timeouts, report: &Report) -> Self {
+        let (activity, opened) = (Activity::now(), Instant::now());
+        Connection { connect, timeouts, report: report.clone(), activity, opened }
+    }
+
     /// Opens another association after an error, if that is passing and the peer has not been away for too long.
     async fn again(&mut self, lost: Association, error: TransferError) -> Result<Association, TransferError> {
         if !error.is_transient() {

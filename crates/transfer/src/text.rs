@@ -128,6 +128,21 @@ pub(crate) mod raw_option {
     }
 }
 
+/// The same for a list of texts.
+pub(crate) mod raw_list {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::PeerText;
+
+    pub(crate) fn serialize<S: Serializer>(texts: &[PeerText], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(texts.iter().map(|text| &text.0))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PeerText>, D::Error> {
+        Ok(Vec::<String>::deserialize(from)?.into_iter().map(PeerText).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -20,6 +20,13 @@ pub(crate) fn python_commands() -> Vec<&'static str> {
     PYTHON_COMMANDS.iter().map(|command| command.name).collect()
 }
 
+/// The names and texts of the files of a built-in scenario or plan, as `anabranch init` writes them, that one first; `None` if there
+/// is none of this name.
+#[pyfunction]
+pub(crate) fn built_in_files(name: &str) -> Option<Vec<(String, String)>> {
+    anabranch_cli::built_in_files(name)
+}
+
 /// Every scheme and component as JSON.
 #[pyfunction]
 pub(crate) fn cards() -> String {

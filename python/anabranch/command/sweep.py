@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
 Examples:
-  Run a plan, and write its tables:
+  Run a plan that comes with the program, or one of your own, and write its tables:
+    anabranch sweep second-path --out out/second-path
     anabranch sweep scenarios/sweeps/second-path.toml --out out/second-path
   The same without a plan file:
     anabranch sweep scenarios/two-path.toml --over path.path-2.loss=0,0.01,0.05 --schemes cmt,cmt-pf --seeds 20 \\
@@ -59,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("plan", metavar="PLAN.toml", type=Path, help="a plan, or a scenario file")
+    add("plan", metavar="PLAN", type=Path, help="the file of a plan or a scenario, or one that `anabranch init` lists")
     add(
         "--out",
         metavar="DIR",

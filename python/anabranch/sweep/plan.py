@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from anabranch import _native
 from anabranch.errors import PlanError, SweepError
 from anabranch.sweep.precision import Precision
 
@@ -26,11 +27,24 @@ _UNTIL = ("metric", "within", "least", "most")
 _OF_SCENARIOS = {"run", "path", "link", "association"}
 
 
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """A scenario that travels with the package."""
+
+    name: str
+    text: str
+    folder: None = None
+
+    def to_toml(self) -> str:
+        """The text of the scenario."""
+        return self.text
+
+
 @dataclass(slots=True)
 class Plan:
     """What a sweep is made of; arguments of `anabranch.sweep` by other names. `over` may hold `"scheme"`."""
 
-    scenario: Path
+    scenario: Path | BuiltIn
     over: dict[Keys, list[Any]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     seeds: int | list[int] | None = None
@@ -38,10 +52,14 @@ class Plan:
 
 
 def read_plan(path: Path) -> Plan:
-    """Reads a plan file, or a scenario file, which is a plan that sweeps nothing.
+    """Reads a plan file, or a scenario file, which is a plan that sweeps nothing, or one that is built in.
 
-    Raises `PlanError` with everything that is wrong with the plan; what is wrong with the scenario is found later.
+    A file goes before what is built in and has its name. Raises `PlanError` with everything that is wrong with the
+    plan; what is wrong with the scenario is found later.
     """
+    is_name = len(path.parts) == 1 and not path.suffix
+    if is_name and (not path.exists() or path.is_dir()):
+        return _built_in(str(path))
     try:
         text = path.read_text(encoding="utf-8")
         document = tomllib.loads(text)
@@ -52,6 +70,21 @@ def read_plan(path: Path) -> Plan:
     if "scenario" not in document and _OF_SCENARIOS & set(document):
         return Plan(path)
     return _Reader(path, text).read(document)
+
+
+def _built_in(name: str) -> Plan:
+    files = _native.built_in_files(name)
+    if files is None:
+        raise PlanError(
+            f"{name}: no such file, and no built-in plan or scenario; `anabranch init` lists those that there are"
+        )
+    (own_name, text), *beside = files
+    if not beside:
+        return Plan(BuiltIn(name, text))
+    plan = _Reader(Path(own_name), text).read(tomllib.loads(text))
+    (scenario_name, scenario) = beside[0]
+    plan.scenario = BuiltIn(Path(scenario_name).stem, scenario)
+    return plan
 
 
 class _Reader:

@@ -59,8 +59,6 @@ pub struct Serving {
     pub host: Host,
     /// The server.
     pub server: Server,
-    /// What all its transfers report to.
-    pub report: Report,
     ended: Arc<AtomicU64>,
     begun: Arc<AtomicU64>,
 }
@@ -68,26 +66,21 @@ pub struct Serving {
 impl Serving {
     /// Starts a server on a host of its own. To be called in a tokio runtime.
     pub fn start(store: Store, options: ServerOptions) -> Self {
-        Serving::reporting(store, options, Report::default())
-    }
-
-    /// The same with a report.
-    pub fn reporting(store: Store, options: ServerOptions, report: Report) -> Self {
         let (host, server) = (accepting(), Server::new(store, options));
         let (begun, ended) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
-        let (accept, serve, tell) = (host.clone(), server.clone(), report.clone());
+        let (accept, serve) = (host.clone(), server.clone());
         let (counted, done) = (Arc::clone(&begun), Arc::clone(&ended));
         tokio::spawn(async move {
             while let Ok(association) = accept.accept().await {
                 counted.fetch_add(1, Ordering::SeqCst);
-                let (server, report, done) = (serve.clone(), tell.clone(), Arc::clone(&done));
+                let (server, done) = (serve.clone(), Arc::clone(&done));
                 tokio::spawn(async move {
-                    let _ = server.serve(association, &report).await;
+                    let _ = server.serve(association, &Report::default()).await;
                     done.fetch_add(1, Ordering::SeqCst);
                 });
             }
         });
-        Serving { host, server, report, ended, begun }
+        Serving { host, server, ended, begun }
     }
 
     /// Associations that were accepted and whose service has not ended.

@@ -64,10 +64,17 @@ impl Peer {
     /// # Errors
     /// If it was refused.
     pub async fn push_to(server: &Host, session: [u8; 16]) -> Result<Self, Gone> {
+        Peer::push_with(server, session, Wishes::default()).await
+    }
+
+    /// The same with what it asks of the receiver.
+    ///
+    /// # Errors
+    /// If it was refused.
+    pub async fn push_with(server: &Host, session: [u8; 16], wishes: Wishes) -> Result<Self, Gone> {
         let peer = Peer(connect(server).await.map_err(gone)?);
         let sender = SenderId::from_bytes(SENDER);
-        peer.say(&Message::Hello { session, intent: Intent::Push { sender, wishes: Wishes::default() } })
-            .await?;
+        peer.say(&Message::Hello { session, intent: Intent::Push { sender, wishes } }).await?;
         peer.hear_until(|message| matches!(message, Message::Welcome { .. })).await?;
         Ok(peer)
     }
@@ -83,8 +90,8 @@ impl Peer {
         names: &[&str],
     ) -> Result<Self, Gone> {
         let peer = Peer(connect(server).await.map_err(gone)?);
-        peer.say(&Message::Hello { session, intent: Intent::Pull { window_blocks, links: Links::Copy } })
-            .await?;
+        let intent = Intent::Pull { window_blocks, links: Links::Copy, delete: false };
+        peer.say(&Message::Hello { session, intent }).await?;
         peer.hear_until(|message| matches!(message, Message::Welcome { .. })).await?;
         for name in names {
             peer.say(&Message::Want((*name).to_owned())).await?;

@@ -66,5 +66,6 @@ fn a_peer_that_says_anything_in_any_order_harms_nobody() {
     if messages >= MESSAGES {
         assert!(figures.stored_files > messages / 500, "{figures:?}");
         assert!(figures.heard_segments > messages / 500, "{figures:?}");
+        assert!(figures.heard_deletions > 0, "{figures:?}");
     }
 }

@@ -146,6 +146,11 @@ impl Console {
                 Outcome::Identical => self.say(&format!("{name}: there already")),
                 Outcome::Planned => self.say(&format!("{name}: would be stored")),
             },
+            Event::Deleted { name, is_planned: true } => self.note(&format!("{name}: would be deleted")),
+            Event::Deleted { name, is_planned: false } if self.verbose => {
+                self.say(&format!("{name}: deleted"));
+            }
+            Event::Deleted { .. } => {}
             Event::Listed(offer) => {
                 // A reader that is gone wants no more.
                 let _ = output::print(&format!("{}\n", list_line(offer)));
@@ -302,6 +307,12 @@ fn summary(result: &str, totals: &Totals, new_bytes: u64, took: Duration) -> Str
     if totals.reused_bytes > 0 {
         text += &format!("; {} were there already", amount(totals.reused_bytes));
     }
+    if totals.deleted > 0 {
+        text += &format!("; {} deleted", totals.deleted);
+    }
+    if totals.deletable > 0 {
+        text += &format!("; {} would be deleted", totals.deletable);
+    }
     if totals.failed_files > 0 {
         text += &format!("; {} left out", totals.failed_files);
     }
@@ -318,6 +329,8 @@ fn totals_json(totals: &Totals) -> Value {
         "held_bytes": totals.held_bytes,
         "reused_bytes": totals.reused_bytes,
         "moved_bytes": totals.moved_bytes,
+        "deleted": totals.deleted,
+        "deletable": totals.deletable,
     })
 }
 
@@ -338,6 +351,9 @@ fn event_json(event: &Event) -> Value {
                 Outcome::Failed(failure) => ("failed", None, failed(failure)),
             };
             json!({ "event": "file", "file": name.to_string(), "size_bytes": size_bytes, "result": result, "renamed": renamed, "error": error })
+        }
+        Event::Deleted { name, is_planned } => {
+            json!({ "event": "deleted", "file": name.to_string(), "planned": is_planned })
         }
         Event::Listed(offer) => {
             let (kind, size_bytes, target) = kind_of(offer);

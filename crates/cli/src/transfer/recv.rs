@@ -14,10 +14,10 @@ use clap::Args;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 
-use super::again::{command, remedy};
+use super::again::command;
 use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
-use super::send::{Connector, finish, goes_on, watch};
+use super::send::{Connector, finish, goes_on, judge, watch};
 use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
 use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
@@ -78,6 +78,14 @@ pub(crate) struct RecvArguments {
     /// What to do where there is another file of that name [default: refuse, with --listen as the sender asks]
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
+
+    /// Remove here what is in the folders that are fetched and not at the host, once everything has arrived
+    #[arg(long, conflicts_with = "list")]
+    delete: bool,
+
+    /// With --listen: do that for a sender that asks for it (`send --delete`)
+    #[arg(long, requires = "listen")]
+    allow_delete: bool,
 
     /// Print what the host has, and store nothing
     #[arg(long, conflicts_with_all = ["dry_run", "stdout", "dir", "on_clash"])]
@@ -168,6 +176,11 @@ impl RecvArguments {
     }
 
     fn wait(&self, names: &[String]) -> Result<Role<'_>, CommandError> {
+        if self.delete {
+            return Err(CommandError::usage(
+                "--delete is for fetching from a host; with --listen the sender asks for it, and --allow-delete lets it",
+            ));
+        }
         let of_host = [("--list", self.list), ("--dry-run", self.select.dry_run)];
         if let Some((option, _)) = of_host.into_iter().find(|(_, given)| *given) {
             return Err(CommandError::usage(format!(
@@ -199,6 +212,11 @@ pub(crate) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Statu
     if to_stdout && arguments.show.json {
         return Err(CommandError::usage("--json: standard output takes the file; leave one of them out"));
     }
+    if to_stdout && (arguments.delete || arguments.allow_delete) {
+        return Err(CommandError::usage(
+            "--delete and --allow-delete: nothing can be removed from standard output; leave one of them out",
+        ));
+    }
     let store = if arguments.list {
         Store::Pipe(Pipe::new(std::io::sink()))
     } else if to_stdout {
@@ -213,7 +231,8 @@ pub(crate) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Statu
         match role {
             Role::Fetch(host) => {
                 let (links, mode) = (arguments.select.links.into(), arguments.mode());
-                fetch(arguments, host, &Request { accept, links, mode }, store, again).await
+                let request = Request { accept, links, mode, delete: arguments.delete };
+                fetch(arguments, host, &request, store, again).await
             }
             Role::Wait(listen, from) => wait(arguments, (&listen, &from), accept, store, again).await,
         }
@@ -267,6 +286,7 @@ async fn wait(
         accept,
         silence,
         on_clash: arguments.on_clash.map(Into::into),
+        allow_delete: arguments.allow_delete,
         ..ServerOptions::default()
     };
     let host = listen.bind_bounded(from, options.most_associations(), |_| {})?;
@@ -285,12 +305,7 @@ async fn wait(
     let carried = paths.lock().await.carried().await;
     let totals = report.totals();
     let goes_on = goes_on(ended.as_ref());
-    let (result, status, error) = match ended {
-        None => ("interrupted", Status::Interrupted, None),
-        Some(Err(error)) => ("failed", Status::Failure, Some(format!("{error}{}", remedy(&error)))),
-        Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
-        Some(Ok(())) => ("complete", Status::Success, None),
-    };
+    let (result, status, error) = judge(ended, &totals);
     console.end(&End { result, error, totals, carried: &carried, goes_on });
     if let Some(association) = paths.lock().await.association() {
         let _ = tokio::time::timeout(Duration::from_secs(1), association.closed()).await;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::Association;
-use anabranch_transfer::{Name, OnClash, RateLimit, Report, SendSource, Sender, TransferError, Wishes, push};
+use anabranch_transfer::{
+    Name, OnClash, RateLimit, Report, SendSource, Sender, Totals, TransferError, Wishes, push,
+};
 use clap::Args;
 use tokio::sync::Mutex;
 
@@ -32,6 +34,9 @@ Examples:
   Look what would be sent of a folder without its objects, and replace what has changed there:
     anabranch send src example.org --exclude '*.o' --dry-run -v
     anabranch send src example.org --exclude '*.o' --on-clash overwrite
+  Make the folder there the same as the one here, after a look at what that would remove:
+    anabranch send photos example.org --on-clash overwrite --delete --dry-run
+    anabranch send photos example.org --on-clash overwrite --delete
   Send what another program writes:
     tar c photos | anabranch send - example.org --name photos.tar
 
@@ -59,6 +64,11 @@ pub(crate) struct SendArguments {
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
 
+    /// Have removed what is in the folders that are sent at the receiver and not here, once everything has arrived; the receiver has
+    /// to allow it with --allow-delete
+    #[arg(long)]
+    delete: bool,
+
     #[command(flatten)]
     select: SelectOptions,
 
@@ -75,7 +85,8 @@ pub(crate) struct SendArguments {
 impl SendArguments {
     fn wishes(&self) -> Wishes {
         let SelectOptions { checksum, dry_run, .. } = self.select;
-        Wishes { on_clash: self.on_clash.map_or(OnClash::Refuse, Into::into), checksum, dry_run }
+        let on_clash = self.on_clash.map_or(OnClash::Refuse, Into::into);
+        Wishes { on_clash, checksum, dry_run, delete: self.delete }
     }
 }
 
@@ -198,16 +209,23 @@ pub(super) async fn finish(
     let carried = connector.paths.lock().await.carried().await;
     let totals = report.totals();
     let goes_on = goes_on(ended.as_ref());
-    let (result, status, error) = match ended {
-        None => ("interrupted", Status::Interrupted, None),
-        Some(Err(error)) => {
-            ("failed", Status::Failure, Some(format!("{}: {error}{}", connector.host, remedy(&error))))
-        }
-        Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
-        Some(Ok(())) => ("complete", Status::Success, None),
-    };
+    let (result, status, error) = judge(ended, &totals);
+    let error = error.map(|error| format!("{}: {error}", connector.host));
     console.end(&End { result, error, totals, carried: &carried, goes_on });
     status
+}
+
+/// What a transfer came to, its exit status, and what to say of an error.
+pub(super) fn judge(
+    ended: Option<Result<(), TransferError>>,
+    totals: &Totals,
+) -> (&'static str, Status, Option<String>) {
+    match ended {
+        None => ("interrupted", Status::Interrupted, None),
+        Some(Err(error)) => ("failed", Status::Failure, Some(format!("{error}{}", remedy(&error)))),
+        Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
+        Some(Ok(())) => ("complete", Status::Success, None),
+    }
 }
 
 /// Whether the same command goes on where this one ended; `None` is an end by a signal.

@@ -63,6 +63,10 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
 
+    /// Let senders remove from the folders that they send what they do not have in them (`send --delete`)
+    #[arg(long)]
+    allow_delete: bool,
+
     #[command(flatten)]
     store: StoreOptions,
 
@@ -130,6 +134,11 @@ fn raise_descriptor_limit() {}
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> {
     let from =
         arguments.listen.accept_from(&format!("anabranch serve --dir {}", typed(&arguments.dir, "DIR")))?;
+    if arguments.allow_delete && matches!(arguments.allow, Allowed::Read) {
+        return Err(CommandError::usage(
+            "--allow-delete is for those who send files; leave it out with --allow read",
+        ));
+    }
     let least = ServerOptions::least_memory_bytes(usize::from(arguments.transfers));
     if arguments.memory < least {
         return Err(CommandError::usage(format!(
@@ -156,6 +165,7 @@ async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> R
         allow: arguments.allow.into(),
         accept: Accept::all(arguments.hidden),
         on_clash: arguments.on_clash.map(Into::into),
+        allow_delete: arguments.allow_delete,
         silence: arguments.timeout,
         most_transfers: usize::from(arguments.transfers),
         most_per_address: usize::from(arguments.transfers_per_address),

@@ -365,6 +365,21 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_server_may_open_as_many_files_as_the_system_lets_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let fixed = [env!("CARGO_BIN_EXE_anabranch"), "serve", "--json", "--dir", text(dir.path())];
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -S -n 100 && exec \"$0\" \"$@\""]).args([&fixed[..], &LISTEN].concat());
+    limited.stdin(Stdio::null()).env("XDG_STATE_HOME", state_dir());
+    let serving = Serving::of(Running::start(limited), dir);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", serving.running.child.id())).expect("limits");
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");
+    let of_files: Vec<&str> = files.split_whitespace().skip(3).take(2).collect();
+    assert!(of_files[0] == of_files[1] && of_files[0] != "100", "{files}");
+}
+
+#[test]
 fn a_peer_that_is_gone_for_ever_is_given_up() {
     let mut serving = Serving::start(&[]);
     let from = tempfile::tempdir().expect("a folder");
@@ -418,6 +433,14 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["recv", "--listen", "127.0.0.9:0", "--insecure"], 2, "with --all"),
         (&["recv", address, "x", "--all"], 2, "leave one of them out"),
         (&["recv", address, "x", "--hidden"], 2, "--all"),
+        (&["recv", address, "x", "--stdout", "--delete"], 2, "nothing can be removed from standard output"),
+        (&["recv", address, "x", "--allow-delete"], 2, "--listen"),
+        (
+            &["recv", "--listen", "127.0.0.9:0", "--insecure", "--all", "--delete"],
+            2,
+            "--allow-delete lets it",
+        ),
+        (&["serve", "--dir", ".", "--insecure", "--allow", "read", "--allow-delete"], 2, "leave it out"),
         (&["serve"], 2, "--dir"),
         (&["serve", "--dir", ".", "--insecure", "--memory", "10MiB"], 2, "64 transfers need 192 MiB"),
         (
@@ -434,6 +457,57 @@ fn what_is_wrong_is_said_with_what_to_do() {
         assert!(!ended.err.contains(text(serving.dir.path())), "{arguments:?}: {}", ended.err);
     }
     assert_eq!(names(dir.path()), ["file"]);
+}
+
+/// A folder `tree` with a file that is in the server's, too, where something is that it has not.
+fn tree_with_surplus_at(serving: &Serving) -> TempDir {
+    let from = tempfile::tempdir().expect("a folder");
+    for dir in [from.path(), serving.dir.path()] {
+        fs::create_dir_all(dir.join("tree/sub")).expect("made");
+        fs::write(dir.join("tree/file"), "content").expect("written");
+    }
+    for name in ["old", "sub/old", "keep.o"] {
+        fs::write(serving.dir.path().join("tree").join(name), "content").expect("written");
+    }
+    from
+}
+
+#[test]
+fn what_only_the_receiver_has_is_removed_where_both_want_that() {
+    let mut serving = Serving::start(&["--allow-delete"]);
+    let from = tree_with_surplus_at(&serving);
+    let (tree, address) = (from.path().join("tree"), serving.addresses[0].clone());
+    let send = ["send", text(&tree), &address, "--delete", "--exclude", "*.o"];
+    let planned = anabranch(&[&send[..], &["--dry-run"]].concat()).with_status(0);
+    assert!(planned.err.contains("tree/sub/old: would be deleted"), "{}", planned.err);
+    assert!(planned.err.contains("; 2 would be deleted"), "{}", planned.err);
+    assert_eq!(serving.there("tree/old"), b"content");
+    let done = anabranch(&[&send[..], &["-v"]].concat()).with_status(0);
+    assert!(done.err.contains("tree/old: deleted") && done.err.contains("; 2 deleted"), "{}", done.err);
+    assert_eq!(names(&serving.dir.path().join("tree")), ["file", "keep.o", "sub"]);
+    assert_eq!(serving.running.event("deleted")["planned"], true);
+    assert_eq!(serving.running.event("end")["totals"]["deletable"], 2);
+    assert_eq!(serving.running.event("end")["totals"]["deleted"], 2);
+    // And the other way.
+    fs::write(tree.join("old"), "content").expect("written");
+    let into = text(from.path());
+    serving.run("recv", &["tree", "--dir", into]).with_status(0);
+    assert_eq!(names(&tree), ["file", "keep.o", "old", "sub"]);
+    let ended = serving.run("recv", &["tree", "--dir", into, "--delete"]).with_status(0);
+    assert!(ended.json_lines().iter().any(|line| line["event"] == "deleted" && line["file"] == "tree/old"));
+    assert_eq!(names(&tree), ["file", "keep.o", "sub"]);
+}
+
+#[test]
+fn a_receiver_that_lets_nothing_be_removed_says_what_can_be_done() {
+    let serving = Serving::start(&[]);
+    let from = tree_with_surplus_at(&serving);
+    let tree = from.path().join("tree");
+    let refused = anabranch(&["send", text(&tree), &serving.addresses[0], "--delete"]).with_status(1);
+    let advice = "start it with --allow-delete, or send without --delete";
+    assert!(refused.err.contains(advice), "{}", refused.err);
+    anabranch(&["send", text(&tree), &serving.addresses[0]]).with_status(0);
+    assert_eq!(names(&serving.dir.path().join("tree")), ["file", "keep.o", "old", "sub"]);
 }
 
 #[test]

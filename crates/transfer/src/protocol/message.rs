@@ -6,11 +6,11 @@ use thiserror::Error;
 use crate::block::Hash;
 use crate::filter::{MAX_PATTERN_BYTES, Rule};
 use crate::identity::SenderId;
-use crate::name::MAX_NAME_BYTES;
+use crate::name::{MAX_NAME_BYTES, MAX_PART_BYTES};
 use crate::text::{self, PeerText};
 
 /// The version of the protocol that this crate speaks.
-pub const PROTOCOL_VERSION: u16 = 3;
+pub const PROTOCOL_VERSION: u16 = 4;
 
 /// Most bytes of a control message. Nothing in it can be longer, so this bounds what a message can make us hold.
 pub const MAX_CONTROL_BYTES: usize = 64 << 10;
@@ -47,6 +47,8 @@ pub enum Intent {
         window_blocks: u32,
         /// What to do with symbolic links.
         links: Links,
+        /// To be told at the end what each folder holds, so that what else is in it here can be removed.
+        delete: bool,
     },
 }
 
@@ -71,6 +73,8 @@ pub struct Wishes {
     pub checksum: bool,
     /// To say what would be stored, and to store nothing.
     pub dry_run: bool,
+    /// To remove at the end what is in the folders that are sent and not in those of the sender.
+    pub delete: bool,
 }
 
 /// What a source does with the symbolic links that it finds.
@@ -152,6 +156,19 @@ pub struct Offer {
     pub changed: FileTime,
     /// Permission bits, the lower nine.
     pub mode: u16,
+}
+
+/// What a folder holds at the source, said when everything is done that was offered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// The folder, which was offered on this association or is in one that was.
+    #[serde(with = "text::raw")]
+    pub folder: PeerText,
+    /// Names in it without the folder's, in the order of their bytes, also over all listings of that folder.
+    #[serde(with = "text::raw_list")]
+    pub names: Vec<PeerText>,
+    /// Whether these, with those said before, are all that the folder holds. Only then is anything removed from it.
+    pub is_complete: bool,
 }
 
 /// What becomes of an offered file.
@@ -240,7 +257,8 @@ pub enum Message {
     },
     /// The other answer, and how either side ends a transfer that cannot go on.
     Fail(Failure),
-    /// From a side that pulls, before the names: leave out what this says.
+    /// From a side that pulls, before the names: leave out what this says. From a source, before its first listing: it leaves this
+    /// out, so what it fits stays at the receiver.
     Rule(Rule),
     /// From a side that pulls: offer this. An empty name is everything.
     Want(String),
@@ -256,6 +274,18 @@ pub enum Message {
         /// Why it is not offered.
         failure: Failure,
     },
+    /// What a folder holds. Nothing is offered after the first of them.
+    Listing(Listing),
+    /// The receiver has removed something that is not at the source, would remove it in a dry run, or could not.
+    Deleted {
+        /// Its name.
+        #[serde(with = "text::raw")]
+        name: PeerText,
+        /// Why it is still there, where it should not be.
+        failure: Option<Failure>,
+    },
+    /// The receiver is done with a folder whose listing is complete; in the order of those.
+    Compared,
     /// The receiver's answer to an offer that is not done at once.
     Answer {
         /// The number of the offer.
@@ -381,6 +411,14 @@ impl Message {
                     && offer.mode <= 0o777
                     && is_target_within_bounds(&offer.kind)
             }
+            Message::Listing(listing) => {
+                let is_part =
+                    |name: &PeerText| (1..=MAX_PART_BYTES).contains(&name.len()) && !name.raw().contains('/');
+                listing.folder.len() <= MAX_NAME_BYTES && listing.names.iter().all(is_part)
+            }
+            Message::Deleted { name, failure } => {
+                name.len() <= MAX_NAME_BYTES && failure.as_ref().is_none_or(text)
+            }
             Message::Answer { answer: Answer::Take { have }, .. } => are_runs(have),
             Message::Done { outcome: Outcome::Failed(failure), .. } => text(failure),
             Message::Done { outcome: Outcome::Stored { renamed: Some(name) }, .. } => {
@@ -445,6 +483,11 @@ mod tests {
         Message::Offer(Offer { id: 7, name: "d/link".into(), kind, changed, mode: 0o777 })
     }
 
+    fn listing(folder: &str, names: &[&str]) -> Message {
+        let names = names.iter().map(|name| (*name).into()).collect();
+        Message::Listing(Listing { folder: folder.into(), names, is_complete: true })
+    }
+
     #[test]
     fn what_is_written_is_read() {
         let runs = vec![Run { first: 0, count: 2 }, Run { first: 3, count: u64::MAX - 3 }];
@@ -455,22 +498,41 @@ mod tests {
             Message::End { id: 0, size_bytes: u64::MAX, root: Hash::of(b"") },
             Message::Done { id: 1, outcome: Outcome::Stored { renamed: Some("b.1".into()) } },
             Message::Fail(Failure::new(Reason::NoSpace, "é".repeat(1000))),
+            listing("a/b", &["x", "y"]),
+            Message::Deleted { name: "a/b".into(), failure: Some(Failure::new(Reason::Permission, "no")) },
+            Message::Compared,
             Message::Alive,
         ] {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
         }
         let sender = SenderId::from_bytes([3; 16]);
-        let wishes = Wishes { on_clash: OnClash::Rename, checksum: true, dry_run: false };
+        let wishes = Wishes { on_clash: OnClash::Rename, checksum: true, dry_run: false, delete: true };
         for first in [
             Message::Hello {
                 session: [9; 16],
-                intent: Intent::Pull { window_blocks: 4, links: Links::Follow },
+                intent: Intent::Pull { window_blocks: 4, links: Links::Follow, delete: true },
             },
             Message::Hello { session: [9; 16], intent: Intent::Push { sender, wishes } },
             Message::Welcome { terms: Terms::Give { sender } },
         ] {
             assert_eq!(Message::decode_first(&first.encode()), Ok(first));
         }
+    }
+
+    #[test]
+    fn the_fuzz_target_begins_with_messages_of_this_version() {
+        let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/transfer_messages");
+        let mut messages = 0;
+        for seed in std::fs::read_dir(seeds).expect("a folder") {
+            let path = seed.expect("an entry").path();
+            let bytes = std::fs::read(&path).expect("a file");
+            if !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("segment")) {
+                let read = Message::decode(&bytes).or_else(|_| Message::decode_first(&bytes));
+                assert!(read.is_ok_and(|read| read.encode() == bytes), "{}", path.display());
+                messages += 1;
+            }
+        }
+        assert!(messages > 8, "{messages}");
     }
 
     #[test]
@@ -489,6 +551,7 @@ mod tests {
             id: 0,
             answer: Answer::Take { have: runs.iter().map(|&(first, count)| Run { first, count }).collect() },
         };
+        let long_text = Failure { reason: Reason::System, text: "a".repeat(MAX_TEXT_BYTES + 1).into() };
         let mut longer = Message::Alive.encode();
         longer.push(0);
         for bytes in [
@@ -499,6 +562,12 @@ mod tests {
             have(&[(0, 2), (2, 1)]).encode(),
             have(&[(5, 2), (1, 1)]).encode(),
             have(&[(u64::MAX, 1)]).encode(),
+            listing(&"a".repeat(MAX_NAME_BYTES + 1), &[]).encode(),
+            listing("a", &[""]).encode(),
+            listing("a", &["b/c"]).encode(),
+            listing("a", &[&"b".repeat(MAX_PART_BYTES + 1)]).encode(),
+            Message::Deleted { name: "a".repeat(MAX_NAME_BYTES + 1).into(), failure: None }.encode(),
+            Message::Deleted { name: "a".into(), failure: Some(long_text) }.encode(),
             longer,
             vec![0; MAX_CONTROL_BYTES + 1],
             Vec::new(),

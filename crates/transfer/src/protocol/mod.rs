@@ -9,8 +9,8 @@ mod message;
 mod segment;
 
 pub use message::{
-    Answer, Failure, FileTime, Intent, Kind, Links, MAX_CONTROL_BYTES, MAX_RUNS, MAX_TEXT_BYTES, Message,
-    Offer, OnClash, Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run, Terms, Wishes,
+    Answer, Failure, FileTime, Intent, Kind, Links, Listing, MAX_CONTROL_BYTES, MAX_RUNS, MAX_TEXT_BYTES,
+    Message, Offer, OnClash, Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run, Terms, Wishes,
 };
 pub(crate) use segment::{BlockMessages, read_block};
 pub use segment::{MAX_SEGMENT_BYTES, Segment};
@@ -29,3 +29,8 @@ pub const MAX_OPEN_OFFERS: usize = 256;
 pub const MAX_WANTED: usize = 4096;
 /// Bytes of these names in all, so that a request makes the other side hold little.
 pub const MAX_WANTED_BYTES: usize = 256 << 10;
+/// Bytes of the names that listings of one folder may have in all, with [`LISTED_NAME_BYTES`] more for each. A receiver holds those of
+/// one folder at a time.
+pub const MAX_LISTED_BYTES: usize = 4 << 20;
+/// What a listed name counts besides its bytes.
+pub const LISTED_NAME_BYTES: usize = 4;

@@ -33,6 +33,7 @@ fn machine(store: Store, output: mpsc::Sender<Outgoing>) -> Machine {
         first_offer_within: None,
         claimant: Claimant::alone(),
         mode: Mode::Store,
+        deletion: None,
     };
     Machine::new(receiving, output, Cancel::default(), || {})
 }

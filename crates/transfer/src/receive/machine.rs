@@ -6,55 +6,29 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
+use super::deletion::{Context, Deletion};
+use super::open::{Open, Stage, is_link, size_of};
 use super::refusals::{corrupt, excluded, hidden, refusal, refused_by_pipe};
-use super::{Input, Mode, Receiving, Store};
+use super::{AskedBy, Input, Mode, Receiving, Store};
 use crate::accept::{Accept, Verdict};
-use crate::block::{Hash, block_len, blocks_of};
+use crate::block::Hash;
 use crate::cancel::Cancel;
-use crate::claims::{Claim, Claimant};
+use crate::claims::Claimant;
 use crate::error::TransferError;
 use crate::link::{Incoming, Outgoing};
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::protocol::{
-    Answer, Failure, Kind, MAX_OPEN_OFFERS, Message, Offer, Outcome, ProtocolError, Reason, Segment,
+    Answer, Failure, Kind, Listing, MAX_OPEN_OFFERS, Message, Offer, Outcome, ProtocolError, Reason, Segment,
 };
 use crate::report::{Event, Report};
-use crate::store::{
-    Assembly, Begin, Block, Committed, Committer, Comparison, Complete, Content, Flow, Part, Preview,
-};
+use crate::store::{Assembly, Begin, Block, Committed, Committer, Comparison, Complete, Content, Preview};
 
 /// How long a file may be in somebody else's hands before it is refused.
 const BUSY_FOR: Duration = Duration::from_secs(12);
 
 /// Most folders that may be offered without their end. Those that contain each other are fewer than [`MAX_PARTS`](crate::MAX_PARTS).
 const MAX_OPEN_FOLDERS: usize = 1024;
-
-/// How far an offered file is.
-enum Stage {
-    /// Somebody else receives it.
-    Waiting { since: Instant },
-    /// It may be there already; its root will tell.
-    Comparing,
-    /// It arrives in a folder.
-    Part(Box<Part>),
-    /// It arrives in a pipe.
-    Flow(Box<Flow>),
-    /// All of it is there, and is on its way to the disk and to its name.
-    Committing,
-}
-
-struct Open {
-    name: Name,
-    offer: Offer,
-    stage: Stage,
-    /// Its size and root, once the source has sent everything.
-    end: Option<(u64, Hash)>,
-    held_bytes: u64,
-    reused_bytes: u64,
-    /// Says that this transfer holds the part file; dropped with it.
-    _claim: Option<Claim>,
-}
 
 /// What is known of an offer that may be done at once.
 enum Next {
@@ -84,6 +58,8 @@ pub(super) struct Machine {
     is_finished: bool,
     /// `None` for a pipe.
     committer: Option<Committer>,
+    /// `None` unless something may be removed.
+    deletion: Option<Deletion>,
     /// Set when nobody waits for what is computed here any more.
     cancel: Cancel,
 }
@@ -117,6 +93,7 @@ impl Machine {
             is_folder_refused: false,
             is_finished: false,
             committer,
+            deletion: receiving.deletion.map(|asked| Deletion::new(asked == AskedBy::Source)),
             cancel,
         }
     }
@@ -168,19 +145,54 @@ impl Machine {
                 self.report.passed(name, failure);
                 Ok(())
             }
+            Message::Rule(rule) => match &mut self.deletion {
+                Some(deletion) => Ok(deletion.rule(rule)?),
+                None => Err(ProtocolError::Unexpected("a pattern out of turn").into()),
+            },
+            Message::Listing(listing) => self.on_listing(&listing),
             Message::Finished => {
-                self.is_finished = self.open.is_empty() && self.folder_ends.is_empty();
-                if self.is_finished {
-                    Ok(())
-                } else {
-                    Err(ProtocolError::Unexpected("an end before the end").into())
+                let is_listing = self.deletion.as_ref().is_some_and(Deletion::is_open);
+                self.is_finished = !self.has_open_offers() && !is_listing;
+                if !self.is_finished {
+                    return Err(ProtocolError::Unexpected("an end before the end").into());
                 }
+                if let Some(deletion) = &self.deletion {
+                    deletion.tell_if_partial(&self.report);
+                }
+                Ok(())
             }
             _ => Err(ProtocolError::Unexpected("a message that only receivers send").into()),
         }
     }
 
+    /// Nothing is removed as long as anything that was offered may still fail.
+    fn on_listing(&mut self, listing: &Listing) -> Result<(), TransferError> {
+        let mut taken_out = self.deletion.take().filter(|_| !self.has_open_offers());
+        let (Some(deletion), Store::Folder(folder)) = (&mut taken_out, &self.store) else {
+            return Err(ProtocolError::Unexpected("a listing out of turn").into());
+        };
+        self.progress.mark();
+        let context = Context {
+            folder,
+            accept: &self.accept,
+            report: &self.report,
+            cancel: &self.cancel,
+            is_dry: self.mode == Mode::DryRun,
+            say: &|message| self.say(message),
+        };
+        deletion.listing(listing, &context)?;
+        self.deletion = taken_out;
+        Ok(())
+    }
+
+    fn has_open_offers(&self) -> bool {
+        !self.open.is_empty() || !self.folder_ends.is_empty()
+    }
+
     fn on_offer(&mut self, offer: Offer) -> Result<(), TransferError> {
+        if self.deletion.as_ref().is_some_and(Deletion::has_begun) {
+            return Err(ProtocolError::Unexpected("an offer after a listing").into());
+        }
         // Nothing comes after the greatest number, so that one could be offered again and again.
         if offer.id < self.next_id || offer.id == u32::MAX {
             return Err(ProtocolError::Unexpected("an offer out of order").into());
@@ -218,6 +230,9 @@ impl Machine {
         match (&offer.kind, &self.store) {
             (Kind::Folder, Store::Folder(folder)) => {
                 let outcome = folder.make_folder(&name);
+                if let (Ok(()), Some(deletion)) = (&outcome, &mut self.deletion) {
+                    deletion.offered(&name);
+                }
                 self.folders.insert(name, outcome.clone());
                 if self.folders.len() > MAX_OPEN_FOLDERS {
                     return Err(ProtocolError::Unexpected("more folders at a time than agreed"));
@@ -277,7 +292,13 @@ impl Machine {
         };
         let outcome = match &offer.kind {
             Kind::FolderEnd => Outcome::Planned,
-            Kind::Folder => folder.preview_folder(&name).map_or_else(Outcome::Failed, |()| Outcome::Planned),
+            Kind::Folder => {
+                let preview = folder.preview_folder(&name);
+                if let (Ok(()), Some(deletion)) = (&preview, &mut self.deletion) {
+                    deletion.offered(&name);
+                }
+                preview.map_or_else(Outcome::Failed, |()| Outcome::Planned)
+            }
             Kind::File { .. } | Kind::Stream { .. } | Kind::Link { .. } => {
                 self.report.found(u64::from(!is_link(&offer)), size_of(&offer).unwrap_or(0));
                 match folder.preview(&name, &offer) {
@@ -727,32 +748,6 @@ enum Keep {
     No,
 }
 
-impl Open {
-    /// Whether a block has a place in this file.
-    fn check(&self, index: u64, len: u32, window_blocks: usize) -> Result<(), ProtocolError> {
-        let is_wanted = match &self.stage {
-            Stage::Part(part) => part.admits(index, len),
-            Stage::Flow(flow) => {
-                let fits = size_of(&self.offer)
-                    .is_none_or(|size| index < blocks_of(size) && len == block_len(size, index));
-                fits && len > 0 && flow.admits(index, window_blocks)
-            }
-            Stage::Waiting { .. } | Stage::Comparing | Stage::Committing => {
-                return Err(ProtocolError::Unexpected("data that nobody asked for"));
-            }
-        };
-        if is_wanted { Ok(()) } else { Err(ProtocolError::Unexpected("a block that nobody asked for")) }
-    }
-
-    /// Whether the file system has room for a block there.
-    fn check_room(&mut self, index: u64) -> io::Result<()> {
-        match &mut self.stage {
-            Stage::Part(part) => part.check_room(index),
-            Stage::Waiting { .. } | Stage::Comparing | Stage::Committing | Stage::Flow(_) => Ok(()),
-        }
-    }
-}
-
 fn next(begin: Begin) -> Next {
     match begin {
         Begin::Take(part) => {
@@ -771,16 +766,5 @@ fn tell_unrecorded(report: &Report, recorded: io::Result<()>) {
         report.note(format!(
             "the record of stored files cannot be kept ({error}); they are compared next time"
         ));
-    }
-}
-
-fn is_link(offer: &Offer) -> bool {
-    matches!(offer.kind, Kind::Link { .. })
-}
-
-fn size_of(offer: &Offer) -> Option<u64> {
-    match offer.kind {
-        Kind::File { size_bytes, .. } => Some(size_bytes),
-        Kind::Stream { .. } | Kind::Link { .. } | Kind::Folder | Kind::FolderEnd => None,
     }
 }

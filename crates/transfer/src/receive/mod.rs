@@ -5,7 +5,9 @@
 
 #[cfg(test)]
 mod bounds;
+mod deletion;
 mod machine;
+mod open;
 mod refusals;
 #[cfg(test)]
 mod tests;
@@ -98,6 +100,13 @@ pub enum Mode {
     List,
 }
 
+/// Who has asked that what the source does not have be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AskedBy {
+    Source,
+    Receiver,
+}
+
 /// What the thread is told.
 #[derive(Debug)]
 pub(crate) enum Input {
@@ -123,6 +132,8 @@ pub(crate) struct Receiving {
     pub(crate) first_offer_within: Option<Duration>,
     pub(crate) claimant: Claimant,
     pub(crate) mode: Mode,
+    /// `None` where nothing may be removed.
+    pub(crate) deletion: Option<AskedBy>,
 }
 
 /// The way of what the thread says to the association.

@@ -43,6 +43,7 @@ impl Receiver {
             first_offer_within: None,
             claimant: Claimant::alone(),
             mode: Mode::Store,
+            deletion: None,
         };
         Receiver { machine: Machine::new(receiving, output, Cancel::default(), || {}), outputs }
     }

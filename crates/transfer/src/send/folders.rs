@@ -8,7 +8,11 @@ use super::walk::Origin;
 /// They are offered again on another association, where their ends would otherwise come from nowhere. A walk goes depth first, so
 /// these are as many as a name has parts, and those whose ends are under way.
 #[derive(Default)]
-pub(super) struct OpenFolders(Vec<OpenFolder>);
+pub(super) struct OpenFolders {
+    open: Vec<OpenFolder>,
+    /// Those that are done and were in no other one.
+    roots: Vec<OpenFolder>,
+}
 
 struct OpenFolder {
     name: String,
@@ -20,33 +24,46 @@ struct OpenFolder {
 
 impl OpenFolders {
     pub(super) fn begin(&mut self, name: &str, changed: FileTime, mode: u16) {
-        self.0.push(OpenFolder { name: name.to_owned(), changed, mode, is_refused: false });
+        self.open.push(OpenFolder { name: name.to_owned(), changed, mode, is_refused: false });
     }
 
     pub(super) fn refuse(&mut self, name: &str) {
-        if let Some(folder) = self.0.iter_mut().rfind(|folder| folder.name == name) {
+        if let Some(folder) = self.open.iter_mut().rfind(|folder| folder.name == name) {
             folder.is_refused = true;
         }
     }
 
     /// Its end is done. Whether it had been refused.
     pub(super) fn end(&mut self, name: &str) -> bool {
-        match self.0.iter().rposition(|folder| folder.name == name) {
-            Some(at) => self.0.remove(at).is_refused,
-            None => false,
+        let Some(at) = self.open.iter().rposition(|folder| folder.name == name) else { return false };
+        let folder = self.open.remove(at);
+        let is_refused = folder.is_refused;
+        if !is_refused && !self.open.iter().any(|other| other.holds(name)) {
+            self.roots.push(folder);
         }
+        is_refused
     }
 
-    /// All of them, those first that others are in, to be offered again.
-    pub(super) fn offers(&self) -> Vec<Entry> {
-        let entry = |folder: &OpenFolder| {
-            let OpenFolder { name, changed, mode, .. } = folder;
-            let mut entry = Entry::new(name.clone(), Kind::Folder, *changed, *mode, Origin::None);
-            // It was reported when it was offered first.
-            entry.is_counted = true;
-            entry
-        };
-        self.0.iter().map(entry).collect()
+    /// All of them, those first that others are in, to be offered again; with the ones that are done and were in no other one, if
+    /// something is still to be said of those.
+    pub(super) fn offers(&self, with_roots: bool) -> Vec<Entry> {
+        let roots = self.roots.iter().filter(|_| with_roots);
+        let roots = roots.flat_map(|root| [root.entry(Kind::Folder), root.entry(Kind::FolderEnd)]);
+        roots.chain(self.open.iter().map(|folder| folder.entry(Kind::Folder))).collect()
+    }
+}
+
+impl OpenFolder {
+    fn entry(&self, kind: Kind) -> Entry {
+        let OpenFolder { name, changed, mode, .. } = self;
+        let mut entry = Entry::new(name.clone(), kind, *changed, *mode, Origin::None);
+        // It was reported when it was offered first.
+        entry.is_counted = true;
+        entry
+    }
+
+    fn holds(&self, name: &str) -> bool {
+        name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('/'))
     }
 }
 
@@ -63,7 +80,13 @@ mod tests {
         }
         folders.refuse("a/b");
         assert!(!folders.end("a/b/c") && folders.end("a/b") && !folders.end("x"));
-        let names: Vec<String> = folders.offers().into_iter().map(|entry| entry.name).collect();
-        assert_eq!(names, ["a"]);
+        let names = |folders: &OpenFolders, with_roots| {
+            let offers = folders.offers(with_roots).into_iter();
+            offers.map(|entry| (entry.name, entry.kind == Kind::FolderEnd)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&folders, true), [("a".to_owned(), false)], "none that is in another one");
+        assert!(!folders.end("a") && names(&folders, false).is_empty());
+        let again = [("a".to_owned(), false), ("a".to_owned(), true)];
+        assert_eq!(names(&folders, true), again, "as long as it is to be listed");
     }
 }

@@ -3,8 +3,10 @@
 //! A walker finds what is to be offered, a reader opens, reads and hashes, each on a thread of its own. A task decides what
 //! goes when, and passes messages.
 
+mod deletion;
 mod files;
 mod folders;
+mod listing;
 mod pace;
 mod reader;
 mod sender;

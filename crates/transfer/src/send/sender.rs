@@ -9,6 +9,7 @@ use anabranch_net::Association;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::deletion::{Deletion, common_rules};
 use super::files::{Entry, Kept, Sending, Stage, Wanted};
 use super::folders::OpenFolders;
 use super::pace::{Pace, RateLimit};
@@ -53,6 +54,7 @@ pub struct Sender {
     /// What was offered and is not done, in the order of offers.
     open: BTreeMap<u32, Entry>,
     folders: OpenFolders,
+    deletion: Deletion,
     next_id: u32,
     /// Files whose blocks are to be read, in turn.
     sending: VecDeque<u32>,
@@ -102,11 +104,14 @@ impl Sender {
     /// Begins to look for what there is to send. To be called in a tokio runtime.
     pub fn new(sources: Vec<SendSource>, rate: Option<RateLimit>, report: Report) -> Self {
         let (reply, replies) = mpsc::unbounded_channel();
+        let rules = common_rules(&sources);
+        let (items, roots) = walk::walk(sources);
         Sender {
-            items: walk::walk(sources),
+            items,
             is_walked: false,
             open: BTreeMap::new(),
             folders: OpenFolders::default(),
+            deletion: Deletion::new(rules, roots),
             next_id: 0,
             sending: VecDeque::new(),
             reader: reader::start(reply),
@@ -134,6 +139,7 @@ impl Sender {
     #[must_use]
     pub fn with_wishes(mut self, wishes: Wishes) -> Self {
         self.wishes = wishes;
+        self.deletion.want(wishes.delete, wishes.dry_run);
         self
     }
 
@@ -168,6 +174,9 @@ impl Sender {
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             self.ask_for_blocks(&mut link);
+            if self.is_all_offered_done() {
+                self.deletion.begin(&self.report).iter().for_each(|message| link.say(message));
+            }
             if self.is_done() && link.control.is_empty() && link.data.is_empty() {
                 break;
             }
@@ -184,6 +193,10 @@ impl Sender {
                 }
                 sent = link.send_next(association) => self.report.moved(sent?),
                 item = self.items.recv(), if may_offer => self.on_item(&mut link, item),
+                listed = self.deletion.next(), if link.control.len() < WAITING_CONTROL => {
+                    let message = self.deletion.on_listed(listed, &self.report);
+                    message.iter().for_each(|message| link.say(message));
+                }
                 Some(reply) = self.replies.recv() => self.on_reply(&mut link, reply),
                 _ = tick.tick() => {
                     if activity.heard.elapsed() >= silence {
@@ -203,8 +216,12 @@ impl Sender {
             && self.asked < MOST_ASKED
     }
 
-    fn is_done(&self) -> bool {
+    fn is_all_offered_done(&self) -> bool {
         self.is_walked && self.open.is_empty()
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_all_offered_done() && self.deletion.is_done()
     }
 
     /// Offers what was not done on an earlier association. What was asked of the reader for files then has no meaning any more,
@@ -212,8 +229,9 @@ impl Sender {
     fn offer_again(&mut self, link: &mut Link) {
         self.sending.clear();
         self.wrong.clear();
+        self.deletion.restart();
         let before = std::mem::take(&mut self.open);
-        for entry in self.folders.offers() {
+        for entry in self.folders.offers(!self.deletion.is_done()) {
             let id = self.new_id();
             self.offer(link, id, entry);
         }
@@ -294,6 +312,10 @@ impl Sender {
                 let step = if matches!(outcome, Outcome::Failed(_)) { Step::None } else { Step::Forward };
                 self.on_done(link, id, outcome).map(|()| step)
             }
+            Message::Deleted { name, failure } => {
+                self.deletion.on_deleted(name, failure, &self.report).map(|()| Step::None)
+            }
+            Message::Compared => self.deletion.on_compared().map(|()| Step::Forward),
             _ => Err(ProtocolError::Unexpected("a message that only sources send")),
         }
     }

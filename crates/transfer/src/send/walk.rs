@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::fs::{Metadata, ReadDir};
 use tokio::sync::mpsc;
@@ -14,7 +14,7 @@ use crate::block::{BLOCK_BYTES, Hash};
 use crate::filter::Filters;
 use crate::name::Name;
 use crate::protocol::{Failure, FileTime, Kind, Links, OnClash, Reason};
-use crate::store::{Folder, explain, from_system_time};
+use crate::store::{Folder, explain, from_system_time, identity_of};
 
 /// Entries that wait to be offered.
 const WAITING_ITEMS: usize = 16;
@@ -63,6 +63,10 @@ impl SendSource {
         self
     }
 
+    pub(super) fn filters(&self) -> &Filters {
+        &self.filters
+    }
+
     /// The same, without what these leave out.
     #[must_use]
     pub fn with_filters(mut self, filters: Filters) -> Self {
@@ -100,43 +104,65 @@ pub(super) enum Item {
 }
 
 /// Whoever listened is gone.
-struct Gone;
+pub(super) struct Gone;
+
+/// A folder that was found and is in no other one of its source.
+#[derive(Clone)]
+pub(super) struct Root {
+    pub(super) place: Place,
+    pub(super) name: String,
+    /// Which folder it was.
+    pub(super) identity: (u64, u64),
+    pub(super) selection: Selection,
+}
+
+/// All of them, as far as was walked.
+pub(super) type Roots = Arc<Mutex<Vec<Root>>>;
 
 /// Starts to find what there is, on a thread of its own.
-pub(super) fn walk(sources: Vec<SendSource>) -> mpsc::Receiver<Item> {
-    let (items, found) = mpsc::channel(WAITING_ITEMS);
+pub(super) fn walk(sources: Vec<SendSource>) -> (mpsc::Receiver<Item>, Roots) {
+    let ((items, found), roots) = (mpsc::channel(WAITING_ITEMS), Roots::default());
+    let for_thread = Arc::clone(&roots);
     tokio::task::spawn_blocking(move || {
-        for source in sources {
-            let walker = Walker { items: items.clone(), links: source.links, filters: source.filters };
-            if walker.source(source.what).is_err() {
+        for SendSource { what, links, filters } in sources {
+            let selection = Selection { links, filters };
+            let walker = Walker { items: items.clone(), roots: Arc::clone(&for_thread), selection };
+            if walker.source(what).is_err() {
                 return;
             }
         }
     });
-    found
+    (found, roots)
+}
+
+/// What of a source is offered.
+#[derive(Clone)]
+pub(super) struct Selection {
+    pub(super) links: Links,
+    filters: Filters,
 }
 
 struct Walker {
     items: mpsc::Sender<Item>,
-    links: Links,
-    filters: Filters,
+    roots: Roots,
+    selection: Selection,
 }
 
 /// Where something is.
 #[derive(Clone)]
-struct Place {
-    folder: Folder,
+pub(super) struct Place {
+    pub(super) folder: Folder,
     /// The folder's own place, where links may be followed out of it.
     root: Option<PathBuf>,
-    path: String,
+    pub(super) path: String,
 }
 
 impl Place {
-    fn below(&self, last: &str) -> Place {
+    pub(super) fn below(&self, last: &str) -> Place {
         Place { path: format!("{}/{last}", self.path), ..self.clone() }
     }
 
-    fn show(&self) -> String {
+    pub(super) fn show(&self) -> String {
         self.folder.show(&self.path)
     }
 }
@@ -148,6 +174,46 @@ struct Level {
     name: String,
     identity: (u64, u64),
     end: Item,
+}
+
+impl Selection {
+    /// Whether a name is taken, as what is there: a folder or something else.
+    pub(super) fn takes(&self, place: &Place, name: &Name) -> bool {
+        let found = match self.links {
+            Links::Follow => place.folder.metadata_behind(&place.path),
+            Links::Copy | Links::Skip => place.folder.metadata(&place.path),
+        };
+        self.filters.takes(name, found.is_ok_and(|there| there.is_dir()))
+    }
+
+    /// What is there, links followed if that is wanted.
+    pub(super) fn look(&self, place: &Place, name: &Name) -> Result<Seen, Failure> {
+        let metadata = place.folder.metadata(&place.path).map_err(|error| unseen(place, &error))?;
+        if !metadata.is_symlink() {
+            return Ok(Seen::Place(place.clone()));
+        }
+        let leave = |why: &str| {
+            let text = format!("the symbolic link {} was left out: {why}", place.show());
+            Err(Failure::new(Reason::Link, text))
+        };
+        match self.links {
+            Links::Skip => Ok(Seen::Nothing),
+            Links::Follow => match follow(place) {
+                Some(there) => Ok(Seen::Place(there)),
+                None => leave("it leads to nothing that can be read here"),
+            },
+            Links::Copy => {
+                let target = place.folder.link_target(&place.path).map_err(|error| unseen(place, &error))?;
+                let Some(target) = target.to_str() else { return leave("its target is no UTF-8") };
+                if let Err(bad) = name.check_link(target) {
+                    return leave(&format!("{bad}; --links follow sends what it leads to"));
+                }
+                let changed = metadata.modified().map_err(|error| unseen(place, &error))?;
+                let changed = from_system_time(changed.into_std());
+                Ok(Seen::Link { target: target.to_owned(), changed })
+            }
+        }
+    }
 }
 
 impl Walker {
@@ -253,15 +319,11 @@ impl Walker {
                 return self.pass(name, Failure::new(Reason::BadName, text)).map(|()| None);
             }
         };
-        let is_folder = || match self.links {
-            Links::Follow => place.folder.metadata_behind(&place.path).is_ok_and(|there| there.is_dir()),
-            Links::Copy | Links::Skip => place.folder.metadata(&place.path).is_ok_and(|there| there.is_dir()),
-        };
         // What is left out is not told, so this asks whether anybody listens.
-        if !self.filters.takes(&checked, is_folder()) {
+        if !self.selection.takes(&place, &checked) {
             return if self.items.is_closed() { Err(Gone) } else { Ok(None) };
         }
-        match self.look(&place, &checked) {
+        match self.selection.look(&place, &checked) {
             Ok(Seen::Place(place)) => self.found(place, name, within),
             Ok(Seen::Link { target, changed }) => {
                 let kind = Kind::Link { target: target.into() };
@@ -273,33 +335,10 @@ impl Walker {
         }
     }
 
-    /// What is there, links followed if that is wanted.
-    fn look(&self, place: &Place, name: &Name) -> Result<Seen, Failure> {
-        let metadata = place.folder.metadata(&place.path).map_err(|error| unseen(place, &error))?;
-        if !metadata.is_symlink() {
-            return Ok(Seen::Place(place.clone()));
-        }
-        let leave = |why: &str| {
-            let text = format!("the symbolic link {} was left out: {why}", place.show());
-            Err(Failure::new(Reason::Link, text))
-        };
-        match self.links {
-            Links::Skip => Ok(Seen::Nothing),
-            Links::Follow => match follow(place) {
-                Some(there) => Ok(Seen::Place(there)),
-                None => leave("it leads to nothing that can be read here"),
-            },
-            Links::Copy => {
-                let target = place.folder.link_target(&place.path).map_err(|error| unseen(place, &error))?;
-                let Some(target) = target.to_str() else { return leave("its target is no UTF-8") };
-                if let Err(bad) = name.check_link(target) {
-                    return leave(&format!("{bad}; --links follow sends what it leads to"));
-                }
-                let changed = metadata.modified().map_err(|error| unseen(place, &error))?;
-                let changed = from_system_time(changed.into_std());
-                Ok(Seen::Link { target: target.to_owned(), changed })
-            }
-        }
+    fn root(&self, place: &Place, name: &str, identity: (u64, u64)) {
+        let (place, name, selection) = (place.clone(), name.to_owned(), self.selection.clone());
+        let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        roots.push(Root { place, name, identity, selection });
     }
 
     /// Offers a file, or a folder that is to be walked.
@@ -311,13 +350,18 @@ impl Walker {
                 Ok(None)
             }
             Ok(Some(Described::Folder { entries, changed, mode, identity })) => {
-                if self.links == Links::Follow && within.iter().any(|level| level.identity == identity) {
+                if self.selection.links == Links::Follow
+                    && within.iter().any(|level| level.identity == identity)
+                {
                     let text = format!("{} was left out: it leads to a folder that it is in", place.show());
                     return self.pass(name, Failure::new(Reason::Link, text)).map(|()| None);
                 }
                 let found =
                     |kind| Item::Found { name: name.clone(), kind, changed, mode, origin: Origin::None };
                 self.emit(found(Kind::Folder))?;
+                if within.is_empty() {
+                    self.root(&place, &name, identity);
+                }
                 let end = found(Kind::FolderEnd);
                 Ok(Some(Level { entries, place, name, identity, end }))
             }
@@ -330,7 +374,7 @@ impl Walker {
     }
 }
 
-fn unseen(place: &Place, error: &io::Error) -> Failure {
+pub(super) fn unseen(place: &Place, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => Failure::new(Reason::NotThere, format!("no such file: {}", place.show())),
         _ => explain(&place.show(), error),
@@ -338,7 +382,7 @@ fn unseen(place: &Place, error: &io::Error) -> Failure {
 }
 
 /// What a look at a name found.
-enum Seen {
+pub(super) enum Seen {
     Place(Place),
     Link {
         target: String,
@@ -400,18 +444,6 @@ fn in_order(entries: ReadDir) -> std::vec::IntoIter<io::Result<OsString>> {
         (one, two) => one.is_err().cmp(&two.is_err()),
     });
     names.into_iter()
-}
-
-#[cfg(unix)]
-fn identity_of(metadata: &Metadata) -> (u64, u64) {
-    use cap_std::fs::MetadataExt;
-    (metadata.dev(), metadata.ino())
-}
-
-/// Other systems are not asked: names end a walk that goes in circles there.
-#[cfg(not(unix))]
-fn identity_of(_metadata: &Metadata) -> (u64, u64) {
-    (0, 0)
 }
 
 /// A file as it is offered.

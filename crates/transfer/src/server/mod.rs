@@ -24,7 +24,7 @@ use crate::protocol::{
     Failure, Intent, Links, MAX_WANTED, MAX_WANTED_BYTES, Message, OnClash, ProtocolError, Reason, Terms,
     WINDOW_BLOCKS, Wishes,
 };
-use crate::receive::{Mode, Receiving, Store, receive};
+use crate::receive::{AskedBy, Mode, Receiving, Store, receive};
 use crate::report::Report;
 use crate::send::{RateLimit, SENDER_BLOCKS, SendSource, Sender};
 use crate::store::Folder;
@@ -63,6 +63,8 @@ pub struct ServerOptions {
     pub accept: Accept,
     /// What to do where there is another file; `None` leaves that to whoever sends.
     pub on_clash: Option<OnClash>,
+    /// Whether a sender may have removed from the folders that it sends what it does not have in them.
+    pub allow_delete: bool,
     /// Silence after which an association counts as lost.
     pub silence: Duration,
     /// Transfers at a time; further ones are refused, unless one that comes no further gives way.
@@ -81,12 +83,13 @@ pub struct ServerOptions {
 }
 
 impl Default for ServerOptions {
-    /// Both ways, everything but hidden names, clashes as the sender asks, a minute of silence, 64 transfers of which 16 from one address, 512 MiB.
+    /// Both ways, everything but hidden names, clashes as the sender asks, nothing removed, a minute of silence, 64 transfers of which 16 from one address, 512 MiB.
     fn default() -> Self {
         ServerOptions {
             allow: Allow::Both,
             accept: Accept::default(),
             on_clash: None,
+            allow_delete: false,
             silence: Duration::from_secs(60),
             most_transfers: 64,
             most_per_address: 16,
@@ -277,8 +280,9 @@ impl Server {
             Intent::Push { sender, wishes } => {
                 self.take(association, sender, wishes, &place, report).await.map(|()| Served::Received)
             }
-            Intent::Pull { window_blocks, links } => {
-                self.give(association, window_blocks, links, &place, report).await.map(|()| Served::Sent)
+            Intent::Pull { window_blocks, links, delete } => {
+                let source = (links, delete);
+                self.give(association, window_blocks, source, &place, report).await.map(|()| Served::Sent)
             }
         };
         match (ended, self.fate(&place)) {
@@ -376,6 +380,11 @@ impl Server {
                 "files can only be fetched from there; start it with --allow write or both to send some";
             return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
         }
+        let may_delete = self.options.allow_delete && matches!(self.store, Store::Folder(_));
+        if wishes.delete && !may_delete {
+            let text = "nothing is removed there; start it with --allow-delete, or send without --delete";
+            return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
+        }
         let Some(grant) = self.grant(WINDOW_BLOCKS) else {
             return Err(self.refuse(association, busy(NO_MEMORY)).await);
         };
@@ -394,6 +403,7 @@ impl Server {
             first_offer_within: Some(self.options.deadlines.start),
             claimant: Claimant::new(self.claims.clone(), place.number, contend),
             mode: if wishes.dry_run { Mode::DryRun } else { Mode::Store },
+            deletion: wishes.delete.then_some(AskedBy::Source),
         };
         receive(association, receiving).await
     }
@@ -402,7 +412,7 @@ impl Server {
         &self,
         association: &Association,
         window_blocks: u32,
-        links: Links,
+        (links, delete): (Links, bool),
         place: &Place,
         report: &Report,
     ) -> Result<(), TransferError> {
@@ -431,7 +441,8 @@ impl Server {
         let sources = sources(&folder, names).into_iter();
         let sources = sources.map(|source| source.with_links(links).with_filters(filters.clone())).collect();
         let sender = Sender::new(sources, self.options.rate, report.clone());
-        let mut sender = sender.with_memory(grant.window_blocks());
+        let wishes = Wishes { delete, ..Wishes::default() };
+        let mut sender = sender.with_memory(grant.window_blocks()).with_wishes(wishes);
         sender.run(association, window_blocks, self.options.silence, &place.activity).await
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use super::disk::Disk;
 use crate::identity::Owner;
@@ -154,6 +154,19 @@ impl Directory {
             settled => settled,
         }
     }
+}
+
+/// What a file or folder is told from others by, whatever name it is looked up under.
+#[cfg(unix)]
+pub(crate) fn identity_of(metadata: &Metadata) -> (u64, u64) {
+    use cap_std::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+/// Other systems are not asked: there everything is taken for the same.
+#[cfg(not(unix))]
+pub(crate) fn identity_of(_metadata: &Metadata) -> (u64, u64) {
+    (0, 0)
 }
 
 enum OnlyName {

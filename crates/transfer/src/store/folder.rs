@@ -21,14 +21,14 @@ use crate::name::{BadName, JOURNAL_ENDING, LINK_DRAFT, MAX_PARTS, Name, NameRule
 use crate::protocol::{Failure, Kind, Offer, OnClash, Reason, Wishes};
 
 /// The most files of one name that are told apart by a number.
-const MOST_RENAMED: u32 = 9999;
+pub(super) const MOST_RENAMED: u32 = 9999;
 
 /// A folder. All paths in it are resolved below it, symbolic links too (by `cap-std`); what is received goes through no link.
 #[derive(Clone, Debug)]
 pub struct Folder {
-    files: Directory,
+    pub(super) files: Directory,
     shown: String,
-    on_clash: OnClash,
+    pub(super) on_clash: OnClash,
     names: NameRules,
     /// Folders that were made in it and are not sealed.
     made: CreatedFolders,

@@ -3,12 +3,14 @@
 mod assembly;
 mod commit;
 mod created;
+mod deletion;
 mod directory;
 mod disk;
 mod durability;
 mod folder;
 mod held;
 mod journal;
+mod listed;
 mod part;
 mod pipe;
 mod record;
@@ -17,12 +19,15 @@ mod times;
 
 pub(crate) use assembly::{Assembly, Block};
 pub(crate) use commit::{Committed, Committer, Complete, Content};
+pub(crate) use deletion::Deletion;
+pub(crate) use directory::identity_of;
 #[cfg(test)]
 pub(crate) use disk::Step;
 pub use durability::Durability;
 pub(crate) use folder::{Begin, Comparison, Preview, explain};
 pub use folder::{Folder, Unfinished};
 pub(crate) use held::contain;
+pub(crate) use listed::ListedNames;
 pub(crate) use part::Part;
 pub(crate) use pipe::Flow;
 pub use pipe::Pipe;

@@ -181,7 +181,7 @@ impl Rogue {
         rogue
             .say(&Message::Hello {
                 session: [1; 16],
-                intent: Intent::Pull { window_blocks: 4, links: Links::Copy },
+                intent: Intent::Pull { window_blocks: 4, links: Links::Copy, delete: false },
             })
             .await;
         assert!(matches!(rogue.hear().await, Message::Welcome { .. }));

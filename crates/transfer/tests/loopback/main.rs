@@ -1,5 +1,6 @@
 //! Transfers over real sockets on loopback addresses.
 
+mod deletion;
 mod failures;
 mod limits;
 mod links;

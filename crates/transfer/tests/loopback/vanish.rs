@@ -77,7 +77,7 @@ async fn advance(host: anabranch_net::Host, point: Point, number: u8) -> Rogue {
     }
     let asks = matches!(point, Point::AskedNothing | Point::MidNames | Point::AfterNames | Point::MidFetch);
     let intent = if asks {
-        Intent::Pull { window_blocks: 4, links: Links::Copy }
+        Intent::Pull { window_blocks: 4, links: Links::Copy, delete: false }
     } else {
         Intent::Push { sender: identity(), wishes: Wishes::default() }
     };

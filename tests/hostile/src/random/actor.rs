@@ -73,7 +73,11 @@ async fn listen(
                 counts.heard_segments.fetch_add(1, Ordering::Relaxed);
                 actor.heard(heard);
             }
-            heard => actor.heard(heard),
+            heard => {
+                let is_deletion = matches!(heard, Heard::Control(Message::Deleted { failure: None, .. }));
+                counts.heard_deletions.fetch_add(u64::from(is_deletion), Ordering::Relaxed);
+                actor.heard(heard);
+            }
         }
     }
     Some(())

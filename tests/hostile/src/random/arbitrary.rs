@@ -1,7 +1,7 @@
 //! Messages with arbitrary values, none of which has to fit what was said before.
 
 use anabranch_transfer::protocol::{
-    Answer, Failure, Intent, Kind, Links, Message, Offer, Outcome, Reason, Segment, Terms,
+    Answer, Failure, Intent, Kind, Links, Listing, Message, Offer, Outcome, Reason, Segment, Terms,
 };
 use anabranch_transfer::{BLOCK_BYTES, Hash, OnClash, Rule, SenderId, Wishes};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use crate::dictionary::{changed, hash, name, number, runs, small_number, target,
 use crate::packet::Packet;
 
 /// How many messages there are to choose from.
-const KINDS: u8 = 17;
+const KINDS: u8 = 20;
 
 pub(super) fn packet(dice: &mut Rng) -> Packet {
     match dice.u8(..10) {
@@ -52,6 +52,12 @@ pub(super) fn message(dice: &mut Rng) -> Message {
         13 => Message::Done { id, outcome: outcome(dice) },
         14 => Message::Finished,
         15 => Message::Rule(rule(dice)),
+        16 => Message::Listing(listing(dice)),
+        17 => {
+            let failure = dice.bool().then(|| failure(dice));
+            Message::Deleted { name: name(dice).into(), failure }
+        }
+        18 => Message::Compared,
         _ => Message::Alive,
     }
 }
@@ -60,13 +66,13 @@ pub(super) fn intent(dice: &mut Rng) -> Intent {
     if dice.bool() {
         Intent::Push { sender: sender(dice), wishes: wishes(dice) }
     } else {
-        Intent::Pull { window_blocks: small_number(dice), links: links(dice) }
+        Intent::Pull { window_blocks: small_number(dice), links: links(dice), delete: dice.bool() }
     }
 }
 
 fn wishes(dice: &mut Rng) -> Wishes {
     let on_clash = [OnClash::Refuse, OnClash::Rename, OnClash::Overwrite][dice.usize(..3)];
-    Wishes { on_clash, checksum: dice.u8(..4) == 0, dry_run: dice.u8(..10) == 0 }
+    Wishes { on_clash, checksum: dice.u8(..4) == 0, dry_run: dice.u8(..10) == 0, delete: dice.u8(..20) == 0 }
 }
 
 pub(super) fn rule(dice: &mut Rng) -> Rule {
@@ -77,6 +83,19 @@ pub(super) fn rule(dice: &mut Rng) -> Rule {
         _ => patterns[dice.usize(..patterns.len())].to_owned(),
     };
     Rule { includes: dice.bool(), pattern }
+}
+
+/// What a folder that may have been offered may hold, mostly in order.
+pub(super) fn listing(dice: &mut Rng) -> Listing {
+    let folder = if dice.bool() { name(dice) } else { format!("d{}", dice.u8(..3)) };
+    let mut names: Vec<String> = (0..dice.u8(..6)).map(|_| format!("f{}", dice.u8(..20))).collect();
+    names.extend((dice.u8(..6) == 0).then(|| name(dice)));
+    if dice.u8(..10) > 0 {
+        names.sort_unstable();
+        names.dedup();
+    }
+    let names = names.into_iter().map(Into::into).collect();
+    Listing { folder: folder.into(), names, is_complete: dice.u8(..4) > 0 }
 }
 
 fn links(dice: &mut Rng) -> Links {

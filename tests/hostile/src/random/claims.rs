@@ -37,7 +37,7 @@ impl Claims {
     }
 
     /// Holds the inbox against them, and tells how many files were reported as stored.
-    pub(super) fn check(&self, inbox: &Inbox) -> Result<u64, String> {
+    pub(super) fn check(&self, inbox: &Inbox, may_be_deleted: bool) -> Result<u64, String> {
         let state = self.lock();
         for name in inbox.new_files().map_err(|error| error.to_string())? {
             let (size, root) = read(&inbox.path().join(&name))
@@ -53,7 +53,8 @@ impl Claims {
                 ));
             }
         }
-        for name in &state.stored {
+        // What is in no folder is never removed.
+        for name in state.stored.iter().filter(|name| !may_be_deleted || !name.contains('/')) {
             let mut path = inbox.path().join(name);
             // Where files are replaced, the link that led there may have been.
             if let (false, Some(rest)) = (path.exists(), name.strip_prefix("alias/")) {

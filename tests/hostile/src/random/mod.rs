@@ -4,7 +4,8 @@
 //! [`Role`]. What the peer says is mostly what could come next, with values from the [`dictionary`](crate::dictionary), so that
 //! it gets far; now and then it is anything at all. After each round:
 //!
-//! * nothing outside of the inbox has changed, and what was in it has not, unless it is to be overwritten;
+//! * nothing outside of the inbox has changed, and what was in it has not, unless it is to be overwritten, or is in a folder from
+//!   which things may be removed;
 //! * every link that is new there leads to something in the folder that it came with, through whatever other links;
 //! * every file that is new there is one whose size and root the peer has sent in an `End` for that name, and every file
 //!   that was reported as stored is there;
@@ -48,17 +49,21 @@ pub enum Role {
     ServerThatAsks,
     /// A server that receives into a pipe.
     ServerWithPipe,
+    /// A server that lets senders remove things.
+    ServerThatDeletes,
     /// A client that sends.
     Push,
     /// A client that fetches into a folder.
     Pull,
+    /// A client that fetches and removes what the peer says that it does not have.
+    PullThatDeletes,
     /// A client that fetches into a pipe.
     PullToPipe,
 }
 
 impl Role {
     /// All of them, in the order of the rounds.
-    const ALL: [Role; 9] = [
+    const ALL: [Role; 11] = [
         Role::Server(OnClash::Refuse),
         Role::Push,
         Role::Pull,
@@ -68,12 +73,20 @@ impl Role {
         Role::ServerWithPipe,
         Role::ServerThatAsks,
         Role::Push,
+        Role::ServerThatDeletes,
+        Role::PullThatDeletes,
     ];
+
+    /// Whether the peer has things removed.
+    fn deletes(self) -> bool {
+        matches!(self, Role::ServerThatDeletes | Role::PullThatDeletes)
+    }
 
     fn messages(self) -> u64 {
         match self {
             Role::ServerWithPipe | Role::PullToPipe => PIPE_ROUND_MESSAGES,
-            Role::Server(_) | Role::ServerThatAsks | Role::Push | Role::Pull => ROUND_MESSAGES,
+            Role::Server(_) | Role::ServerThatAsks | Role::ServerThatDeletes => ROUND_MESSAGES,
+            Role::Push | Role::Pull | Role::PullThatDeletes => ROUND_MESSAGES,
         }
     }
 }
@@ -91,6 +104,8 @@ pub struct Figures {
     pub stored_files: u64,
     /// Segments that the peer was sent.
     pub heard_segments: u64,
+    /// Files and folders of which the peer heard that they were removed.
+    pub heard_deletions: u64,
 }
 
 /// Something that must not be.
@@ -120,6 +135,7 @@ struct Counts {
     associations: AtomicU64,
     stored_files: AtomicU64,
     heard_segments: AtomicU64,
+    heard_deletions: AtomicU64,
 }
 
 /// Runs rounds until so many messages were sent. To be called in a tokio runtime. The first round has the seed given and the
@@ -146,5 +162,6 @@ pub async fn run(options: Options) -> Result<Figures, Violation> {
         rounds,
         stored_files: get(&counts.stored_files),
         heard_segments: get(&counts.heard_segments),
+        heard_deletions: get(&counts.heard_deletions),
     })
 }

@@ -20,6 +20,8 @@ const REMEMBERED: usize = 256;
 pub(super) struct Receiver {
     open: BTreeMap<u32, Open>,
     blocks: VecDeque<(u32, u64)>,
+    /// Folders that were listed and not answered.
+    listed: u32,
     /// Something that is outside of the folder has arrived.
     leaked: Arc<AtomicBool>,
 }
@@ -32,7 +34,7 @@ struct Open {
 
 impl Receiver {
     pub(super) fn new(leaked: Arc<AtomicBool>) -> Self {
-        Receiver { open: BTreeMap::new(), blocks: VecDeque::new(), leaked }
+        Receiver { open: BTreeMap::new(), blocks: VecDeque::new(), listed: 0, leaked }
     }
 
     fn choose(&self, dice: &mut Rng, fits: impl Fn(&Open) -> bool) -> Option<u32> {
@@ -64,6 +66,15 @@ impl Receiver {
         Some(Packet::control(&Message::Block { id, index, good }))
     }
 
+    fn compared(&mut self, dice: &mut Rng) -> Packet {
+        if dice.bool() {
+            let failure = (dice.u8(..4) == 0).then(|| arbitrary::failure(dice));
+            return Packet::control(&Message::Deleted { name: dictionary::name(dice).into(), failure });
+        }
+        self.listed -= 1;
+        Packet::control(&Message::Compared)
+    }
+
     fn done(&mut self, dice: &mut Rng, id: u32) -> Packet {
         self.open.remove(&id);
         Packet::control(&Message::Done { id, outcome: arbitrary::outcome(dice) })
@@ -90,6 +101,7 @@ impl Actor for Receiver {
             168..172 => Some(self.out_of_turn(dice)),
             172..180 => Some(Packet::control(&Message::Alive)),
             180 => Some(arbitrary::packet(dice)),
+            181..190 if self.listed > 0 => Some(self.compared(dice)),
             _ => None,
         };
         packet.into_iter().collect()
@@ -101,6 +113,7 @@ impl Actor for Receiver {
                 let open = Open { offer, is_answered: false, is_ended: false };
                 self.open.insert(open.offer.id, open);
             }
+            Heard::Control(Message::Listing(listing)) => self.listed += u32::from(listing.is_complete),
             Heard::Control(Message::End { id, .. }) => {
                 if let Some(open) = self.open.get_mut(&id) {
                     open.is_ended = true;

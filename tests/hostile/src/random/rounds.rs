@@ -1,6 +1,7 @@
 //! One round: a few associations at a time with one server, or with clients one after the other.
 
 use std::io::{self, Cursor, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,8 +9,8 @@ use std::time::Duration;
 use anabranch_net::{Association, Host};
 use anabranch_transfer::protocol::{Intent, Message, Terms};
 use anabranch_transfer::{
-    Accept, Deadlines, OnClash, Pipe, Report, SendSource as From, Sender, ServerOptions, Store, Timeouts,
-    pull, push,
+    Accept, Deadlines, OnClash, Pipe, Report, Request, SendSource as From, Sender, ServerOptions, Store,
+    Timeouts, Wishes, pull, push,
 };
 use fastrand::Rng;
 use tokio::task::JoinSet;
@@ -19,7 +20,7 @@ use super::actor::converse;
 use super::arbitrary;
 use super::claims::Claims;
 use super::receiver::Receiver;
-use super::source::Source;
+use super::source::{Plan, Source};
 use super::{Counts, Role};
 use crate::dictionary;
 use crate::inbox::Inbox;
@@ -40,6 +41,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 struct Round {
     seed: u64,
+    role: Role,
     claims: Arc<Claims>,
     leaked: Arc<AtomicBool>,
     counts: Arc<Counts>,
@@ -65,7 +67,13 @@ impl Round {
     }
 
     async fn source(&self, peer: &Peer, dice: &mut Rng) {
-        let mut source = Source::new(Arc::clone(&self.claims), self.seed);
+        // Some store what others have removed: nothing is removed after something was refused.
+        let plan = match self.role.deletes() {
+            true if dice.bool() => Plan::Delete,
+            true => Plan::Fill,
+            false => Plan::Any,
+        };
+        let mut source = Source::new(Arc::clone(&self.claims), self.seed, plan);
         let most = dice.u64(1..MOST_MESSAGES);
         converse(peer, &mut source, dice, &self.counts, most).await;
     }
@@ -84,6 +92,7 @@ pub(super) async fn round(role: Role, seed: u64, messages: u64, counts: &Arc<Cou
         Left { until: counts.messages.load(Ordering::Relaxed) + messages, associations: AtomicU64::new(0) };
     let round = Round {
         seed,
+        role,
         claims: Arc::default(),
         leaked: Arc::default(),
         counts: Arc::clone(counts),
@@ -91,16 +100,23 @@ pub(super) async fn round(role: Role, seed: u64, messages: u64, counts: &Arc<Cou
     };
     match role {
         Role::Server(on_clash) => against_server(&round, inbox.store(on_clash), Some(on_clash)).await?,
+        Role::ServerThatDeletes => {
+            against_server(&round, inbox.store(OnClash::Refuse), Some(OnClash::Refuse)).await?;
+        }
         Role::ServerThatAsks => against_server(&round, inbox.store(OnClash::Refuse), None).await?,
         Role::ServerWithPipe => against_server(&round, Store::Pipe(Pipe::new(NoneWrong)), None).await?,
-        Role::Push | Role::Pull | Role::PullToPipe => against_clients(&round, role, &inbox).await?,
+        Role::Push | Role::Pull | Role::PullThatDeletes | Role::PullToPipe => {
+            against_clients(&round, &inbox).await?;
+        }
     }
-    check(role, &round, &inbox)
+    check(&round, &inbox)
 }
 
-fn check(role: Role, round: &Round, inbox: &Inbox) -> Result<(), String> {
+fn check(round: &Round, inbox: &Inbox) -> Result<(), String> {
+    let role = round.role;
     let replaces = matches!(role, Role::Server(OnClash::Overwrite) | Role::ServerThatAsks);
-    let damage = inbox.damage_where(|path| !replaces || path.ends_with("kept"));
+    let may_change = |path: &Path| replaces || role.deletes() && path.starts_with("kept");
+    let damage = inbox.damage_where(|path| path.ends_with("kept") || !may_change(path));
     if !damage.is_empty() {
         return Err(format!("damage: {damage:#?}"));
     }
@@ -111,8 +127,8 @@ fn check(role: Role, round: &Round, inbox: &Inbox) -> Result<(), String> {
     if round.leaked.load(Ordering::SeqCst) {
         return Err("content from outside of the folder was sent".to_owned());
     }
-    if matches!(role, Role::Server(_) | Role::ServerThatAsks | Role::Pull) {
-        let stored = round.claims.check(inbox)?;
+    if !matches!(role, Role::ServerWithPipe | Role::Push | Role::PullToPipe) {
+        let stored = round.claims.check(inbox, role.deletes())?;
         round.counts.stored_files.fetch_add(stored, Ordering::Relaxed);
     }
     Ok(())
@@ -125,6 +141,7 @@ async fn against_server(round: &Round, store: Store, on_clash: Option<OnClash>) 
         most_transfers: 5,
         deadlines,
         on_clash,
+        allow_delete: round.role.deletes(),
         ..ServerOptions::default()
     };
     let serving = Serving::start(store, options);
@@ -149,7 +166,10 @@ async fn against_server(round: &Round, store: Store, on_clash: Option<OnClash>) 
 async fn to_server(round: &Round, peer: &Peer, dice: &mut Rng) {
     // Some take the place of others.
     let session = if dice.u8(..20) == 0 { [dice.u8(..2); 16] } else { dice.u128(..).to_be_bytes() };
-    let intent = arbitrary::intent(dice);
+    let mut intent = arbitrary::intent(dice);
+    if let (true, Intent::Push { wishes, .. }) = (round.role.deletes(), &mut intent) {
+        wishes.delete = dice.u8(..10) > 0;
+    }
     let first = if dice.u8(..50) == 0 {
         arbitrary::packet(dice)
     } else {
@@ -173,13 +193,13 @@ async fn to_server(round: &Round, peer: &Peer, dice: &mut Rng) {
     round.receiver(peer, dice).await;
 }
 
-async fn against_clients(round: &Round, role: Role, inbox: &Arc<Inbox>) -> Result<(), String> {
+async fn against_clients(round: &Round, inbox: &Arc<Inbox>) -> Result<(), String> {
     let mut clients = JoinSet::new();
     for _ in 0..AT_A_TIME {
         let (round, inbox) = (round.clone(), Arc::clone(inbox));
         clients.spawn(async move {
             while let Some(dice) = round.next() {
-                against_client(&round, role, &inbox, dice).await?;
+                against_client(&round, &inbox, dice).await?;
             }
             Ok::<_, String>(())
         });
@@ -190,20 +210,22 @@ async fn against_clients(round: &Round, role: Role, inbox: &Arc<Inbox>) -> Resul
     Ok(())
 }
 
-async fn against_client(round: &Round, role: Role, inbox: &Inbox, mut dice: Rng) -> Result<(), String> {
+async fn against_client(round: &Round, inbox: &Inbox, mut dice: Rng) -> Result<(), String> {
     let host = accepting();
     let mut of_peer = dice.fork();
     let speaks = async {
         while let Ok(association) = host.accept().await {
-            as_server(round, role, association, &mut of_peer).await;
+            as_server(round, association, &mut of_peer).await;
         }
     };
     let client = async {
         let Ok(first) = connect(&host).await else { return };
-        match role {
+        match round.role {
             Role::Push => sends(&host, first, inbox, &mut dice).await,
-            Role::PullToPipe => fetches(&host, first, Store::Pipe(Pipe::new(NoneWrong)), &mut dice).await,
-            _ => fetches(&host, first, inbox.store(OnClash::Refuse), &mut dice).await,
+            Role::PullToPipe => {
+                fetches(round, &host, first, Store::Pipe(Pipe::new(NoneWrong)), &mut dice).await;
+            }
+            _ => fetches(round, &host, first, inbox.store(OnClash::Refuse), &mut dice).await,
         }
     };
     tokio::select! {
@@ -219,22 +241,18 @@ async fn sends(host: &Host, first: Association, inbox: &Inbox, dice: &mut Rng) {
         sources.push(From::stream("stdin", Cursor::new(vec![dice.u8(..); length])));
     }
     let report = Report::default();
-    let mut sender = Sender::new(sources, None, report.clone());
+    let wishes = Wishes { delete: dice.bool(), ..Wishes::default() };
+    let mut sender = Sender::new(sources, None, report.clone()).with_wishes(wishes);
     let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
     let _ = push(&mut sender, first, again(host, dice.u8(..3)), timeouts, &report).await;
 }
 
-async fn fetches(host: &Host, first: Association, store: Store, dice: &mut Rng) {
+async fn fetches(round: &Round, host: &Host, first: Association, store: Store, dice: &mut Rng) {
     let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
-    let _ = pull(
-        &Accept::all(true).into(),
-        store,
-        first,
-        again(host, dice.u8(..3)),
-        timeouts,
-        &Report::default(),
-    )
-    .await;
+    let accept = Accept::all(true);
+    let request = Request { accept, delete: round.role.deletes(), ..Request::default() };
+    let again = again(host, dice.u8(..3));
+    let _ = pull(&request, store, first, again, timeouts, &Report::default()).await;
 }
 
 /// Connects so many times more.
@@ -256,7 +274,7 @@ fn again(
 }
 
 /// The peer as the side that accepts.
-async fn as_server(round: &Round, role: Role, association: Association, dice: &mut Rng) {
+async fn as_server(round: &Round, association: Association, dice: &mut Rng) {
     let peer = Peer::over(association);
     if !matches!(timeout(SILENCE, peer.hear()).await, Ok(Heard::Control(Message::Hello { .. }))) {
         return;
@@ -264,14 +282,16 @@ async fn as_server(round: &Round, role: Role, association: Association, dice: &m
     let first = match dice.u8(..50) {
         0 => arbitrary::packet(dice),
         1 => Packet::control(&Message::Fail(arbitrary::failure(dice))),
-        _ if role == Role::Push => welcome(Terms::Take { window_blocks: dictionary::small_number(dice) }),
+        _ if round.role == Role::Push => {
+            welcome(Terms::Take { window_blocks: dictionary::small_number(dice) })
+        }
         _ => welcome(Terms::Give { sender: arbitrary::sender(dice) }),
     };
     if peer.send(&first).await.is_err() {
         return;
     }
     round.counts.messages.fetch_add(1, Ordering::Relaxed);
-    if role == Role::Push { round.receiver(&peer, dice).await } else { round.source(&peer, dice).await }
+    if round.role == Role::Push { round.receiver(&peer, dice).await } else { round.source(&peer, dice).await }
 }
 
 fn welcome(terms: Terms) -> Packet {

@@ -25,9 +25,21 @@ pub(super) struct Source {
     claims: Arc<Claims>,
     /// What the content of files depends on besides their names, so that another association can go on with them.
     round: u64,
+    plan: Plan,
     next_id: u32,
     open: BTreeMap<u32, Offered>,
     said: Vec<Packet>,
+}
+
+/// What a source is after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// It offers anything.
+    Any,
+    /// It offers what others have removed, mostly.
+    Fill,
+    /// It begins with a folder from which it has things removed.
+    Delete,
 }
 
 struct Offered {
@@ -40,8 +52,35 @@ struct Offered {
 }
 
 impl Source {
-    pub(super) fn new(claims: Arc<Claims>, round: u64) -> Self {
-        Source { claims, round, next_id: 0, open: BTreeMap::new(), said: Vec::new() }
+    pub(super) fn new(claims: Arc<Claims>, round: u64, plan: Plan) -> Self {
+        Source { claims, round, plan, next_id: 0, open: BTreeMap::new(), said: Vec::new() }
+    }
+
+    /// A folder, and what it is said to hold. Mostly it is offered first.
+    fn deletion(&mut self, dice: &mut Rng) -> Vec<Packet> {
+        let folders = ["kept", "alias", "out", "d0", "d1", ""];
+        let folder = match dice.u8(..4) {
+            0 => dictionary::name(dice),
+            _ => folders[dice.usize(..folders.len())].to_owned(),
+        };
+        let mut packets = Vec::new();
+        if dice.u8(..8) > 0 {
+            let mut offer = arbitrary::offer(dice, self.next_id);
+            (offer.name, offer.kind) = (folder.as_str().into(), Kind::Folder);
+            self.next_id += 1;
+            packets.push(Packet::control(&Message::Offer(offer)));
+        }
+        if dice.u8(..4) == 0 {
+            packets.push(Packet::control(&Message::Rule(arbitrary::rule(dice))));
+        }
+        for _ in 0..dice.u8(1..4) {
+            let mut listing = arbitrary::listing(dice);
+            if dice.u8(..8) > 0 {
+                listing.folder = folder.as_str().into();
+            }
+            packets.push(Packet::control(&Message::Listing(listing)));
+        }
+        packets
     }
 
     fn offer(&mut self, dice: &mut Rng) -> Packet {
@@ -54,6 +93,9 @@ impl Source {
         let is_in_order = id >= self.next_id && id < u32::MAX;
         self.next_id = self.next_id.max(id.saturating_add(1));
         let mut offer = arbitrary::offer(dice, id);
+        if self.plan == Plan::Fill && dice.u8(..8) > 0 {
+            offer.name = format!("d{}/f{}", dice.u8(..2), dice.u8(..20)).into();
+        }
         let name = raw(offer.name.clone());
         let version = dice.u8(..8) / 7;
         if dice.u8(..4) > 0 {
@@ -209,6 +251,10 @@ impl Source {
 impl Actor for Source {
     fn next(&mut self, dice: &mut Rng) -> Vec<Packet> {
         let packets = match dice.u8(..200) {
+            _ if self.plan == Plan::Delete => {
+                self.plan = Plan::Any;
+                self.deletion(dice)
+            }
             0..50 if self.open.len() < OPEN_OFFERS || dice.u8(..50) == 0 => vec![self.offer(dice)],
             50..120 => self.blocks(dice),
             120..170 => self.end(dice).into_iter().collect(),

@@ -1,0 +1,175 @@
+//! What a source has removed from the folders that it sends.
+
+use std::collections::BTreeSet;
+
+use crate::accept::{Accept, Verdict};
+use crate::cancel::Cancel;
+use crate::error::TransferError;
+use crate::filter::{Filters, MAX_RULES, Rule};
+use crate::name::Name;
+use crate::protocol::{Failure, Listing, Message, Outcome, ProtocolError, Reason};
+use crate::report::Report;
+use crate::store::{self, Folder, ListedNames};
+
+use super::refusals::{excluded, hidden};
+
+/// Most folders that are in no other offered one and in which something may be removed.
+const MAX_ROOTS: usize = 4096;
+
+/// What a receiver needs that removes something, besides the listings.
+pub(super) struct Context<'a> {
+    pub(super) folder: &'a Folder,
+    pub(super) accept: &'a Accept,
+    pub(super) report: &'a Report,
+    pub(super) cancel: &'a Cancel,
+    pub(super) is_dry: bool,
+    pub(super) say: &'a dyn Fn(&Message),
+}
+
+/// How far the listings are.
+pub(super) struct Deletion {
+    /// Whether the source is told what is removed: it is where it has asked for that, and not where we have.
+    tells: bool,
+    /// Folders that were offered on this association and are in no other such folder.
+    roots: BTreeSet<Name>,
+    rules: Vec<Rule>,
+    begun: Option<Begun>,
+    /// The folder whose listing is not complete, and what was said of it.
+    open: Option<(Name, ListedNames)>,
+}
+
+/// What is settled once the first listing has come.
+struct Begun {
+    /// What the source leaves out, and what therefore stays.
+    filters: Filters,
+    /// Something was not transferred, so nothing is removed.
+    is_partial: bool,
+}
+
+impl Deletion {
+    pub(super) fn new(tells: bool) -> Self {
+        Deletion { tells, roots: BTreeSet::new(), rules: Vec::new(), begun: None, open: None }
+    }
+
+    /// Notes a folder that was offered and taken.
+    pub(super) fn offered(&mut self, name: &Name) {
+        if self.roots.len() < MAX_ROOTS && !self.is_offered(name) {
+            self.roots.insert(name.clone());
+        }
+    }
+
+    fn is_offered(&self, name: &Name) -> bool {
+        let parents = name.parents().filter_map(|parent| Name::new(parent).ok());
+        self.roots.contains(name) || parents.into_iter().any(|parent| self.roots.contains(&parent))
+    }
+
+    /// Whether a listing has come, after which nothing is offered.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.is_some()
+    }
+
+    /// Whether the listing of a folder is under way.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Says at the end if nothing was removed for that.
+    pub(super) fn tell_if_partial(&self, report: &Report) {
+        if self.begun.is_none() && report.totals().failed_files > 0 {
+            report.note("nothing was removed, because files were left out");
+        }
+    }
+
+    /// Takes a pattern of the source.
+    pub(super) fn rule(&mut self, rule: Rule) -> Result<(), ProtocolError> {
+        if self.begun.is_some() || self.rules.len() >= MAX_RULES {
+            return Err(ProtocolError::Unexpected("a pattern out of turn"));
+        }
+        self.rules.push(rule);
+        Ok(())
+    }
+
+    /// Takes a listing, and removes what is not in it once it is complete.
+    pub(super) fn listing(&mut self, listing: &Listing, context: &Context<'_>) -> Result<(), TransferError> {
+        self.begin(context.report)?;
+        let name = self.extend(listing, context)?;
+        if !listing.is_complete {
+            return Ok(());
+        }
+        let Some((_, listed)) = self.open.take() else { return Ok(()) };
+        let done = self.check(&name, context)?.and_then(|()| self.delete(&name, &listed, context));
+        if let Err(failure) = done {
+            self.tell(&name, Some(failure), context);
+        }
+        (context.say)(&Message::Compared);
+        Ok(())
+    }
+
+    fn begin(&mut self, report: &Report) -> Result<(), ProtocolError> {
+        if self.begun.is_none() {
+            let filters = Filters::new(std::mem::take(&mut self.rules));
+            let filters = filters.map_err(|_| ProtocolError::Unexpected("a pattern that cannot be read"))?;
+            self.begun = Some(Begun { filters, is_partial: report.totals().failed_files > 0 });
+        }
+        Ok(())
+    }
+
+    /// Adds to the listing that is under way, or begins one.
+    fn extend(&mut self, listing: &Listing, context: &Context<'_>) -> Result<Name, ProtocolError> {
+        let name = context.folder.admit(listing.folder.raw());
+        let name = name.map_err(|_| ProtocolError::Unexpected("a listing of no folder"))?;
+        let (open, listed) = self.open.get_or_insert_with(|| (name.clone(), ListedNames::default()));
+        if *open != name {
+            return Err(ProtocolError::Unexpected("a listing in the middle of another one"));
+        }
+        listing.names.iter().try_for_each(|name| listed.push(name.raw()))?;
+        Ok(name)
+    }
+
+    /// Whether anything may be removed from a folder.
+    fn check(&self, name: &Name, context: &Context<'_>) -> Result<Result<(), Failure>, TransferError> {
+        let refuse = |text: String| Ok(Err(Failure::new(Reason::NotAllowed, text)));
+        match context.accept.judge(name, true) {
+            Verdict::Accepted => {}
+            Verdict::Excluded => return Ok(Err(excluded(name))),
+            Verdict::Hidden => return Ok(Err(hidden(name))),
+            Verdict::NotRequested => return Err(TransferError::NotRequested(name.clone())),
+        }
+        if !self.is_offered(name) {
+            return refuse(format!("nothing is removed from {name}, which is in no folder that was offered"));
+        }
+        if self.begun.as_ref().is_none_or(|begun| begun.is_partial) {
+            return refuse(format!("nothing is removed from {name}, because files were left out"));
+        }
+        Ok(Ok(()))
+    }
+
+    fn delete(&self, name: &Name, listed: &ListedNames, context: &Context<'_>) -> Result<(), Failure> {
+        let filters = self.begun.as_ref().map(|begun| &begun.filters);
+        let protects = |name: &Name, is_folder: bool| {
+            let takes = |filters: &Filters| filters.takes_all_of(name, is_folder);
+            !takes(context.accept.filters()) || filters.is_some_and(|filters| !takes(filters))
+        };
+        let mut deletion = store::Deletion {
+            listed,
+            protects: &protects,
+            is_dry: context.is_dry,
+            cancel: context.cancel,
+            tell: &mut |name, failure| self.tell(name, failure, context),
+        };
+        context.folder.delete_unlisted(name, &mut deletion)
+    }
+
+    fn tell(&self, name: &Name, failure: Option<Failure>, context: &Context<'_>) {
+        if context.cancel.is_cancelled() && failure.is_some() {
+            return;
+        }
+        match failure.clone() {
+            None => context.report.deleted(name.as_str(), context.is_dry),
+            Some(failure) => context.report.done(name.as_str(), None, Outcome::Failed(failure)),
+        }
+        if self.tells {
+            (context.say)(&Message::Deleted { name: name.as_str().into(), failure });
+        }
+    }
+}

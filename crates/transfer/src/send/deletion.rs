@@ -1,0 +1,171 @@
+//! Has the receiver remove what is not here.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
+use tokio::sync::mpsc;
+
+use super::listing::{self, Listed};
+use super::walk::{Root, Roots, SendSource};
+use crate::filter::{Filters, Rule};
+use crate::protocol::{Failure, Message, Outcome, ProtocolError, Reason};
+use crate::report::Report;
+use crate::text::PeerText;
+
+/// Folders that are listed and that the receiver has not answered.
+const MOST_UNANSWERED: usize = 16;
+
+/// The last thing that a sender does, when everything else is done and nothing was left out.
+pub(super) struct Deletion {
+    is_wanted: bool,
+    is_dry: bool,
+    roots: Roots,
+    /// `None` if sources leave out different things: no receiver could tell what it is to keep.
+    rules: Option<Vec<Rule>>,
+    /// Whether everything was transferred, on all associations until this began.
+    is_whole: Option<bool>,
+    stage: Stage,
+}
+
+enum Stage {
+    /// It has not begun on this association.
+    Waiting,
+    Listing {
+        /// `None` once everything is listed.
+        listed: Option<mpsc::Receiver<Listed>>,
+        unanswered: usize,
+    },
+    Done,
+}
+
+impl Deletion {
+    pub(super) fn new(rules: Option<Vec<Rule>>, roots: Roots) -> Self {
+        Deletion { is_wanted: false, is_dry: false, roots, rules, is_whole: None, stage: Stage::Waiting }
+    }
+
+    pub(super) fn want(&mut self, is_wanted: bool, is_dry: bool) {
+        (self.is_wanted, self.is_dry) = (is_wanted, is_dry);
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        !self.is_wanted || matches!(self.stage, Stage::Done)
+    }
+
+    /// Goes back to the beginning, on another association, unless it is done: the receiver knows nothing of earlier listings.
+    pub(super) fn restart(&mut self) {
+        if !self.is_done() {
+            self.stage = Stage::Waiting;
+        }
+    }
+
+    /// Begins, unless it has begun, and tells what to say first. To be called when nothing that was offered is open any more.
+    pub(super) fn begin(&mut self, report: &Report) -> Vec<Message> {
+        if !self.is_wanted || !matches!(self.stage, Stage::Waiting) {
+            return Vec::new();
+        }
+        let is_whole = *self.is_whole.get_or_insert_with(|| report.totals().failed_files == 0);
+        let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match (&self.rules, merged(&roots)) {
+            (Some(rules), None) if is_whole => {
+                report.forget_deletable();
+                self.stage = Stage::Listing { listed: Some(listing::list(roots)), unanswered: 0 };
+                return rules.iter().cloned().map(Message::Rule).collect();
+            }
+            (_, Some(name)) if is_whole => {
+                let text = format!(
+                    "two folders are sent as {name}, so nothing is removed at the receiver; put them into one, or rename one"
+                );
+                report.passed(name, Failure::new(Reason::Clash, text));
+            }
+            (None, _) if is_whole => {
+                report.note("nothing is removed at the receiver, because sources have different filters");
+            }
+            _ => report.note("nothing is removed at the receiver, because files were left out"),
+        }
+        self.stage = Stage::Done;
+        Vec::new()
+    }
+
+    /// What is to be said next; waits for ever while there is nothing. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<Listed> {
+        match &mut self.stage {
+            Stage::Listing { listed: Some(listed), unanswered } if *unanswered < MOST_UNANSWERED => {
+                listed.recv().await
+            }
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// What to say of something that [`next`](Self::next) gave.
+    pub(super) fn on_listed(&mut self, item: Option<Listed>, report: &Report) -> Option<Message> {
+        let Stage::Listing { listed, unanswered } = &mut self.stage else { return None };
+        let message = match item {
+            Some(Listed::Names(listing)) => {
+                *unanswered += usize::from(listing.is_complete);
+                Some(Message::Listing(listing))
+            }
+            Some(Listed::Failed { name, failure }) => {
+                report.passed(name, failure);
+                None
+            }
+            None => {
+                *listed = None;
+                None
+            }
+        };
+        self.settle();
+        message
+    }
+
+    /// The receiver is done with the first folder that it has not answered.
+    pub(super) fn on_compared(&mut self) -> Result<(), ProtocolError> {
+        *self.unanswered()? -= 1;
+        self.settle();
+        Ok(())
+    }
+
+    pub(super) fn on_deleted(
+        &mut self,
+        name: PeerText,
+        failure: Option<Failure>,
+        report: &Report,
+    ) -> Result<(), ProtocolError> {
+        self.unanswered()?;
+        match failure {
+            None => report.deleted(name, self.is_dry),
+            Some(failure) => report.done(name, None, Outcome::Failed(failure)),
+        }
+        Ok(())
+    }
+
+    fn unanswered(&mut self) -> Result<&mut usize, ProtocolError> {
+        match &mut self.stage {
+            Stage::Listing { unanswered, .. } if *unanswered > 0 => Ok(unanswered),
+            _ => Err(ProtocolError::Unexpected("an answer to no listing")),
+        }
+    }
+
+    fn settle(&mut self) {
+        if let Stage::Listing { listed: None, unanswered: 0 } = self.stage {
+            self.stage = Stage::Done;
+        }
+    }
+}
+
+/// A name that two folders were sent under, each of which would have removed what the other one has.
+fn merged(roots: &[Root]) -> Option<String> {
+    let mut identities = BTreeMap::new();
+    for root in roots {
+        if identities.insert(&root.name, root.identity).is_some_and(|other| other != root.identity) {
+            return Some(root.name.clone());
+        }
+    }
+    None
+}
+
+/// What all of these leave out, if that is the same.
+pub(super) fn common_rules(sources: &[SendSource]) -> Option<Vec<Rule>> {
+    let mut filters = sources.iter().map(SendSource::filters);
+    let first = filters.next().map_or_else(Filters::default, Filters::clone);
+    filters.all(|other| *other == first).then(|| first.rules().to_vec())
+}

@@ -1,0 +1,144 @@
+//! What the folders that were sent hold, said once everything in them is done.
+
+use std::io;
+
+use tokio::sync::mpsc;
+
+use super::walk::{Gone, Place, Root, Seen, unseen};
+use crate::name::{BadName, Name};
+use crate::protocol::{
+    Failure, LISTED_NAME_BYTES, Links, Listing, MAX_CONTROL_BYTES, MAX_LISTED_BYTES, Reason,
+};
+use crate::store::identity_of;
+
+/// Listings that wait to be said.
+const WAITING_LISTINGS: usize = 16;
+/// Bytes of names in one message, so that it stays below the limit with their lengths and the folder's name.
+const MESSAGE_BYTES: usize = MAX_CONTROL_BYTES / 2;
+
+/// What is to be said of a folder.
+pub(super) enum Listed {
+    Names(Listing),
+    /// It is not known as a whole what it holds.
+    Failed {
+        name: String,
+        failure: Failure,
+    },
+}
+
+/// A folder that is to be listed.
+struct Folder {
+    place: Place,
+    name: String,
+    /// The folders it is in, which a link may lead back to.
+    within: Vec<(u64, u64)>,
+}
+
+/// Starts to list folders and those in them, on a thread of its own.
+pub(super) fn list(roots: Vec<Root>) -> mpsc::Receiver<Listed> {
+    let (out, listed) = mpsc::channel(WAITING_LISTINGS);
+    tokio::task::spawn_blocking(move || {
+        let lister = Lister { out };
+        // Whoever listened may be gone, and then there is nothing more to do.
+        let _ = roots.iter().try_for_each(|root| lister.root(root));
+    });
+    listed
+}
+
+struct Lister {
+    out: mpsc::Sender<Listed>,
+}
+
+impl Lister {
+    fn root(&self, root: &Root) -> Result<(), Gone> {
+        let Root { place, name, identity, .. } = root;
+        match place.folder.metadata_behind(&place.path) {
+            Ok(there) if identity_of(&there) == *identity => {}
+            Ok(_) => {
+                let text = format!("{} is not the folder that was sent any more", place.show());
+                return self.fail(name.clone(), Failure::new(Reason::Changed, text));
+            }
+            Err(error) => return self.fail(name.clone(), unseen(place, &error)),
+        }
+        let mut left = vec![Folder { place: place.clone(), name: name.clone(), within: Vec::new() }];
+        while let Some(folder) = left.pop() {
+            match entries(&folder.place) {
+                Ok(names) => {
+                    self.say(&folder.name, &names)?;
+                    left.extend(names.iter().filter_map(|last| below(root, &folder, last)));
+                }
+                Err(failure) => self.fail(folder.name, failure)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn emit(&self, listed: Listed) -> Result<(), Gone> {
+        self.out.blocking_send(listed).map_err(|_| Gone)
+    }
+
+    fn fail(&self, name: String, failure: Failure) -> Result<(), Gone> {
+        let text = format!("{failure}; nothing that is only at the receiver was removed from it");
+        self.emit(Listed::Failed { name, failure: Failure::new(failure.reason, text) })
+    }
+
+    fn say(&self, folder: &str, names: &[String]) -> Result<(), Gone> {
+        let (mut bytes, mut part) = (0, Vec::new());
+        let listing =
+            |names, is_complete| Listed::Names(Listing { folder: folder.into(), names, is_complete });
+        for name in names {
+            if bytes + name.len() + LISTED_NAME_BYTES > MESSAGE_BYTES {
+                self.emit(listing(std::mem::take(&mut part), false))?;
+                bytes = 0;
+            }
+            bytes += name.len() + LISTED_NAME_BYTES;
+            part.push(name.as_str().into());
+        }
+        self.emit(listing(part, true))
+    }
+}
+
+/// The names in a folder in their order, whether or not they were offered; fails unless all are known.
+fn entries(place: &Place) -> Result<Vec<String>, Failure> {
+    let failed = |error: io::Error| unseen(place, &error);
+    let (mut names, mut bytes) = (Vec::new(), 0);
+    for entry in place.folder.entries(&place.path).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let Ok(name) = name.into_string() else {
+            let text = format!("{}: a name in it is no UTF-8; rename it", place.show());
+            return Err(Failure::new(Reason::BadName, text));
+        };
+        // What is unfinished is not a file yet, and the receiver leaves its own alone.
+        if Name::new(&name) == Err(BadName::Reserved) {
+            continue;
+        }
+        bytes += name.len() + LISTED_NAME_BYTES;
+        if bytes > MAX_LISTED_BYTES {
+            let text = format!("{} holds too many names to compare ({MAX_LISTED_BYTES} B)", place.show());
+            return Err(Failure::new(Reason::NoSpace, text));
+        }
+        names.push(name);
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// A folder in another one, if it is one that was offered.
+fn below(root: &Root, folder: &Folder, last: &str) -> Option<Folder> {
+    let (place, name) = (folder.place.below(last), format!("{}/{last}", folder.name));
+    let checked = Name::new(&name).ok()?;
+    if !root.selection.takes(&place, &checked) {
+        return None;
+    }
+    let Ok(Seen::Place(place)) = root.selection.look(&place, &checked) else { return None };
+    let there = place.folder.metadata_behind(&place.path).ok().filter(cap_std::fs::Metadata::is_dir)?;
+    let mut within = folder.within.clone();
+    if root.selection.links == Links::Follow {
+        let identity = identity_of(&there);
+        if identity == root.identity || within.contains(&identity) {
+            return None;
+        }
+        within.push(identity);
+    }
+    Some(Folder { place, name, within })
+}

@@ -1,0 +1,202 @@
+//! What is removed from a folder, and what stays.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+use crate::protocol::Reason;
+
+/// A folder with these files, and folders for those that end in a slash.
+fn folder(files: &[&str]) -> TempDir {
+    let dir = tempfile::tempdir().expect("a folder");
+    fs::create_dir(dir.path().join("d")).expect("made");
+    for file in files {
+        let path = dir.path().join(file);
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("made");
+        if file.ends_with('/') {
+            fs::create_dir_all(path).expect("made");
+        } else {
+            fs::write(path, file).expect("written");
+        }
+    }
+    dir
+}
+
+/// Everything below `d`, folders with a slash behind their names.
+fn names(dir: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut left = vec![dir.join("d")];
+    while let Some(folder) = left.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.strip_prefix(dir).expect("below").to_str().expect("text").to_owned();
+            let is_folder = path.symlink_metadata().expect("there").is_dir();
+            found.insert(if is_folder { format!("{name}/") } else { name });
+            left.extend(is_folder.then_some(path));
+        }
+    }
+    found
+}
+
+/// What is told, with a question mark behind what could not be removed.
+fn delete(
+    dir: &Path,
+    on_clash: OnClash,
+    is_dry: bool,
+    listed: &[&str],
+    protects: &dyn Fn(&Name, bool) -> bool,
+) -> Result<Vec<String>, Failure> {
+    let mut names = ListedNames::default();
+    listed.iter().for_each(|name| names.push(name).expect("in order"));
+    let (mut told, cancel) = (Vec::new(), Cancel::default());
+    let mut deletion = Deletion {
+        listed: &names,
+        protects,
+        is_dry,
+        cancel: &cancel,
+        tell: &mut |name, failure| told.push(format!("{name}{}", if failure.is_some() { "?" } else { "" })),
+    };
+    let folder = Folder::open(dir, on_clash).expect("a folder");
+    folder.delete_unlisted(&Name::new("d").expect("a name"), &mut deletion)?;
+    told.sort();
+    Ok(told)
+}
+
+fn nothing(_: &Name, _: bool) -> bool {
+    false
+}
+
+#[test]
+fn what_is_not_listed_is_removed_with_all_that_is_in_it_and_only_there() {
+    let dir = folder(&["d/keep", "d/go", "d/gone/a/b", "d/gone/c", "d/kept/inside", "beside", "e/go"]);
+    let told = delete(dir.path(), OnClash::Refuse, false, &["keep", "kept", "missing"], &nothing);
+    assert_eq!(told, Ok(["d/go", "d/gone", "d/gone/a", "d/gone/a/b", "d/gone/c"].map(str::to_owned).into()));
+    assert_eq!(names(dir.path()), ["d/keep", "d/kept/", "d/kept/inside"].map(str::to_owned).into());
+    assert!(dir.path().join("beside").exists() && dir.path().join("e/go").exists());
+}
+
+#[test]
+fn a_dry_run_tells_the_same_and_removes_nothing() {
+    let dir = folder(&["d/keep", "d/go", "d/gone/a/b"]);
+    let before = names(dir.path());
+    let planned = delete(dir.path(), OnClash::Refuse, true, &["keep"], &nothing).expect("looked at");
+    assert_eq!(names(dir.path()), before);
+    assert_eq!(delete(dir.path(), OnClash::Refuse, false, &["keep"], &nothing), Ok(planned));
+    assert_eq!(names(dir.path()), ["d/keep".to_owned()].into());
+}
+
+#[test]
+fn links_are_removed_and_never_followed() {
+    let dir = folder(&["d/real/inside", "e/inside"]);
+    let outside = folder(&["d/precious"]);
+    for (target, name) in [
+        (dir.path().join("e"), "d/near"),
+        (outside.path().to_owned(), "d/far"),
+        ("gone".into(), "d/dangling"),
+    ] {
+        symlink(target, dir.path().join(name)).expect("linked");
+    }
+    symlink(outside.path(), dir.path().join("d/real/deep")).expect("linked");
+    delete(dir.path(), OnClash::Refuse, false, &[], &nothing).expect("looked at");
+    assert!(names(dir.path()).is_empty());
+    assert!(dir.path().join("e/inside").exists() && outside.path().join("d/precious").exists());
+    // A folder that has become a link is not entered, wherever that leads.
+    for target in [outside.path().join("d"), dir.path().join("e")] {
+        fs::remove_dir_all(dir.path().join("d"))
+            .or_else(|_| fs::remove_file(dir.path().join("d")))
+            .expect("gone");
+        symlink(target, dir.path().join("d")).expect("linked");
+        assert!(delete(dir.path(), OnClash::Refuse, false, &[], &nothing).is_err());
+    }
+    assert!(dir.path().join("e/inside").exists() && outside.path().join("d/precious").exists());
+}
+
+#[test]
+fn what_is_unfinished_and_what_nobody_can_offer_stays_with_its_folder() {
+    let kept =
+        ["d/x/.a.0011223344556677.anabranch-part", "d/.a.0011223344556677.anabranch-journal", "d/y/a\x01b"];
+    let dir = folder(&[&kept[..], &["d/x/go", "d/y/go", "d/go"]].concat());
+    let told = delete(dir.path(), OnClash::Refuse, false, &[], &nothing);
+    assert_eq!(told, Ok(["d/go", "d/x/go", "d/y/go"].map(str::to_owned).into()));
+    let expected: BTreeSet<String> =
+        kept.iter().chain(&["d/x/", "d/y/"]).map(|name| (*name).to_owned()).collect();
+    assert_eq!(names(dir.path()), expected);
+}
+
+#[test]
+fn what_was_stored_beside_another_file_stays_where_that_is_the_rule() {
+    let files = ["d/a", "d/a.1", "d/a.9999", "d/a.10000", "d/a.01", "d/a.x", "d/b.1"];
+    for (on_clash, expected) in
+        [(OnClash::Rename, &["d/a", "d/a.1", "d/a.9999"][..]), (OnClash::Overwrite, &["d/a"])]
+    {
+        let dir = folder(&files);
+        delete(dir.path(), on_clash, false, &["a"], &nothing).expect("looked at");
+        assert_eq!(names(dir.path()), expected.iter().map(|name| (*name).to_owned()).collect());
+    }
+}
+
+#[test]
+fn what_a_listed_name_leads_to_stays_whatever_it_is_called_here() {
+    // As on a file system that ignores case: the name is another one, and leads to the same file.
+    let dir = folder(&["d/same", "d/other"]);
+    let told = delete(dir.path(), OnClash::Refuse, false, &["./same"], &nothing);
+    assert_eq!(told, Ok(vec!["d/other".to_owned()]));
+}
+
+#[test]
+fn a_folder_that_is_not_there_has_nothing_to_be_removed() {
+    let dir = folder(&[]);
+    fs::remove_dir(dir.path().join("d")).expect("removed");
+    assert_eq!(delete(dir.path(), OnClash::Refuse, true, &[], &nothing), Ok(Vec::new()));
+    fs::write(dir.path().join("d"), "a file").expect("written");
+    let failure = delete(dir.path(), OnClash::Refuse, true, &[], &nothing).expect_err("it is a file");
+    assert_eq!(failure.reason, Reason::Clash);
+}
+
+#[test]
+fn nothing_more_is_removed_once_nobody_waits_for_it() {
+    let dir = folder(&["d/a", "d/b"]);
+    let (cancel, listed) = (Cancel::default(), ListedNames::default());
+    cancel.cancel();
+    let mut deletion = Deletion {
+        listed: &listed,
+        protects: &nothing,
+        is_dry: false,
+        cancel: &cancel,
+        tell: &mut |name, _| panic!("{name} was removed"),
+    };
+    let folder = Folder::open(dir.path(), OnClash::Refuse).expect("a folder");
+    assert!(folder.delete_unlisted(&Name::new("d").expect("a name"), &mut deletion).is_err());
+    assert_eq!(names(dir.path()).len(), 2);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Trees of files in up to three folders, of which those that end in `o` are protected.
+    #[test]
+    fn what_stays_is_what_is_listed_or_protected_and_the_folders_of_that(
+        files in prop::collection::btree_set("d/([ab]/){0,2}[xy][ot]", 0..16),
+        listed in prop::collection::btree_set("[ab]|[xy][ot]", 0..4),
+    ) {
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let dir = folder(&files);
+        let before = names(dir.path());
+        let listed: Vec<&str> = listed.iter().map(String::as_str).collect();
+        let protects = |name: &Name, is_folder: bool| !is_folder && name.last().ends_with('o');
+        let told = delete(dir.path(), OnClash::Refuse, false, &listed, &protects).expect("looked at");
+        let stays = |name: &String| {
+            let first = name["d/".len()..].split('/').next().expect("a part");
+            let holds_protected = |file: &&&str| file.starts_with(name.as_str()) && file.ends_with('o');
+            listed.contains(&first) || files.iter().any(|file| holds_protected(&file))
+        };
+        let (expected, gone): (BTreeSet<String>, BTreeSet<String>) = before.into_iter().partition(stays);
+        prop_assert_eq!(names(dir.path()), expected);
+        prop_assert_eq!(told, gone.iter().map(|name| name.trim_end_matches('/').to_owned()).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,385 @@
+//! What a receiver has and its source has not is removed where both want that, and never after a transfer that was not whole.
+
+use std::convert::Infallible;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+use anabranch_transfer::protocol::{Intent, Kind, Listing, Message, Outcome, Reason, Wishes};
+use anabranch_transfer::{
+    Accept, Event, Filters, Links, Mode, OnClash, Request, Rule, SendSource, Sender, ServerOptions, Timeouts,
+    Totals, TransferError, pull, push,
+};
+use tempfile::TempDir;
+
+use crate::failures::Rogue;
+use crate::support::{Events, Serving, connect, folder, identity, names, noise, rate, run};
+
+const DELETE: Wishes = Wishes { on_clash: OnClash::Overwrite, checksum: false, dry_run: false, delete: true };
+
+/// A server that lets senders remove things.
+fn serving() -> Serving {
+    Serving::start(OnClash::Overwrite, ServerOptions { allow_delete: true, ..ServerOptions::default() })
+}
+
+/// Writes files, each with its name in it, below a folder.
+fn fill<'a>(dir: &Path, files: impl IntoIterator<Item = &'a str>) {
+    for file in files {
+        let path = dir.join(file);
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("made");
+        fs::write(path, file).expect("written");
+    }
+}
+
+fn source(files: &[&str]) -> TempDir {
+    let dir = tempfile::tempdir().expect("a folder");
+    fill(dir.path(), files.iter().copied());
+    dir
+}
+
+/// Everything below a folder, in order.
+fn tree(dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in names(dir) {
+        found.push(name.clone());
+        if dir.join(&name).symlink_metadata().expect("there").is_dir() {
+            found.extend(tree(&dir.join(&name)).into_iter().map(|inside| format!("{name}/{inside}")));
+        }
+    }
+    found
+}
+
+async fn send(
+    serving: &Serving,
+    sources: Vec<SendSource>,
+    wishes: Wishes,
+) -> (Result<(), TransferError>, Totals, Events) {
+    let events = Events::default();
+    let report = events.report();
+    let sender = Sender::new(sources, None, report.clone()).with_identity(identity());
+    let mut sender = sender.with_wishes(wishes);
+    let again = || async { Ok::<_, Infallible>(connect(&serving.host).await) };
+    let first = connect(&serving.host).await;
+    let ended = push(&mut sender, first, again, Timeouts::default(), &report).await;
+    serving.idle().await;
+    (ended, report.totals(), events)
+}
+
+async fn fetch(serving: &Serving, to: &Path, request: &Request) -> Events {
+    let events = Events::default();
+    let report = events.report();
+    let never = || std::future::pending::<Result<_, Infallible>>();
+    let first = connect(&serving.host).await;
+    let store = folder(to, OnClash::Refuse);
+    pull(request, store, first, never, Timeouts::default(), &report).await.expect("fetched");
+    serving.idle().await;
+    events
+}
+
+fn without(patterns: &[&str]) -> Filters {
+    let rule = |pattern: &&str| Rule { includes: false, pattern: (*pattern).to_owned() };
+    Filters::new(patterns.iter().map(rule).collect()).expect("patterns")
+}
+
+fn deleted(events: &Events) -> Vec<String> {
+    let name = |event: &Event| match event {
+        Event::Deleted { name, .. } => Some(name.to_string()),
+        _ => None,
+    };
+    let mut names: Vec<String> = events.list().iter().filter_map(name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_folders_that_are_sent_hold_the_same_afterwards_and_others_are_left_alone() {
+    run(async {
+        let mut dice = fastrand::Rng::with_seed(7);
+        let name = |dice: &mut fastrand::Rng| {
+            let folders: String = (0..dice.u8(..3)).map(|_| format!("d{}/", dice.u8(..3))).collect();
+            format!("t/{folders}f{}", dice.u8(..4))
+        };
+        for round in 0..12 {
+            let serving = serving();
+            let sent: Vec<String> = (0..=dice.u8(1..12)).map(|_| name(&mut dice)).collect();
+            let there: Vec<String> = (0..dice.u8(..20)).map(|_| name(&mut dice)).collect();
+            let from = source(&[]);
+            fill(from.path(), sent.iter().map(String::as_str));
+            fill(serving.dir.path(), there.iter().map(String::as_str).chain(["other/file", "top"]));
+            let before = tree(serving.dir.path());
+            let (ended, totals, events) =
+                send(&serving, vec![SendSource::path(from.path().join("t"))], DELETE).await;
+            ended.expect("sent");
+            let mut expected = tree(from.path());
+            expected.extend(["other", "other/file", "top"].map(str::to_owned));
+            expected.sort();
+            let mut now = tree(serving.dir.path());
+            now.sort();
+            assert_eq!(now, expected, "round {round}: {}", events.text());
+            let mut gone: Vec<String> = before.into_iter().filter(|name| !expected.contains(name)).collect();
+            gone.sort();
+            assert_eq!(deleted(&events), gone, "the sender is told");
+            assert_eq!(deleted(&serving.events), gone);
+            assert_eq!((totals.deleted, totals.deletable, totals.failed_files), (gone.len() as u64, 0, 0));
+        }
+    });
+}
+
+#[test]
+fn a_receiver_that_does_not_allow_it_refuses_before_anything_is_sent() {
+    run(async {
+        let (serving, from) = (Serving::usual(), source(&["t/new"]));
+        fill(serving.dir.path(), ["t/old"]);
+        let sources = vec![SendSource::path(from.path().join("t"))];
+        let (ended, ..) = send(&serving, sources, DELETE).await;
+        let Err(TransferError::Peer(failure)) = ended else { panic!("{ended:?}") };
+        assert_eq!(failure.reason, Reason::NotAllowed);
+        assert!(failure.to_string().contains("--allow-delete"), "{failure}");
+        assert_eq!(tree(serving.dir.path()), ["t", "t/old"]);
+    });
+}
+
+#[test]
+fn nothing_is_removed_unless_it_is_asked_for() {
+    run(async {
+        let (serving, from) = (serving(), source(&["t/new"]));
+        fill(serving.dir.path(), ["t/old"]);
+        let sources = vec![SendSource::path(from.path().join("t"))];
+        send(&serving, sources, Wishes::default()).await.0.expect("sent");
+        assert_eq!(tree(serving.dir.path()), ["t", "t/new", "t/old"]);
+    });
+}
+
+#[test]
+fn what_is_left_out_stays_at_the_receiver() {
+    run(async {
+        let (serving, from) = (serving(), source(&["t/a.c", "t/a.o", "t/cache/x", "t/src/a.c"]));
+        fill(
+            serving.dir.path(),
+            ["t/b.o", "t/cache/y", "t/src/gone.c", "t/old/gone.c", "t/old/a.o", "t/odd"],
+        );
+        let filters = without(&["*.o", "cache/"]);
+        let sources = vec![SendSource::path(from.path().join("t")).with_filters(filters)];
+        let (ended, totals, events) = send(&serving, sources, DELETE).await;
+        ended.expect("sent");
+        let expected =
+            ["t", "t/a.c", "t/b.o", "t/cache", "t/cache/y", "t/old", "t/old/a.o", "t/src", "t/src/a.c"];
+        assert_eq!(tree(serving.dir.path()), expected);
+        assert_eq!(deleted(&events), ["t/odd", "t/old/gone.c", "t/src/gone.c"]);
+        assert_eq!(totals.deleted, 3);
+    });
+}
+
+#[test]
+fn links_that_are_not_sent_stay_and_links_that_are_surplus_are_not_followed() {
+    run(async {
+        let (serving, from) = (serving(), source(&["t/real"]));
+        symlink("/etc/passwd", from.path().join("t/out")).expect("linked");
+        fill(serving.dir.path(), ["t/out", "precious/file"]);
+        symlink("../precious", serving.dir.path().join("t/surplus")).expect("linked");
+        let sources = vec![SendSource::path(from.path().join("t"))];
+        let (ended, totals, events) = send(&serving, sources, DELETE).await;
+        ended.expect("sent");
+        assert_eq!(tree(serving.dir.path()), ["precious", "precious/file", "t", "t/out", "t/real"]);
+        assert_eq!((totals.deleted, totals.failed_files), (1, 0), "{}", events.text());
+    });
+}
+
+#[test]
+fn a_dry_run_tells_what_would_be_removed_and_removes_nothing() {
+    run(async {
+        let (serving, from) = (serving(), source(&["t/new", "u/file"]));
+        fill(serving.dir.path(), ["t/old/file"]);
+        let before = tree(serving.dir.path());
+        let sources = ["t", "u"].map(|name| SendSource::path(from.path().join(name))).to_vec();
+        let (ended, totals, events) = send(&serving, sources, Wishes { dry_run: true, ..DELETE }).await;
+        ended.expect("looked at");
+        assert_eq!(deleted(&events), ["t/old", "t/old/file"]);
+        assert_eq!((totals.deleted, totals.deletable), (0, 2));
+        assert_eq!(tree(serving.dir.path()), before);
+    });
+}
+
+#[test]
+fn nothing_is_removed_after_a_transfer_in_which_something_was_left_out() {
+    run(async {
+        let from = source(&["t/file", "t/folder"]);
+        let serving = serving();
+        fill(serving.dir.path(), ["t/folder/inside", "t/old"]);
+        let sources = || vec![SendSource::path(from.path().join("t"))];
+        let (ended, totals, events) = send(&serving, sources(), DELETE).await;
+        ended.expect("the transfer itself goes well");
+        assert_eq!((totals.failed_files, totals.deleted), (1, 0));
+        assert!(events.text().contains("because files were left out"), "{}", events.text());
+        assert!(serving.dir.path().join("t/old").exists());
+        // Once that is mended it is.
+        fs::remove_dir_all(serving.dir.path().join("t/folder")).expect("removed");
+        send(&serving, sources(), DELETE).await.0.expect("sent");
+        assert_eq!(tree(serving.dir.path()), ["t", "t/file", "t/folder"]);
+        // A source that is not there is something that was left out, too.
+        fill(serving.dir.path(), ["t/old"]);
+        let mut sources = sources();
+        sources.push(SendSource::path(from.path().join("missing")));
+        assert_eq!(send(&serving, sources, DELETE).await.1.failed_files, 1);
+        assert!(serving.dir.path().join("t/old").exists());
+    });
+}
+
+#[test]
+fn sources_that_leave_out_different_things_remove_nothing() {
+    run(async {
+        let (serving, from) = (serving(), source(&["t/a", "u/a"]));
+        fill(serving.dir.path(), ["t/old"]);
+        let sources = vec![
+            SendSource::path(from.path().join("t")).with_filters(without(&["*.o"])),
+            SendSource::path(from.path().join("u")),
+        ];
+        let (ended, totals, events) = send(&serving, sources, DELETE).await;
+        ended.expect("sent");
+        assert!(events.text().contains("different filters"), "{}", events.text());
+        assert_eq!((totals.deleted, serving.dir.path().join("t/old").exists()), (0, true));
+    });
+}
+
+#[test]
+fn two_folders_of_one_name_remove_nothing_of_each_other() {
+    run(async {
+        let (serving, from) = (serving(), source(&["one/t/a", "two/t/b"]));
+        fill(serving.dir.path(), ["t/old"]);
+        let sources = ["one/t", "two/t"].map(|name| SendSource::path(from.path().join(name))).to_vec();
+        let (ended, totals, events) = send(&serving, sources, DELETE).await;
+        ended.expect("sent");
+        assert_eq!(tree(serving.dir.path()), ["t", "t/a", "t/b", "t/old"]);
+        assert_eq!((totals.deleted, totals.failed_files), (0, 1), "{}", events.text());
+    });
+}
+
+#[test]
+fn a_sender_that_was_interrupted_removes_nothing_and_one_that_connects_again_does() {
+    run(async {
+        let (serving, from) = (serving(), source(&["t/a", "t/z/file", "u/b"]));
+        fs::write(from.path().join("u/big"), noise(1, 6 << 20)).expect("written");
+        fill(serving.dir.path(), ["t/old", "t/z/old", "u/old"]);
+        // When the association is lost, the first folder is done and the second one is not.
+        let sources = ["t", "u"].map(|name| SendSource::path(from.path().join(name))).to_vec();
+        let report = Events::default().report();
+        let sender = Sender::new(sources, Some(rate(6_000_000)), report.clone());
+        let mut sender = sender.with_identity(identity()).with_wishes(DELETE);
+        let again = || async { Ok::<_, Infallible>(connect(&serving.host).await) };
+        let first = connect(&serving.host).await;
+        let cut = async {
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            assert!(serving.dir.path().join("t/old").exists(), "the transfer is not done");
+            serving.server.abort_all();
+            serving.idle().await;
+            assert!(serving.dir.path().join("t/old").exists() && serving.dir.path().join("t/z/old").exists());
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            ended = push(&mut sender, first, again, Timeouts::default(), &report) => ended.expect("sent"),
+            () = cut => unreachable!(),
+        }
+        serving.idle().await;
+        assert_eq!(tree(serving.dir.path()), ["t", "t/a", "t/z", "t/z/file", "u", "u/b", "u/big"]);
+    });
+}
+
+#[test]
+fn a_listing_that_is_not_complete_removes_nothing() {
+    run(async {
+        let serving = serving();
+        fill(serving.dir.path(), ["t/old"]);
+        let rogue = Rogue(connect(&serving.host).await);
+        let intent = Intent::Push { sender: identity(), wishes: DELETE };
+        rogue.say(&Message::Hello { session: [1; 16], intent }).await;
+        assert!(matches!(rogue.hear().await, Message::Welcome { .. }));
+        rogue.offer(0, "t", Kind::Folder).await;
+        assert!(matches!(rogue.hear().await, Message::Done { outcome: Outcome::Stored { .. }, .. }));
+        let listing =
+            |is_complete| Message::Listing(Listing { folder: "t".into(), names: Vec::new(), is_complete });
+        rogue.say(&listing(false)).await;
+        rogue.say(&Message::Finished).await;
+        assert_eq!(rogue.last_failure().await, Some(Reason::Protocol), "the listing has no end");
+        serving.idle().await;
+        assert!(serving.dir.path().join("t/old").exists());
+    });
+}
+
+#[test]
+fn what_is_unfinished_of_others_stays() {
+    run(async {
+        let (serving, from) = (serving(), source(&["t/file"]));
+        let part = "t/.movie.0011223344556677.anabranch-part";
+        fill(serving.dir.path(), [part, "t/.movie.0011223344556677.anabranch-journal", "t/old"]);
+        let sources = vec![SendSource::path(from.path().join("t"))];
+        let (ended, totals, _) = send(&serving, sources, DELETE).await;
+        ended.expect("sent");
+        assert_eq!((totals.deleted, serving.dir.path().join(part).exists()), (1, true));
+        assert_eq!(names(&serving.dir.path().join("t")).len(), 3);
+    });
+}
+
+#[test]
+fn a_file_that_was_stored_beside_another_one_stays() {
+    run(async {
+        let options = ServerOptions { allow_delete: true, ..ServerOptions::default() };
+        let (serving, from) = (Serving::start(OnClash::Rename, options), source(&["t/file"]));
+        fill(serving.dir.path(), ["t/old"]);
+        fs::write(serving.dir.path().join("t/file"), "another").expect("written");
+        let sources = vec![SendSource::path(from.path().join("t"))];
+        send(&serving, sources, DELETE).await.0.expect("sent");
+        assert_eq!(tree(serving.dir.path()), ["t", "t/file", "t/file.1"]);
+    });
+}
+
+#[test]
+fn whoever_fetches_removes_from_its_own_folder_and_the_host_is_not_told() {
+    run(async {
+        let (serving, to) = (Serving::usual(), tempfile::tempdir().expect("a folder"));
+        fill(serving.dir.path(), ["t/file", "t/keep.o", "u/file", "t/sub/deep"]);
+        fill(to.path(), ["t/old", "t/a.o", "t/sub/old", "u/old", "other"]);
+        for (names, mode, expected) in [
+            (&["t"][..], Mode::DryRun, None),
+            (
+                &["t"],
+                Mode::Store,
+                Some(&["other", "t", "t/a.o", "t/file", "t/sub", "t/sub/deep", "u", "u/old"][..]),
+            ),
+            (
+                &[],
+                Mode::Store,
+                Some(&["other", "t", "t/a.o", "t/file", "t/sub", "t/sub/deep", "u", "u/file"]),
+            ),
+        ] {
+            let before = tree(to.path());
+            let accept =
+                if names.is_empty() { Accept::all(false) } else { Accept::names(names).expect("names") };
+            let accept = accept.with_filters(without(&["*.o"]));
+            let request = Request { accept, links: Links::Copy, mode, delete: true };
+            let events = fetch(&serving, to.path(), &request).await;
+            match expected {
+                Some(expected) => assert_eq!(tree(to.path()), expected),
+                None => {
+                    assert_eq!(tree(to.path()), before);
+                    assert_eq!(deleted(&events), ["t/old", "t/sub/old"]);
+                }
+            }
+            assert!(deleted(&serving.events).is_empty());
+        }
+    });
+}
+
+#[test]
+fn whoever_fetches_removes_nothing_if_something_was_left_out() {
+    run(async {
+        let (serving, to) = (Serving::usual(), tempfile::tempdir().expect("a folder"));
+        fill(serving.dir.path(), ["t/file"]);
+        fill(to.path(), ["t/old"]);
+        let accept = Accept::names(["t", "missing"]).expect("names");
+        let request = Request { accept, delete: true, ..Request::default() };
+        let events = fetch(&serving, to.path(), &request).await;
+        assert_eq!(tree(to.path()), ["t", "t/file", "t/old"]);
+        assert!(events.text().contains("nothing was removed, because files were left out"));
+    });
+}

@@ -1,0 +1,278 @@
+//! What a peer can have removed, and what it cannot.
+
+use std::convert::Infallible;
+use std::fs;
+use std::time::Duration;
+
+use anabranch_hostile::{Inbox, Peer, Serving, accepting, connect};
+use anabranch_transfer::protocol::{
+    Intent, Kind, LISTED_NAME_BYTES, Listing, MAX_LISTED_BYTES, Message, Reason, Wishes,
+};
+use anabranch_transfer::{
+    Accept, OnClash, Report, Request, Rule, SendSource, Sender, ServerOptions, Timeouts, TransferError, pull,
+    push,
+};
+
+/// Longer than anything here takes, on any machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime
+        .expect("a runtime")
+        .block_on(async { tokio::time::timeout(TIMEOUT, test).await.expect("in time") })
+}
+
+/// A server that lets senders remove things, and a peer that has asked for that.
+async fn deleting() -> (Inbox, Serving, Peer) {
+    let inbox = Inbox::new().expect("made");
+    let options =
+        ServerOptions { allow_delete: true, on_clash: Some(OnClash::Overwrite), ..ServerOptions::default() };
+    let serving = Serving::start(inbox.store(OnClash::Refuse), options);
+    let wishes = Wishes { delete: true, ..Wishes::default() };
+    let peer = Peer::push_with(&serving.host, [1; 16], wishes).await.expect("welcome");
+    (inbox, serving, peer)
+}
+
+fn listing(folder: &str, names: &[&str], is_complete: bool) -> Message {
+    let names = names.iter().map(|name| (*name).into()).collect();
+    Message::Listing(Listing { folder: folder.into(), names, is_complete })
+}
+
+async fn list(peer: &Peer, folder: &str, names: &[&str]) {
+    peer.say(&listing(folder, names, true)).await.expect("said");
+}
+
+/// Offers a folder, and hears what came of it.
+async fn offer_folder(peer: &Peer, id: u32, name: &str) {
+    peer.offer(id, name, Kind::Folder).await.expect("said");
+    peer.hear_until(|message| matches!(message, Message::Done { .. })).await.expect("an outcome");
+}
+
+/// Why the next thing was not removed; `None` if it was.
+async fn deletion_failure(peer: &Peer) -> Option<Reason> {
+    let heard =
+        peer.hear_until(|message| matches!(message, Message::Deleted { .. })).await.expect("an answer");
+    let Message::Deleted { failure, .. } = heard else { unreachable!() };
+    failure.map(|failure| failure.reason)
+}
+
+async fn is_refused(peer: &Peer) {
+    let refused = peer.hear_until(|message| matches!(message, Message::Compared)).await;
+    assert!(refused.is_err(), "{refused:?}");
+}
+
+#[test]
+fn only_folders_that_were_offered_are_emptied_and_nothing_outside_of_them() {
+    run(async {
+        let (inbox, serving, peer) = deleting().await;
+        offer_folder(&peer, 0, "kept").await;
+        list(&peer, "kept", &[]).await;
+        assert_eq!(deletion_failure(&peer).await, None);
+        // It is in no folder that was offered, and a file besides.
+        list(&peer, "existing", &[]).await;
+        assert_eq!(deletion_failure(&peer).await, Some(Reason::NotAllowed));
+        drop(peer);
+        serving.idle().await;
+        assert!(!inbox.path().join("kept/inside").exists());
+        assert_eq!(inbox.damage_where(|path| path != "kept/inside"), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn the_whole_inbox_and_what_is_outside_of_it_can_not_be_listed() {
+    run(async {
+        for folder in ["", ".", "..", "/", "../outside", "kept/..", "kept/../../outside", "/etc", "a\0"] {
+            let (inbox, serving, peer) = deleting().await;
+            offer_folder(&peer, 0, "kept").await;
+            list(&peer, folder, &[]).await;
+            is_refused(&peer).await;
+            serving.idle().await;
+            assert_eq!(inbox.damage(), Vec::<String>::new(), "{folder}");
+        }
+    });
+}
+
+#[test]
+fn nothing_is_removed_through_a_link() {
+    run(async {
+        for folder in ["out", "absolute", "alias", "out/folder", "loop", "link"] {
+            let (inbox, serving, peer) = deleting().await;
+            offer_folder(&peer, 0, folder).await;
+            list(&peer, folder, &[]).await;
+            assert!(deletion_failure(&peer).await.is_some(), "{folder}");
+            drop(peer);
+            serving.idle().await;
+            assert_eq!(inbox.damage(), Vec::<String>::new(), "{folder}");
+        }
+    });
+}
+
+#[test]
+fn nothing_is_removed_where_that_was_not_agreed() {
+    run(async {
+        // A sender that did not ask cannot list anything, whether or not it is allowed.
+        for allow_delete in [false, true] {
+            let inbox = Inbox::new().expect("made");
+            let options = ServerOptions { allow_delete, ..ServerOptions::default() };
+            let serving = Serving::start(inbox.store(OnClash::Refuse), options);
+            for message in
+                [listing("kept", &[], true), Message::Rule(Rule { includes: true, pattern: "*".into() })]
+            {
+                let peer = Peer::push_to(&serving.host, [1; 16]).await.expect("welcome");
+                offer_folder(&peer, 0, "kept").await;
+                peer.say(&message).await.expect("said");
+                is_refused(&peer).await;
+            }
+            let wishes = Wishes { delete: true, ..Wishes::default() };
+            let welcome = Peer::push_with(&serving.host, [1; 16], wishes).await;
+            assert_eq!(welcome.is_ok(), allow_delete);
+            drop(welcome);
+            serving.idle().await;
+            assert_eq!(inbox.damage(), Vec::<String>::new());
+        }
+        // Nor can a host whom nobody has asked.
+        let (inbox, host) = (Inbox::new().expect("made"), accepting());
+        let fetches = async {
+            let never = || std::future::pending::<Result<_, Infallible>>();
+            let first = connect(&host).await.expect("connected");
+            let request = Request::from(Accept::all(false));
+            pull(
+                &request,
+                inbox.store(OnClash::Refuse),
+                first,
+                never,
+                Timeouts::default(),
+                &Report::default(),
+            )
+            .await
+        };
+        let lies = async {
+            let association = host.accept().await.expect("accepted");
+            let (peer, intent) = Peer::welcome(association, 4).await.expect("a hello");
+            assert!(matches!(intent, Intent::Pull { delete: false, .. }), "{intent:?}");
+            offer_folder(&peer, 0, "kept").await;
+            list(&peer, "kept", &[]).await;
+            is_refused(&peer).await;
+            peer
+        };
+        let (ended, _peer) = tokio::join!(fetches, lies);
+        assert!(matches!(ended, Err(TransferError::Protocol(_))), "{ended:?}");
+        assert_eq!(inbox.damage(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn nothing_is_removed_after_or_amid_what_was_not_transferred() {
+    run(async {
+        let (inbox, serving, peer) = deleting().await;
+        offer_folder(&peer, 0, "kept").await;
+        offer_folder(&peer, 1, "../outside").await;
+        list(&peer, "kept", &[]).await;
+        assert_eq!(deletion_failure(&peer).await, Some(Reason::NotAllowed));
+        drop(peer);
+        serving.idle().await;
+        assert_eq!(inbox.damage(), Vec::<String>::new());
+
+        let (inbox, serving, peer) = deleting().await;
+        offer_folder(&peer, 0, "kept").await;
+        peer.offer(1, "kept/new", Kind::File { size_bytes: 5, first: None }).await.expect("said");
+        list(&peer, "kept", &[]).await;
+        is_refused(&peer).await;
+        serving.idle().await;
+        assert_eq!(inbox.damage(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn what_has_no_place_among_listings_ends_the_transfer() {
+    run(async {
+        let pattern = |pattern: &str| Message::Rule(Rule { includes: false, pattern: pattern.to_owned() });
+        let kept = listing("kept", &["inside"], true);
+        let file = || Kind::File { size_bytes: 5, first: None };
+        let late_offer = |peer: Peer| async move {
+            peer.offer(1, "kept/new", file()).await.expect("said");
+            peer
+        };
+        for messages in [
+            vec![kept.clone(), pattern("*")],
+            vec![pattern("[a"), kept.clone()],
+            vec![pattern("a"); anabranch_transfer::MAX_RULES + 1],
+            vec![listing("kept", &["a"], false), listing("kept/other", &[], true)],
+            vec![listing("kept", &["b", "a"], true)],
+            vec![listing("kept", &["a"], false), listing("kept", &["a"], true)],
+            vec![listing("kept", &["inside"], false), Message::Finished],
+        ] {
+            let (inbox, serving, peer) = deleting().await;
+            offer_folder(&peer, 0, "kept").await;
+            for message in &messages {
+                peer.say(message).await.expect("said");
+            }
+            let ended = peer.hear_until(|_| false).await;
+            assert!(
+                ended.as_ref().is_err_and(|why| why.to_string().contains("protocol")),
+                "{messages:?} {ended:?}"
+            );
+            serving.idle().await;
+            assert_eq!(inbox.damage(), Vec::<String>::new(), "{messages:?}");
+        }
+        let (_inbox, _serving, peer) = deleting().await;
+        offer_folder(&peer, 0, "kept").await;
+        peer.say(&kept).await.expect("said");
+        assert!(
+            late_offer(peer)
+                .await
+                .hear_until(|message| matches!(message, Message::Answer { .. }))
+                .await
+                .is_err()
+        );
+    });
+}
+
+#[test]
+fn a_listing_that_never_ends_is_cut_off() {
+    run(async {
+        let (inbox, _serving, peer) = deleting().await;
+        offer_folder(&peer, 0, "kept").await;
+        let in_all = MAX_LISTED_BYTES / (200 + LISTED_NAME_BYTES);
+        let mut said = 0;
+        while said <= in_all + 250 {
+            let names: Vec<String> = (said..said + 250).map(|number| format!("{number:0200}")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            if peer.say(&listing("kept", &names, false)).await.is_err() {
+                break;
+            }
+            said += names.len();
+        }
+        assert!(said > in_all / 2, "{said} of {in_all}");
+        is_refused(&peer).await;
+        assert_eq!(inbox.damage(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn a_receiver_that_answers_listings_that_there_are_not_ends_the_transfer() {
+    run(async {
+        for message in [Message::Compared, Message::Deleted { name: "x".into(), failure: None }] {
+            let (from, host) = (tempfile::tempdir().expect("a folder"), accepting());
+            fs::write(from.path().join("file"), "content").expect("written");
+            let sender = Sender::new(vec![SendSource::path(from.path())], None, Report::default());
+            let mut sender = sender.with_wishes(Wishes { delete: true, ..Wishes::default() });
+            let first = connect(&host).await.expect("connected");
+            let never = || std::future::pending::<Result<_, Infallible>>();
+            let report = Report::default();
+            let pushes = push(&mut sender, first, never, Timeouts::default(), &report);
+            let lies = async {
+                let association = host.accept().await.expect("accepted");
+                let (peer, _) = Peer::welcome(association, 4).await.expect("a hello");
+                peer.hear_until(|message| matches!(message, Message::Offer(_))).await.expect("an offer");
+                peer.say(&message).await.expect("said");
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                ended = pushes => assert!(matches!(ended, Err(TransferError::Protocol(_))), "{ended:?}"),
+                () = lies => unreachable!(),
+            }
+        }
+    });
+}
