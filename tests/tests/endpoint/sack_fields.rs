@@ -120,6 +120,37 @@ fn of_a_block_that_is_named_no_more_what_the_cumulative_tsn_has_not_passed_is_ta
     assert_eq!(unheard.statistics().reneged, 2, "the third and the fourth");
 }
 
+/// The places of the chunks that a path carries, of those that never arrive.
+fn places_on(unheard: &Unheard, path: usize) -> Vec<u16> {
+    let address = unheard.duo.setup.address(Side::B, path);
+    let kept = unheard.duo.kept.iter().flatten().filter(|(_, packet)| packet.destination == address);
+    let tsns = kept.flat_map(|(_, packet)| sight::tsns(packet));
+    let places = tsns.filter_map(|tsn| u16::try_from(tsn.checked_sub(unheard.before.0)?).ok());
+    places.filter(|&place| place > 0).collect()
+}
+
+#[test]
+fn a_path_is_in_recovery_until_it_has_nothing_outstanding_up_to_the_recovery_point() {
+    for (end_of_block, is_over) in [(0, true), (1, false)] {
+        let mut unheard = Unheard::new(Setup::new(2, "cmt", "rfc9260"));
+        // The other path has the chunks before those of this one.
+        let path = usize::from(places_on(&unheard, 0)[0] == 1);
+        let places = places_on(&unheard, path);
+        let (first, last) = (places[0], places[places.len() - 1]);
+        assert_eq!(last, first + 3, "a burst");
+        let point = unheard.before.1 + u64::from(last);
+        let recovery_point =
+            |unheard: &Unheard| unheard.duo.nodes[A].association().paths()[path].recovery_point;
+        // This path's first chunk is reported missing for three packets; of the other path nothing is reported at all.
+        unheard.sack(0, &[(first + 1, last - end_of_block)], 3);
+        assert_eq!(recovery_point(&unheard), Some(point));
+        unheard.duo.run(Span::from_millis(10));
+        // The cumulative TSN stays before the recovery point, since nothing of the other path is acknowledged.
+        unheard.sack(0, &[(first, last - end_of_block)], 1);
+        assert_eq!(recovery_point(&unheard), (!is_over).then_some(point), "all but {end_of_block}");
+    }
+}
+
 /// `cmt` with an estimator that keeps what it is told of acknowledged chunks.
 struct Watched {
     cmt: Arc<dyn Scheme>,
