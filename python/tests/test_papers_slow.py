@@ -20,7 +20,7 @@ from anabranch.papers.model import Measure
 from anabranch.papers.pipeline import reproduce
 from anabranch.papers.plan import Scope, Setting, settings_of
 from anabranch.papers.sweeps import SweepOptions, collect
-from anabranch.papers.verdicts.grades import Verdict
+from anabranch.papers.verdicts.grades import Direction, Verdict
 from anabranch.statistics import Estimate, mean_interval
 
 pytestmark = pytest.mark.slow
@@ -148,8 +148,8 @@ def test_a_slice_of_the_papers_gives_the_numbers_that_are_stored(name: str, cach
     assert found == stored.read_text()
 
 
-AGAINST = {Verdict.DIFFERS.value}
-FOR = {Verdict.REPRODUCED.value, Verdict.DIRECTION_ONLY.value}
+AGAINST = {verdict.value for verdict in Verdict if verdict.grade.direction is Direction.AGAINST}
+FOR = {verdict.value for verdict in Verdict if verdict.grade.direction is Direction.HOLDS}
 
 
 def test_a_quick_reproduction_agrees_with_a_full_one_about_the_direction_of_headline_claims(
