@@ -34,6 +34,7 @@ def claim(identity: str, verdict: Verdict, rank: str = "H", **more: Any) -> out.
         "ours": {"mean": 12.0, "half_width": 1.0, "n": 20, "kind": "interval"},
         "unit": "%",
         "detail": "",
+        "detectable": None,
     }
     found: Any = {
         "id": identity,
