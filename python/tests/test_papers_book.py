@@ -80,6 +80,21 @@ def test_the_page_about_the_papers_says_what_became_of_earlier_verdicts(made: Pa
     assert "Old." not in page
 
 
+def test_a_readme_gets_the_counts_now_and_by_the_earlier_rules(made: Path, book: Path, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("* Papers. <!-- papers: begin -->old<!-- papers: end --> After.\n")
+    for _ in range(2):
+        assert main(["book", str(made), str(book), "--readme", str(readme)]) == 0
+    text = readme.read_text()
+    assert text.startswith("* Papers. <!-- papers: begin -->Verdicts on their 13 claims: ")
+    assert text.endswith("<!-- papers: end --> After.\n")
+    assert " 0 about, " in text
+    assert "had: 93 reproduced, 0 about, 39 direction only, 43 differs, " in text
+    readme.write_text("No marks.\n")
+    assert main(["book", str(made), str(book), "--readme", str(readme)]) == 2
+    assert readme.read_text() == "No marks.\n"
+
+
 def test_chapters_are_listed_in_the_summary_each_time_anew(made: Path, book: Path) -> None:
     for _ in range(2):
         assert main(["book", str(made), str(book)]) == 0

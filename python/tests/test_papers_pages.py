@@ -11,6 +11,7 @@ from papers_outcome import claim, every_verdict, experiment, outcome
 from anabranch.papers import outcome as out
 from anabranch.papers.catalogue import keys, read_key
 from anabranch.papers.model import STANDARD
+from anabranch.papers.pages.book import BECAME
 from anabranch.papers.pages.document import Table, markdown
 from anabranch.papers.pages.earlier import became_blocks, earlier, stored_blocks
 from anabranch.papers.pages.experiment import claims_table, ours
@@ -85,6 +86,13 @@ def test_the_stored_verdicts_are_those_of_a_full_run() -> None:
         "open: needs video": 21,
     }
     assert "| 93 | 39 | 43 | 7 | 45 | 21 | 248 |" in markdown(list(stored_blocks(stored)))
+
+
+def test_the_book_has_the_stored_verdicts_until_a_full_run_replaces_them() -> None:
+    text = (BOOK / "papers.md").read_text(encoding="utf-8")
+    begin, end = BECAME
+    written = text.split(begin)[1].split(end)[0].strip("\n")
+    assert written == markdown(list(stored_blocks(earlier()))).strip("\n") or "Columns: the run of" in written
 
 
 def test_a_table_says_what_became_of_each_earlier_verdict() -> None:

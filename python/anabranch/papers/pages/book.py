@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 from anabranch.errors import PaperError
 from anabranch.papers import outcome as out
 from anabranch.papers.pages.document import Block, Heading, Image, Items, Link, Paragraph, Table, markdown
-from anabranch.papers.pages.earlier import became_blocks, earlier
+from anabranch.papers.pages.earlier import became_blocks, counts_sentences, earlier
 from anabranch.papers.pages.experiment import (
     STANDARD_COLUMN,
     experiment_blocks,
@@ -39,6 +39,9 @@ CHAPTERS = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
 BECAME = "<!-- earlier verdicts: begin -->", "<!-- earlier verdicts: end -->"
 """Between them is what became of earlier verdicts, in the page about the papers."""
 
+COUNTS = "<!-- papers: begin -->", "<!-- papers: end -->"
+"""Between them are the counts, in a README."""
+
 
 class About(TypedDict):
     """`run.json`: when and by what a reproduction was made."""
@@ -53,10 +56,11 @@ class About(TypedDict):
     packets: int
 
 
-def write_book(folder: Path, book: Path) -> list[Path]:
+def write_book(folder: Path, book: Path, readme: Path | None = None) -> list[Path]:
     """Writes the pages of the reproduction in a folder into the sources of the book, and gives what was written.
 
-    Raises `PaperError` if the folder holds no complete reproduction of everything, or the book has no place for it.
+    The counts go into a README as well, if one is named. Raises `PaperError` if the folder holds no complete
+    reproduction of everything, or the book has no place for it.
     """
     outcome: out.Outcome = _read(folder, out.VERDICTS_FILE)
     about: About = _read(folder, out.RUN_FILE)
@@ -68,6 +72,8 @@ def write_book(folder: Path, book: Path) -> list[Path]:
         book / "SUMMARY.md": _between_marks(book / "SUMMARY.md", CHAPTERS, _chapters(outcome)),
         book / "papers.md": _between_marks(book / "papers.md", BECAME, _became(outcome, about)),
     }
+    if readme is not None:
+        marked[readme] = _between_marks(readme, COUNTS, counts_sentences(claims_of(outcome["papers"]), earlier()))
     written = [_write(file, text) for file, text in marked.items()]
     place = book / FOLDER
     shutil.rmtree(place, ignore_errors=True)
@@ -92,20 +98,20 @@ def _read(folder: Path, name: str) -> Any:
         ) from error
 
 
-def _chapters(outcome: out.Outcome) -> list[str]:
+def _chapters(outcome: out.Outcome) -> str:
     """The lines of the book's summary about the chapters."""
-    chapters = [f"  - [{paper['key']}]({FOLDER}/{paper['key']}.md)" for paper in outcome["papers"]]
-    return [f"- [{TITLE}]({PAGE})", *chapters]
+    chapters = [f"  - [{paper['key']}]({FOLDER}/{paper['key']}.md)\n" for paper in outcome["papers"]]
+    return f"\n- [{TITLE}]({PAGE})\n{''.join(chapters)}"
 
 
-def _became(outcome: out.Outcome, about: About) -> list[str]:
-    """What became of earlier verdicts, as lines of the page about the papers."""
+def _became(outcome: out.Outcome, about: About) -> str:
+    """What became of earlier verdicts, for the page about the papers."""
     blocks = list(became_blocks(earlier(), claims_of(outcome["papers"]), about["date"], about["commit"]))
-    return markdown(blocks).strip("\n").split("\n")
+    return f"\n{markdown(blocks).strip()}\n"
 
 
-def _between_marks(file: Path, marks: tuple[str, str], lines: Sequence[str]) -> str:
-    """The text of a file with these lines between its marks, indented as the first mark is."""
+def _between_marks(file: Path, marks: tuple[str, str], between: str) -> str:
+    """The text of a file with something else between its marks."""
     begin, end = marks
     try:
         text = file.read_text(encoding="utf-8")
@@ -113,10 +119,10 @@ def _between_marks(file: Path, marks: tuple[str, str], lines: Sequence[str]) -> 
         raise PaperError(
             f"{file}: cannot be read: {error.strerror}: name the folder with the book's sources"
         ) from error
-    marked = re.compile(rf"( *){re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    marked = re.compile(rf"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     if not marked.search(text):
         raise PaperError(f"{file}: has no {begin} and {end}, between which a full reproduction writes")
-    return marked.sub(lambda found: "\n".join(found.group(1) + line for line in (begin, *lines, end)), text)
+    return marked.sub(lambda _: f"{begin}{between}{end}", text)
 
 
 def _copy_pictures(paper: out.PaperOutcome, folder: Path, place: Path) -> list[Path]:

@@ -61,6 +61,22 @@ def became_blocks(stored: Earlier, claims: Sequence[out.ClaimOutcome], date: str
     yield Table(["before", *after, "all"], [*rows, ["all", *_cells(sums)]], frozenset(range(1, len(after) + 2)))
 
 
+def counts_sentences(claims: Sequence[out.ClaimOutcome], stored: Earlier) -> str:
+    """How many claims got each verdict, now and by the earlier rules, in words."""
+    now = Counter(claim["verdict"] for claim in claims)
+    headlines = Counter(claim["verdict"] for claim in claims if claim["rank"] == "H")
+    before = Counter(stored["verdicts"].values())
+    return (
+        f"Verdicts on their {now.total()} claims: {_in_words(now)}. Of the {headlines.total()} headline claims: "
+        f"{_in_words(headlines)}. By the earlier, wider rules the run of {stored['date']} had: {_in_words(before)}."
+    )
+
+
+def _in_words(counted: Counter[str]) -> str:
+    """Every grade, the empty ones as well."""
+    return ", ".join(f"{counted[verdict.value]} {verdict.value}" for verdict in Verdict)
+
+
 def _judged(stored: Earlier) -> str:
     return f"Verdicts by the earlier rules, of the full run of {stored['date']}, commit `{stored['commit']}`."
 
