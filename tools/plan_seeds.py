@@ -22,11 +22,13 @@ from typing import Any
 from scipy import stats
 
 from anabranch.errors import PaperError
-from anabranch.papers.catalogue import DATA, read_key
+from anabranch.papers.catalogue import read_key
 from anabranch.papers.paper import Paper
 from anabranch.papers.reading.seeds import SEEDS_FILE
 from anabranch.papers.verdicts.estimates import CONFIDENCE
 from anabranch.papers.verdicts.power import LEVEL, MOST_SEEDS, POWER, seeds_needed
+
+PAPERS = Path(__file__).resolve().parents[1] / "papers"
 
 COMPARED = ("compare", "order")
 """Kinds of claims whose figure is a difference in percent, paired by seed."""
@@ -105,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="DIR", help="the pilot: what `papers reproduce --out DIR` wrote")
     parser.add_argument("--detect", type=points_of, required=True, metavar="POINTS", help="the difference in points")
-    parser.add_argument("--papers", type=Path, default=DATA, help="the folder with the papers (those of the package)")
+    parser.add_argument("--papers", type=Path, default=PAPERS, help="the folder with the papers (those beside tools)")
     options = parser.parse_args(arguments)
     try:
         written = write_plans(options.folder, options.papers, options.detect)

@@ -49,6 +49,7 @@ from recompute_rules import (
     whole,
 )
 
+PAPERS = Path(__file__).resolve().parents[1] / "papers"
 DEFAULT = "default"
 
 At: TypeAlias = Mapping[str, list[Any]]
@@ -345,7 +346,7 @@ def recomputed(folder: Path, papers: Path, count: int, seed: int) -> list[tuple[
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="DIR", help="what `anabranch papers reproduce --out DIR` wrote")
-    parser.add_argument("--papers", type=Path, default=Path("papers"), help="the folder with the papers (papers)")
+    parser.add_argument("--papers", type=Path, default=PAPERS, help="the folder with the papers (those beside tools)")
     parser.add_argument("--claims", type=int, default=40, metavar="N", help="how many claims are drawn (40)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="what they are drawn by (1)")
     options = parser.parse_args(arguments)
