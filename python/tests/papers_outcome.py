@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from anabranch.papers import outcome as out
-from anabranch.papers.claims.claim import RANKS
 from anabranch.papers.pages.index import index_page
 from anabranch.papers.verdicts.grades import Verdict
 
 CAUSE = "Windows are `larger` here."
+_RANKS = {
+    Verdict.REPRODUCED: "H",
+    Verdict.ABOUT: "H",
+    Verdict.DIRECTION_ONLY: "S",
+    Verdict.DIFFERS: "W",
+    Verdict.CONTRADICTORY: "X",
+    Verdict.CANNOT_TELL: "H",
+    Verdict.OPEN: "S",
+}
 PICTURE = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="687" height="300" viewBox="0 0 687 300">'
     '<rect width="687" height="300" fill="white"/></svg>'
@@ -27,6 +34,7 @@ def claim(identity: str, verdict: Verdict, rank: str = "H", **more: Any) -> out.
         "ours": {"mean": 12.0, "half_width": 1.0, "n": 20, "kind": "interval"},
         "unit": "%",
         "detail": "",
+        "detectable": None,
     }
     found: Any = {
         "id": identity,
@@ -94,9 +102,8 @@ def outcome(first: Sequence[Any], second: Sequence[Any] = ()) -> out.Outcome:
 
 
 def every_verdict() -> out.Outcome:
-    """In the first paper a claim of each verdict, with each rank in turn, and in the second one that is reproduced."""
-    ranks = itertools.cycle(RANKS)
-    claims = [claim(verdict.key, verdict, next(ranks)) for verdict in Verdict]
+    """In the first paper a claim of each verdict, and in the second one that is reproduced."""
+    claims = [claim(verdict.key, verdict, rank) for verdict, rank in _RANKS.items()]
     causes = claim("with-cause", Verdict.DIFFERS, "S", causes=[0])
     return outcome(
         [experiment("fig1", claims), experiment("fig2", [causes], figures=2)],

@@ -11,6 +11,7 @@ import pytest
 from papers_planted import PLANTED
 
 from anabranch.command.papers import main
+from anabranch.papers.verdicts.grades import Verdict
 
 DATA = str(PLANTED.parent)
 SUMMARY = """# Summary
@@ -19,6 +20,14 @@ SUMMARY = """# Summary
 <!-- reproduction: begin -->
 <!-- reproduction: end -->
 - [After](after.md)
+"""
+PAPERS = """# The papers
+
+<!-- earlier verdicts: begin -->
+Old.
+<!-- earlier verdicts: end -->
+
+After.
 """
 
 
@@ -35,6 +44,7 @@ def book(tmp_path: Path) -> Path:
     folder = tmp_path / "src"
     folder.mkdir()
     (folder / "SUMMARY.md").write_text(SUMMARY)
+    (folder / "papers.md").write_text(PAPERS)
     return folder
 
 
@@ -44,6 +54,45 @@ def test_the_page_says_by_what_and_when_it_was_made(made: Path, book: Path) -> N
     page = (book / "reproduction.md").read_text()
     assert f"on {about['date']} with version {about['version']}" in page
     assert re.search(r"\| \[planted-paper\]\(reproduction/planted-paper\.md\) \|[ \d|]*\| 13 \|", page)
+
+
+def test_the_page_counts_in_all_grades_and_says_how_many_intervals_miss_by_chance(made: Path, book: Path) -> None:
+    assert main(["book", str(made), str(book)]) == 0
+    page = (book / "reproduction.md").read_text()
+    grades = " | ".join(verdict.value for verdict in Verdict)
+    assert f"| rank | {grades} | all |" in page
+    assert f"| paper | {grades} | all |" in page
+    assert re.search(r"\d+ of the 13 claims rest on an interval of 95 %", page)
+
+
+def test_the_page_has_headline_claims_under_the_standard(made: Path, book: Path) -> None:
+    assert main(["book", str(made), str(book)]) == 0
+    page = (book / "reproduction.md").read_text()
+    assert "| claim | paper | ours | verdict | under RFC 9260 |" in page
+
+
+def test_the_page_about_the_papers_says_what_became_of_earlier_verdicts(made: Path, book: Path) -> None:
+    for _ in range(2):
+        assert main(["book", str(made), str(book)]) == 0
+    page = (book / "papers.md").read_text()
+    assert page.startswith("# The papers\n\n<!-- earlier verdicts: begin -->\nVerdicts by the earlier rules")
+    assert page.endswith("<!-- earlier verdicts: end -->\n\nAfter.\n")
+    assert "Old." not in page
+
+
+def test_a_readme_gets_the_counts_now_and_by_the_earlier_rules(made: Path, book: Path, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("* Papers. <!-- papers: begin -->old<!-- papers: end --> After.\n")
+    for _ in range(2):
+        assert main(["book", str(made), str(book), "--readme", str(readme)]) == 0
+    text = readme.read_text()
+    assert text.startswith("* Papers. <!-- papers: begin -->Verdicts on their 13 claims: ")
+    assert text.endswith("<!-- papers: end --> After.\n")
+    assert " 0 about, " in text
+    assert "had: 93 reproduced, 0 about, 39 direction only, 43 differs, " in text
+    readme.write_text("No marks.\n")
+    assert main(["book", str(made), str(book), "--readme", str(readme)]) == 2
+    assert readme.read_text() == "No marks.\n"
 
 
 def test_chapters_are_listed_in_the_summary_each_time_anew(made: Path, book: Path) -> None:
@@ -99,3 +148,8 @@ def test_a_folder_or_book_that_is_none_is_named(
     (book / "SUMMARY.md").write_text("# Summary\n")
     assert main(["book", str(made), str(book)]) == 2
     assert "has no <!-- reproduction: begin -->" in capsys.readouterr().err
+    (book / "SUMMARY.md").write_text(SUMMARY)
+    (book / "papers.md").write_text("# The papers\n")
+    assert main(["book", str(made), str(book)]) == 2
+    assert "has no <!-- earlier verdicts: begin -->" in capsys.readouterr().err
+    assert (book / "SUMMARY.md").read_text() == SUMMARY

@@ -6,18 +6,23 @@ import functools
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from anabranch.papers.catalogue import DATA, keys, read_key
 from anabranch.papers.claims.deferred import Deferred
+from anabranch.papers.model import STANDARD, Experiment, Measure
 from anabranch.papers.paper import Paper
+from anabranch.papers.plan import Scope, Setting, settings_of
+from anabranch.papers.samples import SampleGrid
+from anabranch.papers.sweeps import grid_of
 from anabranch.papers.verdicts.grades import Verdict
 
 TESTS = Path(__file__).resolve().parent
 VERDICTS = TESTS.parent.parent / "docs" / "src" / "reproduction" / "verdicts.json"
 PAPERS = ("cmt-dfr", "cmt-mptcp-analysis", "cmt-qa", "db-cmt", "smt-afr")
 
-WITHOUT_CAUSE = {Verdict.REPRODUCED.value, Verdict.CONTRADICTORY.value, Verdict.OPEN.value}
+WITHOUT_CAUSE = {verdict.value for verdict in (Verdict.REPRODUCED, Verdict.ABOUT, Verdict.CONTRADICTORY, Verdict.OPEN)}
 
 
 @functools.cache
@@ -58,6 +63,31 @@ def test_claims_of_deferred_experiments_are_open(key: str) -> None:
     for experiment in read.experiments:
         for claim in read.claims_of(experiment.id):
             assert isinstance(claim.statement, Deferred) or not experiment.deferred, claim.id
+
+
+def setting_of(experiment: Experiment, name: str) -> Setting | None:
+    return next((setting for setting in settings_of(experiment, Scope()) if setting.id == name), None)
+
+
+@pytest.mark.parametrize("key", keys())
+def test_every_headline_claim_can_be_judged_under_the_standard(key: str) -> None:
+    read = paper(key)
+
+    def grids(experiment: str, measure: Measure) -> SampleGrid:
+        setting = (
+            setting_of(read.experiment(experiment), STANDARD) or settings_of(read.experiment(experiment), Scope())[0]
+        )
+        return grid_of(setting, np.random.default_rng(1).uniform(1, 2, setting.shape))
+
+    missing = []
+    for claim in read.claims:
+        if claim.rank == "H" and not isinstance(claim.statement, Deferred):
+            setting = setting_of(read.experiment(claim.experiment), STANDARD)
+            if setting is None or setting.set.get("run.profile") != STANDARD:
+                missing.append(f"{claim.id}: experiment {claim.experiment} has no change {STANDARD}")
+            elif left_out := claim.judge(grids).detail:
+                missing.append(f"{claim.id}: {left_out}")
+    assert not missing
 
 
 def test_every_claim_of_the_five_papers_is_accounted_for() -> None:

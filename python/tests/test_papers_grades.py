@@ -32,7 +32,13 @@ def test_every_colour_can_be_read_on_its_page(verdict: Verdict, kind: str, page:
 
 
 def test_a_claim_of_several_parts_is_as_good_as_the_worst_of_them() -> None:
-    ordered = [Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.CANNOT_TELL, Verdict.DIFFERS]
+    ordered = [
+        Verdict.REPRODUCED,
+        Verdict.ABOUT,
+        Verdict.DIRECTION_ONLY,
+        Verdict.CANNOT_TELL,
+        Verdict.DIFFERS,
+    ]
     for place, verdict in enumerate(ordered):
         assert worst(ordered[: place + 1]) is verdict
     severities = [verdict.grade.severity for verdict in Verdict if verdict.grade.severity is not None]

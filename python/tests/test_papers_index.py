@@ -68,7 +68,7 @@ def test_verdicts_that_no_claim_got_are_no_choice() -> None:
 def test_a_claim_says_verdict_and_rank_to_the_filter() -> None:
     page = Elements(index_page(every_verdict()))
     rows = [(each["data-verdict"], each["data-rank"]) for each in page.all("tbody", class_="claim")]
-    assert rows[:3] == [("reproduced", "H"), ("direction-only", "S"), ("differs", "W")]
+    assert rows[:3] == [("reproduced", "H"), ("about", "H"), ("direction-only", "S")]
     assert len(rows) == len(Verdict) + 2
 
 

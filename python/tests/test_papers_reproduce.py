@@ -18,6 +18,7 @@ import pytest
 from papers_planted import PLANTED
 
 import anabranch
+import recompute_verdicts
 from anabranch.errors import PaperError
 from anabranch.papers import outcome as out
 from anabranch.papers.catalogue import select
@@ -201,6 +202,58 @@ def test_pages_have_every_claim_with_paper_ours_and_verdict(whole: tuple[Path, o
     page = (whole[0] / "planted-paper" / "loss" / "claims.md").read_text()
     assert "Two paths carry more than one." in page
     assert "Not known from the paper: one-way delay; which of two buffers." in page
+
+
+def test_samples_have_a_row_for_each_setting_scheme_cell_and_seed(whole: tuple[Path, out.Outcome, Cost]) -> None:
+    samples = pd.read_parquet(whole[0] / "planted-paper" / "loss" / "samples.parquet")
+    assert not samples.duplicated(["setting", "scheme", "plr2", "seed"]).any()
+    loss = read_paper(PLANTED).experiment("loss")
+    assert list(samples["setting"].unique()) == ["default", *[change.id for change in loss.changes]]
+    default = samples[samples["setting"] == "default"]
+    assert len(default) == experiment(whole[1], "loss")["runs"]
+    data = pd.read_csv(whole[0] / "planted-paper" / "loss" / "data.csv")
+    for (scheme, value), cell in default.groupby(["scheme", "plr2"]):
+        (mean,) = data[(data["scheme"] == scheme) & (data["x"] == 100 * value)]["mean"]
+        assert cell["goodput_kbps"].mean() == pytest.approx(mean)
+
+
+def test_verdicts_can_be_computed_from_samples_and_claims_alone(
+    whole: tuple[Path, out.Outcome, Cost], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert recompute_verdicts.main([str(whole[0]), "--papers", str(DATA), "--claims", "100"]) == 0
+    assert capsys.readouterr().out == "12 claims, 12 with the same verdict, seed 1\n"
+
+
+def test_the_claims_that_are_recomputed_are_drawn_by_seed(whole: tuple[Path, out.Outcome, Cost]) -> None:
+    first, again, other = (
+        [claim for claim, *_ in recompute_verdicts.recomputed(whole[0], DATA, 5, seed)] for seed in (1, 1, 2)
+    )
+    assert len(first) == 5
+    assert first == again
+    assert first != other
+
+
+def test_a_verdict_that_samples_do_not_give_is_found(
+    whole: tuple[Path, out.Outcome, Cost], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "forged"
+    shutil.copytree(whole[0], folder)
+    text = (folder / "verdicts.json").read_text()
+    outcome = json.loads(text)
+    claims(outcome)["loss-lower"]["verdict"] = "reproduced"
+    (folder / "verdicts.json").write_text(json.dumps(outcome))
+    assert recompute_verdicts.main([str(folder), "--papers", str(DATA), "--claims", "100"]) == 1
+    assert "loss-lower: reproduced in verdicts.json, differs from the samples" in capsys.readouterr().out
+    (folder / "planted-paper" / "loss" / "samples.parquet").unlink()
+    assert recompute_verdicts.main([str(folder), "--papers", str(DATA)]) == 2
+    assert "name a folder that holds samples.parquet" in capsys.readouterr().err
+
+
+def test_recomputing_needs_nothing_of_the_package() -> None:
+    code = "import sys, recompute_verdicts; print([name for name in sys.modules if name.startswith('anabranch')])"
+    tools = Path(recompute_verdicts.__file__).parent
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tools, capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"
 
 
 def test_the_summary_counts_verdicts_by_rank(whole: tuple[Path, out.Outcome, Cost]) -> None:

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import recompute_verdicts
 from anabranch.papers import outcome as out
-from anabranch.papers.catalogue import keys, read_key, select
+from anabranch.papers.catalogue import DATA, keys, read_key, select
 from anabranch.papers.cost import Cost
 from anabranch.papers.model import Measure
 from anabranch.papers.pipeline import reproduce
 from anabranch.papers.plan import Scope, Setting, settings_of
 from anabranch.papers.sweeps import SweepOptions, collect
-from anabranch.papers.verdicts.grades import Verdict
+from anabranch.papers.verdicts.grades import Direction, Verdict
 from anabranch.statistics import Estimate, mean_interval
 
 pytestmark = pytest.mark.slow
@@ -148,28 +149,37 @@ def test_a_slice_of_the_papers_gives_the_numbers_that_are_stored(name: str, cach
     assert found == stored.read_text()
 
 
-AGAINST = {Verdict.DIFFERS.value}
-FOR = {Verdict.REPRODUCED.value, Verdict.DIRECTION_ONLY.value}
+AGAINST = {verdict.value for verdict in Verdict if verdict.grade.direction is Direction.AGAINST}
+FOR = {verdict.value for verdict in Verdict if verdict.grade.direction is Direction.HOLDS}
+
+
+@pytest.fixture(scope="module")
+def quick(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, out.Outcome]:
+    """A quick reproduction of everything."""
+    folder = tmp_path_factory.mktemp("quick")
+    options = SweepOptions(cache, progress=False)
+    outcome, _ = reproduce(select("all"), folder, Scope(quick=True), options, cache / "papers", progress=False)
+    return folder, outcome
+
+
+def test_verdicts_of_forty_claims_can_be_computed_from_samples_and_claims_alone(
+    quick: tuple[Path, out.Outcome],
+) -> None:
+    found = recompute_verdicts.recomputed(quick[0], DATA, count=40, seed=1)
+    assert len(found) == 40
+    assert [each for each in found if each[1] != each[2]] == []
 
 
 def test_a_quick_reproduction_agrees_with_a_full_one_about_the_direction_of_headline_claims(
-    cache: Path, tmp_path: Path
+    quick: tuple[Path, out.Outcome],
 ) -> None:
     """Where the full one tells the direction, the quick one does not tell the other one."""
     if not VERDICTS.is_file():
         pytest.skip(f"{VERDICTS} is not there: no full run has been put into the book")
     full = json.loads(VERDICTS.read_text())
-    outcome, _ = reproduce(
-        select("all"),
-        tmp_path,
-        Scope(quick=True),
-        SweepOptions(cache, progress=False),
-        cache / "papers",
-        progress=False,
-    )
     contrary = [
         f"{claim['id']}: {claim['verdict']} quickly, {full[claim['id']]} in full"
-        for claim in headline_claims(outcome)
+        for claim in headline_claims(quick[1])
         if (claim["verdict"] in FOR and full[claim["id"]] in AGAINST)
         or (claim["verdict"] in AGAINST and full[claim["id"]] in FOR)
     ]

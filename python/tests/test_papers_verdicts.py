@@ -24,7 +24,13 @@ from anabranch.papers.verdicts.estimates import complete, estimate, sign
 from anabranch.papers.verdicts.finding import Judgement, decided
 from anabranch.papers.verdicts.grades import Verdict
 
-R, D, X, C = Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.DIFFERS, Verdict.CANNOT_TELL
+R, A, D, X, C = (
+    Verdict.REPRODUCED,
+    Verdict.ABOUT,
+    Verdict.DIRECTION_ONLY,
+    Verdict.DIFFERS,
+    Verdict.CANNOT_TELL,
+)
 
 
 def judge(claim: Claim, grids: Grids) -> Judgement:
@@ -66,6 +72,7 @@ LOWER = Compare(of("A"), of("B"), "lower", percent=20)
     ("a", "b", "spread", "found"),
     [
         (1200, 1000, 10, R),
+        (1250, 1000, 10, A),
         (1095, 1000, 10, D),
         (1500, 1000, 10, D),
         (800, 1000, 10, X),
@@ -82,18 +89,6 @@ def test_a_claim_that_one_is_higher_gets_every_verdict(a: float, b: float, sprea
 )
 def test_a_claim_that_one_is_lower_gets_every_verdict(a: float, b: float, spread: float, found: Verdict) -> None:
     assert verdict(LOWER, pair(a, b, spread)) is found
-
-
-def test_a_size_fits_within_ten_points_or_a_factor_of_two_whichever_is_wider() -> None:
-    def found(ours: float, claimed: float) -> Verdict:
-        return verdict(Compare(of("A"), of("B"), "higher", percent=claimed), pair(1000 + 10 * ours, 1000, 1))
-
-    assert found(1.0, 10.9) is R
-    assert found(0.8, 11.0) is D
-    assert found(59.0, 30.0) is R
-    assert found(61.0, 30.0) is D
-    assert found(16.0, 30.0) is R
-    assert found(14.0, 30.0) is D
 
 
 def test_a_percentage_divides_by_what_its_convention_says() -> None:
@@ -142,18 +137,12 @@ def test_pairs_see_what_scatter_hides() -> None:
     assert verdict(Compare(of("A"), of("B"), "higher"), shuffled) is C
 
 
-@pytest.mark.parametrize(("mean", "spread", "found"), [(1100, 50, R), (1400, 50, X), (600, 50, X), (1250, 100, C)])
+@pytest.mark.parametrize(
+    ("mean", "spread", "found"),
+    [(1100, 50, R), (1400, 50, A), (600, 50, X), (1600, 50, X), (1510, 150, C), (1000, 2000, C)],
+)
 def test_a_number_gets_every_verdict(mean: float, spread: float, found: Verdict) -> None:
     assert verdict(Number(of("A"), 1000, 1000, "kbit/s"), pair(mean, 0, spread), kind="value") is found
-
-
-def test_a_number_within_the_interval_that_the_paper_prints_is_reproduced() -> None:
-    samples = pair(16, 0, 1)
-    assert verdict(Number(of("A"), 12.1, 12.1, "count"), samples, kind="value") is X
-    assert verdict(Number(of("A"), 12.1, 12.1, "count", ci95=(7.74, 16.45)), samples, kind="value") is C
-    assert verdict(Number(of("A"), 12.1, 12.1, "count", ci95=(7.74, 17.0)), samples, kind="value") is R
-    # An interval that is narrower than the band takes nothing from it.
-    assert verdict(Number(of("A"), 1000, 1000, "kbit/s", ci95=(999, 1001)), pair(1100, 0, 50), kind="value") is R
 
 
 def test_a_number_below_zero_has_a_band_as_well() -> None:
@@ -247,7 +236,8 @@ def test_a_gain_is_relative_so_that_a_smaller_difference_can_be_a_larger_gain() 
         ((1000, 900, 800, 700), 5, R),
         ((1000, 800, 600, 400), 5, D),
         ((700, 800, 900, 1000), 5, X),
-        ((1000, 900, 800, 700), 150, C),
+        ((1000, 900, 800, 700), 150, A),
+        ((1000, 900, 800, 700), 400, C),
     ],
 )
 def test_the_slope_of_a_line_gets_every_verdict(means: tuple[float, ...], spread: float, found: Verdict) -> None:

@@ -44,6 +44,10 @@ class Measured:
         """Those of a setting, or `None` if it was not run."""
         return self._found.get((paper.key, experiment, setting))
 
+    def of_experiment(self, paper: Paper, experiment: str) -> list[Measurements]:
+        """Those of all settings of an experiment, in the order in which they were run."""
+        return [found for (key, name, _), found in self._found.items() if (key, name) == (paper.key, experiment)]
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

@@ -27,6 +27,9 @@ FigureKind = Literal[
 TRACED_FIGURES: frozenset[str] = frozenset({"cwnd", "throughput-time", "tsn", "out-of-order"})
 """Figures over time, which need traces of runs."""
 
+STANDARD = "rfc9260"
+"""The change that puts the rules of RFC 9260 in place of ns-2's, under which headline claims are judged once more."""
+
 DEFAULT = "default"
 """The id of the setting that has neither a variant nor an ablation in it."""
 

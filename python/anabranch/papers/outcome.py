@@ -12,7 +12,7 @@ from typing import TypedDict
 from anabranch.estimate import Estimate
 from anabranch.papers.verdicts.finding import Part
 
-FORMAT = "anabranch papers 1"
+FORMAT = "anabranch papers 2"
 
 VERDICTS_FILE = "verdicts.json"
 RUN_FILE = "run.json"
@@ -31,13 +31,15 @@ class EstimateOutcome(TypedDict):
 
 
 class PartOutcome(TypedDict):
-    """One of the findings that a verdict rests on."""
+    """One of the findings that a verdict rests on. `detectable` is the least difference that its seeds would detect, in
+    its unit, if the width of an interval keeps it undecided."""
 
     label: str
     verdict: str
     ours: EstimateOutcome
     unit: str
     detail: str
+    detectable: float | None
 
 
 class Sensitivity(TypedDict):
@@ -162,6 +164,7 @@ def part(of: Part) -> PartOutcome:
         "ours": estimate(of.finding.ours),
         "unit": of.finding.unit,
         "detail": of.finding.detail,
+        "detectable": None if (least := of.finding.detectable) is None else _plain(least),
     }
 
 

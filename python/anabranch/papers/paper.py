@@ -1,4 +1,5 @@
-"""A paper's folder: `paper.toml`, `experiments.toml`, `claims.toml`, `causes.toml`, `notes.md` and `scenarios/`."""
+"""A paper's folder: `paper.toml`, `experiments.toml`, `claims.toml`, `scenarios/`, and if they are there `seeds.toml`,
+`causes.toml` and `notes.md`."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from anabranch.papers.claims.claim import Claim, read_claims
 from anabranch.papers.fields import Fields, hint, read_each, read_toml
 from anabranch.papers.model import Experiment
 from anabranch.papers.reading.experiments import read_experiments
+from anabranch.papers.reading.seeds import SEEDS_FILE, with_planned_seeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ class Paper:
 def read_paper(folder: Path) -> Paper:
     """Everything in the folder of a paper, checked.
 
-    `causes.toml` and `notes.md` may be missing. Raises `PaperError`, which names file, table and key, for whatever is
-    wrong; faults of several claims or experiments are told at once.
+    `seeds.toml`, `causes.toml` and `notes.md` may be missing. Raises `PaperError`, which names file, table and key, for
+    whatever is wrong; faults of several claims or experiments are told at once.
     """
     path = folder / "paper.toml"
     fields = Fields(read_toml(path), path)
@@ -63,7 +65,7 @@ def read_paper(folder: Path) -> Paper:
     key = fields.need("key", str)
     if key != folder.name:
         raise fields.error("key", f"is `{key}`, but the folder is called `{folder.name}`")
-    experiments = read_experiments(folder / "experiments.toml", schemes)
+    experiments = with_planned_seeds(folder / SEEDS_FILE, read_experiments(folder / "experiments.toml", schemes))
     claims = read_claims(folder / "claims.toml", experiments)
     _check_decided(experiments, claims, folder / "experiments.toml")
     paper = fields.fill(

@@ -26,6 +26,7 @@ from anabranch.papers.pages.index import index_page
 from anabranch.papers.pages.summary import summary_blocks
 from anabranch.papers.plan import Scope
 from anabranch.papers.progress import progress_of
+from anabranch.papers.sample_table import SAMPLES_FILE, write_samples
 from anabranch.papers.sweeps import SweepOptions
 from anabranch.papers.tracing import Tracer
 from anabranch.papers.workers import Workers
@@ -100,8 +101,11 @@ def _check_folder(folder: Path) -> None:
 
 
 def _written(selection: Selection, measured: Measured, figures: _Figures, folder: Path) -> out.PaperOutcome:
-    """Judges the claims of a paper and writes the page of each experiment, once its figures are drawn."""
+    """Judges the claims of a paper and writes the samples and the page of each experiment, once figures are drawn."""
     paper = selection.paper
+    for experiment in paper.experiments:
+        if found := measured.of_experiment(paper, experiment.id):
+            write_samples(experiment, found, folder / paper.key / experiment.id / SAMPLES_FILE)
     drawn = {experiment: [future.result() for future in futures] for experiment, futures in figures.items()}
     outcome = judge_paper(selection, measured, drawn)
     for each in outcome["experiments"]:

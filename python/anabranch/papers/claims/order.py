@@ -15,7 +15,8 @@ from anabranch.papers.model import Experiment
 from anabranch.papers.samples import SampleGrid
 from anabranch.papers.verdicts.finding import Finding, Part
 from anabranch.papers.verdicts.grades import Direction
-from anabranch.papers.verdicts.rules import compare
+from anabranch.papers.verdicts.rules import compare, widest
+from anabranch.papers.verdicts.sizes import Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,13 @@ class Order(CellStatement):
         pairs = [compare(high, low, "higher", family=family) for high, low in itertools.pairwise(each)]
         ends = compare(each[0], each[-1], "higher", family=family)
         directions = [pair.direction for pair in pairs]
-        direction, size_fits = Direction.UNCLEAR, True
+        direction, size = Direction.UNCLEAR, Size.FITS
         if Direction.AGAINST in directions:
             on_the_whole = ends.direction is Direction.HOLDS and len(pairs) > 1
-            direction, size_fits = (Direction.HOLDS, False) if on_the_whole else (Direction.AGAINST, True)
+            direction, size = (Direction.HOLDS, Size.OFF) if on_the_whole else (Direction.AGAINST, Size.FITS)
         elif set(directions) == {Direction.HOLDS}:
             direction = Direction.HOLDS
-        return Finding(direction, ends.ours, ends.unit, size_fits, ends.detail)
+        return Finding(direction, ends.ours, ends.unit, size, ends.detail, widest(pairs))
 
     def claimed(self) -> str:
         return " > ".join(self.a.schemes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -16,7 +16,8 @@ from anabranch.papers.model import Experiment
 from anabranch.papers.verdicts.estimates import Sample, complete, estimate, sign
 from anabranch.papers.verdicts.finding import Finding, Part
 from anabranch.papers.verdicts.grades import Direction
-from anabranch.papers.verdicts.rules import band, inside, no_value, ratio
+from anabranch.papers.verdicts.rules import no_value, number
+from anabranch.papers.verdicts.sizes import NEAR_PERCENT, Size
 
 Statistic = Literal["slope", "intercept", "r2", "multiple_r"]
 
@@ -33,7 +34,7 @@ class Regression(Statement):
     low: float
     high: float
     unit: str = ""
-    within_percent: float = 25.0
+    within_percent: float = NEAR_PERCENT
 
     @classmethod
     def read(cls, fields: Fields, context: Context) -> Regression:
@@ -42,7 +43,7 @@ class Regression(Statement):
         a = context.quantity(fields, "a")
         if len(a.at.get(axis.name, axis.values)) < 3:
             raise fields.error("at", f"leaves fewer than three values of axis `{axis.name}` for a line")
-        within_percent = fields.positive("within_percent", 25.0)
+        within_percent = fields.positive("within_percent", NEAR_PERCENT)
         return fields.fill(cls, a=a, axis=axis.name, low=low, high=high, within_percent=within_percent)
 
     def judge(self, samples: PairedSamples) -> Iterator[Part]:
@@ -58,12 +59,11 @@ class Regression(Statement):
         if curve.shape[-1] == 0:
             return no_value(self.unit)
         ours = estimate(lambda each: _statistic(self.statistic, positions, each.mean(axis=-1)), curve)
-        direction = inside(ours, *band(self.low, self.high, self.within_percent))
-        detail = ratio(ours.mean, (self.low + self.high) / 2)
+        found = number(ours, self.low, self.high, self.unit, self.within_percent)
         claimed = 1 if self.low + self.high > 0 else -1
-        if self.statistic == "slope" and direction is Direction.AGAINST and sign(ours) == claimed:
-            return Finding(Direction.HOLDS, ours, self.unit, False, detail)
-        return Finding(direction, ours, self.unit, True, detail)
+        if self.statistic == "slope" and found.size is Size.OFF and sign(ours) == claimed:
+            return replace(found, direction=Direction.HOLDS)
+        return found
 
     def claimed(self) -> str:
         return f"{_NAMES[self.statistic]} {range_text(self.low, self.high)} {self.unit}".rstrip()

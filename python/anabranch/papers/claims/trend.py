@@ -18,7 +18,7 @@ from anabranch.papers.samples import LeftOutError, SampleGrid
 from anabranch.papers.verdicts.estimates import Sample, complete
 from anabranch.papers.verdicts.finding import Finding, Part
 from anabranch.papers.verdicts.grades import Direction
-from anabranch.papers.verdicts.rules import change, compare, no_value, shape
+from anabranch.papers.verdicts.rules import change, compare, no_value, shape, widest
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,10 @@ def _flat(curve: Sample, within_percent: float) -> Finding:
     if curve.shape[-1] == 0:
         return no_value("%")
     mean = curve.mean(axis=0)
-    directions = {compare(point, mean, "about", within_percent=within_percent).direction for point in curve}
+    each = [compare(point, mean, "about", within_percent=within_percent) for point in curve]
+    directions = {found.direction for found in each}
     if Direction.AGAINST in directions:
         direction = Direction.AGAINST
     else:
         direction = Direction.HOLDS if directions == {Direction.HOLDS} else Direction.UNCLEAR
-    return Finding(direction, change(curve, _means, relative=True), "%")
+    return Finding(direction, change(curve, _means, relative=True), "%", undecided=widest(each))

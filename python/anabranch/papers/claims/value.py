@@ -14,7 +14,8 @@ from anabranch.papers.model import Experiment
 from anabranch.papers.samples import LeftOutError
 from anabranch.papers.verdicts.estimates import Sample, complete, mean_of
 from anabranch.papers.verdicts.finding import Finding, Part
-from anabranch.papers.verdicts.rules import band, inside, ratio
+from anabranch.papers.verdicts.rules import number
+from anabranch.papers.verdicts.sizes import NEAR_PERCENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,12 @@ class Number(Statement):
     high: float
     unit: str
     ci95: tuple[float, float] | None = None
-    within_percent: float = 25.0
+    within_percent: float = NEAR_PERCENT
 
     @classmethod
     def read(cls, fields: Fields, context: Context) -> Number:
         low, high = read_range(fields)
-        within_percent = fields.positive("within_percent", 25.0)
+        within_percent = fields.positive("within_percent", NEAR_PERCENT)
         a = context.quantity(fields, "a")
         return fields.fill(cls, a=a, low=low, high=high, within_percent=within_percent)
 
@@ -44,15 +45,8 @@ class Number(Statement):
             yield Part(self.a.label(scheme), self._check(grid.sample(scheme, self.a.at)))
 
     def _check(self, sample: Sample) -> Finding:
-        """It holds within `within_percent`, or within the interval that the paper prints.
-
-        It does not hold if its whole interval is outside, and cannot be told if that straddles an edge.
-        """
         ours = mean_of(*complete(sample))
-        low, high = band(self.low, self.high, self.within_percent)
-        if self.ci95 is not None:
-            low, high = min(low, self.ci95[0]), max(high, self.ci95[1])
-        return Finding(inside(ours, low, high), ours, self.unit, True, ratio(ours.mean, (self.low + self.high) / 2))
+        return number(ours, self.low, self.high, self.unit, self.within_percent, self.ci95)
 
     def claimed(self) -> str:
         interval = f" ({range_text(*self.ci95)})" if self.ci95 else ""

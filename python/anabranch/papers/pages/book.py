@@ -12,8 +12,17 @@ from typing import Any, TypedDict
 from anabranch.errors import PaperError
 from anabranch.papers import outcome as out
 from anabranch.papers.pages.document import Block, Heading, Image, Items, Link, Paragraph, Table, markdown
-from anabranch.papers.pages.experiment import experiment_blocks, ours, verdict
-from anabranch.papers.pages.summary import TITLE, claims_of, counts_table, reference, scope_text, verdicts_of
+from anabranch.papers.pages.earlier import became_blocks, counts_sentences, earlier
+from anabranch.papers.pages.experiment import (
+    STANDARD_COLUMN,
+    experiment_blocks,
+    is_headline,
+    ours,
+    under_standard,
+    verdict,
+)
+from anabranch.papers.pages.summary import TITLE, chance_text, claims_of, counts_table, reference, scope_text
+from anabranch.papers.verdicts.grades import Verdict
 
 PAGE = "reproduction.md"
 FOLDER = "reproduction"
@@ -24,8 +33,14 @@ COUNTS_PICTURE = "figures/reproduction.svg"
 LARGEST_PICTURE_BYTES = 200_000
 """Of pictures that go into the book; larger ones are only where the reproduction was written."""
 
-BEGIN, END = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
+CHAPTERS = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
 """Between them are the chapters in the book's summary."""
+
+BECAME = "<!-- earlier verdicts: begin -->", "<!-- earlier verdicts: end -->"
+"""Between them is what became of earlier verdicts, in the page about the papers."""
+
+COUNTS = "<!-- papers: begin -->", "<!-- papers: end -->"
+"""Between them are the counts, in a README."""
 
 
 class About(TypedDict):
@@ -41,10 +56,11 @@ class About(TypedDict):
     packets: int
 
 
-def write_book(folder: Path, book: Path) -> list[Path]:
+def write_book(folder: Path, book: Path, readme: Path | None = None) -> list[Path]:
     """Writes the pages of the reproduction in a folder into the sources of the book, and gives what was written.
 
-    Raises `PaperError` if the folder holds no complete reproduction of everything, or the book has no place for it.
+    The counts go into a README as well, if one is named. Raises `PaperError` if the folder holds no complete
+    reproduction of everything, or the book has no place for it.
     """
     outcome: out.Outcome = _read(folder, out.VERDICTS_FILE)
     about: About = _read(folder, out.RUN_FILE)
@@ -52,11 +68,17 @@ def write_book(folder: Path, book: Path) -> list[Path]:
         raise PaperError(f"{folder / out.VERDICTS_FILE}: is of format `{outcome['format']}`; reproduce it again")
     if said := scope_text(outcome):
         raise PaperError(f"{folder}: is not a full reproduction, as the book has to have it. {said}")
-    _list_chapters(outcome, book / "SUMMARY.md")
+    marked = {
+        book / "SUMMARY.md": _between_marks(book / "SUMMARY.md", CHAPTERS, _chapters(outcome)),
+        book / "papers.md": _between_marks(book / "papers.md", BECAME, _became(outcome, about)),
+    }
+    if readme is not None:
+        marked[readme] = _between_marks(readme, COUNTS, counts_sentences(claims_of(outcome["papers"]), earlier()))
+    written = [_write(file, text) for file, text in marked.items()]
     place = book / FOLDER
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
-    written = [_write(book / PAGE, markdown(list(page_blocks(outcome, about))))]
+    written.append(_write(book / PAGE, markdown(list(page_blocks(outcome, about)))))
     for paper in outcome["papers"]:
         pictures = _copy_pictures(paper, folder, place)
         written += pictures
@@ -76,21 +98,31 @@ def _read(folder: Path, name: str) -> Any:
         ) from error
 
 
-def _list_chapters(outcome: out.Outcome, summary: Path) -> None:
-    """Puts the chapters between their marks in the book's summary."""
+def _chapters(outcome: out.Outcome) -> str:
+    """The lines of the book's summary about the chapters."""
+    chapters = [f"  - [{paper['key']}]({FOLDER}/{paper['key']}.md)\n" for paper in outcome["papers"]]
+    return f"\n- [{TITLE}]({PAGE})\n{''.join(chapters)}"
+
+
+def _became(outcome: out.Outcome, about: About) -> str:
+    """What became of earlier verdicts, for the page about the papers."""
+    blocks = list(became_blocks(earlier(), claims_of(outcome["papers"]), about["date"], about["commit"]))
+    return f"\n{markdown(blocks).strip()}\n"
+
+
+def _between_marks(file: Path, marks: tuple[str, str], between: str) -> str:
+    """The text of a file with something else between its marks."""
+    begin, end = marks
     try:
-        text = summary.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
     except OSError as error:
         raise PaperError(
-            f"{summary}: cannot be read: {error.strerror}: name the folder with the book's sources"
+            f"{file}: cannot be read: {error.strerror}: name the folder with the book's sources"
         ) from error
-    marked = re.compile(rf"( *){re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    marked = re.compile(rf"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     if not marked.search(text):
-        raise PaperError(f"{summary}: has no {BEGIN} and {END}, between which the chapters are listed")
-    lines = [f"- [{TITLE}]({PAGE})"]
-    lines += [f"  - [{paper['key']}]({FOLDER}/{paper['key']}.md)" for paper in outcome["papers"]]
-    listed = marked.sub(lambda found: "\n".join(found.group(1) + line for line in (BEGIN, *lines, END)), text)
-    _write(summary, listed)
+        raise PaperError(f"{file}: has no {begin} and {end}, between which a full reproduction writes")
+    return marked.sub(lambda _: f"{begin}{between}{end}", text)
 
 
 def _copy_pictures(paper: out.PaperOutcome, folder: Path, place: Path) -> list[Path]:
@@ -118,17 +150,25 @@ def page_blocks(outcome: out.Outcome, about: About) -> Iterator[Block]:
         "hand."
     )
     yield Image(COUNTS_PICTURE, "Verdicts on the claims of the papers, by rank and by paper")
-    yield counts_table(claims_of(outcome["papers"]))
+    claims = claims_of(outcome["papers"])
+    yield counts_table(claims)
     yield _by_paper(outcome["papers"])
+    yield Paragraph(chance_text(claims))
     yield Heading(2, "Headline claims")
     for paper in outcome["papers"]:
         yield Paragraph(f"**{paper['key']}**: {paper['title']}. {reference(paper)}")
         yield Table(
-            ["claim", "paper", "ours", "verdict"],
+            ["claim", "paper", "ours", "verdict", STANDARD_COLUMN],
             [
-                (claim["says"], claim["paper"], ours(claim["parts"], claim["detail"]), verdict(claim))
+                (
+                    claim["says"],
+                    claim["paper"],
+                    ours(claim["parts"], claim["detail"]),
+                    verdict(claim),
+                    under_standard(claim),
+                )
                 for claim in claims_of([paper])
-                if claim["rank"] == "H"
+                if is_headline(claim)
             ],
         )
 
@@ -144,14 +184,13 @@ def _made(about: About) -> str:
 
 def _by_paper(papers: Sequence[out.PaperOutcome]) -> Table:
     """A row for each paper, a column for each verdict."""
-    present = verdicts_of(claims_of(papers))
     rows: list[list[str | Link]] = []
     for paper in papers:
         claims = claims_of([paper])
-        counted = [sum(claim["verdict"] == verdict.value for claim in claims) for verdict in present]
+        counted = [sum(claim["verdict"] == verdict.value for claim in claims) for verdict in Verdict]
         link = Link(paper["key"], f"{FOLDER}/{paper['key']}.md")
-        rows.append([link, *[str(number or "") for number in counted], str(len(claims))])
-    header = ["paper", *[verdict.value for verdict in present], "all"]
+        rows.append([link, *map(str, counted), str(len(claims))])
+    header = ["paper", *[verdict.value for verdict in Verdict], "all"]
     return Table(header, rows, frozenset(range(1, len(header))))
 
 

@@ -6,7 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from anabranch.estimate import decimals, rounded
 from anabranch.papers import outcome as out
+from anabranch.papers.model import STANDARD
 from anabranch.papers.pages.document import Block, Heading, HtmlBlock, Image, Items, Paragraph, Table
+
+STANDARD_COLUMN = "under RFC 9260"
+NOT_RUN = "not run"
 
 
 def experiment_blocks(
@@ -63,9 +67,10 @@ def table_of(table: list[list[str]]) -> Table:
 
 
 def claims_table(claims: Sequence[out.ClaimOutcome]) -> Table:
-    """What the paper has beside what came out here."""
+    """What the paper has beside what came out here, and for headline claims what does under today's standard."""
+    header = ["claim", "rank", "the paper says", "paper", "ours", "n", "verdict"]
     rows = [
-        (
+        [
             f"`{claim['id']}`",
             claim["rank"],
             claim["says"],
@@ -73,10 +78,25 @@ def claims_table(claims: Sequence[out.ClaimOutcome]) -> Table:
             ours(claim["parts"], claim["detail"]),
             samples(claim["parts"]),
             verdict(claim),
-        )
+        ]
         for claim in claims
     ]
-    return Table(("claim", "rank", "the paper says", "paper", "ours", "n", "verdict"), rows, frozenset({5}))
+    if any(is_headline(claim) for claim in claims):
+        header.append(STANDARD_COLUMN)
+        for row, claim in zip(rows, claims, strict=True):
+            row.append(under_standard(claim) if is_headline(claim) else "")
+    return Table(header, rows, frozenset({5}))
+
+
+def is_headline(claim: out.ClaimOutcome) -> bool:
+    """Whether it is one of the paper's headline claims."""
+    return claim["rank"] == "H"
+
+
+def under_standard(claim: out.ClaimOutcome) -> str:
+    """The verdict by the rules of RFC 9260 in place of those of ns-2."""
+    found = [each["verdict"] for each in claim["sensitivity"] if each["change"] == STANDARD]
+    return found[0] if found else NOT_RUN
 
 
 def ours(parts: Sequence[out.PartOutcome], detail: str = "") -> str:
@@ -86,8 +106,17 @@ def ours(parts: Sequence[out.PartOutcome], detail: str = "") -> str:
 
 def _part(part: out.PartOutcome) -> str:
     label = f"{part['label']}: " if part["label"] else ""
-    detail = f" ({part['detail']})" if part["detail"] else ""
+    said = [part["detail"], detectable(part)]
+    detail = f" ({'; '.join(text for text in said if text)})" if any(said) else ""
     return f"{label}{value(part['ours'], part['unit'])}{detail}"
+
+
+def detectable(part: out.PartOutcome) -> str:
+    """What its seeds would detect, if it is too wide."""
+    if part["detectable"] is None:
+        return ""
+    least = value({**part["ours"], "mean": part["detectable"], "half_width": None}, part["unit"]).lstrip("+")
+    return f"detects {least} or more"
 
 
 def value(number: out.EstimateOutcome, unit: str) -> str:

@@ -16,17 +16,29 @@ from anabranch.papers import outcome as out
 from anabranch.papers.claims.claim import RANKS
 from anabranch.papers.pages.document import inline_html
 from anabranch.papers.pages.experiment import (
+    STANDARD_COLUMN,
     about,
     causes_of,
     change_blocks,
+    is_headline,
     marks,
     ours,
     pictures_of,
     samples,
     sensitivity_blocks,
     table_of,
+    under_standard,
 )
-from anabranch.papers.pages.summary import TITLE, Counts, claims_of, counts_of, reference, scope_text, verdicts_of
+from anabranch.papers.pages.summary import (
+    TITLE,
+    Counts,
+    chance_text,
+    claims_of,
+    counts_of,
+    reference,
+    scope_text,
+    verdicts_of,
+)
 from anabranch.papers.verdicts.grades import Verdict
 
 
@@ -39,6 +51,7 @@ class ClaimRow:
     ours: str
     samples: str
     marks: str
+    standard: str
     causes: Sequence[out.CauseOutcome]
 
 
@@ -100,6 +113,9 @@ def index_page(outcome: out.Outcome) -> str:
         ranks=RANKS,
         ranked=[(rank, word, n) for rank, word in RANKS.items() if (n := sum(each["rank"] == rank for each in claims))],
         verdicts=[(each, sum(claim["verdict"] == each.value for claim in claims)) for each in verdicts_of(claims)],
+        grades=list(Verdict),
+        chance=chance_text(claims),
+        standard=STANDARD_COLUMN,
         papers=[_paper(paper) for paper in outcome["papers"]],
         style=Markup(_file("index.css")),
         script=Markup(script),
@@ -162,5 +178,6 @@ def _claim(paper: out.PaperOutcome, claim: out.ClaimOutcome) -> ClaimRow:
         ours=ours(claim["parts"], claim["detail"]),
         samples=samples(claim["parts"]),
         marks="; ".join(marks(claim)),
+        standard=under_standard(claim) if is_headline(claim) else "",
         causes=causes_of(paper, claim),
     )

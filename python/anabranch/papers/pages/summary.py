@@ -11,6 +11,7 @@ from anabranch.papers.claims.claim import RANKS
 from anabranch.papers.pages.document import Block, Heading, Link, Paragraph, Table
 from anabranch.papers.pages.experiment import claims_table
 from anabranch.papers.verdicts.grades import Verdict
+from anabranch.papers.verdicts.multiplicity import misses
 
 TITLE = "The papers, reproduced"
 
@@ -33,7 +34,8 @@ def verdicts_of(claims: Iterable[out.ClaimOutcome]) -> list[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many claims got each verdict: a row for each rank that there is, by letter and word, and one for all."""
+    """How many claims got each verdict, none among them: a row for each rank that there is, by letter and word, and one
+    for all."""
 
     verdicts: Sequence[Verdict]
     rows: Sequence[tuple[str, str, Sequence[int]]]
@@ -41,7 +43,7 @@ class Counts:
 
 def counts_of(claims: Sequence[out.ClaimOutcome]) -> Counts:
     """The counts of these claims."""
-    verdicts = verdicts_of(claims)
+    verdicts = list(Verdict)
     counted = Counter((claim["rank"], claim["verdict"]) for claim in claims)
     rows = [(rank, word, [counted[rank, verdict.value] for verdict in verdicts]) for rank, word in RANKS.items()]
     sums = [sum(counted[rank, verdict.value] for rank in RANKS) for verdict in verdicts]
@@ -52,11 +54,24 @@ def counts_table(claims: Sequence[out.ClaimOutcome]) -> Table:
     """A row for each rank, a column for each verdict."""
     counts = counts_of(claims)
     rows = [
-        [f"{rank} ({word})" if rank else word, *[str(number or "") for number in numbers], str(sum(numbers))]
+        [f"{rank} ({word})" if rank else word, *map(str, numbers), str(sum(numbers))]
         for rank, word, numbers in counts.rows
     ]
     names = [verdict.value for verdict in counts.verdicts]
     return Table(["rank", *names, "all"], rows, frozenset(range(1, len(names) + 2)))
+
+
+def chance_text(claims: Sequence[out.ClaimOutcome]) -> str:
+    """How many of the intervals that verdicts rest on miss the true value by chance."""
+    resting = sum(any(part["ours"]["kind"] == "interval" for part in claim["parts"]) for claim in claims)
+    of_all, expected = misses(len(claims)), misses(resting)
+    return (
+        f"{resting} of the {len(claims)} claims rest on an interval of 95 %. With one interval for each of them, and "
+        f"each covering the true value in 95 % of all cases, {expected.expected:.1f} are expected to miss it by chance "
+        f"({of_all.expected:.1f} if all {len(claims)} had one). Were they independent of each other, it would be "
+        f"{expected.low} to {expected.high} of them in 95 % of all cases; claims that share runs are not, and that "
+        "range is wider."
+    )
 
 
 def counts_text(outcome: out.Outcome) -> str:
@@ -106,7 +121,9 @@ def _head(outcome: out.Outcome) -> Iterator[Block]:
     yield Heading(1, TITLE)
     if said := scope_text(outcome):
         yield Paragraph(said)
-    yield counts_table(claims_of(outcome["papers"]))
+    claims = claims_of(outcome["papers"])
+    yield counts_table(claims)
+    yield Paragraph(chance_text(claims))
 
 
 def _paper_head(paper: out.PaperOutcome) -> Iterator[Block]:

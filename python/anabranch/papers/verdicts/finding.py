@@ -7,22 +7,34 @@ from dataclasses import dataclass
 
 from anabranch.estimate import Estimate
 from anabranch.papers.verdicts.grades import Direction, Verdict
+from anabranch.papers.verdicts.power import detectable
+from anabranch.papers.verdicts.sizes import Size
+
+_OF_SIZES = {
+    Size.FITS: Verdict.REPRODUCED,
+    Size.ABOUT: Verdict.ABOUT,
+    Size.OFF: Verdict.DIRECTION_ONLY,
+    Size.WIDE: Verdict.CANNOT_TELL,
+}
+"""The verdict on a claim whose direction holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What the samples say about one comparison, number or trend.
 
-    `ours` is the figure beside the one that the paper has, in `unit`. `size_fits` says whether it is about as large;
-    `True` for a claim without a size. `detail` says in words what the figure does not: the means that were compared,
-    a ratio, steps against a trend.
+    `ours` is the figure beside the one that the paper has, in `unit`. `size` is how large it is beside that;
+    `Size.FITS` for a claim without a size. `detail` says in words what the figure does not: the means that were
+    compared, a ratio, steps against a trend. `undecided` is the figure, in the same unit, whose interval is too wide,
+    where that is not `ours`.
     """
 
     direction: Direction
     ours: Estimate
     unit: str
-    size_fits: bool = True
+    size: Size = Size.FITS
     detail: str = ""
+    undecided: Estimate | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -31,7 +43,15 @@ class Finding:
             return Verdict.DIFFERS
         if self.direction is Direction.UNCLEAR:
             return Verdict.CANNOT_TELL
-        return Verdict.REPRODUCED if self.size_fits else Verdict.DIRECTION_ONLY
+        return _OF_SIZES[self.size]
+
+    @property
+    def detectable(self) -> float | None:
+        """The least difference that the seeds would detect, if the width of an interval keeps this undecided."""
+        wide = self.undecided or self.ours
+        if self.verdict is not Verdict.CANNOT_TELL or wide.kind != "interval":
+            return None
+        return detectable(wide.std, wide.n)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,20 @@ class Verdict(enum.Enum):
             direction=Direction.HOLDS,
             severity=0,
             settled=False,
-            when="the direction holds, and so does the size if one is claimed",
+            when="the direction holds, and so does the size if one is claimed: the paper's figure lies in our interval "
+            "widened by 10 % of it or by 2 points, or our mean lies in the interval that the paper prints",
+        ),
+    )
+    ABOUT = (
+        "about",
+        Grade(
+            symbol="≈",
+            light="#3f6212",
+            dark="#b5d86b",
+            direction=Direction.HOLDS,
+            severity=1,
+            settled=False,
+            when="the direction holds, and our mean is 0.67 to 1.5 times the paper's figure, or within 5 points of it",
         ),
     )
     DIRECTION_ONLY = (
@@ -66,7 +79,7 @@ class Verdict(enum.Enum):
             light="#7a5c00",
             dark="#e6c34a",
             direction=Direction.HOLDS,
-            severity=1,
+            severity=2,
             settled=False,
             when="the direction holds, the size does not; for trends and orders: on the whole, but some step is "
             "significantly the other way",
@@ -79,9 +92,9 @@ class Verdict(enum.Enum):
             light="#b3261e",
             dark="#ff8a80",
             direction=Direction.AGAINST,
-            severity=3,
+            severity=4,
             settled=False,
-            when="the opposite holds",
+            when="the opposite holds; for numbers: our whole interval lies outside what would be *about*",
         ),
     )
     CONTRADICTORY = (
@@ -104,9 +117,10 @@ class Verdict(enum.Enum):
             light="#4f5b66",
             dark="#b3bdc7",
             direction=Direction.UNCLEAR,
-            severity=2,
+            severity=3,
             settled=False,
-            when="the interval is too wide, or it depends on something that the paper leaves open",
+            when="our interval is too wide to tell the direction, or wider than the tolerance of the size while it "
+            "holds the paper's figure; or it depends on something that the paper leaves open",
         ),
     )
     OPEN = (

@@ -8,7 +8,7 @@ against it only if it does so at the level that makes all of them together 95 % 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Literal
 
@@ -18,16 +18,12 @@ from anabranch.estimate import Estimate, decimals, rounded
 from anabranch.papers.verdicts.estimates import CONFIDENCE, ROUNDING, Sample, bounds, complete, estimate, sign
 from anabranch.papers.verdicts.finding import Finding
 from anabranch.papers.verdicts.grades import Direction
+from anabranch.papers.verdicts.sizes import NEAR_PERCENT, PERCENT, Band, Size, about, size_of
 
 Relation = Literal["higher", "lower", "about", "not-lower", "not-higher"]
 
 Convention = Literal["of_b", "of_a", "drop"]
 """What a percentage divides by: 100 |a - b| / b, 100 |a - b| / a, or 100 (first - last) / first with b as the first."""
-
-POINTS = 10.0
-"""How far a percentage may be off in points."""
-FACTORS = (0.5, 2.0)
-"""Or by what factor, whichever is wider."""
 
 _SIGNS = {"higher": 1, "lower": -1, "rising": 1, "falling": -1}
 
@@ -45,24 +41,45 @@ def compare(
 
     `a` and `b` have a value for each seed. The direction is that of the mean paired difference: it holds if its
     interval is on the claimed side of zero, and does not if it is on the other side, or if both are the same in every
-    run. The size is that of the means, as the paper divides them; it fits within 10 points or a factor of two. About
-    the same is what lies within `within_percent` of b with its whole interval; not lower, what lies above the lower end
-    of that.
+    run. The size is that of the means, as the paper divides them, and is told by `size_of`. About the same is what lies
+    within `within_percent` of b with its whole interval; not lower, what lies above the lower end of that.
     `family` is how many such comparisons stand for the claim.
     """
     a, b = complete(a, b)
     if a.shape[-1] == 0:
-        return no_value("%")
+        return no_value(PERCENT)
     both = np.stack([a, b])
     relative = estimate(lambda each: percent_above(each, convention), both)
     detail = f"{_short(a)} against {_short(b)}"
     if relation in ("higher", "lower"):
         direction = _claimed_sign(_difference, both, _SIGNS[relation], family)
-        size_fits = percent is None or _size_fits(_SIGNS[relation] * relative.mean, percent)
-        return Finding(direction, relative, "%", size_fits, detail)
+        claimed = None if percent is None else _SIGNS[relation] * percent
+        size = Size.FITS if claimed is None else size_of(relative, claimed, claimed, PERCENT)
+        return Finding(direction, relative, PERCENT, size, detail)
     low = -math.inf if relation == "not-higher" else -within_percent
     high = math.inf if relation == "not-lower" else within_percent
-    return Finding(inside(relative, low, high), relative, "%", True, detail)
+    return Finding(inside(relative, low, high), relative, PERCENT, Size.FITS, detail)
+
+
+def number(
+    ours: Estimate,
+    low: float,
+    high: float,
+    unit: str,
+    within_percent: float = NEAR_PERCENT,
+    printed: Band | None = None,
+) -> Finding:
+    """A figure is as large as the paper's, which lies from `low` to `high`; `printed` is the paper's own interval.
+
+    A number has no direction: it holds if its size fits or is about right, and does not if its whole interval is
+    outside what is about right.
+    """
+    size = size_of(ours, low, high, unit, within_percent, printed)
+    detail = ratio(ours.mean, (low + high) / 2)
+    if size is Size.OFF:
+        against = inside(ours, *about(low, high, unit)) is Direction.AGAINST
+        return Finding(Direction.AGAINST if against else Direction.UNCLEAR, ours, unit, size, detail)
+    return Finding(Direction.UNCLEAR if size is Size.WIDE else Direction.HOLDS, ours, unit, size, detail)
 
 
 def shape(
@@ -78,7 +95,7 @@ def shape(
     not if one of them has the other one, or is zero in every run. A step between neighbours that goes significantly
     the other way leaves the direction only; noise does not.
     """
-    unit = "%" if relative else "points"
+    unit = PERCENT if relative else "points"
     if sample.shape[-1] == 0:
         return no_value(unit)
     if relative and points(sample)[0] == 0:
@@ -91,7 +108,8 @@ def shape(
     ]
     contrary = _contrary_steps(sample, points, wanted, len(positions) - 1)
     detail = "" if not contrary else f"against it: step {', '.join(str(step + 1) for step in contrary)}"
-    return Finding(_all_of(signs), change(sample, points, relative), unit, not contrary, detail)
+    size = Size.OFF if contrary else Size.FITS
+    return Finding(_all_of(signs), change(sample, points, relative), unit, size, detail)
 
 
 def _contrary_steps(sample: Sample, points: Callable[[Sample], Sample], wanted: int, steps: int) -> list[int]:
@@ -132,11 +150,18 @@ def cells(each: Sequence[Finding], average: Finding, share: float) -> Finding:
     enough = holds >= share * count - ROUNDING
     if against > (1 - share) * count + ROUNDING:
         on_average = average.direction is Direction.HOLDS
-        direction, size_fits = (Direction.HOLDS, False) if on_average else (Direction.AGAINST, True)
+        direction, size = (Direction.HOLDS, Size.OFF) if on_average else (Direction.AGAINST, Size.FITS)
     else:
         direction = Direction.HOLDS if enough else Direction.UNCLEAR
-        size_fits = average.size_fits and all(finding.size_fits for finding in each)
-    return Finding(direction, average.ours, average.unit, size_fits, detail)
+        size = max(finding.size for finding in (average, *each))
+    alike = [finding for finding in each if finding.unit == average.unit]
+    return Finding(direction, average.ours, average.unit, size, detail, widest(alike))
+
+
+def widest(each: Iterable[Finding]) -> Estimate | None:
+    """Of the figures that are too wide to tell a direction, the widest."""
+    wide = [finding.ours for finding in each if finding.direction is Direction.UNCLEAR]
+    return max((ours for ours in wide if ours.kind == "interval"), key=lambda ours: ours.std, default=None)
 
 
 def _difference(pair: Sample) -> float:
@@ -173,15 +198,6 @@ def inside(ours: Estimate, low: float, high: float) -> Direction:
     return Direction.AGAINST if ends[1] < low or ends[0] > high else Direction.UNCLEAR
 
 
-def _size_fits(ours: float, claimed: float) -> bool:
-    return abs(ours - claimed) <= POINTS or FACTORS[0] * claimed <= ours <= FACTORS[1] * claimed
-
-
-def band(low: float, high: float, within_percent: float) -> tuple[float, float]:
-    part = within_percent / 100
-    return low - abs(low) * part, high + abs(high) * part
-
-
 def percent_above(pair: Sample, convention: Convention = "of_b") -> float:
     """How far the first is above the second, in percent of what the convention says: below zero if it is below."""
     a, b = float(pair[0].mean()), float(pair[1].mean())
@@ -204,4 +220,4 @@ def _short(sample: Sample) -> str:
 
 
 def no_value(unit: str) -> Finding:
-    return Finding(Direction.UNCLEAR, estimate(lambda each: math.nan, np.empty(0)), unit, True, "no run has a value")
+    return Finding(Direction.UNCLEAR, estimate(lambda each: math.nan, np.empty(0)), unit, detail="no run has a value")

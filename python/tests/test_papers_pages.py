@@ -1,0 +1,116 @@
+"""What pages say about verdicts: counts, chance, widths, the standard, and what became of earlier verdicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from book import BOOK
+from papers_outcome import claim, every_verdict, experiment, outcome
+
+from anabranch.papers import outcome as out
+from anabranch.papers.catalogue import keys, read_key
+from anabranch.papers.model import STANDARD
+from anabranch.papers.pages.book import BECAME
+from anabranch.papers.pages.document import Table, markdown
+from anabranch.papers.pages.earlier import became_blocks, earlier, stored_blocks
+from anabranch.papers.pages.experiment import claims_table, ours
+from anabranch.papers.pages.index import index_page
+from anabranch.papers.pages.summary import chance_text, claims_of, counts_table
+from anabranch.papers.verdicts.grades import Verdict
+from anabranch.papers.verdicts.multiplicity import misses
+
+
+def rows(table: Table) -> list[list[str]]:
+    return [list(map(str, row)) for row in table.rows]
+
+
+def test_counts_have_a_column_for_every_verdict_even_if_no_claim_got_it() -> None:
+    table = counts_table([claim("one", Verdict.ABOUT)])
+    assert list(table.header) == ["rank", *[verdict.value for verdict in Verdict], "all"]
+    assert rows(table)[-1] == ["all", "0", "1", "0", "0", "0", "0", "0", "1"]
+
+
+def under(verdict: Verdict) -> list[out.Sensitivity]:
+    return [{"change": STANDARD, "kind": "ablation", "verdict": verdict.value, "parts": [], "decides": False}]
+
+
+def test_headline_claims_say_what_they_come_to_under_the_standard() -> None:
+    claims = [
+        claim("holds", Verdict.REPRODUCED, sensitivity=under(Verdict.DIFFERS)),
+        claim("alone", Verdict.REPRODUCED),
+        claim("weak", Verdict.REPRODUCED, "W", sensitivity=under(Verdict.DIFFERS)),
+    ]
+    table = claims_table(claims)
+    assert table.header[-1] == "under RFC 9260"
+    assert [row[-1] for row in rows(table)] == ["differs", "not run", ""]
+    assert "under RFC 9260" not in claims_table(claims[2:]).header
+    page = index_page(outcome([experiment("fig1", claims)]))
+    assert page.count("<small>under RFC 9260: differs</small>") == 1
+    assert page.count("<small>under RFC 9260: not run</small>") == 1
+
+
+def test_what_is_too_wide_says_what_would_be_detected() -> None:
+    wide = claim("wide", Verdict.CANNOT_TELL)
+    wide["parts"][0] |= {"detectable": 3.21, "detail": "12 against 11"}  # type: ignore[typeddict-item]
+    assert ours(wide["parts"]) == "+12.0 ± 1.0 % (12 against 11; detects 3.2 % or more)"
+    assert ours(claim("narrow", Verdict.REPRODUCED)["parts"]) == "+12.0 ± 1.0 %"
+
+
+def test_the_number_of_intervals_that_miss_by_chance_is_computed() -> None:
+    text = chance_text(claims_of(every_verdict()["papers"]))
+    assert text.startswith("9 of the 9 claims rest on an interval of 95 %.")
+    assert "0.5 are expected to miss it by chance" in text
+    exact: Any = claim("exact", Verdict.REPRODUCED)
+    exact["parts"][0]["ours"]["kind"] = "deterministic"
+    assert chance_text([exact]).startswith("0 of the 1 claims rest")
+
+
+def test_the_book_says_how_many_of_all_claims_miss_by_chance() -> None:
+    claims = sum(len(read_key(key).claims) for key in keys())
+    found = misses(claims)
+    text = (BOOK / "papers.md").read_text(encoding="utf-8")
+    assert f"each of the {claims} claims, {found.expected:.1f} of them are expected" in text
+    assert f"and {found.low} to {found.high} in 95 %" in text
+
+
+def test_the_stored_verdicts_are_those_of_a_full_run() -> None:
+    stored = earlier()
+    assert {claim.id for key in keys() for claim in read_key(key).claims} >= set(stored["verdicts"])
+    assert Counter(stored["verdicts"].values()) == {
+        "reproduced": 93,
+        "direction only": 39,
+        "differs": 43,
+        "contradictory in the paper": 7,
+        "cannot tell": 45,
+        "open: needs video": 21,
+    }
+    assert "| 93 | 39 | 43 | 7 | 45 | 21 | 248 |" in markdown(list(stored_blocks(stored)))
+
+
+def test_the_book_has_the_stored_verdicts_until_a_full_run_replaces_them() -> None:
+    text = (BOOK / "papers.md").read_text(encoding="utf-8")
+    begin, end = BECAME
+    written = text.split(begin)[1].split(end)[0].strip("\n")
+    assert written == markdown(list(stored_blocks(earlier()))).strip("\n") or "Columns: the run of" in written
+
+
+def test_a_table_says_what_became_of_each_earlier_verdict() -> None:
+    stored: Any = {
+        "date": "2026-01-01",
+        "commit": "abc",
+        "verdicts": {"one": "reproduced", "two": "reproduced", "gone": "differs"},
+    }
+    claims = [claim("one", Verdict.ABOUT), claim("two", Verdict.REPRODUCED), claim("fresh", Verdict.DIFFERS)]
+    _, table = became_blocks(stored, claims, "2026-02-02", "def")
+    assert isinstance(table, Table)
+    found = {row[0]: dict(zip(table.header[1:], row[1:], strict=True)) for row in rows(table)}
+    assert list(found) == ["reproduced", "differs", "not there before", "all"]
+    assert (found["reproduced"]["about"], found["reproduced"]["reproduced"], found["reproduced"]["all"]) == (
+        "1",
+        "1",
+        "2",
+    )
+    assert found["differs"]["no longer there"] == "1"
+    assert found["not there before"]["differs"] == "1"
+    assert found["all"]["all"] == "4"

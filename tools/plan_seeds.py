@@ -1,0 +1,123 @@
+"""Computes how many seeds experiments of the papers need, before they are run.
+
+    python3 tools/plan_seeds.py out/papers --detect 2 [--papers papers]
+
+DIR is a pilot: what `anabranch papers reproduce all --out DIR` has written. For every claim that compares schemes in
+percent, the scatter of its paired differences there gives the least number of seeds that detect a difference of so many
+points with a power of 80 % at the level of 5 %. An experiment gets the most that one of its claims needs, at least its
+present number and at most 1000. The numbers are written to PAPERS/KEY/seeds.toml, which the package reads. A plan that
+is there is not replaced: a number of seeds that is raised after its results were seen makes chance significant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scipy import stats
+
+from anabranch.errors import PaperError
+from anabranch.papers.catalogue import read_key
+from anabranch.papers.paper import Paper
+from anabranch.papers.reading.seeds import SEEDS_FILE
+from anabranch.papers.verdicts.estimates import CONFIDENCE
+from anabranch.papers.verdicts.power import LEVEL, MOST_SEEDS, POWER, seeds_needed
+
+PAPERS = Path(__file__).resolve().parents[1] / "papers"
+
+COMPARED = ("compare", "order")
+"""Kinds of claims whose figure is a difference in percent, paired by seed."""
+
+
+def std_of(ours: Mapping[str, Any]) -> float:
+    """The standard deviation of the differences behind an interval."""
+    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, ours["n"] - 1))
+    return float(ours["half_width"] * math.sqrt(ours["n"]) / quantile)
+
+
+def needed(claim: Mapping[str, Any], points: float) -> int:
+    """The most seeds that one of the figures of a claim needs, `MOST_SEEDS` if more would be."""
+    wide = [part["ours"] for part in claim["parts"] if part["unit"] == "%" and part["ours"]["kind"] == "interval"]
+    return max((seeds_needed(std_of(ours), points) or MOST_SEEDS for ours in wide), default=0)
+
+
+def plan(paper: Paper, pilot: Mapping[str, Any], points: float) -> dict[str, int]:
+    """The number of seeds of each experiment that can be run."""
+    compared = {claim.id for claim in paper.claims if claim.kind in COMPARED}
+    found = {}
+    for experiment in pilot["experiments"]:
+        if not experiment["deferred"]:
+            claims = [needed(claim, points) for claim in experiment["claims"] if claim["id"] in compared]
+            own = paper.experiment(experiment["id"]).seeds
+            found[experiment["id"]] = min(MOST_SEEDS, max([own, *claims]))
+    return found
+
+
+def text_of(seeds: Mapping[str, int], about: Mapping[str, Any], points: float) -> str:
+    """The file."""
+    lines = [
+        "# Seeds of each experiment, computed before the run from the scatter of a pilot by tools/plan_seeds.py.",
+        "# They are not changed after results were seen.",
+        f"detect_points = {points:g}",
+        f"power = {POWER:g}",
+        f"level = {LEVEL:g}",
+        f'pilot_date = "{about["date"]}"',
+        f'pilot_commit = "{about["commit"]}"',
+        "",
+        "[seeds]",
+        *(f"{experiment} = {number}" for experiment, number in seeds.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def write_plans(folder: Path, papers: Path, points: float) -> list[tuple[Path, dict[str, int]]]:
+    """Writes a file for each paper of the pilot. Raises `PaperError` and writes nothing if one has a plan."""
+    outcome = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
+    about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    if outcome["scope"]["quick"]:
+        raise PaperError(f"{folder}: is a quick run, whose runs are shorter and scatter otherwise: name a full one")
+    files = {paper["key"]: papers / paper["key"] / SEEDS_FILE for paper in outcome["papers"]}
+    for file in files.values():
+        if file.exists():
+            raise PaperError(f"{file}: is a plan already; seeds are not changed after results were seen")
+    found = []
+    for pilot in outcome["papers"]:
+        seeds = plan(read_key(pilot["key"], papers), pilot, points)
+        files[pilot["key"]].write_text(text_of(seeds, about, points), encoding="utf-8")
+        found.append((files[pilot["key"]], seeds))
+    return found
+
+
+def points_of(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.1 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of points from 0.1 to 100")
+    return value
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the pilot: what `papers reproduce --out DIR` wrote")
+    parser.add_argument("--detect", type=points_of, required=True, metavar="POINTS", help="the difference in points")
+    parser.add_argument("--papers", type=Path, default=PAPERS, help="the folder with the papers (those beside tools)")
+    options = parser.parse_args(arguments)
+    try:
+        written = write_plans(options.folder, options.papers, options.detect)
+    except (OSError, ValueError, KeyError, PaperError) as error:
+        print(f"no seeds were planned: {error}", file=sys.stderr)
+        return 2
+    for file, seeds in written:
+        print(f"{file}: {', '.join(f'{experiment} {number}' for experiment, number in seeds.items())}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+"""The rules of verdicts, written a second time for `recompute_verdicts.py`: samples in, verdicts out.
+
+A sample is an array whose last axis are the seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Floats: TypeAlias = NDArray[np.float64]
+Band: TypeAlias = tuple[float, float]
+Claim: TypeAlias = Mapping[str, Any]
+
+REPRODUCED, ABOUT, DIRECTION, CANNOT, DIFFERS = "reproduced", "about", "direction only", "cannot tell", "differs"
+WORSE = [REPRODUCED, ABOUT, DIRECTION, CANNOT, DIFFERS]
+SIDES = {REPRODUCED: "for", ABOUT: "for", DIRECTION: "for", DIFFERS: "against"}
+WANTED = {"higher": 1, "lower": -1, "rising": 1, "falling": -1}
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure with its ends; `known` is false for a figure of one seed."""
+
+    value: float
+    low: float
+    high: float
+    known: bool
+
+    def sign(self) -> int | None:
+        if not self.known:
+            return None
+        if self.low == self.high:
+            return int(np.sign(self.value))
+        return 1 if self.low > 0 else -1 if self.high < 0 else None
+
+    def against(self, low: float, high: float) -> str:
+        """Whether it lies wholly inside (`for`), wholly outside (`against`), or neither."""
+        if not self.known or np.isnan(self.low):
+            return "unclear"
+        if low <= self.low and self.high <= high:
+            return "for"
+        return "against" if self.high < low or self.low > high else "unclear"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one comparison gives: for, against or unclear, and how its size fits."""
+
+    side: str
+    size: str = REPRODUCED
+
+    @property
+    def verdict(self) -> str:
+        return {"for": self.size, "against": DIFFERS, "unclear": CANNOT}[self.side]
+
+
+def interval(statistic: Callable[[Floats], Any], values: Floats, confidence: float = 0.95) -> Interval:
+    """By the jackknife over the last axis."""
+    n = values.shape[-1]
+    whole = statistic(values) if n else np.nan
+    if n < 2 or np.isnan(whole):
+        return Interval(whole, np.nan, np.nan, False)
+    others = np.array([statistic(values[..., np.arange(n) != left]) for left in range(n)])
+    pseudo = n * whole - (n - 1) * others
+    largest = np.abs(values).max()
+    if np.ptp(pseudo) <= ROUNDING * (n - 1) * max(abs(whole), np.nanmax(np.abs(others)), 1e-3 * largest):
+        exact = 0.0 if abs(whole) <= ROUNDING * largest else whole
+        return Interval(exact, exact, exact, True)
+    pseudo = pseudo[~np.isnan(pseudo)]
+    half = stats.t.isf((1 - confidence) / 2, len(pseudo) - 1) * stats.sem(pseudo)
+    return Interval(whole, whole - half, whole + half, True)
+
+
+def size(
+    ours: Interval, low: float, high: float, percent: bool, within: float = 10.0, printed: Sequence[float] | None = None
+) -> str:
+    """The grade of a size; the paper's figure lies from `low` to `high`."""
+    if np.isnan(ours.value):
+        return DIRECTION
+    if not ours.known:
+        return CANNOT
+    points = (2.0, 5.0) if percent else (0.0, 0.0)
+    near = low - max(points[0], abs(low) * within / 100), high + max(points[0], abs(high) * within / 100)
+    about = min(low - points[1], 0.67 * low, 1.5 * low), max(high + points[1], 0.67 * high, 1.5 * high)
+
+    def narrow(band: Sequence[float]) -> bool:
+        return smaller(ours.high - ours.low, band[1] - band[0])
+
+    def holds(band: Sequence[float], at: float) -> bool:
+        return smaller(band[0], at) and smaller(at, band[1])
+
+    overlaps = smaller(near[0], ours.high) and smaller(ours.low, near[1])
+    if (overlaps and narrow(near)) or (printed and holds(printed, ours.value) and narrow(printed)):
+        return REPRODUCED
+    if holds(about, ours.value) and narrow(about):
+        return ABOUT
+    return CANNOT if overlaps else DIRECTION
+
+
+def smaller(one: float, other: float) -> bool:
+    return one <= other + ROUNDING * max(1.0, abs(one), abs(other))
+
+
+def number(ours: Interval, claim: Claim, percent: bool) -> Found:
+    """A number, which has no direction of its own."""
+    low, high = min(ends := listed(claim["value"])), max(ends)
+    grade = size(ours, low, high, percent, claim.get("within_percent", 10.0), claim.get("ci95"))
+    if grade != DIRECTION:
+        return Found("unclear" if grade == CANNOT else "for", grade)
+    points = 5.0 if percent else 0.0
+    around = min(low - points, 0.67 * low, 1.5 * low), max(high + points, 0.67 * high, 1.5 * high)
+    return Found("against" if ours.against(*around) == "against" else "unclear", grade)
+
+
+def percentage(pair: Floats, convention: str = "of_b") -> float:
+    a, b = float(pair[0].mean()), float(pair[1].mean())
+    by = a if convention == "of_a" else b
+    return 100 * (a - b) / by if by else (0.0 if a == b else np.nan)
+
+
+def compare(a: Floats, b: Floats, claim: Claim, cells: int = 1) -> Found:
+    """One quantity against another, seed by seed."""
+    pair = whole(np.stack([a, b]))
+    if not pair.shape[-1]:
+        return Found("unclear")
+    relation, convention = claim["relation"], claim.get("convention", "of_b")
+    relative = interval(lambda each: percentage(each, convention), pair)
+    if relation in ("higher", "lower"):
+        wanted = WANTED[relation]
+        percent = claim.get("percent") if cells == 1 else None
+        grade = size(relative, wanted * percent, wanted * percent, True) if percent else REPRODUCED
+        return Found(claimed_side(pair, wanted, cells), grade)
+    within = claim.get("within_percent", 5.0)
+    low = -np.inf if relation == "not-higher" else -within
+    return Found(relative.against(low, np.inf if relation == "not-lower" else within))
+
+
+def claimed_side(pair: Floats, wanted: int, cells: int) -> str:
+    def difference(each: Floats) -> float:
+        return float((each[0] - each[1]).mean())
+
+    found = interval(difference, pair).sign()
+    if found == wanted:
+        return "for"
+    if found and cells > 1:
+        found = interval(difference, pair, 1 - 0.05 / cells).sign()
+    return "unclear" if found is None else "against"
+
+
+def whole(values: Floats) -> Floats:
+    """Without the seeds of which some value is missing."""
+    return values[..., ~np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0)]
+
+
+def shape(values: Floats, positions: Sequence[float], wanted: int, points: Callable[[Floats], Floats]) -> Found:
+    """What `points` makes of the samples rises (1) or falls (-1)."""
+    if not values.shape[-1]:
+        return Found("unclear")
+    centred = np.array(positions, dtype=float) - np.mean(positions)
+    signs = [
+        interval(lambda each: wanted * (points(each)[-1] - points(each)[0]), values).sign(),
+        interval(lambda each: wanted * float(centred @ points(each)), values).sign(),
+    ]
+    level = 1 - 0.05 / max(len(positions) - 1, 1)
+
+    def step(at: int, each: Floats) -> float:
+        found = points(each)
+        return float(wanted * (found[at + 1] - found[at]))
+
+    steps = [interval(partial(step, at), values, level).sign() for at in range(len(positions) - 1)]
+    if -1 in signs or 0 in signs:
+        return Found("against")
+    return Found("for" if signs == [1, 1] else "unclear", DIRECTION if -1 in steps else REPRODUCED)
+
+
+def line(statistic: str, positions: Sequence[float], curve: Floats) -> float:
+    """A figure of the least-squares line through the means of a curve."""
+    means = curve.mean(axis=-1)
+    slope, intercept = np.polyfit(positions, means, 1)
+    correlation = np.corrcoef(positions, means)[0, 1]
+    found = {"slope": slope, "intercept": intercept, "r2": correlation**2, "multiple_r": abs(correlation)}
+    return float(found[statistic])
+
+
+def flat(curve: Floats, within: float) -> Found:
+    if not curve.shape[-1]:
+        return Found("unclear")
+    sides = {
+        compare(point, curve.mean(axis=0), {"relation": "about", "within_percent": within}).side for point in curve
+    }
+    return Found("against" if "against" in sides else "for" if sides == {"for"} else "unclear")
+
+
+def listed(value: Any) -> list[Any]:
+    """A list of what may be one thing or several."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
