@@ -11,7 +11,7 @@ use anabranch_core::time::Span;
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::{Packet, Side};
 use anabranch_tests::sight;
-use anabranch_wire::{GapBlock, SackRepr, Tsn};
+use anabranch_wire::{GapBlock, NoSpace, PacketWriter, SackRepr, Tsn};
 
 use crate::rig::craft;
 
@@ -45,15 +45,26 @@ impl Unheard {
 
     /// Hands A a SACK that acknowledges so many of them in sequence, with these blocks and flags.
     fn sack(&mut self, cumulative: u32, blocks: &[(u16, u16)], flags: u8) {
-        let kept = self.duo.kept.iter().flatten();
-        let (_, genuine) =
-            kept.clone().rfind(|(_, packet)| packet.from == Side::B).expect("B has sent something");
-        let tag = u32::from_be_bytes(genuine.bytes[4..8].try_into().expect("four bytes"));
-        let cum_tsn = Tsn::new(self.before.0.wrapping_add(cumulative));
-        let a_rwnd = self.a_rwnd;
+        let (cum_tsn, a_rwnd) = (self.tsn(cumulative), self.a_rwnd);
         let gaps = blocks.iter().map(|&(start, end)| GapBlock { start, end });
-        let mut bytes =
-            craft::packet(tag, |packet| packet.sack(&SackRepr { cum_tsn, a_rwnd, flags }, gaps, []));
+        self.hand(|packet| packet.sack(&SackRepr { cum_tsn, a_rwnd, flags }, gaps, []));
+    }
+
+    /// Hands A a SHUTDOWN that acknowledges so many of them.
+    fn shutdown(&mut self, cumulative: u32) {
+        let tsn = self.tsn(cumulative);
+        self.hand(|packet| packet.shutdown(tsn));
+    }
+
+    fn tsn(&self, place: u32) -> Tsn {
+        Tsn::new(self.before.0.wrapping_add(place))
+    }
+
+    fn hand(&mut self, write: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>) {
+        let genuine = self.duo.kept.iter().flatten().rfind(|(_, packet)| packet.from == Side::B);
+        let (_, genuine) = genuine.expect("B has sent something");
+        let tag = u32::from_be_bytes(genuine.bytes[4..8].try_into().expect("four bytes"));
+        let mut bytes = craft::packet(tag, write);
         bytes[..4].copy_from_slice(&genuine.bytes[..4]);
         craft::fix_checksum(&mut bytes);
         let packet = Packet { bytes, ..genuine.clone() };
@@ -85,6 +96,15 @@ fn a_block_that_is_empty_touches_the_cumulative_tsn_or_names_what_was_never_sent
         assert_eq!(unheard.in_flight(), 4);
         unheard.sack(0, &[block], 0);
         assert_eq!(unheard.in_flight(), 4 - taken, "{block:?}");
+    }
+}
+
+#[test]
+fn a_shutdown_acknowledges_what_was_sent_and_nothing_beyond_it() {
+    for (cumulative, left) in [(0, 4), (1, 3), (4, 0), (5, 4), (1_000, 4)] {
+        let mut unheard = one_path();
+        unheard.shutdown(cumulative);
+        assert_eq!(unheard.in_flight(), left, "{cumulative}");
     }
 }
 
