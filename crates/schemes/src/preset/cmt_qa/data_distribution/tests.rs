@@ -233,11 +233,8 @@ fn a_path_takes_part_only_while_its_own_window_has_room() {
 
 #[test]
 fn without_d_max_a_path_with_a_full_window_waits_for_its_window_and_not_for_the_period() {
-    let rules = DistributionRules {
-        queue_bound: QueueBound::Window,
-        allowance: Allowance::PeerWindow,
-        ..RULES
-    };
+    let rules =
+        DistributionRules { queue_bound: QueueBound::Window, allowance: Allowance::PeerWindow, ..RULES };
     let mut scene = fast_and_slow(rules);
     assert_eq!(scene.bind_some(30).len(), 20, "both windows");
     let decision = scene.ask();
