@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pexpect
-from check_commands import BOOK, LINKED, ROOT, blocks, in_own_network
+from check_commands import BOOK, IN_PYTHON_ONLY, LINKED, ROOT, blocks, in_own_network
 
 PAGES = (ROOT / "README.md", BOOK / "move-files.md", BOOK / "compare-schemes.md", BOOK / "write-a-scheme.md")
 VENV = ROOT / ".venv" / "bin"
@@ -180,16 +180,23 @@ def prepare(folder, page):
             (folder / name).write_bytes(os.urandom(size_bytes))
 
 
+def wants_python(block):
+    return any(name in IN_PYTHON_ONLY for name, _ in block.subcommands())
+
+
 def follow(page, environment, log):
     """Types the blocks of a page; returns how many commands there were."""
-    found, _ = blocks(page)
+    found = [block for block in blocks(page)[0] if is_for_reader(block)]
     count = 0
+    if any(map(wants_python, found)):
+        # Whoever has installed both finds the command of the Python package first, which has all subcommands.
+        environment = {**environment, "PATH": os.pathsep.join([str(VENV), environment["PATH"]])}
     with tempfile.TemporaryDirectory(prefix="anabranch-first-use-") as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         prepare(folder, page)
         reader = Reader(folder, environment, log)
         stack.callback(reader.close)
-        for block in filter(is_for_reader, found):
+        for block in found:
             print(f"{block.place}: {len(commands(block))} commands", flush=True)
             try:
                 reader.follow(block)
@@ -208,7 +215,7 @@ def reader_environment(home):
         "RUSTUP_HOME": str(old / ".rustup"),
         **os.environ,
         "HOME": home,
-        "PATH": os.pathsep.join([f"{home}/.local/bin", os.environ["PATH"], str(VENV)]),
+        "PATH": os.pathsep.join([f"{home}/.local/bin", os.environ["PATH"]]),
         # The network namespace of these terminals has no way out. What cargo wants was fetched by what ran before.
         "CARGO_NET_OFFLINE": "true",
     }

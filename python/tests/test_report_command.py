@@ -87,7 +87,9 @@ def test_a_wrong_command_line_is_wrong_input(words: list[str], capsys: pytest.Ca
     with pytest.raises(SystemExit) as ended:
         main(["report", *words])
     assert ended.value.code == 2
-    assert "usage: anabranch report" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: ")
+    assert "\n\nUsage: anabranch report" in shown
 
 
 def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from anabranch.command.parser import Parser
 from anabranch.errors import PaperError
 from anabranch.papers.catalogue import ALL, DATA, keys, read_key, select
 
@@ -16,7 +17,7 @@ WRONG_INPUT = 2
 INTERRUPTED = 130
 
 _EXAMPLES = """\
-examples:
+Examples:
   anabranch papers list
   anabranch papers show db-cmt/fig6
   anabranch papers reproduce all --quick --out out/quick
@@ -37,16 +38,15 @@ def main(arguments: Sequence[str]) -> int:
         return WRONG_INPUT
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="anabranch papers",
         description="Five papers about concurrent multipath transfer: what they measured, what they claim, and whether "
         "it comes out the same here.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--data", type=Path, default=DATA, help="the folder with the papers (those of the package)")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(title="Commands", required=True, metavar="COMMAND")
     listing = commands.add_parser("list", help="list all papers with their experiments")
     listing.set_defaults(run=_list)
     show = commands.add_parser("show", help="show a paper, or the setting, unknowns and claims of an experiment")
@@ -68,7 +68,6 @@ def _add_reproduce(commands: Any) -> None:
         description="Runs experiments and says of every claim whether it holds here. Finished runs are kept: what was "
         "stopped goes on where it was. The exit status is 0 whatever the verdicts are.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", metavar="all|KEY[/EXPERIMENT]", help="what to reproduce")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write to")

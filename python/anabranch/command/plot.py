@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anabranch.command.parser import Parser
 from anabranch.errors import AnabranchError, FigureError, StatisticsError
 
 if TYPE_CHECKING:
@@ -44,12 +45,11 @@ def main(arguments: Sequence[str]) -> int:
         return WRONG_INPUT
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="anabranch plot",
         description="Draw a figure of the results of a sweep, or of a traced run.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="results of `anabranch sweep`, or traces of one run")
     what = parser.add_mutually_exclusive_group(required=True)
@@ -59,8 +59,8 @@ def _parser() -> argparse.ArgumentParser:
         "--out", metavar="FILE", type=Path, nargs="+", help="files to write, .svg or .png (default: NAME.svg, here)"
     )
     parser.add_argument("--title", metavar="TEXT", help="a title above the axes")
-    _add_result_options(parser.add_argument_group("figures of results"))
-    _add_trace_options(parser.add_argument_group("figures of a traced run"))
+    _add_result_options(parser.add_argument_group("Figures of results"))
+    _add_trace_options(parser.add_argument_group("Figures of a traced run"))
     return parser
 
 

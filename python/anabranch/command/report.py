@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
+from anabranch.command.parser import Parser
 from anabranch.reporting.choice import ChoiceError
 
 _EXAMPLES = """\
-examples:
+Examples:
   anabranch report out/losses
   anabranch report out/losses --timeline cmt@path.path-2.loss=0.05 --timeline cmt-pf@path.path-2.loss=0.05
   anabranch report out/losses --timeline all@path.path-2.loss=0.05,seed=3 --out losses.html
@@ -38,13 +38,12 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="anabranch report",
         description="Writes the results of a sweep, or the traces of runs, as one HTML file: tables, figures and an "
         "interactive timeline of runs. The file loads nothing when it is opened.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "folder", metavar="DIR", help="what `anabranch sweep --out DIR` or `--trace DIR` of other commands wrote"

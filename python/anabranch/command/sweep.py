@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anabranch.command.parser import Parser
 from anabranch.errors import AnabranchError, PlanError, ScenarioError, SchemeError, SweepError
 
 if TYPE_CHECKING:
@@ -52,12 +53,11 @@ def main(arguments: list[str]) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="anabranch sweep",
         description="Run a scenario at every point of a grid, with every scheme and seed, and write tables.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("plan", metavar="PLAN", type=Path, help="the file of a plan or a scenario, or one that `anabranch init` lists")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
+from anabranch.command.parser import Parser
+
 _EXAMPLES = """\
-examples:
+Examples:
   anabranch view client.qlog
   anabranch view logs --out logs.html
 
@@ -35,12 +36,11 @@ def _beside(source: Path) -> Path:
     return source / "view.html" if source.is_dir() else source.with_name(f"{source.name}.html")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="anabranch view",
         description="Writes the events of qlog files as one HTML file with an interactive timeline.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "source", metavar="FILE|FOLDER", help="a log, or a folder with logs that end with .qlog or .sqlog"

@@ -1,0 +1,39 @@
+"""A parser whose help and errors look like those of the native commands, which clap writes."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from typing import Any, NoReturn
+
+MOST_COLUMNS = 100
+
+
+class Formatter(argparse.HelpFormatter):
+    """As wide as the terminal, and at most as wide as the help of native commands. Examples keep their lines."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=min(shutil.get_terminal_size().columns, MOST_COLUMNS))
+
+    def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        super().add_usage(usage, actions, groups, "Usage: " if prefix is None else prefix)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith("Examples:"):
+            return text
+        return super()._fill_text(text, width, indent)
+
+
+class Parser(argparse.ArgumentParser):
+    """Shows `examples` below the options; subcommands that `add_subparsers` adds are of this kind, too."""
+
+    def __init__(self, **others: Any) -> None:
+        super().__init__(formatter_class=Formatter, add_help=False, **others)
+        self._positionals.title = "Arguments"
+        self._optionals.title = "Options"
+        self.add_argument("-h", "--help", action="help", help="Print help")
+
+    def error(self, message: str) -> NoReturn:
+        """Says what is wrong with the command line, and exits with 2."""
+        usage = self.format_usage().strip()
+        self.exit(2, f"error: {message}\n\n{usage}\n\nFor more information, try '--help'.\n")
