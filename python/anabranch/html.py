@@ -1,9 +1,13 @@
-"""Tables for notebooks. All text in them is escaped."""
+"""Tables for notebooks, and templates of pages. All text in them is escaped."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def escaped(value: object) -> str:
@@ -18,3 +22,18 @@ def table_of(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
         "<tr>" + "".join(f'<td style="text-align: left">{escaped(cell)}</td>' for cell in row) + "</tr>" for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def templates(package: str, folder: str) -> Environment:
+    """The templates in a folder of a package. A name that they use and are not given is an error."""
+    # Here, since notebooks show tables without it.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(package, folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )

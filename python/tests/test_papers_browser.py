@@ -8,21 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from papers_outcome import every_verdict, write_page
-from test_report_browser import FLAGS, chromium
 
 from anabranch.papers.verdicts.grades import Verdict
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")
-    with api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium(), headless=True, args=list(FLAGS))
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")

@@ -24,15 +24,6 @@ from anabranch.series import Series
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 LINE_PANELS = ("throughput", "cwnd", "outstanding", "srtt", "queue")
 PANELS = (*LINE_PANELS, "events", "blocked", "decisions")
 # Of Plotly's own record of what it draws: for each trace what it stands for, and its points.
@@ -142,22 +133,6 @@ class Opened:
             for box in boxes[count:]:
                 box.uncheck()
         self.settle()
-
-
-def chromium() -> str:
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if found := shutil.which(name):
-            return found
-    pytest.skip("no Chromium here to open reports in: apt-get install chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")
-    with api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium(), headless=True, args=list(FLAGS))
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")

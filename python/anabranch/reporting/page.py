@@ -6,10 +6,10 @@ import base64
 import hashlib
 from importlib import resources
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from anabranch.engine import engine
+from anabranch.html import templates
 from anabranch.reporting.content import Page
 from anabranch.reporting.palette import style_of
 
@@ -27,20 +27,16 @@ def render(page: Page) -> str:
     hashes: text that came from a scenario cannot become one even if it were not escaped.
     """
     scripts = _scripts() if page.timeline is not None else []
-    environment = Environment(
-        loader=PackageLoader("anabranch.reporting", "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("page.html").render(
-        page=page,
-        policy=_policy(scripts),
-        style=Markup(style_of(_series(page)) + _file("page.css")),
-        scripts=[Markup(script) for script in scripts],
-        version=engine().version,
+    return (
+        templates("anabranch.reporting", "page")
+        .get_template("page.html")
+        .render(
+            page=page,
+            policy=_policy(scripts),
+            style=Markup(style_of(_series(page)) + _file("page.css")),
+            scripts=[Markup(script) for script in scripts],
+            version=engine().version,
+        )
     )
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from anabranch.html import templates
 from anabranch.papers import outcome as out
 from anabranch.papers.claims.claim import RANKS
 from anabranch.papers.pages.document import inline_html
@@ -94,14 +94,7 @@ def index_page(outcome: out.Outcome) -> str:
     Its Content-Security-Policy lets nothing run but that script: text that came from the data of a paper cannot become
     one even if it were not escaped.
     """
-    environment = Environment(
-        loader=PackageLoader("anabranch.papers.pages", "index"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = templates("anabranch.papers.pages", "index")
     environment.filters["inline"] = lambda text: Markup(inline_html(text))
     claims = claims_of(outcome["papers"])
     script = _file("filter.js")
