@@ -242,11 +242,22 @@ def test_a_damaged_entry_is_a_warning_on_standard_error(
     assert capsys.readouterr().err.startswith("warning: 1 entry of the cache cannot be used")
 
 
-def long_sweep(folder: Path, *options: object) -> list[str]:
-    """A sweep of 200 runs that take a second or two together."""
+LOSSES = "path.path-2.loss=0,0.01,0.02,0.05,0.1"
+
+
+def long_sweep(folder: Path, *options: object, durations: str = "8 s") -> list[str]:
+    """A sweep of 200 runs for each duration; those of 8 s take a second or two together."""
     scenario = write_scenario(folder, duration="8 s", name="long.toml")
-    over = "path.path-2.loss=0,0.01,0.02,0.05,0.1"
-    return sweep_command(scenario, "--out", folder / "out", "--over", over, "--seeds", 20, *options)
+    over = ["--over", f"run.duration={durations}", "--over", LOSSES]
+    return sweep_command(scenario, "--out", folder / "out", *over, "--seeds", 20, *options)
+
+
+def endless_sweep(folder: Path, *options: object) -> list[str]:
+    """The runs of `long_sweep`, and then 200 of which none ends while a test lasts.
+
+    However late a signal reaches it, it is not finished.
+    """
+    return long_sweep(folder, *options, durations="8 s,1000000 s")
 
 
 def wait_for_entries(cache: Path, count: int, process: subprocess.Popen[str]) -> None:
@@ -257,7 +268,7 @@ def wait_for_entries(cache: Path, count: int, process: subprocess.Popen[str]) ->
 
 def test_a_sweep_that_was_killed_fills_only_the_holes(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    process = subprocess.Popen(long_sweep(tmp_path), env=environment(), text=True)
+    process = subprocess.Popen(endless_sweep(tmp_path), env=environment(), text=True)
     wait_for_entries(cache, 20, process)
     process.kill()
     process.wait()
@@ -274,23 +285,24 @@ def test_a_sweep_that_was_killed_fills_only_the_holes(tmp_path: Path) -> None:
     assert report["cached"] >= 19
     resumed = Results.read(tmp_path / "out")
 
-    whole = sweep(tmp_path / "long.toml", {"path.path-2.loss": [0, 0.01, 0.02, 0.05, 0.1]}, 20, workers=1, cache=None)
+    over = {"run.duration": ["8 s"], "path.path-2.loss": [0, 0.01, 0.02, 0.05, 0.1]}
+    whole = sweep(tmp_path / "long.toml", over, 20, workers=1, cache=None)
     assert same(resumed, whole)
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
 def test_ctrl_c_ends_with_130_and_keeps_what_is_finished(tmp_path: Path, executor: str) -> None:
     cache = tmp_path / "cache"
-    command = long_sweep(tmp_path, "--executor", executor)
+    command = endless_sweep(tmp_path, "--executor", executor)
     process = start(command, stderr=subprocess.PIPE, text=True)
     wait_for_entries(cache, 5, process)
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=30)
     assert process.returncode == 130
     kept = len(entries(cache))
-    assert kept < 200
+    assert kept < 400
     assert complaint == (
-        f"interrupted: {kept} of 200 runs are finished and kept in {cache}: the same sweep goes on from there\n"
+        f"interrupted: {kept} of 400 runs are finished and kept in {cache}: the same sweep goes on from there\n"
     )
     assert not list((tmp_path / "out").iterdir())
 
@@ -316,7 +328,7 @@ def test_ctrl_c_does_not_wait_for_runs_that_take_long(tmp_path: Path, executor: 
 
 def test_processes_end_with_the_sweep_that_began_them(tmp_path: Path) -> None:
     psutil = pytest.importorskip("psutil")
-    process = subprocess.Popen(long_sweep(tmp_path, "--executor", "processes:2"), env=environment(), text=True)
+    process = subprocess.Popen(endless_sweep(tmp_path, "--executor", "processes:2"), env=environment(), text=True)
     wait_for_entries(tmp_path / "cache", 5, process)
     children = psutil.Process(process.pid).children(recursive=True)
     process.kill()
@@ -351,17 +363,17 @@ class Terminal:
 
 
 def test_ctrl_c_without_a_cache_writes_what_is_finished(tmp_path: Path) -> None:
-    terminal = Terminal(long_sweep(tmp_path, "--no-cache"))
+    terminal = Terminal(endless_sweep(tmp_path, "--no-cache"))
     while not terminal.finished():
         assert terminal.read(), "the sweep has ended before it could be stopped"
     terminal.process.send_signal(signal.SIGINT)
     while terminal.read():
         pass
     assert terminal.process.wait(30) == 130
-    assert "of 200 runs are finished; there is no cache that keeps them" in terminal.shown
+    assert "of 400 runs are finished; there is no cache that keeps them" in terminal.shown
     results = Results.read(tmp_path / "out")
-    assert terminal.finished() <= results.runs.num_rows < 200
-    assert results.manifest["missing"] == 200 - results.runs.num_rows
+    assert terminal.finished() <= results.runs.num_rows < 400
+    assert results.manifest["missing"] == 400 - results.runs.num_rows
     assert results.paths.num_rows == 2 * results.runs.num_rows
 
 
