@@ -4,7 +4,7 @@ use anabranch_core::policy::{
     LossDetection, LossTasks, Missing, MissingVerdict, PathSack, SackView, Slot, View,
 };
 
-use crate::definition::{Equation, Kind, Parameter, Value, Values};
+use crate::definition::{Choice, Equation, Kind, Parameter, Value, Values};
 
 pub(crate) const TRIGGER: Parameter = Parameter {
     name: "trigger",
@@ -13,6 +13,14 @@ pub(crate) const TRIGGER: Parameter = Parameter {
     default: Value::Number(3),
     about: "reports that make a chunk lost",
     source: "RFC 9260 section 7.2.4: 3; RFC 2960 and the papers' text: 4",
+};
+
+/// One answer for all papers whose text has four.
+pub(crate) const TEXT_HAS_FOUR_REPORTS: Choice = Choice {
+    question: "How many missing reports make a chunk lost?",
+    answer: "Three, although the text says four, as RFC 2960 does. The papers ran on ns-2, whose CMT agent counts three in \
+             version 2.35; none says that this was changed, and all schemes in a comparison count alike.",
+    parameter: "trigger",
 };
 
 pub(crate) const fn sfr(default: bool) -> Parameter {

@@ -13,7 +13,7 @@ use crate::congestion::control::cuc;
 use crate::congestion::cut::{Floor, floored, halve, nearest, own_floor};
 use crate::congestion::{Change, Cut, GrowthGate, PathLoss, WindowControl};
 use crate::definition::{Card, Choice, Equation, Kind, Length, Parameter, Preset, Value, Values};
-use crate::loss::missing_reports::{TRIGGER, sfr};
+use crate::loss::missing_reports::{TEXT_HAS_FOUR_REPORTS, TRIGGER, sfr};
 use crate::preset::cmt;
 use crate::retransmit::rtx;
 
@@ -96,11 +96,7 @@ const CARD: Card = Card {
             answer: "Once per window, as fast retransmit does otherwise. Without a sample the window is halved.",
             parameter: "",
         },
-        Choice {
-            question: "How many missing reports make a chunk lost?",
-            answer: "Three, ns-2's default. The paper's text says four.",
-            parameter: "trigger",
-        },
+        TEXT_HAS_FOUR_REPORTS,
     ]],
 };
 

@@ -37,9 +37,9 @@ fn the_defaults_are_those_of_the_papers() {
         "pqem=true,dds=true,orp=true,\
          bound=upper,confidence=95,initial-sample=rtt,group=interval,loss-unit=event,\
          inactive-below=rto,judge-after=2,readmit=heartbeat,\
-         piece=round,distributed=period,d-max=running,queue=pooled,closeness=0,replan=false,\
+         piece=round,distributed=period,d-max=running,queue=window,closeness=0,replan=false,\
          algorithm-3=else,consecutive=rtt,loss-rtt=srtt,excuse-t3=false,delay=half-rtt,await-room=false,\
-         rtx=rtx-cwnd,trigger=4,sfr=true,cuc=true,dac=true,sack-every=2,sack-delay=200,floor=4"
+         rtx=rtx-cwnd,trigger=3,sfr=true,cuc=true,dac=true,sack-every=2,sack-delay=200,floor=4"
     );
 }
 

@@ -1,6 +1,7 @@
 //! The documentation card of `cmt-qa`.
 
 use crate::definition::{Card, Choice};
+use crate::loss::missing_reports::TEXT_HAS_FOUR_REPORTS;
 use crate::preset::cmt_qa::data_distribution::formulas;
 use crate::preset::cmt_qa::path_quality::{group, sampling};
 use crate::preset::cmt_qa::{data_distribution, least_delay, path_quality, quality_aware, random_loss};
@@ -106,11 +107,12 @@ const CHOICES: &[Choice] = &[
         parameter: "d-max",
     },
     Choice {
-        question: "How much may wait in a path's queue?",
-        answer: "What D_max allows to all paths together; it counts what is bound and unsent as outstanding. What leaves the \
-                 queue is up to the path's window. With `window` a path takes part only while its own window has room: \
-                 cwnd_i - outstanding_i is \"the data amount that allowed transmitting for path i\", and what a path is given \
-                 is decided by its own cwnd and by D_max. With `clamped` what waits for one path takes no room from another.",
+        question: "Whose room does D_max count, and how much may wait in a path's queue?",
+        answer: "A path's own: it takes part while its window has room for more than is outstanding or bound. The text calls a \
+                 term of equation 7 what may be transmitted for that path, bounds what a path is given by that path's cwnd as \
+                 well as by D_max (after Algorithm 2), and nowhere speaks of binding data to a path that is full. `clamped` \
+                 lets data wait for a full path, but takes its room from no other; `pooled` takes it from all together; \
+                 `rounds` lets as much wait as the period has rounds for.",
         parameter: "queue",
     },
     Choice {
@@ -172,9 +174,5 @@ const CHOICES: &[Choice] = &[
                  `cmt-pf` gives it two.",
         parameter: "",
     },
-    Choice {
-        question: "How many missing reports make a loss?",
-        answer: "Four, as Algorithms 1 and 3 say, and not the three of RFC 4960, which the paper cites.",
-        parameter: "trigger",
-    },
+    TEXT_HAS_FOUR_REPORTS,
 ];

@@ -87,7 +87,7 @@ const PARAMETERS: &[Parameter] = &[
         "Xu 2013, section 6: as soon as possible",
     ),
     rtx("rtx-cwnd"),
-    Parameter { default: Value::Number(4), ..TRIGGER },
+    TRIGGER,
     sfr(true),
     cuc(true),
     dac(true),
@@ -102,9 +102,7 @@ pub(crate) const PRESET: Preset = Preset {
     source: "Xu, Liu, Guan, Zhang, Muntean 2013",
     multipath: true,
     coupled: false,
-    unfair_because: "DDS counts free room in one path's window as given away once as much data is bound to any path, so \
-                     windows stand open while bound data waits for another; two such paths take about one flow's share. \
-                     With `dds=false` they take two.",
+    unfair_because: "",
     owns: &[Role::Scheduler, Role::Failover],
     parameters: PARAMETERS,
     card: card::CARD,

@@ -140,7 +140,7 @@ fn the_schedulers_parameters_arrive() {
         piece: Piece::Round,
         distributed: Distributed::Period,
         allowance: Allowance::Running,
-        queue_bound: QueueBound::Pooled,
+        queue_bound: QueueBound::Window,
         closeness: 0.0,
         replans: false,
     };
@@ -151,7 +151,7 @@ fn the_schedulers_parameters_arrive() {
         ("d-max=period", DistributionRules { allowance: Allowance::Period, ..default }),
         ("d-max=none", DistributionRules { allowance: Allowance::PeerWindow, ..default }),
         ("queue=clamped", DistributionRules { queue_bound: QueueBound::Clamped, ..default }),
-        ("queue=window", DistributionRules { queue_bound: QueueBound::Window, ..default }),
+        ("queue=pooled", DistributionRules { queue_bound: QueueBound::Pooled, ..default }),
         ("queue=rounds", DistributionRules { queue_bound: QueueBound::Frequency, ..default }),
         ("closeness=2.5", DistributionRules { closeness: 2.5, ..default }),
         ("replan=true", DistributionRules { replans: true, ..default }),
@@ -200,11 +200,11 @@ fn the_retransmission_policys_parameters_arrive() {
 }
 
 #[test]
-fn four_missing_reports_make_a_loss_and_four_chunks_are_the_floor() {
+fn three_missing_reports_make_a_loss_and_four_chunks_are_the_floor() {
     let scheme = parse("cmt-qa").expect("a preset");
     let profile = scheme.profile(Profile::ns2_multipath());
     assert_eq!((profile.fast_retransmit_floor, profile.timeout_floor), (4, 4));
-    assert_eq!(values("").number("trigger"), 4);
+    assert_eq!(values("").number("trigger"), 3);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::congestion::control::cuc;
 use crate::congestion::cut::{floor, floored};
 use crate::congestion::{GrowthGate, WindowControl};
 use crate::definition::{Card, Choice, ChoiceParameter, Parameter, Preset, Values};
-use crate::loss::missing_reports::{TRIGGER, sfr};
+use crate::loss::missing_reports::{TEXT_HAS_FOUR_REPORTS, TRIGGER, sfr};
 use crate::preset::a_cmt::{APPLY, DELTA, LAMBDA, RTT, RateDifferenceGrowth};
 use crate::preset::db_cmt::ascending_backlog::AscendingBacklog;
 use crate::preset::db_cmt::rtt_ratio::{CutWindow, RttRatioCut};
@@ -90,12 +90,7 @@ const CARD: Card = Card {
                 answer: "What the standard says; the paper changes fast retransmit only.",
                 parameter: "",
             },
-            Choice {
-                question: "How many missing reports make a chunk lost?",
-                answer: "Three. The paper's text says four, but it ran on ns-2.35, whose default is three, and nowhere says that \
-                     it was changed; the schemes it is compared with count alike.",
-                parameter: "trigger",
-            },
+            TEXT_HAS_FOUR_REPORTS,
             Choice {
                 question: "Which loss rate does RTX-CL compare?",
                 answer: "The measured one, bytes lost over bytes sent. ns-2 knows a link's true rate from the script.",

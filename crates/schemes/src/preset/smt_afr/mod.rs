@@ -56,7 +56,7 @@ const PARAMETERS: &[Parameter] = &[
     CONSECUTIVE.parameter(),
     FREE.parameter(),
     rtx("rtx-cwnd"),
-    sfr(true),
+    sfr(false),
     cuc(true),
     dac(true),
     SACK_EVERY,
@@ -105,9 +105,11 @@ const CARD: Card = Card {
             parameter: "",
         },
         Choice {
-            question: "Duplicate acknowledgements, or missing reports?",
-            answer: "Missing reports, counted as CMT's split fast retransmit and delayed acks count them: SCTP has no others.",
-            parameter: "sfr, dac",
+            question: "Whose reports count: those about the chunk's own path (split fast retransmit), or all?",
+            answer: "All. The text counts duplicate acknowledgements, which a SACK brings whatever path the data took, names no \
+                     split fast retransmit, and adapts how long a chunk waits that data of another path has overtaken. With \
+                     `sfr=true` no such data reports it, and there is next to nothing left to adapt.",
+            parameter: "sfr",
         },
     ]],
 };

@@ -58,7 +58,7 @@ pub(super) const QUEUE: ChoiceParameter<QueueBound> = ChoiceParameter {
         ("pooled", QueueBound::Pooled),
         ("rounds", QueueBound::Frequency),
     ],
-    default: "pooled",
+    default: "window",
     about: "dds: a path takes part while its own window has room; or while any has, each counted by itself or all \
             together; or for the rounds that a period has room for",
     source: "Xu 2013, section 5, text around equation 7 and after Algorithm 2",
