@@ -91,6 +91,7 @@ def outcome(first: Sequence[Any], second: Sequence[Any] = ()) -> out.Outcome:
             "venue": "Venue",
             "year": 2020,
             "doi": "",
+            "decided": {},
             "experiments": list(experiments),
             "causes": [{"claims": ["with-cause", "another"], "text": CAUSE, "evidence": ["fig1:change"]}],
         }

@@ -68,7 +68,7 @@ def test_papers_are_listed_with_claims_and_runs(capsys: pytest.CaptureFixture[st
     assert lines[0] == "planted-paper  Claims that are known to hold, and others that are known not to"
     assert "A. Nobody and B. Nobody, Tests, 2026; 13 claims: 8 headline" in lines[1]
     assert any(
-        line.split(":")[1].strip() == "8 claims, 36 runs, 2 variants, 1 ablation"
+        line.split(":")[1].strip() == "8 claims, 36 runs, 2 variants, 1 reading, 1 ablation"
         for line in lines
         if line.startswith("  loss ")
     )
@@ -82,6 +82,7 @@ def test_an_experiment_is_shown_with_setting_unknowns_changes_and_claims(capsys:
         "schemes   CMT = cmt, CMT-PF = cmt-pf, SCTP = sctp",
         "  - one-way delay",
         "one-way delay: path.*.delay = 100 ms",
+        "second-link: path.path-2.rate = 20 kbit/s, path.path-2.delay = 300 ms",
         "loss-higher (H)",
         "= CMT above SCTP, +60 %",
         "loss-slope (X, inconsistent I1)",
@@ -100,6 +101,7 @@ def test_a_paper_is_shown_with_its_schemes_and_conventions(capsys: pytest.Captur
     text = capsys.readouterr().out
     assert "CMT-PF  cmt-pf" in text
     assert "percentages  of the scheme that comes second" in text
+    assert "second-link  Both links have the same rate" in text
     assert papers("show", "planted-paper/video") == 0
     assert "Not run: needs a video codec" in capsys.readouterr().out
 

@@ -16,6 +16,7 @@ from anabranch.papers.pages.document import Table, markdown
 from anabranch.papers.pages.earlier import became_blocks, earlier, stored_blocks
 from anabranch.papers.pages.experiment import claims_table, ours
 from anabranch.papers.pages.index import index_page
+from anabranch.papers.pages.readings import reading_blocks
 from anabranch.papers.pages.summary import chance_text, claims_of, counts_table
 from anabranch.papers.verdicts.grades import Verdict
 from anabranch.papers.verdicts.multiplicity import misses
@@ -114,3 +115,50 @@ def test_a_table_says_what_became_of_each_earlier_verdict() -> None:
     assert found["differs"]["no longer there"] == "1"
     assert found["not there before"]["differs"] == "1"
     assert found["all"]["all"] == "4"
+
+
+def sensitivity(change: str, verdict: Verdict) -> out.Sensitivity:
+    return {"change": change, "kind": "reading", "verdict": verdict.value, "parts": [], "decides": False}
+
+
+def change(identity: str, kind: str = "reading") -> Any:
+    return {"id": identity, "kind": kind, "about": "", "unknown": "", "decided": "room", "what": "", "schemes": []}
+
+
+def test_a_table_says_which_reading_gives_which_figure() -> None:
+    """`narrow` gives the first figure, `wide` the second, and `odd` was not run for the second."""
+    first = claim("first", Verdict.REPRODUCED, sensitivity=[
+        sensitivity("narrow", Verdict.ABOUT),
+        sensitivity("wide", Verdict.DIRECTION_ONLY),
+        sensitivity("odd", Verdict.DIFFERS),
+    ])  # fmt: skip
+    second = claim("second", Verdict.DIFFERS, sensitivity=[
+        sensitivity("narrow", Verdict.DIFFERS),
+        sensitivity("wide", Verdict.REPRODUCED),
+    ])  # fmt: skip
+    made = outcome(
+        [
+            experiment("fig7", [first], changes=[change("narrow"), change("wide"), change("odd")]),
+            experiment("fig9", [second], changes=[change("narrow"), change("wide"), change("part", "ablation")]),
+        ]
+    )
+    made["papers"][0]["decided"] = {"room": "The text says so."}
+    text = markdown(list(reading_blocks(made["papers"][0])))
+    assert "* `room`: The text says so." in text
+    assert "| as reproduced | 1 of 1 | 0 of 1 |" in text
+    assert "| `narrow` | 1 of 1 | 0 of 1 |" in text
+    assert "| `wide` | 0 (+1) of 1 | 1 of 1 |" in text
+    assert "| `odd` | 0 of 1 |  |" in text
+    assert "`part`" not in text
+    assert text.endswith("No single reading brings every claim of the figures that it was run on about right.\n")
+
+
+def test_a_reading_that_gives_all_figures_is_named() -> None:
+    good = claim("one", Verdict.DIFFERS, sensitivity=[sensitivity("narrow", Verdict.ABOUT)])
+    made = outcome([experiment("fig7", [good], changes=[change("narrow")])])
+    made["papers"][0]["decided"] = {"room": "The text says so."}
+    assert markdown(list(reading_blocks(made["papers"][0]))).endswith("comes out about right with: narrow.\n")
+
+
+def test_a_paper_without_decided_questions_has_no_such_table() -> None:
+    assert list(reading_blocks(every_verdict()["papers"][0])) == []

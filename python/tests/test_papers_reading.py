@@ -104,6 +104,19 @@ def test_claims_take_measure_and_place_from_their_own_table_and_from_the_quantit
         ("experiments.toml", 'measure = "timeouts"', 'measure = "timeout"', "did you mean `timeouts`?"),
         ("experiments.toml", "values = { plr2 = [0, 0.2] }", "values = { plr2 = [0, 0.1] }", "has 0.1 for axis `plr2`"),
         ("experiments.toml", 'unknown = "one-way delay"\n', "", "variant delay-100ms: `unknown` is missing"),
+        ("experiments.toml", 'decided = "second-link"\n', "", "reading slow-by-text: `decided` is missing"),
+        (
+            "experiments.toml",
+            'decided = "second-link"',
+            'decided = "second-lnk"',
+            "reading slow-by-text: `decided` is `second-lnk`, which `[decided]` of paper.toml lacks; did you mean",
+        ),
+        (
+            "experiments.toml",
+            'decided = "second-link"',
+            'decided = "second-link"\nunknown = "rate"',
+            "`unknown` means nothing here",
+        ),
         ("experiments.toml", 'cmt(trigger=6)" }', 'cmt(tiger=6)" }', "ablation trigger-6: scheme `CMT`: "),
         (
             "experiments.toml",

@@ -105,11 +105,26 @@ def test_a_claim_that_a_plausible_value_reverses_cannot_be_told_and_says_by_whic
     assert "| `loss-decisive` | above | `slow-second` |" in page
 
 
-def test_a_variant_decides_only_the_claims_that_it_names_and_an_ablation_none(
+def test_a_variant_decides_only_the_claims_that_it_names_and_readings_and_ablations_none(
     whole: tuple[Path, out.Outcome, Cost],
 ) -> None:
     falls = claims(whole[1])["loss-falls"]
-    assert {each["change"]: each["decides"] for each in falls["sensitivity"]} == {"trigger-6": False}
+    assert {each["change"]: each["decides"] for each in falls["sensitivity"]} == {
+        "slow-by-text": False,
+        "trigger-6": False,
+    }
+
+
+def test_a_reading_is_judged_like_a_variant_and_changes_no_verdict(whole: tuple[Path, out.Outcome, Cost]) -> None:
+    """`slow-by-text` changes what `slow-second` changes, on which a claim depends."""
+    claim = claims(whole[1])["loss-decisive"]
+    under = {each["change"]: (each["verdict"], each["decides"]) for each in claim["sensitivity"]}
+    assert under["slow-by-text"] == ("differs", False)
+    assert under["slow-second"] == ("differs", True)
+    assert claim["depends_on"] == ["slow-second"]
+    page = (whole[0] / "summary.md").read_text()
+    assert "* `second-link`: Both links have the same rate: a made-up trace shows it." in page
+    assert "| `slow-by-text` | " in page
 
 
 def test_an_ablation_changes_the_schemes_that_it_names_and_no_others(whole: tuple[Path, out.Outcome, Cost]) -> None:
@@ -281,9 +296,19 @@ def test_a_quick_reproduction_leaves_variants_and_ablations_out_and_says_what_el
 
 def test_seeds_variants_and_ablations_can_be_set() -> None:
     loss = read_paper(PLANTED).experiment("loss")
-    assert [each.id for each in settings_of(loss, Scope())] == ["default", "delay-100ms", "slow-second", "trigger-6"]
+    assert [each.id for each in settings_of(loss, Scope())] == [
+        "default",
+        "delay-100ms",
+        "slow-second",
+        "slow-by-text",
+        "trigger-6",
+    ]
     assert [each.id for each in settings_of(loss, Scope(variants=False))] == ["default", "trigger-6"]
-    assert [each.id for each in settings_of(loss, Scope(ablations=False))][1:] == ["delay-100ms", "slow-second"]
+    assert [each.id for each in settings_of(loss, Scope(ablations=False))][1:] == [
+        "delay-100ms",
+        "slow-second",
+        "slow-by-text",
+    ]
     assert settings_of(loss, Scope(seeds=7))[0].seeds == tuple(range(1, 8))
     assert settings_of(loss, Scope(quick=True))[0].axes[0].values == (0, 0.2)
 

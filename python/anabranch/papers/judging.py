@@ -31,6 +31,7 @@ def judge_paper(
         "venue": paper.venue,
         "year": paper.year,
         "doi": paper.doi,
+        "decided": dict(paper.decided),
         "experiments": [
             _experiment(paper, experiment, measured, figures.get(experiment.id, []))
             for experiment in selection.experiments
@@ -126,6 +127,7 @@ def _change(measure: Measure, change: Change, default: Measurements, changed: Me
         "kind": change.kind,
         "about": change.about,
         "unknown": change.unknown,
+        "decided": change.decided,
         "what": str(change),
         "schemes": _scheme_changes(measure, default, changed),
     }

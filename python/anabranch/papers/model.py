@@ -124,19 +124,25 @@ class Reduction:
     set: Settings = field(default_factory=dict)
 
 
+ChangeKind = Literal["variant", "reading", "ablation"]
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """Something else in place of what an experiment has.
 
     A *variant* has another plausible value of something the paper leaves open or contradicts itself on; it can decide
-    the claims in `claims` (all of the experiment's if empty). An *ablation* shows what a part does; nothing depends on
-    it. `schemes` are expressions in place of those that the paper's names stand for.
+    the claims in `claims` (all of the experiment's if empty). A *reading* is another answer to a question that the
+    paper or its data settle; it is shown, and no verdict depends on it. An *ablation* shows what a part does; nothing
+    depends on it. `unknown` is what is open, `decided` the name of the question that is settled. `schemes` are
+    expressions in place of those that the paper's names stand for.
     """
 
     id: str
-    kind: Literal["variant", "ablation"]
+    kind: ChangeKind
     about: str
     unknown: str = ""
+    decided: str = ""
     schemes: Mapping[str, str] = field(default_factory=dict)
     less: Reduction = field(default_factory=Reduction)
     claims: tuple[str, ...] = ()
@@ -172,6 +178,7 @@ class Experiment:
     figures: tuple[Figure, ...] = ()
     quick: Reduction = field(default_factory=Reduction)
     variants: tuple[Change, ...] = ()
+    readings: tuple[Change, ...] = ()
     ablations: tuple[Change, ...] = ()
     unknowns: tuple[str, ...] = ()
     note: str = ""
@@ -179,8 +186,8 @@ class Experiment:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Variants, then ablations."""
-        return self.variants + self.ablations
+        """Variants, then readings, then ablations."""
+        return self.variants + self.readings + self.ablations
 
     def axis(self, name: str) -> Axis:
         """The axis of this name, which there is."""

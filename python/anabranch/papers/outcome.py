@@ -84,12 +84,13 @@ class SchemeChange(TypedDict):
 
 
 class ChangeOutcome(TypedDict):
-    """A variant or an ablation. `what` says what is changed."""
+    """A variant, a reading or an ablation. `what` says what is changed, `decided` names the question of a reading."""
 
     id: str
     kind: str
     about: str
     unknown: str
+    decided: str
     what: str
     schemes: list[SchemeChange]
 
@@ -139,6 +140,7 @@ class PaperOutcome(TypedDict):
     venue: str
     year: int
     doi: str
+    decided: dict[str, str]
     experiments: list[ExperimentOutcome]
     causes: list[CauseOutcome]
 

@@ -26,7 +26,10 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper with its experiments, its claims, and the causes of differences."""
+    """A paper with its experiments, its claims, and the causes of differences.
+
+    `decided` has the questions that its text or its data settle, and how.
+    """
 
     key: str
     title: str
@@ -35,6 +38,7 @@ class Paper:
     folder: Path
     schemes: Mapping[str, str]
     conventions: Mapping[str, str]
+    decided: Mapping[str, str]
     experiments: tuple[Experiment, ...]
     claims: tuple[Claim, ...]
     causes: tuple[Cause, ...]
@@ -67,13 +71,16 @@ def read_paper(folder: Path) -> Paper:
         raise fields.error("key", f"is `{key}`, but the folder is called `{folder.name}`")
     experiments = with_planned_seeds(folder / SEEDS_FILE, read_experiments(folder / "experiments.toml", schemes))
     claims = read_claims(folder / "claims.toml", experiments)
-    _check_decided(experiments, claims, folder / "experiments.toml")
+    decided = _texts(fields, "decided")
+    _check_variants(experiments, claims, folder / "experiments.toml")
+    _check_readings(experiments, decided, folder / "experiments.toml")
     paper = fields.fill(
         Paper,
         key=key,
         folder=folder,
         schemes=schemes,
         conventions=_texts(fields, "conventions"),
+        decided=decided,
         experiments=experiments,
         claims=claims,
         causes=_causes(folder / "causes.toml", experiments, claims),
@@ -91,7 +98,7 @@ def _texts(fields: Fields, key: str) -> dict[str, str]:
     return table
 
 
-def _check_decided(experiments: tuple[Experiment, ...], claims: tuple[Claim, ...], file: Path) -> None:
+def _check_variants(experiments: tuple[Experiment, ...], claims: tuple[Claim, ...], file: Path) -> None:
     """Raises an error if a variant is to decide a claim that there is not."""
     for experiment in experiments:
         known = [claim.id for claim in claims if claim.experiment == experiment.id]
@@ -102,6 +109,17 @@ def _check_decided(experiments: tuple[Experiment, ...], claims: tuple[Claim, ...
                         f"{file}: experiment {experiment.id}, variant {variant.id}: `claims` has `{claim}`; "
                         f"{hint(claim, known)}"
                     )
+
+
+def _check_readings(experiments: tuple[Experiment, ...], decided: Mapping[str, str], file: Path) -> None:
+    """Raises an error if a reading answers a question that `[decided]` of paper.toml lacks."""
+    for experiment in experiments:
+        for reading in experiment.readings:
+            if reading.decided not in decided:
+                raise PaperError(
+                    f"{file}: experiment {experiment.id}, reading {reading.id}: `decided` is `{reading.decided}`, "
+                    f"which `[decided]` of paper.toml lacks; {hint(reading.decided, list(decided))}"
+                )
 
 
 def _causes(path: Path, experiments: tuple[Experiment, ...], claims: tuple[Claim, ...]) -> tuple[Cause, ...]:

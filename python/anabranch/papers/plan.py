@@ -96,7 +96,7 @@ def settings_of(experiment: Experiment, scope: Scope) -> tuple[Setting, ...]:
         return ()
     changes: list[Change | None] = [None]
     if not scope.quick:
-        changes += experiment.variants if scope.variants else ()
+        changes += experiment.variants + experiment.readings if scope.variants else ()
         changes += experiment.ablations if scope.ablations else ()
     return tuple(_setting(experiment, change, scope) for change in changes)
 

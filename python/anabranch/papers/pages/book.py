@@ -21,6 +21,7 @@ from anabranch.papers.pages.experiment import (
     under_standard,
     verdict,
 )
+from anabranch.papers.pages.readings import reading_blocks
 from anabranch.papers.pages.summary import TITLE, chance_text, claims_of, counts_table, reference, scope_text
 from anabranch.papers.verdicts.grades import Verdict
 
@@ -199,6 +200,7 @@ def chapter_blocks(paper: out.PaperOutcome, pictures: set[str]) -> Iterator[Bloc
     yield Heading(1, paper["key"])
     yield Paragraph(f"{paper['title']}. {reference(paper)}")
     yield counts_table(claims_of([paper]))
+    yield from reading_blocks(paper)
     yield Items(
         [f"`{experiment['id']}`: {experiment['title']} ({experiment['source']})" for experiment in paper["experiments"]]
     )

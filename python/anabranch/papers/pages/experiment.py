@@ -161,13 +161,20 @@ def causes_of(paper: out.PaperOutcome, claim: out.ClaimOutcome) -> list[out.Caus
     return [paper["causes"][number] for number in claim["causes"]]
 
 
+_CLAIMS_UNDER = {
+    "variant": "Claims under other values",
+    "reading": "Claims under readings that were decided against",
+    "ablation": "Claims under ablations",
+}
+
+
 def sensitivity_blocks(experiment: out.ExperimentOutcome) -> Iterator[HtmlBlock]:
     """What each claim comes to under each change: in full for claims that depend on one, and in short for all."""
     decisive = [claim for claim in experiment["claims"] if claim["depends_on"]]
     if decisive:
         yield Paragraph("**What cannot be told.** These claims hold with one plausible value and not with another.")
         yield Table(["claim", "paper", "with", "ours", "verdict"], [row for each in decisive for row in _decided(each)])
-    for kind, title in (("variant", "Claims under other values"), ("ablation", "Claims under ablations")):
+    for kind, title in _CLAIMS_UNDER.items():
         table = _under(experiment, kind)
         if table is not None:
             yield Paragraph(f"**{title}.** Where a verdict is not said, it is that without the change.")
@@ -208,8 +215,9 @@ def _figures(parts: Sequence[out.PartOutcome]) -> str:
 
 
 def change_blocks(experiment: out.ExperimentOutcome) -> Iterator[HtmlBlock]:
-    """What ablations and variants make of each scheme."""
+    """What ablations, readings and variants make of each scheme."""
     yield from _changes(experiment, "ablation", "What parts do")
+    yield from _changes(experiment, "reading", "What other readings do")
     yield from _changes(experiment, "variant", "What other values do")
 
 
@@ -237,8 +245,8 @@ def _changes(experiment: out.ExperimentOutcome, kind: str, title: str) -> Iterat
 
 
 def _what(change: out.ChangeOutcome) -> str:
-    unknown = f" ({change['unknown']})" if change["unknown"] else ""
-    return f"`{change['id']}`{unknown}: {change['about']} `{change['what']}`"
+    question = f" ({change['unknown'] or change['decided']})" if change["unknown"] or change["decided"] else ""
+    return f"`{change['id']}`{question}: {change['about']} `{change['what']}`"
 
 
 def _causes(paper: out.PaperOutcome, experiment: out.ExperimentOutcome) -> Iterator[Block]:

@@ -29,6 +29,7 @@ from anabranch.papers.pages.experiment import (
     table_of,
     under_standard,
 )
+from anabranch.papers.pages.readings import reading_blocks
 from anabranch.papers.pages.summary import (
     TITLE,
     Counts,
@@ -85,6 +86,7 @@ class PaperSection:
     paper: out.PaperOutcome
     reference: str
     counts: Counts
+    readings: Markup
     experiments: Sequence[ExperimentSection]
 
 
@@ -130,7 +132,8 @@ def _policy(script: str) -> str:
 
 def _paper(paper: out.PaperOutcome) -> PaperSection:
     experiments = [_experiment(paper, experiment) for experiment in paper["experiments"]]
-    return PaperSection(paper, reference(paper), counts_of(claims_of([paper])), experiments)
+    readings = Markup("\n".join(block.html() for block in reading_blocks(paper)))
+    return PaperSection(paper, reference(paper), counts_of(claims_of([paper])), readings, experiments)
 
 
 def _experiment(paper: out.PaperOutcome, experiment: out.ExperimentOutcome) -> ExperimentSection:

@@ -47,7 +47,11 @@ def runs_text(experiment: Experiment) -> str:
     if experiment.deferred:
         return "deferred"
     cells = len(experiment.schemes) * math.prod(len(axis.values) for axis in experiment.axes)
-    counts = [(len(experiment.variants), "variant"), (len(experiment.ablations), "ablation")]
+    counts = [
+        (len(experiment.variants), "variant"),
+        (len(experiment.readings), "reading"),
+        (len(experiment.ablations), "ablation"),
+    ]
     changes = [_count(number, word) for number, word in counts if number]
     return ", ".join([_count(cells * experiment.seeds, "run"), *changes])
 
@@ -59,6 +63,8 @@ def show_paper(paper: Paper) -> str:
     lines += ["", "Schemes", *_pairs(paper.schemes.items())]
     if paper.conventions:
         lines += ["", "Conventions", *_pairs(paper.conventions.items())]
+    if paper.decided:
+        lines += ["", "Decided from the texts", *_pairs(paper.decided.items())]
     lines += ["", "Experiments", *_experiment_lines(paper)]
     lines += ["", *_wrapped(f"Each with: anabranch papers show {paper.key}/{paper.experiments[0].id}")]
     return "\n".join(lines)
@@ -71,7 +77,8 @@ def show_experiment(paper: Paper, experiment: Experiment) -> str:
     lines += _wrapped(f"Not run: {experiment.deferred}") if experiment.deferred else _setting(experiment)
     if experiment.unknowns:
         lines += ["", "Not known from the paper", *[f"  - {unknown}" for unknown in experiment.unknowns]]
-    for title, changes in (("Variants", experiment.variants), ("Ablations", experiment.ablations)):
+    kinds = {"Variants": experiment.variants, "Readings": experiment.readings, "Ablations": experiment.ablations}
+    for title, changes in kinds.items():
         if changes:
             lines += ["", title, *[line for change in changes for line in _change(change)]]
     claims = paper.claims_of(experiment.id)
@@ -101,7 +108,8 @@ def _setting(experiment: Experiment) -> list[str]:
 
 
 def _change(change: Change) -> list[str]:
-    head = f"{change.unknown}: {change}" if change.unknown else str(change)
+    question = change.unknown or change.decided
+    head = f"{question}: {change}" if question else str(change)
     return [f"  {change.id}", *_wrapped(head, _INDENT), *_wrapped(change.about, _INDENT)]
 
 

@@ -10,6 +10,7 @@ from anabranch.papers import outcome as out
 from anabranch.papers.claims.claim import RANKS
 from anabranch.papers.pages.document import Block, Heading, Link, Paragraph, Table
 from anabranch.papers.pages.experiment import claims_table
+from anabranch.papers.pages.readings import reading_blocks
 from anabranch.papers.verdicts.grades import Verdict
 from anabranch.papers.verdicts.multiplicity import misses
 
@@ -130,3 +131,4 @@ def _paper_head(paper: out.PaperOutcome) -> Iterator[Block]:
     yield Heading(2, f"{paper['key']}: {paper['title']}")
     yield Paragraph(reference(paper))
     yield counts_table(claims_of([paper]))
+    yield from reading_blocks(paper)

@@ -16,6 +16,7 @@ from anabranch.papers.model import (
     TRACED_FIGURES,
     Axis,
     Change,
+    ChangeKind,
     Experiment,
     Figure,
     FigureKind,
@@ -68,6 +69,7 @@ def _experiment(fields: Fields, known: Mapping[str, str]) -> Experiment:
         figures=(),
         quick=_reduction(quick, axes, quick.get("set", dict, {})) if quick else Reduction(seeds=3),
         variants=fields.each("variant", lambda inner: _change(inner, "variant", axes, schemes)),
+        readings=fields.each("reading", lambda inner: _change(inner, "reading", axes, schemes)),
         ablations=fields.each("ablation", lambda inner: _change(inner, "ablation", axes, schemes)),
     )
     if quick:
@@ -143,7 +145,7 @@ def _reduction(fields: Fields, axes: tuple[Axis, ...], settings: Settings) -> Re
     return Reduction(_seeds(fields), read_at(fields, "values", axes), settings)
 
 
-def _change(fields: Fields, kind: str, axes: tuple[Axis, ...], schemes: Mapping[str, str]) -> Change:
+def _change(fields: Fields, kind: ChangeKind, axes: tuple[Axis, ...], schemes: Mapping[str, str]) -> Change:
     identity = _identity(fields)
     settings = dict(fields.get("set", dict, {}))
     if profile := fields.maybe("profile", str):
@@ -155,10 +157,13 @@ def _change(fields: Fields, kind: str, axes: tuple[Axis, ...], schemes: Mapping[
             raise fields.error("schemes", f"has `{name}`, which has to be a scheme expression in quotes")
     if not settings and not expressions:
         raise fields.error("set", "or `schemes` or `profile` has to be there: what is changed")
-    # An ablation has neither an unknown nor claims that it decides.
-    own: dict[str, Any] = (
-        {"unknown": fields.need("unknown", str)} if kind == "variant" else {"unknown": "", "claims": ()}
-    )
+    # Only a variant answers an open question and decides claims, and only a reading answers a decided one.
+    own: dict[str, Any] = {
+        "unknown": fields.need("unknown", str) if kind == "variant" else "",
+        "decided": fields.need("decided", str) if kind == "reading" else "",
+    }
+    if kind != "variant":
+        own["claims"] = ()
     less = _reduction(fields, axes, settings)
     return fields.fill(Change, id=identity, kind=kind, schemes=expressions, less=less, **own)
 
