@@ -3,10 +3,11 @@
     python3 tools/plan_seeds.py out/papers --detect 2 [--papers papers]
 
 DIR is a pilot: what `anabranch papers reproduce all --out DIR` has written. For every claim that compares schemes in
-percent, the scatter of its paired differences there gives the least number of seeds that detect a difference of so many
-points with a power of 80 % at the level of 5 %. An experiment gets the most that one of its claims needs, at least its
-present number and at most 1000. The numbers are written to PAPERS/KEY/seeds.toml, which the package reads. A plan that
-is there is not replaced: a number of seeds that is raised after its results were seen makes chance significant.
+percent and cannot be told there because its interval is too wide, the scatter of its paired differences gives the least
+number of seeds that detect a difference of so many points with a power of 80 % at the level of 5 %. An experiment with
+such a claim gets the most that one of them needs, at least its present number and at most 1000. The numbers are written
+to PAPERS/KEY/seeds.toml, which the package reads. A plan that is there is not replaced: a number of seeds raised
+after its results were seen makes chance significant.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from anabranch.papers.catalogue import read_key
 from anabranch.papers.paper import Paper
 from anabranch.papers.reading.seeds import SEEDS_FILE
 from anabranch.papers.verdicts.estimates import CONFIDENCE
+from anabranch.papers.verdicts.grades import Verdict
 from anabranch.papers.verdicts.power import LEVEL, MOST_SEEDS, POWER, seeds_needed
 
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
@@ -41,20 +43,22 @@ def std_of(ours: Mapping[str, Any]) -> float:
 
 
 def needed(claim: Mapping[str, Any], points: float) -> int:
-    """The most seeds that one of the figures of a claim needs, `MOST_SEEDS` if more would be."""
-    wide = [part["ours"] for part in claim["parts"] if part["unit"] == "%" and part["ours"]["kind"] == "interval"]
+    """The most seeds that one of the figures of a claim needs that are too wide, `MOST_SEEDS` if more would be."""
+    if claim["verdict"] != Verdict.CANNOT_TELL.value or claim["depends_on"]:
+        return 0
+    parts = [part for part in claim["parts"] if part["unit"] == "%" and part["detectable"] is not None]
+    wide = [part["ours"] for part in parts if part["ours"]["kind"] == "interval"]
     return max((seeds_needed(std_of(ours), points) or MOST_SEEDS for ours in wide), default=0)
 
 
 def plan(paper: Paper, pilot: Mapping[str, Any], points: float) -> dict[str, int]:
-    """The number of seeds of each experiment that can be run."""
+    """The number of seeds of each experiment that has a claim which needs more."""
     compared = {claim.id for claim in paper.claims if claim.kind in COMPARED}
     found = {}
     for experiment in pilot["experiments"]:
-        if not experiment["deferred"]:
-            claims = [needed(claim, points) for claim in experiment["claims"] if claim["id"] in compared]
-            own = paper.experiment(experiment["id"]).seeds
-            found[experiment["id"]] = min(MOST_SEEDS, max([own, *claims]))
+        claims = [needed(claim, points) for claim in experiment["claims"] if claim["id"] in compared]
+        if most := max(claims, default=0):
+            found[experiment["id"]] = min(MOST_SEEDS, max(paper.experiment(experiment["id"]).seeds, most))
     return found
 
 
@@ -115,7 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"no seeds were planned: {error}", file=sys.stderr)
         return 2
     for file, seeds in written:
-        print(f"{file}: {', '.join(f'{experiment} {number}' for experiment, number in seeds.items())}")
+        planned = ", ".join(f"{experiment} {number}" for experiment, number in seeds.items())
+        print(f"{file}: {planned or 'nothing needs more seeds'}")
     return 0
 
 

@@ -29,13 +29,18 @@ def papers(tmp_path: Path) -> Path:
 
 def part(std: float, n: int = 20, unit: str = "%", kind: str = "interval") -> dict[str, Any]:
     ours = mean_interval(around(5.0, std, n))
-    return {"unit": unit, "ours": {"mean": ours.mean, "half_width": ours.half_width, "n": n, "kind": kind}}
+    estimate = {"mean": ours.mean, "half_width": ours.half_width, "n": n, "kind": kind}
+    return {"unit": unit, "ours": estimate, "detectable": 1.0}
 
 
-def pilot(folder: Path, parts: dict[str, list[dict[str, Any]]], quick: bool = False) -> Path:
-    """A run in which the claims of one experiment have these figures."""
+def pilot(folder: Path, parts: dict[str, list[dict[str, Any]]], quick: bool = False, **told: dict[str, Any]) -> Path:
+    """A run in which the claims of an experiment have these figures and cannot be told, or what `told` says of them."""
+    more = {claim.replace("_", "-"): said for claim, said in told.items()}
     folder.mkdir(exist_ok=True)
-    claims = [{"id": claim, "parts": found} for claim, found in parts.items()]
+    claims = [
+        {"id": claim, "verdict": "cannot tell", "depends_on": [], "parts": found, **more.get(claim, {})}
+        for claim, found in parts.items()
+    ]
     paper = {"key": "planted-paper", "experiments": [{"id": "loss", "deferred": "", "claims": claims}]}
     (folder / "verdicts.json").write_text(json.dumps({"scope": {"quick": quick}, "papers": [paper]}))
     (folder / "run.json").write_text(json.dumps({"date": "2026-01-01", "commit": "abc"}))
@@ -71,6 +76,15 @@ def test_an_experiment_gets_what_its_widest_comparison_needs(papers: Path, tmp_p
     assert planned(papers) == seeds_needed(8.0, 2.0) == 128
     text = (papers / "planted-paper" / SEEDS_FILE).read_text()
     assert 'detect_points = 2\npower = 0.8\nlevel = 0.05\npilot_date = "2026-01-01"\npilot_commit = "abc"\n' in text
+
+
+def test_only_claims_that_are_too_wide_ask_for_seeds(papers: Path, tmp_path: Path) -> None:
+    before = planned(papers)
+    narrow = {**part(8.0), "detectable": None}
+    parts = {"loss-higher": [part(8.0)], "loss-lower": [part(8.0)], "loss-decisive": [narrow]}
+    decided = {"loss_higher": {"verdict": "differs"}, "loss_lower": {"depends_on": ["slow-second"]}}
+    plan_seeds.write_plans(pilot(tmp_path / "pilot", parts, **decided), papers, 2.0)
+    assert planned(papers) == before
 
 
 def test_what_is_no_difference_in_percent_asks_for_no_seeds(papers: Path, tmp_path: Path) -> None:
