@@ -45,7 +45,8 @@ def make_clip(name: str, out: Path, reading: Reading | None = None, step: Step |
             raise VideoError(f"{name}: is neither a file nor one of the clips: {', '.join(SOURCES)}")
         return read_clip(Path(name), out, reading)
     size = reading.scale or reading.size or (QCIF.width, QCIF.height)
-    frame = FrameFormat(*size, reading.rate or QCIF.rate).checked(name)
+    rate = QCIF.rate if reading.rate is None else reading.rate
+    frame = FrameFormat(*size, rate).checked(name)
     count = DEFAULT_FRAMES if reading.frames is None else reading.frames
     check_frame_count(frame, count, name)
     return write_frames(out, frame, _counted(SOURCES[name].frames(frame, count), step), name)

@@ -73,8 +73,13 @@ def _asked(what: str) -> str:
     return ended.stdout.decode("utf-8", "replace")
 
 
-def run(arguments: Sequence[str], name: str, limit_s: float, folder: Path | None = None) -> None:
-    """Runs ffmpeg in `folder`. Raises `VideoError` about `name` if it fails, or takes longer than `limit_s`."""
+def run(
+    arguments: Sequence[str], name: str, limit_s: float, *, folder: Path | None = None, silent: bool = False
+) -> None:
+    """Runs ffmpeg in `folder`. Raises `VideoError` about `name` if it fails, or takes longer than `limit_s`.
+
+    If it has to be `silent`, an error that it reports and then conceals is a failure as well.
+    """
     with tempfile.TemporaryFile() as errors:
         try:
             ended = subprocess.run(
@@ -92,7 +97,7 @@ def run(arguments: Sequence[str], name: str, limit_s: float, folder: Path | None
             ) from error
         except OSError as error:
             raise VideoError(f"{executable()}: does not run ({error}): {INSTALL}") from error
-        if ended.returncode != 0:
+        if ended.returncode != 0 or (silent and errors.seek(0, 2) > 0):
             raise VideoError(f"{name}: ffmpeg failed (exit status {ended.returncode}): {_tail(errors)}")
 
 

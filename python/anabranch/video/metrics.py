@@ -63,7 +63,7 @@ def quality(reference: RawFrames, clip: RawFrames) -> Quality:
     with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
         arguments = [*raw_input(clip), *raw_input(reference), "-lavfi", _FILTERS, *ffmpeg.SINGLE_THREAD]
         limit_s = time_limit_s(clip.format.luma_bytes, clip.count)
-        ffmpeg.run([*arguments, "-f", "null", "-"], str(clip.path), limit_s, Path(folder))
+        ffmpeg.run([*arguments, "-f", "null", "-"], str(clip.path), limit_s, folder=Path(folder))
         metadata = Path(folder, _METADATA).read_text(encoding="ascii")
         vmaf = json.loads(Path(folder, _VMAF_LOG).read_text(encoding="ascii"))
     values: dict[Metric, Values] = {

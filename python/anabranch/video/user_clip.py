@@ -71,7 +71,7 @@ def _raw_format(path: Path, reading: Reading) -> FrameFormat:
     size = reading.size or _size_in_name(path.stem)
     if size is None:
         raise VideoError(f"{path}: raw YUV does not say the size of its frames: give it with --size WxH")
-    return FrameFormat(*size, reading.rate or QCIF.rate)
+    return FrameFormat(*size, QCIF.rate if reading.rate is None else reading.rate)
 
 
 def _size_in_name(stem: str) -> tuple[int, int] | None:
@@ -84,7 +84,9 @@ def _size_in_name(stem: str) -> tuple[int, int] | None:
 
 def _read_y4m(file: IO[bytes], path: Path, out: Path, reading: Reading) -> RawFrames:
     given = y4m.read_header(file, str(path))
-    frame = FrameFormat(given.width, given.height, reading.rate or given.rate).checked(str(path))
+    frame = FrameFormat(given.width, given.height, given.rate if reading.rate is None else reading.rate).checked(
+        str(path)
+    )
     frames = islice(y4m.read_frames(file, frame, str(path)), reading.frames)
     return write_frames(out, frame, frames, str(path))
 
@@ -92,8 +94,9 @@ def _read_y4m(file: IO[bytes], path: Path, out: Path, reading: Reading) -> RawFr
 def _read_with_ffmpeg(path: Path, out: Path, reading: Reading) -> RawFrames:
     with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
         converted = Path(folder) / "frames.y4m"
+        arguments = [*_arguments(path, reading), ffmpeg.file_url(converted)]
         try:
-            ffmpeg.run([*_arguments(path, reading), ffmpeg.file_url(converted)], str(path), READ_LIMIT_S)
+            ffmpeg.run(arguments, str(path), READ_LIMIT_S, silent=True)
         except VideoError as error:
             raise VideoError(f"{error}: {REMEDY}") from error
         if not converted.exists():
