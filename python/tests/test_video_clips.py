@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from anabranch.errors import VideoError
 from anabranch.video import bounds, ffmpeg
 from anabranch.video.clips import SOURCES, as_y4m, make_clip
 from anabranch.video.format import QCIF, FrameFormat, most_frames
-from anabranch.video.raw import RawFrames
+from anabranch.video.raw import RawFrames, write_frames
 from anabranch.video.user_clip import Reading
 
 # SHA-256 of the first 20 frames. They are computed with integers only, so no machine gives others.
@@ -233,6 +234,23 @@ def test_a_file_with_too_many_frames_is_refused_while_it_is_read(
     for name in ("clip_qcif.yuv", "clip.y4m", "clip.mkv"):
         said = refusal(lambda name=name: make_clip(str(files / name), tmp_path / "out"))  # type: ignore[misc]
         assert said == f"{files / name}: more than 19 frames of 176x144: take fewer with --frames 19"
+
+
+def test_no_more_frames_are_taken_than_may_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless() -> Iterator[bytes]:
+        for number in count():
+            assert number < 4, "more frames were asked for"
+            yield bytes(QCIF.frame_bytes)
+
+    monkeypatch.setattr(bounds, "MOST_FRAMES", 3)
+    assert "more than 3 frames" in refusal(lambda: write_frames(tmp_path / "out.yuv", QCIF, endless(), "endless"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_ffmpeg_says_is_escaped() -> None:
+    said = refusal(lambda: ffmpeg.run(["-i", "file:\u202enowhere", "-f", "null", "-"], "clip.mp4", 60))
+    assert r"\u202enowhere" in said
+    assert said.isprintable()
 
 
 def test_a_name_that_is_neither_clip_nor_file_lists_the_clips(tmp_path: Path) -> None:

@@ -17,12 +17,13 @@ from video_support import DEADLINE_MS, arrivals_of, random_arrivals
 
 from anabranch.errors import VideoError
 from anabranch.video import CodedClip, Coding, Reading, ffmpeg, read_coded, write_coded
-from anabranch.video.elementary import CodedFrame, configuration, split
+from anabranch.video.clips import make_clip
+from anabranch.video.elementary import CodedFrame, split
 from anabranch.video.encoder import decode, encode
 from anabranch.video.fates import Delivery, Fate, Playout, deliveries
 from anabranch.video.format import QCIF
 from anabranch.video.frame import FrameType
-from anabranch.video.raw import RawFrames
+from anabranch.video.raw import RawFrames, write_frames
 from anabranch.video.rebuild import rebuild, reduced_stream, shown_frames
 from anabranch.video.trace import read_trace
 
@@ -54,6 +55,14 @@ def test_other_structures_come_out_as_they_are_counted(tmp_path: Path, frames: i
     clip = write_coded("synthetic", tmp_path, reading=Reading(frames=frames, size=(64, 48)), coding=coding)
     assert Counter(frame.type for frame in clip.frames) == +coding.expected(frames)
     assert decode(tmp_path / "stream.m4v", clip.source, tmp_path / "decoded.yuv").count == frames
+
+
+def test_a_cut_in_the_clip_makes_no_i_frame(coded_clip: CodedClip, tmp_path: Path) -> None:
+    other = make_clip("synthetic", tmp_path / "other.yuv", Reading(frames=9))
+    rows = [*coded_clip.source.samples()[:5], *other.samples()]
+    clip = write_frames(tmp_path / "cut.yuv", QCIF, (row.tobytes() for row in rows), "cut")
+    types = "".join(frame.type.value for frame in split(encode(clip, tmp_path / "cut.m4v"), "cut"))
+    assert types == "IPBBPBBIBBPBBP"
 
 
 @pytest.mark.parametrize(
@@ -160,8 +169,6 @@ def test_headers_belong_to_the_frame_after_them() -> None:
         CodedFrame(FrameType.B, 36, 9, 0),
         CodedFrame(FrameType.I, 45, 18, 9),
     ]
-    assert configuration(stream, split(stream, "s")[0]) == layer
-    assert configuration(vop(0), split(vop(0), "s")[0]) == b""
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,45 @@ def test_vqm_of_one_spatial_frequency_follows_from_its_amplitude(row: int, colum
     assert found == pytest.approx(1000 * contrast / 64 + 5 * contrast, rel=0.05)
 
 
+def slow_vqm(reference: Samples, shown: Samples) -> float:
+    """The definition, term by term, for one frame."""
+    steps = """
+        8 16 19 22 26 27 29 34  16 16 22 24 27 29 34 37  19 22 26 27 29 34 34 38  22 22 26 27 29 34 37 40
+        22 26 27 29 32 35 40 48  26 27 29 32 35 40 48 58  26 27 29 34 38 46 56 69  27 29 35 38 46 56 69 83"""
+    quantisation = np.array([int(step) for step in steps.split()]).reshape(8, 8)
+
+    def noticeable(block: Samples) -> Values:
+        found = np.zeros((8, 8))
+        place = (2 * np.arange(8) + 1) * np.pi / 16
+        for row in range(8):
+            for column in range(8):
+                wave = np.outer(np.cos(row * place), np.cos(column * place))
+                scale = (0.5 if row else math.sqrt(1 / 8)) * (0.5 if column else math.sqrt(1 / 8))
+                found[row, column] = scale * (block * wave).sum()
+        return found / found[0, 0] * (found[0, 0] / 1024) ** 0.65 / quantisation
+
+    height, width = reference.shape
+    corners = [(top, left) for top in range(0, height, 8) for left in range(0, width, 8)]
+    blocks = [(reference[y : y + 8, x : x + 8], shown[y : y + 8, x : x + 8]) for y, x in corners]
+    differences = np.abs([noticeable(first) - noticeable(second) for first, second in blocks])
+    return float(1000 * differences.mean() + 0.005 * 1000 * differences.max())
+
+
+def test_vqm_is_that_of_the_definition_term_by_term() -> None:
+    random = np.random.default_rng(3)
+    reference = random.integers(1, 256, (2, 16, 24)).astype(np.uint8)
+    shown = random.integers(1, 256, (2, 16, 24)).astype(np.uint8)
+    expected = [slow_vqm(first, second) for first, second in zip(reference, shown, strict=True)]
+    assert vqm.frame_vqm(reference, shown) == pytest.approx(expected, rel=1e-9)
+    # Each frequency on its own, so that the largest difference hides none.
+    base = np.outer(np.arange(8), np.arange(8)).astype(np.uint8) + 100
+    for row in range(8):
+        for column in range(8):
+            wave = np.outer(*(np.cos((2 * np.arange(8) + 1) * each * np.pi / 16) for each in (row, column)))
+            other = (base + 60 * wave).astype(np.uint8)
+            assert vqm.frame_vqm(base[None], other[None])[0] == pytest.approx(slow_vqm(base, other), rel=1e-9)
+
+
 def test_a_difference_in_one_block_of_many_shows_in_the_maximum() -> None:
     reference = uniform(128, height=64, width=64)
     spot = reference.copy()

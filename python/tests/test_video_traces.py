@@ -164,7 +164,7 @@ def test_arrivals_are_read_as_they_were_written(tmp_path: Path, ending: str) -> 
 def test_a_lost_packet_has_no_row_or_no_time_and_of_copies_the_first_counts(tmp_path: Path) -> None:
     frames = frames_of("IPBB")
     file = tmp_path / "a.csv"
-    file.write_text("packet,arrival_ms,path\n2,90,1\n0,\n1,70,2\n2,80,2\n")
+    file.write_text("packet,arrival_ms,path\n2,90,1\n0,\n1,70,2\n2,80,2\n1,75,1\n")
     assert read_arrivals(file, frames, packetise(frames)) == {1: 70.0, 2: 80.0}
     table = pa.table({"packet": [0, 1, 2], "arrival_ms": [None, 70.0, float("nan")]})
     pq.write_table(table, tmp_path / "a.parquet")

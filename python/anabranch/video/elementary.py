@@ -16,7 +16,6 @@ from anabranch.video.frame import FrameType
 
 _PREFIX = b"\x00\x00\x01"
 # Table 6-3, start code values.
-_GROUP_OF_VOP = 0xB3
 _VOP = 0xB6
 _START_CODE_BYTES = 4
 # vop_coding_type, in the upper two bits; 3 is a sprite, which no profile here has.
@@ -77,13 +76,3 @@ def _frame(stream: bytes, begin: int, vop: int, end: int, name: str) -> CodedFra
     if kind is None:
         raise VideoError(f"{name}: the coded frame at byte {vop} is a sprite: encode the clip again without sprites")
     return CodedFrame(kind, begin, end - begin, vop - begin)
-
-
-def configuration(stream: bytes, first: CodedFrame) -> bytes:
-    """The headers that a decoder needs before any frame, up to the first group of VOPs.
-
-    A receiver has them from the set-up of the session, so they do not get lost with the first frame.
-    """
-    headers = stream[: first.header_bytes]
-    group = headers.find(_PREFIX + bytes([_GROUP_OF_VOP]))
-    return headers if group < 0 else headers[:group]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from anabranch.video.elementary import CodedFrame, configuration
+from anabranch.video.elementary import CodedFrame
 from anabranch.video.fates import Delivery, Fate
 from anabranch.video.format import FrameFormat
 from anabranch.video.raw import RawFrames, write_frames
@@ -35,12 +35,9 @@ def shown_frames(deliveries: Sequence[Delivery]) -> list[int | None]:
 
 
 def reduced_stream(stream: bytes, coded: Sequence[CodedFrame], deliveries: Sequence[Delivery]) -> bytes:
-    """The bitstream of the good frames, which every decoder decodes without a gap in what it needs."""
-    good = [each.fate is Fate.GOOD for each in deliveries]
-    parts = [frame.bytes_of(stream) for frame, keep in zip(coded, good, strict=True) if keep]
-    if not good[0]:
-        parts.insert(0, configuration(stream, coded[0]))
-    return b"".join(parts)
+    """The bitstream of the good frames. The first is an I frame, before which the encoder repeats the headers."""
+    pairs = zip(coded, deliveries, strict=True)
+    return b"".join(frame.bytes_of(stream) for frame, each in pairs if each.fate is Fate.GOOD)
 
 
 def rebuild(decoded: RawFrames, shown: Sequence[int | None], out: Path) -> RawFrames:
