@@ -15,6 +15,7 @@ from anabranch.video.arrivals import read_arrivals, write_arrivals
 from anabranch.video.evalvid import read_evalvid
 from anabranch.video.frame import Frame, FrameType
 from anabranch.video.packets import packetise
+from anabranch.video.tables import write_table
 from anabranch.video.trace import read_trace, write_trace
 
 
@@ -169,6 +170,33 @@ def test_a_lost_packet_has_no_row_or_no_time_and_of_copies_the_first_counts(tmp_
     table = pa.table({"packet": [0, 1, 2], "arrival_ms": [None, 70.0, float("nan")]})
     pq.write_table(table, tmp_path / "a.parquet")
     assert read_arrivals(tmp_path / "a.parquet", frames, packetise(frames)) == {1: 70.0}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_arrivals_of_nothing_are_told_from_a_file_of_another_kind(tmp_path: Path, ending: str) -> None:
+    frames = frames_of("IPBB")
+    packets = packetise(frames)
+    file = tmp_path / f"a.{ending}"
+    write_arrivals(file, {})
+    assert read_arrivals(file, frames, packets) == {}
+    write_table(file, {"packet": [], "time_s": []})
+    assert f"{file}: has no column `arrival_ms`" in refusal(lambda: read_arrivals(file, frames, packets))
+
+
+def test_other_columns_of_parquet_are_not_even_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = frames_of("IPBB")
+    table = pa.table({"packet": [0], "note": ["x" * 10_000], "arrival_ms": [20.0]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    read: list[list[str]] = []
+    batches = pq.ParquetFile.iter_batches
+
+    def noted(self: pq.ParquetFile, size: int, *, columns: list[str], use_threads: bool) -> object:
+        read.append(columns)
+        return batches(self, size, columns=columns, use_threads=use_threads)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
+    assert read_arrivals(tmp_path / "a.parquet", frames, packetise(frames)) == {0: 20.0}
+    assert read == [["packet", "arrival_ms"]]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ _STATUS = "exit status: 0 done, 1 a file cannot be read, decoded or written, 2 w
 _EXAMPLES = f"""\
 Examples:
   Encode the clip of photographs, and see what a sender has to send:
-    anabranch video encode photographs --out out/photographs
+    anabranch video encode photographs --frames 300 --out out/photographs
   Encode a clip of your own:
     anabranch video encode highway_qcif.yuv --out out/highway
   Rate what arrived of it with two schemes, 150 ms from sending to playout:

@@ -42,16 +42,14 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), path, compression="zstd")
 
 
-def read_rows(path: Path, needed: Sequence[str], most_rows: int) -> Iterator[Row]:
+def read_rows(path: Path, needed: Sequence[str], most_rows: int, optional: Sequence[str] = ()) -> Iterator[Row]:
     """The rows one after the other. Raises `VideoError` about the file if it cannot be read or has too many rows."""
-    rows = _csv_rows(path) if check_ending(path) == CSV else _parquet_rows(path)
+    read = _csv_rows if check_ending(path) == CSV else _parquet_rows
+    rows = read(path, needed, optional)
     try:
         number = 0
         for row in islice(rows, most_rows + 1):
             number += 1
-            missing = [name for name in needed if name not in row]
-            if missing:
-                raise VideoError(f"{path}: has no column `{missing[0]}`: it needs {', '.join(needed)}")
             yield row
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise VideoError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
@@ -59,22 +57,35 @@ def read_rows(path: Path, needed: Sequence[str], most_rows: int) -> Iterator[Row
         raise VideoError(f"{path}: has more than {most_rows} rows, which is more than there can be")
 
 
-def _csv_rows(path: Path) -> Iterator[Row]:
+def _csv_rows(path: Path, needed: Sequence[str], _: Sequence[str]) -> Iterator[Row]:
     with path.open(newline="", encoding="utf-8") as file:
         # A line as long as the file is not read into memory as a whole.
-        yield from csv.DictReader(iter(lambda: file.readline(_LONGEST_LINE_CHARACTERS), ""), strict=True)
+        reader = csv.DictReader(iter(lambda: file.readline(_LONGEST_LINE_CHARACTERS), ""), strict=True)
+        _check_columns(path, reader.fieldnames or (), needed)
+        yield from reader
 
 
-def _parquet_rows(path: Path) -> Iterator[Row]:
+def _parquet_rows(path: Path, needed: Sequence[str], optional: Sequence[str]) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with path.open("rb") as opened:
-            for batch in pq.ParquetFile(opened, pre_buffer=False).iter_batches(_BATCH_ROWS, use_threads=False):
+            file = pq.ParquetFile(opened, pre_buffer=False)
+            # Other columns may be of any size.
+            columns = [name for name in file.schema_arrow.names if name in {*needed, *optional}]
+            _check_columns(path, columns, needed)
+            for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
                 yield from batch.to_pylist()
     except pa.ArrowException as error:
         raise VideoError(f"{path}: is damaged or no Parquet file: {error}") from error
+
+
+def _check_columns(path: Path, there: Sequence[str], needed: Sequence[str]) -> None:
+    """Raises `VideoError` for a missing column, in a file without rows too: no row means that nothing arrived."""
+    for name in needed:
+        if name not in there:
+            raise VideoError(f"{path}: has no column `{name}`: it needs {', '.join(needed)}")
 
 
 def whole(row: Row, name: str, where: str, *, most: int) -> int:

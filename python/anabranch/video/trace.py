@@ -39,7 +39,7 @@ def read_trace(path: Path) -> list[Frame]:
 
 
 def _numbered(path: Path) -> list[tuple[int, Row]]:
-    return list(enumerate(read_rows(path, _NEEDED, MOST_FRAMES)))
+    return list(enumerate(read_rows(path, _NEEDED, MOST_FRAMES, optional=("display",))))
 
 
 def _frame(row: Row, index: int, where: str) -> Frame:

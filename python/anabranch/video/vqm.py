@@ -12,9 +12,9 @@ names it as the source of its VQM. For each frame:
 4. The two frames are subtracted. VQM is 1000 times the mean of the absolute differences, plus 0.005 times 1000 times
    the largest of them.
 
-Two things differ from that text. It raises the sensitivities to a power that depends on the frame rate, and does not
-print the power; here the static matrix serves for all frames. And it sums up colours, where this takes luma only, as
-PSNR and SSIM do here. So values compare schemes, and not with those of another tool to the last digit.
+We know the model from its abstract and from descriptions. For moving pictures it raises the sensitivities to a power
+that depends on the frame rate; the power is not known to us, so the static matrix serves for all frames. As PSNR and
+SSIM here, it looks at luma only. So values compare schemes, and need not be the digits of another tool.
 """
 
 from __future__ import annotations
