@@ -103,7 +103,7 @@ test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector
 
 # Everything that Python needs here: the package with all that it can be asked for, its tests and its linters. It is made anew when
 # pyproject.toml changes; what is in it of the package itself may be older than the sources.
-EXTRAS := dask,notebook,polars,test
+EXTRAS := dask,notebook,polars,test,video
 venv: $(VENV)/made
 
 $(VENV)/made: pyproject.toml

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from anabranch import policy as policy
     from anabranch import reporting as reporting
     from anabranch import statistics as statistics
+    from anabranch import video as video
     from anabranch.catalogue import Card as Card
     from anabranch.catalogue import Catalogue as Catalogue
     from anabranch.catalogue import schemes as schemes
@@ -114,7 +115,7 @@ _HOMES = {
 }
 
 # Modules that are loaded when they are first used as well.
-_MODULES = ("errors", "figures", "policy", "reporting", "statistics")
+_MODULES = ("errors", "figures", "policy", "reporting", "statistics", "video")
 
 
 if not TYPE_CHECKING:  # With it in sight, a type checker would take any name for one of the package's.

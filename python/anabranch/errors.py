@@ -29,6 +29,7 @@ __all__ = [
     "SweepError",
     "TraceError",
     "TransferError",
+    "VideoError",
 ]
 
 
@@ -78,3 +79,7 @@ class QlogError(AnabranchError):
 
 class TransferError(AnabranchError):
     """An association over real sockets could not be opened, or failed."""
+
+
+class VideoError(AnabranchError):
+    """A clip, a bitstream or a file of arrivals cannot be read, or ffmpeg cannot do what was asked of it."""

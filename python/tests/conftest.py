@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import Browser
+
+    from anabranch.video import CodedClip
 
 FLAGS = (
     "--no-sandbox",
@@ -37,3 +41,21 @@ def browser() -> Iterator[Browser]:
         launched = playwright.chromium.launch(executable_path=_chromium(), headless=True, args=list(FLAGS))
         yield launched
         launched.close()
+
+
+@pytest.fixture(scope="session")
+def coded_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
+    """56 frames of photographs, encoded: six groups and the two frames that are left over."""
+    from anabranch import video
+
+    return video.write_coded("photographs", tmp_path_factory.mktemp("video"), reading=video.Reading(frames=56))
+
+
+@pytest.fixture(scope="session")
+def decoded_clip(coded_clip: CodedClip, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same decoded as a whole."""
+    from anabranch.video.encoder import decode
+
+    return decode(
+        coded_clip.folder / "stream.m4v", coded_clip.source, tmp_path_factory.mktemp("video") / "all.yuv"
+    ).path

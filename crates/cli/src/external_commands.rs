@@ -12,7 +12,7 @@ pub struct ExternalCommand {
 }
 
 /// The commands of the Python package.
-pub const PYTHON_COMMANDS: [ExternalCommand; 5] = [
+pub const PYTHON_COMMANDS: [ExternalCommand; 6] = [
     ExternalCommand {
         name: "sweep",
         about: "Make the runs of a plan, on one machine or many, and keep each of them",
@@ -29,6 +29,10 @@ pub const PYTHON_COMMANDS: [ExternalCommand; 5] = [
     ExternalCommand {
         name: "papers",
         about: "List, show and reproduce the experiments and claims of five papers",
+    },
+    ExternalCommand {
+        name: "video",
+        about: "Encode real-time video, and compute the quality of what arrived of it",
     },
 ];
 

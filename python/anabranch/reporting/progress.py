@@ -10,9 +10,10 @@ Item = TypeVar("Item")
 
 
 class Progress:
-    """Bars that are shown on a terminal only, and never if `quiet`."""
+    """Bars that are shown on a terminal only, and never if `quiet`. `name` stands before each."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, name: str = "report") -> None:
+        self._name = name
         # tqdm takes None for "unless it is a terminal".
         self._disable = True if quiet else None
 
@@ -28,5 +29,6 @@ class Progress:
         """A bar of so many steps; what it gives is called after each."""
         from tqdm import tqdm
 
-        with tqdm(total=total, unit=unit, desc="report", disable=self._disable, leave=False, dynamic_ncols=True) as bar:
+        shown = {"desc": self._name, "disable": self._disable, "leave": False, "dynamic_ncols": True}
+        with tqdm(total=total, unit=unit, **shown) as bar:
             yield bar.update

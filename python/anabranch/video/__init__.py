@@ -1,0 +1,52 @@
+"""Quality of real-time video: clips, their coding, what becomes of each frame, and how good the rest looks.
+
+    clip = video.write_coded("photographs", Path("out/photographs"))
+    evaluation = video.evaluate(clip, [video.Run("cmt", Path("cmt.csv"))], deadline_ms=150)
+    print(evaluation.runs[0].quality.mean("psnr_db"))
+
+Needs `pip install 'anabranch[video]'`. What knows frames and packets only, as `deliveries`, needs nothing more.
+"""
+
+from __future__ import annotations
+
+from anabranch.video.arrivals import read_arrivals, write_arrivals
+from anabranch.video.coded import CodedClip, read_coded, write_coded
+from anabranch.video.encoder import Coding
+from anabranch.video.evaluation import EvaluatedRun, Evaluation, Run, evaluate
+from anabranch.video.evalvid import read_evalvid
+from anabranch.video.fates import Delivery, Fate, Playout, deliveries
+from anabranch.video.frame import Frame, FrameType
+from anabranch.video.measures import DeliveryMeasures, delivery_measures
+from anabranch.video.metrics import Quality, quality
+from anabranch.video.packets import Packet, packetise
+from anabranch.video.trace import read_trace, write_trace
+from anabranch.video.user_clip import Reading
+
+__all__ = [
+    "CodedClip",
+    "Coding",
+    "Delivery",
+    "DeliveryMeasures",
+    "EvaluatedRun",
+    "Evaluation",
+    "Fate",
+    "Frame",
+    "FrameType",
+    "Packet",
+    "Playout",
+    "Quality",
+    "Reading",
+    "Run",
+    "deliveries",
+    "delivery_measures",
+    "evaluate",
+    "packetise",
+    "quality",
+    "read_arrivals",
+    "read_coded",
+    "read_evalvid",
+    "read_trace",
+    "write_arrivals",
+    "write_coded",
+    "write_trace",
+]

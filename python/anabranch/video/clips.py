@@ -1,0 +1,67 @@
+"""The clips that come with the package, and a user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from anabranch.errors import VideoError
+from anabranch.video.format import QCIF, FrameFormat, check_frame_count
+from anabranch.video.photographs import photograph_frames
+from anabranch.video.raw import RawFrames, Samples, write_frames
+from anabranch.video.synthetic import synthetic_frames
+from anabranch.video.user_clip import Reading, read_clip
+from anabranch.video.y4m import FRAME_LINE, header
+
+# As many as Highway has, the clip of CMT-QA's experiment.
+DEFAULT_FRAMES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A clip that is computed."""
+
+    about: str
+    frames: Callable[[FrameFormat, int], Iterator[bytes]]
+
+
+SOURCES = {
+    "photographs": Source("pan and zoom over three photographs of scikit-image", photograph_frames),
+    "synthetic": Source("discs and noise that move over a gradient", synthetic_frames),
+}
+
+Step = Callable[[], object]
+
+
+def make_clip(name: str, out: Path, reading: Reading | None = None, step: Step | None = None) -> RawFrames:
+    """Writes the clip of this name, or else the file of this name, as raw frames to `out`.
+
+    `step` is called after each computed frame. Raises `VideoError`.
+    """
+    reading = reading or Reading()
+    if name not in SOURCES:
+        if not Path(name).exists():
+            raise VideoError(f"{name}: is neither a file nor one of the clips: {', '.join(SOURCES)}")
+        return read_clip(Path(name), out, reading)
+    size = reading.scale or reading.size or (QCIF.width, QCIF.height)
+    rate = QCIF.rate if reading.rate is None else reading.rate
+    frame = FrameFormat(*size, rate).checked(name)
+    count = DEFAULT_FRAMES if reading.frames is None else reading.frames
+    check_frame_count(frame, count, name)
+    return write_frames(out, frame, _counted(SOURCES[name].frames(frame, count), step), name)
+
+
+def _counted(frames: Iterator[bytes], step: Step | None) -> Iterator[bytes]:
+    for each in frames:
+        yield each
+        if step is not None:
+            step()
+
+
+def as_y4m(clip: RawFrames) -> Iterator[bytes | Samples]:
+    """The clip as a file of YUV4MPEG2, which says its size and rate, part by part."""
+    yield header(clip.format)
+    for row in clip.samples():
+        yield FRAME_LINE
+        yield row

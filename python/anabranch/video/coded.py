@@ -1,0 +1,196 @@
+"""A coded clip as a folder: the source's frames, the bitstream, traces for a sender, and a manifest.
+
+`source.yuv` has the raw frames, `stream.m4v` the elementary stream, `trace.csv` a row for each frame and `packets.csv`
+one for each packet, and `manifest.json`, which is written last, says how all of it came about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from anabranch.errors import VideoError
+from anabranch.video import ffmpeg
+from anabranch.video.bounds import MOST_BITSTREAM_BYTES
+from anabranch.video.clips import SOURCES, Step, make_clip
+from anabranch.video.elementary import CodedFrame, split
+from anabranch.video.encoder import Coding, encode
+from anabranch.video.format import FrameFormat
+from anabranch.video.frame import Frame, FrameType, scheduled
+from anabranch.video.packets import DEFAULT_PAYLOAD_BYTES, Packet, check_payload, packetise
+from anabranch.video.raw import RawFrames
+from anabranch.video.tables import write_table
+from anabranch.video.trace import write_trace
+from anabranch.video.user_clip import Reading
+
+MANIFEST, SOURCE, STREAM, TRACE, PACKETS = "manifest.json", "source.yuv", "stream.m4v", "trace.csv", "packets.csv"
+FORMAT = "anabranch-video-1"
+_AGAIN = "encode the clip again with `anabranch video encode`"
+_LARGEST_MANIFEST_BYTES = 1 << 16
+_KEYS = {
+    "format": str,
+    "width": int,
+    "height": int,
+    "rate": str,
+    "payload_bytes": int,
+    "source_sha256": str,
+    "bitstream_sha256": str,
+}
+
+
+@dataclass(frozen=True)
+class CodedClip:
+    """What is in such a folder. `coded` says where each frame is in `stream`, `frames` when it is sent."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+    source: RawFrames
+    stream: bytes
+    coded: list[CodedFrame]
+    frames: list[Frame]
+    packets: list[Packet]
+
+
+def write_coded(
+    name: str,
+    folder: Path,
+    *,
+    reading: Reading | None = None,
+    coding: Coding | None = None,
+    payload_bytes: int = DEFAULT_PAYLOAD_BYTES,
+    step: Step | None = None,
+) -> CodedClip:
+    """Makes or reads the clip `name`, encodes it, and writes all of it into `folder`. Raises `VideoError`."""
+    coding = (coding or Coding()).checked()
+    check_payload(payload_bytes)
+    _make_folder(folder)
+    source = make_clip(name, folder / SOURCE, reading, step)
+    stream = encode(source, folder / STREAM, coding)
+    coded = split(stream, str(folder / STREAM))
+    frames = _scheduled(coded, source.format)
+    packets = packetise(frames, payload_bytes)
+    write_trace(folder / TRACE, frames)
+    _write_packets(folder / PACKETS, frames, packets)
+    manifest = {
+        "format": FORMAT,
+        **_of_source(name, source),
+        **asdict(coding),
+        **_of_stream(stream, frames, packets, payload_bytes),
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    return CodedClip(folder, manifest, source, stream, coded, frames, packets)
+
+
+def _make_folder(folder: Path) -> None:
+    """Raises `VideoError` if the folder holds something else than a coded clip."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ours = (MANIFEST, SOURCE, STREAM, TRACE, PACKETS)
+    other = sorted(entry.name for entry in folder.iterdir() if not entry.name.lstrip(".").startswith(ours))
+    if other and not (folder / MANIFEST).exists():
+        raise VideoError(f"{folder}: holds other things (`{ffmpeg.escaped(other[0])}`): name another folder")
+    # What is written now does not go with the manifest of before.
+    (folder / MANIFEST).unlink(missing_ok=True)
+
+
+def _scheduled(coded: list[CodedFrame], frame: FrameFormat) -> list[Frame]:
+    return scheduled([each.type for each in coded], [each.size_bytes for each in coded], frame.rate)
+
+
+def _write_packets(path: Path, frames: list[Frame], packets: list[Packet]) -> None:
+    columns: dict[str, list[Any]] = {
+        "packet": [packet.number for packet in packets],
+        "frame": [packet.frame for packet in packets],
+        "type": [frames[packet.frame].type.value for packet in packets],
+        "size_bytes": [packet.size_bytes for packet in packets],
+        "time_ms": [frames[packet.frame].time_ms for packet in packets],
+    }
+    write_table(path, columns)
+
+
+def _of_source(name: str, source: RawFrames) -> dict[str, Any]:
+    computed = {"clip": name, "scikit_image": metadata.version("scikit-image")} if name == "photographs" else {}
+    return {
+        # The file's name, and not where somebody keeps it.
+        "clip": name if name in SOURCES else Path(name).name,
+        **computed,
+        "width": source.format.width,
+        "height": source.format.height,
+        "rate": str(source.format.rate),
+        "frames": source.count,
+        "source_sha256": source.sha256(),
+    }
+
+
+def _of_stream(stream: bytes, frames: list[Frame], packets: list[Packet], payload_bytes: int) -> dict[str, Any]:
+    of_frames = Counter(frame.type for frame in frames)
+    of_packets = Counter(frames[packet.frame].type for packet in packets)
+    return {
+        "codec": "mpeg4",
+        "encoder": ffmpeg.version(),
+        "bitstream_bytes": len(stream),
+        "bitstream_sha256": hashlib.sha256(stream).hexdigest(),
+        "frames_by_type": {kind.value: of_frames[kind] for kind in FrameType},
+        "payload_bytes": payload_bytes,
+        "packets": len(packets),
+        "packets_by_type": {kind.value: of_packets[kind] for kind in FrameType},
+    }
+
+
+def read_coded(folder: Path) -> CodedClip:
+    """Reads what `write_coded` wrote. Raises `VideoError` about the file that is missing, damaged or was changed."""
+    manifest = _manifest(folder / MANIFEST)
+    source = RawFrames.open(folder / SOURCE, _format(manifest, folder / MANIFEST))
+    stream = _read(folder / STREAM, MOST_BITSTREAM_BYTES)
+    _check_hash(folder / SOURCE, source.sha256(), manifest["source_sha256"])
+    _check_hash(folder / STREAM, hashlib.sha256(stream).hexdigest(), manifest["bitstream_sha256"])
+    coded = split(stream, str(folder / STREAM))
+    if len(coded) != source.count:
+        raise VideoError(f"{folder}: {len(coded)} coded frames of {source.count} in the source: {_AGAIN}")
+    frames = _scheduled(coded, source.format)
+    return CodedClip(folder, manifest, source, stream, coded, frames, packetise(frames, manifest["payload_bytes"]))
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(_read(path, _LARGEST_MANIFEST_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise VideoError(f"{path}: is damaged ({error}): {_AGAIN}") from error
+    if not isinstance(manifest, dict):
+        raise VideoError(f"{path}: is no manifest of a coded clip: {_AGAIN}")
+    for key, kind in _KEYS.items():
+        if type(manifest.get(key)) is not kind:
+            raise VideoError(f"{path}: `{key}` is missing or is no {kind.__name__}: {_AGAIN}")
+    if manifest["format"] != FORMAT:
+        raise VideoError(f"{path}: `format` is not `{FORMAT}`, which this version reads: {_AGAIN}")
+    return manifest
+
+
+def _format(manifest: Mapping[str, Any], path: Path) -> FrameFormat:
+    try:
+        rate = Fraction(manifest["rate"])
+    except (ValueError, ZeroDivisionError):
+        raise VideoError(f"{path}: `rate` is no fraction: {_AGAIN}") from None
+    return FrameFormat(manifest["width"], manifest["height"], rate).checked(str(path))
+
+
+def _read(path: Path, most_bytes: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(most_bytes + 1)
+    except OSError as error:
+        raise VideoError(f"{path}: cannot be read: {error.strerror}: {_AGAIN}") from error
+    if len(content) > most_bytes:
+        raise VideoError(f"{path}: has more than {most_bytes} bytes: {_AGAIN}")
+    return content
+
+
+def _check_hash(path: Path, found: str, expected: str) -> None:
+    if found != expected:
+        raise VideoError(f"{path}: is not what manifest.json says it is, so it is damaged or was changed: {_AGAIN}")

@@ -1,0 +1,157 @@
+"""Evaluates runs of a coded clip: fates by arrivals, the clip that is shown, and its quality."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from anabranch.errors import VideoError
+from anabranch.video.arrivals import read_arrivals
+from anabranch.video.bounds import MOST_RUNS
+from anabranch.video.browser_clip import write_browser_clip
+from anabranch.video.coded import STREAM, CodedClip
+from anabranch.video.encoder import decode
+from anabranch.video.fates import Delivery, Playout, deliveries
+from anabranch.video.ffmpeg import escaped
+from anabranch.video.measures import DeliveryMeasures, delivery_measures
+from anabranch.video.metrics import Quality, quality
+from anabranch.video.raw import RawFrames
+from anabranch.video.rebuild import rebuild, shown_frames
+from anabranch.video.stills import Column, frames_that_differ, write_stills
+
+# The clip without any loss, as it left the encoder.
+SENT = "sent"
+STILLS = "stills.png"
+# A label is part of a file's name.
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._,()=+-]{0,63}")
+
+Against = Literal["source", "sent"]
+Step = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A label, as the name of a scheme, and the file with its arrivals."""
+
+    label: str
+    arrivals: Path
+
+
+@dataclass(frozen=True)
+class EvaluatedRun:
+    """`quality` is None if no frame was decodable: there is no picture to compare."""
+
+    label: str
+    deliveries: list[Delivery]
+    measures: DeliveryMeasures
+    shown: list[int | None]
+    quality: Quality | None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """`coding` is the quality of the clip without loss."""
+
+    clip: CodedClip
+    deadline_ms: float
+    against: Against
+    coding: Quality
+    runs: list[EvaluatedRun]
+
+
+def evaluate(
+    clip: CodedClip,
+    runs: Sequence[Run],
+    deadline_ms: float,
+    *,
+    against: Against = "source",
+    pictures: Path | None = None,
+    step: Step | None = None,
+) -> Evaluation:
+    """Fates and quality of each run; stills and a clip of each run go to the folder `pictures` if there is one.
+
+    `against` is what quality is relative to: the source, which includes what coding lost, or the clip as sent. `step`
+    is called after each of `steps(runs)`. Raises `VideoError`.
+    """
+    check_labels(runs)
+    playout = Playout.of(clip.frames, deadline_ms, clip.source.format.rate)
+    # All files are read before anything is computed: a mistake in the last one should not cost minutes.
+    delivered = [
+        deliveries(clip.frames, clip.packets, read_arrivals(run.arrivals, clip.frames, clip.packets), playout)
+        for run in runs
+    ]
+    with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
+        judge = _Judge(clip, Path(folder), against, pictures, step or (lambda: None))
+        evaluated = [judge.run(run.label, each) for run, each in zip(runs, delivered, strict=True)]
+        if pictures is not None:
+            _write_stills(pictures / STILLS, judge, evaluated)
+    return Evaluation(clip, deadline_ms, against, judge.coding, evaluated)
+
+
+def steps(runs: Sequence[Run]) -> int:
+    """How often `evaluate` calls `step`: once for the clip as sent, and once for each run."""
+    return 1 + len(runs)
+
+
+def check_labels(runs: Sequence[Run]) -> None:
+    """Raises `VideoError` for labels that no file can have, that occur twice, and for too many runs."""
+    if not 1 <= len(runs) <= MOST_RUNS:
+        raise VideoError(f"{len(runs)} runs: give 1 to {MOST_RUNS} files of arrivals")
+    seen: set[str] = set()
+    for run in runs:
+        if _LABEL.fullmatch(run.label) is None or run.label == SENT:
+            raise VideoError(
+                f"{escaped(str(run.arrivals))}: `{escaped(run.label[:64])}` is no label: name the run, as in "
+                "--arrivals cmt=FILE, with letters, digits and ._,()=+-"
+            )
+        if run.label in seen:
+            raise VideoError(f"{run.arrivals}: there are two runs `{run.label}`: name one, as in --arrivals cmt-2=FILE")
+        seen.add(run.label)
+
+
+class _Judge:
+    """Decodes the clip once, and compares what each run shows of it."""
+
+    def __init__(self, clip: CodedClip, folder: Path, against: Against, pictures: Path | None, step: Step) -> None:
+        self._clip = clip
+        self._folder = folder
+        self._pictures = pictures
+        self._step = step
+        self.decoded = decode(clip.folder / STREAM, clip.source, folder / "decoded.yuv")
+        self._reference = clip.source if against == "source" else self.decoded
+        self.coding = quality(self._reference, self.decoded)
+        # Runs that show the same frames have the same quality, as all do that lost nothing.
+        self._known = {tuple(range(clip.source.count)): self.coding}
+        self._write_clip(self.decoded, SENT)
+        step()
+
+    def run(self, label: str, delivered: list[Delivery]) -> EvaluatedRun:
+        shown = shown_frames(delivered)
+        measures = delivery_measures(delivered, self._clip.source.format.rate)
+        judged = self._judge(label, shown) if any(each is not None for each in shown) else None
+        self._step()
+        return EvaluatedRun(label, delivered, measures, shown, judged)
+
+    def _judge(self, label: str, shown: list[int | None]) -> Quality:
+        key = tuple(-1 if each is None else each for each in shown)
+        if key in self._known and self._pictures is None:
+            return self._known[key]
+        rebuilt = rebuild(self.decoded, shown, self._folder / "rebuilt.yuv")
+        if key not in self._known:
+            self._known[key] = quality(self._reference, rebuilt)
+        self._write_clip(rebuilt, label)
+        return self._known[key]
+
+    def _write_clip(self, frames: RawFrames, label: str) -> None:
+        if self._pictures is not None:
+            write_browser_clip(frames, self._pictures / f"{label}.mp4")
+
+
+def _write_stills(path: Path, judge: _Judge, runs: list[EvaluatedRun]) -> None:
+    values = [judge.coding.frames["psnr_db"], *(run.quality.frames["psnr_db"] for run in runs if run.quality)]
+    columns = [Column(SENT, list(range(judge.decoded.count))), *(Column(run.label, run.shown) for run in runs)]
+    write_stills(path, judge.decoded, columns, frames_that_differ(values))

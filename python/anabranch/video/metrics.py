@@ -1,0 +1,82 @@
+"""PSNR, SSIM, VMAF and VQM of each frame of a clip against a reference, frame by frame.
+
+PSNR, SSIM and VMAF come from ffmpeg's filters `psnr`, `ssim` and `libvmaf`, VQM from `vqm`. All look at luma; VMAF has
+no other model. The two clips have as many frames as each other, and frame for frame the same place in time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from anabranch.errors import VideoError
+from anabranch.video import ffmpeg
+from anabranch.video.bounds import time_limit_s
+from anabranch.video.encoder import raw_input
+from anabranch.video.raw import RawFrames
+from anabranch.video.vqm import frame_vqm
+
+# PSNR of identical frames is infinite, and so would be each mean with one of them. MSU's tool says 100 dB as well.
+IDENTICAL_PSNR_DB = 100.0
+
+Metric = Literal["psnr_db", "ssim", "vqm", "vmaf"]
+METRICS: tuple[Metric, ...] = get_args(Metric)
+Values: TypeAlias = npt.NDArray[np.float64]
+
+_PSNR = re.compile(r"^lavfi\.psnr\.psnr\.y=(\S+)$", re.MULTILINE)
+_SSIM = re.compile(r"^lavfi\.ssim\.Y=(\S+)$", re.MULTILINE)
+_METADATA, _VMAF_LOG = "metadata.txt", "vmaf.json"
+# Both inputs have the same frames at the same times; the filters take the clip first and its reference second.
+_FILTERS = (
+    "[1:v]split=3[r1][r2][r3];[0:v][r1]psnr[p];[p][r2]ssim[s];"
+    f"[s][r3]libvmaf=n_threads=1:log_fmt=json:log_path={_VMAF_LOG},metadata=mode=print:file={_METADATA}"
+)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """A value of each metric for each frame in the order of display."""
+
+    frames: Mapping[Metric, Values]
+
+    def mean(self, metric: Metric) -> float:
+        """The mean over frames."""
+        return float(self.frames[metric].mean())
+
+
+def quality(reference: RawFrames, clip: RawFrames) -> Quality:
+    """Raises `VideoError` if the two do not go together, or ffmpeg fails or lacks a filter."""
+    if (reference.format, reference.count) != (clip.format, clip.count):
+        raise VideoError(
+            f"{clip.path}: {clip.count} frames of {clip.format.size} cannot be compared with {reference.count} of "
+            f"{reference.format.size} in {reference.path}"
+        )
+    ffmpeg.require("filters", "psnr", "ssim", "libvmaf")
+    with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
+        arguments = [*raw_input(clip), *raw_input(reference), "-lavfi", _FILTERS, *ffmpeg.SINGLE_THREAD]
+        limit_s = time_limit_s(clip.format.luma_bytes, clip.count)
+        ffmpeg.run([*arguments, "-f", "null", "-"], str(clip.path), limit_s, folder=Path(folder))
+        metadata = Path(folder, _METADATA).read_text(encoding="ascii")
+        vmaf = json.loads(Path(folder, _VMAF_LOG).read_text(encoding="ascii"))
+    values: dict[Metric, Values] = {
+        "psnr_db": np.minimum(_matches(_PSNR, metadata), IDENTICAL_PSNR_DB),
+        "ssim": _matches(_SSIM, metadata),
+        "vqm": frame_vqm(reference.luma(), clip.luma()),
+        "vmaf": np.array([frame["metrics"]["vmaf"] for frame in vmaf["frames"]]),
+    }
+    for metric, found in values.items():
+        if len(found) != clip.count:
+            raise VideoError(f"{clip.path}: {metric} of {len(found)} frames was computed, not of {clip.count}")
+    return Quality(values)
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Values:
+    return np.array([float(found) for found in pattern.findall(text)])
