@@ -18,7 +18,6 @@ ns-random $given(seed)
 set trace ""
 if {$given(trace) ne ""} {
     set trace [open $given(trace) w]
-    $ns trace-all $trace
 }
 
 proc lossy {from to rate stream} {
@@ -104,6 +103,11 @@ foreach {rate delay loss cross direction} $given(paths) {
     $ns duplex-link $near $left 100Mb 1us DropTail
     $ns duplex-link $left $right $rate $delay DropTail
     $ns duplex-link $right $away 100Mb 1us DropTail
+    if {$trace ne ""} {
+        # What leaves the sender, and what arrives.
+        $ns trace-queue $near $left $trace
+        $ns trace-queue $right $away $trace
+    }
     $ns queue-limit $left $right $given(queue)
     $ns queue-limit $right $left $given(queue)
     if {$loss > 0} { lossy $left $right $loss [incr number] }
