@@ -30,8 +30,8 @@ impl Amount {
 
 /// What became of the datagrams of one direction.
 ///
-/// `offered` and `duplicated` together are `delivered`, `lost`, `overflowed` and `outage` together and what is
-/// still on the link. Of what was delivered, `unsent` did not leave the relay.
+/// `offered` and `duplicated` together are `delivered`, `lost`, `policed`, `overflowed` and `outage` together and
+/// what is still on the link. Of what was delivered, `unsent` did not leave the relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Came to the link, whatever became of them.
@@ -40,6 +40,8 @@ pub struct Totals {
     pub delivered: Amount,
     /// Lost at random.
     pub lost: Amount,
+    /// Dropped by a policer.
+    pub policed: Amount,
     /// Refused by a full queue.
     pub overflowed: Amount,
     /// Dropped because the link was down.
@@ -63,6 +65,7 @@ impl Totals {
             offered: amount(counters.entered),
             delivered: amount(counters.delivered),
             lost: amount(counters.lost),
+            policed: amount(counters.policed),
             overflowed: amount(counters.overflowed),
             outage: amount(counters.outage),
             duplicated: amount(counters.duplicated),

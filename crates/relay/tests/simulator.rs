@@ -4,8 +4,9 @@ use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_relay::{Direction, Impairment};
 use anabranch_sim::{
-    Address, Datagram, Encapsulation, Envelope, Faults, GilbertElliott, Host, LinkChange, LinkConfig,
-    LossModel, LossPlace, LossTrace, QueueConfig, Seeds, World,
+    Address, Aggregation, Datagram, Encapsulation, Envelope, Faults, GilbertElliott, Host, Jitter,
+    JitterDistribution, JitterOrder, LinkChange, LinkConfig, LossModel, LossPlace, LossTrace, Policer,
+    QueueConfig, Seeds, World,
 };
 
 const SOURCE: &str = "flow-1";
@@ -83,7 +84,18 @@ fn links() -> Vec<LinkConfig> {
             LossModel::Trace(LossTrace::new().lose(SOURCE, [1, 2, 30, 31])),
             LossPlace::AfterQueue,
         ),
+        link(QueueConfig::packets(30))
+            .with_policer(Some(Policer { rate: Rate::from_bps(5_000_000), burst: WireBytes::new(9000) }))
+            .with_jitter(Some(jitter(JitterOrder::Free))),
+        link(QueueConfig::packets(30))
+            .with_jitter(Some(jitter(JitterOrder::Kept)))
+            .with_aggregation(Some(Aggregation { period: Span::from_micros(3500), most_packets: Some(4) })),
     ]
+}
+
+fn jitter(order: JitterOrder) -> Jitter {
+    let (mean, deviation) = (Span::from_millis(4), Span::from_millis(3));
+    Jitter { distribution: JitterDistribution::Normal { mean, deviation }, order }
 }
 
 struct Outcome {
@@ -153,7 +165,7 @@ fn a_relayed_link_delivers_and_drops_what_a_simulated_one_does() {
         let sum = |amounts: &[anabranch_relay::Amount]| amounts.iter().map(|a| a.bytes).sum::<u64>();
         assert_eq!(
             sum(&[totals.offered, totals.duplicated]),
-            sum(&[totals.delivered, totals.lost, totals.overflowed, totals.outage]),
+            sum(&[totals.delivered, totals.lost, totals.policed, totals.overflowed, totals.outage]),
         );
     }
 }

@@ -50,7 +50,7 @@ pub struct Lane {
     link: Link,
     pool: Pool,
     schedule: Schedule,
-    /// When the packet in the serialiser leaves it.
+    /// When the packet in the serialiser leaves it, or the next batch begins.
     departure: Option<Time>,
     now: Time,
 }
@@ -89,7 +89,7 @@ impl Lane {
             payload: buffer,
         });
         match self.link.offer(self.now, packet, &mut self.pool) {
-            Offer::Departs(time) => self.departure = Some(time),
+            Offer::Due(time) => self.departure = Some(time),
             Offer::Waits => {}
             Offer::Dropped(_) => self.pool.remove(packet),
         }
@@ -179,8 +179,8 @@ impl Lane {
     fn depart(&mut self, at: Time) {
         let departure = self.link.depart(at, &mut self.pool);
         self.departure = departure.next;
-        if departure.dropped.is_some() {
-            self.pool.remove(departure.packet);
+        if let Some((packet, _)) = departure.dropped {
+            self.pool.remove(packet);
         }
     }
 }

@@ -56,15 +56,18 @@
 //! Links have no framing, no collisions and no error correction, and hosts take no time to compute. A packet
 //! is never fragmented, and no size is too large for a link. Queues drop at the tail only.
 
+pub mod aggregation;
 pub mod dynamics;
 mod error;
 mod event;
 mod host;
+pub mod jitter;
 pub mod lane;
 pub mod link;
 pub mod loss;
 mod packet;
 pub mod pcapng;
+pub mod policer;
 mod queue;
 pub mod rng;
 mod route;
@@ -74,13 +77,16 @@ pub mod tap;
 pub mod traffic;
 mod world;
 
+pub use aggregation::Aggregation;
 pub use dynamics::LinkChange;
 pub use error::ConfigError;
 pub use host::Host;
+pub use jitter::{Jitter, JitterDistribution, JitterOrder};
 pub use lane::Lane;
 pub use link::{Counters, Faults, Link, LinkConfig, Tally};
 pub use loss::{GilbertElliott, LossModel, LossPlace, LossTrace};
 pub use packet::{Address, Datagram, Encapsulation, Envelope};
+pub use policer::Policer;
 pub use queue::{QueueConfig, QueueLimit};
 pub use rng::{Seeds, Stream};
 pub use route::{HostId, LinkId, SourceId};

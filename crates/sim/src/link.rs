@@ -1,7 +1,7 @@
-//! One direction of a link: loss, a bounded queue, a serialiser, and propagation.
+//! One direction of a link: loss, a policer, a bounded queue, a serialiser, and propagation.
 //!
-//! A link has at most two events pending: the serialiser becomes free, and the first propagating packet
-//! arrives. Times are exact: what a packet's serialisation leaves of a nanosecond is carried into the next
+//! A link has at most two events pending: the serialiser becomes free or may begin with a batch, and the first
+//! propagating packet arrives. Times are exact: what a packet's serialisation leaves of a nanosecond is carried into the next
 //! packet of the same busy period, so the k-th packet of a burst is serialised after `floor(k * bits /
 //! rate)`.
 
@@ -10,10 +10,13 @@ use std::collections::VecDeque;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 
+use crate::aggregation::{Aggregation, Batches};
 use crate::dynamics::LinkChange;
 use crate::error::{ConfigError, probability, require};
+use crate::jitter::Jitter;
 use crate::loss::{LossModel, LossPlace, SourceLoss};
 use crate::packet::{Fate, Packet, PacketId, Pool};
+use crate::policer::{Policer, TokenBucket};
 use crate::queue::{Capacity, QueueConfig};
 use crate::rng::{Seeds, Stream};
 use crate::route::SourceId;
@@ -33,6 +36,12 @@ pub struct LinkConfig {
     pub loss: LossModel,
     /// Where it is lost.
     pub loss_place: LossPlace,
+    /// What is dropped before the queue because it exceeds a rate.
+    pub policer: Option<Policer>,
+    /// What the delay differs by.
+    pub jitter: Option<Jitter>,
+    /// How packets wait for each other.
+    pub aggregation: Option<Aggregation>,
     /// What else goes wrong.
     pub faults: Faults,
 }
@@ -47,6 +56,9 @@ impl LinkConfig {
             queue,
             loss: LossModel::None,
             loss_place: LossPlace::BeforeQueue,
+            policer: None,
+            jitter: None,
+            aggregation: None,
             faults: Faults::default(),
         }
     }
@@ -54,6 +66,21 @@ impl LinkConfig {
     /// The same link with this loss.
     pub fn with_loss(self, loss: LossModel, loss_place: LossPlace) -> Self {
         LinkConfig { loss, loss_place, ..self }
+    }
+
+    /// The same link with a policer, if there is one.
+    pub fn with_policer(self, policer: Option<Policer>) -> Self {
+        LinkConfig { policer, ..self }
+    }
+
+    /// The same link with jitter, if there is any.
+    pub fn with_jitter(self, jitter: Option<Jitter>) -> Self {
+        LinkConfig { jitter, ..self }
+    }
+
+    /// The same link, sending in batches if this says how.
+    pub fn with_aggregation(self, aggregation: Option<Aggregation>) -> Self {
+        LinkConfig { aggregation, ..self }
     }
 
     /// The same link with these faults.
@@ -64,6 +91,9 @@ impl LinkConfig {
     fn check(&self) -> Result<(), ConfigError> {
         require(self.rate.as_bps() > 0, "rate", "must be more than zero")?;
         self.loss.check()?;
+        self.policer.as_ref().map_or(Ok(()), Policer::check)?;
+        self.jitter.as_ref().map_or(Ok(()), Jitter::check)?;
+        self.aggregation.as_ref().map_or(Ok(()), Aggregation::check)?;
         probability("duplicate", self.faults.duplicate)?;
         probability("reorder", self.faults.reorder)?;
         probability("corrupt", self.faults.corrupt)
@@ -96,7 +126,7 @@ impl Faults {
         let delayed = stream.chance(self.reorder);
         let corrupt = stream.chance(self.corrupt);
         let place = (stream.next_u64() >> 32) as u32;
-        Fate { lost: false, duplicated, delayed, corrupted: corrupt.then_some(place) }
+        Fate { duplicated, delayed, corrupted: corrupt.then_some(place), ..Fate::default() }
     }
 }
 
@@ -126,6 +156,8 @@ pub struct Counters {
     pub delivered: Tally,
     /// Lost at random.
     pub lost: Tally,
+    /// Dropped by the policer.
+    pub policed: Tally,
     /// Refused by a full queue.
     pub overflowed: Tally,
     /// Dropped because the link was down.
@@ -135,9 +167,9 @@ pub struct Counters {
 }
 
 impl Counters {
-    fn tallies(&mut self) -> [&mut Tally; 6] {
-        let Counters { entered, delivered, lost, overflowed, outage, duplicated } = self;
-        [entered, delivered, lost, overflowed, outage, duplicated]
+    fn tallies(&mut self) -> [&mut Tally; 7] {
+        let Counters { entered, delivered, lost, policed, overflowed, outage, duplicated } = self;
+        [entered, delivered, lost, policed, overflowed, outage, duplicated]
     }
 
     fn add(&mut self, mut other: Counters) {
@@ -152,6 +184,7 @@ impl Counters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drop {
     Loss,
+    Policer,
     Queue,
     Outage,
 }
@@ -159,18 +192,17 @@ pub(crate) enum Drop {
 /// What becomes of a packet offered to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
-    /// It found the link idle and leaves the serialiser then.
-    Departs(Time),
+    /// It found the link idle: then the serialiser is to be looked after.
+    Due(Time),
     Waits,
     Dropped(Drop),
 }
 
-/// What follows from a packet leaving the serialiser.
+/// What follows from a packet leaving the serialiser, or from a batch that begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
-    pub(crate) packet: PacketId,
-    pub(crate) dropped: Option<Drop>,
-    /// When the next packet leaves, if one waited.
+    pub(crate) dropped: Option<(PacketId, Drop)>,
+    /// When the serialiser is to be looked after again, if a packet waited.
     pub(crate) next: Option<Time>,
     /// When the first propagating packet arrives, if it was not the first before.
     pub(crate) head: Option<Time>,
@@ -180,12 +212,14 @@ pub(crate) struct Departure {
 struct Queued {
     packet: PacketId,
     size: WireBytes,
+    since: Time,
 }
 
 struct PerSource {
     name: String,
     counters: Counters,
     loss: SourceLoss,
+    jitter: Stream,
     faults: Stream,
 }
 
@@ -201,6 +235,9 @@ pub struct Link {
     capacity: Capacity,
     loss: LossModel,
     loss_place: LossPlace,
+    bucket: Option<TokenBucket>,
+    jitter: Option<Jitter>,
+    batches: Option<Batches>,
     faults: Faults,
     up: bool,
     carry: u64,
@@ -217,7 +254,8 @@ pub struct Link {
 impl Link {
     pub(crate) fn new(config: LinkConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let LinkConfig { name, rate, delay, queue, loss, loss_place, faults } = config;
+        let LinkConfig { name, rate, delay, queue, loss, loss_place, policer, jitter, aggregation, faults } =
+            config;
         Ok(Link {
             name,
             rate,
@@ -226,6 +264,9 @@ impl Link {
             capacity: queue.capacity(rate),
             loss,
             loss_place,
+            bucket: policer.map(TokenBucket::new),
+            jitter,
+            batches: aggregation.map(Batches::new),
             faults,
             up: true,
             carry: 0,
@@ -311,6 +352,7 @@ impl Link {
                 name: name.to_owned(),
                 counters: Counters::default(),
                 loss: SourceLoss::new(stream, &self.loss, name),
+                jitter: seeds.stream(&["link", &self.name, "jitter", name]),
                 faults: seeds.stream(&["link", &self.name, "faults", name]),
             });
         }
@@ -353,19 +395,31 @@ impl Link {
         if packet.fate.lost && self.loss_place == LossPlace::BeforeQueue {
             return Offer::Dropped(self.count_drop(Drop::Loss, packet));
         }
-        let queued = Queued { packet: id, size: packet.wire };
-        let Some(serving) = self.in_service else {
+        if self.bucket.as_mut().is_some_and(|bucket| !bucket.passes(now, packet.wire)) {
+            return Offer::Dropped(self.count_drop(Drop::Policer, packet));
+        }
+        let queued = Queued { packet: id, size: packet.wire, since: now };
+        if self.in_service.is_none() && self.batches.is_none() {
             self.carry = 0;
-            return Offer::Departs(self.serve(now, queued));
-        };
-        let (packets, bytes) =
-            if self.queue.in_service_counts { (1, serving.size) } else { (0, WireBytes::ZERO) };
-        if !self.capacity.fits(self.waiting_packets() + packets, self.waiting_bytes + bytes, queued.size) {
+            return Offer::Due(self.serve(now, queued));
+        }
+        if !self.has_room(queued.size) {
             return Offer::Dropped(self.count_drop(Drop::Queue, packet));
         }
         self.waiting.push_back(queued);
         self.waiting_bytes += queued.size;
-        Offer::Waits
+        if self.in_service.is_some() {
+            return Offer::Waits;
+        }
+        self.serve_next(now).map_or(Offer::Waits, Offer::Due)
+    }
+
+    /// Whether a packet may wait. Where nothing does and none is being sent, one always may.
+    fn has_room(&self, size: WireBytes) -> bool {
+        let serving = self.in_service.filter(|_| self.queue.in_service_counts);
+        let (packets, bytes) = serving.map_or((0, WireBytes::ZERO), |serving| (1, serving.size));
+        (self.in_service.is_none() && self.waiting.is_empty())
+            || self.capacity.fits(self.waiting_packets() + packets, self.waiting_bytes + bytes, size)
     }
 
     fn draw_fate(&mut self, packet: &Packet) -> Fate {
@@ -375,6 +429,7 @@ impl Link {
         per.counters.entered.count(packet.wire);
         let mut fate = if self.faults.none() { Fate::default() } else { self.faults.draw(&mut per.faults) };
         fate.lost = per.loss.draw(&self.loss, earlier);
+        fate.jitter = self.jitter.map_or(Span::ZERO, |jitter| jitter.draw(&mut per.jitter));
         fate
     }
 
@@ -382,6 +437,7 @@ impl Link {
         let counters = &mut self.source_mut(packet.source).counters;
         let tally = match drop {
             Drop::Loss => &mut counters.lost,
+            Drop::Policer => &mut counters.policed,
             Drop::Queue => &mut counters.overflowed,
             Drop::Outage => &mut counters.outage,
         };
@@ -397,38 +453,52 @@ impl Link {
         now + span
     }
 
-    /// Takes the packet out of the serialiser and puts the next one in.
+    /// Puts the next waiting packet into the serialiser, unless it waits for its batch, and says when to look again.
+    fn serve_next(&mut self, now: Time) -> Option<Time> {
+        let first = *self.waiting.front()?;
+        let waiting = self.waiting_packets();
+        if let Some(Err(due)) = self.batches.as_mut().map(|batches| batches.take(now, waiting, first.since)) {
+            // The link is idle until then.
+            self.carry = 0;
+            return Some(due);
+        }
+        self.waiting.pop_front();
+        self.waiting_bytes -= first.size;
+        Some(self.serve(now, first))
+    }
+
+    /// Takes the packet out of the serialiser, if there is one, and puts the next one in.
     pub(crate) fn depart(&mut self, now: Time, pool: &mut Pool) -> Departure {
-        let sent = self.in_service.take().expect("a departure is scheduled only with a packet in service");
-        let packet = pool.get(sent.packet);
-        let dropped = if !self.up {
-            Some(self.count_drop(Drop::Outage, packet))
-        } else if packet.fate.lost {
-            Some(self.count_drop(Drop::Loss, packet))
-        } else {
-            None
-        };
-        let head = if dropped.is_none() { self.propagate(now, sent.packet, pool) } else { None };
-        let next = self.waiting.pop_front().map(|queued| {
-            self.waiting_bytes -= queued.size;
-            self.serve(now, queued)
-        });
-        Departure { packet: sent.packet, dropped, next, head }
+        let (mut dropped, mut head) = (None, None);
+        if let Some(sent) = self.in_service.take() {
+            let packet = pool.get(sent.packet);
+            if !self.up {
+                dropped = Some((sent.packet, self.count_drop(Drop::Outage, packet)));
+            } else if packet.fate.lost {
+                dropped = Some((sent.packet, self.count_drop(Drop::Loss, packet)));
+            } else {
+                head = self.propagate(now, sent.packet, pool);
+            }
+        }
+        Departure { dropped, next: self.serve_next(now), head }
     }
 
     /// Sends a packet on its way and says when the first one arrives, if that is another than before.
     fn propagate(&mut self, now: Time, id: PacketId, pool: &mut Pool) -> Option<Time> {
         let before = self.propagating.front().copied();
         let fate = pool.get(id).fate;
-        let on_time = (now + self.delay).max(self.last_arrival);
+        let (in_order, alone) =
+            self.jitter.map_or((Span::ZERO, Span::ZERO), |jitter| jitter.split(fate.jitter));
+        let arrival = (now + self.delay + in_order).max(self.last_arrival);
         if !fate.delayed || fate.duplicated {
-            self.last_arrival = on_time;
+            self.last_arrival = arrival;
         }
+        let on_time = arrival + alone;
         let copy = fate.duplicated.then(|| self.duplicate(id, pool));
         if let Some(place) = fate.corrupted {
             flip_bit(&mut pool.get_mut(id).payload, place);
         }
-        let held_back = now + self.delay + self.faults.extra_delay;
+        let held_back = now + self.delay + fate.jitter + self.faults.extra_delay;
         self.insert(if fate.delayed { held_back } else { on_time }, id);
         if let Some(copy) = copy {
             self.insert(on_time, copy);
@@ -446,11 +516,11 @@ impl Link {
 
     /// Packets that arrive at one moment arrive in the order they were sent.
     fn insert(&mut self, arrival: Time, id: PacketId) {
-        let later = self.propagating.iter().rev().take_while(|(time, _)| *time > arrival).count();
-        if later == 0 {
+        if self.propagating.back().is_none_or(|(last, _)| *last <= arrival) {
             self.propagating.push_back((arrival, id));
         } else {
-            self.propagating.insert(self.propagating.len() - later, (arrival, id));
+            let place = self.propagating.partition_point(|(time, _)| *time <= arrival);
+            self.propagating.insert(place, (arrival, id));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use anabranch_core::time::Span;
 use anabranch_core::units::WireBytes;
 
 use crate::route::{RouteId, SourceId};
@@ -83,6 +84,8 @@ pub(crate) struct Fate {
     pub(crate) lost: bool,
     pub(crate) duplicated: bool,
     pub(crate) delayed: bool,
+    /// What is added to the propagation delay.
+    pub(crate) jitter: Span,
     /// Which bit flips, as a fraction of 2^32 of the payload's length.
     pub(crate) corrupted: Option<u32>,
 }

@@ -294,6 +294,7 @@ impl<W: Write + 'static> Tap for PcapngTap<W> {
             }
             (_, PacketEvent::Sent | PacketEvent::Delivered) => return,
             (_, PacketEvent::DroppedLoss) => "lost",
+            (_, PacketEvent::DroppedPolicer) => "policed",
             (_, PacketEvent::DroppedQueue) => "queue full",
             (_, PacketEvent::DroppedOutage) => "link down",
             (_, PacketEvent::Unroutable) => "no route",

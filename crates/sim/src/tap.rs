@@ -31,6 +31,8 @@ pub enum PacketEvent {
     Delivered,
     /// A link loses it.
     DroppedLoss,
+    /// A link's policer drops it.
+    DroppedPolicer,
     /// A link's queue is full.
     DroppedQueue,
     /// A link is down.

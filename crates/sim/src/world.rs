@@ -24,7 +24,7 @@ const MAX_BURST: u32 = 1 << 20;
 /// What an event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The serialiser of a link becomes free.
+    /// The serialiser of a link becomes free, or a batch may begin.
     Departure(LinkId),
     /// The first propagating packet of a link arrives.
     Arrival(LinkId),
@@ -214,7 +214,7 @@ impl World {
         self.observe(Spot::Link(link), PacketEvent::Sent, packet);
         let entry = &mut self.links[link.index()];
         match entry.link.offer(self.now, packet, &mut self.pool) {
-            Offer::Departs(time) => self.events.schedule(entry.departure, time),
+            Offer::Due(time) => self.events.schedule(entry.departure, time),
             Offer::Waits => {}
             Offer::Dropped(drop) => self.discard(link, drop, packet),
         }
@@ -223,6 +223,7 @@ impl World {
     fn discard(&mut self, link: LinkId, drop: Drop, packet: PacketId) {
         let event = match drop {
             Drop::Loss => PacketEvent::DroppedLoss,
+            Drop::Policer => PacketEvent::DroppedPolicer,
             Drop::Queue => PacketEvent::DroppedQueue,
             Drop::Outage => PacketEvent::DroppedOutage,
         };
@@ -239,8 +240,8 @@ impl World {
         if let Some(time) = departure.head {
             self.events.schedule(entry.arrival, time);
         }
-        if let Some(drop) = departure.dropped {
-            self.discard(id, drop, departure.packet);
+        if let Some((packet, drop)) = departure.dropped {
+            self.discard(id, drop, packet);
         }
     }
 

@@ -20,7 +20,7 @@ MOST_ROWS = 20_000_000
 LINE = ["flow", "direction", "path"]
 """What tells one line of a figure from another."""
 
-DROPPED = ("lost", "queue-full", "outage", "unroutable")
+DROPPED = ("lost", "policed", "queue-full", "outage", "unroutable")
 """What `packets.csv` calls the drop of a packet."""
 
 Line = tuple[str, str, str]

@@ -73,6 +73,7 @@ pub(super) struct PathMeasured {
 pub(super) struct Packets {
     pub(super) offered: u64,
     pub(super) lost: u64,
+    pub(super) dropped_policer: u64,
     pub(super) dropped_queue: u64,
     pub(super) dropped_outage: u64,
 }
@@ -81,6 +82,7 @@ impl Packets {
     pub(super) fn add_link(&mut self, counters: &Counters) {
         self.offered += counters.entered.packets;
         self.lost += counters.lost.packets;
+        self.dropped_policer += counters.policed.packets;
         self.dropped_queue += counters.overflowed.packets;
         self.dropped_outage += counters.outage.packets;
     }
@@ -88,6 +90,7 @@ impl Packets {
     pub(super) fn add_relay(&mut self, totals: &Totals) {
         self.offered += totals.offered.packets;
         self.lost += totals.lost.packets;
+        self.dropped_policer += totals.policed.packets;
         self.dropped_queue += totals.overflowed.packets;
         self.dropped_outage += totals.outage.packets;
     }

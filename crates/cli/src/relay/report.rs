@@ -84,6 +84,7 @@ fn json_totals(totals: &Totals) -> Value {
         "offered": amount(totals.offered),
         "delivered": amount(totals.delivered),
         "lost": amount(totals.lost),
+        "dropped_policer": amount(totals.policed),
         "dropped_queue": amount(totals.overflowed),
         "dropped_outage": amount(totals.outage),
         "on_the_way": totals.on_the_way,

@@ -89,7 +89,16 @@ fn json_has_a_line_for_each_relay_at_the_beginning_each_second_and_at_the_end() 
     assert_eq!(of("listening")[0]["to"], to);
     assert!(of("counters").len() >= 2);
     let totals = of("totals")[1];
-    for key in ["offered", "delivered", "lost", "dropped_queue", "dropped_outage", "unsent", "refused"] {
+    for key in [
+        "offered",
+        "delivered",
+        "lost",
+        "dropped_policer",
+        "dropped_queue",
+        "dropped_outage",
+        "unsent",
+        "refused",
+    ] {
         assert_eq!(totals["forward"][key]["packets"], 0, "{key}");
         assert_eq!(totals["reverse"][key]["wire_bytes"], 0, "{key}");
     }

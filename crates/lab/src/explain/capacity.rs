@@ -3,7 +3,7 @@
 use crate::scenario::{Direction, Duplex, Scenario};
 
 /// Bits that the named path could have carried between two moments, given in nanoseconds; `None` if there is no such path.
-/// A link that is down carries nothing. Other flows and cross traffic on the links are not taken off.
+/// A link that is down carries nothing, one with a policer no more than that passes in the long run. Other flows and cross traffic on the links are not taken off.
 pub(super) fn bits(scenario: &Scenario, path: &str, reverse: bool, from: u64, until: u64) -> Option<f64> {
     let path = scenario.paths.iter().find(|p| p.name == path)?;
     let links: Vec<&Duplex> =
@@ -33,7 +33,8 @@ fn rate_at(link: &Duplex, direction: Direction, at: u64) -> u64 {
         rate = event.rate.map_or(rate, |rate| rate.as_bps());
         up = event.up.unwrap_or(up);
     }
-    if up { rate } else { 0 }
+    let policed = way.impairments.policer.map_or(u64::MAX, |policer| policer.rate.as_bps());
+    if up { rate.min(policed) } else { 0 }
 }
 
 #[cfg(test)]
@@ -53,13 +54,14 @@ mod tests {
             via = ["shared"]
             rate = "10 Mbit/s"
             delay = "1 ms"
+            policer = { rate = "3 Mbit/s", burst = "16 KiB" }
             event = [{ at = "2 s", rate = "1 Mbit/s" }, { at = "5 s", up = false, direction = "forward" }, { at = "6 s", up = true, direction = "forward" }]
         "#;
         let scenario = Scenario::parse(text, "test", &[]).expect("a scenario");
         let second = 1_000_000_000;
         let mbit = |reverse, from, until| bits(&scenario, "a", reverse, from * second, until * second);
-        // 1 s at 4, 3 s at 1, 1 s down, 4 s at 1 Mbit/s.
-        assert_eq!(mbit(false, 1, 10), Some(11e6));
+        // 1 s at 3, 3 s at 1, 1 s down, 4 s at 1 Mbit/s.
+        assert_eq!(mbit(false, 1, 10), Some(10e6));
         // 2 s at 4, 8 s at 1 Mbit/s.
         assert_eq!(mbit(true, 0, 10), Some(16e6));
         assert_eq!(bits(&scenario, "b", false, 0, second), None);

@@ -86,6 +86,7 @@ fn dropped(path: &PathExplanation) -> String {
     let drops = path.drops;
     let kinds = [
         (drops.lost, "to loss"),
+        (drops.policed, "to policers"),
         (drops.queue_full, "to full queues"),
         (drops.outage, "to outages"),
         (drops.unroutable, "for lack of a route"),

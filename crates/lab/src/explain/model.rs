@@ -180,6 +180,8 @@ pub struct StateChange {
 pub struct Drops {
     /// By loss.
     pub lost: u64,
+    /// By a policer.
+    pub policed: u64,
     /// By a full queue.
     pub queue_full: u64,
     /// By an outage.
@@ -191,7 +193,7 @@ pub struct Drops {
 impl Drops {
     /// All of them.
     pub fn total(self) -> u64 {
-        self.lost + self.queue_full + self.outage + self.unroutable
+        self.lost + self.policed + self.queue_full + self.outage + self.unroutable
     }
 }
 

@@ -212,6 +212,7 @@ impl Reader {
             "sent" => self.account.sent(at, path, tsn, bytes),
             "received" => self.account.received(path, tsn, bytes),
             "lost" => drops.lost += 1,
+            "policed" => drops.policed += 1,
             "queue-full" => drops.queue_full += 1,
             "outage" => drops.outage += 1,
             "unroutable" => drops.unroutable += 1,

@@ -387,7 +387,7 @@ fn what_arrived_is_set_against_what_the_link_could_have_carried() {
     let path = &flow.paths[0];
     assert_eq!((path.sent_chunks, path.sent_bytes), (3, 3000));
     assert_eq!((path.received_chunks, path.received_bytes), (1, 1000));
-    assert_eq!(path.drops, Drops { lost: 1, queue_full: 1, outage: 0, unroutable: 0 });
+    assert_eq!(path.drops, Drops { lost: 1, policed: 0, queue_full: 1, outage: 0, unroutable: 0 });
     // 8 kbit in 10 s, over a link of 8 kbit/s.
     assert_eq!((path.received_kbps, path.capacity_kbps, path.used_share), (0.8, Some(8.0), Some(0.1)));
     assert_eq!(flow.capacity_findings[0], "a delivered 1 of 8 kbit/s, 10.0 %.");

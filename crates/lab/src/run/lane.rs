@@ -10,7 +10,9 @@ use anabranch_sim::{
 use thiserror::Error;
 
 use crate::conventions::Conventions;
-use crate::scenario::{Direction, Duplex, Event, LossModel, LossPlace, OneWay, Path, Queue, Scenario};
+use crate::scenario::{
+    Direction, Duplex, Event, Impairments, LossModel, LossPlace, OneWay, Path, Queue, Scenario,
+};
 
 /// One direction of a path that is one link, with what happens to it in the course of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,7 +114,11 @@ impl<'a> LaneMaker<'a> {
 
     /// The link itself, with the first of its losses.
     pub(crate) fn link(&self, name: &str, way: &OneWay) -> LinkConfig {
-        let link = LinkConfig::new(name, way.rate, way.delay, self.queue(way.queue));
+        let Impairments { policer, jitter, aggregation } = way.impairments;
+        let link = LinkConfig::new(name, way.rate, way.delay, self.queue(way.queue))
+            .with_policer(policer)
+            .with_jitter(jitter)
+            .with_aggregation(aggregation);
         match way.loss.first() {
             Some(loss) => link.with_loss(self.model(&loss.model), place(loss.place)),
             None => link,
@@ -178,6 +184,7 @@ pub(crate) fn place(place: LossPlace) -> SimPlace {
 mod tests {
     use super::*;
     use anabranch_core::time::{Rate, Span};
+    use anabranch_sim::{Aggregation, Jitter, JitterDistribution, JitterOrder, Policer};
 
     fn lanes(rest: &str, profile: &str) -> Result<PathLanes, NotOneLink> {
         let text = format!("[run]\nduration = \"9 s\"\n{rest}");
@@ -191,10 +198,13 @@ name = "radio"
 rate = "8 Mbit/s"
 delay = "20 ms"
 queue = "64 KiB"
+policer = { rate = "2 Mbit/s", burst = "16 KiB" }
+jitter = "3 ms"
 loss = { model = "gilbert-elliott", p = 0.01, r = 0.25, where = "after-queue" }
 [path.reverse]
 rate = "1 Mbit/s"
 loss = { model = "trace", lost = [3, 5] }
+aggregation = { period = "5 ms" }
 [[path.event]]
 at = "2 s"
 up = false
@@ -209,12 +219,18 @@ delay = "5 ms"
         let PathLanes { forward, reverse } = lanes(WHOLE, "rfc9260").expect("one link each way");
         let queue = QueueConfig::bytes(WireBytes::new(65_536));
         let delay = Span::from_millis(20);
+        let policer = Policer { rate: Rate::from_bps(2_000_000), burst: WireBytes::new(16_384) };
+        let distribution = JitterDistribution::Uniform(Span::from_millis(3));
+        let jitter = Jitter { distribution, order: JitterOrder::Kept };
         let expected = LinkConfig::new("radio/forward", Rate::from_bps(8_000_000), delay, queue)
-            .with_loss(SimLoss::GilbertElliott(GilbertElliott::simple(0.01, 0.25)), SimPlace::AfterQueue);
+            .with_loss(SimLoss::GilbertElliott(GilbertElliott::simple(0.01, 0.25)), SimPlace::AfterQueue)
+            .with_policer(Some(policer))
+            .with_jitter(Some(jitter));
         assert_eq!(forward.link, expected);
         assert_eq!(forward.changes, [(Time::ZERO + Span::from_secs(2), LinkChange::Down)]);
         let expected = LinkConfig::new("radio/reverse", Rate::from_bps(1_000_000), delay, queue)
-            .with_loss(SimLoss::Trace(LossTrace::new().lose("flow-1", [3, 5])), SimPlace::BeforeQueue);
+            .with_loss(SimLoss::Trace(LossTrace::new().lose("flow-1", [3, 5])), SimPlace::BeforeQueue)
+            .with_aggregation(Some(Aggregation { period: Span::from_millis(5), most_packets: None }));
         assert_eq!(reverse.link, expected);
         let later = (Time::ZERO + Span::from_secs(3), LinkChange::Delay(Span::from_millis(5)));
         assert_eq!(reverse.changes, [forward.changes[0].clone(), later]);

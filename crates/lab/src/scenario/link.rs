@@ -7,11 +7,12 @@ use super::document::Node;
 use super::error::ProblemKind;
 use super::event::{self, Event};
 use super::fault::Fault;
+use super::impairment::{self, Impairments, read_impairments};
 use super::loss::{Loss, Sides, read_losses};
 use super::names::Names;
 use super::reader::Reader;
 use super::shape::{AnyQueue, AnyRate, DELAY, Shape};
-use super::units::Queue;
+use super::units::{Queue, format_size};
 
 /// A link that several paths may go through.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +47,8 @@ pub struct OneWay {
     pub queue: Queue,
     /// What is lost, by processes independent of each other.
     pub loss: Vec<Loss>,
+    /// What else it does to packets.
+    pub impairments: Impairments,
 }
 
 /// Links of a scenario at most.
@@ -72,9 +75,10 @@ pub(super) fn read_duplex(reader: &mut Reader<'_>, shape: &LinkRate) -> Option<D
     let delay = reader.required("delay", &DELAY);
     let queue = reader.or("queue", &AnyQueue, DEFAULT_QUEUE);
     let losses = read_losses(reader, Sides::Both);
+    let impairments = read_impairments(reader);
     let forward = || {
         let loss = losses.as_ref()?.forward.clone().unwrap_or_default();
-        Some(OneWay { rate: rate?, delay: delay?, queue: queue?, loss })
+        Some(OneWay { rate: rate?, delay: delay?, queue: queue?, loss, impairments: impairments? })
     };
     let forward = forward();
     let lost_back = losses.and_then(|losses| losses.reverse);
@@ -84,7 +88,7 @@ pub(super) fn read_duplex(reader: &mut Reader<'_>, shape: &LinkRate) -> Option<D
     Some(Duplex { forward: forward?, reverse: reverse??, background: background?, events: events? })
 }
 
-/// Reads the direction back, which is like the other one but for the loss and what is said here.
+/// Reads the direction back, which is like the other one but for the loss, the impairments and what is said here.
 fn read_reverse(
     mut reader: Reader<'_>,
     forward: Option<&OneWay>,
@@ -94,26 +98,50 @@ fn read_reverse(
     let delay = reader.optional("delay", &DELAY);
     let queue = reader.optional("queue", &AnyQueue);
     let losses = read_losses(&mut reader, Sides::One);
+    let impairments = read_impairments(&mut reader);
     if reader.has("loss") && lost_back.is_some() {
         let message = "the loss of the direction back is given twice";
         let help = "give it here, or with `direction` in the `loss` of the link, not both";
         reader.fault("loss", Fault::because(ProblemKind::Conflict, message, help));
     }
     reader.finish();
-    let (rate, delay, queue, losses) = (rate?, delay?, queue?, losses?);
+    let (rate, delay, queue, losses, impairments) = (rate?, delay?, queue?, losses?, impairments?);
     let forward = forward?;
     Some(OneWay {
         rate: rate.unwrap_or(forward.rate),
         delay: delay.unwrap_or(forward.delay),
         queue: queue.unwrap_or(forward.queue),
         loss: losses.forward.or(lost_back).unwrap_or_default(),
+        impairments,
     })
+}
+
+/// Complains about policers that no packet of the largest size passes: they would stop every association that fills its packets.
+pub(super) fn check_bursts<'d>(
+    root: &Reader<'_>,
+    list: &str,
+    mtu_bytes: u64,
+    duplexes: impl Iterator<Item = Option<&'d Duplex>>,
+) {
+    for (index, duplex) in duplexes.enumerate() {
+        let ways = duplex.into_iter().flat_map(|duplex| [&duplex.forward, &duplex.reverse]);
+        let bursts = ways.filter_map(|way| way.impairments.policer).map(|policer| policer.burst.get());
+        if let Some(burst) = bursts.min().filter(|burst| *burst < mtu_bytes) {
+            let (burst, mtu) = (format_size(burst), format_size(mtu_bytes));
+            let message = format!(
+                "a `policer` with a burst of {burst} drops every packet as large as `association.mtu`, {mtu}"
+            );
+            let help = format!("give a burst of at least {mtu}, or a smaller `association.mtu`");
+            root.fault_of_element(list, index, Fault::because(ProblemKind::Conflict, message, help));
+        }
+    }
 }
 
 /// Complains about keys of a link in a path that has none of its own.
 pub(super) fn refuse_duplex(reader: &mut Reader<'_>) {
     let why = "a path with `via` has a link of its own only if it has a `rate`: give one, or move this to the [[link]]";
-    for key in ["delay", "queue", "loss", "reverse", "background", "event"] {
+    let keys = ["delay", "queue", "loss", "reverse", "background", "event"];
+    for key in keys.into_iter().chain(impairment::KEYS) {
         reader.refuse(key, why);
     }
 }

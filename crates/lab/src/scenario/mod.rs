@@ -29,6 +29,7 @@ mod error;
 mod event;
 mod fault;
 mod flow;
+mod impairment;
 mod key;
 mod link;
 mod loss;
@@ -65,6 +66,7 @@ pub use self::direction::Direction;
 pub use self::error::{Place, Problem, ProblemKind, ScenarioError};
 pub use self::event::Event;
 pub use self::flow::{FileSource, Flow, FlowDirection, FlowKind};
+pub use self::impairment::Impairments;
 pub use self::link::{Duplex, Link, OneWay};
 pub use self::loss::{Loss, LossModel, LossPlace};
 pub use self::overrides::{Override, OverrideError};
@@ -169,6 +171,11 @@ fn read(root: &Table, report: &Report<'_>) -> Option<Scenario> {
     }
     if let (Some(links), Some(paths)) = (&links, &paths) {
         path::check_links_used(&root, links, paths);
+        if let Some(association) = &association {
+            let mtu = association.mtu_bytes;
+            link::check_bursts(&root, "link", mtu, links.iter().map(|link| Some(&link.duplex)));
+            link::check_bursts(&root, "path", mtu, paths.iter().map(|path| path.own.as_ref()));
+        }
     }
     root.finish();
     Some(Scenario {

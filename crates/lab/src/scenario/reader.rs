@@ -13,21 +13,23 @@ use super::text::quoted;
 static EMPTY: Table = Table { entries: Vec::new() };
 
 /// Where keys belong that are easily written under the wrong header.
-const HOMES: [(&str, &str); 27] = [
+const HOMES: [(&str, &str); 29] = [
     ("about", "[scheme.NAME]"),
+    ("aggregation", "[[path]], above its other tables"),
     ("at", "[[path.event]]"),
     ("delay", "[[path]], above its other tables"),
     ("duration", "[run]"),
     ("encapsulation", "[association]"),
     ("interval", "[[flow]]"),
     ("is", "[scheme.NAME]"),
-    ("jitter", "[[path.background]]"),
+    ("jitter", "[[path]], above its other tables, or [[path.background]]"),
     ("loss", "[[path]], above its other tables"),
     ("message", "[association]"),
     ("mtu", "[association]"),
     ("ordered", "[association]"),
     ("packet", "[[path.background]]"),
     ("paths", "[[flow]]"),
+    ("policer", "[[path]], above its other tables"),
     ("profile", "[run]"),
     ("queue", "[[path]], above its other tables"),
     ("recv_buffer", "[association]"),

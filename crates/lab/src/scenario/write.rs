@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use anabranch_sim::{Aggregation, Jitter, JitterDistribution, Policer};
 use toml_writer::ToTomlValue as _;
 
 use super::Scenario;
@@ -10,6 +11,7 @@ use super::background::{Background, TrafficModel};
 use super::direction::DIRECTIONS;
 use super::event::Event;
 use super::flow::{FLOW_DIRECTIONS, FileSource, Flow, FlowKind};
+use super::impairment::{Impairments, ORDERS};
 use super::link::{Duplex, OneWay};
 use super::loss::{Loss, LossModel, PLACES};
 use super::run::{Run, Stop};
@@ -131,6 +133,18 @@ impl Writer {
         self.text("delay", &format_span(way.delay));
         self.text("queue", &format_queue(way.queue));
         self.raw("loss", losses(&way.loss));
+        let Impairments { policer, jitter, aggregation } = way.impairments;
+        if let Some(Policer { rate, burst }) = policer {
+            let (rate, burst) = (quote(&format_rate(rate)), quote(&format_size(burst.get())));
+            self.raw("policer", format!("{{ rate = {rate}, burst = {burst} }}"));
+        }
+        if let Some(jitter) = jitter {
+            self.raw("jitter", inline_jitter(jitter));
+        }
+        if let Some(Aggregation { period, most_packets }) = aggregation {
+            let packets = most_packets.map_or_else(String::new, |most| format!(", packets = {most}"));
+            self.raw("aggregation", format!("{{ period = {}{packets} }}", quote(&format_span(period))));
+        }
     }
 
     fn background(&mut self, background: &Background) {
@@ -218,6 +232,17 @@ impl Writer {
             }
         }
     }
+}
+
+fn inline_jitter(jitter: Jitter) -> String {
+    let span = |span| quote(&format_span(span));
+    let model = match jitter.distribution {
+        JitterDistribution::Uniform(most) => format!("model = \"uniform\", most = {}", span(most)),
+        JitterDistribution::Normal { mean, deviation } => {
+            format!("model = \"normal\", mean = {}, deviation = {}", span(mean), span(deviation))
+        }
+    };
+    format!("{{ {model}, order = \"{}\" }}", word(ORDERS, jitter.order))
 }
 
 /// Losses as an inline list of tables.

@@ -51,6 +51,7 @@ impl PacketTable {
             PacketEvent::Sent => "sent",
             PacketEvent::Delivered => "received",
             PacketEvent::DroppedLoss => "lost",
+            PacketEvent::DroppedPolicer => "policed",
             PacketEvent::DroppedQueue => "queue-full",
             PacketEvent::DroppedOutage => "outage",
             PacketEvent::Unroutable => "unroutable",

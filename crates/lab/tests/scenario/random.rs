@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anabranch_core::time::{Rate, Span};
+use anabranch_core::units::WireBytes;
 use anabranch_lab::scenario::units::{
     format_queue, format_rate, format_size, format_span, parse_queue, parse_rate, parse_size, parse_span,
 };
 use anabranch_lab::scenario::{
     Association, Background, Direction, Duplex, Encapsulation, Event, FileSource, Flow, FlowDirection,
-    FlowKind, Link, Loss, LossModel, LossPlace, OneWay, Override, Path, Queue, Run, Scenario,
+    FlowKind, Impairments, Link, Loss, LossModel, LossPlace, OneWay, Override, Path, Queue, Run, Scenario,
     SchemeDefinition, SendBuffer, Stop, TrafficModel,
 };
+use anabranch_sim::{Aggregation, Jitter, JitterDistribution, JitterOrder, Policer};
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -106,12 +108,26 @@ fn queue() -> impl Strategy<Value = Queue> {
 
 fn one_way() -> impl Strategy<Value = OneWay> {
     let delay = (0u64..=3_600_000_000_000).prop_map(Span::from_nanos);
-    (rate(), delay, queue(), vec(loss(), 0..3)).prop_map(|(rate, delay, queue, loss)| OneWay {
-        rate,
-        delay,
-        queue,
-        loss,
-    })
+    (rate(), delay, queue(), vec(loss(), 0..3), impairments())
+        .prop_map(|(rate, delay, queue, loss, impairments)| OneWay { rate, delay, queue, loss, impairments })
+}
+
+fn impairments() -> impl Strategy<Value = Impairments> {
+    // No burst is smaller than the largest packet of any scenario here.
+    let policer = (rate(), 65_535u64..=1 << 50)
+        .prop_map(|(rate, burst)| Policer { rate, burst: WireBytes::new(burst) });
+    let span = || (1u64..=3_600_000_000_000).prop_map(Span::from_nanos);
+    let normal = (span(), span()).prop_map(|(one, other)| JitterDistribution::Normal {
+        mean: one.max(other),
+        deviation: one.min(other),
+    });
+    let distribution = prop_oneof![span().prop_map(JitterDistribution::Uniform), normal];
+    let order = prop_oneof![Just(JitterOrder::Kept), Just(JitterOrder::Free)];
+    let jitter = (distribution, order).prop_map(|(distribution, order)| Jitter { distribution, order });
+    let aggregation = (span(), option::of(1u64..=1_000_000))
+        .prop_map(|(period, most_packets)| Aggregation { period, most_packets });
+    (option::of(policer), option::of(jitter), option::of(aggregation))
+        .prop_map(|(policer, jitter, aggregation)| Impairments { policer, jitter, aggregation })
 }
 
 fn background() -> impl Strategy<Value = Background> {

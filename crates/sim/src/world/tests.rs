@@ -5,8 +5,9 @@ use anabranch_core::units::WireBytes;
 
 use super::*;
 use crate::{
-    ConfigError, Counters, Datagram, Encapsulation, Envelope, Faults, GilbertElliott, LinkChange, LinkConfig,
-    LossModel, LossPlace, LossTrace, QueueConfig, TrafficConfig, TrafficKind,
+    Aggregation, ConfigError, Counters, Datagram, Encapsulation, Envelope, Faults, GilbertElliott, Jitter,
+    JitterDistribution, JitterOrder, LinkChange, LinkConfig, LossModel, LossPlace, LossTrace, Policer,
+    QueueConfig, TrafficConfig, TrafficKind,
 };
 
 const MBIT: u64 = 1_000_000;
@@ -568,9 +569,14 @@ fn busy_world(seed: u64) -> World {
     let faults = Faults { duplicate: 0.01, reorder: 0.02, extra_delay: Span::from_millis(4), corrupt: 0.01 };
     let chain = LossModel::GilbertElliott(GilbertElliott::simple(0.01, 0.4));
     let first = link(QueueConfig::packets(20)).with_loss(chain, LossPlace::AfterQueue).with_faults(faults);
+    let distribution = JitterDistribution::Uniform(Span::from_millis(1));
+    let first = first.with_jitter(Some(Jitter { distribution, order: JitterOrder::Free }));
     let first = world.add_link(first).unwrap();
     let slow =
         LinkConfig::new("slow", Rate::from_bps(7_777_777), DELAY, QueueConfig::time(Span::from_millis(30)));
+    let policer = Policer { rate: Rate::from_bps(7_000_000), burst: WireBytes::new(60_000) };
+    let aggregation = Aggregation { period: Span::from_millis(2), most_packets: Some(10) };
+    let slow = slow.with_policer(Some(policer)).with_aggregation(Some(aggregation));
     let second = world.add_link(slow.with_loss(LossModel::Bernoulli(0.02), LossPlace::BeforeQueue)).unwrap();
     world.add_route(here(), there(), &[first, second], Some("flow-1")).unwrap();
     let changes = vec![(us(300_000), LinkChange::Down), (us(400_000), LinkChange::Up)];
@@ -627,8 +633,8 @@ fn no_packet_is_unaccounted_for() {
         let mut on_links = 0;
         for (_, link) in world.links() {
             let c = link.total_counters();
-            let gone =
-                [c.delivered, c.lost, c.overflowed, c.outage].map(|tally| tally.packets).iter().sum::<u64>();
+            let gone = [c.delivered, c.lost, c.policed, c.overflowed, c.outage];
+            let gone = gone.map(|tally| tally.packets).iter().sum::<u64>();
             let inside =
                 link.waiting_packets() + u64::from(link.in_service().is_some()) + link.propagating_packets();
             assert_eq!(c.entered.packets + c.duplicated.packets, gone + inside);
@@ -638,6 +644,7 @@ fn no_packet_is_unaccounted_for() {
     }
     let all = world.link(LinkId(1)).total_counters();
     assert!(all.outage.packets > 0 && all.lost.packets > 0 && all.overflowed.packets > 0);
+    assert!(all.policed.packets > 0);
 }
 
 #[test]
@@ -670,6 +677,7 @@ fn a_tap_sees_every_kind_of_event_and_changes_none() {
                 (_, PacketEvent::Sent) => "link sent",
                 (_, PacketEvent::Delivered) => "link delivered",
                 (_, PacketEvent::DroppedLoss) => "lost",
+                (_, PacketEvent::DroppedPolicer) => "policed",
                 (_, PacketEvent::DroppedQueue) => "overflowed",
                 (_, PacketEvent::DroppedOutage) => "outage",
                 (_, PacketEvent::Unroutable) => "unroutable",
@@ -691,6 +699,7 @@ fn a_tap_sees_every_kind_of_event_and_changes_none() {
         sum.entered.packets += c.entered.packets;
         sum.delivered.packets += c.delivered.packets;
         sum.lost.packets += c.lost.packets;
+        sum.policed.packets += c.policed.packets;
         sum.overflowed.packets += c.overflowed.packets;
         sum.outage.packets += c.outage.packets;
     }
@@ -699,6 +708,7 @@ fn a_tap_sees_every_kind_of_event_and_changes_none() {
     assert_eq!(seen["link sent"], sum.entered.packets);
     assert_eq!(seen["link delivered"], sum.delivered.packets);
     assert_eq!(seen["lost"], sum.lost.packets);
+    assert_eq!(seen["policed"], sum.policed.packets);
     assert_eq!(seen["overflowed"], sum.overflowed.packets);
     assert_eq!(seen["outage"], sum.outage.packets);
 }

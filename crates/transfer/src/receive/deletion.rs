@@ -173,3 +173,25 @@ impl Deletion {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> Name {
+        Name::new(name).expect("a name")
+    }
+
+    #[test]
+    fn folders_in_which_something_may_be_removed_are_as_many_as_there_is_memory_for() {
+        let mut deletion = Deletion::new(true);
+        // What is in one of them takes no room.
+        for folder in (0..MAX_ROOTS).flat_map(|number| [format!("{number}"), format!("{number}/inside")]) {
+            deletion.offered(&name(&folder));
+        }
+        deletion.offered(&name("further"));
+        assert_eq!(deletion.roots.len(), MAX_ROOTS);
+        assert!(deletion.is_offered(&name("0/inside")) && deletion.is_offered(&name("4095/inside/deep")));
+        assert!(!deletion.is_offered(&name("further")), "nothing is removed from it");
+    }
+}

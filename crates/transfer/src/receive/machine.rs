@@ -665,8 +665,8 @@ impl Machine {
         for (id, open) in &mut self.open {
             match &mut open.stage {
                 Stage::Waiting { since } => waiting.push((*id, *since)),
-                Stage::Part(part) if part.is_due() => {
-                    if let Err(error) = part.sync_beside() {
+                Stage::Part(part) => {
+                    if let Err(error) = part.sync_if_due() {
                         failed.push((*id, self.store.failure(&open.name, &error)));
                     }
                 }

@@ -143,20 +143,18 @@ impl Journal {
     /// furthest away is forgotten and read again.
     fn root_within(&mut self, blocks: u64, cancel: &Cancel, most: usize) -> io::Result<Option<Hash>> {
         let (mut root, mut next) = (Root::default(), 0);
-        let mut waiting = BTreeMap::new();
+        let mut waiting = Waiting::new(most);
         while next < blocks {
             let before = next;
             self.scan(cancel, |_, entry| {
                 if (next..blocks).contains(&entry.index) {
                     waiting.insert(entry.index, entry.hash);
                 }
-                while let Some(hash) = waiting.remove(&next) {
+                while let Some(hash) = waiting.take(next) {
                     root.add(hash);
                     next += 1;
                 }
-                if waiting.len() > most {
-                    waiting.pop_last();
-                }
+                waiting.forget_furthest();
                 Ok(())
             })?;
             if next == before {
@@ -164,6 +162,33 @@ impl Journal {
             }
         }
         Ok((next == blocks).then(|| root.finish()))
+    }
+}
+
+/// Hashes of blocks before which others are missing.
+struct Waiting {
+    hashes: BTreeMap<u64, Hash>,
+    most: usize,
+}
+
+impl Waiting {
+    fn new(most: usize) -> Self {
+        Waiting { hashes: BTreeMap::new(), most }
+    }
+
+    fn insert(&mut self, index: u64, hash: Hash) {
+        self.hashes.insert(index, hash);
+    }
+
+    fn take(&mut self, index: u64) -> Option<Hash> {
+        self.hashes.remove(&index)
+    }
+
+    /// To be called after each insertion, so that one too many is all there can be.
+    fn forget_furthest(&mut self) {
+        if self.hashes.len() > self.most {
+            self.hashes.pop_last();
+        }
     }
 }
 
@@ -289,6 +314,18 @@ mod tests {
             }
             assert_eq!(journal.root(41, &Cancel::default()).expect("it can be read"), None, "one is missing");
         }
+    }
+
+    #[test]
+    fn hashes_that_wait_are_as_many_as_there_is_memory_for_and_the_nearest_ones() {
+        let mut waiting = Waiting::new(3);
+        for (index, kept) in [(5, &[5][..]), (9, &[5, 9]), (7, &[5, 7, 9]), (3, &[3, 5, 7]), (8, &[3, 5, 7])]
+        {
+            waiting.insert(index, entry(index).hash);
+            waiting.forget_furthest();
+            assert_eq!(waiting.hashes.keys().copied().collect::<Vec<_>>(), kept);
+        }
+        assert_eq!((waiting.take(4), waiting.take(5)), (None, Some(entry(5).hash)));
     }
 
     proptest! {

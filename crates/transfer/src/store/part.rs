@@ -293,10 +293,7 @@ impl Part {
         self.unsynced.push(Entry { index, len, hash });
         // Blocks of a stream may be as short as its source likes, and their records are as long as others.
         self.unsynced_bytes += u64::from(BLOCK_BYTES);
-        if self.unsynced_bytes >= SYNC_BYTES || self.last_sync.elapsed() >= SYNC_EVERY {
-            self.sync_beside()?;
-        }
-        Ok(())
+        if self.unsynced_bytes >= SYNC_BYTES { self.sync_beside() } else { self.sync_if_due() }
     }
 
     fn set_mark(&self) -> io::Result<()> {
@@ -332,9 +329,10 @@ impl Part {
         self.syncer.as_mut().map_or(Ok(()), Syncer::wait)
     }
 
-    /// Whether the time has come to [`sync_beside`](Self::sync_beside).
-    pub(crate) fn is_due(&self) -> bool {
-        !self.unsynced.is_empty() && self.last_sync.elapsed() >= SYNC_EVERY
+    /// The same where the last time is long ago; to be called now and then, because blocks may stop arriving.
+    pub(crate) fn sync_if_due(&mut self) -> io::Result<()> {
+        let is_due = !self.unsynced.is_empty() && self.last_sync.elapsed() >= SYNC_EVERY;
+        if is_due { self.sync_beside() } else { Ok(()) }
     }
 
     /// Whether all blocks of a file of this size are there.
@@ -444,14 +442,20 @@ mod tests {
 
     /// Writes blocks of one byte.
     fn write(part: &mut Part, indices: std::ops::Range<u64>) {
+        write_blocks(part, indices, 1);
+    }
+
+    fn write_blocks(part: &mut Part, indices: std::ops::Range<u64>, block_len: u32) {
         for index in indices {
             let fill = |buffer: &mut [u8]| {
                 buffer.fill(7);
                 io::Result::Ok(())
             };
-            let messages = read_block(0, index, 1, fill).expect("it is in memory").messages;
-            let segment = Segment::decode(messages[0].clone()).expect("a segment");
-            let block = Assembly::new(1).take(segment).expect("it fits").expect("it is whole");
+            let messages = read_block(0, index, block_len, fill).expect("it is in memory").messages;
+            let mut assembly = Assembly::new(block_len);
+            let mut segments = messages.into_iter().map(|bytes| Segment::decode(bytes).expect("a segment"));
+            let block = segments.find_map(|segment| assembly.take(segment).expect("it fits"));
+            let block = block.expect("it is whole");
             let hash = block.verified().expect("it is right");
             part.write(index, &block, hash).expect("written");
             part.last_sync = Instant::now() + Duration::from_secs(3600);
@@ -465,6 +469,52 @@ mod tests {
         for index in 0..4 * MOST_RECORDS as u64 {
             write(&mut part, index..index + 1);
             assert!(part.unsynced.len() < MOST_RECORDS, "{}", part.unsynced.len());
+        }
+    }
+
+    #[test]
+    fn records_wait_for_the_journal_until_it_is_time() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut part = part(&dir);
+        let long_ago = Instant::now().checked_sub(SYNC_EVERY).expect("the machine runs for longer");
+        part.last_sync = long_ago;
+        part.sync_if_due().expect("there is nothing to be done");
+        assert!(part.syncer.is_none(), "no thread is started for nothing");
+        part.last_sync = Instant::now() + Duration::from_secs(3600);
+        write(&mut part, 0..3);
+        part.sync_if_due().expect("there is nothing to be done");
+        assert_eq!(part.unsynced.len(), 3);
+        part.last_sync = long_ago;
+        part.sync_if_due().expect("begun");
+        assert!(part.unsynced.is_empty() && part.syncer.is_some());
+    }
+
+    /// Changes a byte of the part file, and leaves the time at which it was changed as it was.
+    fn change_behind_its_back(part: &Part, index: u64) {
+        let mut file = &part.file;
+        file.seek(SeekFrom::Start(block_at(index))).expect("a place");
+        std::io::Write::write_all(&mut file, &[9]).expect("written");
+        part.set_mark().expect("set");
+    }
+
+    #[test]
+    fn a_journal_is_believed_if_the_part_shows_its_mark_and_the_last_blocks_are_right() {
+        let blocks = SAMPLED as u64 + 2;
+        let all = Run { first: 0, count: blocks };
+        for (changed, told) in [
+            // What the samples do not show is found when the root over all blocks is compared.
+            (Some(1), vec![all]),
+            (Some(blocks - 1), vec![Run { first: 0, count: blocks - 1 }]),
+            (Some(2), vec![Run { first: 0, count: 2 }, Run { first: 3, count: blocks - 3 }]),
+            (None, vec![all]),
+        ] {
+            let dir = tempfile::tempdir().expect("a folder");
+            let mut first = part(&dir);
+            write_blocks(&mut first, 0..blocks, BLOCK_BYTES);
+            first.sync().expect("on the disk");
+            changed.into_iter().for_each(|index| change_behind_its_back(&first, index));
+            drop(first);
+            assert_eq!(part(&dir).told(), told, "block {changed:?} was changed");
         }
     }
 

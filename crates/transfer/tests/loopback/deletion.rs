@@ -2,11 +2,14 @@
 
 use std::convert::Infallible;
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::mpsc;
 use std::time::Duration;
 
-use anabranch_transfer::protocol::{Intent, Kind, Listing, Message, Outcome, Reason, Wishes};
+use anabranch_net::Host;
+use anabranch_transfer::protocol::{Intent, Kind, Listing, Message, Outcome, Reason, Terms, Wishes};
 use anabranch_transfer::{
     Accept, Event, Filters, Links, Mode, OnClash, Request, Rule, SendSource, Sender, ServerOptions, Timeouts,
     Totals, TransferError, pull, push,
@@ -14,7 +17,7 @@ use anabranch_transfer::{
 use tempfile::TempDir;
 
 use crate::failures::Rogue;
-use crate::support::{Events, Serving, connect, folder, identity, names, noise, rate, run};
+use crate::support::{Events, Serving, connect, folder, identity, listener, names, noise, rate, run};
 
 const DELETE: Wishes = Wishes { on_clash: OnClash::Overwrite, checksum: false, dry_run: false, delete: true };
 
@@ -282,6 +285,95 @@ fn a_sender_that_was_interrupted_removes_nothing_and_one_that_connects_again_doe
         }
         serving.idle().await;
         assert_eq!(tree(serving.dir.path()), ["t", "t/a", "t/z", "t/z/file", "u", "u/b", "u/big"]);
+    });
+}
+
+/// Takes everything as if it were there, answers so many listings, and is gone when the next one comes.
+async fn vanish_amid_listings(host: &Host, answered: usize) {
+    let rogue = Rogue(host.accept().await.expect("an association"));
+    rogue.0.recv().await.expect("open").expect("a hello");
+    rogue.say(&Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
+    let mut left = answered;
+    loop {
+        match rogue.hear().await {
+            Message::Offer(offer) => {
+                rogue.say(&Message::Done { id: offer.id, outcome: Outcome::Identical }).await;
+            }
+            Message::Listing(_) if left == 0 => break,
+            Message::Listing(_) => {
+                left -= 1;
+                rogue.say(&Message::Compared).await;
+            }
+            _ => {}
+        }
+    }
+    rogue.0.abort();
+}
+
+#[test]
+fn a_sender_that_loses_the_association_amid_its_listings_says_all_of_them_on_the_next_one() {
+    run(async {
+        for answered in 0..3 {
+            let (serving, lossy, from) = (serving(), listener(), source(&["t/a", "t/z/file", "u/b"]));
+            fill(serving.dir.path(), ["t/a", "t/old", "t/z/file", "t/z/old", "u/b", "u/old", "other"]);
+            let sources = ["t", "u"].map(|name| SendSource::path(from.path().join(name))).to_vec();
+            let events = Events::default();
+            let report = events.report();
+            let mut sender = Sender::new(sources, None, report.clone()).with_wishes(DELETE);
+            let again = || async { Ok::<_, Infallible>(connect(&serving.host).await) };
+            let first = connect(&lossy).await;
+            let sending = push(&mut sender, first, again, Timeouts::default(), &report);
+            let (ended, ()) = tokio::join!(sending, vanish_amid_listings(&lossy, answered));
+            ended.expect("sent");
+            serving.idle().await;
+            assert_eq!(events.text().matches("Reconnected").count(), 1, "{}", events.text());
+            assert_eq!(tree(serving.dir.path()), ["other", "t", "t/a", "t/z", "t/z/file", "u", "u/b"]);
+            assert_eq!(deleted(&serving.events), ["t/old", "t/z/old", "u/old"]);
+            let totals = report.totals();
+            assert_eq!((totals.deleted, totals.failed_files), (3, 0));
+        }
+    });
+}
+
+/// A stream that ends when it is told to.
+struct Gate(mpsc::Receiver<()>);
+
+impl Read for Gate {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        // The thread that reads it reads files, too, so it must not wait.
+        buffer.fill(7);
+        Ok(if self.0.try_recv().is_ok() { 0 } else { buffer.len() })
+    }
+}
+
+#[test]
+fn a_folder_that_is_another_one_than_was_sent_or_is_gone_removes_nothing_and_others_do() {
+    run(async {
+        for is_replaced in [true, false] {
+            let (serving, from) = (serving(), source(&["t/a", "u/b"]));
+            fill(serving.dir.path(), ["t/old", "u/old"]);
+            let (open, opened) = mpsc::channel();
+            let mut sources = ["t", "u"].map(|name| SendSource::path(from.path().join(name))).to_vec();
+            sources.push(SendSource::stream("gate", Gate(opened)));
+            let swap = async {
+                let is_there = |name: &str| serving.dir.path().join(name).exists();
+                while !is_there("t/a") || !is_there("u/b") {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                fs::rename(from.path().join("t"), from.path().join("elsewhere")).expect("renamed");
+                if is_replaced {
+                    fill(from.path(), ["t/other"]);
+                }
+                open.send(()).expect("it is waited for");
+            };
+            let ((ended, totals, events), ()) = tokio::join!(send(&serving, sources, DELETE), swap);
+            ended.expect("the transfer itself goes well");
+            let why =
+                "is not the folder that was sent any more; nothing that is only at the receiver was removed";
+            assert_eq!(events.text().contains(why), is_replaced, "{}", events.text());
+            assert_eq!((totals.failed_files, totals.deleted), (1, 1), "{}", events.text());
+            assert_eq!(tree(serving.dir.path()), ["gate", "t", "t/a", "t/old", "u", "u/b"]);
+        }
     });
 }
 

@@ -1,14 +1,18 @@
-//! What a receiver can make a sender hold.
+//! What a receiver can make a sender hold, and what the sender makes of its answers.
+
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
 use super::*;
-use crate::block::BLOCK_BYTES;
+use crate::block::{BLOCK_BYTES, Root};
 use crate::protocol::MAX_SEGMENT_BYTES;
 
 /// Segments of a block.
 const SEGMENTS: usize = (BLOCK_BYTES as usize).div_ceil(MAX_SEGMENT_BYTES);
 const WINDOW_BLOCKS: u32 = 32;
+/// Blocks that come through a pipe before it ends.
+const PIPED_BLOCKS: u64 = 2;
 
 /// A sender of which nothing leaves, and whose reader answers when it is told to.
 struct Stalled {
@@ -29,16 +33,16 @@ impl Stalled {
     fn offer(&mut self, blocks: u64) -> bool {
         let may_offer = self.sender.may_offer(&self.link);
         if may_offer {
-            let item = Item::Found {
-                name: "file".to_owned(),
-                kind: Kind::File { size_bytes: blocks * u64::from(BLOCK_BYTES), first: None },
-                changed: FileTime { seconds: 5, nanos: 0 },
-                mode: 0o644,
-                origin: Origin::None,
-            };
-            self.sender.on_item(&mut self.link, Some(item));
+            let kind = Kind::File { size_bytes: blocks * u64::from(BLOCK_BYTES), first: None };
+            self.find(kind, Origin::None);
         }
         may_offer
+    }
+
+    fn find(&mut self, kind: Kind, origin: Origin) {
+        let changed = FileTime { seconds: 5, nanos: 0 };
+        let item = Item::Found { name: "file".to_owned(), kind, changed, mode: 0o644, origin };
+        self.sender.on_item(&mut self.link, Some(item));
     }
 
     fn hear(&mut self, message: Message) -> Result<(), ProtocolError> {
@@ -47,6 +51,22 @@ impl Stalled {
 
     fn hear_take(&mut self, id: u32) {
         self.hear(Message::Answer { id, answer: Answer::Take { have: Vec::new() } }).expect("it was offered");
+    }
+
+    fn hear_stored(&mut self, id: u32, index: u64) {
+        self.hear(Message::Block { id, index, good: true }).expect("it was sent");
+    }
+
+    /// What waits to be said, which then has left.
+    fn said(&mut self) -> Vec<Message> {
+        self.link
+            .control
+            .drain(..)
+            .map(|said| match said {
+                Outgoing::Control(bytes) => Message::decode(&bytes).expect("a message"),
+                Outgoing::Data(_) => panic!("data has a queue of its own"),
+            })
+            .collect()
     }
 
     /// Lets the reader answer until nothing is asked of it, and tells how many blocks it read.
@@ -86,8 +106,22 @@ fn answer(request: &Request) -> Reply {
         Request::Open { id, .. } => Reply { id, is_block: false, what: What::Opened },
         Request::Check { id, .. } => Reply { id, is_block: false, what: What::Checked },
         Request::Close { id } => Reply { id, is_block: false, what: What::Closed },
-        Request::Hash { .. } | Request::Next { .. } => panic!("neither is asked for here"),
+        Request::Hash { id, .. } => Reply { id, is_block: true, what: What::Hashed(Hash::of(b"block")) },
+        Request::Next { id, index, .. } => {
+            let messages = vec![Bytes::from_static(b"segment"); SEGMENTS];
+            let block = BlockMessages { messages, hash: Hash::of(b"block") };
+            let is_last = index == PIPED_BLOCKS;
+            let bytes = if is_last { 0 } else { BLOCK_BYTES };
+            Reply { id, is_block: true, what: What::Next { index, block, bytes, is_last } }
+        }
     }
+}
+
+/// The end of a file of so many blocks as [`answer`] gives them.
+fn end_of(id: u32, blocks: u64) -> Message {
+    let mut root = Root::default();
+    (0..blocks).for_each(|_| root.add(Hash::of(b"block")));
+    Message::End { id, size_bytes: blocks * u64::from(BLOCK_BYTES), root: root.finish() }
 }
 
 fn bad(id: u32, index: u64) -> Message {
@@ -254,4 +288,75 @@ async fn no_more_is_offered_at_a_time_than_the_protocol_allows() {
     let outcome = Outcome::Failed(Failure::new(Reason::Clash, "there is another one"));
     stalled.hear(Message::Done { id: 5, outcome }).expect("it was offered");
     assert!(stalled.offer(1) && !stalled.offer(1), "there is room for one");
+}
+
+#[tokio::test]
+async fn a_file_ends_with_the_root_over_all_blocks_once_they_are_read_those_included_that_the_receiver_has() {
+    for have in [Vec::new(), vec![Run { first: 1, count: 2 }]] {
+        let mut stalled = Stalled::new(SENDER_BLOCKS);
+        stalled.offer(4);
+        let held: u64 = have.iter().map(|run| run.count).sum();
+        stalled.hear(Message::Answer { id: 0, answer: Answer::Take { have } }).expect("it was offered");
+        assert!(matches!(stalled.said()[..], [Message::Offer(_)]), "nothing is read");
+        assert_eq!(stalled.read(), 4);
+        assert_eq!(stalled.link.data.len(), (4 - held as usize) * SEGMENTS);
+        assert_eq!(stalled.said(), [end_of(0, 4)]);
+    }
+}
+
+#[tokio::test]
+async fn what_came_through_a_pipe_is_sent_once_and_ends_with_its_size_and_root() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    let nothing: Box<dyn std::io::Read + Send> = Box::new(std::io::empty());
+    stalled.find(Kind::Stream { token: [1; 16] }, Origin::Stream(Arc::new(Mutex::new(nothing))));
+    stalled.hear_take(0);
+    stalled.said();
+    // The last block that is read is empty, and tells of the end.
+    assert_eq!(stalled.read(), PIPED_BLOCKS as usize + 1);
+    assert_eq!(stalled.link.data.len(), PIPED_BLOCKS as usize * SEGMENTS);
+    assert_eq!(stalled.link.in_flight, PIPED_BLOCKS as usize);
+    assert_eq!(stalled.said(), [end_of(0, PIPED_BLOCKS)]);
+    (0..PIPED_BLOCKS).for_each(|index| stalled.hear_stored(0, index));
+    assert_eq!(stalled.link.in_flight, 0);
+    assert_eq!(stalled.sender.report.totals().held_bytes, PIPED_BLOCKS * u64::from(BLOCK_BYTES));
+}
+
+#[tokio::test]
+async fn a_receiver_that_had_kept_something_wrong_gets_all_blocks_once_more_and_they_count_once() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    stalled.offer(4);
+    let take = |have| Message::Answer { id: 0, answer: Answer::Take { have } };
+    let kept = vec![Run { first: 0, count: 2 }];
+    stalled.hear(take(kept.clone())).expect("it was offered");
+    stalled.read();
+    (2..4).for_each(|index| stalled.hear_stored(0, index));
+    let bytes = |blocks: u64| blocks * u64::from(BLOCK_BYTES);
+    let counted = |stalled: &Stalled| {
+        let totals = stalled.sender.report.totals();
+        (totals.held_bytes, totals.reused_bytes)
+    };
+    assert_eq!(counted(&stalled), (bytes(4), bytes(2)));
+    let misfit = Err(ProtocolError::Unexpected("an answer that does not fit its offer"));
+    assert_eq!(stalled.hear(take(kept)), misfit, "all of them or none");
+    stalled.hear_take(0);
+    assert_eq!(counted(&stalled), (0, 0));
+    assert_eq!(stalled.read(), 4);
+    (0..4).for_each(|index| stalled.hear_stored(0, index));
+    assert_eq!(counted(&stalled), (bytes(4), 0));
+    assert_eq!(stalled.hear(take(Vec::new())), misfit, "a third time");
+}
+
+#[tokio::test]
+async fn the_end_of_a_folder_fails_it_unless_it_was_refused_before() {
+    for is_refused in [false, true] {
+        let mut stalled = Stalled::new(SENDER_BLOCKS);
+        let failed = || Outcome::Failed(Failure::new(Reason::Clash, "there is a file"));
+        stalled.find(Kind::Folder, Origin::None);
+        let outcome = if is_refused { failed() } else { Outcome::Stored { renamed: None } };
+        stalled.hear(Message::Done { id: 0, outcome }).expect("it was offered");
+        assert_eq!(stalled.sender.report.totals().failed_files, u64::from(is_refused));
+        stalled.find(Kind::FolderEnd, Origin::None);
+        stalled.hear(Message::Done { id: 1, outcome: failed() }).expect("it was offered");
+        assert_eq!(stalled.sender.report.totals().failed_files, 1, "refused: {is_refused}");
+    }
 }

@@ -1,0 +1,71 @@
+//! Policer, jitter and aggregation of scenario files, with whole transfers over them.
+
+mod common;
+
+use common::run;
+
+/// A path of 10 Mbit/s and 20 ms with these further lines, for 20 s.
+fn scenario(more: &str) -> String {
+    format!(
+        r#"
+[run]
+duration = "20 s"
+[association]
+recv_buffer = "1 MiB"
+[[path]]
+rate = "10 Mbit/s"
+delay = "20 ms"
+{more}
+"#
+    )
+}
+
+#[test]
+fn a_policer_bounds_what_arrives_and_its_drops_are_losses_of_the_path() {
+    let result = run(&scenario(r#"policer = { rate = "2 Mbit/s", burst = "15 kB" }"#), "cmt", 1);
+    let path = &result.paths[0];
+    // 2 Mbit/s for 20 s are 5 MB.
+    assert!(path.bytes <= 5_000_000 + 15_000, "{path:?}");
+    assert!(path.bytes > 2_500_000, "{path:?}");
+    assert!(path.drops > 100, "{path:?}");
+}
+
+#[test]
+fn jitter_that_reorders_leads_to_needless_retransmissions_and_one_that_does_not_to_none() {
+    let spurious = |order: &str| {
+        let jitter = format!(r#"jitter = {{ model = "uniform", most = "30 ms", order = "{order}" }}"#);
+        run(&scenario(&jitter), "cmt", 1).spurious_retransmissions
+    };
+    assert_eq!(spurious("kept"), 0);
+    assert!(spurious("free") > 20);
+}
+
+#[test]
+fn aggregated_acknowledgements_arrive_in_batches() {
+    // A window opens at most once in a period, so no more than the receive buffer arrives in one.
+    let small = |reverse: &str| {
+        let text = scenario(reverse).replace("1 MiB", "64 KiB");
+        run(&text, "cmt", 1).paths[0].bytes
+    };
+    let plain = small("");
+    let batched = small(r#"reverse = { aggregation = { period = "250 ms" } }"#);
+    // The round trip grows from 40 ms and more to 290 ms and more: 64 KiB in each are 1.8 Mbit/s.
+    let most = 20.0 / 0.29 * 65_536.0 * 1.04 + 65_536.0;
+    assert!((batched as f64) < most && batched > 1_000_000, "{batched} of {most}");
+    assert!(plain > 3 * batched, "{plain} {batched}");
+}
+
+#[test]
+fn runs_with_all_of_them_are_the_same_again_and_another_seed_makes_another_run() {
+    let all = scenario(
+        r#"policer = { rate = "8 Mbit/s", burst = "32 KiB" }
+jitter = { model = "normal", mean = "4 ms", deviation = "3 ms", order = "free" }
+[path.reverse]
+jitter = "2 ms"
+aggregation = { period = "5 ms", packets = 8 }"#,
+    );
+    let first = run(&all, "cmt", 1);
+    assert_eq!(first, run(&all, "cmt", 1));
+    assert!(first.digest.is_some());
+    assert_ne!(first.digest, run(&all, "cmt", 2).digest);
+}

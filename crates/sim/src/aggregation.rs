@@ -1,0 +1,83 @@
+//! Packets that wait for each other, as for a transmission opportunity of Wi-Fi or a grant of a cable modem.
+
+use anabranch_core::time::{Span, Time};
+
+use crate::error::{ConfigError, require};
+
+/// Has packets wait in the queue and sends them in batches, each at the link's rate. A batch begins to be sent when its first
+/// packet has waited for `period`, or when it has `most_packets`. What comes while a batch is sent belongs to a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aggregation {
+    /// How long the first packet of a batch waits at most, besides for the batch before it. Without a bound the last packets of a
+    /// run would never arrive.
+    pub period: Span,
+    /// Packets of a batch at most; none is no limit.
+    pub most_packets: Option<u64>,
+}
+
+impl Aggregation {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        require(self.most_packets != Some(0), "aggregation", "must have at least one packet in a batch")
+    }
+}
+
+/// Which waiting packets may be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Batches {
+    aggregation: Aggregation,
+    /// Packets at the head of the queue that belong to the batch which is being sent.
+    released: u64,
+}
+
+impl Batches {
+    pub(crate) fn new(aggregation: Aggregation) -> Self {
+        Batches { aggregation, released: 0 }
+    }
+
+    /// Lets the first of the `waiting` packets go, which has been there since `since`; or says until when it waits.
+    pub(crate) fn take(&mut self, now: Time, waiting: u64, since: Time) -> Result<(), Time> {
+        if self.released == 0 {
+            let due = since + self.aggregation.period;
+            let most = self.aggregation.most_packets.unwrap_or(u64::MAX);
+            if now < due && waiting < most {
+                return Err(due);
+            }
+            self.released = waiting.min(most);
+        }
+        self.released -= 1;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn a_batch_is_what_waits_when_it_begins() {
+        let aggregation = Aggregation { period: Span::from_millis(5), most_packets: None };
+        let mut batches = Batches::new(aggregation);
+        assert_eq!(batches.take(at(1), 1, at(1)), Err(at(6)));
+        assert_eq!(batches.take(at(3), 2, at(1)), Err(at(6)));
+        assert_eq!([batches.take(at(6), 2, at(1)), batches.take(at(7), 2, at(3))], [Ok(()), Ok(())]);
+        // One more has come while those were sent.
+        assert_eq!(batches.take(at(8), 1, at(7)), Err(at(12)));
+    }
+
+    #[test]
+    fn a_full_batch_waits_for_nothing_and_has_no_more_than_agreed() {
+        let aggregation = Aggregation { period: Span::from_millis(5), most_packets: Some(2) };
+        let mut batches = Batches::new(aggregation);
+        assert_eq!(batches.take(at(0), 1, at(0)), Err(at(5)));
+        for waiting in [5, 4, 3, 2] {
+            assert_eq!(batches.take(at(1), waiting, at(0)), Ok(()));
+        }
+        assert_eq!(batches.take(at(1), 1, at(0)), Err(at(5)), "the last one is alone in its batch");
+        assert_eq!(batches.take(at(5), 1, at(0)), Ok(()));
+        assert!(Aggregation { most_packets: Some(0), ..aggregation }.check().is_err());
+    }
+}
