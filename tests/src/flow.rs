@@ -39,7 +39,7 @@ impl Flow {
     pub fn draft(&self, size: usize, stream: u16, unordered: bool) -> (Bytes, SendOptions) {
         let seed = u64::from(self.next_number) * 0x1_0001 + u64::from(self.first_ssn);
         let payload = Bytes::from(Dice::new(seed).bytes(size));
-        (payload, SendOptions { stream, ppid: self.next_number, unordered, immediate: false })
+        (payload, SendOptions { stream, ppid: self.next_number, unordered, ..SendOptions::default() })
     }
 
     /// The association has taken the message.

@@ -358,7 +358,9 @@ impl Driver {
             AssociationEvent::PathState { .. }
             | AssociationEvent::PathAdded { .. }
             | AssociationEvent::PathRemoved { .. }
-            | AssociationEvent::PathRebound { .. } => shared.dispatch_event(event),
+            | AssociationEvent::PathRebound { .. }
+            | AssociationEvent::Abandoned { .. }
+            | AssociationEvent::NoPartialReliability => shared.dispatch_event(event),
             AssociationEvent::Restarted => self.restarted(id, &shared),
             AssociationEvent::ShutdownReceived => {
                 shared.lock().phase = Phase::PeerClosing;

@@ -55,6 +55,7 @@ fn name(event: &Event<'_>) -> &'static str {
         Event::SackDone(_) => "SackDone",
         Event::RttSample { .. } => "RttSample",
         Event::Lost { .. } => "Lost",
+        Event::Abandoned { .. } => "Abandoned",
         Event::LossEvent { .. } => "LossEvent",
         Event::Spurious { .. } => "Spurious",
         Event::Blocked { .. } => "Blocked",
