@@ -64,7 +64,7 @@ fn name(event: &Event<'_>) -> &'static str {
     }
 }
 
-/// Every event but `PathRebound`, which needs UDP: `tests/endpoint_paths.rs` has that one.
+/// Every event but `PathRebound`, which needs UDP: `tests/endpoint_paths.rs` has that one; and `Abandoned`, which needs a limit.
 const EVENTS: [&str; 17] = [
     "PathAdded",
     "PathRemoved",

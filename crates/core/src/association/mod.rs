@@ -254,7 +254,17 @@ impl Association {
         }
     }
 
-    /// Hands over a message. It is copied by reference and leaves as windows admit.
+    /// Hands over a message at `now`, from which its lifetime counts, if it has one.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_at(&mut self, now: Time, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
+        self.clock(now);
+        self.send(payload, options)
+    }
+
+    /// Hands over a message. It is copied by reference and leaves as windows admit. A lifetime counts from the latest time that
+    /// the association was told; [`send_at`](Self::send_at) tells it.
     ///
     /// # Errors
     /// [`SendError::BufferFull`] if it does not fit the send buffer now ([`AssociationEvent::Writable`] follows),

@@ -53,9 +53,9 @@ impl Association {
 
     /// A loss is a sign of congestion, whether the chunk is still wanted or not.
     fn cut_windows_of_abandoned(&mut self, cut: &[bool]) {
-        for index in 0..self.paths.len() {
+        for (index, &cut) in cut.iter().enumerate() {
             let highest = std::mem::take(&mut self.sack.lost_abandoned[index]);
-            if !cut[index] && highest > self.paths[index].recovery_point {
+            if highest > 0 && !cut && highest > self.paths[index].recovery_point {
                 self.cut_window(PathId::new(index), LossCause::FastRetransmit);
             }
         }

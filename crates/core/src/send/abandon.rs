@@ -11,8 +11,8 @@
 use crate::path_id::PathId;
 use crate::policy::LossCause;
 use crate::send::{
-    AbandonCause, ChunkState, LimitedMessages, LostList, MessageKey, Progress, Reliability, SendOptions, Sender, Skipped,
-    SkippedMessages,
+    AbandonCause, ChunkState, LimitedMessages, LostList, MessageKey, Progress, Reliability, SendOptions,
+    Sender, Skipped, SkippedMessages,
 };
 use crate::time::Time;
 use crate::units::ChunkBytes;
@@ -145,7 +145,9 @@ impl Sender {
     /// The next message of which a lost chunk may not be retransmitted, and why.
     pub(crate) fn take_exhausted(&mut self, now: Time) -> Option<(MessageKey, AbandonCause)> {
         while let Some(tsn) = self.partial.lost.pop() {
-            let Some(chunk) = self.outstanding.get(tsn).filter(|chunk| is_loss(chunk.state)) else { continue };
+            let Some(chunk) = self.outstanding.get(tsn).filter(|chunk| is_loss(chunk.state)) else {
+                continue;
+            };
             let Some(key) = chunk.draft.limit else { continue };
             let Some(message) = self.partial.messages.get(key) else { continue };
             match message.options.reliability {
@@ -193,9 +195,14 @@ impl Sender {
 
     /// User bytes that are free once a message is abandoned; 0 if it has arrived.
     fn held_bytes_of(&self, key: MessageKey) -> u64 {
-        let Some(message) = self.partial.messages.get(key).filter(|_| self.is_abandonable(key)) else { return 0 };
+        let Some(message) = self.partial.messages.get(key).filter(|_| self.is_abandonable(key)) else {
+            return 0;
+        };
         let outstanding = self.outstanding_tsns(message.progress).map_or(0, |(first, last)| {
-            (first..=last).filter_map(|tsn| self.outstanding.get(tsn)).map(|c| c.draft.payload.len() as u64).sum()
+            (first..=last)
+                .filter_map(|tsn| self.outstanding.get(tsn))
+                .map(|c| c.draft.payload.len() as u64)
+                .sum()
         });
         self.queue.bytes_at(message.place) + outstanding
     }
@@ -248,7 +255,12 @@ impl Sender {
             self.partial.skipped.insert(Skipped { last, ordered });
         }
         self.partial.messages.settle(key);
-        Some(Withdrawn { options: message.options, sent: self.has_left(message.progress), tsns, unsent_bytes })
+        Some(Withdrawn {
+            options: message.options,
+            sent: self.has_left(message.progress),
+            tsns,
+            unsent_bytes,
+        })
     }
 
     /// Whether some chunk was sent. Those below the first that is outstanding have arrived.
@@ -313,7 +325,8 @@ impl Sender {
 
     /// The TSN up to which everything is acknowledged or abandoned (RFC 3758 section 3.5 C2).
     pub(crate) fn advance_ack_point(&mut self) -> u64 {
-        let abandoned = |tsn| self.outstanding.get(tsn).is_some_and(|chunk| chunk.state == ChunkState::Abandoned);
+        let abandoned =
+            |tsn| self.outstanding.get(tsn).is_some_and(|chunk| chunk.state == ChunkState::Abandoned);
         let mut point = self.partial.ack_point.max(self.outstanding.cumulative());
         while abandoned(point + 1) {
             point += 1;
@@ -343,7 +356,8 @@ impl Sender {
     /// # Panics
     /// If they differ.
     pub(super) fn check_abandoned(&self) {
-        let abandoned = |tsn| self.outstanding.get(tsn).is_some_and(|chunk| chunk.state == ChunkState::Abandoned);
+        let abandoned =
+            |tsn| self.outstanding.get(tsn).is_some_and(|chunk| chunk.state == ChunkState::Abandoned);
         assert!(self.partial.watched.iter().all(abandoned), "only what was abandoned is watched");
         let any = self.outstanding.iter().any(|(_, chunk)| chunk.state == ChunkState::Abandoned);
         assert_eq!(any, self.skips_something(), "abandoned chunks and messages");

@@ -49,15 +49,9 @@ pub(crate) enum Progress {
     /// Nothing of it has a TSN.
     Waiting,
     /// From the first TSN to the last one so far; more waits in the queue.
-    Cutting {
-        first: u64,
-        last: u64,
-    },
+    Cutting { first: u64, last: u64 },
     /// All of it has TSNs.
-    Cut {
-        first: u64,
-        last: u64,
-    },
+    Cut { first: u64, last: u64 },
     /// It has no limit any more: it was abandoned, or is delivered whatever happens.
     Settled,
 }
@@ -224,7 +218,8 @@ impl LimitedMessages {
 
     /// Takes the message that matters least out of the priorities, if its number is larger than `than`. It keeps its record.
     pub(crate) fn take_least(&mut self, than: Option<u32>) -> Option<(u32, MessageKey)> {
-        let least = self.priorities.peek().copied().filter(|&(number, _)| than.is_none_or(|than| number > than))?;
+        let least =
+            self.priorities.peek().copied().filter(|&(number, _)| than.is_none_or(|than| number > than))?;
         self.priorities.pop();
         self.drop_settled();
         Some(least)
@@ -275,8 +270,8 @@ mod tests {
     #[test]
     fn the_largest_number_goes_first_and_of_equals_the_newest() {
         let mut messages = LimitedMessages::default();
-        let keys =
-            [3, 7, 7, 1].map(|n| messages.add(with(Reliability::Priority(n)), 0, at(0)).expect("it has a limit"));
+        let keys = [3, 7, 7, 1]
+            .map(|n| messages.add(with(Reliability::Priority(n)), 0, at(0)).expect("it has a limit"));
         assert_eq!(messages.take_least(Some(7)), None, "an equal number gives no way");
         let order: Vec<_> = std::iter::from_fn(|| messages.take_least(Some(1))).map(|(_, key)| key).collect();
         assert_eq!(order, [keys[2], keys[1], keys[0]]);

@@ -11,8 +11,8 @@ mod queue;
 mod sender;
 mod skipped;
 
-pub(crate) use bound::BoundQueues;
 pub(crate) use abandon::{AbandonedChunk, PartialReliability, Support};
+pub(crate) use bound::BoundQueues;
 pub use limited::{AbandonCause, Reliability};
 pub(crate) use limited::{LimitedMessages, MessageKey, Progress};
 pub(crate) use lost::LostList;

@@ -83,7 +83,12 @@ impl SendQueue {
     pub(crate) fn new(streams: u16, first_ssn: u16) -> Self {
         //= docs/rfc9260.txt#section-6.5
         //# The Stream Sequence Number in all the outgoing streams MUST start from 0 when the association is established.
-        SendQueue { waiting: VecDeque::new(), first_place: 0, ssns: vec![first_ssn; usize::from(streams)], bytes: 0 }
+        SendQueue {
+            waiting: VecDeque::new(),
+            first_place: 0,
+            ssns: vec![first_ssn; usize::from(streams)],
+            bytes: 0,
+        }
     }
 
     /// Streams beyond what the peer accepts are dropped (RFC 9260 section 5.1.1).

@@ -18,8 +18,8 @@ use crate::policy::{HeadOfLine, LossCause, SendStamps};
 use crate::profile::Profile;
 use crate::send::peer_window::PeerWindow;
 use crate::send::{
-    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, PartialReliability, SendOptions,
-    SendQueue, Transmission,
+    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, PartialReliability, SendOptions, SendQueue,
+    Transmission,
 };
 use crate::time::Time;
 use crate::units::{ChunkBytes, WindowBytes};

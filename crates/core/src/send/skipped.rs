@@ -37,7 +37,12 @@ impl SkippedMessages {
 
     /// Fills `streams` with the streams that skip up to `point`, each with its last SSN, and tells up to which TSN the list is
     /// complete. It has no more than `most` entries: the rest is for the next FORWARD-TSN.
-    pub(crate) fn streams_up_to(&self, point: u64, most: usize, streams: &mut Vec<(u16, u16)>) -> Option<u64> {
+    pub(crate) fn streams_up_to(
+        &self,
+        point: u64,
+        most: usize,
+        streams: &mut Vec<(u16, u16)>,
+    ) -> Option<u64> {
         streams.clear();
         let mut complete = None;
         for skipped in self.messages.iter().take_while(|skipped| skipped.last <= point) {
@@ -67,7 +72,13 @@ mod tests {
 
     #[test]
     fn each_stream_is_named_once_with_its_last_ssn() {
-        let list = list(&[(9, Some((1, 5))), (4, Some((2, u16::MAX))), (6, Some((2, 0))), (7, None), (12, Some((3, 3)))]);
+        let list = list(&[
+            (9, Some((1, 5))),
+            (4, Some((2, u16::MAX))),
+            (6, Some((2, 0))),
+            (7, None),
+            (12, Some((3, 3))),
+        ]);
         let mut streams = Vec::new();
         assert_eq!(list.streams_up_to(10, 9, &mut streams), Some(10));
         assert_eq!(streams, [(1, 5), (2, 0)]);

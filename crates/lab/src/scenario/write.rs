@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use anabranch_core::Reliability;
 use toml_writer::ToTomlValue as _;
 
 use super::Scenario;
@@ -206,7 +207,7 @@ impl Writer {
                     FileSource::SizeBytes(bytes) => self.text("size", &format_size(*bytes)),
                 }
             }
-            FlowKind::Messages { size_bytes, interval, count, ordered, streams } => {
+            FlowKind::Messages { size_bytes, interval, count, ordered, streams, reliability } => {
                 self.text("kind", "messages");
                 self.text("size", &format_size(*size_bytes));
                 self.text("interval", &format_span(*interval));
@@ -215,8 +216,21 @@ impl Writer {
                 }
                 self.raw("ordered", ordered);
                 self.raw("streams", streams);
+                if let Some(table) = reliability_table(*reliability) {
+                    self.raw("reliability", table);
+                }
             }
         }
+    }
+}
+
+/// A limit as an inline table; full reliability is what holds without one.
+fn reliability_table(reliability: Reliability) -> Option<String> {
+    match reliability {
+        Reliability::Full => None,
+        Reliability::MaxRetransmissions(most) => Some(format!("{{ max_retransmissions = {most} }}")),
+        Reliability::Lifetime(lifetime) => Some(format!("{{ lifetime = \"{}\" }}", format_span(lifetime))),
+        Reliability::Priority(number) => Some(format!("{{ priority = {number} }}")),
     }
 }
 

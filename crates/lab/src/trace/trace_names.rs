@@ -37,10 +37,9 @@ pub(crate) fn paths(decided: &Decided) -> PathSet {
         | Decided::Window { path, .. }
         | Decided::Lost(path, _)
         | Decided::State(path, _) => one(path),
-        Decided::Wait(_)
-        | Decided::RetransmitWait(_)
-        | Decided::Unblocked
-        | Decided::Abandoned(_) => PathSet::EMPTY,
+        Decided::Wait(_) | Decided::RetransmitWait(_) | Decided::Unblocked | Decided::Abandoned(_) => {
+            PathSet::EMPTY
+        }
     }
 }
 
