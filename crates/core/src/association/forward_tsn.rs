@@ -49,15 +49,15 @@ impl Association {
     /// Abandonment or a SACK may have moved the ack point, or a FORWARD-TSN may have been lost.
     pub(crate) fn consider_forward_tsn(&mut self) {
         if !self.sender.skips_something() {
-            self.forward.due = false;
+            self.control.forward.due = false;
             return;
         }
         let ack_point = self.sender.advance_ack_point();
         if ack_point <= self.sender.outstanding().cumulative() {
-            self.forward.due = false;
+            self.control.forward.due = false;
             return;
         }
-        self.forward.due |= match self.forward.sent {
+        self.control.forward.due |= match self.control.forward.sent {
             None => true,
             Some(sent) => ack_point > sent.ack_point || self.now.since(sent.at) >= self.round_trip(sent.path),
         };
@@ -70,7 +70,7 @@ impl Association {
 
     /// The cumulative TSN has moved on.
     pub(crate) fn forward_tsn_acked(&mut self, cumulative: u64) {
-        let Some(sent) = self.forward.sent.take_if(|sent| sent.up_to <= cumulative) else { return };
+        let Some(sent) = self.control.forward.sent.take_if(|sent| sent.up_to <= cumulative) else { return };
         self.stop_t3_if_nothing_flies();
         // The abandoned data may have arrived after all, on whichever path.
         self.path_proved(sent.path, ProofOfLife::Ambiguous);
@@ -78,22 +78,22 @@ impl Association {
 
     /// T3 has expired on this path, or it is out of service: what waits there leaves once more.
     pub(crate) fn withdraw_forward_tsn(&mut self, path: PathId) {
-        if self.forward.sent.take_if(|sent| sent.path == path).is_some() {
-            self.forward.due = true;
+        if self.control.forward.sent.take_if(|sent| sent.path == path).is_some() {
+            self.control.forward.due = true;
             self.stop_t3_if_nothing_flies();
         }
     }
 
     /// Length of the next one, if it is due and may leave in this state.
     fn forward_tsn_len(&mut self) -> Option<usize> {
-        if !self.forward.due || !self.state.takes_sacks() {
+        if !self.control.forward.due || !self.state.takes_sacks() {
             return None;
         }
         let most = self.payload_bytes_per_chunk().saturating_sub(forward_tsn_len(0)) / 4;
-        let mut streams = std::mem::take(&mut self.forward.streams);
+        let mut streams = std::mem::take(&mut self.control.forward.streams);
         let up_to = self.sender.skipped_streams(most, &mut streams);
-        self.forward.streams = streams;
-        up_to.map(|_| forward_tsn_len(self.forward.streams.len()))
+        self.control.forward.streams = streams;
+        up_to.map(|_| forward_tsn_len(self.control.forward.streams.len()))
     }
 
     /// Whether a FORWARD-TSN that is due and the next DATA chunk fit one packet. If not, it goes ahead on its own.
@@ -135,7 +135,7 @@ impl Association {
 
     /// Puts a FORWARD-TSN that is due in front of DATA, if a chunk of `first` bytes still fits behind it.
     pub(crate) fn bundle_forward_tsn(&mut self, path: PathId, first: usize, writer: &mut PacketWriter<'_>) {
-        if !self.forward.due || !self.policy.profile.bundle_control {
+        if !self.control.forward.due || !self.policy.profile.bundle_control {
             return;
         }
         let fits = |length| padded_len(length) + padded_len(first) <= writer.remaining();
@@ -146,16 +146,16 @@ impl Association {
 
     fn write_forward_tsn(&mut self, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
         let most = writer.remaining().saturating_sub(forward_tsn_len(0)) / 4;
-        let mut list = std::mem::take(&mut self.forward.streams);
+        let mut list = std::mem::take(&mut self.control.forward.streams);
         let up_to = self.sender.skipped_streams(most, &mut list);
         let streams = list.iter().map(|&(stream, ssn)| (StreamId::new(stream), Ssn::new(ssn)));
         let written = up_to.filter(|&up_to| writer.forward_tsn(Tsn::from_unwrapped(up_to), streams).is_ok());
-        self.forward.streams = list;
-        self.forward.due = false;
+        self.control.forward.streams = list;
+        self.control.forward.due = false;
         let Some(up_to) = written else { return false };
         self.statistics.forward_tsns_sent += 1;
         let ack_point = self.sender.advance_ack_point();
-        self.forward.sent = Some(SentForwardTsn { up_to, ack_point, path, at: self.now });
+        self.control.forward.sent = Some(SentForwardTsn { up_to, ack_point, path, at: self.now });
         // RFC 3758 section 3.5 C4: T3 runs for it.
         self.stop_t3_if_nothing_flies();
         if self.paths[path.index()].timers.t3.is_none() {

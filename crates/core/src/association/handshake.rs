@@ -513,7 +513,7 @@ impl Association {
         self.opportunity.data_allowed = false;
         self.control.clear();
         self.ack = AckState::default();
-        self.forward = ForwardTsnState::default();
+        self.control.forward = ForwardTsnState::default();
         self.policy.restart(self.config.scheme.policies());
         self.reset_paths();
         self.adopt_peer(&Peer::from(body));

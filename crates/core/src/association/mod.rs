@@ -63,7 +63,6 @@ use crate::units::WindowBytes;
 use addressing::Addressing;
 pub(crate) use asconf_in::is_of_one_host;
 use control::ControlQueue;
-use forward_tsn::ForwardTsnState;
 pub(crate) use handshake::{CookieSource, Peer};
 use policy_state::PolicyState;
 use sack_in::SackProcessing;
@@ -202,7 +201,6 @@ pub struct Association {
     /// What is read decides how large the receive buffer gets.
     reading: buffers::Reading,
     ack: AckState,
-    forward: ForwardTsnState,
     control: ControlQueue,
     events: VecDeque<AssociationEvent>,
     trace: VecDeque<TraceEvent>,
@@ -245,7 +243,6 @@ impl Association {
             receiver: None,
             reading: buffers::Reading { began: now, bytes: 0 },
             ack: AckState::default(),
-            forward: ForwardTsnState::default(),
             control: ControlQueue::default(),
             events: VecDeque::new(),
             trace: VecDeque::new(),
@@ -512,7 +509,7 @@ impl Association {
         }
         self.opportunity = SendOpportunity::closed();
         self.ack = AckState::default();
-        self.forward = ForwardTsnState::default();
+        self.control.forward = forward_tsn::ForwardTsnState::default();
         self.events.push_back(event);
     }
 

@@ -170,7 +170,7 @@ impl Association {
 
     pub(crate) fn stop_t3_if_nothing_flies(&mut self) {
         for (path, facts) in self.paths.iter_mut().zip(self.policy.facts()) {
-            if facts.in_flight.is_zero() && !self.forward.waits_on(facts.id) {
+            if facts.in_flight.is_zero() && !self.control.forward.waits_on(facts.id) {
                 path.timers.t3 = None;
             }
         }

@@ -508,7 +508,7 @@ impl Association {
             let id = PathId::new(index);
             let answered = !self.sack.acks[index].newly_acked().is_zero();
             if self.policy.facts()[index].in_flight.is_zero() {
-                if !self.forward.waits_on(id) {
+                if !self.control.forward.waits_on(id) {
                     self.paths[index].timers.t3 = None;
                 }
                 if answered {

@@ -9,35 +9,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::num::NonZeroU64;
 
-use crate::send::SendOptions;
-use crate::time::{Span, Time};
-
-/// How long the sender tries to deliver a message (RFC 3758, and the policies of RFC 7496 section 3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reliability {
-    /// Until it is delivered or the association ends.
-    #[default]
-    Full,
-    /// Until one of its chunks was retransmitted so often and is lost again (RFC 7496 section 3.1). With 0 nothing of the
-    /// message is retransmitted. Further copies that a scheme sends of a chunk that is not lost do not count.
-    MaxRetransmissions(u32),
-    /// Until this much time has passed since it was handed over (RFC 3758 section 4.1).
-    Lifetime(Span),
-    /// Until the send buffer has no room for a message that matters more (RFC 7496 section 3.2): one of any other kind, or one
-    /// with a smaller number here. Without a limited send buffer it is never given up.
-    Priority(u32),
-}
-
-/// Why a message was abandoned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AbandonCause {
-    /// Its limit of retransmissions was reached.
-    Retransmissions,
-    /// Its lifetime was over.
-    Lifetime,
-    /// A message that matters more needed its room.
-    Priority,
-}
+use crate::send::options::{Reliability, SendOptions};
+use crate::time::Time;
 
 /// Names a message with a limit. Keys ascend in the order of sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -236,6 +209,7 @@ impl LimitedMessages {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Span;
 
     fn at(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)

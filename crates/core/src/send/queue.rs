@@ -5,26 +5,9 @@ use std::collections::VecDeque;
 use anabranch_wire::DATA_HEADER_LEN;
 use bytes::Bytes;
 
-use crate::send::limited::{MessageKey, Reliability};
+use crate::send::limited::MessageKey;
+use crate::send::options::SendOptions;
 use crate::units::ChunkBytes;
-
-/// How a message is to be sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SendOptions {
-    /// The stream it belongs to.
-    pub stream: u16,
-    /// Payload protocol identifier, carried as it is.
-    pub ppid: u32,
-    /// Whether it may be delivered out of order.
-    pub unordered: bool,
-    /// Whether the receiver is asked to acknowledge it at once (the I bit, RFC 7053).
-    pub immediate: bool,
-    /// How long its delivery is tried.
-    pub reliability: Reliability,
-    /// The application's own number for it, which [`AssociationEvent::Abandoned`](crate::AssociationEvent) tells if it is given
-    /// up. It is not sent.
-    pub context: u64,
-}
 
 /// A message as the application handed it over.
 #[derive(Debug)]
