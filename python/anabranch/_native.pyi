@@ -473,7 +473,7 @@ class Association:
         limit: tuple[int | None, float | None, int | None],
         context: int,
     ) -> Operation[None]:
-        """`limit` is retransmissions, seconds of lifetime and the number of a priority, of which one at most is given."""
+        """`limit`: retransmissions, seconds of lifetime, number of a priority; one of them at most is given."""
 
     def recv(self) -> Operation[tuple[bytes, int, bool, int, bool, bool] | None]:
         """Payload, stream, whether it is ordered, PPID, whether the message begins with it, whether it ends with it."""

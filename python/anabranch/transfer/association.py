@@ -94,8 +94,9 @@ class Association:
         be changed as soon as this returns.
 
         A message with a limit may be given up (RFC 7496), whole: once a part of it is lost after so many
-        `max_retransmissions`, which may be 0; after `lifetime_s` seconds; or, with a `priority`, when the send buffer has
-        no room for a message without one or with a smaller number. An `Event` of kind `abandoned` tells its `context`.
+        `max_retransmissions`, which may be 0; after `lifetime_s` seconds; or, with a `priority`, when the send buffer
+        has no room for a message without one or with a smaller number. An `Event` of kind `abandoned` tells its
+        `context`.
 
         Raises `ArgumentError` for an empty message, a stream that does not exist, more than one limit, or a limit if
         the peer does not take FORWARD-TSN, `AssociationClosedError` after a shutdown began on either side, and
