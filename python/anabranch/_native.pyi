@@ -462,7 +462,19 @@ class Association:
     def streams(self) -> int: ...
     @property
     def is_open(self) -> bool: ...
-    def send(self, payload: bytes, stream: int, ordered: bool, ppid: int) -> Operation[None]: ...
+    @property
+    def supports_partial_reliability(self) -> bool: ...
+    def send(
+        self,
+        payload: bytes,
+        stream: int,
+        ordered: bool,
+        ppid: int,
+        limit: tuple[int | None, float | None, int | None],
+        context: int,
+    ) -> Operation[None]:
+        """`limit`: retransmissions, seconds of lifetime, number of a priority; one of them at most is given."""
+
     def recv(self) -> Operation[tuple[bytes, int, bool, int, bool, bool] | None]:
         """Payload, stream, whether it is ordered, PPID, whether the message begins with it, whether it ends with it."""
 

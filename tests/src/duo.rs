@@ -8,7 +8,7 @@ use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
     AcceptFrom, AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, EndpointConfig,
-    Handled, SendError, SendOptions,
+    Handled, Reliability, SendError, SendOptions,
 };
 use anabranch_schemes::registry;
 
@@ -213,14 +213,28 @@ impl Duo {
         self.send_draft(side, payload, options)
     }
 
+    /// Sends a message that may be given up.
+    pub fn send_limited(
+        &mut self,
+        side: Side,
+        size: usize,
+        stream: u16,
+        unordered: bool,
+        reliability: Reliability,
+    ) -> Option<Result<(), SendError>> {
+        let (payload, options) = self.flows[side.index()].draft(size, stream, unordered);
+        self.send_draft(side, payload, SendOptions { reliability, ..options })
+    }
+
     fn send_draft(
         &mut self,
         side: Side,
         payload: bytes::Bytes,
         options: SendOptions,
     ) -> Option<Result<(), SendError>> {
+        let now = self.now;
         let association = self.nodes[side.index()].try_association_mut()?;
-        let result = association.send(payload.clone(), options);
+        let result = association.send_at(now, payload.clone(), options);
         match result {
             Ok(()) => self.flows[side.index()].sent(payload, options),
             Err(SendError::BufferFull { .. }) => self.refused[side.index()] = true,
@@ -319,6 +333,9 @@ impl Duo {
                     self.read(side, usize::MAX);
                 }
                 AssociationEvent::Writable => self.refused[side.index()] = false,
+                AssociationEvent::Abandoned { stream, context, .. } => {
+                    self.flows[side.index()].abandoned(stream, context);
+                }
                 _ => {}
             }
         }

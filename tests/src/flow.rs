@@ -1,8 +1,9 @@
-//! What one side has sent, and the check that the other gets exactly that.
+//! What one side has sent, and the check that the other gets exactly that: messages that were sent with a limit may be missing,
+//! but then whole, without holding up what was sent after them, and only if the sender has told that it gave them up.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use anabranch_core::{ReceivedMessage, SendOptions};
+use anabranch_core::{ReceivedMessage, Reliability, SendOptions};
 use bytes::Bytes;
 
 use crate::dice::Dice;
@@ -12,6 +13,17 @@ use crate::dice::Dice;
 struct Sent {
     number: u32,
     payload: Bytes,
+    limited: bool,
+    /// The sender has told that it gave it up.
+    abandoned: bool,
+}
+
+/// A message of which a part has arrived.
+#[derive(Clone, Debug)]
+struct Begun {
+    number: u32,
+    unordered: bool,
+    bytes: Vec<u8>,
 }
 
 /// The messages of one direction.
@@ -21,12 +33,18 @@ pub struct Flow {
     next_number: u32,
     ordered: BTreeMap<u16, VecDeque<Sent>>,
     next_ssn: BTreeMap<u16, u16>,
-    unordered: BTreeMap<u32, (u16, Bytes)>,
-    partial: BTreeMap<u16, Vec<u8>>,
+    unordered: BTreeMap<u32, (u16, Sent)>,
+    partial: BTreeMap<u16, Begun>,
+    /// Messages that were passed over before the sender told that it gave them up.
+    passed: BTreeSet<u32>,
     /// User bytes that arrived.
     pub delivered_bytes: u64,
     /// Whole messages that arrived.
     pub delivered_messages: u64,
+    /// Messages that the sender gave up.
+    pub abandoned_messages: u64,
+    /// Of those, messages that arrived all the same.
+    pub abandoned_and_delivered: u64,
 }
 
 impl Flow {
@@ -39,23 +57,57 @@ impl Flow {
     pub fn draft(&self, size: usize, stream: u16, unordered: bool) -> (Bytes, SendOptions) {
         let seed = u64::from(self.next_number) * 0x1_0001 + u64::from(self.first_ssn);
         let payload = Bytes::from(Dice::new(seed).bytes(size));
-        (payload, SendOptions { stream, ppid: self.next_number, unordered, immediate: false })
+        (payload, self.options(stream, unordered))
+    }
+
+    /// How the next message is sent; its number goes with it as its payload protocol identifier and as its context.
+    fn options(&self, stream: u16, unordered: bool) -> SendOptions {
+        let context = u64::from(self.next_number);
+        SendOptions { stream, ppid: self.next_number, unordered, context, ..SendOptions::default() }
     }
 
     /// The association has taken the message.
     pub fn sent(&mut self, payload: Bytes, options: SendOptions) {
         self.next_number = options.ppid + 1;
+        let limited = options.reliability != Reliability::Full;
+        let sent = Sent { number: options.ppid, payload, limited, abandoned: false };
         if options.unordered {
-            self.unordered.insert(options.ppid, (options.stream, payload));
+            self.unordered.insert(options.ppid, (options.stream, sent));
         } else {
-            let line = self.ordered.entry(options.stream).or_default();
-            line.push_back(Sent { number: options.ppid, payload });
+            self.ordered.entry(options.stream).or_default().push_back(sent);
         }
     }
 
-    /// Messages on their way.
+    /// The sender has told that it gave a message up.
+    ///
+    /// # Panics
+    /// If the message has no limit, or that was told before.
+    pub fn abandoned(&mut self, stream: u16, context: u64) {
+        self.abandoned_messages += 1;
+        let number = u32::try_from(context).expect("the number that it was sent with");
+        assert!(number < self.next_number, "message {number} was never sent");
+        if self.passed.remove(&number) {
+            return;
+        }
+        let unordered = self.unordered.values_mut().map(|(_, sent)| sent);
+        let in_order = self.ordered.get_mut(&stream).into_iter().flatten();
+        let Some(sent) = unordered.chain(in_order).find(|sent| sent.number == number) else {
+            self.abandoned_and_delivered += 1;
+            return;
+        };
+        assert!(sent.limited, "message {number} was given up, and is fully reliable");
+        assert!(!std::mem::replace(&mut sent.abandoned, true), "message {number} was given up twice");
+    }
+
+    /// Messages on their way, apart from those that were given up.
     pub fn missing(&self) -> usize {
-        self.unordered.len() + self.ordered.values().map(VecDeque::len).sum::<usize>()
+        let unordered = self.unordered.values().map(|(_, sent)| sent);
+        unordered.chain(self.ordered.values().flatten()).filter(|sent| !sent.abandoned).count()
+    }
+
+    /// Messages that were passed over although the sender has not told that it gave them up.
+    pub fn passed_without_a_word(&self) -> usize {
+        self.passed.len()
     }
 
     /// Takes what the reader was given.
@@ -66,35 +118,85 @@ impl Flow {
         assert_eq!(piece.bytes, bytes.len(), "a piece says how long it is");
         assert!(!bytes.is_empty(), "no piece is empty");
         self.delivered_bytes += bytes.len() as u64;
-        let begun = self.partial.remove(&piece.stream);
-        assert_eq!(piece.beginning, begun.is_none(), "pieces of a message follow each other: {piece:?}");
-        let mut message = begun.unwrap_or_default();
-        message.extend_from_slice(bytes);
+        let message = self.joined(piece, bytes);
         if piece.unordered {
             self.check_unordered(piece, &message);
         } else {
+            self.pass_over(piece);
             self.check_ordered(piece, &message);
         }
         if !piece.ending {
-            self.partial.insert(piece.stream, message);
+            let begun = Begun { number: piece.ppid, unordered: piece.unordered, bytes: message };
+            self.partial.insert(piece.stream, begun);
             return;
         }
         self.delivered_messages += 1;
         if piece.unordered {
-            self.unordered.remove(&piece.ppid);
+            let taken = self.unordered.remove(&piece.ppid);
+            self.abandoned_and_delivered += u64::from(taken.is_some_and(|(_, sent)| sent.abandoned));
         } else {
-            self.ordered.get_mut(&piece.stream).and_then(VecDeque::pop_front);
-            let ssn = self.next_ssn.entry(piece.stream).or_insert(self.first_ssn);
-            *ssn = ssn.wrapping_add(1);
+            let taken = self.ordered.get_mut(&piece.stream).and_then(VecDeque::pop_front);
+            self.abandoned_and_delivered += u64::from(taken.is_some_and(|sent| sent.abandoned));
+            self.next_ssn.insert(piece.stream, piece.ssn.wrapping_add(1));
         }
     }
 
+    /// What has arrived of a piece's message with it. A message that had begun and does not go on was given up.
+    fn joined(&mut self, piece: &ReceivedMessage, bytes: &[u8]) -> Vec<u8> {
+        let begun = self.partial.remove(&piece.stream);
+        let mut message = match begun {
+            Some(begun) if piece.beginning => {
+                assert!(
+                    self.is_limited(piece.stream, &begun),
+                    "pieces of a message follow each other: {piece:?}"
+                );
+                Vec::new()
+            }
+            Some(begun) => {
+                assert_eq!((begun.number, begun.unordered), (piece.ppid, piece.unordered), "of one message");
+                begun.bytes
+            }
+            None => {
+                assert!(piece.beginning, "a message begins at its beginning: {piece:?}");
+                Vec::new()
+            }
+        };
+        message.extend_from_slice(bytes);
+        message
+    }
+
+    fn is_limited(&self, stream: u16, begun: &Begun) -> bool {
+        let unordered = self.unordered.values().map(|(_, sent)| sent);
+        let in_order = self.ordered.get(&stream).into_iter().flatten();
+        unordered.chain(in_order).find(|sent| sent.number == begun.number).is_some_and(|sent| sent.limited)
+    }
+
+    /// Takes the messages out that a later one of their stream has overtaken: all of them may be given up.
+    fn pass_over(&mut self, piece: &ReceivedMessage) {
+        let first = self.next_ssn.get(&piece.stream).copied().unwrap_or(self.first_ssn);
+        let line = self.ordered.entry(piece.stream).or_default();
+        let mut passed = 0;
+        while let Some(sent) = line.pop_front_if(|sent| sent.number < piece.ppid && sent.limited) {
+            passed += 1;
+            if !sent.abandoned {
+                self.passed.insert(sent.number);
+            }
+        }
+        // A message that was given up before it got a TSN takes no number of its stream.
+        let skipped = piece.ssn.wrapping_sub(first);
+        assert!(
+            skipped <= passed,
+            "stream sequence numbers count messages: {skipped} for {passed} before {piece:?}"
+        );
+        self.next_ssn.insert(piece.stream, piece.ssn);
+    }
+
     fn check_unordered(&self, piece: &ReceivedMessage, message: &[u8]) {
-        let Some((stream, payload)) = self.unordered.get(&piece.ppid) else {
+        let Some((stream, sent)) = self.unordered.get(&piece.ppid) else {
             panic!("an unordered message arrived that was not sent, or twice: {piece:?}");
         };
         assert_eq!(piece.stream, *stream, "the stream of an unordered message");
-        check_bytes(piece, message, payload);
+        check_bytes(piece, message, &sent.payload);
     }
 
     fn check_ordered(&self, piece: &ReceivedMessage, message: &[u8]) {
@@ -102,8 +204,6 @@ impl Flow {
             panic!("an ordered message arrived that was not sent, or twice: {piece:?}");
         };
         assert_eq!(piece.ppid, next.number, "ordered messages arrive in order");
-        let ssn = self.next_ssn.get(&piece.stream).copied().unwrap_or(self.first_ssn);
-        assert_eq!(piece.ssn, ssn, "stream sequence numbers count messages");
         check_bytes(piece, message, &next.payload);
     }
 }

@@ -38,6 +38,7 @@ pub struct Node {
 struct Before {
     paths: Vec<PathFacts>,
     promotions: u64,
+    abandoned_chunks: u64,
 }
 
 impl Node {
@@ -152,6 +153,7 @@ impl Node {
         Before {
             paths: association.map(|a| a.paths().to_vec()).unwrap_or_default(),
             promotions: association.map_or(0, |a| a.statistics().promotions),
+            abandoned_chunks: association.map_or(0, |a| a.statistics().abandoned.chunks),
         }
     }
 
@@ -190,7 +192,9 @@ impl Node {
             return;
         }
         self.highest_tsn = Some(tsn);
-        if promoted {
+        // What was given up before the packet was built has left the flight.
+        let abandoned = self.association().statistics().abandoned.chunks > before.abandoned_chunks;
+        if promoted || abandoned {
             return;
         }
         assert_eq!(facts.state, PathState::Active, "{:?}: new DATA on path {path}", self.side);

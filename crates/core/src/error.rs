@@ -22,6 +22,9 @@ pub enum SendError {
     /// SCTP cannot carry an empty message.
     #[error("a message must hold at least one byte")]
     Empty,
+    /// The peer does not take FORWARD-TSN (RFC 3758), so no message can be given up.
+    #[error("the peer does not do partial reliability; send the message with full reliability")]
+    NoPartialReliability,
     /// A shutdown has begun or the association is over.
     #[error("the association is closing or closed and takes no more messages")]
     Closing,

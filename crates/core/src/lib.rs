@@ -39,5 +39,5 @@ pub use endpoint::{AssociationId, Endpoint, Handled, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, SendError};
 pub use path_id::{MAX_PATHS, PathId, PathSet, PathState};
 pub use recv::ReceivedMessage;
-pub use send::SendOptions;
-pub use stats::{Discard, Discards, Statistics};
+pub use send::{AbandonCause, Reliability, SendOptions};
+pub use stats::{Abandoned, AbandonedMessages, Discard, Discards, Statistics};

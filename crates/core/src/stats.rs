@@ -1,5 +1,58 @@
 //! Counters of an association and of an endpoint.
 
+use crate::send::AbandonCause;
+
+/// Messages that were abandoned for one cause (RFC 7496 section 4.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AbandonedMessages {
+    /// Nothing of them had been sent.
+    pub unsent: u64,
+    /// Something of them had been sent.
+    pub sent: u64,
+}
+
+impl AbandonedMessages {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.unsent + self.sent
+    }
+}
+
+/// What was abandoned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abandoned {
+    /// Messages whose limit of retransmissions was reached.
+    pub by_retransmissions: AbandonedMessages,
+    /// Messages whose lifetime was over.
+    pub by_lifetime: AbandonedMessages,
+    /// Messages that made room for others.
+    pub by_priority: AbandonedMessages,
+    /// Chunks with a TSN that were not known to have arrived.
+    pub chunks: u64,
+    /// User bytes that were not known to have arrived, in chunks or not.
+    pub bytes: u64,
+}
+
+impl Abandoned {
+    /// Messages, whatever the cause.
+    pub fn messages(&self) -> u64 {
+        self.by_retransmissions.total() + self.by_lifetime.total() + self.by_priority.total()
+    }
+
+    pub(crate) fn count_message(&mut self, cause: AbandonCause, sent: bool) {
+        let messages = match cause {
+            AbandonCause::Retransmissions => &mut self.by_retransmissions,
+            AbandonCause::Lifetime => &mut self.by_lifetime,
+            AbandonCause::Priority => &mut self.by_priority,
+        };
+        if sent {
+            messages.sent += 1;
+        } else {
+            messages.unsent += 1;
+        }
+    }
+}
+
 /// What an association has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -59,6 +112,12 @@ pub struct Statistics {
     pub peak_held_bytes: u64,
     /// User bytes handed to the application.
     pub bytes_delivered: u64,
+    /// What was abandoned.
+    pub abandoned: Abandoned,
+    /// FORWARD-TSNs sent, those sent again included.
+    pub forward_tsns_sent: u64,
+    /// FORWARD-TSNs received.
+    pub forward_tsns_received: u64,
 }
 
 /// Why an endpoint dropped a packet or a chunk.

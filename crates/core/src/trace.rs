@@ -2,6 +2,7 @@
 
 use crate::path_id::{PathId, PathSet};
 use crate::policy::{HeadOfLineAction, LossCause, Reason, Refused, WaitFor};
+use crate::send::AbandonCause;
 use crate::time::Time;
 
 /// What was decided.
@@ -39,6 +40,8 @@ pub enum Decided {
     },
     /// A chunk was declared lost.
     Lost(PathId, LossCause),
+    /// A message was abandoned. The TSN is its first one that is outstanding.
+    Abandoned(AbandonCause),
     /// A path changed state.
     State(PathId, crate::path_id::PathState),
 }

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use anabranch_core::{AssociationId, SendOptions};
+use anabranch_core::{AssociationId, Reliability, SendOptions};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use crate::error::{CloseReason, RecvError, SendError};
 use crate::event::Events;
-use crate::message::Message;
+use crate::message::{Message, Outgoing};
 use crate::shared::{Command, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, State, wait_for};
 use crate::snapshot::{PathSnapshot, Snapshot};
 
@@ -51,12 +51,14 @@ impl Association {
     /// Hands over a message, and waits while what was handed over before fills the send buffer.
     ///
     /// When it returns `Ok` the message is accepted: it is delivered, unless the association ends other than gracefully,
-    /// which [`shutdown`](Self::shutdown) and [`closed`](Self::closed) tell. Messages of one task keep their order.
+    /// which [`shutdown`](Self::shutdown) and [`closed`](Self::closed) tell, or its [`Reliability`] lets it be given up, which
+    /// [`AssociationEvent::Abandoned`](crate::AssociationEvent) tells. Messages of one task keep their order.
     ///
     /// Cancel-safe: a future that is dropped before it returns has not taken the message.
     ///
     /// # Errors
-    /// [`SendError::Refused`] for an empty message, a stream that does not exist, or after a shutdown began on either side;
+    /// [`SendError::Refused`] for an empty message, a stream that does not exist, a message with a limit if the peer does not do
+    /// [partial reliability](Self::supports_partial_reliability), or after a shutdown began on either side;
     /// [`SendError::Closed`] once it is over.
     pub async fn send(&self, payload: impl Into<Bytes>, options: SendOptions) -> Result<(), SendError> {
         let payload = payload.into();
@@ -70,7 +72,7 @@ impl Association {
                 return None;
             }
             state.outbox_bytes += payload.len();
-            state.outbox.push_back((payload.clone(), options));
+            state.outbox.push_back(Outgoing::new(payload.clone(), options));
             shared.wake(&mut state, &self.handle.commands);
             Some(Ok(()))
         })
@@ -188,6 +190,11 @@ impl Association {
         self.handle.shared.lock().streams
     }
 
+    /// Whether the peer takes FORWARD-TSN (RFC 3758), so that messages may be sent with less than full reliability.
+    pub fn supports_partial_reliability(&self) -> bool {
+        self.handle.shared.lock().partial_reliability
+    }
+
     /// Whether it is over, however that came.
     pub fn is_closed(&self) -> bool {
         matches!(self.handle.shared.lock().phase, Phase::Closed(_))
@@ -210,6 +217,9 @@ fn admits(state: &State, payload: &Bytes, options: SendOptions) -> Result<(), Se
     }
     if payload.is_empty() {
         return Err(anabranch_core::SendError::Empty.into());
+    }
+    if options.reliability != Reliability::Full && !state.partial_reliability {
+        return Err(anabranch_core::SendError::NoPartialReliability.into());
     }
     if options.stream >= state.streams {
         let (stream, streams) = (options.stream, state.streams);

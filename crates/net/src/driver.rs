@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use anabranch_core::time::Time;
 use anabranch_core::{
@@ -358,7 +359,9 @@ impl Driver {
             AssociationEvent::PathState { .. }
             | AssociationEvent::PathAdded { .. }
             | AssociationEvent::PathRemoved { .. }
-            | AssociationEvent::PathRebound { .. } => shared.dispatch_event(event),
+            | AssociationEvent::PathRebound { .. }
+            | AssociationEvent::Abandoned { .. }
+            | AssociationEvent::NoPartialReliability => shared.dispatch_event(event),
             AssociationEvent::Restarted => self.restarted(id, &shared),
             AssociationEvent::ShutdownReceived => {
                 shared.lock().phase = Phase::PeerClosing;
@@ -404,9 +407,15 @@ impl Driver {
         let Some(shared) = self.entries.get(&id) else { return };
         let mut state = shared.lock();
         state.streams = streams;
+        state.partial_reliability = self.takes_forward_tsn(id);
         state.phase = Phase::Open;
         drop(state);
         shared.changed.notify_waiters();
+    }
+
+    fn takes_forward_tsn(&self, id: AssociationId) -> bool {
+        self.endpoint.association(id).and_then(|association| association.supports_partial_reliability())
+            == Some(true)
     }
 
     /// Nobody is there to accept it.
@@ -425,6 +434,7 @@ impl Driver {
         state.outbox_bytes = 0;
         state.inbox.push_back(Inbound::Restarted);
         state.restarted_in_shutdown = state.shutdown_wanted;
+        state.partial_reliability = self.takes_forward_tsn(id);
         drop(state);
         shared.dispatch_event(AssociationEvent::Restarted);
         shared.notify_all();
@@ -457,7 +467,7 @@ impl Driver {
             return;
         }
         let (sent, received) =
-            (empty_outbox(&mut state, association), fill_inbox(&mut state, association, INBOX_LIMIT));
+            (empty_outbox(&mut state, association, now), fill_inbox(&mut state, association, INBOX_LIMIT));
         if state.shutdown_wanted && state.outbox.is_empty() {
             association.shutdown(now);
         }
@@ -520,16 +530,18 @@ fn write_packets(
 }
 
 /// Hands messages to the endpoint until its send buffer is full; whether senders that wait may go on.
-fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association) -> bool {
+fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association, now: Time) -> bool {
     let full_before = state.outbox_bytes >= OUTBOX_LIMIT;
-    while let Some((payload, options)) = state.outbox.front() {
-        match association.send(payload.clone(), *options) {
+    while let Some(message) = state.outbox.front() {
+        match association.send_at(now, message.payload.clone(), message.options(Instant::now)) {
             // The endpoint says so when there is room.
             Err(SendError::BufferFull { .. }) => break,
             // What is left is counted when the association ends.
             Err(SendError::Closing) => break,
-            Ok(()) | Err(SendError::NoSuchStream { .. } | SendError::Empty) => {
-                state.outbox_bytes -= payload.len();
+            // A peer that has restarted may take less than before; `send` refuses then.
+            Ok(())
+            | Err(SendError::NoSuchStream { .. } | SendError::Empty | SendError::NoPartialReliability) => {
+                state.outbox_bytes -= message.payload.len();
                 state.outbox.pop_front();
             }
         }

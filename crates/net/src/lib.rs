@@ -76,9 +76,9 @@ mod snapshot;
 mod socket;
 
 pub use anabranch_core::{
-    AbortReason, AcceptFrom, AddressChanges, AssociationConfig, AssociationEvent, BufferGrowth, Guard,
-    ListedAddresses, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError, PathAddress, PathId,
-    PathState, RateLimit, SendOptions, Statistics,
+    AbandonCause, Abandoned, AbandonedMessages, AbortReason, AcceptFrom, AddressChanges, AssociationConfig,
+    AssociationEvent, BufferGrowth, Guard, ListedAddresses, MAX_NETWORKS, Network, NetworkError, Networks,
+    NetworksError, PathAddress, PathId, PathState, RateLimit, Reliability, SendOptions, Statistics,
 };
 pub use association::Association;
 pub use config::{

@@ -1,6 +1,36 @@
-//! Messages as the application receives them.
+//! Messages as the application receives them, and those that wait to be sent.
 
+use std::time::Instant;
+
+use anabranch_core::time::Span;
+use anabranch_core::{Reliability, SendOptions};
 use bytes::Bytes;
+
+/// A message that waits for room in the endpoint's send buffer.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) payload: Bytes,
+    options: SendOptions,
+    /// Since when its lifetime runs, if it has one.
+    since: Option<Instant>,
+}
+
+impl Outgoing {
+    pub(crate) fn new(payload: Bytes, options: SendOptions) -> Self {
+        let limited = matches!(options.reliability, Reliability::Lifetime(_));
+        Outgoing { payload, options, since: limited.then(Instant::now) }
+    }
+
+    /// How it is to be sent at `now`: its lifetime has run while it waited.
+    pub(crate) fn options(&self, now: impl FnOnce() -> Instant) -> SendOptions {
+        let (Reliability::Lifetime(lifetime), Some(since)) = (self.options.reliability, self.since) else {
+            return self.options;
+        };
+        let waited = u64::try_from(now().saturating_duration_since(since).as_nanos()).unwrap_or(u64::MAX);
+        let reliability = Reliability::Lifetime(lifetime - Span::from_nanos(waited));
+        SendOptions { reliability, ..self.options }
+    }
+}
 
 /// A message that has arrived, or a piece of one that is larger than the receive buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,4 +47,22 @@ pub struct Message {
     pub ending: bool,
     /// The user data.
     pub payload: Bytes,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_lifetime_of_a_message_runs_while_it_waits() {
+        let lifetime = |ms| Reliability::Lifetime(Span::from_millis(ms));
+        let options = SendOptions { stream: 3, reliability: lifetime(100), ..SendOptions::default() };
+        let message = Outgoing::new(Bytes::from_static(b"x"), options);
+        let since = message.since.expect("it has a lifetime");
+        let after = |ms| message.options(|| since + Duration::from_millis(ms));
+        assert_eq!(after(30), SendOptions { reliability: lifetime(70), ..options });
+        assert_eq!(after(101).reliability, lifetime(0));
+    }
 }

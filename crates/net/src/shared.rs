@@ -4,13 +4,12 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, PathAddress, PathId, SendOptions};
-use bytes::Bytes;
+use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, PathAddress, PathId};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::error::{CloseReason, ConnectError, LocalError, PathError};
 use crate::event::KEPT_EVENTS;
-use crate::message::Message;
+use crate::message::{Message, Outgoing};
 use crate::snapshot::{HostReport, HostStatistics, Snapshot};
 
 /// Bytes that may wait for the task before a sender has to.
@@ -91,7 +90,7 @@ pub(crate) enum Inbound {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) phase: Phase,
-    pub(crate) outbox: VecDeque<(Bytes, SendOptions)>,
+    pub(crate) outbox: VecDeque<Outgoing>,
     pub(crate) outbox_bytes: usize,
     pub(crate) inbox: VecDeque<Inbound>,
     pub(crate) inbox_bytes: usize,
@@ -99,6 +98,8 @@ pub(crate) struct State {
     pub(crate) more: bool,
     /// Streams that messages may be sent on.
     pub(crate) streams: u16,
+    /// The peer takes FORWARD-TSN.
+    pub(crate) partial_reliability: bool,
     pub(crate) shutdown_wanted: bool,
     pub(crate) abort_wanted: bool,
     /// No handle is left.
@@ -136,6 +137,7 @@ impl Shared {
             inbox_bytes: 0,
             more: false,
             streams,
+            partial_reliability: false,
             shutdown_wanted: false,
             abort_wanted: false,
             abandoned: false,

@@ -16,7 +16,7 @@ use crate::registry::{Addition, COMPONENTS, Kind, NamedScheme, PRESETS, Paramete
 use crate::testing::{ASK, M, World, bytes, path};
 
 /// The variants of [`Event`]. A new one does not compile until it has a number here, and then fails until it is scripted.
-const VARIANTS: usize = 18;
+const VARIANTS: usize = 19;
 
 fn variant(event: &Event<'_>) -> usize {
     match event {
@@ -38,6 +38,7 @@ fn variant(event: &Event<'_>) -> usize {
         Event::Deadline => 15,
         Event::Bound { .. } => 16,
         Event::Unbound { .. } => 17,
+        Event::Abandoned { .. } => 18,
     }
 }
 
@@ -271,6 +272,7 @@ impl Session {
         let rtt = Span::from_millis(80);
         self.dispatch(&Event::RttSample { path: measured, rtt, heartbeat: cause == LossCause::Timeout });
         self.dispatch(&Event::Lost { path: lost, tsn: 7, bytes: bytes(M), cause });
+        self.dispatch(&Event::Abandoned { path: lost, tsn: 8, bytes: bytes(M) });
         self.dispatch(&Event::LossEvent { path: lost, cause });
         self.dispatch(&Event::Spurious { path: lost, tsn: 7 });
         self.dispatch(&Event::Blocked { hole: (cause == LossCause::Timeout).then_some(lost) });

@@ -67,7 +67,23 @@ class Association:
         """Whether messages are taken: it is neither closing nor over."""
         return self._native.is_open
 
-    async def send(self, payload: Buffer, *, stream: int = 0, ordered: bool = True, ppid: int = 0) -> None:
+    @property
+    def supports_partial_reliability(self) -> bool:
+        """Whether the peer takes FORWARD-TSN (RFC 3758), so that messages may be sent with a limit."""
+        return self._native.supports_partial_reliability
+
+    async def send(
+        self,
+        payload: Buffer,
+        *,
+        stream: int = 0,
+        ordered: bool = True,
+        ppid: int = 0,
+        max_retransmissions: int | None = None,
+        lifetime_s: float | None = None,
+        priority: int | None = None,
+        context: int = 0,
+    ) -> None:
         """Hands a message of at least one byte over, and waits while the send buffer is full.
 
         When it returns the message is accepted: it is delivered, unless the association ends without a graceful
@@ -77,13 +93,21 @@ class Association:
         `bytes` are sent from where they are; of any other object that has a buffer a copy is made first, so that it may
         be changed as soon as this returns.
 
-        Raises `ArgumentError` for an empty message or a stream that does not exist, `AssociationClosedError` after a
-        shutdown began on either side, and `AssociationLostError`.
+        A message with a limit may be given up (RFC 7496), whole: once a part of it is lost after so many
+        `max_retransmissions`, which may be 0; after `lifetime_s` seconds; or, with a `priority`, when the send buffer
+        has no room for a message without one or with a smaller number. An `Event` of kind `abandoned` tells its
+        `context`.
+
+        Raises `ArgumentError` for an empty message, a stream that does not exist, more than one limit, or a limit if
+        the peer does not take FORWARD-TSN, `AssociationClosedError` after a shutdown began on either side, and
+        `AssociationLostError`.
 
             await association.send(b"sensor 7: 21.5", stream=3)
+            await association.send(b"frame", stream=1, lifetime_s=0.2, context=4711)
         """
         data = payload if isinstance(payload, bytes) else bytes(memoryview(payload))
-        await self._outcome(self._native.send(data, stream, ordered, ppid))
+        limit = (max_retransmissions, lifetime_s, priority)
+        await self._outcome(self._native.send(data, stream, ordered, ppid, limit, context))
 
     async def recv(self) -> Message | None:
         """The next message of any stream, or `None` once the peer has shut down and everything was received.

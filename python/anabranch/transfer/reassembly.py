@@ -28,6 +28,8 @@ class Reassembly:
         Raises `MessageSizeError` if incomplete messages are larger than a message may be.
         """
         payload, stream, ordered, ppid, beginning, ending = part
+        if beginning:
+            self._give_up(stream)
         if beginning and ending:
             return Message(payload, stream, ordered, ppid)
         parts = self._parts.setdefault((stream, ordered), [])
@@ -43,6 +45,11 @@ class Reassembly:
         whole = b"".join(self._parts.pop((stream, ordered)))
         self._bytes -= len(whole)
         return Message(whole, stream, ordered, ppid)
+
+    def _give_up(self, stream: int) -> None:
+        # A message in parts has its stream to itself: where another one begins, the peer has abandoned it (RFC 3758).
+        for ordered in (True, False):
+            self._bytes -= sum(map(len, self._parts.pop((stream, ordered), ())))
 
     def clear(self) -> None:
         """Discards incomplete messages."""

@@ -19,6 +19,8 @@ EventKind: TypeAlias = Literal[
     "path-added",
     "path-removed",
     "path-rebound",
+    "abandoned",
+    "no-partial-reliability",
     "restarted",
     "shutdown-received",
     "closed",
@@ -76,6 +78,8 @@ class Statistics:
     `send_buffered_bytes` and `recv_buffered_bytes` are user bytes in the buffers now: accepted and not acknowledged,
     and arrived and not read. `rwnd_blocked_s` is the time in which data waited although a congestion window was open,
     because the peer's receive window was closed. The names are those of the figures of a run where both have them.
+    `abandoned_by_retransmissions`, `abandoned_by_lifetime` and `abandoned_by_priority` count messages: those of which
+    nothing had been sent, and others.
     """
 
     send_buffered_bytes: int
@@ -97,6 +101,13 @@ class Statistics:
     tail_probes: int
     rwnd_blocked_s: float
     peak_recv_buffered_bytes: int
+    abandoned_by_retransmissions: tuple[int, int]
+    abandoned_by_lifetime: tuple[int, int]
+    abandoned_by_priority: tuple[int, int]
+    abandoned_chunks: int
+    abandoned_bytes: int
+    forward_tsns_sent: int
+    forward_tsns_received: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +139,8 @@ class Event:
     | `path-added` | there is a new path, still to be confirmed | `path` |
     | `path-removed` | a path is gone | `path` |
     | `path-rebound` | the peer's UDP port behind a path changed | `path`, and the one it `was` |
+    | `abandoned` | a message was given up, `sent` in part or not at all | `stream`, `context`, `reason`, `sent` |
+    | `no-partial-reliability` | the peer does not take FORWARD-TSN | |
     | `restarted` | the peer restarted; what was queued or unread is lost | |
     | `shutdown-received` | the peer sends no more | |
     | `closed` | the association was shut down gracefully | |
@@ -140,4 +153,7 @@ class Event:
     was: int | None = None
     state: PathState | None = None
     reason: str | None = None
+    stream: int | None = None
+    context: int | None = None
+    sent: bool | None = None
     missed: int = 0

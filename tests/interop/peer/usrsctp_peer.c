@@ -38,6 +38,8 @@ struct options {
 	int buffer_bytes;
 	int message_bytes;
 	int lifetime_ms;
+	/* Below 0 there is no limit. */
+	int retransmissions;
 	uint64_t expected_bytes;
 	struct sockaddr_in added[MOST_ADDRESSES];
 	int additions;
@@ -173,6 +175,7 @@ static const char usage[] =
 	"  --buffer BYTES        of each direction\n"
 	"  --message BYTES       how standard input is cut\n"
 	"  --lifetime MS         after which a message is given up\n"
+	"  --retransmissions N   after which a message that is lost again is given up\n"
 	"  --streams N\n"
 	"  --expect BYTES        receive as much before the end\n"
 	"  --add ADDRESS --add-at BYTES  bind it once as much was received; may be repeated\n"
@@ -190,12 +193,13 @@ static void parse(int count, char *words[], char *knobs[], int *knob_count)
 		{"streams", required_argument, NULL, 's'},	{"expect", required_argument, NULL, 'x'},
 		{"lifetime", required_argument, NULL, 't'},	{"end", required_argument, NULL, 'e'},
 		{"add", required_argument, NULL, 'a'},		{"add-at", required_argument, NULL, 'A'},
-		{"set", required_argument, NULL, 'k'},		{NULL, 0, NULL, 0},
+		{"set", required_argument, NULL, 'k'},		{"retransmissions", required_argument, NULL, 'R'},
+		{NULL, 0, NULL, 0},
 	};
 	int which;
 
 	options = (struct options){.udp_port = 9900, .remote_udp_port = 9899, .sctp_port = 5001,
-		.remote_sctp_port = 9899, .buffer_bytes = 1 << 20, .message_bytes = 16 << 10, .streams = 16};
+		.remote_sctp_port = 9899, .buffer_bytes = 1 << 20, .message_bytes = 16 << 10, .streams = 16, .retransmissions = -1};
 	while ((which = getopt_long(count, words, "", names, NULL)) != -1) {
 		switch (which) {
 		case 'l': add_address(options.local, &options.locals, optarg); break;
@@ -209,6 +213,7 @@ static void parse(int count, char *words[], char *knobs[], int *knob_count)
 		case 's': options.streams = (uint16_t)number(optarg); break;
 		case 'x': options.expected_bytes = number(optarg); break;
 		case 't': options.lifetime_ms = (int)number(optarg); break;
+		case 'R': options.retransmissions = (int)number(optarg); break;
 		case 'a': add_address(options.added, &options.additions, optarg); break;
 		case 'A': options.add_at_bytes = number(optarg); break;
 		case 'e': parse_ending(optarg); break;
@@ -370,6 +375,10 @@ static bool send_message(struct socket *sock, const void *bytes, size_t length, 
 		how.sendv_flags |= SCTP_SEND_PRINFO_VALID;
 		how.sendv_prinfo.pr_policy = SCTP_PR_SCTP_TTL;
 		how.sendv_prinfo.pr_value = (uint32_t)options.lifetime_ms;
+	} else if (options.retransmissions >= 0) {
+		how.sendv_flags |= SCTP_SEND_PRINFO_VALID;
+		how.sendv_prinfo.pr_policy = SCTP_PR_SCTP_RTX;
+		how.sendv_prinfo.pr_value = (uint32_t)options.retransmissions;
 	}
 	if (usrsctp_sendv(sock, bytes, length, NULL, 0, &how, sizeof(how), SCTP_SENDV_SPA, 0) < 0) {
 		tell("\"event\":\"send-failed\",\"reason\":\"%s\"", strerror(errno));

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch_core::time::Span;
-use anabranch_net::{AssociationConfig, PathAddress, config};
-use clap::{Parser, Subcommand, ValueEnum};
+use anabranch_net::{AssociationConfig, PathAddress, Reliability, config};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Opens or takes one association with another stack. What happens is told on standard error, one JSON object a line.
 #[derive(Debug, Parser)]
@@ -62,6 +62,26 @@ pub(crate) enum Ending {
     Abort,
 }
 
+/// When messages are given up.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Limit {
+    /// After this time.
+    #[arg(long, conflicts_with = "max_retransmissions")]
+    lifetime_ms: Option<u64>,
+    /// When they are lost after so many retransmissions.
+    #[arg(long)]
+    max_retransmissions: Option<u32>,
+}
+
+impl Limit {
+    /// Of the message with this number.
+    pub(crate) fn of(self, number: u32) -> Reliability {
+        let lifetime = self.lifetime_ms.map(|ms| Reliability::Lifetime(Span::from_millis(ms)));
+        let limit = lifetime.or(self.max_retransmissions.map(Reliability::MaxRetransmissions));
+        limit.filter(|_| number % 5 != 4).unwrap_or_default()
+    }
+}
+
 /// What is sent and what becomes of what is received.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Work {
@@ -81,6 +101,9 @@ pub(crate) enum Work {
         /// Send every third message unordered.
         #[arg(long)]
         unordered: bool,
+        /// All but every fifth message may be given up.
+        #[command(flatten)]
+        limit: Limit,
     },
     /// Carry standard input to the peer, and what comes from there to standard output.
     Pipe {

@@ -50,7 +50,7 @@ async fn run(arguments: &Arguments) -> Result<(), Failure> {
         tell(&json!({"event": "send-failed", "reason": error.to_string()}));
     }
     let (bytes, messages) = work::due(&arguments.work, arguments.expect_bytes);
-    tally.wait_for(|tally| tally.over || tally.bytes >= bytes && tally.messages >= messages).await?;
+    tally.wait_for(|tally| tally.over || tally.bytes >= bytes && tally.reliable >= messages).await?;
     let outcome = end(&association, arguments.end).await;
     receiver.await?;
     let received = tally.borrow().as_json();

@@ -39,6 +39,8 @@ pub(crate) async fn end(
     .into();
     tally["paths"] = paths.into();
     tally["statistics"] = format!("{:?}", snapshot.statistics).into();
+    tally["abandoned"] = snapshot.statistics.abandoned.messages().into();
+    tally["forward_tsns_sent"] = snapshot.statistics.forward_tsns_sent.into();
     tally["bad_sacks"] = statistics.discards.of(Discard::BadSack).into();
     tally["bad_checksums"] = statistics.discards.of(Discard::Checksum).into();
     tally["malformed"] = statistics.discards.of(Discard::Malformed).into();

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Association, Message, RecvError, SendError, SendOptions};
+use anabranch_net::{Association, Message, RecvError, Reliability, SendError, SendOptions};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, watch};
 
-use crate::arguments::Work;
+use crate::arguments::{Limit, Work};
 use crate::report::tell;
 
 /// Pieces of standard input that wait to be sent.
@@ -21,6 +21,8 @@ const READ_AHEAD: usize = 16;
 pub(crate) struct Tally {
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
+    /// Of those, messages that could not be given up.
+    pub(crate) reliable: u64,
     /// Messages that are not what they should be.
     wrong: u64,
     first: Option<Instant>,
@@ -43,6 +45,7 @@ impl Tally {
         let took = self.first.zip(self.last).map_or(Duration::ZERO, |(first, last)| last - first);
         json!({
             "messages": self.messages,
+            "reliable": self.reliable,
             "bytes": self.bytes,
             "wrong": self.wrong,
             "seconds": took.as_secs_f64(),
@@ -60,7 +63,7 @@ struct Pings {
 }
 
 impl Pings {
-    fn new(sizes: &[usize], messages: u32, streams: u16, unordered: bool) -> Self {
+    fn new(sizes: &[usize], messages: u32, streams: u16, unordered: bool, limit: Limit) -> Self {
         let mut random = fastrand::Rng::with_seed(u64::from(messages));
         let sent = (0..messages)
             .zip(sizes.iter().cycle())
@@ -70,12 +73,20 @@ impl Pings {
                     stream: u16::try_from(number % u32::from(streams.max(1))).unwrap_or(0),
                     ppid: number,
                     unordered: unordered && number % 3 == 1,
+                    reliability: limit.of(number),
+                    context: u64::from(number),
                     ..SendOptions::default()
                 };
                 (options, payload)
             })
             .collect();
         Pings { sent, returned: vec![false; messages as usize], latest: BTreeMap::new() }
+    }
+
+    /// How many messages have come back that may not be given up.
+    fn returned_for_sure(&self) -> u64 {
+        let returned = self.sent.iter().zip(&self.returned).filter(|(_, returned)| **returned);
+        returned.filter(|((options, _), _)| options.reliability == Reliability::Full).count() as u64
     }
 
     /// Whether this is the first echo of a message, on its stream, whole, and not before one that was sent earlier there.
@@ -110,7 +121,11 @@ pub(crate) async fn receive(association: Association, work: Work, tally: watch::
         if matches!(work, Work::Pipe { .. }) && write(&mut output, &message.payload).await.is_err() {
             break;
         }
-        tally.send_modify(|tally| tally.count(&message, right));
+        let reliable = pings.as_ref().map(Pings::returned_for_sure);
+        tally.send_modify(|tally| {
+            tally.count(&message, right);
+            tally.reliable = reliable.unwrap_or(tally.messages);
+        });
         if matches!(work, Work::Echo) {
             let Message { stream, ppid, unordered, payload, .. } = message;
             let options = SendOptions { stream, ppid, unordered, ..SendOptions::default() };
@@ -129,8 +144,8 @@ async fn write(output: &mut tokio::io::Stdout, payload: &[u8]) -> std::io::Resul
 
 fn pings(work: &Work) -> Option<Pings> {
     match work {
-        Work::Ping { sizes, messages, over_streams, unordered } => {
-            Some(Pings::new(sizes, *messages, *over_streams, *unordered))
+        Work::Ping { sizes, messages, over_streams, unordered, limit } => {
+            Some(Pings::new(sizes, *messages, *over_streams, *unordered, *limit))
         }
         _ => None,
     }
@@ -161,10 +176,13 @@ pub(crate) async fn send(association: &Association, work: &Work) -> Result<(), S
     Ok(())
 }
 
-/// Bytes and messages that have to come before the end.
+/// Bytes, and messages that cannot be given up, that have to come before the end.
 pub(crate) fn due(work: &Work, expected_bytes: u64) -> (u64, u64) {
     match work {
-        Work::Ping { messages, .. } => (0, u64::from(*messages)),
+        Work::Ping { messages, limit, .. } => {
+            let reliable = (0..*messages).filter(|&number| limit.of(number) == Reliability::Full);
+            (0, reliable.count() as u64)
+        }
         _ => (expected_bytes, 0),
     }
 }

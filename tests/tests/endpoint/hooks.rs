@@ -55,6 +55,7 @@ fn name(event: &Event<'_>) -> &'static str {
         Event::SackDone(_) => "SackDone",
         Event::RttSample { .. } => "RttSample",
         Event::Lost { .. } => "Lost",
+        Event::Abandoned { .. } => "Abandoned",
         Event::LossEvent { .. } => "LossEvent",
         Event::Spurious { .. } => "Spurious",
         Event::Blocked { .. } => "Blocked",
@@ -63,7 +64,7 @@ fn name(event: &Event<'_>) -> &'static str {
     }
 }
 
-/// Every event but `PathRebound`, which needs UDP: `tests/endpoint_paths.rs` has that one.
+/// Every event but `PathRebound`, which needs UDP: `tests/endpoint_paths.rs` has that one; and `Abandoned`, which needs a limit.
 const EVENTS: [&str; 17] = [
     "PathAdded",
     "PathRemoved",

@@ -42,7 +42,7 @@ fn messages(of: u8) -> Vec<Sent> {
 fn send(wires: &mut Wires, node: usize) {
     for message in messages(node as u8) {
         let Sent { payload, stream, ppid, unordered } = message;
-        let options = SendOptions { stream, ppid, unordered, immediate: false };
+        let options = SendOptions { stream, ppid, unordered, ..SendOptions::default() };
         wires.nodes[node].only_mut().send(Bytes::from(payload), options).expect("it takes it");
     }
 }

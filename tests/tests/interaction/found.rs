@@ -1,5 +1,6 @@
 //! Cases that once failed and that no short story tells, made small.
 
+use anabranch_core::Reliability;
 use anabranch_tests::network::Side;
 
 use crate::case::{Case, Ending, SideCase};
@@ -41,7 +42,7 @@ fn advance(ms: u32) -> Op {
 }
 
 fn send(side: Side, size: usize, count: usize) -> Op {
-    Op::Send { side, stream: 0, size, count, unordered: false }
+    Op::Send { side, stream: 0, size, count, unordered: false, reliability: Reliability::Full }
 }
 
 fn cut(pair: usize, cut: bool) -> Op {
@@ -305,7 +306,14 @@ fn where_a_round_trip_takes_no_time_answers_to_copies_do_not_ask_for_further_cop
         send(Side::B, 10_195, 8),
         advance(2_379),
         cut(0, true),
-        Op::Send { side: Side::B, stream: 0, size: 13_010, count: 2, unordered: true },
+        Op::Send {
+            side: Side::B,
+            stream: 0,
+            size: 13_010,
+            count: 2,
+            unordered: true,
+            reliability: Reliability::Full,
+        },
         send(Side::B, 2_486, 6),
         Op::Heal,
         Op::Impair { pair: 0, delay_ms: 0, loss: 29, duplicate: 135, reorder: 0, corrupt: 0 },

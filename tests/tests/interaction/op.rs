@@ -1,5 +1,7 @@
 //! What a test may do to the two endpoints and the network, one step at a time.
 
+use anabranch_core::Reliability;
+use anabranch_core::time::Span;
 use anabranch_tests::network::Side;
 use proptest::prelude::*;
 
@@ -11,7 +13,7 @@ pub(crate) enum Op {
     /// Time passes, and the endpoints hear of it all at once.
     Oversleep { ms: u32 },
     /// Messages are sent.
-    Send { side: Side, stream: u16, size: usize, count: usize, unordered: bool },
+    Send { side: Side, stream: u16, size: usize, count: usize, unordered: bool, reliability: Reliability },
     /// Messages or parts are read.
     Read { side: Side, count: usize },
     /// Whether the application reads whatever comes as it comes.
@@ -64,8 +66,27 @@ fn impair() -> impl Strategy<Value = Op> {
 }
 
 fn send() -> impl Strategy<Value = Op> {
-    (side(), 0..6_u16, size(), 1..12_usize, prop::bool::weighted(0.3))
-        .prop_map(|(side, stream, size, count, unordered)| Op::Send { side, stream, size, count, unordered })
+    (side(), 0..6_u16, size(), 1..12_usize, prop::bool::weighted(0.3), reliability()).prop_map(
+        |(side, stream, size, count, unordered, reliability)| Op::Send {
+            side,
+            stream,
+            size,
+            count,
+            unordered,
+            reliability,
+        },
+    )
+}
+
+/// Limits that are reached before anything leaves, in flight, and hardly ever.
+fn reliability() -> impl Strategy<Value = Reliability> {
+    prop_oneof![
+        5 => Just(Reliability::Full),
+        2 => (0..3_u32).prop_map(Reliability::MaxRetransmissions),
+        3 => prop_oneof![0..100_u64, 0..2_000_u64]
+            .prop_map(|ms| Reliability::Lifetime(Span::from_millis(ms))),
+        2 => (0..4_u32).prop_map(Reliability::Priority),
+    ]
 }
 
 /// Steps, the everyday ones more often.

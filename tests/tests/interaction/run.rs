@@ -41,9 +41,9 @@ fn apply(duo: &mut Duo, case: &Case, op: &Op) {
     match *op {
         Op::Advance { ms } => duo.run(Span::from_millis(u64::from(ms))),
         Op::Oversleep { ms } => duo.oversleep(Span::from_millis(u64::from(ms))),
-        Op::Send { side, stream, size, count, unordered } => {
+        Op::Send { side, stream, size, count, unordered, reliability } => {
             for _ in 0..count {
-                let _ = duo.send(side, size, stream % 4, unordered);
+                let _ = duo.send_limited(side, size, stream % 4, unordered, reliability);
             }
         }
         Op::Read { side, count } => {
@@ -133,6 +133,8 @@ fn recover(duo: &mut Duo) -> bool {
     if Side::BOTH.iter().all(|&side| !duo.is_over(side)) {
         for side in Side::BOTH {
             assert!(!duo.refused[side.index()], "{side:?} waits for Writable although everything has gone");
+            let passed = duo.flows[side.index()].passed_without_a_word();
+            assert_eq!(passed, 0, "{side:?}: messages were passed over that are not told to be given up");
         }
     }
     true

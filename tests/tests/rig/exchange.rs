@@ -69,7 +69,7 @@ impl Exchange {
         }
         for message in self.outbox.drain(..) {
             let (ppid, unordered) = (message.ppid(), message.unordered);
-            let options = SendOptions { stream: message.stream, ppid, unordered, immediate: false };
+            let options = SendOptions { stream: message.stream, ppid, unordered, ..SendOptions::default() };
             association.send(message.payload, options).expect("the send buffer is unlimited");
         }
     }

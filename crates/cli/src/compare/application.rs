@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anabranch_lab::run::{FlowPlan, Job};
 use anabranch_lab::scenario::FlowKind;
-use anabranch_net::{Association, RecvError, SendError, SendOptions};
+use anabranch_net::{Association, RecvError, Reliability, SendError, SendOptions};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep_until};
@@ -23,7 +23,7 @@ enum Kind {
     /// This content, once, in messages of this size.
     Transfer(Bytes, usize),
     /// A message at regular times, so often.
-    Messages { message: Bytes, interval: Duration, count: Option<u64> },
+    Messages { message: Bytes, interval: Duration, count: Option<u64>, reliability: Reliability },
 }
 
 /// What an end has received.
@@ -57,10 +57,10 @@ impl Workload {
                 let content = plan.content.clone().unwrap_or_default();
                 Workload { kind: Kind::Transfer(content, plan.message_bytes), ordered, streams }
             }
-            FlowKind::Messages { size_bytes, interval, count, ordered, streams } => {
+            FlowKind::Messages { size_bytes, interval, count, ordered, streams, reliability } => {
                 let message = Bytes::from(vec![0x5A; *size_bytes as usize]);
                 let interval = Duration::from_nanos(interval.as_nanos());
-                let kind = Kind::Messages { message, interval, count: *count };
+                let kind = Kind::Messages { message, interval, count: *count, reliability: *reliability };
                 Workload { kind, ordered: *ordered, streams: *streams }
             }
         }
@@ -75,6 +75,8 @@ impl Workload {
                 bytes: content.len() as u64,
                 hash: in_order.then(|| Sha256::digest(content).into()),
             }),
+            // Those that are given up do not arrive.
+            Kind::Messages { reliability, .. } if *reliability != Reliability::Full => None,
             Kind::Messages { message, count: Some(count), .. } => {
                 Some(Expected { bytes: message.len() as u64 * count, hash: None })
             }
@@ -84,8 +86,13 @@ impl Workload {
     /// Sends until the end, if there is one, and shuts the association down then.
     pub(super) async fn run(&self, association: &Association) -> Result<(), SendError> {
         let mut stream = 0;
+        let reliability = match self.kind {
+            Kind::Messages { reliability, .. } => reliability,
+            Kind::Bulk(_) | Kind::Transfer(..) => Reliability::Full,
+        };
         let mut send = async |message: Bytes| {
-            let options = SendOptions { stream, unordered: !self.ordered, ..SendOptions::default() };
+            let options =
+                SendOptions { stream, unordered: !self.ordered, reliability, ..SendOptions::default() };
             stream = (stream + 1) % self.streams;
             association.send(message, options).await
         };
@@ -98,7 +105,7 @@ impl Workload {
                     send(content.slice(begin..content.len().min(begin + size))).await?;
                 }
             }
-            Kind::Messages { message, interval, count } => {
+            Kind::Messages { message, interval, count, .. } => {
                 let (mut next, mut sent) = (Instant::now(), 0);
                 while count.is_none_or(|count| sent < count) {
                     sleep_until(next).await;

@@ -123,7 +123,7 @@ impl Association {
             Chunk::ShutdownComplete { .. } if self.awaits_shutdown_complete() => {
                 self.handle_shutdown_complete();
             }
-            Chunk::ForwardTsn(forward) => self.handle_forward_tsn(&forward)?,
+            Chunk::ForwardTsn(forward) => self.handle_forward_tsn(source, &forward)?,
             Chunk::Error(error) => self.handle_error(&error),
             Chunk::Auth(auth) => packet.proof = self.check_auth(&auth, packet.covered)?,
             Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.addressing.asconf.is_some() => {

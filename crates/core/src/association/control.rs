@@ -8,6 +8,7 @@ use anabranch_wire::{
 };
 
 use crate::association::Association;
+use crate::association::forward_tsn::ForwardTsnState;
 use crate::association::heartbeat_info::write_info;
 use crate::association::state::State;
 use crate::path_id::{PathId, PathState};
@@ -118,6 +119,8 @@ pub(crate) struct ControlQueue {
     waiting: VecDeque<Control>,
     /// Empty, to copy the next HEARTBEAT's information into.
     spare_info: Vec<u8>,
+    /// The one chunk that waits for a place in a packet of others.
+    pub(super) forward: ForwardTsnState,
 }
 
 impl ControlQueue {

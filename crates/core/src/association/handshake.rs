@@ -8,6 +8,7 @@ use arrayvec::ArrayVec;
 use crate::address::PathAddress;
 use crate::association::asconf::Asconf;
 use crate::association::control::Control;
+use crate::association::forward_tsn::ForwardTsnState;
 use crate::association::sack_in::SackProcessing;
 use crate::association::sack_out::AckState;
 use crate::association::state::{Opening, Stagger, State};
@@ -162,6 +163,7 @@ impl Association {
             nr_sack: self.policy.ack_form() != AckForm::Sack,
             asconf: self.addressing.local_random.is_some(),
             sack_flags: sack_flags::param(&self.policy.profile).is_some(),
+            forward_tsn: true,
         }
     }
 
@@ -371,10 +373,14 @@ impl Association {
         let buffer = self.config.recv_buffer_bytes;
         self.receiver = Some(Receiver::new(initial_tsn, peer.inbound_streams, self.config.first_ssn, buffer));
         let window = WindowBytes::new(u64::from(peer.a_rwnd));
-        self.update_sender(|sender| {
+        let unmet = self.update_sender(|sender| {
             sender.limit_streams(peer.outbound_streams);
             sender.begin_window(window);
+            sender.learn_support(peer.announced.forward_tsn)
         });
+        if unmet {
+            self.events.push_back(AssociationEvent::NoPartialReliability);
+        }
     }
 
     /// COOKIE-ACK, or a COOKIE-ECHO that says the same: up.
@@ -507,6 +513,7 @@ impl Association {
         self.opportunity.data_allowed = false;
         self.control.clear();
         self.ack = AckState::default();
+        self.control.forward = ForwardTsnState::default();
         self.policy.restart(self.config.scheme.policies());
         self.reset_paths();
         self.adopt_peer(&Peer::from(body));

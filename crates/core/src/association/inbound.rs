@@ -153,12 +153,17 @@ impl Association {
     }
 
     /// FORWARD-TSN (RFC 3758 section 3.6): the peer gives up what lies below.
-    pub(crate) fn handle_forward_tsn(&mut self, forward: &ForwardTsnView<'_>) -> Result<(), Discard> {
+    pub(crate) fn handle_forward_tsn(
+        &mut self,
+        source: PathId,
+        forward: &ForwardTsnView<'_>,
+    ) -> Result<(), Discard> {
         let Some(receiver) = self.receiver.as_mut() else { return Err(Discard::Unexpected) };
         let cumulative = forward.new_cum_tsn().unwrap_near(receiver.tracker.cumulative());
         if cumulative > receiver.tracker.cumulative() + 65_535 {
             return Err(Discard::Unexpected);
         }
+        self.statistics.forward_tsns_received += 1;
         if cumulative > receiver.tracker.cumulative() {
             receiver.forward(cumulative);
             for (stream, ssn) in forward.streams() {
@@ -166,7 +171,8 @@ impl Association {
             }
             self.announce_readable();
         }
-        self.acknowledge_now();
+        // RFC 9260 section 6.4: the path of the latest DATA may have failed since, which is why the peer skips.
+        self.acknowledge_on(source);
         Ok(())
     }
 }

@@ -51,9 +51,10 @@ impl Association {
         } else if !self.is_closed() {
             assert_eq!(
                 path.timers.t3.is_some(),
-                !facts.in_flight.is_zero(),
-                "T3 of {id:?} beside {:?} in flight",
-                facts.in_flight
+                !facts.in_flight.is_zero() || self.control.forward.waits_on(id),
+                "T3 of {id:?} beside {:?} in flight and {:?}",
+                facts.in_flight,
+                self.control.forward
             );
         }
     }

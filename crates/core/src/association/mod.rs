@@ -3,6 +3,7 @@
 //! Each procedure has its file: [`handshake`], [`inbound`] data, [`sack_in`] and [`sack_out`], [`outbound`] packets,
 //! [`recovery`] after losses, [`heartbeat`]s and path states, [`shutdown`], [`timers`].
 
+mod abandonment;
 mod acknowledgement;
 mod addresses;
 mod addressing;
@@ -14,6 +15,7 @@ mod chunks;
 mod control;
 mod copies;
 mod dispatch;
+mod forward_tsn;
 mod handshake;
 mod head_of_line;
 mod heartbeat;
@@ -52,7 +54,7 @@ use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::policy::{AssociationFacts, PathFacts, View};
 use crate::profile::Profile;
 use crate::recv::{ReceivedMessage, Receiver};
-use crate::send::{SendOptions, SendQueue, Sender};
+use crate::send::{AbandonCause, Reliability, SendOptions, SendQueue, Sender};
 use crate::stats::Statistics;
 use crate::time::{Span, Time};
 use crate::trace::TraceEvent;
@@ -89,6 +91,21 @@ pub enum AssociationEvent {
     Readable,
     /// Send buffer became free after a send was refused.
     Writable,
+    /// A message was given up, within the limits that it was sent with. It may have arrived all the same, if acknowledgements
+    /// were lost or late.
+    Abandoned {
+        /// The stream it was sent on.
+        stream: u16,
+        /// The application's own number for it ([`SendOptions::context`]).
+        context: u64,
+        /// Why.
+        cause: AbandonCause,
+        /// Whether something of it had been sent.
+        sent: bool,
+    },
+    /// Messages with limits were taken before the handshake ended, and the peer does not do partial reliability: each is sent
+    /// with full reliability unless it is given up before a part of it has left. Later ones are refused.
+    NoPartialReliability,
     /// A path changed state.
     PathState {
         /// Which.
@@ -234,11 +251,22 @@ impl Association {
         }
     }
 
-    /// Hands over a message. It is copied by reference and leaves as windows admit.
+    /// Hands over a message at `now`, from which its lifetime counts, if it has one.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_at(&mut self, now: Time, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
+        self.clock(now);
+        self.send(payload, options)
+    }
+
+    /// Hands over a message. It is copied by reference and leaves as windows admit. A lifetime counts from the latest time that
+    /// the association was told; [`send_at`](Self::send_at) tells it.
     ///
     /// # Errors
     /// [`SendError::BufferFull`] if it does not fit the send buffer now ([`AssociationEvent::Writable`] follows),
-    /// [`SendError::NoSuchStream`], [`SendError::Empty`], [`SendError::Closing`] after a shutdown began.
+    /// [`SendError::NoSuchStream`], [`SendError::Empty`], [`SendError::Closing`] after a shutdown began,
+    /// [`SendError::NoPartialReliability`] for a message with a limit if the peer is known not to take FORWARD-TSN.
     pub fn send(&mut self, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
         if payload.is_empty() {
             //= docs/rfc9260.txt#section-3.3.1
@@ -271,12 +299,18 @@ impl Association {
         if !takes || self.state.opening().is_some_and(|opening| opening.shutdown_when_up) {
             return Err(SendError::Closing);
         }
+        if options.reliability != Reliability::Full && self.supports_partial_reliability() == Some(false) {
+            return Err(SendError::NoPartialReliability);
+        }
+        if !self.sender.has_room(payload.len() as u64) {
+            self.make_room(payload.len() as u64, options.reliability);
+        }
         if let Err(free_bytes) = self.sender.reserve(payload.len() as u64) {
             return Err(SendError::BufferFull { free_bytes });
         }
         // While something waits already, more of it changes nothing about what may leave.
         let idle = self.sender.queue().is_empty();
-        self.sender.push(payload, options);
+        self.sender.push(payload, options, self.now);
         if idle {
             self.open_opportunity(crate::policy::OpportunityCause::Application, true);
         }
@@ -475,6 +509,7 @@ impl Association {
         }
         self.opportunity = SendOpportunity::closed();
         self.ack = AckState::default();
+        self.control.forward = forward_tsn::ForwardTsnState::default();
         self.events.push_back(event);
     }
 
@@ -491,6 +526,7 @@ impl Association {
             self.ack.deadline,
             self.opportunity.next_at,
             self.policy.deadline(),
+            self.sender.next_expiry(),
         ];
         let paths = self.paths.iter().filter_map(|p| p.timers.next());
         own.into_iter().flatten().chain(paths).min()

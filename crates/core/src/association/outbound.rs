@@ -50,6 +50,7 @@ impl Association {
     /// Writes the next packet into `buf` and tells its path; `None` when there is nothing to send now. A packet that is more
     /// than its destination may get yet is lost before it leaves.
     pub(crate) fn poll_transmit(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        self.abandon_due();
         loop {
             let path = self.next_packet(buf)?;
             if self.may_send(path, buf.len()) {
@@ -67,7 +68,15 @@ impl Association {
         {
             return Some(path);
         }
+        if !self.forward_tsn_can_ride()
+            && let Some(path) = self.transmit_forward_tsn(buf)
+        {
+            return Some(path);
+        }
         if let Some(path) = self.transmit_data(buf) {
+            return Some(path);
+        }
+        if let Some(path) = self.transmit_forward_tsn(buf) {
             return Some(path);
         }
         self.transmit_sack(buf)

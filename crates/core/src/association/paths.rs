@@ -210,6 +210,7 @@ impl Association {
             self.begin_mtu_probing(id, cause);
         } else {
             self.unbind_path(id);
+            self.withdraw_forward_tsn(id);
         }
         self.dispatch_event(&Event::PathState { path: id, from, to, cause });
         //= docs/rfc9260.txt#section-8.3

@@ -48,6 +48,17 @@ impl Association {
                 self.cut_window(id, cause);
             }
         }
+        self.cut_windows_of_abandoned(&cut);
+    }
+
+    /// A loss is a sign of congestion, whether the chunk is still wanted or not.
+    fn cut_windows_of_abandoned(&mut self, cut: &[bool]) {
+        for (index, &cut) in cut.iter().enumerate() {
+            let highest = std::mem::take(&mut self.sack.lost_abandoned[index]);
+            if highest > 0 && !cut && highest > self.paths[index].recovery_point {
+                self.cut_window(PathId::new(index), LossCause::FastRetransmit);
+            }
+        }
     }
 
     fn cut_window(&mut self, id: PathId, cause: LossCause) {
@@ -135,6 +146,8 @@ impl Association {
     //# cwnd allows (normally, when a SACK chunk arrives).
     pub(crate) fn mark_path_lost(&mut self, id: PathId, cause: LossCause, all: bool) {
         self.update_sender(|sender| sender.end_orphans(id));
+        self.unwatch_path(id);
+        self.withdraw_forward_tsn(id);
         let mut next = self.sender.outstanding().first_unacked();
         while let Some(tsn) = next {
             next = self.sender.outstanding().next_unacked(tsn);
@@ -157,7 +170,7 @@ impl Association {
 
     pub(crate) fn stop_t3_if_nothing_flies(&mut self) {
         for (path, facts) in self.paths.iter_mut().zip(self.policy.facts()) {
-            if facts.in_flight.is_zero() {
+            if facts.in_flight.is_zero() && !self.control.forward.waits_on(facts.id) {
                 path.timers.t3 = None;
             }
         }

@@ -35,6 +35,8 @@ pub(crate) struct SackProcessing {
     pub(super) restart_t3: [bool; MAX_PATHS],
     /// Chunks that this SACK showed to be lost.
     pub(super) newly_lost: Vec<u64>,
+    /// On each path, the highest TSN that was abandoned in flight and that this SACK showed to be lost; 0 if none.
+    pub(super) lost_abandoned: [u64; MAX_PATHS],
     /// The highest TSN newly acknowledged; of the present SACK, or of the latest that acknowledged something.
     pub(super) highest_newly_acked: u64,
     /// When uncovered gap acknowledgements are taken as reneging.
@@ -56,6 +58,7 @@ impl SackProcessing {
             earliest_seen: [false; MAX_PATHS],
             restart_t3: [false; MAX_PATHS],
             newly_lost: Vec::with_capacity(LIST_ROOM),
+            lost_abandoned: [0; MAX_PATHS],
         }
     }
 
@@ -65,6 +68,13 @@ impl SackProcessing {
         self.earliest_seen = [false; MAX_PATHS];
         self.restart_t3 = [false; MAX_PATHS];
         self.newly_lost.clear();
+        self.lost_abandoned = [0; MAX_PATHS];
+    }
+
+    /// A chunk that was abandoned in flight is lost.
+    pub(super) fn note_abandoned_loss(&mut self, path: PathId, tsn: u64) {
+        let highest = &mut self.lost_abandoned[path.index()];
+        *highest = tsn.max(*highest);
     }
 }
 
@@ -126,6 +136,7 @@ impl Association {
         self.update_sender(Sender::estimate_window);
         self.note_probe_answer(cumulative);
         self.follow_up();
+        self.consider_forward_tsn();
         Ok(())
     }
 
@@ -150,6 +161,7 @@ impl Association {
         self.settle_windows(cumulative, true);
         self.settle_t3();
         self.note_probe_answer(cumulative);
+        self.consider_forward_tsn();
     }
 
     /// What a SACK that was overtaken still tells: which copies came as duplicates.
@@ -216,10 +228,11 @@ impl Association {
                 }
             }
         }
+        self.forward_tsn_acked(cumulative);
         self.consider_writable();
     }
 
-    fn consider_writable(&mut self) {
+    pub(crate) fn consider_writable(&mut self) {
         self.consider_send_growth();
         if self.sender.take_writable() {
             self.events.push_back(AssociationEvent::Writable);
@@ -440,6 +453,12 @@ impl Association {
                 self.sack.newly_lost.push(tsn);
             }
         }
+        self.judge_watched(limit, |this, tsn| {
+            let Some(missing) = this.missing(tsn) else { return false };
+            let verdict = this.policy.missing(&missing, &view, this.now);
+            this.sender.add_reports(tsn, verdict.reports);
+            verdict.lost
+        });
         for index in 0..self.sack.newly_lost.len() {
             self.mark_lost(self.sack.newly_lost[index], LossCause::FastRetransmit);
         }
@@ -489,7 +508,9 @@ impl Association {
             let id = PathId::new(index);
             let answered = !self.sack.acks[index].newly_acked().is_zero();
             if self.policy.facts()[index].in_flight.is_zero() {
-                self.paths[index].timers.t3 = None;
+                if !self.control.forward.waits_on(id) {
+                    self.paths[index].timers.t3 = None;
+                }
                 if answered {
                     self.paths[index].timers.silence = None;
                     self.paths[index].timers.silence_limit = None;
@@ -524,6 +545,9 @@ impl Association {
         }
         if lost_something {
             self.after_losses();
+        } else if self.sack.lost_abandoned.iter().any(|&tsn| tsn > 0) {
+            self.cut_windows();
+            self.opportunity.after_loss_event = false;
         } else {
             self.grant_exemptions(false);
             self.opportunity.after_loss_event = false;

@@ -75,6 +75,12 @@ impl Association {
         }
     }
 
+    /// Acknowledges what came on this path at once, and there.
+    pub(crate) fn acknowledge_on(&mut self, source: PathId) {
+        self.ack.path = Some(source);
+        self.acknowledge_now();
+    }
+
     pub(crate) fn acknowledge_now(&mut self) {
         self.ack.due = true;
     }
@@ -108,13 +114,19 @@ impl Association {
         Some(path)
     }
 
+    /// Puts what is owed to the peer in front of DATA: a SACK and a FORWARD-TSN.
+    pub(crate) fn bundle_control(&mut self, path: PathId, first: usize, writer: &mut PacketWriter<'_>) {
+        self.bundle_sack(path, first, writer);
+        self.bundle_forward_tsn(path, first, writer);
+    }
+
     /// Puts a SACK that is owed in front of DATA for the same path, where the profile allows it and a chunk of `first` bytes
     /// still fits behind it.
     //= docs/rfc9260.txt#section-6.1
     //# Before an endpoint transmits a DATA chunk, if any received DATA chunks have not been acknowledged (e.g., due to
     //# delayed ack), the sender SHOULD create a SACK chunk and bundle it with the outbound DATA chunk, as long as the
     //# size of the final SCTP packet does not exceed the current PMTU.
-    pub(crate) fn bundle_control(&mut self, path: PathId, first: usize, writer: &mut PacketWriter<'_>) {
+    pub(crate) fn bundle_sack(&mut self, path: PathId, first: usize, writer: &mut PacketWriter<'_>) {
         let owed = self.ack.due || self.ack.packets > 0;
         //= docs/rfc9260.txt#section-6.9
         //# The implementation MUST also take into account the space required for a SACK chunk if bundling a SACK chunk
@@ -135,6 +147,11 @@ impl Association {
         self.receiver.as_ref().map_or(0, |r| {
             self.acknowledgement_len(r.tracker.gap_blocks().len(), r.tracker.duplicates().len())
         })
+    }
+
+    /// The same if one is owed.
+    pub(crate) fn owed_sack_bytes(&self) -> usize {
+        if self.ack.due || self.ack.packets > 0 { padded_len(self.sack_bytes()) } else { 0 }
     }
 
     fn acknowledgement_len(&self, gaps: usize, duplicates: usize) -> usize {

@@ -50,6 +50,7 @@ impl Association {
             self.run_loss_tasks();
             self.open_opportunity(OpportunityCause::Policy, true);
         }
+        self.abandon_due();
         if due(&mut self.opportunity.next_at, now) {
             self.open_opportunity(OpportunityCause::Policy, true);
         }

@@ -18,12 +18,19 @@ pub(crate) struct Announced {
     pub(crate) asconf: bool,
     /// It reads and writes the flags of SACKs as we do.
     pub(crate) sack_flags: bool,
+    /// It takes FORWARD-TSN.
+    pub(crate) forward_tsn: bool,
 }
 
 impl Announced {
     /// One bit each, as a cookie keeps them.
     pub(crate) fn bits(self) -> u8 {
-        let bits = [(self.nr_sack, NR_SACK), (self.sack_flags, SACK_FLAGS), (self.asconf, ASCONF)];
+        let bits = [
+            (self.nr_sack, NR_SACK),
+            (self.sack_flags, SACK_FLAGS),
+            (self.asconf, ASCONF),
+            (self.forward_tsn, FORWARD_TSN),
+        ];
         bits.into_iter().filter(|(announced, _)| *announced).fold(0, |all, (_, bit)| all | bit)
     }
 
@@ -32,6 +39,7 @@ impl Announced {
             nr_sack: bits & NR_SACK != 0,
             asconf: bits & ASCONF != 0,
             sack_flags: bits & SACK_FLAGS != 0,
+            forward_tsn: bits & FORWARD_TSN != 0,
         }
     }
 }
@@ -44,6 +52,9 @@ const SACK_FLAGS: u8 = 2;
 
 /// The bit of ASCONF.
 const ASCONF: u8 = 4;
+
+/// The bit of FORWARD-TSN.
+const FORWARD_TSN: u8 = 8;
 
 /// NR-SACK comes first, so that it can be left out.
 const EXTENSIONS: &[ChunkType] =
@@ -61,9 +72,16 @@ pub(crate) fn extensions<'p>(announced: Announced) -> Option<Param<'p>> {
 pub(crate) fn announced(init: &InitView<'_>) -> Announced {
     let mut announced = Announced { sack_flags: sack_flags::is_announced(init), ..Announced::default() };
     for param in init.params().take_while(|param| !stops(param)).flatten() {
-        if let Param::SupportedExtensions(chunks) = param {
-            announced.nr_sack |= chunks.contains(ChunkType::NR_SACK);
-            announced.asconf |= chunks.contains(ChunkType::ASCONF) && chunks.contains(ChunkType::ASCONF_ACK);
+        match param {
+            // RFC 3758 section 3.3.1.
+            Param::ForwardTsnSupported => announced.forward_tsn = true,
+            Param::SupportedExtensions(chunks) => {
+                announced.nr_sack |= chunks.contains(ChunkType::NR_SACK);
+                announced.asconf |=
+                    chunks.contains(ChunkType::ASCONF) && chunks.contains(ChunkType::ASCONF_ACK);
+                announced.forward_tsn |= chunks.contains(ChunkType::FORWARD_TSN);
+            }
+            _ => {}
         }
     }
     announced

@@ -26,7 +26,12 @@ fn read<T>(params: &[Param<'_>], read: impl FnOnce(&InitView<'_>) -> T) -> T {
 
 /// Every combination of extensions.
 fn combinations() -> impl Iterator<Item = Announced> {
-    (0..8).map(|bits| Announced { nr_sack: bits & 1 > 0, asconf: bits & 2 > 0, sack_flags: bits & 4 > 0 })
+    (0..16).map(|bits| Announced {
+        nr_sack: bits & 1 > 0,
+        asconf: bits & 2 > 0,
+        sack_flags: bits & 4 > 0,
+        forward_tsn: bits & 8 > 0,
+    })
 }
 
 /// A parameter of a type that is not known, whose high bits say what is to be done with it.
@@ -68,9 +73,17 @@ fn asconf_counts_only_together_with_its_answer() {
 fn extensions_in_several_parameters_add_up() {
     let first = Param::SupportedExtensions(List::new(&[ChunkType::NR_SACK]));
     let second = Param::SupportedExtensions(List::new(&[ChunkType::ASCONF, ChunkType::ASCONF_ACK]));
-    let both = Announced { nr_sack: true, asconf: true, sack_flags: false };
+    let both = Announced { nr_sack: true, asconf: true, sack_flags: false, forward_tsn: false };
     assert_eq!(read(&[first, second], announced), both);
     assert_eq!(read(&[second, first], announced), both);
+}
+
+#[test]
+fn forward_tsn_is_announced_by_either_parameter() {
+    let listed = Param::SupportedExtensions(List::new(&[ChunkType::FORWARD_TSN]));
+    for param in [Param::ForwardTsnSupported, listed] {
+        assert_eq!(read(&[param], announced), Announced { forward_tsn: true, ..Announced::default() });
+    }
 }
 
 #[test]

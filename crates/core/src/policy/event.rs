@@ -225,6 +225,16 @@ pub enum Event<'a> {
         /// By what.
         cause: LossCause,
     },
+    /// A chunk that had left was given up with its message (RFC 3758): it is in flight no more, and neither acknowledged nor
+    /// retransmitted. One that had not left is [`Unbound`](Self::Unbound).
+    Abandoned {
+        /// The path of its latest transmission.
+        path: PathId,
+        /// Unwrapped TSN.
+        tsn: u64,
+        /// Chunk bytes.
+        bytes: ChunkBytes,
+    },
     /// A path has suffered a loss that its window answers: at most once per window for fast retransmit, and at every T3.
     LossEvent {
         /// Which path.

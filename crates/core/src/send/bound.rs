@@ -49,6 +49,14 @@ impl BoundQueues {
         Some(tsn)
     }
 
+    /// Takes a chunk out of the queue of its path, or of those without a path.
+    pub(crate) fn remove(&mut self, path: Option<PathId>, tsn: u64) {
+        let queue = path.map_or(&mut self.unplaced, |path| &mut self.paths[path.index()]);
+        if let Ok(at) = queue.binary_search(&tsn) {
+            queue.remove(at);
+        }
+    }
+
     /// All chunks of a path in TSN order, for recounts.
     pub(crate) fn of(&self, path: PathId) -> impl Iterator<Item = u64> + '_ {
         self.paths[path.index()].iter().copied()
@@ -94,5 +102,9 @@ mod tests {
         );
         queues.pop(a);
         assert_eq!((queues.next_of(a), queues.lowest()), (None, Some(9)));
+        queues.remove(Some(b), 11);
+        queues.remove(None, 13);
+        assert_eq!(queues.of(b).collect::<Vec<_>>(), [9, 12]);
+        assert_eq!(queues.next_unplaced(), None);
     }
 }

@@ -32,6 +32,7 @@ impl Sender {
     /// With what differs, if one does.
     pub(crate) fn check(&self) {
         self.outstanding().check_links();
+        self.check_abandoned();
         let recount = self.recount();
         self.check_totals(&recount);
         for (index, counted) in recount.paths.iter().enumerate() {
@@ -52,15 +53,20 @@ impl Sender {
     fn recount_chunk(&self, tsn: u64, chunk: &Chunk, recount: &mut Recount) {
         let (bytes, cost) = (chunk.bytes(), cost_of(self.profile(), chunk));
         let path = &mut recount.paths[chunk.path.index()];
-        if !matches!(chunk.state, ChunkState::Bound { placed: false } | ChunkState::NonRenegable) {
+        if !matches!(
+            chunk.state,
+            ChunkState::Bound { placed: false } | ChunkState::NonRenegable | ChunkState::Abandoned
+        ) {
             path.bytes.held += bytes;
         }
-        if !chunk.state.is_acked() {
+        if chunk.state.is_awaited() {
             recount.unacked.push(tsn);
         }
         match chunk.state {
             ChunkState::Acked => {}
-            ChunkState::NonRenegable => assert!(chunk.draft.payload.is_empty(), "TSN {tsn} is let go"),
+            ChunkState::NonRenegable | ChunkState::Abandoned => {
+                assert!(chunk.draft.payload.is_empty(), "TSN {tsn} is let go");
+            }
             ChunkState::Bound { placed } => {
                 recount.window_bound += cost;
                 if placed {
@@ -96,7 +102,8 @@ impl Sender {
             chunk.state
         );
         let Some(latest) = self.outstanding().latest_of(tsn) else {
-            assert!(matches!(chunk.state, ChunkState::Bound { .. }), "TSN {tsn} was never sent");
+            let unsent = matches!(chunk.state, ChunkState::Bound { .. } | ChunkState::Abandoned);
+            assert!(unsent, "TSN {tsn} was never sent");
             return;
         };
         assert_eq!(latest.path, chunk.path, "TSN {tsn} names the path of its latest transmission");

@@ -1,4 +1,5 @@
-//! The TSNs of chunks that were declared lost and wait to be sent again, in TSN order.
+//! TSNs in order: those of chunks that were declared lost and wait to be sent again, and those of chunks that were abandoned in
+//! flight.
 
 use crate::send::LIST_ROOM;
 
@@ -15,6 +16,11 @@ impl Default for LostList {
 }
 
 impl LostList {
+    /// For a list that few associations need.
+    pub(crate) fn without_room() -> Self {
+        LostList { tsns: Vec::new() }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.tsns.is_empty()
     }
@@ -29,6 +35,12 @@ impl LostList {
         if let Ok(at) = self.tsns.binary_search(&tsn) {
             self.tsns.remove(at);
         }
+    }
+
+    /// Forgets what lies at or below `tsn`.
+    pub(crate) fn forget_up_to(&mut self, tsn: u64) {
+        let kept = self.tsns.partition_point(|&t| t <= tsn);
+        self.tsns.drain(..kept);
     }
 
     /// The first waiting TSN at or after `tsn`.
@@ -62,5 +74,7 @@ mod tests {
         lost.remove(7);
         assert_eq!(lost.at_or_after(4), Some(9));
         assert_eq!(lost.at_or_after(10), None);
+        lost.forget_up_to(3);
+        assert_eq!(lost.iter().collect::<Vec<_>>(), [9]);
     }
 }

@@ -1,19 +1,28 @@
 //! The sending side of an association.
 
+mod abandon;
 mod bound;
 mod check;
+mod limited;
 mod lost;
+mod options;
 mod outstanding;
+mod partial;
 mod peer_window;
 mod queue;
 mod sender;
+mod skipped;
 
+pub(crate) use abandon::AbandonedChunk;
 pub(crate) use bound::BoundQueues;
+pub(crate) use limited::{MessageKey, Progress};
 pub(crate) use lost::LostList;
+pub use options::{AbandonCause, Reliability, SendOptions};
 pub(crate) use outstanding::{Chunk, ChunkState, Outstanding, Transmission};
-pub use queue::SendOptions;
+pub(crate) use partial::{PartialReliability, Support};
 pub(crate) use queue::{Draft, SendQueue};
 pub(crate) use sender::{Admitted, Left, Loss, Orphan, PathBytes, Sender};
+pub(crate) use skipped::Skipped;
 
 #[cfg(test)]
 mod tests;

@@ -47,12 +47,19 @@ pub(crate) enum ChunkState {
     Acked,
     /// The receiver has it for good, and its payload is no longer held here (NR-SACK).
     NonRenegable,
+    /// Its message was given up; a FORWARD-TSN passes over it. Its payload is no longer held here.
+    Abandoned,
 }
 
 impl ChunkState {
     /// Whether the receiver is known to have it.
     pub(crate) fn is_acked(self) -> bool {
         matches!(self, ChunkState::Acked | ChunkState::NonRenegable)
+    }
+
+    /// Whether its acknowledgement is waited for.
+    pub(crate) fn is_awaited(self) -> bool {
+        matches!(self, ChunkState::Bound { .. } | ChunkState::InFlight | ChunkState::Lost(_))
     }
 }
 
@@ -65,6 +72,8 @@ pub(crate) struct Chunk {
     /// Fast-retransmitted or timed out before: only T3 may mark it again (RFC 9260 section 7.2.4 item 5).
     pub(crate) recovered_before: bool,
     pub(crate) transmissions: u32,
+    /// Transmissions that repaired a loss; further copies are not among them.
+    pub(crate) retransmissions: u32,
     /// `None` until it is sent.
     pub(crate) latest: Option<TransmissionId>,
     /// The path of the latest transmission, or the one it is bound to.
@@ -165,6 +174,7 @@ impl Outstanding {
             reports: 0,
             recovered_before: false,
             transmissions: 0,
+            retransmissions: 0,
             latest: None,
             path,
             previous_unacked: self.last_unacked,
@@ -256,8 +266,25 @@ impl Outstanding {
 
     /// Takes a chunk out of the list of unacknowledged ones.
     pub(crate) fn mark_acked(&mut self, tsn: u64) {
+        self.unlink(tsn);
+        if let Some(chunk) = self.get_mut(tsn) {
+            chunk.state = ChunkState::Acked;
+        }
+    }
+
+    /// Gives a chunk up, and lets go of its payload. Its flights are to be ended before.
+    pub(crate) fn mark_abandoned(&mut self, tsn: u64) {
+        if self.get(tsn).is_some_and(|chunk| chunk.state.is_awaited()) {
+            self.unlink(tsn);
+        }
         let Some(chunk) = self.get_mut(tsn) else { return };
-        chunk.state = ChunkState::Acked;
+        chunk.state = ChunkState::Abandoned;
+        let payload = std::mem::take(&mut chunk.draft.payload);
+        self.payload_bytes -= payload.len() as u64;
+    }
+
+    fn unlink(&mut self, tsn: u64) {
+        let Some(chunk) = self.get_mut(tsn) else { return };
         let (previous, next) = (chunk.previous_unacked, chunk.next_unacked);
         chunk.previous_unacked = NONE;
         chunk.next_unacked = NONE;
@@ -273,7 +300,7 @@ impl Outstanding {
 
     /// Takes an acknowledgement back: the chunk is in flight again.
     pub(crate) fn unmark_acked(&mut self, tsn: u64) {
-        let before = (self.base..tsn).rev().find(|&t| self.get(t).is_some_and(|c| !c.state.is_acked()));
+        let before = (self.base..tsn).rev().find(|&t| self.get(t).is_some_and(|c| c.state.is_awaited()));
         if let Some(chunk) = self.get_mut(tsn) {
             chunk.state = ChunkState::InFlight;
         }
@@ -313,7 +340,8 @@ impl Outstanding {
     /// The highest TSN whose latest transmission went to `path` and that does not wait to be sent, again or at all.
     pub(crate) fn highest_on(&self, path: PathId) -> Option<u64> {
         let waits = |state| matches!(state, ChunkState::Lost(_) | ChunkState::Bound { .. });
-        let back = self.chunks.iter().rev().position(|c| c.path == path && !waits(c.state))?;
+        let sent = |c: &Chunk| c.latest.is_some() && !waits(c.state);
+        let back = self.chunks.iter().rev().position(|c| c.path == path && sent(c))?;
         Some(self.next_tsn() - 1 - back as u64)
     }
 
@@ -412,7 +440,7 @@ mod tests {
 
     fn draft() -> Draft {
         let mut queue = SendQueue::new(1, 0);
-        queue.push(Bytes::from_static(b"x"), SendOptions::default());
+        queue.push(Bytes::from_static(b"x"), SendOptions::default(), None);
         queue.cut(9).expect("a message waits")
     }
 

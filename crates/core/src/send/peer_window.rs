@@ -126,6 +126,27 @@ impl PeerWindow {
         self.in_flight -= cost;
     }
 
+    /// A chunk that never left was abandoned: its share is free.
+    pub(crate) fn abandon_bound(&mut self, cost: WindowBytes, profile: &Profile) {
+        self.bound -= cost;
+        if profile.shared_receive_window {
+            self.available += cost;
+        }
+    }
+
+    /// A chunk in flight was abandoned. It may arrive and be held until the FORWARD-TSN comes, so its share is free only when
+    /// the peer says so.
+    #[inline]
+    pub(crate) fn abandon_in_flight(&mut self, cost: WindowBytes) {
+        self.in_flight -= cost;
+    }
+
+    /// A lost chunk, which gave its share back then, was abandoned.
+    #[inline]
+    pub(crate) fn abandon_lost(&mut self, cost: WindowBytes) {
+        self.lost -= cost;
+    }
+
     /// An acknowledgement was taken back.
     #[inline]
     pub(crate) fn renege(&mut self, cost: WindowBytes) {

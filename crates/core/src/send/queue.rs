@@ -5,20 +5,9 @@ use std::collections::VecDeque;
 use anabranch_wire::DATA_HEADER_LEN;
 use bytes::Bytes;
 
+use crate::send::limited::MessageKey;
+use crate::send::options::SendOptions;
 use crate::units::ChunkBytes;
-
-/// How a message is to be sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SendOptions {
-    /// The stream it belongs to.
-    pub stream: u16,
-    /// Payload protocol identifier, carried as it is.
-    pub ppid: u32,
-    /// Whether it may be delivered out of order.
-    pub unordered: bool,
-    /// Whether the receiver is asked to acknowledge it at once (the I bit, RFC 7053).
-    pub immediate: bool,
-}
 
 /// A message as the application handed it over.
 #[derive(Debug)]
@@ -27,6 +16,15 @@ struct Waiting {
     /// Bytes of it that are chunks already.
     cut: usize,
     options: SendOptions,
+    /// Names it if it may be given up.
+    limit: Option<MessageKey>,
+}
+
+impl Waiting {
+    /// It was abandoned; only its place is left.
+    fn is_withdrawn(&self) -> bool {
+        self.payload.is_empty()
+    }
 }
 
 /// The next chunk, before it has a TSN.
@@ -40,6 +38,7 @@ pub(crate) struct Draft {
     pub(crate) beginning: bool,
     pub(crate) ending: bool,
     pub(crate) immediate: bool,
+    pub(crate) limit: Option<MessageKey>,
 }
 
 impl Draft {
@@ -54,7 +53,10 @@ impl Draft {
 /// Fragments of a message have consecutive TSNs (RFC 9260 section 6.9), so a message is cut to its end before the next begins.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
+    /// The first one was not withdrawn.
     waiting: VecDeque<Waiting>,
+    /// The place of the first one. Places count messages in the order of sending.
+    first_place: u64,
     /// The SSN of each stream's current or next ordered message.
     ssns: Vec<u16>,
     bytes: u64,
@@ -64,7 +66,12 @@ impl SendQueue {
     pub(crate) fn new(streams: u16, first_ssn: u16) -> Self {
         //= docs/rfc9260.txt#section-6.5
         //# The Stream Sequence Number in all the outgoing streams MUST start from 0 when the association is established.
-        SendQueue { waiting: VecDeque::new(), ssns: vec![first_ssn; usize::from(streams)], bytes: 0 }
+        SendQueue {
+            waiting: VecDeque::new(),
+            first_place: 0,
+            ssns: vec![first_ssn; usize::from(streams)],
+            bytes: 0,
+        }
     }
 
     /// Streams beyond what the peer accepts are dropped (RFC 9260 section 5.1.1).
@@ -76,9 +83,67 @@ impl SendQueue {
         self.ssns.len() as u16
     }
 
-    pub(crate) fn push(&mut self, payload: Bytes, options: SendOptions) {
+    /// The place of the next message.
+    pub(crate) fn next_place(&self) -> u64 {
+        self.first_place + self.waiting.len() as u64
+    }
+
+    pub(crate) fn push(&mut self, payload: Bytes, options: SendOptions, limit: Option<MessageKey>) {
         self.bytes += payload.len() as u64;
-        self.waiting.push_back(Waiting { payload, cut: 0, options });
+        self.waiting.push_back(Waiting { payload, cut: 0, options, limit });
+    }
+
+    fn at_place(&self, place: u64) -> Option<&Waiting> {
+        self.waiting.get(usize::try_from(place.checked_sub(self.first_place)?).ok()?)
+    }
+
+    /// User bytes of the message at this place that are no chunks yet.
+    pub(crate) fn bytes_at(&self, place: u64) -> u64 {
+        self.at_place(place).map_or(0, |message| (message.payload.len() - message.cut) as u64)
+    }
+
+    /// Takes the message at this place out. If a part of it has left the queue it gives the message's end, without user data:
+    /// the end has a TSN too, so that a FORWARD-TSN can pass over all of the message (RFC 3758 section 3.5 A3).
+    pub(crate) fn withdraw(&mut self, place: u64) -> Option<Draft> {
+        let index = usize::try_from(place.checked_sub(self.first_place)?).ok()?;
+        let message = self.waiting.get_mut(index)?;
+        self.bytes -= (message.payload.len() - message.cut) as u64;
+        let begun = message.cut > 0;
+        (message.payload, message.cut) = (Bytes::new(), 0);
+        let options = message.options;
+        let end = begun.then(|| self.end_of(options));
+        self.trim();
+        end
+    }
+
+    /// The end of the message at the front, which has no user data left.
+    fn end_of(&mut self, options: SendOptions) -> Draft {
+        let ssn = if options.unordered { 0 } else { self.ssns[usize::from(options.stream)] };
+        if !options.unordered {
+            self.ssns[usize::from(options.stream)] = ssn.wrapping_add(1);
+        }
+        Draft {
+            payload: Bytes::new(),
+            stream: options.stream,
+            ssn,
+            ppid: options.ppid,
+            unordered: options.unordered,
+            beginning: false,
+            ending: true,
+            immediate: false,
+            limit: None,
+        }
+    }
+
+    fn trim(&mut self) {
+        while self.waiting.front().is_some_and(Waiting::is_withdrawn) {
+            self.pop();
+        }
+    }
+
+    fn pop(&mut self) {
+        self.waiting.pop_front();
+        self.first_place += 1;
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -99,7 +164,7 @@ impl SendQueue {
         //= docs/rfc9260.txt#section-3.3.1
         //# This means that the TSNs for each fragment of a fragmented user message MUST be strictly sequential.
         let message = self.waiting.front_mut()?;
-        let (start, options) = (message.cut, message.options);
+        let (start, options, limit) = (message.cut, message.options, message.limit);
         //= docs/rfc9260.txt#section-6
         //# 1)  When converting user messages into DATA chunks, an endpoint MUST fragment large user messages into
         //# multiple DATA chunks.
@@ -137,6 +202,7 @@ impl SendQueue {
             beginning: start == 0,
             ending,
             immediate: options.immediate && ending,
+            limit,
         };
         self.bytes -= (end - start) as u64;
         if ending {
@@ -152,7 +218,8 @@ impl SendQueue {
                 //# Number MUST be set to 0.
                 *next = next.wrapping_add(1);
             }
-            self.waiting.pop_front();
+            self.pop();
+            self.trim();
         }
         Some(draft)
     }
@@ -189,9 +256,9 @@ mod tests {
     #[test]
     fn a_message_is_cut_into_fragments_with_one_ssn_and_the_next_message_gets_the_next() {
         let mut queue = SendQueue::new(2, u16::MAX);
-        let options = SendOptions { stream: 1, ppid: 7, unordered: false, immediate: true };
-        queue.push(Bytes::from_static(b"abcde"), options);
-        queue.push(Bytes::from_static(b"x"), SendOptions { immediate: false, ..options });
+        let options = SendOptions { stream: 1, ppid: 7, immediate: true, ..SendOptions::default() };
+        queue.push(Bytes::from_static(b"abcde"), options, None);
+        queue.push(Bytes::from_static(b"x"), SendOptions { immediate: false, ..options }, None);
         let parts: Vec<_> = std::iter::from_fn(|| queue.cut(2)).collect();
         let shape: Vec<_> =
             parts.iter().map(|d| (&d.payload[..], d.ssn, d.beginning, d.ending, d.immediate)).collect();
@@ -213,9 +280,34 @@ mod tests {
     #[test]
     fn unordered_messages_use_no_ssn() {
         let mut queue = SendQueue::new(1, 5);
-        queue.push(Bytes::from_static(b"u"), SendOptions { unordered: true, ..SendOptions::default() });
-        queue.push(Bytes::from_static(b"o"), SendOptions::default());
+        queue.push(Bytes::from_static(b"u"), SendOptions { unordered: true, ..SendOptions::default() }, None);
+        queue.push(Bytes::from_static(b"o"), SendOptions::default(), None);
         assert_eq!(queue.cut(10).map(|d| d.ssn), Some(0));
         assert_eq!(queue.cut(10).map(|d| d.ssn), Some(5));
+    }
+
+    #[test]
+    fn a_message_that_never_left_takes_no_ssn_with_it() {
+        let mut queue = SendQueue::new(1, 5);
+        for payload in [&b"abc"[..], b"de", b"f", b"gh"] {
+            queue.push(Bytes::from_static(payload), SendOptions::default(), None);
+        }
+        assert!(queue.withdraw(1).is_none(), "nothing of it has left");
+        assert!(queue.withdraw(2).is_none());
+        assert_eq!((queue.bytes(), queue.bytes_at(1)), (5, 0));
+        let sent: Vec<_> = std::iter::from_fn(|| queue.cut(9)).map(|d| (d.payload, d.ssn)).collect();
+        assert_eq!(sent, [(Bytes::from_static(b"abc"), 5), (Bytes::from_static(b"gh"), 6)]);
+        assert_eq!((queue.is_empty(), queue.next_place()), (true, 4));
+    }
+
+    #[test]
+    fn of_a_message_that_has_begun_an_end_is_left_that_takes_its_ssn() {
+        let mut queue = SendQueue::new(1, u16::MAX);
+        queue.push(Bytes::from_static(b"abcde"), SendOptions::default(), None);
+        queue.push(Bytes::from_static(b"f"), SendOptions::default(), None);
+        assert_eq!(queue.cut(2).map(|d| d.ssn), Some(u16::MAX));
+        let end = queue.withdraw(0).expect("two bytes have left");
+        assert_eq!((end.ssn, end.beginning, end.ending, end.payload.len()), (u16::MAX, false, true, 0));
+        assert_eq!((queue.bytes(), queue.cut(2).map(|d| d.ssn)), (1, Some(0)));
     }
 }

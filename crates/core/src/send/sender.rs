@@ -3,8 +3,9 @@
 //! Each method that changes something is one transition of a chunk: from the queue to a TSN ([`admit`](Sender::admit)), into the
 //! network ([`transmit`](Sender::transmit), [`retransmit`](Sender::retransmit), [`copy`](Sender::copy)), out of it
 //! ([`acknowledge`](Sender::acknowledge), [`declare_lost`](Sender::declare_lost)), back ([`revoke_loss`](Sender::revoke_loss),
-//! [`renege`](Sender::renege), [`unbind`](Sender::unbind)), and to its end ([`discard`](Sender::discard)). All totals follow from
-//! the chunks' states; [`check`](Sender::check) counts them anew.
+//! [`renege`](Sender::renege), [`unbind`](Sender::unbind)), and to its end ([`discard`](Sender::discard), and for messages that are
+//! given up [`abandon_chunk`](Sender::abandon_chunk)). All totals follow from the chunks' states; [`check`](Sender::check) counts
+//! them anew.
 
 use std::collections::VecDeque;
 
@@ -17,7 +18,8 @@ use crate::policy::{HeadOfLine, LossCause, SendStamps};
 use crate::profile::Profile;
 use crate::send::peer_window::PeerWindow;
 use crate::send::{
-    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, SendOptions, SendQueue, Transmission,
+    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, PartialReliability, SendOptions, SendQueue,
+    Transmission,
 };
 use crate::time::Time;
 use crate::units::{ChunkBytes, WindowBytes};
@@ -44,8 +46,8 @@ pub(crate) struct PathBytes {
 }
 
 #[derive(Debug, Default)]
-struct SenderPath {
-    bytes: PathBytes,
+pub(super) struct SenderPath {
+    pub(super) bytes: PathBytes,
     /// In the order in which they were sent.
     orphans: VecDeque<Orphan>,
     /// Transmission records that name this path.
@@ -90,19 +92,20 @@ pub(crate) struct Discarded {
 
 #[derive(Debug)]
 pub(crate) struct Sender {
-    profile: Profile,
-    queue: SendQueue,
-    outstanding: Outstanding,
-    lost: LostList,
-    bound: BoundQueues,
-    window: PeerWindow,
-    paths: [SenderPath; MAX_PATHS],
+    pub(super) profile: Profile,
+    pub(super) queue: SendQueue,
+    pub(super) outstanding: Outstanding,
+    pub(super) lost: LostList,
+    pub(super) bound: BoundQueues,
+    pub(super) window: PeerWindow,
+    pub(super) paths: [SenderPath; MAX_PATHS],
+    pub(super) partial: PartialReliability,
     /// The most user bytes to hold; `None` is unlimited.
     buffer_limit: Option<u64>,
     /// A message was refused for lack of room, and nobody has been told of room since.
     awaits_room: bool,
     /// Paths whose counts have changed since they were taken.
-    changed: PathSet,
+    pub(super) changed: PathSet,
 }
 
 /// What there is.
@@ -124,6 +127,7 @@ impl Sender {
             bound: BoundQueues::default(),
             window: PeerWindow::default(),
             paths: Default::default(),
+            partial: PartialReliability::new(initial_tsn),
             buffer_limit,
             awaits_room: false,
             changed: PathSet::EMPTY,
@@ -139,6 +143,7 @@ impl Sender {
         self.bound = BoundQueues::default();
         self.window.forget_costs();
         self.paths = Default::default();
+        self.partial = PartialReliability::new(initial_tsn);
         std::mem::take(&mut self.awaits_room)
     }
 
@@ -281,11 +286,11 @@ impl Sender {
         on_source.or_else(|| in_flight().next()).or_else(|| self.outstanding.latest_of(tsn)).copied()
     }
 
-    fn cost(&self, bytes: ChunkBytes) -> WindowBytes {
+    pub(super) fn cost(&self, bytes: ChunkBytes) -> WindowBytes {
         self.profile.window_cost(bytes.get().saturating_sub(DATA_HEADER_LEN as u64), 1)
     }
 
-    fn path_mut(&mut self, path: PathId) -> &mut SenderPath {
+    pub(super) fn path_mut(&mut self, path: PathId) -> &mut SenderPath {
         self.changed.insert(path);
         &mut self.paths[path.index()]
     }
@@ -295,8 +300,9 @@ impl Sender {
 impl Sender {
     /// Hands over a message.
     #[inline]
-    pub(crate) fn push(&mut self, payload: Bytes, options: SendOptions) {
-        self.queue.push(payload, options);
+    pub(crate) fn push(&mut self, payload: Bytes, options: SendOptions, now: Time) {
+        let limit = self.partial.messages.add(options, self.queue.next_place(), now);
+        self.queue.push(payload, options, limit);
     }
 
     /// Streams beyond what the peer accepts are dropped (RFC 9260 section 5.1.1).
@@ -318,12 +324,18 @@ impl Sender {
     /// The free bytes.
     pub(crate) fn reserve(&mut self, payload_bytes: u64) -> Result<(), u64> {
         match self.buffer_free() {
-            Some(free) if free < payload_bytes && self.buffered_bytes() > 0 => {
+            Some(free) if !self.has_room(payload_bytes) => {
                 self.awaits_room = true;
                 Err(free)
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether a message has room, without waiting for it.
+    #[inline]
+    pub(crate) fn has_room(&self, payload_bytes: u64) -> bool {
+        self.buffer_free().is_none_or(|free| free >= payload_bytes || self.buffered_bytes() == 0)
     }
 
     /// Whether there is room that was missing before, said once.
@@ -373,7 +385,11 @@ impl Sender {
         //= docs/rfc9260.txt#section-6.9
         //# 2)  The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the series.
         let bytes = draft.chunk_bytes();
+        let (limit, ending) = (draft.limit, draft.ending);
         let tsn = self.outstanding.push(draft, path);
+        if let Some(key) = limit {
+            self.partial.assign(key, tsn, ending);
+        }
         let cost = self.cost(bytes);
         self.window.bind(cost, &self.profile);
         self.occupy(path, bytes);
@@ -437,6 +453,10 @@ impl Sender {
         self.lost.remove(tsn);
         self.path_mut(previous).bytes.lost_unsent -= bytes;
         self.window.retransmit(self.cost(bytes), &self.profile);
+        if let Some(chunk) = self.outstanding.get_mut(tsn) {
+            // A chunk that was only moved to another path repairs no loss.
+            chunk.retransmissions += u32::from(chunk.state != ChunkState::Lost(LossCause::Rescheduled));
+        }
         self.copy(tsn, path, now)
     }
 
@@ -489,9 +509,10 @@ impl Sender {
 impl Sender {
     /// Declares a chunk lost: no copy of it counts as in flight any more.
     pub(crate) fn declare_lost(&mut self, tsn: u64, cause: LossCause) -> Option<Loss> {
-        let chunk = self.outstanding.get_mut(tsn)?;
+        let chunk = self.outstanding.get_mut(tsn).filter(|chunk| chunk.state.is_awaited())?;
         let (path, bytes) = (chunk.path, chunk.bytes());
         let again = matches!(chunk.state, ChunkState::Lost(_));
+        let limited = chunk.draft.limit.is_some();
         chunk.state = ChunkState::Lost(cause);
         match cause {
             LossCause::FastRetransmit | LossCause::Rescheduled => chunk.recovered_before = true,
@@ -508,6 +529,9 @@ impl Sender {
             let counts = &mut self.path_mut(path).bytes;
             counts.lost_unsent += bytes;
             counts.lost += bytes;
+        }
+        if limited {
+            self.note_limited_loss(tsn);
         }
         Some(Loss { path, bytes, again })
     }
@@ -584,10 +608,11 @@ impl Sender {
         let tsn = self.outstanding.cumulative() + 1;
         let Sender { outstanding, paths, changed, .. } = self;
         let chunk = outstanding.pop(|path| paths[path.index()].transmissions -= 1)?;
-        if chunk.state != ChunkState::NonRenegable {
+        if !matches!(chunk.state, ChunkState::NonRenegable | ChunkState::Abandoned) {
             changed.insert(chunk.path);
             paths[chunk.path.index()].bytes.held -= chunk.bytes();
         }
+        self.partial.forget_up_to(tsn);
         Some(Discarded { tsn, path: chunk.path, recovered_before: chunk.recovered_before })
     }
 

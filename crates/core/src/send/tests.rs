@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::LossCause;
 use crate::profile::Profile;
-use crate::send::{ChunkState, SendOptions, SendQueue, Sender};
+use crate::send::{ChunkState, MessageKey, Reliability, SendOptions, SendQueue, Sender};
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
 
@@ -19,6 +19,16 @@ const FIRST_WINDOW: WindowBytes = WindowBytes::new(50_000);
 enum Step {
     Push {
         bytes: usize,
+        reliability: Reliability,
+    },
+    /// One of the messages whose lifetime is over is given up.
+    Expire,
+    /// Lost chunks that may not be retransmitted are given up with their messages.
+    Exhaust,
+    /// A message asks for room that others have.
+    MakeRoom {
+        bytes: u64,
+        number: u32,
     },
     /// The next chunk is cut, and sent at once or bound.
     Admit {
@@ -75,7 +85,10 @@ fn step() -> impl Strategy<Value = Step> {
     let cause =
         prop_oneof![Just(LossCause::FastRetransmit), Just(LossCause::Timeout), Just(LossCause::Rescheduled)];
     prop_oneof![
-        3 => (1..4000_usize).prop_map(|bytes| Step::Push { bytes }),
+        3 => (1..4000_usize, reliability()).prop_map(|(bytes, reliability)| Step::Push { bytes, reliability }),
+        1 => Just(Step::Expire),
+        1 => Just(Step::Exhaust),
+        1 => (1..9000_u64, 0..4_u32).prop_map(|(bytes, number)| Step::MakeRoom { bytes, number }),
         6 => (path(), any::<bool>()).prop_map(|(path, bound)| Step::Admit { path, bound }),
         2 => path().prop_map(|path| Step::TransmitBound { path }),
         1 => path().prop_map(|path| Step::Unbind { path }),
@@ -92,9 +105,19 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn reliability() -> impl Strategy<Value = Reliability> {
+    prop_oneof![
+        2 => Just(Reliability::Full),
+        1 => (0..3_u32).prop_map(Reliability::MaxRetransmissions),
+        1 => (0..100_u64).prop_map(|ms| Reliability::Lifetime(Span::from_millis(ms))),
+        1 => (0..4_u32).prop_map(Reliability::Priority),
+    ]
+}
+
 fn sender(profile: Profile) -> Sender {
     let mut sender = Sender::new(profile, SendQueue::new(1, 0), FIRST_TSN, Some(100_000));
     sender.begin_window(FIRST_WINDOW);
+    sender.learn_support(true);
     for index in 0..PATHS {
         sender.begin_path(PathId::new(index), Time::ZERO);
     }
@@ -111,11 +134,23 @@ fn one(sender: &Sender, at: usize, fits: impl Fn(ChunkState) -> bool) -> Option<
 /// Does what an association would do.
 fn take(sender: &mut Sender, step: &Step, now: Time) {
     match *step {
-        Step::Push { bytes } => {
+        Step::Push { bytes, reliability } => {
             if sender.reserve(bytes as u64).is_ok() {
-                sender.push(Bytes::from(vec![7; bytes]), SendOptions::default());
+                let options = SendOptions { reliability, ..SendOptions::default() };
+                sender.push(Bytes::from(vec![7; bytes]), options, now);
             }
         }
+        Step::Expire => {
+            if let Some(key) = sender.take_expired(now) {
+                abandon(sender, key);
+            }
+        }
+        Step::Exhaust => {
+            while let Some((key, _)) = sender.take_exhausted(now) {
+                abandon(sender, key);
+            }
+        }
+        Step::MakeRoom { bytes, number } => make_room(sender, bytes, number),
         Step::Admit { path, bound } => admit(sender, PathId::new(path), bound, now),
         Step::TransmitBound { path } => {
             if let Some(tsn) = sender.bound().next_of(PathId::new(path)) {
@@ -171,6 +206,24 @@ fn admit(sender: &mut Sender, path: PathId, bound: bool, now: Time) {
     }
 }
 
+fn abandon(sender: &mut Sender, key: MessageKey) {
+    let Some(withdrawn) = sender.withdraw(key) else { return };
+    let (first, last) = withdrawn.tsns.unwrap_or((1, 0));
+    for tsn in first..=last {
+        sender.abandon_chunk(tsn);
+    }
+    assert_eq!(sender.withdraw(key), None, "a message is given up once");
+}
+
+fn make_room(sender: &mut Sender, bytes: u64, number: u32) {
+    if sender.find_room(bytes, Reliability::Priority(number)) {
+        while let Some(key) = sender.take_candidate() {
+            abandon(sender, key);
+        }
+        assert!(sender.has_room(bytes), "what was given up makes room");
+    }
+}
+
 fn acknowledge(sender: &mut Sender, at: usize, source: PathId, now: Time) {
     let sent = |state| matches!(state, ChunkState::InFlight | ChunkState::Lost(_));
     let Some(tsn) = one(sender, at, sent) else { return };
@@ -194,7 +247,7 @@ fn duplicate(sender: &mut Sender, at: usize, path: PathId) {
 }
 
 fn discard(sender: &mut Sender) {
-    while sender.outstanding().iter().next().is_some_and(|(_, chunk)| chunk.state.is_acked()) {
+    while sender.outstanding().iter().next().is_some_and(|(_, chunk)| !chunk.state.is_awaited()) {
         let next = sender.outstanding().cumulative() + 1;
         assert_eq!(sender.discard().map(|discarded| discarded.tsn), Some(next));
     }
@@ -258,12 +311,12 @@ proptest! {
 fn room_is_announced_once_to_whoever_was_refused() {
     let mut sender = Sender::new(Profile::rfc9260(), SendQueue::new(1, 0), FIRST_TSN, Some(100));
     assert_eq!(sender.reserve(500), Ok(()), "an empty buffer takes one message of any size");
-    sender.push(Bytes::from(vec![7; 90]), SendOptions::default());
+    sender.push(Bytes::from(vec![7; 90]), SendOptions::default(), Time::ZERO);
     assert!(!sender.take_writable(), "nobody waits");
     assert_eq!(sender.reserve(11), Err(10));
     assert!(sender.take_writable());
     assert!(!sender.take_writable());
-    sender.push(Bytes::from(vec![7; 10]), SendOptions::default());
+    sender.push(Bytes::from(vec![7; 10]), SendOptions::default(), Time::ZERO);
     assert_eq!(sender.reserve(1), Err(0));
     assert!(!sender.take_writable(), "there is no room yet");
     sender.grow_buffer(101);
@@ -273,7 +326,7 @@ fn room_is_announced_once_to_whoever_was_refused() {
 #[test]
 fn a_lost_chunk_gives_its_share_of_the_peers_window_back_until_it_is_retransmitted() {
     let mut sender = sender(Profile::rfc9260());
-    sender.push(Bytes::from(vec![7; 600]), SendOptions::default());
+    sender.push(Bytes::from(vec![7; 600]), SendOptions::default(), Time::ZERO);
     let path = PathId::new(1);
     admit(&mut sender, path, false, Time::ZERO);
     let taken = FIRST_WINDOW - WindowBytes::new(600);
@@ -295,7 +348,7 @@ fn a_transmission_is_stamped_with_what_its_path_had_delivered_and_since_when_its
     let path = PathId::new(0);
     let mut sender = sender(Profile::rfc9260());
     for _ in 0..4 {
-        sender.push(Bytes::from_static(&[1; 100]), SendOptions::default());
+        sender.push(Bytes::from_static(&[1; 100]), SendOptions::default(), Time::ZERO);
     }
     let stamps = |sender: &Sender, at: u64| {
         sender.outstanding().latest_of(FIRST_TSN + at).expect("it was sent").stamps
@@ -323,7 +376,7 @@ fn copies_of_a_chunk_that_the_receiver_dropped_are_no_longer_in_flight_and_other
     let mut sender = sender(Profile::rfc9260());
     let [first, second] = [PathId::new(0), PathId::new(1)];
     for at in 0..2 {
-        sender.push(Bytes::from_static(&[1; 100]), SendOptions::default());
+        sender.push(Bytes::from_static(&[1; 100]), SendOptions::default(), Time::ZERO);
         admit(&mut sender, first, false, Time::ZERO);
         assert!(sender.copy(FIRST_TSN + at, second, Time::ZERO).is_some());
     }

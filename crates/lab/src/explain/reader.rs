@@ -199,6 +199,8 @@ impl Reader {
             "lost" => account.lost(path()?, tsn(table, 3)?, table.text(4)?, table.text(5)?),
             "timeout" => account.timed_out(at, table.one_of(2, names, A_PATH)?),
             "state" => account.state(at, path()?, table.text(4)?, table.text(5)?),
+            // Of a message, where the account is of chunks and paths.
+            "abandoned" => {}
             other => account.unknown(other),
         }
         Ok(())

@@ -6,7 +6,9 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use anabranch_core::time::{Rate, Span, Time};
-use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, Endpoint, SendOptions};
+use anabranch_core::{
+    AssociationConfig, AssociationEvent, AssociationId, Endpoint, Reliability, SendOptions,
+};
 use anabranch_sim::Application;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -28,6 +30,7 @@ pub(crate) enum Workload {
         next: Option<Time>,
         streams: u16,
         ordered: bool,
+        reliability: Reliability,
     },
 }
 
@@ -198,7 +201,7 @@ impl End {
         match &mut self.source {
             Some(Workload::Bulk { message, keep_bytes }) => {
                 while association.queued_bytes() < *keep_bytes {
-                    if association.send(message.clone(), options).is_err() {
+                    if association.send_at(now, message.clone(), options).is_err() {
                         break;
                     }
                     options.stream = (options.stream + 1) % self.streams;
@@ -207,7 +210,7 @@ impl End {
             Some(Workload::Transfer { content, message_bytes, sent }) => {
                 while *sent < content.len() {
                     let end = content.len().min(*sent + *message_bytes);
-                    if association.send(content.slice(*sent..end), options).is_err() {
+                    if association.send_at(now, content.slice(*sent..end), options).is_err() {
                         break;
                     }
                     *sent = end;
@@ -217,11 +220,12 @@ impl End {
                     association.shutdown(now);
                 }
             }
-            Some(Workload::Messages { message, interval, left, next, streams, ordered }) => {
+            Some(Workload::Messages { message, interval, left, next, streams, ordered, reliability }) => {
                 options.unordered = !*ordered;
+                options.reliability = *reliability;
                 self.refused = false;
                 while next.is_some_and(|at| at <= now) && *left != Some(0) {
-                    if association.send(message.clone(), options).is_err() {
+                    if association.send_at(now, message.clone(), options).is_err() {
                         self.refused = true;
                         break;
                     }

@@ -198,14 +198,17 @@ fn source(
         FlowKind::File(_) => {
             Workload::Transfer { content: content.cloned().unwrap_or_default(), message_bytes, sent: 0 }
         }
-        FlowKind::Messages { size_bytes, interval, count, ordered, streams } => Workload::Messages {
-            message: payload::random_bytes(&job.seeds(), &flow.name, *size_bytes as usize),
-            interval: *interval,
-            left: *count,
-            next: None,
-            streams: *streams,
-            ordered: *ordered,
-        },
+        FlowKind::Messages { size_bytes, interval, count, ordered, streams, reliability } => {
+            Workload::Messages {
+                message: payload::random_bytes(&job.seeds(), &flow.name, *size_bytes as usize),
+                interval: *interval,
+                left: *count,
+                next: None,
+                streams: *streams,
+                ordered: *ordered,
+                reliability: *reliability,
+            }
+        }
     }
 }
 

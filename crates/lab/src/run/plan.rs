@@ -97,7 +97,7 @@ fn contents(job: &Job, flow: &Flow) -> Result<Option<Bytes>, RunError> {
         FlowKind::File(FileSource::SizeBytes(size)) => {
             Some(payload::random_bytes(&job.seeds(), &flow.name, *size as usize))
         }
-        FlowKind::Messages { size_bytes, count: Some(count), .. } => {
+        FlowKind::Messages { size_bytes, count: Some(count), .. } if flow.kind.ends() => {
             let message = payload::random_bytes(&job.seeds(), &flow.name, *size_bytes as usize);
             Some(Bytes::from(message.repeat(*count as usize)))
         }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anabranch_core::Reliability;
 use anabranch_core::time::{Rate, Span};
 
 use super::association::{Association, STREAMS, stream_count};
@@ -9,6 +10,7 @@ use super::error::ProblemKind;
 use super::fault::Fault;
 use super::names::Names;
 use super::reader::Reader;
+use super::reliability::read_reliability;
 use super::run::{Run, Stop};
 use super::shape::{ANY_TIME, AnyRate, DATA_SIZE, Flag, IntegerIn, OneOf, SOME_TIME, Shape, Text, TextList};
 
@@ -54,6 +56,8 @@ pub enum FlowKind {
         ordered: bool,
         /// Streams they are spread over.
         streams: u16,
+        /// How long the delivery of a message is tried.
+        reliability: Reliability,
     },
 }
 
@@ -106,7 +110,10 @@ impl FlowKind {
         match self {
             FlowKind::Bulk => false,
             FlowKind::File(_) => true,
-            FlowKind::Messages { count, .. } => count.is_some(),
+            // Which message is the last to arrive is known only if none is given up.
+            FlowKind::Messages { count, reliability, .. } => {
+                count.is_some() && *reliability == Reliability::Full
+            }
         }
     }
 }
@@ -137,7 +144,7 @@ fn read(mut reader: Reader<'_>, around: &Surroundings<'_>, names: &mut Names) ->
         Some(kind) => read_kind(&mut reader, kind, &around.association),
         None => {
             // Which of these belong here is not known without the kind.
-            reader.know(&["path", "size", "interval", "count", "ordered", "streams"]);
+            reader.know(&["path", "size", "interval", "count", "ordered", "streams", "reliability"]);
             None
         }
     };
@@ -200,6 +207,7 @@ fn read_messages(reader: &mut Reader<'_>, association: &Association) -> Option<F
     let count = reader.optional("count", &IntegerIn(1..=1_000_000_000_000));
     let ordered = reader.or("ordered", &Flag, association.ordered);
     let streams = reader.or("streams", &STREAMS, u64::from(association.streams));
+    let reliability = read_reliability(reader);
     reader.refuse("path", "only `kind = \"file\"` has it");
     Some(FlowKind::Messages {
         size_bytes: size?,
@@ -207,11 +215,12 @@ fn read_messages(reader: &mut Reader<'_>, association: &Association) -> Option<F
         count: count?,
         ordered: ordered?,
         streams: stream_count(streams?),
+        reliability: reliability?,
     })
 }
 
 fn refuse_messages(reader: &mut Reader<'_>) {
-    for key in ["interval", "count"] {
+    for key in ["interval", "count", "reliability"] {
         reader.refuse(key, "only `kind = \"messages\"` has it");
     }
     for key in ["ordered", "streams"] {
@@ -224,7 +233,7 @@ pub(super) fn check_end(root: &Reader<'_>, run: &Run, flows: &[Flow]) {
     let transfer = matches!(run.stop, Stop::Transfer { .. });
     if transfer && !flows.iter().any(|flow| flow.kind.ends()) {
         let message = "`run.stop = \"transfer\"`, but no flow has an end";
-        let help = "add a [[flow]] with `kind = \"file\"`, or with `kind = \"messages\"` and a `count`; \
+        let help = "add a [[flow]] with `kind = \"file\"`, or with `kind = \"messages\"`, a `count` and no `reliability`; \
                     or give `run.duration` and leave out `stop`";
         root.fault_in("run", "stop", Fault::because(ProblemKind::Conflict, message, help));
     }

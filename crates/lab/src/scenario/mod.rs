@@ -38,6 +38,7 @@ mod origin;
 mod overrides;
 mod path;
 mod reader;
+mod reliability;
 mod report;
 mod run;
 mod scheme;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use anabranch_core::Reliability;
 use anabranch_sim::{Aggregation, Jitter, JitterDistribution, Policer};
 use toml_writer::ToTomlValue as _;
 
@@ -220,7 +221,7 @@ impl Writer {
                     FileSource::SizeBytes(bytes) => self.text("size", &format_size(*bytes)),
                 }
             }
-            FlowKind::Messages { size_bytes, interval, count, ordered, streams } => {
+            FlowKind::Messages { size_bytes, interval, count, ordered, streams, reliability } => {
                 self.text("kind", "messages");
                 self.text("size", &format_size(*size_bytes));
                 self.text("interval", &format_span(*interval));
@@ -229,6 +230,9 @@ impl Writer {
                 }
                 self.raw("ordered", ordered);
                 self.raw("streams", streams);
+                if let Some(table) = reliability_table(*reliability) {
+                    self.raw("reliability", table);
+                }
             }
         }
     }
@@ -243,6 +247,16 @@ fn inline_jitter(jitter: Jitter) -> String {
         }
     };
     format!("{{ {model}, order = \"{}\" }}", word(ORDERS, jitter.order))
+}
+
+/// A limit as an inline table; full reliability is what holds without one.
+fn reliability_table(reliability: Reliability) -> Option<String> {
+    match reliability {
+        Reliability::Full => None,
+        Reliability::MaxRetransmissions(most) => Some(format!("{{ max_retransmissions = {most} }}")),
+        Reliability::Lifetime(lifetime) => Some(format!("{{ lifetime = \"{}\" }}", format_span(lifetime))),
+        Reliability::Priority(number) => Some(format!("{{ priority = {number} }}")),
+    }
 }
 
 /// Losses as an inline list of tables.

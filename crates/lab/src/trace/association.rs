@@ -156,6 +156,7 @@ impl AssociationTables {
         }
         row[5] = match event.decided {
             Decided::Lost(_, cause) => trace_names::loss_cause(cause).to_owned(),
+            Decided::Abandoned(cause) => trace_names::abandon_cause(cause).to_owned(),
             Decided::State(_, state) => format!("{state:?}"),
             Decided::Wait(wait) | Decided::RetransmitWait(wait) => self.wait(wait),
             _ => String::new(),

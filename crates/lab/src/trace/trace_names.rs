@@ -2,7 +2,7 @@
 
 use anabranch_core::policy::{HeadOfLineAction, LossCause};
 use anabranch_core::trace::Decided;
-use anabranch_core::{PathId, PathSet};
+use anabranch_core::{AbandonCause, PathId, PathSet};
 
 /// The word for a decision.
 pub(crate) fn decision(decided: &Decided) -> &'static str {
@@ -18,6 +18,7 @@ pub(crate) fn decision(decided: &Decided) -> &'static str {
         Decided::Unblocked => "unblocked",
         Decided::Window { .. } => "window",
         Decided::Lost(..) => "lost",
+        Decided::Abandoned(_) => "abandoned",
         Decided::State(..) => "state",
     }
 }
@@ -36,13 +37,24 @@ pub(crate) fn paths(decided: &Decided) -> PathSet {
         | Decided::Window { path, .. }
         | Decided::Lost(path, _)
         | Decided::State(path, _) => one(path),
-        Decided::Wait(_) | Decided::RetransmitWait(_) | Decided::Unblocked => PathSet::EMPTY,
+        Decided::Wait(_) | Decided::RetransmitWait(_) | Decided::Unblocked | Decided::Abandoned(_) => {
+            PathSet::EMPTY
+        }
     }
 }
 
 /// Whether it was decided to send nothing now.
 pub(crate) fn is_wait(decided: &Decided) -> bool {
     matches!(decided, Decided::Wait(_) | Decided::RetransmitWait(_))
+}
+
+/// The word for a cause of abandonment.
+pub(crate) fn abandon_cause(cause: AbandonCause) -> &'static str {
+    match cause {
+        AbandonCause::Retransmissions => "retransmissions",
+        AbandonCause::Lifetime => "lifetime",
+        AbandonCause::Priority => "priority",
+    }
 }
 
 /// The word for a cause of loss.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use anabranch_core::Reliability;
 use anabranch_core::time::{Rate, Span};
 use anabranch_core::units::WireBytes;
 use anabranch_lab::scenario::units::{
@@ -210,17 +211,23 @@ fn paths(links: usize) -> impl Strategy<Value = Vec<Path>> {
 
 fn flow_kind() -> impl Strategy<Value = FlowKind> {
     let messages = (1u64..=1 << 50, millis(1..1_000_000), option::of(1u64..1_000_000), any::<bool>(), 1u16..);
+    let messages = (messages, reliability());
     prop_oneof![
         Just(FlowKind::Bulk),
         word().prop_map(|path| FlowKind::File(FileSource::Path(PathBuf::from(path)))),
         (1u64..=1 << 50).prop_map(|size| FlowKind::File(FileSource::SizeBytes(size))),
-        messages.prop_map(|(size_bytes, interval, count, ordered, streams)| FlowKind::Messages {
-            size_bytes,
-            interval,
-            count,
-            ordered,
-            streams
+        messages.prop_map(|((size_bytes, interval, count, ordered, streams), reliability)| {
+            FlowKind::Messages { size_bytes, interval, count, ordered, streams, reliability }
         }),
+    ]
+}
+
+fn reliability() -> impl Strategy<Value = Reliability> {
+    prop_oneof![
+        Just(Reliability::Full),
+        (0..=1_000_000_u32).prop_map(Reliability::MaxRetransmissions),
+        millis(0..1_000_000).prop_map(Reliability::Lifetime),
+        (0..=1_000_000_u32).prop_map(Reliability::Priority),
     ]
 }
 

@@ -45,7 +45,13 @@ async fn a_message_comes_back_as_it_was_sent() {
     let echoing = tokio::spawn(async move { echo(&theirs).await });
     for length in [1, 1000, 1180, 1181, 10_000, 300_000] {
         let payload = Bytes::from(vec![length as u8; length]);
-        let options = SendOptions { stream: 3, ppid: 77, unordered: length % 2 == 0, immediate: true };
+        let options = SendOptions {
+            stream: 3,
+            ppid: 77,
+            unordered: length % 2 == 0,
+            immediate: true,
+            ..SendOptions::default()
+        };
         within(ours.send(payload.clone(), options)).await.expect("accepted");
         let message = next(&ours).await;
         assert_eq!(message.payload, payload);

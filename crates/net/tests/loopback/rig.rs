@@ -93,7 +93,7 @@ pub(crate) async fn echo(association: &Association) -> usize {
     let mut count = 0;
     while let Ok(Some(message)) = association.recv().await {
         let Message { stream, ppid, unordered, payload, .. } = message;
-        let options = SendOptions { stream, ppid, unordered, immediate: false };
+        let options = SendOptions { stream, ppid, unordered, ..SendOptions::default() };
         association.send(payload, options).await.expect("accepted");
         count += 1;
     }

@@ -224,7 +224,7 @@ impl Page {
 
 type ReadStatistics = fn(&Statistics) -> f64;
 
-fn counters() -> [(Family, ReadStatistics); 13] {
+fn counters() -> [(Family, ReadStatistics); 15] {
     [
         (counter("association_data_packets_sent", "Packets with DATA sent"), |s| s.data_packets_sent as f64),
         (counter("association_chunks_sent", "DATA chunks sent for the first time"), |s| s.chunks_sent as f64),
@@ -257,6 +257,12 @@ fn counters() -> [(Family, ReadStatistics); 13] {
         }),
         (counter("association_chunks_dropped", "DATA chunks dropped for lack of receive buffer"), |s| {
             s.chunks_dropped as f64
+        }),
+        (counter("association_abandoned_messages", "Messages given up within their limits"), |s| {
+            s.abandoned.messages() as f64
+        }),
+        (counter("association_forward_tsns_sent", "FORWARD-TSNs sent, those sent again included"), |s| {
+            s.forward_tsns_sent as f64
         }),
         (counter("association_delivered", "User bytes handed to the application").bytes(), |s| {
             s.bytes_delivered as f64

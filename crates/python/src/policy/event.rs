@@ -69,6 +69,7 @@ impl PolicyEvent {
             Event::Lost { path, tsn, bytes, cause } => {
                 PolicyEvent { cause: Some(cause_name(cause)), ..of_chunk("lost", path, tsn, bytes.get()) }
             }
+            Event::Abandoned { path, tsn, bytes } => of_chunk("abandoned", path, tsn, bytes.get()),
             Event::LossEvent { path, cause } => {
                 PolicyEvent { cause: Some(cause_name(cause)), ..of_path("loss-event", path) }
             }

@@ -11,6 +11,7 @@ use tokio::sync::Mutex as Turn;
 
 use super::failure::Failure;
 use super::handle::{Handle, Keeper};
+use super::limit::Limit;
 use super::operation::Operation;
 use super::paths::{add_path, path_address};
 use super::runtime::Background;
@@ -101,6 +102,12 @@ impl Association {
         self.streams
     }
 
+    /// Whether messages may be sent with a limit.
+    #[getter]
+    fn supports_partial_reliability(&self) -> bool {
+        self.handle().is_some_and(|handle| handle.association.supports_partial_reliability())
+    }
+
     /// Whether messages are taken.
     #[getter]
     fn is_open(&self) -> bool {
@@ -108,11 +115,21 @@ impl Association {
     }
 
     /// Hands a message over, and waits while the send buffer is full. The payload is not copied.
-    fn send(&self, payload: PyBackedBytes, stream: i64, ordered: bool, ppid: i64) -> PyResult<Operation> {
+    fn send(
+        &self,
+        payload: PyBackedBytes,
+        stream: i64,
+        ordered: bool,
+        ppid: i64,
+        limit: Limit,
+        context: u64,
+    ) -> PyResult<Operation> {
         let options = SendOptions {
             stream: within("stream", stream, 0..=i64::from(self.streams) - 1)? as u16,
             ppid: within("ppid", ppid, 0..=i64::from(u32::MAX))? as u32,
             unordered: !ordered,
+            reliability: limit.reliability()?,
+            context,
             ..SendOptions::default()
         };
         let payload = Bytes::from_owner(payload);

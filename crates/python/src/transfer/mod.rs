@@ -9,6 +9,7 @@
 mod association;
 mod failure;
 mod handle;
+mod limit;
 mod listener;
 mod opening;
 mod operation;

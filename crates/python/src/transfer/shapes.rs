@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anabranch_net::{
-    AssociationEvent, HostStatistics, MissedEvents, PathId, PathSnapshot, PathState, Snapshot,
+    AbandonCause, AbandonedMessages, AssociationEvent, HostStatistics, MissedEvents, PathId, PathSnapshot,
+    PathState, Snapshot,
 };
 use bytes::Bytes;
 use pyo3::prelude::*;
@@ -109,6 +110,20 @@ pub(super) struct StatisticsShape {
     tail_probes: u64,
     rwnd_blocked_s: f64,
     peak_recv_buffered_bytes: u64,
+    abandoned_by_retransmissions: AbandonedShape,
+    abandoned_by_lifetime: AbandonedShape,
+    abandoned_by_priority: AbandonedShape,
+    abandoned_chunks: u64,
+    abandoned_bytes: u64,
+    forward_tsns_sent: u64,
+    forward_tsns_received: u64,
+}
+
+/// Messages of which nothing had been sent, and others.
+type AbandonedShape = (u64, u64);
+
+fn abandoned(messages: AbandonedMessages) -> AbandonedShape {
+    (messages.unsent, messages.sent)
 }
 
 impl From<Snapshot> for StatisticsShape {
@@ -134,6 +149,13 @@ impl From<Snapshot> for StatisticsShape {
             tail_probes: counted.tail_probes,
             rwnd_blocked_s: counted.blocked_by_peer_window_ns as f64 / 1e9,
             peak_recv_buffered_bytes: counted.peak_held_bytes,
+            abandoned_by_retransmissions: abandoned(counted.abandoned.by_retransmissions),
+            abandoned_by_lifetime: abandoned(counted.abandoned.by_lifetime),
+            abandoned_by_priority: abandoned(counted.abandoned.by_priority),
+            abandoned_chunks: counted.abandoned.chunks,
+            abandoned_bytes: counted.abandoned.bytes,
+            forward_tsns_sent: counted.forward_tsns_sent,
+            forward_tsns_received: counted.forward_tsns_received,
         }
     }
 }
@@ -166,6 +188,14 @@ impl From<HostStatistics> for HostShape {
     }
 }
 
+fn cause_name(cause: AbandonCause) -> &'static str {
+    match cause {
+        AbandonCause::Retransmissions => "retransmissions",
+        AbandonCause::Lifetime => "lifetime",
+        AbandonCause::Priority => "priority",
+    }
+}
+
 /// `anabranch.transfer.Event`.
 #[derive(Default, IntoPyObject)]
 pub(super) struct EventShape {
@@ -174,6 +204,9 @@ pub(super) struct EventShape {
     was: Option<usize>,
     state: Option<&'static str>,
     reason: Option<String>,
+    stream: Option<u16>,
+    context: Option<u64>,
+    sent: Option<bool>,
     missed: u64,
 }
 
@@ -198,6 +231,14 @@ impl From<Result<AssociationEvent, MissedEvents>> for EventShape {
             Ok(AssociationEvent::PathRebound { path, was }) => {
                 EventShape { was: Some(was.index()), ..EventShape::of_path("path-rebound", path) }
             }
+            Ok(AssociationEvent::Abandoned { stream, context, cause, sent }) => EventShape {
+                stream: Some(stream),
+                context: Some(context),
+                reason: Some(cause_name(cause).to_owned()),
+                sent: Some(sent),
+                ..EventShape::of("abandoned")
+            },
+            Ok(AssociationEvent::NoPartialReliability) => EventShape::of("no-partial-reliability"),
             Ok(AssociationEvent::Restarted) => EventShape::of("restarted"),
             Ok(AssociationEvent::ShutdownReceived) => EventShape::of("shutdown-received"),
             Ok(AssociationEvent::Closed) => EventShape::of("closed"),

@@ -125,18 +125,46 @@ fn other_schemes_work_with_their_cmt_too() {
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn messages_that_they_give_up_do_not_stop_the_others() {
-    // A message lives for 30 ms there, and the path takes a tenth of what is offered.
-    let network = Network::new(1);
-    network.limit(1, 10, 30);
-    let data = Input::Random { seed: 12, bytes: 8 * MB };
-    let pair = Pair::new(&network, Opens::They)
-        .ours("pipe")
-        .theirs("--lifetime 30 --message 4000 --end shutdown pipe");
-    let (ours, theirs) = pair.run(Input::None, data);
-    let (ours, theirs) = (ours.closed(), theirs.closed());
-    let came = ours.end()["bytes"].as_u64().expect("bytes");
-    assert!((100_000..8 * MB).contains(&came), "{came} bytes of 8 MB came: {:#}", ours.end());
-    nothing_was_refused(&ours, &theirs);
+    // A message lives for 30 ms there, or is not retransmitted, and the path takes a tenth of what is offered.
+    for limit in ["--lifetime 30", "--retransmissions 0"] {
+        let network = Network::new(1);
+        network.limit(1, 10, 30);
+        let data = Input::Random { seed: 12, bytes: 8 * MB };
+        let pair = Pair::new(&network, Opens::They)
+            .ours("pipe")
+            .theirs(&format!("{limit} --message 4000 --end shutdown pipe"));
+        let (ours, theirs) = pair.run(Input::None, data);
+        let (ours, theirs) = (ours.closed(), theirs.closed());
+        let came = ours.end()["bytes"].as_u64().expect("bytes");
+        assert!((100_000..8 * MB).contains(&came), "{limit}: {came} bytes of 8 MB came: {:#}", ours.end());
+        nothing_was_refused(&ours, &theirs);
+    }
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn messages_that_we_give_up_do_not_stop_the_others() {
+    for (opens, paths, limit) in [
+        (Opens::We, 1, "--lifetime-ms 60"),
+        (Opens::They, 1, "--max-retransmissions 0"),
+        (Opens::We, 2, "--lifetime-ms 60"),
+        (Opens::They, 2, "--max-retransmissions 1"),
+    ] {
+        let network = Network::new(paths);
+        for path in 1..=paths {
+            network.lose(path, 5);
+        }
+        let ping = "ping --messages 3000 --sizes 100,1200,4000 --over-streams 3 --unordered";
+        let pair = Pair::new(&network, opens).ours(&format!("--end shutdown {ping} {limit}")).theirs("echo");
+        let (ours, theirs) = pair.run(Input::None, Input::None);
+        let (ours, theirs) = (ours.closed(), theirs.closed());
+        let end = ours.end();
+        let count = |key: &str| end[key].as_u64().expect("a number");
+        assert_eq!((count("reliable"), count("wrong")), (600, 0), "{limit}: {end:#}");
+        assert!((600..3_000).contains(&count("messages")), "{limit}: {end:#}");
+        assert!(count("abandoned") > 0 && count("forward_tsns_sent") > 0, "{limit}: {end:#}");
+        nothing_was_refused(&ours, &theirs);
+    }
 }
 
 #[test]

@@ -224,7 +224,9 @@ impl Slot for Rack {
                 }
             }
             Event::SackDone(done) => self.sack_done(done, view),
-            Event::Lost { tsn, .. } => self.tails.iter_mut().for_each(|tail| tail.lost(*tsn)),
+            Event::Lost { tsn, .. } | Event::Abandoned { tsn, .. } => {
+                self.tails.iter_mut().for_each(|tail| tail.lost(*tsn));
+            }
             Event::LossEvent { path, cause } => self.loss_event(*path, *cause),
             Event::PathState { .. }
             | Event::PathRebound(_)

@@ -319,7 +319,7 @@ impl Slot for QualityEstimator {
             Event::PathAdded(id) => *self.path(id) = PathQuality::default(),
             Event::PathState { path, to: PathState::Active, .. } => self.path(path).readmit(),
             Event::Bound { path, tsn, bytes } => self.entered(path, tsn, bytes, view),
-            Event::Unbound { path, tsn, bytes } => {
+            Event::Unbound { path, tsn, bytes } | Event::Abandoned { path, tsn, bytes } => {
                 self.path(path).throughput.give_up(tsn, bytes, rules.group);
             }
             Event::Sent(sent) => self.sent(sent, view),

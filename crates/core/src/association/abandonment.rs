@@ -1,0 +1,153 @@
+//! Messages with a limit: when they are given up, and what follows (RFC 3758 section 3.5, RFC 7496 section 3).
+//!
+//! Limits are looked at before anything leaves and whenever timers run, so that nothing is retransmitted or sent first that is
+//! over. Losses are looked at after windows have answered them: a chunk that is abandoned because it was lost has cut its path's
+//! window like any other. The end of a lifetime is a deadline of its own, so that a message does not stand in the receiver's
+//! way while its path is silent. Room in the send buffer is made when a message asks for it.
+
+use crate::association::{Association, AssociationEvent};
+use crate::path_id::PathId;
+use crate::policy::{Event, OpportunityCause, Reason, Refused};
+use crate::send::{AbandonCause, AbandonedChunk, ChunkState, MessageKey, Reliability, Support};
+use crate::trace::Decided;
+
+impl Association {
+    /// Whether the peer takes FORWARD-TSN (RFC 3758), so that messages may be sent with less than full reliability; `None` until
+    /// the handshake has said.
+    pub fn supports_partial_reliability(&self) -> Option<bool> {
+        match self.sender.support() {
+            Support::Unknown => None,
+            Support::Yes => Some(true),
+            Support::No => Some(false),
+        }
+    }
+
+    /// Abandons what is due.
+    #[inline]
+    pub(crate) fn abandon_due(&mut self) {
+        if self.sender.is_partially_reliable() && !self.is_closed() {
+            self.abandon_all_due();
+        }
+    }
+
+    fn abandon_all_due(&mut self) {
+        let mut any = false;
+        while let Some(key) = self.sender.take_expired(self.now) {
+            any |= self.abandon(key, AbandonCause::Lifetime);
+        }
+        while let Some((key, cause)) = self.sender.take_exhausted(self.now) {
+            any |= self.abandon(key, cause);
+        }
+        if any {
+            self.after_abandonment();
+        }
+    }
+
+    /// Makes room in the send buffer for a message, if messages that matter less have that much.
+    pub(crate) fn make_room(&mut self, payload_bytes: u64, reliability: Reliability) {
+        if !self.sender.is_partially_reliable() || !self.sender.find_room(payload_bytes, reliability) {
+            return;
+        }
+        let mut any = false;
+        while let Some(key) = self.sender.take_candidate() {
+            any |= self.abandon(key, AbandonCause::Priority);
+        }
+        if any {
+            self.after_abandonment();
+        }
+    }
+
+    /// Gives a message up; `false` if it has arrived.
+    fn abandon(&mut self, key: MessageKey, cause: AbandonCause) -> bool {
+        let Some(withdrawn) = self.update_sender(|sender| sender.withdraw(key)) else { return false };
+        let (first, last) = withdrawn.tsns.unwrap_or((1, 0));
+        let mut bytes = withdrawn.unsent_bytes;
+        for tsn in first..=last {
+            bytes += self.abandon_chunk(tsn);
+        }
+        self.statistics.abandoned.bytes += bytes;
+        self.statistics.abandoned.count_message(cause, withdrawn.sent);
+        self.record(Decided::Abandoned(cause), first, Reason::rule(cause_text(cause)), &Refused::new());
+        let (stream, context) = (withdrawn.options.stream, withdrawn.options.context);
+        self.events.push_back(AssociationEvent::Abandoned { stream, context, cause, sent: withdrawn.sent });
+        true
+    }
+
+    /// User bytes that had not arrived.
+    fn abandon_chunk(&mut self, tsn: u64) -> u64 {
+        let Some(chunk) = self.update_sender(|sender| sender.abandon_chunk(tsn)) else { return 0 };
+        let AbandonedChunk { was, path, bytes, payload_bytes } = chunk;
+        self.peer_window_block.probe.take_if(|probe| probe.tsn == tsn);
+        match was {
+            ChunkState::Bound { placed: true } => self.dispatch_event(&Event::Unbound { path, tsn, bytes }),
+            ChunkState::InFlight | ChunkState::Lost(_) => {
+                self.stop_measuring(tsn);
+                self.dispatch_event(&Event::Abandoned { path, tsn, bytes });
+            }
+            ChunkState::Bound { placed: false } => {}
+            ChunkState::Acked | ChunkState::NonRenegable | ChunkState::Abandoned => return 0,
+        }
+        self.statistics.abandoned.chunks += 1;
+        payload_bytes
+    }
+
+    /// Nothing that waits for a chunk's acknowledgement waits any longer: no path measures its round trip, nor is it the one by
+    /// which CUC tells that a path's data moves on.
+    fn stop_measuring(&mut self, tsn: u64) {
+        for path in &mut self.paths {
+            path.measuring.take_if(|measured| *measured == tsn);
+            if path.pseudo.expected == tsn || path.pseudo.expected_retransmitted == tsn {
+                path.pseudo.search_again();
+            }
+        }
+    }
+
+    fn after_abandonment(&mut self) {
+        self.stop_t3_if_nothing_flies();
+        self.consider_forward_tsn();
+        self.open_opportunity(OpportunityCause::Application, true);
+        self.consider_writable();
+        self.advance_shutdown();
+    }
+
+    /// Looks at chunks that were abandoned in flight: those that the SACK at hand covers have arrived, and of the others the loss
+    /// policy says whether they are lost. `judged` asks it; windows answer what it finds.
+    pub(crate) fn judge_watched(&mut self, limit: u64, mut judged: impl FnMut(&mut Self, u64) -> bool) {
+        let mut index = 0;
+        while let Some(tsn) = self.sender.watched().get(index) {
+            let covered = crate::intervals::holds(&self.sack.blocks, tsn, tsn);
+            if covered {
+                self.sender.unwatch(tsn);
+            } else if tsn >= limit {
+                return;
+            } else if judged(self, tsn) {
+                self.sender.unwatch(tsn);
+                if let Some(path) = self.sender.outstanding().get(tsn).map(|chunk| chunk.path) {
+                    self.sack.note_abandoned_loss(path, tsn);
+                }
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// T3 has answered what was in flight on a path, abandoned or not.
+    pub(crate) fn unwatch_path(&mut self, id: PathId) {
+        let mut index = 0;
+        while let Some(tsn) = self.sender.watched().get(index) {
+            if self.sender.outstanding().get(tsn).is_none_or(|chunk| chunk.path == id) {
+                self.sender.unwatch(tsn);
+            } else {
+                index += 1;
+            }
+        }
+    }
+}
+
+fn cause_text(cause: AbandonCause) -> &'static str {
+    match cause {
+        AbandonCause::Retransmissions => "lost, and may not be retransmitted again",
+        AbandonCause::Lifetime => "its lifetime is over",
+        AbandonCause::Priority => "a message that matters more needs its room",
+    }
+}

@@ -1,0 +1,304 @@
+//! Giving messages up (RFC 3758 section 3.5): what becomes of their chunks, and how far the peer may be moved on.
+//!
+//! A message is abandoned whole. What has no TSN leaves the queue; a message of which a part has one gets a last TSN that is
+//! never sent, so that the receiver is told to pass over an end and mistakes no later message for the rest. Every chunk of it
+//! that is outstanding becomes [`ChunkState::Abandoned`], whatever it was: it leaves flight, window, queues and the list of lost
+//! chunks, and is never credited to a window. A message that has arrived, as far as gap blocks tell, is not abandoned.
+//!
+//! A chunk that was abandoned in flight is watched until an acknowledgement covers it: if the loss policy finds it lost, its
+//! path's window is cut as for any other loss.
+
+use crate::path_id::PathId;
+use crate::policy::LossCause;
+use crate::send::{
+    AbandonCause, ChunkState, LostList, MessageKey, Progress, Reliability, SendOptions, Sender, Skipped,
+    Support,
+};
+use crate::time::Time;
+use crate::units::ChunkBytes;
+
+/// The most messages that one call abandons to make room.
+const MOST_CANDIDATES: usize = 256;
+
+/// A message that was taken out of the sender's hands, as far as it had no TSN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Withdrawn {
+    pub(crate) options: SendOptions,
+    /// Something of it has left.
+    pub(crate) sent: bool,
+    /// Its outstanding TSNs, first and last, if it has any.
+    pub(crate) tsns: Option<(u64, u64)>,
+    /// User bytes that had no TSN.
+    pub(crate) unsent_bytes: u64,
+}
+
+/// A chunk that was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AbandonedChunk {
+    pub(crate) was: ChunkState,
+    pub(crate) path: PathId,
+    pub(crate) bytes: ChunkBytes,
+    pub(crate) payload_bytes: u64,
+}
+
+/// Whether a retransmission would repair something.
+fn is_loss(state: ChunkState) -> bool {
+    matches!(state, ChunkState::Lost(LossCause::FastRetransmit | LossCause::Timeout))
+}
+
+/// Which messages are due to be given up.
+impl Sender {
+    /// Whether some message has a limit, or was given up and is not behind the cumulative TSN.
+    #[inline]
+    pub(crate) fn is_partially_reliable(&self) -> bool {
+        !self.partial.messages.is_empty() || !self.partial.skipped.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn support(&self) -> Support {
+        self.partial.support
+    }
+
+    /// The handshake has said whether the peer takes FORWARD-TSN. Whether messages with a limit wait for a peer that does not.
+    pub(crate) fn learn_support(&mut self, taken: bool) -> bool {
+        self.partial.support = if taken { Support::Yes } else { Support::No };
+        !taken && !self.partial.messages.is_empty()
+    }
+
+    /// When the next lifetime is over.
+    #[inline]
+    pub(crate) fn next_expiry(&self) -> Option<Time> {
+        self.partial.messages.next_expiry()
+    }
+
+    /// The next message whose lifetime is over, told once. It may have arrived.
+    pub(crate) fn take_expired(&mut self, now: Time) -> Option<MessageKey> {
+        self.partial.messages.take_expired(now)
+    }
+
+    /// Notes a chunk that was declared lost and whose message has a limit.
+    pub(super) fn note_limited_loss(&mut self, tsn: u64) {
+        self.partial.lost.push(tsn);
+    }
+
+    /// The next message of which a lost chunk may not be retransmitted, and why.
+    pub(crate) fn take_exhausted(&mut self, now: Time) -> Option<(MessageKey, AbandonCause)> {
+        while let Some(tsn) = self.partial.lost.pop() {
+            let Some(chunk) = self.outstanding.get(tsn).filter(|chunk| is_loss(chunk.state)) else {
+                continue;
+            };
+            let Some(key) = chunk.draft.limit else { continue };
+            let Some(message) = self.partial.messages.get(key) else { continue };
+            match message.options.reliability {
+                Reliability::MaxRetransmissions(most) if chunk.retransmissions >= most => {
+                    return Some((key, AbandonCause::Retransmissions));
+                }
+                // Its end was passed while the peer had it, and the peer has dropped it since.
+                Reliability::Lifetime(_) if message.expires_at.is_some_and(|at| at <= now) => {
+                    return Some((key, AbandonCause::Lifetime));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Finds messages that matter less than one of this kind and whose room together would let it in, or none. They are to be
+    /// abandoned then, with [`take_candidate`](Self::take_candidate). RFC 7496 section 3.2 leaves it open which: here those with
+    /// the largest number first, and the newest of equals, of which the least has been sent.
+    pub(crate) fn find_room(&mut self, payload_bytes: u64, reliability: Reliability) -> bool {
+        let number = match reliability {
+            Reliability::Priority(number) => Some(number),
+            Reliability::Full | Reliability::MaxRetransmissions(_) | Reliability::Lifetime(_) => None,
+        };
+        let missing = payload_bytes.saturating_sub(self.buffer_free().unwrap_or(u64::MAX));
+        let mut candidates = std::mem::take(&mut self.partial.candidates);
+        let mut gained = 0;
+        while gained < missing && candidates.len() < MOST_CANDIDATES {
+            let Some(candidate) = self.partial.messages.take_least(number) else { break };
+            gained += self.held_bytes_of(candidate.1);
+            candidates.push(candidate);
+        }
+        let enough = gained >= missing;
+        if !enough {
+            candidates.drain(..).for_each(|candidate| self.partial.messages.put_back(candidate));
+        }
+        self.partial.candidates = candidates;
+        enough
+    }
+
+    /// The next message to abandon for room.
+    pub(crate) fn take_candidate(&mut self) -> Option<MessageKey> {
+        self.partial.candidates.pop().map(|(_, key)| key)
+    }
+
+    /// User bytes that are free once a message is abandoned; 0 if it has arrived.
+    fn held_bytes_of(&self, key: MessageKey) -> u64 {
+        let Some(message) = self.partial.messages.get(key).filter(|_| self.is_abandonable(key)) else {
+            return 0;
+        };
+        let outstanding = self.outstanding_tsns(message.progress).map_or(0, |(first, last)| {
+            (first..=last)
+                .filter_map(|tsn| self.outstanding.get(tsn))
+                .map(|c| c.draft.payload.len() as u64)
+                .sum()
+        });
+        self.queue.bytes_at(message.place) + outstanding
+    }
+
+    /// Whether something of a message is missing at the peer, as far as acknowledgements tell.
+    fn is_abandonable(&self, key: MessageKey) -> bool {
+        let Some(message) = self.partial.messages.get(key) else { return false };
+        match message.progress {
+            Progress::Waiting | Progress::Cutting { .. } => true,
+            Progress::Cut { first, last } => {
+                let missing = |tsn| self.outstanding.get(tsn).is_some_and(|chunk| !chunk.state.is_acked());
+                (first.max(self.outstanding.cumulative() + 1)..=last).any(missing)
+            }
+            Progress::Settled => false,
+        }
+    }
+
+    fn outstanding_tsns(&self, progress: Progress) -> Option<(u64, u64)> {
+        let (first, last) = match progress {
+            Progress::Cutting { first, last } | Progress::Cut { first, last } => (first, last),
+            Progress::Waiting | Progress::Settled => return None,
+        };
+        let first = first.max(self.outstanding.cumulative() + 1);
+        (first <= last).then_some((first, last))
+    }
+}
+
+/// Giving up.
+impl Sender {
+    /// Gives a message up, if something of it is missing at the peer: what has no TSN is dropped. Its chunks are to be given up
+    /// one by one then, with [`abandon_chunk`](Self::abandon_chunk).
+    pub(crate) fn withdraw(&mut self, key: MessageKey) -> Option<Withdrawn> {
+        if !self.is_abandonable(key) {
+            return None;
+        }
+        let message = *self.partial.messages.get(key)?;
+        let unsent_bytes = self.queue.bytes_at(message.place);
+        let mut progress = message.progress;
+        if let Some(end) = self.queue.withdraw(message.place) {
+            let tsn = self.outstanding.push(end, PathId::new(0));
+            self.outstanding.mark_abandoned(tsn);
+            if let Progress::Cutting { first, .. } = progress {
+                progress = Progress::Cut { first, last: tsn };
+            }
+        }
+        let tsns = self.outstanding_tsns(progress);
+        if let Some((_, last)) = tsns {
+            let draft = self.outstanding.get(last).map(|chunk| &chunk.draft);
+            let ordered = draft.filter(|draft| !draft.unordered).map(|draft| (draft.stream, draft.ssn));
+            self.partial.skipped.insert(Skipped { last, ordered });
+        }
+        self.partial.messages.settle(key);
+        Some(Withdrawn {
+            options: message.options,
+            sent: self.has_left(message.progress),
+            tsns,
+            unsent_bytes,
+        })
+    }
+
+    /// Whether some chunk was sent. Those below the first that is outstanding have arrived.
+    fn has_left(&self, progress: Progress) -> bool {
+        match progress {
+            Progress::Cutting { first, last } | Progress::Cut { first, last } => {
+                let left = |tsn| self.outstanding.get(tsn).is_none_or(|chunk| chunk.latest.is_some());
+                (first..=last).any(left)
+            }
+            Progress::Waiting | Progress::Settled => false,
+        }
+    }
+
+    /// Gives a chunk up, whatever it was; `None` if that is done already.
+    pub(crate) fn abandon_chunk(&mut self, tsn: u64) -> Option<AbandonedChunk> {
+        let chunk = self.outstanding.get(tsn).filter(|chunk| chunk.state != ChunkState::Abandoned)?;
+        let (was, path, bytes) = (chunk.state, chunk.path, chunk.bytes());
+        let payload_bytes = chunk.draft.payload.len() as u64;
+        let cost = self.cost(bytes);
+        match was {
+            ChunkState::Bound { placed } => {
+                self.bound.remove(placed.then_some(path), tsn);
+                self.window.abandon_bound(cost, &self.profile);
+                if placed {
+                    let counts = &mut self.path_mut(path).bytes;
+                    counts.bound -= bytes;
+                    counts.held -= bytes;
+                }
+            }
+            ChunkState::InFlight => {
+                let Sender { outstanding, paths, changed, .. } = self;
+                outstanding.end_flights(tsn, |copy| {
+                    changed.insert(copy.path);
+                    paths[copy.path.index()].bytes.in_flight -= copy.bytes;
+                });
+                self.window.abandon_in_flight(cost);
+                self.path_mut(path).bytes.held -= bytes;
+                self.partial.watched.insert(tsn);
+            }
+            ChunkState::Lost(_) => {
+                self.lost.remove(tsn);
+                self.window.abandon_lost(cost);
+                let counts = &mut self.path_mut(path).bytes;
+                counts.lost_unsent -= bytes;
+                counts.held -= bytes;
+            }
+            ChunkState::Acked => self.path_mut(path).bytes.held -= bytes,
+            ChunkState::NonRenegable | ChunkState::Abandoned => {}
+        }
+        self.outstanding.mark_abandoned(tsn);
+        Some(AbandonedChunk { was, path, bytes, payload_bytes })
+    }
+}
+
+/// Moving the peer on.
+impl Sender {
+    /// Whether some message was given up that the cumulative TSN has not passed.
+    #[inline]
+    pub(crate) fn skips_something(&self) -> bool {
+        !self.partial.skipped.is_empty()
+    }
+
+    /// The TSN up to which everything is acknowledged or abandoned (RFC 3758 section 3.5 C2).
+    pub(crate) fn advance_ack_point(&mut self) -> u64 {
+        let abandoned =
+            |tsn| self.outstanding.get(tsn).is_some_and(|chunk| chunk.state == ChunkState::Abandoned);
+        let mut point = self.partial.ack_point.max(self.outstanding.cumulative());
+        while abandoned(point + 1) {
+            point += 1;
+        }
+        self.partial.ack_point = point;
+        point
+    }
+
+    /// The streams that a FORWARD-TSN up to the ack point names, at most so many, and the TSN up to which it may go with them.
+    pub(crate) fn skipped_streams(&self, most: usize, streams: &mut Vec<(u16, u16)>) -> Option<u64> {
+        self.partial.skipped.streams_up_to(self.partial.ack_point, most, streams)
+    }
+
+    /// Chunks that were abandoned in flight and may still turn out to be lost.
+    #[inline]
+    pub(crate) fn watched(&self) -> &LostList {
+        &self.partial.watched
+    }
+
+    /// An acknowledgement covers it, or it was found lost.
+    pub(crate) fn unwatch(&mut self, tsn: u64) {
+        self.partial.watched.remove(tsn);
+    }
+
+    /// Checks the records of abandoned messages against their chunks.
+    ///
+    /// # Panics
+    /// If they differ.
+    pub(super) fn check_abandoned(&self) {
+        let abandoned =
+            |tsn| self.outstanding.get(tsn).is_some_and(|chunk| chunk.state == ChunkState::Abandoned);
+        assert!(self.partial.watched.iter().all(abandoned), "only what was abandoned is watched");
+        let any = self.outstanding.iter().any(|(_, chunk)| chunk.state == ChunkState::Abandoned);
+        assert_eq!(any, self.skips_something(), "abandoned chunks and messages");
+    }
+}

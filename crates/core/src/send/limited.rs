@@ -1,0 +1,267 @@
+//! Messages that the sender may give up: their limits, and which of them is due next.
+//!
+//! Only messages with a limit have a record here, so that reliable ones cost nothing. Records stand in the order in which the
+//! messages were handed over, which is also the order of their TSNs. A record lives until its message was abandoned or the
+//! cumulative TSN has passed it. The two heaps may hold keys of records that are gone; the top never is one, and a heap of
+//! which most is gone is swept.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::num::NonZeroU64;
+
+use crate::send::options::{Reliability, SendOptions};
+use crate::time::Time;
+
+/// Names a message with a limit. Keys ascend in the order of sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct MessageKey(NonZeroU64);
+
+/// How far a message with a limit has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Nothing of it has a TSN.
+    Waiting,
+    /// From the first TSN to the last one so far; more waits in the queue.
+    Cutting { first: u64, last: u64 },
+    /// All of it has TSNs.
+    Cut { first: u64, last: u64 },
+    /// It has no limit any more: it was abandoned, or is delivered whatever happens.
+    Settled,
+}
+
+/// A message that may be given up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limited {
+    pub(crate) options: SendOptions,
+    pub(crate) expires_at: Option<Time>,
+    pub(crate) progress: Progress,
+    /// Its place in the send queue.
+    pub(crate) place: u64,
+}
+
+impl Limited {
+    fn is_settled(&self) -> bool {
+        self.progress == Progress::Settled
+    }
+}
+
+/// A heap of which more than this is gone is swept, if that is most of it.
+const SWEEP_FROM: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct LimitedMessages {
+    records: VecDeque<Limited>,
+    /// The key of the first record.
+    first_key: NonZeroU64,
+    deadlines: BinaryHeap<Reverse<(Time, MessageKey)>>,
+    /// The largest number is on top; of equals the message that was handed over last.
+    priorities: BinaryHeap<(u32, MessageKey)>,
+}
+
+impl Default for LimitedMessages {
+    fn default() -> Self {
+        LimitedMessages {
+            records: VecDeque::new(),
+            first_key: NonZeroU64::MIN,
+            deadlines: BinaryHeap::new(),
+            priorities: BinaryHeap::new(),
+        }
+    }
+}
+
+impl LimitedMessages {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    pub(crate) fn get(&self, key: MessageKey) -> Option<&Limited> {
+        self.records.get(self.index(key)?).filter(|record| !record.is_settled())
+    }
+
+    fn index(&self, key: MessageKey) -> Option<usize> {
+        usize::try_from(key.0.get().checked_sub(self.first_key.get())?).ok()
+    }
+
+    fn get_mut(&mut self, key: MessageKey) -> Option<&mut Limited> {
+        let index = self.index(key)?;
+        self.records.get_mut(index).filter(|record| !record.is_settled())
+    }
+
+    /// Takes a message in; `None` if it is fully reliable.
+    pub(crate) fn add(&mut self, options: SendOptions, place: u64, now: Time) -> Option<MessageKey> {
+        let expires_at = match options.reliability {
+            Reliability::Full => return None,
+            Reliability::Lifetime(lifetime) => Some(now + lifetime),
+            Reliability::MaxRetransmissions(_) | Reliability::Priority(_) => None,
+        };
+        let key = MessageKey(self.first_key.saturating_add(self.records.len() as u64));
+        self.records.push_back(Limited { options, expires_at, progress: Progress::Waiting, place });
+        self.deadlines.extend(expires_at.map(|at| Reverse((at, key))));
+        if let Reliability::Priority(number) = options.reliability {
+            self.priorities.push((number, key));
+        }
+        self.sweep();
+        Some(key)
+    }
+
+    /// One of its chunks got this TSN, the last one if `ending`.
+    pub(crate) fn assign(&mut self, key: MessageKey, tsn: u64, ending: bool) {
+        let Some(record) = self.get_mut(key) else { return };
+        let first = match record.progress {
+            Progress::Cutting { first, .. } => first,
+            _ => tsn,
+        };
+        record.progress = match ending {
+            true => Progress::Cut { first, last: tsn },
+            false => Progress::Cutting { first, last: tsn },
+        };
+    }
+
+    /// It has no limit any more.
+    pub(crate) fn settle(&mut self, key: MessageKey) {
+        if let Some(record) = self.get_mut(key) {
+            record.progress = Progress::Settled;
+        }
+        self.drop_settled();
+    }
+
+    /// What lies wholly at or below the cumulative TSN is delivered.
+    pub(crate) fn forget_up_to(&mut self, cumulative: u64) {
+        let delivered = |record: &Limited| match record.progress {
+            Progress::Cut { last, .. } => last <= cumulative,
+            Progress::Settled => true,
+            Progress::Waiting | Progress::Cutting { .. } => false,
+        };
+        if self.records.front().is_some_and(delivered) {
+            while self.records.front().is_some_and(delivered) {
+                self.drop_first();
+            }
+            self.drop_settled();
+        }
+    }
+
+    fn drop_first(&mut self) {
+        self.records.pop_front();
+        self.first_key = self.first_key.saturating_add(1);
+    }
+
+    /// Records in front, and tops of the heaps.
+    fn drop_settled(&mut self) {
+        while self.records.front().is_some_and(Limited::is_settled) {
+            self.drop_first();
+        }
+        while self.deadlines.peek().is_some_and(|&Reverse((_, key))| self.get(key).is_none()) {
+            self.deadlines.pop();
+        }
+        while self.priorities.peek().is_some_and(|&(_, key)| self.get(key).is_none()) {
+            self.priorities.pop();
+        }
+    }
+
+    fn sweep(&mut self) {
+        let most = 2 * self.records.len() + SWEEP_FROM;
+        if self.deadlines.len() > most {
+            let mut deadlines = std::mem::take(&mut self.deadlines);
+            deadlines.retain(|&Reverse((_, key))| self.get(key).is_some());
+            self.deadlines = deadlines;
+        }
+        if self.priorities.len() > most {
+            let mut priorities = std::mem::take(&mut self.priorities);
+            priorities.retain(|&(_, key)| self.get(key).is_some());
+            self.priorities = priorities;
+        }
+    }
+
+    /// When the next lifetime is over.
+    #[inline]
+    pub(crate) fn next_expiry(&self) -> Option<Time> {
+        self.deadlines.peek().map(|&Reverse((at, _))| at)
+    }
+
+    /// Takes the next message out of the deadlines whose lifetime is over. It keeps its record.
+    pub(crate) fn take_expired(&mut self, now: Time) -> Option<MessageKey> {
+        let key = self.deadlines.peek().filter(|Reverse((at, _))| *at <= now).map(|&Reverse((_, key))| key);
+        if key.is_some() {
+            self.deadlines.pop();
+            self.drop_settled();
+        }
+        key
+    }
+
+    /// Takes the message that matters least out of the priorities, if its number is larger than `than`. It keeps its record.
+    pub(crate) fn take_least(&mut self, than: Option<u32>) -> Option<(u32, MessageKey)> {
+        let least =
+            self.priorities.peek().copied().filter(|&(number, _)| than.is_none_or(|than| number > than))?;
+        self.priorities.pop();
+        self.drop_settled();
+        Some(least)
+    }
+
+    /// Puts back what [`take_least`](Self::take_least) gave.
+    pub(crate) fn put_back(&mut self, candidate: (u32, MessageKey)) {
+        if self.get(candidate.1).is_some() {
+            self.priorities.push(candidate);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Span;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    fn with(reliability: Reliability) -> SendOptions {
+        SendOptions { reliability, ..SendOptions::default() }
+    }
+
+    fn lifetime(ms: u64) -> SendOptions {
+        with(Reliability::Lifetime(Span::from_millis(ms)))
+    }
+
+    #[test]
+    fn reliable_messages_have_no_record() {
+        let mut messages = LimitedMessages::default();
+        assert_eq!(messages.add(SendOptions::default(), 0, at(0)), None);
+        assert!(messages.is_empty());
+    }
+
+    #[test]
+    fn lifetimes_end_in_the_order_of_their_times() {
+        let mut messages = LimitedMessages::default();
+        let keys = [30, 10, 20].map(|ms| messages.add(lifetime(ms), 0, at(5)).expect("it has a limit"));
+        assert_eq!(messages.next_expiry(), Some(at(15)));
+        assert_eq!(messages.take_expired(at(14)), None);
+        assert_eq!(messages.take_expired(at(15)), Some(keys[1]));
+        messages.settle(keys[2]);
+        assert_eq!(messages.next_expiry(), Some(at(35)), "what is settled has no deadline");
+    }
+
+    #[test]
+    fn the_largest_number_goes_first_and_of_equals_the_newest() {
+        let mut messages = LimitedMessages::default();
+        let keys = [3, 7, 7, 1]
+            .map(|n| messages.add(with(Reliability::Priority(n)), 0, at(0)).expect("it has a limit"));
+        assert_eq!(messages.take_least(Some(7)), None, "an equal number gives no way");
+        let order: Vec<_> = std::iter::from_fn(|| messages.take_least(Some(1))).map(|(_, key)| key).collect();
+        assert_eq!(order, [keys[2], keys[1], keys[0]]);
+        messages.put_back((3, keys[0]));
+        assert_eq!(messages.take_least(None), Some((3, keys[0])));
+    }
+
+    #[test]
+    fn delivered_messages_leave_nothing_behind_even_if_their_lifetimes_are_long() {
+        let mut messages = LimitedMessages::default();
+        for tsn in 1..10_000 {
+            let key = messages.add(lifetime(1_000_000_000), tsn, at(0)).expect("it has a limit");
+            messages.assign(key, tsn, true);
+            messages.forget_up_to(tsn.saturating_sub(3));
+        }
+        assert_eq!(messages.records.len(), 3);
+        assert!(messages.deadlines.len() <= 2 * 3 + SWEEP_FROM + 1, "{}", messages.deadlines.len());
+    }
+}

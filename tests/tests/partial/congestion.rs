@@ -1,0 +1,118 @@
+//! What abandonment means for windows.
+
+use anabranch_core::Reliability;
+use anabranch_core::time::Span;
+use anabranch_tests::duo::Duo;
+use anabranch_tests::network::Side;
+
+use crate::rig::{
+    A, FIRST_TSN, come_to_rest, connected, lifetime, lose, rest, retransmissions, send, setup, statistics,
+};
+
+fn cwnd(duo: &Duo) -> u64 {
+    duo.nodes[A].association().paths()[0].cwnd.get()
+}
+
+/// Grows the window of the one path.
+fn grown() -> Duo {
+    let mut duo = connected(setup(1, "sctp"));
+    duo.send_all(Side::A, 1_400, 60);
+    rest(&mut duo, Span::from_secs(20));
+    duo
+}
+
+fn next_tsn() -> u32 {
+    FIRST_TSN + 60
+}
+
+#[test]
+fn a_loss_that_gives_a_message_up_cuts_the_window_as_any_other() {
+    for reliability in [Reliability::Full, retransmissions(0)] {
+        let mut duo = grown();
+        let before = cwnd(&duo);
+        duo.network.set_filter(lose(vec![next_tsn()]));
+        send(&mut duo, 1_400, reliability);
+        for _ in 0..5 {
+            send(&mut duo, 1_400, Reliability::Full);
+        }
+        duo.run(Span::from_millis(150));
+        assert_eq!(cwnd(&duo), before / 2, "{reliability:?}");
+    }
+}
+
+#[test]
+fn a_chunk_that_was_given_up_in_flight_and_is_found_lost_cuts_the_window_once() {
+    let mut duo = grown();
+    let before = cwnd(&duo);
+    // The first of ten is lost, and its time is over before three reports can tell. What holds the ack point back is lost too,
+    // so that no FORWARD-TSN covers it.
+    duo.network.set_filter(lose(vec![next_tsn(), next_tsn() + 1]));
+    send(&mut duo, 1_400, Reliability::Full);
+    send(&mut duo, 1_400, lifetime(20));
+    for _ in 0..8 {
+        send(&mut duo, 1_400, Reliability::Full);
+    }
+    duo.run(Span::from_millis(150));
+    assert_eq!(statistics(&duo, A).abandoned.by_lifetime.sent, 1);
+    assert_eq!(cwnd(&duo), before / 2, "both losses are of one window");
+
+    let mut duo = grown();
+    // Alone it cuts the window as well: SACKs that are sent before the FORWARD-TSN comes report it missing.
+    duo.network.set_filter(lose(vec![next_tsn()]));
+    send(&mut duo, 1_400, lifetime(45));
+    for _ in 0..8 {
+        send(&mut duo, 1_400, Reliability::Full);
+    }
+    duo.run(Span::from_millis(150));
+    assert_eq!(statistics(&duo, A).abandoned.by_lifetime.sent, 1);
+    assert_eq!(statistics(&duo, A).retransmissions, 0);
+    assert_eq!(cwnd(&duo), before / 2);
+}
+
+#[test]
+fn what_is_given_up_makes_no_window_grow() {
+    let mut duo = connected(setup(1, "sctp"));
+    let before = cwnd(&duo);
+    duo.network.set_filter(lose((FIRST_TSN..FIRST_TSN + 3).collect()));
+    for _ in 0..3 {
+        send(&mut duo, 1_400, lifetime(40));
+    }
+    come_to_rest(&mut duo, Span::from_secs(10));
+    assert_eq!(statistics(&duo, A).abandoned.by_lifetime.sent, 3);
+    assert_eq!(cwnd(&duo), before, "the FORWARD-TSN was acknowledged, no data was");
+    assert_eq!(duo.nodes[A].association().paths()[0].delivered.get(), 0);
+}
+
+#[test]
+fn what_is_given_up_in_flight_gives_its_place_to_new_data() {
+    let mut duo = connected(setup(1, "sctp"));
+    duo.network
+        .set_filter(|packet| anabranch_tests::sight::tsns(packet).iter().all(|&tsn| tsn >= FIRST_TSN + 3));
+    for _ in 0..3 {
+        send(&mut duo, 1_400, lifetime(40));
+    }
+    send(&mut duo, 1_400, Reliability::Full);
+    send(&mut duo, 1_400, Reliability::Full);
+    duo.run(Span::from_millis(39));
+    let sent_before = statistics(&duo, A).chunks_sent;
+    assert!(sent_before < 5, "the window holds some back");
+    duo.run(Span::from_millis(2));
+    assert_eq!(statistics(&duo, A).chunks_sent, 5, "they leave once the others have left the flight");
+    come_to_rest(&mut duo, Span::from_secs(10));
+}
+
+#[test]
+fn round_trips_are_measured_again_after_the_measured_chunk_was_given_up() {
+    let mut duo = connected(setup(1, "sctp"));
+    duo.network.set_filter(lose(vec![FIRST_TSN]));
+    send(&mut duo, 1_000, lifetime(30));
+    come_to_rest(&mut duo, Span::from_secs(10));
+    duo.link(0).delay = Span::from_millis(200);
+    let before = duo.nodes[A].association().paths()[0].rtt.smoothed;
+    for _ in 0..5 {
+        send(&mut duo, 1_000, Reliability::Full);
+        come_to_rest(&mut duo, Span::from_secs(10));
+    }
+    let after = duo.nodes[A].association().paths()[0].rtt.smoothed;
+    assert!(after > before, "{before:?} {after:?}");
+}

@@ -1,0 +1,85 @@
+//! A peer that does not take FORWARD-TSN.
+
+use anabranch_core::time::Span;
+use anabranch_core::{AssociationEvent, Reliability, SendError};
+use anabranch_tests::duo::Duo;
+use anabranch_tests::network::{Packet, Side};
+use anabranch_wire::{Chunk, checksum};
+
+use anabranch_tests::sight;
+
+use crate::rig::{A, B, abandoned, forwards, lifetime, setup, statistics};
+
+#[test]
+fn a_peer_of_this_kind_takes_it() {
+    let duo = Duo::connected(setup(1, "sctp"));
+    for side in [A, B] {
+        assert_eq!(duo.nodes[side].association().supports_partial_reliability(), Some(true));
+    }
+}
+
+/// The INIT ACK with a parameter nobody knows, to be skipped, in place of FORWARD-TSN-Supported.
+fn without_support(mut packet: Packet) -> Packet {
+    let at =
+        packet.bytes.windows(4).position(|four| four == [0xC0, 0x00, 0x00, 0x04]).expect("it is announced");
+    packet.bytes[at] = 0x8F;
+    packet.bytes[8..12].fill(0);
+    let sum = checksum(&packet.bytes);
+    packet.bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+    packet
+}
+
+/// A has sent its INIT to a peer that does not take FORWARD-TSN, whose answer is here.
+fn answered() -> (Duo, Packet) {
+    let mut duo = Duo::new(setup(1, "sctp"));
+    duo.kept = Some(Vec::new());
+    duo.network.set_filter(|packet| packet.from == Side::A);
+    duo.connect();
+    duo.run(Span::from_millis(60));
+    let is_init_ack = |packet: &&Packet| sight::holds(packet, |chunk| matches!(chunk, Chunk::InitAck(_)));
+    let answer =
+        duo.kept.iter().flatten().map(|(_, packet)| packet).find(is_init_ack).expect("B answers").clone();
+    duo.network.clear_filter();
+    (duo, without_support(answer))
+}
+
+fn go_on(duo: &mut Duo, answer: &Packet) {
+    let now = duo.now;
+    duo.nodes[A].handle(now, answer);
+    let up = |duo: &Duo| duo.nodes[A].association().is_established();
+    assert!(duo.run_until(Span::from_secs(1), up));
+}
+
+#[test]
+fn it_is_an_error_to_send_with_a_limit_to_a_peer_that_does_not_take_forward_tsn() {
+    let (mut duo, answer) = answered();
+    go_on(&mut duo, &answer);
+    assert_eq!(duo.nodes[A].association().supports_partial_reliability(), Some(false));
+    for reliability in [lifetime(100), Reliability::MaxRetransmissions(0), Reliability::Priority(1)] {
+        let refused = duo.send_limited(Side::A, 1_000, 0, false, reliability);
+        assert_eq!(refused, Some(Err(SendError::NoPartialReliability)), "{reliability:?}");
+    }
+    assert_eq!(duo.send(Side::A, 1_000, 0, false), Some(Ok(())));
+    assert!(!duo.nodes[A].was_told(&AssociationEvent::NoPartialReliability), "nothing was promised");
+}
+
+#[test]
+fn what_was_taken_before_the_handshake_is_sent_reliably_and_the_application_is_told() {
+    let (mut duo, answer) = answered();
+    assert_eq!(duo.nodes[A].association().supports_partial_reliability(), None);
+    for _ in 0..20 {
+        let sent = duo.send_limited(Side::A, 1_000, 0, false, lifetime(300));
+        assert_eq!(sent, Some(Ok(())));
+    }
+    go_on(&mut duo, &answer);
+    // What leaves in the first round trip is lost, and is sent again after its lifetime is over.
+    duo.network.set_filter(|packet| sight::tsns(packet).is_empty());
+    duo.run(Span::from_millis(400));
+    duo.network.clear_filter();
+    assert!(duo.nodes[A].was_told(&AssociationEvent::NoPartialReliability));
+    assert!(duo.run_until(Span::from_secs(20), |duo| duo.all_arrived(Side::A)));
+    let unsent = abandoned(&duo).len() as u64;
+    assert!(abandoned(&duo).iter().all(|&(_, _, sent)| !sent), "only what had not left is given up");
+    assert_eq!((duo.flows[A].delivered_messages, unsent > 0), (20 - unsent, true));
+    assert_eq!((forwards(&duo).len(), statistics(&duo, A).abandoned.chunks), (0, 0));
+}
