@@ -41,13 +41,16 @@ if TYPE_CHECKING:
     from anabranch.results import Results as Results
     from anabranch.run import Run as Run
     from anabranch.run import run as run
+    from anabranch.scenario import Aggregation as Aggregation
     from anabranch.scenario import Association as Association
     from anabranch.scenario import Background as Background
     from anabranch.scenario import Event as Event
     from anabranch.scenario import Flow as Flow
+    from anabranch.scenario import Jitter as Jitter
     from anabranch.scenario import Link as Link
     from anabranch.scenario import Loss as Loss
     from anabranch.scenario import Path as Path
+    from anabranch.scenario import Policer as Policer
     from anabranch.scenario import Reverse as Reverse
     from anabranch.scenario import RunSettings as RunSettings
     from anabranch.scenario import Scenario as Scenario
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
 
 # Where each public name is defined. What type checkers see is above; a test holds the two together.
 _HOMES = {
+    "Aggregation": "anabranch.scenario",
     "Association": "anabranch.scenario",
     "Background": "anabranch.scenario",
     "Bind": "anabranch.policy",
@@ -78,9 +82,11 @@ _HOMES = {
     "Engine": "anabranch.engine",
     "Event": "anabranch.scenario",
     "Flow": "anabranch.scenario",
+    "Jitter": "anabranch.scenario",
     "Link": "anabranch.scenario",
     "Loss": "anabranch.scenario",
     "Path": "anabranch.scenario",
+    "Policer": "anabranch.scenario",
     "Precision": "anabranch.sweep",
     "Results": "anabranch.results",
     "Retransmit": "anabranch.policy",

@@ -17,13 +17,16 @@ from scenario_support import EVERY_KEY, ROOT, SMALL, two_paths
 from anabranch import _native
 from anabranch.errors import ScenarioError
 from anabranch.scenario import (
+    Aggregation,
     Association,
     Background,
     Event,
     Flow,
+    Jitter,
     Link,
     Loss,
     Path,
+    Policer,
     Reverse,
     RunSettings,
     Scenario,
@@ -178,6 +181,34 @@ def test_tables_may_be_given_as_dictionaries() -> None:
     )
     assert path.loss == Loss(model="bernoulli", rate=0.5)
     assert path.reverse == Reverse(loss=[Loss(model="trace", lost=[1])])
+
+
+def test_impairments_of_a_direction_are_tables_and_jitter_may_be_a_time() -> None:
+    path = Path(
+        rate="10 Mbit/s",
+        delay="20 ms",
+        policer=Policer(rate="1.5 Mbit/s", burst="16 KiB"),
+        jitter="3 ms",
+        reverse=Reverse(
+            jitter=Jitter(model="normal", mean="2 ms", deviation="1 ms", order="free"),
+            aggregation=Aggregation(period="5 ms", packets=32),
+        ),
+    )
+    scenario = Scenario(run=RunSettings(duration="1 s"), paths=[path])
+    assert Scenario.parse(scenario.to_toml()) == scenario
+    resolved = scenario.resolved().paths[0]
+    assert resolved.policer == Policer(rate="1500 kbit/s", burst="16 KiB")
+    assert resolved.jitter == Jitter(model="uniform", most="3 ms", order="kept")
+    assert resolved.reverse is not None
+    assert path.reverse is not None
+    assert (resolved.reverse.policer, resolved.aggregation) == (None, None)
+    assert resolved.reverse.jitter == path.reverse.jitter
+    assert resolved.reverse.aggregation == path.reverse.aggregation
+    with pytest.raises(ScenarioError, match='burst="16 KiB"'):
+        Policer(rate="1 Mbit/s", burst=16)  # type: ignore[arg-type]
+    small = {"path.path-1.policer.burst": "1499 B"}
+    with pytest.raises(ScenarioError, match="give a burst of at least 1500 B"):
+        scenario.with_values(small).resolved()
 
 
 def test_numbers_and_lists_of_numpy_become_plain_ones() -> None:

@@ -11,13 +11,16 @@ import anabranch as ab
 from anabranch import _native
 from anabranch.errors import ScenarioError
 from anabranch.scenario import (
+    Aggregation,
     Association,
     Background,
     Event,
     Flow,
+    Jitter,
     Link,
     Loss,
     Path,
+    Policer,
     Reverse,
     RunSettings,
     Scenario,
@@ -55,6 +58,15 @@ TABLES: list[tuple[type[Table], list[str]]] = [
             for model in ("bernoulli", "gilbert-elliott", "trace")
         ],
     ),
+    (Policer, ['[[path]]\nrate = "1 Mbit/s"\n[path.policer]\nno-such-key = 1']),
+    (
+        Jitter,
+        [
+            f'[[path]]\nrate = "1 Mbit/s"\n[path.reverse.jitter]\nmodel = "{model}"\nno-such-key = 1'
+            for model in ("uniform", "normal")
+        ],
+    ),
+    (Aggregation, ['[[path]]\nrate = "1 Mbit/s"\n[path.aggregation]\nno-such-key = 1']),
     (Flow, [f'[[flow]]\nkind = "{kind}"\nno-such-key = 1' for kind in ("bulk", "file", "messages")]),
 ]
 
@@ -78,6 +90,9 @@ def test_the_book_lists_the_fields_of_each_dataclass() -> None:
         "`[association]`": Association,
         "`[scheme.NAME]`": Scheme,
         "Loss": Loss,
+        "Policer": Policer,
+        "Jitter": Jitter,
+        "Aggregation": Aggregation,
         "`[[path.background]]`, `[[link.background]]`": Background,
         "`[[path.event]]`, `[[link.event]]`": Event,
         "`[[flow]]`": Flow,

@@ -4,18 +4,31 @@ The dataclasses here mirror scenario files both ways; the book's chapter "Scenar
 """
 
 from anabranch.scenario.flow import Flow
-from anabranch.scenario.link import Background, Event, Link, Loss, Path, Reverse
+from anabranch.scenario.link import (
+    Aggregation,
+    Background,
+    Event,
+    Jitter,
+    Link,
+    Loss,
+    Path,
+    Policer,
+    Reverse,
+)
 from anabranch.scenario.scenario import Scenario, load
 from anabranch.scenario.settings import Association, RunSettings, Scheme
 
 __all__ = [
+    "Aggregation",
     "Association",
     "Background",
     "Event",
     "Flow",
+    "Jitter",
     "Link",
     "Loss",
     "Path",
+    "Policer",
     "Reverse",
     "RunSettings",
     "Scenario",

@@ -13,6 +13,8 @@ LossPlace = Literal["before-queue", "after-queue"]
 OneDirection = Literal["forward", "reverse"]
 Directions = Literal["forward", "reverse", "both"]
 BackgroundKind = Literal["cbr", "poisson", "pareto"]
+JitterModel = Literal["uniform", "normal"]
+JitterOrder = Literal["kept", "free"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -47,15 +49,72 @@ AnyLoss = float | str | Loss | Sequence[Loss]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Reverse(Table):
-    """The direction back of a link. What is not given is as forward, but for the loss, of which there is none."""
+class Policer(Table):
+    """A token bucket that drops packets above a rate before they reach the queue.
 
-    INNER: ClassVar[Mapping[str, type[Table]]] = {"loss": Loss}
+    >>> Policer(rate="1.5 Mbit/s", burst="16 KiB")
+    Policer(rate='1.5 Mbit/s', burst='16 KiB')
+    """
+
+    UNITS: ClassVar[Mapping[str, str]] = {"rate": "Mbit/s", "burst": "KiB"}
+
+    rate: str
+    """What passes in the long run, such as `"1.5 Mbit/s"`."""
+    burst: str
+    """Wire bytes that pass at once after a pause, such as `"16 KiB"`; at least `Association.mtu`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Jitter(Table):
+    """Delay that differs from packet to packet.
+
+    >>> Jitter(model="normal", mean="5 ms", deviation="2 ms", order="free")
+    Jitter(model='normal', mean='5 ms', deviation='2 ms', order='free')
+    """
+
+    model: JitterModel
+    """All from zero to `most` equally likely, or a normal distribution cut off at zero and at twice the mean."""
+    most: str | None = None
+    """`uniform`: the largest delay, such as `"5 ms"`."""
+    mean: str | None = None
+    """`normal`: the mean."""
+    deviation: str | None = None
+    """`normal`: the standard deviation before the cut, at most the mean."""
+    order: JitterOrder | None = None
+    """`"kept"`: no packet overtakes another (if not given). `"free"`: packets overtake each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Aggregation(Table):
+    """Packets wait in the queue for each other and are sent in batches.
+
+    >>> Aggregation(period="5 ms", packets=32)
+    Aggregation(period='5 ms', packets=32)
+    """
+
+    period: str
+    """How long the first packet of a batch waits at most, such as `"5 ms"`."""
+    packets: int | None = None
+    """A batch of so many packets does not wait for the period; no limit if not given."""
+
+
+IMPAIRMENTS: Mapping[str, type[Table]] = {"policer": Policer, "jitter": Jitter, "aggregation": Aggregation}
+"""Tables of one direction of a link besides its losses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reverse(Table):
+    """The direction back of a link. `rate`, `delay` and `queue` not given are as forward, the others are none then."""
+
+    INNER: ClassVar[Mapping[str, type[Table]]] = {"loss": Loss, **IMPAIRMENTS}
 
     rate: str | None = None
     delay: str | None = None
     queue: str | None = None
     loss: AnyLoss | None = None
+    policer: Policer | None = None
+    jitter: str | Jitter | None = None
+    aggregation: Aggregation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -112,6 +171,7 @@ class Link(Table):
     KEYS: ClassVar[Mapping[str, str]] = {"events": "event"}
     INNER: ClassVar[Mapping[str, type[Table]]] = {
         "loss": Loss,
+        **IMPAIRMENTS,
         "reverse": Reverse,
         "background": Background,
         "events": Event,
@@ -127,6 +187,12 @@ class Link(Table):
     """What may wait, as `"50 packets"` (if not given), `"64 KiB"` or `"100 ms"`."""
     loss: AnyLoss | None = None
     """What is lost at random; nothing if not given."""
+    policer: Policer | None = None
+    """What is dropped because it is above a rate, forward."""
+    jitter: str | Jitter | None = None
+    """What the delay differs by, forward; `"5 ms"` is a uniform distribution up to that, with the order kept."""
+    aggregation: Aggregation | None = None
+    """How packets wait for each other, forward."""
     reverse: Reverse | None = None
     """The direction back, where it differs."""
     background: Sequence[Background] = ()
@@ -158,6 +224,12 @@ class Path(Table):
     """What may wait, as `"50 packets"` (if not given), `"64 KiB"` or `"100 ms"`."""
     loss: AnyLoss | None = None
     """What is lost at random; nothing if not given."""
+    policer: Policer | None = None
+    """What is dropped because it is above a rate, forward."""
+    jitter: str | Jitter | None = None
+    """What the delay differs by, forward; `"5 ms"` is a uniform distribution up to that, with the order kept."""
+    aggregation: Aggregation | None = None
+    """How packets wait for each other, forward."""
     reverse: Reverse | None = None
     """The direction back, where it differs."""
     background: Sequence[Background] = ()

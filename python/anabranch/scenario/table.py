@@ -34,6 +34,10 @@ _UNITS = {
     "stop": "s",
     "warmup": "s",
     "at": "s",
+    "most": "ms",
+    "mean": "ms",
+    "deviation": "ms",
+    "period": "ms",
 }
 """Keys whose values have units, with the one that they are usually given in."""
 
@@ -49,17 +53,20 @@ class Table:
     INNER: ClassVar[Mapping[str, type[Table]]] = {}
     """Fields that hold tables, and what these are read as."""
 
+    UNITS: ClassVar[Mapping[str, str]] = _UNITS
+    """Fields whose values have units, with the one that they are usually given in."""
+
     def __post_init__(self) -> None:
         for field in self.file_fields():
             value = getattr(self, field.name)
             if value is not None:
                 if (
-                    field.name in _UNITS
+                    field.name in self.UNITS
                     and field.type in _TEXT
                     and type(value) in (int, float)
                     and math.isfinite(value)
                 ):
-                    raise _without_unit(type(self).__name__, field.name, value)
+                    raise _without_unit(type(self).__name__, field.name, value, self.UNITS[field.name])
                 value = read_inner(self.INNER.get(field.name), plain(value, self.key_of(field)))
                 object.__setattr__(self, field.name, value)
 
@@ -111,9 +118,8 @@ class Table:
         return cls.KEYS.get(field.name, field.name)
 
 
-def _without_unit(of: str, name: str, value: float) -> ScenarioError:
+def _without_unit(of: str, name: str, value: float, unit: str) -> ScenarioError:
     """The error for a number where a unit is needed."""
-    unit = _UNITS[name]
     return ScenarioError(
         f"{of}({name}={value!r}): {value!r} has no unit, and `{name}` needs one: write for example "
         f'{name}="{value!r} {unit}"'
