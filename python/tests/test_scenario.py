@@ -197,7 +197,7 @@ def test_impairments_of_a_direction_are_tables_and_jitter_may_be_a_time() -> Non
     scenario = Scenario(run=RunSettings(duration="1 s"), paths=[path])
     assert Scenario.parse(scenario.to_toml()) == scenario
     resolved = scenario.resolved().paths[0]
-    assert resolved.policer == path.policer
+    assert resolved.policer == Policer(rate="1500 kbit/s", burst="16 KiB")
     assert resolved.jitter == Jitter(model="uniform", most="3 ms", order="kept")
     assert resolved.reverse is not None
     assert path.reverse is not None

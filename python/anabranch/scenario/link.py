@@ -104,7 +104,7 @@ IMPAIRMENTS: Mapping[str, type[Table]] = {"policer": Policer, "jitter": Jitter, 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Reverse(Table):
-    """The direction back of a link. `rate`, `delay` and `queue` are as forward if not given; nothing else is there then."""
+    """The direction back of a link. `rate`, `delay` and `queue` not given are as forward, the others are none then."""
 
     INNER: ClassVar[Mapping[str, type[Table]]] = {"loss": Loss, **IMPAIRMENTS}
 
