@@ -29,7 +29,7 @@ impl Announced {
             (self.nr_sack, NR_SACK),
             (self.sack_flags, SACK_FLAGS),
             (self.asconf, ASCONF),
-            (self.forward_tsn, FORWARD_TSN),
+            (!self.forward_tsn, NO_FORWARD_TSN),
         ];
         bits.into_iter().filter(|(announced, _)| *announced).fold(0, |all, (_, bit)| all | bit)
     }
@@ -39,7 +39,7 @@ impl Announced {
             nr_sack: bits & NR_SACK != 0,
             asconf: bits & ASCONF != 0,
             sack_flags: bits & SACK_FLAGS != 0,
-            forward_tsn: bits & FORWARD_TSN != 0,
+            forward_tsn: bits & NO_FORWARD_TSN == 0,
         }
     }
 }
@@ -53,8 +53,8 @@ const SACK_FLAGS: u8 = 2;
 /// The bit of ASCONF.
 const ASCONF: u8 = 4;
 
-/// The bit of FORWARD-TSN.
-const FORWARD_TSN: u8 = 8;
+/// The bit of a peer that does not take FORWARD-TSN: most do, and their cookies stay as they were before the bit was there.
+const NO_FORWARD_TSN: u8 = 8;
 
 /// NR-SACK comes first, so that it can be left out.
 const EXTENSIONS: &[ChunkType] =

@@ -46,7 +46,9 @@ const STOPS: &[u8] = &[0x4F, 0x42, 0, 4];
 fn extensions_are_read_as_they_were_announced() {
     for wanted in combinations() {
         let profile = if wanted.sack_flags { Profile::net() } else { Profile::rfc9260() };
-        let params: Vec<_> = extensions(wanted).into_iter().chain(sack_flags::param(&profile)).collect();
+        let forward_tsn = wanted.forward_tsn.then_some(Param::ForwardTsnSupported);
+        let params = extensions(wanted).into_iter().chain(sack_flags::param(&profile)).chain(forward_tsn);
+        let params: Vec<_> = params.collect();
         assert_eq!(read(&params, announced), wanted);
     }
 }
