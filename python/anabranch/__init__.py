@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from anabranch.scenario import Loss as Loss
     from anabranch.scenario import Path as Path
     from anabranch.scenario import Policer as Policer
+    from anabranch.scenario import Reliability as Reliability
     from anabranch.scenario import Reverse as Reverse
     from anabranch.scenario import RunSettings as RunSettings
     from anabranch.scenario import Scenario as Scenario
@@ -89,6 +90,7 @@ _HOMES = {
     "Path": "anabranch.scenario",
     "Policer": "anabranch.scenario",
     "Precision": "anabranch.sweep",
+    "Reliability": "anabranch.scenario",
     "Results": "anabranch.results",
     "Retransmit": "anabranch.policy",
     "Reverse": "anabranch.scenario",

@@ -27,6 +27,7 @@ from anabranch.scenario import (
     Loss,
     Path,
     Policer,
+    Reliability,
     Reverse,
     RunSettings,
     Scenario,
@@ -121,7 +122,9 @@ def test_values_stay_as_the_file_has_them() -> None:
     assert scenario.schemes[0] == Scheme(
         name="mine", is_="cmt( rtx = rtx-same, trigger = 4 )", about='As "cmt", but slower to retransmit'
     )
-    assert [flow.kind for flow in scenario.flows] == ["bulk", "file", "file", "messages"]
+    assert [flow.kind for flow in scenario.flows] == ["bulk", "file", "file", *["messages"] * 4]
+    limits = [Reliability(lifetime="200 ms"), Reliability(max_retransmissions=2), Reliability(priority=3)]
+    assert [flow.reliability for flow in scenario.flows[4:]] == limits
 
 
 def test_plain_python_makes_the_scenario_that_a_file_would() -> None:

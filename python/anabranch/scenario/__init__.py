@@ -3,7 +3,7 @@
 The dataclasses here mirror scenario files both ways; the book's chapter "Scenario files" says what each key means.
 """
 
-from anabranch.scenario.flow import Flow
+from anabranch.scenario.flow import Flow, Reliability
 from anabranch.scenario.link import (
     Aggregation,
     Background,
@@ -29,6 +29,7 @@ __all__ = [
     "Loss",
     "Path",
     "Policer",
+    "Reliability",
     "Reverse",
     "RunSettings",
     "Scenario",

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from anabranch.scenario.link import Directions
 from anabranch.scenario.table import Table
 
 FlowKind = Literal["bulk", "file", "messages"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reliability(Table):
+    """When a message is given up. One of the three has to be given.
+
+    >>> Reliability(lifetime="200 ms")
+    Reliability(lifetime='200 ms')
+    """
+
+    max_retransmissions: int | None = None
+    """When one of its chunks is lost after so many retransmissions."""
+    lifetime: str | None = None
+    """When so much time has passed since it was handed over."""
+    priority: int | None = None
+    """When the send buffer has no room for a message that matters more; the largest numbers are given up first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -19,6 +35,8 @@ class Flow(Table):
     >>> Flow(kind="file", size="8 MB").kind
     'file'
     """
+
+    INNER: ClassVar[Mapping[str, type[Table]]] = {"reliability": Reliability}
 
     name: str | None = None
     """`flow-1` and so on if not given."""
@@ -46,3 +64,5 @@ class Flow(Table):
     """`messages`: as in `Association`, if it differs."""
     streams: int | None = None
     """`messages`: as in `Association`, if it differs."""
+    reliability: Reliability | None = None
+    """`messages`: when they are given up; every message is delivered if not given."""
