@@ -152,7 +152,7 @@ fn messages_that_we_give_up_do_not_stop_the_others() {
     ] {
         let network = Network::new(paths);
         for path in 1..=paths {
-            network.lose(path, 5);
+            network.limit(path, 10, 30);
         }
         let ping = "ping --messages 3000 --sizes 100,1200,4000 --over-streams 3 --unordered";
         let pair = Pair::new(&network, opens).ours(&format!("--end shutdown {ping} {limit}")).theirs("echo");

@@ -167,13 +167,6 @@ impl Network {
         }
     }
 
-    /// Loses so many percent of the packets in each direction.
-    pub(crate) fn lose(&self, path: u8, percent: u32) {
-        for namespace in [&self.ours, &self.theirs] {
-            namespace.run(&format!("tc qdisc add dev v{path} root netem loss {percent}%"));
-        }
-    }
-
     pub(crate) fn cut(&self, path: u8, how: Cut) {
         match how {
             Cut::OurLinkDown => self.ours.run(&format!("ip link set v{path} down")),
