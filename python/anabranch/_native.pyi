@@ -22,6 +22,8 @@ __all__ = [
     "Listener",
     "LostChunk",
     "Operation",
+    "PaceAsk",
+    "Pacing",
     "PathFacts",
     "PathLoss",
     "PolicyEvent",
@@ -143,7 +145,7 @@ def policy_sources() -> str:
 # What policies in Python see and answer. `anabranch.policy` has them.
 
 _State = Literal["unconfirmed", "active", "potentially-failed", "inactive"]
-_Refusal = Literal["state", "window-full", "burst", "buffer-share"]
+_Refusal = Literal["state", "window-full", "in-flight-cap", "paced", "burst", "buffer-share"]
 _LossCause = Literal["fast-retransmit", "timeout", "rescheduled"]
 
 @final
@@ -171,6 +173,15 @@ class PathFacts:
     def ssthresh_bytes(self) -> int: ...
     @property
     def partial_bytes_acked(self) -> int: ...
+    @property
+    def pacing_rate_kbps(self) -> float | None:
+        """The rate of chunk bytes at which packets leave; `None` where windows alone decide."""
+    @property
+    def in_flight_cap_bytes(self) -> int | None:
+        """The most that may be in flight beside the window."""
+    @property
+    def paced_until_s(self) -> float | None:
+        """When the next packet may leave at that rate; `None` if that is now."""
     @property
     def in_flight_bytes(self) -> int:
         """Sent, and neither acknowledged nor declared lost."""
@@ -349,6 +360,31 @@ class Acknowledged:
         """The most that this SACK may add in slow start."""
     @property
     def window(self) -> Window: ...
+    @property
+    def windows(self) -> list[Window]:
+        """Those of all paths."""
+
+@final
+class Pacing:
+    """What limits a path beside its window: a rate of chunk bytes and a cap on what is in flight; `None` is no limit."""
+
+    def __new__(cls, *, rate_kbps: float | None = None, in_flight_cap_bytes: float | None = None) -> Pacing: ...
+    @property
+    def rate_kbps(self) -> float | None: ...
+    @property
+    def in_flight_cap_bytes(self) -> int | None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class PaceAsk:
+    """A path whose pacing is asked about."""
+
+    @property
+    def path(self) -> int: ...
+    @property
+    def window(self) -> Window:
+        """The path's, after what has just happened."""
     @property
     def windows(self) -> list[Window]:
         """Those of all paths."""

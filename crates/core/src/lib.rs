@@ -17,6 +17,7 @@ mod error;
 mod init;
 mod intervals;
 mod mtu;
+mod pacer;
 mod path;
 mod path_id;
 pub mod policy;

@@ -2,6 +2,7 @@
 
 use crate::address::PathAddress;
 use crate::mtu::MtuSearch;
+use crate::pacer::Pacer;
 use crate::path_id::PathId;
 use crate::policy::RttFacts;
 use crate::profile::Profile;
@@ -115,6 +116,7 @@ pub(crate) struct Path {
     /// Set by the latest fast-retransmit event: the path lost something and may send one packet beyond its window.
     pub(crate) lost_in_event: bool,
     pub(crate) burst_used: u32,
+    pub(crate) pacer: Pacer,
 }
 
 impl Path {
@@ -137,6 +139,7 @@ impl Path {
             highest_recovery_point: 0,
             lost_in_event: false,
             burst_used: 0,
+            pacer: Pacer::default(),
         }
     }
 }

@@ -130,6 +130,7 @@ impl Session {
             facts.cwnd = window.cwnd;
             facts.ssthresh = window.ssthresh;
             facts.partial_bytes_acked = window.partial_bytes_acked;
+            facts.pacing = self.policies.congestion.pacing(facts.id);
             facts.estimates = self.policies.estimator.estimates(facts.id);
             assert!(facts.estimates.loss_rate.is_none_or(|rate| (0.0..=1.0).contains(&rate)));
             assert!(facts.estimates.seconds_per_byte.is_none_or(|q| q.is_finite() && q >= 0.0));
@@ -156,6 +157,8 @@ impl Session {
             facts.recovery_point = (half == 0).then_some(point);
             facts.exempt_packets = half as u32;
             facts.burst_left = burst as u32;
+            // Whether or not its own congestion control paces it.
+            facts.paced_until = (waiting == 0).then_some(since + Span::from_millis(1 + burst));
             facts.sent = bytes(sent);
             facts.lost = bytes(lost);
             self.shake_what_schedulers_look_at(index);
@@ -298,6 +301,9 @@ impl Session {
             self.dispatch(&Event::SendOpportunity(cause));
             self.ask_where_to_send();
         }
+        // The scheduler alone hears that a paced path goes on.
+        self.world.dispatch(&mut *self.policies.scheduler, &Event::SendOpportunity(OpportunityCause::Pacing));
+        self.ask_where_to_send();
     }
 
     fn ask<T: std::fmt::Debug>(
@@ -339,7 +345,7 @@ impl Session {
         for id in chosen.iter() {
             let view = self.world.view();
             let facts = view.path(id);
-            let room = view.admits_new_data(id) && facts.burst_left > 0;
+            let room = view.admits_new_data(id) && facts.burst_left > 0 && facts.paced_until.is_none();
             assert!(facts.is_active() && facts.within_share, "{decision:?}");
             assert!(room || matches!(decision.choice, Pick::Bind(_)), "{decision:?}");
             self.ask(|policies, view, _| policies.buffer.admits(id, bytes(M), view));

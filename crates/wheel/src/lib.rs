@@ -13,8 +13,8 @@ mod _native {
     #[pymodule_export]
     use anabranch_python::{
         Acknowledged, AnabranchError, Association, AssociationFacts, Bind, Copies, Decision, Events,
-        HeadOfLine, Listener, LostChunk, Operation, PathFacts, PathLoss, PolicyEvent, Prepared, RunError,
-        ScenarioError, SchemeError, SendAsk, View, Wait, WakePipe, Window, connect, end_associations, engine,
-        forget_runtime, listen, policy_sources, resolve, run_batch, schemes_of,
+        HeadOfLine, Listener, LostChunk, Operation, PaceAsk, Pacing, PathFacts, PathLoss, PolicyEvent,
+        Prepared, RunError, ScenarioError, SchemeError, SendAsk, View, Wait, WakePipe, Window, connect,
+        end_associations, engine, forget_runtime, listen, policy_sources, resolve, run_batch, schemes_of,
     };
 }

@@ -10,6 +10,7 @@ mod loss;
 mod mtu;
 mod net;
 mod nr_sack;
+mod pacing;
 mod paths;
 #[path = "../rig/mod.rs"]
 mod rig;

@@ -45,6 +45,10 @@ impl Association {
     pub(crate) fn transmit_tail_probe(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
         while let Some(path) = self.opportunity.tail_probes.first() {
             self.opportunity.tail_probes.remove(path);
+            if self.policy.path(path).paced_until.is_some() {
+                self.opportunity.paced.probes.insert(path);
+                continue;
+            }
             let Some(tsn) = self.sender.outstanding().highest_on(path).filter(|_| self.may_bind(path)) else {
                 continue;
             };

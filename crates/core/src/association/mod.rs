@@ -24,6 +24,7 @@ mod inbound;
 mod invariants;
 mod loss_tasks;
 mod outbound;
+mod pacing;
 mod path_mtu;
 mod paths;
 mod policy_state;
@@ -448,6 +449,7 @@ impl Association {
     /// Time never runs backwards here: a late `now` is taken as the latest.
     pub(crate) fn clock(&mut self, now: Time) {
         self.now = self.now.max(now);
+        self.release_paced_paths();
     }
 
     /// Adds a path; it carries data once it has answered a HEARTBEAT.
@@ -525,6 +527,7 @@ impl Association {
             self.sack.reneging_at,
             self.ack.deadline,
             self.opportunity.next_at,
+            self.opportunity.paced.at,
             self.policy.deadline(),
             self.sender.next_expiry(),
         ];

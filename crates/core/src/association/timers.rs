@@ -54,6 +54,9 @@ impl Association {
         if due(&mut self.opportunity.next_at, now) {
             self.open_opportunity(OpportunityCause::Policy, true);
         }
+        if due(&mut self.opportunity.paced.at, now) {
+            self.resume_paced();
+        }
     }
 
     fn handle_path_timers(&mut self, id: PathId) {

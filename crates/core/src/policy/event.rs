@@ -18,6 +18,9 @@ pub enum OpportunityCause {
     Application,
     /// A policy's own deadline.
     Policy,
+    /// The time of paced paths has come: the opportunity before goes on. Told to the scheduler alone, so that a packet costs no
+    /// round of all slots.
+    Pacing,
 }
 
 /// What kind of transmission left.

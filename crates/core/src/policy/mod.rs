@@ -6,6 +6,7 @@
 
 mod decision;
 mod event;
+mod pacing;
 mod slots;
 mod view;
 
@@ -14,6 +15,7 @@ pub use event::{
     AckedTransmission, Event, LossCause, OpportunityCause, PathAck, ProofOfLife, SackDone, SendKind,
     SendStamps, SentTransmission, StateCause,
 };
+pub use pacing::Pacing;
 pub use slots::{
     AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, HeadOfLineAction,
     HeadOfLineBlocking, HeadOfLineHandling, LeaveHeadOfLine, Life, LossDetection, LossTasks, LostChunk,

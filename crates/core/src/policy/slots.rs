@@ -2,7 +2,7 @@
 
 use crate::entropy::Entropy;
 use crate::path_id::{PathId, PathSet, PathState};
-use crate::policy::{Decision, Estimates, Event, LossCause, ProofOfLife, View};
+use crate::policy::{Decision, Estimates, Event, LossCause, Pacing, ProofOfLife, View};
 use crate::profile::Profile;
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
@@ -126,11 +126,13 @@ pub struct Window {
     pub partial_bytes_acked: ChunkBytes,
 }
 
-/// Grows and cuts windows in answer to events.
+/// Grows and cuts windows in answer to events, and may pace a path beside its window.
 pub trait CongestionControl: Slot {
     /// The state of a path's window after the latest event.
     fn window(&self, path: PathId) -> Window;
-    /// Why the latest change was made, for the trace.
+    /// How a path is paced after the latest event; [`Pacing::OFF`] where windows alone decide. Asked when windows are.
+    fn pacing(&self, path: PathId) -> Pacing;
+    /// Why the latest change was made, of the window or of pacing, for the trace.
     fn last_reason(&self, path: PathId) -> crate::policy::Reason;
     /// Puts a path's window into another state, for a reason of the caller's: how a control that is wrapped around another one
     /// intervenes in it, and how the association raises a cwnd below one largest chunk, as after the path's packets grew. A cwnd

@@ -2,6 +2,7 @@
 
 use crate::path_id::{PathId, PathSet, PathState};
 use crate::policy::decision::Refusal;
+use crate::policy::pacing::Pacing;
 use crate::profile::Profile;
 use crate::time::{Rate, Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
@@ -52,6 +53,11 @@ pub struct PathFacts {
     pub ssthresh: ChunkBytes,
     /// Bytes acked toward the next increment in congestion avoidance.
     pub partial_bytes_acked: ChunkBytes,
+    /// What limits the path beside its window, as congestion control set it and core adopted it.
+    pub pacing: Pacing,
+    /// When its next packet may leave at its rate; `None` as soon as that is now. While it is set, an endpoint that has something
+    /// for the path opens a send opportunity at that time.
+    pub paced_until: Option<Time>,
     /// Bytes sent and neither acked nor declared lost.
     pub in_flight: ChunkBytes,
     /// Bytes declared lost on this path that have not been sent again.
@@ -104,6 +110,8 @@ impl PathFacts {
             cwnd: ChunkBytes::ZERO,
             ssthresh: ChunkBytes::ZERO,
             partial_bytes_acked: ChunkBytes::ZERO,
+            pacing: Pacing::OFF,
+            paced_until: None,
             in_flight: ChunkBytes::ZERO,
             lost_unsent: ChunkBytes::ZERO,
             bound: ChunkBytes::ZERO,
@@ -130,9 +138,20 @@ impl PathFacts {
         self.state == PathState::Active
     }
 
-    /// Whether a retransmission fits: lost chunks that wait do not count against the window that is to send them.
+    /// Whether a retransmission may leave now: lost chunks that wait do not count against the window that is to send them.
     pub fn admits_retransmission(&self) -> bool {
-        self.resend_burst_left > 0 && (self.exempt_packets > 0 || self.in_flight < self.cwnd)
+        self.paced_until.is_none() && self.has_room_for_retransmission()
+    }
+
+    /// The same, as far as windows and bursts go and whatever pacing says.
+    pub fn has_room_for_retransmission(&self) -> bool {
+        self.resend_burst_left > 0
+            && (self.exempt_packets > 0 || (self.in_flight < self.cwnd && self.is_below_cap()))
+    }
+
+    /// Whether less is in flight than congestion control lets be beside the window.
+    pub fn is_below_cap(&self) -> bool {
+        self.pacing.in_flight_cap.is_none_or(|cap| self.in_flight < cap)
     }
 }
 
@@ -209,7 +228,7 @@ impl<'a> View<'a> {
         self.paths.iter().map(|p| self.outstanding(p.id)).sum()
     }
 
-    /// Whether a path's window admits new data: RFC 9260 section 6.1 B lets the last packet overshoot.
+    /// Whether a path's window, and its cap on what is in flight, admit new data: RFC 9260 section 6.1 B lets the last packet overshoot.
     //= docs/rfc9260.txt#section-6.1
     //# B)  At any given time, the sender MUST NOT transmit new data to a given transport address if it has cwnd + (PMDCS
     //# - 1) or more bytes of data outstanding to that transport address.
@@ -221,7 +240,7 @@ impl<'a> View<'a> {
     //= docs/rfc9260.txt#section-7.2.1
     //# A limited overbooking as described in rule B in Section 6.1 SHOULD be supported.
     pub fn admits_new_data(&self, id: PathId) -> bool {
-        self.outstanding(id) < self.path(id).cwnd
+        self.outstanding(id) < self.path(id).cwnd && self.path(id).is_below_cap()
     }
 
     /// Why a path cannot take new data now; `None` if it can. Core overrules a scheduler that sends where there is a refusal.
@@ -229,8 +248,12 @@ impl<'a> View<'a> {
         let path = self.path(id);
         if !path.is_active() {
             Some(Refusal::State)
-        } else if !self.admits_new_data(id) {
+        } else if self.outstanding(id) >= path.cwnd {
             Some(Refusal::WindowFull)
+        } else if !path.is_below_cap() {
+            Some(Refusal::InFlightCap)
+        } else if path.paced_until.is_some() {
+            Some(Refusal::Paced)
         } else if path.burst_left == 0 {
             Some(Refusal::Burst)
         } else if !path.within_share {

@@ -1,6 +1,7 @@
-//! What a policy in Python is asked about, and windows.
+//! What a policy in Python is asked about, windows and pacing.
 
 use anabranch_core::policy::{self, LossCause};
+use anabranch_core::time::Rate;
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 use anabranch_schemes::congestion;
@@ -11,6 +12,9 @@ use super::numbers::seconds;
 
 /// The largest window that a policy in Python may set, in bytes: sums of windows stay far from what a number holds.
 const LARGEST_WINDOW: f64 = (1u64 << 40) as f64;
+
+/// The fastest pacing that a policy in Python may set: 1 Pbit/s.
+const FASTEST_KBPS: f64 = 1e12;
 
 pub(super) fn cause_name(cause: LossCause) -> &'static str {
     match cause {
@@ -145,6 +149,66 @@ impl Window {
             self.ssthresh_bytes(),
             self.partial_bytes_acked()
         )
+    }
+}
+
+/// What limits a path beside its window.
+#[pyclass(frozen, module = "anabranch.policy", eq)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Pacing {
+    pub(super) pacing: policy::Pacing,
+}
+
+#[pymethods]
+impl Pacing {
+    #[new]
+    #[pyo3(signature = (*, rate_kbps=None, in_flight_cap_bytes=None))]
+    fn new(rate_kbps: Option<f64>, in_flight_cap_bytes: Option<f64>) -> PyResult<Self> {
+        let rate = rate_kbps.map(rate).transpose()?;
+        let in_flight_cap = in_flight_cap_bytes.map(|cap| bytes("in_flight_cap_bytes", cap)).transpose()?;
+        Ok(Pacing { pacing: policy::Pacing { rate, in_flight_cap } })
+    }
+    #[getter]
+    fn rate_kbps(&self) -> Option<f64> {
+        self.pacing.rate.map(|rate| rate.as_bps() as f64 / 1e3)
+    }
+    #[getter]
+    fn in_flight_cap_bytes(&self) -> Option<u64> {
+        self.pacing.in_flight_cap.map(ChunkBytes::get)
+    }
+    fn __repr__(&self) -> String {
+        let written = |value: Option<String>| value.unwrap_or_else(|| "None".to_owned());
+        let rate = written(self.rate_kbps().map(|rate| rate.to_string()));
+        let cap = written(self.in_flight_cap_bytes().map(|cap| cap.to_string()));
+        format!("Pacing(rate_kbps={rate}, in_flight_cap_bytes={cap})")
+    }
+}
+
+/// A rate, to the nearest bit per second.
+fn rate(kbps: f64) -> PyResult<Rate> {
+    if !(0.0..=FASTEST_KBPS).contains(&kbps) {
+        return Err(PyValueError::new_err(format!(
+            "rate_kbps is {kbps}: a rate is from 0 to {FASTEST_KBPS}"
+        )));
+    }
+    Ok(Rate::from_bps((kbps * 1e3).round() as u64))
+}
+
+/// A path whose pacing is asked about.
+#[pyclass(frozen, module = "anabranch.policy", get_all)]
+pub struct PaceAsk {
+    path: usize,
+    window: Window,
+    windows: Vec<Window>,
+}
+
+impl PaceAsk {
+    pub(super) fn of(path: PathId, all: &[policy::Window; MAX_PATHS], paths: usize) -> Self {
+        PaceAsk {
+            path: path.index(),
+            window: Window { window: all[path.index()] },
+            windows: windows(all, paths),
+        }
     }
 }
 

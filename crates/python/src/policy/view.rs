@@ -1,6 +1,7 @@
 //! Core's views as Python sees them: copies, with plain numbers that have their units in their names.
 
 use anabranch_core::policy::{PathFacts as CorePath, Refusal, View as CoreView};
+use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
@@ -13,6 +14,8 @@ fn refusal_name(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::State => "state",
         Refusal::WindowFull => "window-full",
+        Refusal::InFlightCap => "in-flight-cap",
+        Refusal::Paced => "paced",
         Refusal::Burst => "burst",
         Refusal::BufferShare => "buffer-share",
         Refusal::Preference => "preference",
@@ -68,6 +71,18 @@ impl PathFacts {
     #[getter]
     fn partial_bytes_acked(&self) -> u64 {
         self.facts.partial_bytes_acked.get()
+    }
+    #[getter]
+    fn pacing_rate_kbps(&self) -> Option<f64> {
+        self.facts.pacing.rate.map(|rate| rate.as_bps() as f64 / 1e3)
+    }
+    #[getter]
+    fn in_flight_cap_bytes(&self) -> Option<u64> {
+        self.facts.pacing.in_flight_cap.map(ChunkBytes::get)
+    }
+    #[getter]
+    fn paced_until_s(&self) -> Option<f64> {
+        self.facts.paced_until.map(seconds)
     }
     #[getter]
     fn in_flight_bytes(&self) -> u64 {

@@ -19,6 +19,7 @@ modules! {
     split,
     opportunistic,
     rescheduling,
+    paced,
 }
 
 #[cfg(test)]
