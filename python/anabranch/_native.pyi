@@ -17,6 +17,7 @@ __all__ = [
     "Bind",
     "Copies",
     "Decision",
+    "DeliverySample",
     "Events",
     "HeadOfLine",
     "Listener",
@@ -146,6 +147,7 @@ def policy_sources() -> str:
 
 _State = Literal["unconfirmed", "active", "potentially-failed", "inactive"]
 _Refusal = Literal["state", "window-full", "in-flight-cap", "paced", "burst", "buffer-share"]
+_Limiter = Literal["window", "pacing", "peer-window", "scheduler", "application"]
 _LossCause = Literal["fast-retransmit", "timeout", "rescheduled"]
 
 @final
@@ -219,7 +221,23 @@ class PathFacts:
     @property
     def delivered_bytes(self) -> int: ...
     @property
+    def recent_min_rtt_ms(self) -> float | None:
+        """The least of the last seconds, from chunks sent once and acknowledged on this path."""
+    @property
     def delivery_rate_kbps(self) -> float | None: ...
+    @property
+    def delivery(self) -> DeliverySample | None:
+        """The latest sample of how fast the path delivers."""
+    @property
+    def limiter(self) -> _Limiter:
+        """What kept the path from sending more as the latest send opportunity ended."""
+    @property
+    def bottleneck_rate_kbps(self) -> float | None:
+        """The estimator's, where the scheme has one that publishes it; so are the next two."""
+    @property
+    def propagation_ms(self) -> float | None: ...
+    @property
+    def queueing_ms(self) -> float | None: ...
     @property
     def exempt_packets(self) -> int: ...
     @property
@@ -366,7 +384,7 @@ class Acknowledged:
 
 @final
 class Pacing:
-    """What limits a path beside its window: a rate of chunk bytes and a cap on what is in flight; `None` is no limit."""
+    """What limits a path beside its window: a rate of chunk bytes, and a cap on what is in flight."""
 
     def __new__(cls, *, rate_kbps: float | None = None, in_flight_cap_bytes: float | None = None) -> Pacing: ...
     @property
@@ -375,6 +393,37 @@ class Pacing:
     def in_flight_cap_bytes(self) -> int | None: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class DeliverySample:
+    """What a SACK told of the rate at which a path delivers, from the newest chunk acknowledged that was sent once."""
+
+    @property
+    def rate_kbps(self) -> float | None:
+        """`None` if acknowledgements were held up and came together."""
+    @property
+    def delivered_bytes(self) -> int:
+        """What the path has delivered since that chunk left, itself included."""
+    @property
+    def interval_ms(self) -> float:
+        """The longer of the times in which those bytes were sent and acknowledged."""
+    @property
+    def rtt_ms(self) -> float | None:
+        """`None` if the SACK came back on another path."""
+    @property
+    def sent_at_s(self) -> float: ...
+    @property
+    def delivered_before_bytes(self) -> int:
+        """What the path had delivered when the chunk left."""
+    @property
+    def in_flight_bytes(self) -> int:
+        """What was in flight on the path then, the chunk included."""
+    @property
+    def lost_bytes(self) -> int:
+        """What was declared lost on the path since then."""
+    @property
+    def limiter(self) -> _Limiter:
+        """What limited sending when the chunk left."""
 
 @final
 class PaceAsk:

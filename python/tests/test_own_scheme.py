@@ -143,6 +143,36 @@ def test_a_policy_sees_and_may_limit_what_is_in_flight_beside_the_window(links: 
     assert repr(ab.Pacing(rate_kbps=1.5)) == "Pacing(rate_kbps=1.5, in_flight_cap_bytes=None)"
 
 
+def test_a_policy_sees_how_fast_paths_deliver_and_what_limits_them(links: ab.Scenario) -> None:
+    rates: dict[int, list[float]] = {0: [], 1: []}
+    limiters: set[str] = set()
+
+    class Watching(ab.Scheduler):
+        base = "cmt+min-rtt"
+
+        def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
+            return next(iter(view.ready()), None)
+
+        def on_event(self, event: PolicyEvent, view: View) -> None:
+            if event.kind != "sack-done":
+                return
+            for path in view.paths:
+                limiters.add(path.limiter)
+                sample = path.delivery
+                if sample is None or sample.rate_kbps is None or sample.limiter != "window":
+                    continue
+                assert sample.rate_kbps == pytest.approx(sample.delivered_bytes * 8 / sample.interval_ms, rel=1e-3)
+                assert sample.in_flight_bytes >= 1000
+                assert path.recent_min_rtt_ms is not None
+                rates[path.id].append(sample.rate_kbps)
+
+    ab.run(links, Watching())
+    assert 8_000 < max(rates[0]) < 10_500
+    assert 3_000 < max(rates[1]) < 5_300
+    assert "window" in limiters
+    assert limiters <= {"window", "peer-window", "scheduler"}
+
+
 @pytest.mark.parametrize("given", [{"rate_kbps": -1}, {"rate_kbps": float("nan")}, {"in_flight_cap_bytes": 2e13}])
 def test_a_limit_that_is_none_is_refused(given: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(given))):

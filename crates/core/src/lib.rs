@@ -28,6 +28,7 @@ mod stats;
 pub mod time;
 pub mod trace;
 pub mod units;
+pub mod windowed;
 
 pub use access::{AcceptFrom, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError};
 pub use address::PathAddress;

@@ -7,6 +7,7 @@ use crate::path_id::PathId;
 use crate::policy::RttFacts;
 use crate::profile::Profile;
 use crate::time::{Span, Time};
+use crate::windowed::WindowedMin;
 
 /// What is known of the address at a path's far end, and so how much may be sent there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +118,7 @@ pub(crate) struct Path {
     pub(crate) lost_in_event: bool,
     pub(crate) burst_used: u32,
     pub(crate) pacer: Pacer,
+    pub(crate) least_rtt: WindowedMin<Span>,
 }
 
 impl Path {
@@ -140,6 +142,7 @@ impl Path {
             lost_in_event: false,
             burst_used: 0,
             pacer: Pacer::default(),
+            least_rtt: WindowedMin::default(),
         }
     }
 }

@@ -247,6 +247,8 @@ pub struct Profile {
     /// How late the driver may call [`Endpoint::handle_timeout`](crate::Endpoint::handle_timeout). What a paced path could have sent in
     /// that time may leave at once, so that a coarse timer costs no throughput.
     pub pacing_timer: Span,
+    /// How long a least round-trip time counts ([`RttFacts::recent_min`](crate::policy::RttFacts)).
+    pub min_rtt_window: Span,
     /// RTO before the first sample.
     pub rto_initial: Span,
     /// Lower bound of RTO.
@@ -324,6 +326,8 @@ impl Profile {
             //= docs/rfc9260.txt#section-16
             //# 'RTO.Min' SHOULD be set as described above in this section.
             pacing_timer: Span::ZERO,
+            // draft-ietf-ccwg-bbr section 2.14: BBR.MinRTTFilterLen.
+            min_rtt_window: Span::from_secs(10),
             rto_initial: Span::from_secs(1),
             rto_min: Span::from_secs(1),
             rto_max: Span::from_secs(60),

@@ -2,13 +2,13 @@
 //! view forbids, and nothing that two runs from one seed would do differently.
 
 use anabranch_core::policy::{
-    AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, Event, HeadOfLine, HeadOfLineAction,
-    HeadOfLineBlocking, LossCause, LostChunk, Missing, OpportunityCause, PathAck, PathSack, Pick, Policies,
-    ProofOfLife, Randomness, Reason, RetransmitChoice, RttFacts, SackDone, SackView, Scheme, SendKind,
-    SendStamps, SentTransmission, Slot, StateCause, View,
+    AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, DeliverySample, Event, HeadOfLine,
+    HeadOfLineAction, HeadOfLineBlocking, Limiter, LossCause, LostChunk, Missing, OpportunityCause, PathAck,
+    PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, RetransmitChoice, RttFacts, SackDone,
+    SackView, Scheme, SendKind, SendStamps, SentTransmission, Slot, StateCause, View,
 };
 use anabranch_core::profile::Profile;
-use anabranch_core::time::{Span, Time};
+use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WindowBytes;
 use anabranch_core::{PathId, PathSet, PathState};
 
@@ -193,7 +193,7 @@ impl Session {
         facts.rto = Span::from_millis(rto);
         facts.rtt = if known > 0 {
             let [smoothed, min, variance] = [rtt, least, variance].map(|ms| Some(Span::from_millis(ms)));
-            RttFacts { latest: smoothed, min, smoothed, variance }
+            RttFacts { latest: smoothed, min, recent_min: min, smoothed, variance }
         } else {
             RttFacts::default()
         };
@@ -241,7 +241,30 @@ impl Session {
             in_flight_before: bytes(cumulative + gap + rest),
             outstanding_at_start: bytes(cumulative + gap + rest + lost),
             in_flight_after: bytes(rest),
+            sample: self.sample(),
         }
+    }
+
+    fn sample(&mut self) -> Option<DeliverySample> {
+        let limiters =
+            [Limiter::Window, Limiter::Pacing, Limiter::PeerWindow, Limiter::Scheduler, Limiter::Application];
+        let [there, delivered, elapsed, lost, kbps] = [4, 30, 500, 3, 20_000].map(|n| self.below(n));
+        let stamps = SendStamps {
+            sent_at: self.some_time_ago(),
+            delivered: bytes(delivered * M),
+            in_flight: bytes(delivered * M),
+            limiter: self.one_of(&limiters),
+            ..SendStamps::default()
+        };
+        (there > 0).then(|| DeliverySample {
+            stamps,
+            delivered: bytes(delivered * M),
+            send_elapsed: Span::from_millis(elapsed),
+            ack_elapsed: Span::from_millis(elapsed / 2),
+            lost: bytes(lost * M),
+            rtt: (there > 1).then(|| Span::from_millis(elapsed)),
+            rate: (there > 2).then(|| Rate::from_bps(kbps * 1_000)),
+        })
     }
 
     fn tell_of_a_sack(&mut self) {

@@ -3,6 +3,7 @@
 mod binding;
 mod buffers;
 mod copies;
+mod delivery;
 mod head_of_line;
 mod hooks;
 mod ipv6;

@@ -22,6 +22,7 @@ mod heartbeat;
 mod heartbeat_info;
 mod inbound;
 mod invariants;
+mod limiter;
 mod loss_tasks;
 mod outbound;
 mod pacing;

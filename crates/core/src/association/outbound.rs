@@ -141,6 +141,7 @@ impl Association {
             self.opportunity.burst_armed = false;
         }
         self.hold_paced();
+        self.note_limiters();
         self.opportunity.end();
         for (path, facts) in self.paths.iter_mut().zip(self.policy.facts_mut()) {
             path.burst_used = 0;

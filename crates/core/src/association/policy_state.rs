@@ -4,7 +4,7 @@ use arrayvec::ArrayVec;
 
 use crate::entropy::Entropy;
 use crate::path::take_rtt_sample;
-use crate::path_id::{MAX_PATHS, PathId, PathState};
+use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
 use crate::policy::{
     AckForm, AckTiming, Arrival, AssociationFacts, Context, Decision, Event, HeadOfLineAction,
     HeadOfLineBlocking, Life, LossTasks, LostChunk, Missing, MissingVerdict, Pacing, PathFacts, Pick,
@@ -346,6 +346,11 @@ impl PolicyState {
     pub(crate) fn loss_tasks(&mut self, now: Time) -> LossTasks {
         let (policies, view, _) = self.split(now);
         policies.loss.due(&view)
+    }
+
+    pub(crate) fn probes(&mut self, now: Time) -> PathSet {
+        let (policies, view, _) = self.split(now);
+        policies.estimator.probes(&view)
     }
 
     pub(crate) fn overdue(&mut self, chunk: &Missing, now: Time) -> bool {

@@ -48,6 +48,7 @@ impl Association {
         if self.policy.deadline().is_some_and(|at| at <= now) {
             self.dispatch_event(&Event::Deadline);
             self.run_loss_tasks();
+            self.probe_idle_paths();
             self.open_opportunity(OpportunityCause::Policy, true);
         }
         self.abandon_due();

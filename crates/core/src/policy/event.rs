@@ -2,7 +2,8 @@
 
 use crate::path_id::{PathId, PathState};
 use crate::policy::Reason;
-use crate::time::{Span, Time};
+use crate::policy::delivery::{DeliverySample, SendStamps};
+use crate::time::Span;
 use crate::units::ChunkBytes;
 
 /// What opened a send opportunity.
@@ -55,21 +56,6 @@ pub struct SentTransmission {
     pub kind: SendKind,
 }
 
-/// What is noted of a path when a transmission leaves on it. When the transmission is acknowledged, this gives a sample of the
-/// path's delivery rate: the bytes delivered since then, over the longer of the time in which they were acknowledged and the
-/// time in which they were sent (draft-cheng-iccrg-delivery-rate-estimation-02 section 3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SendStamps {
-    /// When the transmission left.
-    pub sent_at: Time,
-    /// When the latest delivered transmission of the path left before it, or the first one after an idle time.
-    pub first_sent_at: Time,
-    /// Bytes that the path had delivered.
-    pub delivered: ChunkBytes,
-    /// When the path had delivered the latest of them.
-    pub delivered_at: Time,
-}
-
 /// A transmission that an acknowledgement credits. Of several copies of a chunk in flight it is the one on the path that the
 /// SACK came in on, since the receiver answers on the path of the latest DATA; if there is none, the latest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,6 +93,8 @@ pub struct PathAck {
     pub outstanding_at_start: ChunkBytes,
     /// Bytes in flight now.
     pub in_flight_after: ChunkBytes,
+    /// How fast the path delivers, if this SACK tells.
+    pub sample: Option<DeliverySample>,
 }
 
 impl PathAck {

@@ -68,6 +68,12 @@ pub trait Slot: Send {
 pub trait PathEstimator: Slot {
     /// The figures of a path.
     fn estimates(&self, path: PathId) -> Estimates;
+    /// The paths on which a HEARTBEAT is to leave now, to measure those that carry no data. Asked once [`Event::Deadline`] has been
+    /// told, whoever's deadline it was; the answer comes as [`Event::RttSample`] or not at all. A path that is unconfirmed, or
+    /// has not answered the HEARTBEAT before, gets none.
+    fn probes(&mut self, _view: &View<'_>) -> PathSet {
+        PathSet::EMPTY
+    }
 }
 
 /// The packet a scheduler is asked to place.

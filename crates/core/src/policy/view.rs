@@ -2,6 +2,7 @@
 
 use crate::path_id::{PathId, PathSet, PathState};
 use crate::policy::decision::Refusal;
+use crate::policy::delivery::{DeliverySample, Limiter};
 use crate::policy::pacing::Pacing;
 use crate::profile::Profile;
 use crate::time::{Rate, Span, Time};
@@ -14,6 +15,10 @@ pub struct RttFacts {
     pub latest: Option<Span>,
     /// The smallest sample so far.
     pub min: Option<Span>,
+    /// The smallest time of the last [`Profile::min_rtt_window`] in which a chunk that was sent once was acknowledged on the path that
+    /// it went out on. HEARTBEATs, which are small, and SACKs that came back another way are not in it, as they are in
+    /// [`min`](Self::min).
+    pub recent_min: Option<Span>,
     /// The smoothed round-trip time (RFC 9260 section 6.3.1).
     pub smoothed: Option<Span>,
     /// The round-trip time variation.
@@ -30,6 +35,14 @@ pub struct Estimates {
     pub seconds_per_byte: Option<f64>,
     /// The estimator advises against new data on the path.
     pub withdrawn: bool,
+    /// The rate of chunk bytes that the path's bottleneck carries for this association.
+    pub bottleneck_rate: Option<Rate>,
+    /// The path's round trip without queues.
+    pub propagation: Option<Span>,
+    /// What queues add to the present round trip.
+    pub queueing: Option<Span>,
+    /// Round trips that the path has made.
+    pub rounds: u64,
 }
 
 /// What is known of one path.
@@ -85,8 +98,12 @@ pub struct PathFacts {
     pub lost: ChunkBytes,
     /// Chunk bytes acknowledged.
     pub delivered: ChunkBytes,
-    /// The latest delivery-rate sample.
+    /// The rate of the latest sample that has one.
     pub delivery_rate: Option<Rate>,
+    /// The latest sample of how fast the path delivers. [`SackDone`](crate::policy::SackDone) has each as it is made.
+    pub delivery: Option<DeliverySample>,
+    /// What kept the path from sending more as the latest send opportunity ended.
+    pub limiter: Limiter,
     /// Packets that may leave in this opportunity although the window is full.
     pub exempt_packets: u32,
     /// Packets of new data that may still leave in this opportunity.
@@ -126,6 +143,8 @@ impl PathFacts {
             lost: ChunkBytes::ZERO,
             delivered: ChunkBytes::ZERO,
             delivery_rate: None,
+            delivery: None,
+            limiter: Limiter::Window,
             exempt_packets: 0,
             burst_left: u32::MAX,
             resend_burst_left: u32::MAX,

@@ -1,6 +1,6 @@
 //! What a policy in Python is asked about, windows and pacing.
 
-use anabranch_core::policy::{self, LossCause};
+use anabranch_core::policy::{self, Limiter, LossCause};
 use anabranch_core::time::Rate;
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
@@ -8,7 +8,7 @@ use anabranch_schemes::congestion;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::numbers::seconds;
+use super::numbers::{milliseconds, seconds};
 
 /// The largest window that a policy in Python may set, in bytes: sums of windows stay far from what a number holds.
 const LARGEST_WINDOW: f64 = (1u64 << 40) as f64;
@@ -170,7 +170,7 @@ impl Pacing {
     }
     #[getter]
     fn rate_kbps(&self) -> Option<f64> {
-        self.pacing.rate.map(|rate| rate.as_bps() as f64 / 1e3)
+        self.pacing.rate.map(kbps)
     }
     #[getter]
     fn in_flight_cap_bytes(&self) -> Option<u64> {
@@ -208,6 +208,50 @@ impl PaceAsk {
             path: path.index(),
             window: Window { window: all[path.index()] },
             windows: windows(all, paths),
+        }
+    }
+}
+
+pub(super) fn limiter_name(limiter: Limiter) -> &'static str {
+    match limiter {
+        Limiter::Window => "window",
+        Limiter::Pacing => "pacing",
+        Limiter::PeerWindow => "peer-window",
+        Limiter::Scheduler => "scheduler",
+        Limiter::Application => "application",
+    }
+}
+
+pub(super) fn kbps(rate: Rate) -> f64 {
+    rate.as_bps() as f64 / 1e3
+}
+
+/// What a SACK told of the rate at which a path delivers.
+#[pyclass(frozen, module = "anabranch.policy", get_all)]
+pub struct DeliverySample {
+    rate_kbps: Option<f64>,
+    delivered_bytes: u64,
+    interval_ms: f64,
+    rtt_ms: Option<f64>,
+    sent_at_s: f64,
+    delivered_before_bytes: u64,
+    in_flight_bytes: u64,
+    lost_bytes: u64,
+    limiter: &'static str,
+}
+
+impl DeliverySample {
+    pub(super) fn of(sample: &policy::DeliverySample) -> Self {
+        DeliverySample {
+            rate_kbps: sample.rate.map(kbps),
+            delivered_bytes: sample.delivered.get(),
+            interval_ms: milliseconds(sample.interval()),
+            rtt_ms: sample.rtt.map(milliseconds),
+            sent_at_s: seconds(sample.stamps.sent_at),
+            delivered_before_bytes: sample.stamps.delivered.get(),
+            in_flight_bytes: sample.stamps.in_flight.get(),
+            lost_bytes: sample.lost.get(),
+            limiter: limiter_name(sample.limiter()),
         }
     }
 }

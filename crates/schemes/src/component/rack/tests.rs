@@ -44,7 +44,7 @@ impl Sender {
         let mut world = World::new(Profile::rfc9260_multipath(), 2);
         for facts in &mut world.paths {
             let rtt = Some(Span::from_millis(100));
-            facts.rtt = RttFacts { latest: rtt, min: rtt, smoothed: rtt, variance: None };
+            facts.rtt = RttFacts { latest: rtt, min: rtt, recent_min: rtt, smoothed: rtt, variance: None };
             facts.in_flight = bytes(2 * M);
         }
         let reports = MissingReports { trigger: 3, split: true, delayed_acks: false };
