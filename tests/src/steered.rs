@@ -222,7 +222,7 @@ impl Slot for SteeredScheduler {
             Event::Lost { path, tsn, .. } => Some(Heard::Lost(path.index(), tsn)),
             Event::LossEvent { path, .. } => Some(Heard::Cut(path.index())),
             Event::RttSample { path, rtt, heartbeat: false } => Some(Heard::Rtt(path.index(), rtt)),
-            Event::Spurious { path, tsn } => Some(Heard::Spurious(path.index(), tsn)),
+            Event::Spurious { path, tsn, .. } => Some(Heard::Spurious(path.index(), tsn)),
             Event::SendOpportunity(cause) if cause != OpportunityCause::Pacing => Some(Heard::Opportunity),
             _ => None,
         };

@@ -300,7 +300,7 @@ impl Session {
         self.dispatch(&Event::Lost { path: lost, tsn: 7, bytes: bytes(M), cause });
         self.dispatch(&Event::Abandoned { path: lost, tsn: 8, bytes: bytes(M) });
         self.dispatch(&Event::LossEvent { path: lost, cause });
-        self.dispatch(&Event::Spurious { path: lost, tsn: 7 });
+        self.dispatch(&Event::Spurious { path: lost, misjudged: measured, tsn: 7 });
         self.dispatch(&Event::Blocked { hole: (cause == LossCause::Timeout).then_some(lost) });
         self.dispatch(&Event::Idle(measured));
         self.reach_a_deadline();
@@ -431,14 +431,13 @@ impl Session {
     }
 
     fn missing_chunk(&mut self) -> Missing {
+        let (tsn, path, sent_at) = (101 + self.below(20), self.any_path(), self.some_time_ago());
         Missing {
-            tsn: 101 + self.below(20),
-            path: self.any_path(),
-            sent_at: self.some_time_ago(),
             transmissions: 1 + self.below(3) as u32,
             reports: self.below(5) as u32,
             recovered_before: self.below(2) == 0,
             waits: self.below(5) == 0,
+            ..Missing::sent_once(tsn, path, sent_at)
         }
     }
 

@@ -424,8 +424,12 @@ impl Association {
             if self.credit_orphan(tsn) {
                 continue;
             }
-            if let Some(path) = self.sender.outstanding().get(tsn).map(|c| c.path) {
-                self.dispatch_event(&Event::Spurious { path, tsn });
+            let mut latest = self.sender.outstanding().transmissions_of(tsn).map(|sent| sent.path);
+            let (needless, before) = (latest.next(), latest.next());
+            drop(latest);
+            if let Some(path) = needless {
+                let misjudged = before.unwrap_or(path);
+                self.dispatch_event(&Event::Spurious { path, misjudged, tsn });
             }
         }
     }
@@ -479,10 +483,19 @@ impl Association {
     pub(crate) fn missing(&self, tsn: u64) -> Option<Missing> {
         let chunk = self.sender.outstanding().get(tsn)?;
         let sent_at = self.sender.outstanding().latest_of(tsn)?.stamps.sent_at;
+        let (mut first_sent_at, mut in_flight_since) = (sent_at, [None; MAX_PATHS]);
+        for transmission in self.sender.outstanding().transmissions_of(tsn) {
+            first_sent_at = transmission.stamps.sent_at;
+            if transmission.in_flight {
+                in_flight_since[transmission.path.index()].get_or_insert(transmission.stamps.sent_at);
+            }
+        }
         Some(Missing {
             tsn,
             path: chunk.path,
             sent_at,
+            first_sent_at,
+            in_flight_since,
             transmissions: chunk.transmissions,
             reports: chunk.reports,
             recovered_before: chunk.recovered_before,

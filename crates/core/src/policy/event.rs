@@ -237,6 +237,8 @@ pub enum Event<'a> {
     Spurious {
         /// The path of the needless copy.
         path: PathId,
+        /// The path of the transmission before it, which was taken for lost and was not.
+        misjudged: PathId,
         /// Unwrapped TSN.
         tsn: u64,
     },

@@ -1,7 +1,7 @@
 //! The slots of a scheme, each a small trait.
 
 use crate::entropy::Entropy;
-use crate::path_id::{PathId, PathSet, PathState};
+use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
 use crate::policy::{Decision, Estimates, Event, LossCause, Pacing, ProofOfLife, View};
 use crate::profile::Profile;
 use crate::time::{Span, Time};
@@ -189,6 +189,10 @@ pub struct Missing {
     pub path: PathId,
     /// When that left.
     pub sent_at: Time,
+    /// When its first transmission left.
+    pub first_sent_at: Time,
+    /// On each path, when the latest of its transmissions there left that is in flight.
+    pub in_flight_since: [Option<Time>; MAX_PATHS],
     /// How often it was sent.
     pub transmissions: u32,
     /// Missing reports so far.
@@ -197,6 +201,25 @@ pub struct Missing {
     pub recovered_before: bool,
     /// Whether it is lost already and waits to be sent again; some profiles count reports for it all the same.
     pub waits: bool,
+}
+
+impl Missing {
+    /// A chunk that was sent once, on this path at this time, and has no report. For tests of policies.
+    pub fn sent_once(tsn: u64, path: PathId, sent_at: Time) -> Self {
+        let mut in_flight_since = [None; MAX_PATHS];
+        in_flight_since[path.index()] = Some(sent_at);
+        Missing {
+            tsn,
+            path,
+            sent_at,
+            first_sent_at: sent_at,
+            in_flight_since,
+            transmissions: 1,
+            reports: 0,
+            recovered_before: false,
+            waits: false,
+        }
+    }
 }
 
 /// What a SACK means for a missing chunk.
