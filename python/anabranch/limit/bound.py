@@ -5,7 +5,7 @@ Of user data and chunk headers, 1468 bytes in a packet of 1500. What binds is th
 * Capacity: what cross traffic leaves of the paths' rates.
 * The receive buffer without losses: it holds N packets. A packet that takes path i is held from its sending to the
   arrival of its acknowledgement, h_i: the path's delay, the time to send it, and the least delay back of any path.
-  Rates x_i below the paths' own with Σ x_i h_i ≤ N have the largest sum if the paths with the least h_i are filled first.
+  Rates x_i below the paths' own with Σ x_i h_i ≤ N have the largest sum if paths with the least h_i are filled first.
 * The receive buffer with losses, even if every loss were known after one round trip: a packet that is sent K times is
   held K round trips, and holds back what comes after it. With A_k the time at which packet k is released in order,
   A_k = max(A_(k-1), A_(k-N) + K_k), whose rate is found by simulation. K - 1 is geometric; first transmissions may take

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,6 +68,7 @@ def measure(what: str, trials: Sequence[Trial], seeds: Sequence[int], options: O
     grid = _grid(distinct, seeds)
     holes = [at for at in range(len(grid)) if not _from_cache(grid, at, distinct, measured, options.cache)]
     _say(f"{what}: {len(grid)} runs, {measured.cached} of them kept from before", options)
+    lines = _Lines(what, len(holes), options)
     with Progress(options.progress) as bar:
         bar.add(len(holes))
 
@@ -76,12 +78,32 @@ def measure(what: str, trials: Sequence[Trial], seeds: Sequence[int], options: O
             _add(grid, position, distinct, measured, read_figures(text))
             measured.computed += 1
             bar.computed()
+            lines.computed(measured.computed)
 
         try:
             NativeThreads(options.workers).make(grid, holes, record)
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt(_stopped(what, measured, len(grid), options)) from stop
     return measured
+
+
+class _Lines:
+    """Tells how far it is where there is no terminal for a bar."""
+
+    def __init__(self, what: str, runs: int, options: Options) -> None:
+        self._what, self._runs = what, runs
+        self._shown = options.progress is None and not sys.stderr.isatty()
+        self._last = time.monotonic()
+
+    def computed(self, runs: int) -> None:
+        """So many runs are made."""
+        if self._shown and time.monotonic() - self._last >= LINE_EVERY_S:
+            self._last = time.monotonic()
+            print(f"{self._what}: {runs} of {self._runs} runs made", file=sys.stderr, flush=True)
+
+
+LINE_EVERY_S = 20.0
+"""Seconds between two lines."""
 
 
 def _say(text: str, options: Options) -> None:
