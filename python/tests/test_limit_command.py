@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from anabranch.command.main import main
+from anabranch.sweep.native import NativeThreads
 
 LIMIT = ["limit", "--classes", "lossless", "--schemes", "cmt,bonded", "--duration", "10", "--quiet"]
 HARM = ["harm", "--quick", "--checks", "policer,two-alike", "--duration", "10", "--quiet"]
@@ -86,6 +87,19 @@ def test_options_out_of_range_are_refused(capsys: pytest.CaptureFixture[str], ar
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == 2
+
+
+@pytest.mark.parametrize("command", [LIMIT, HARM], ids=["limit", "harm"])
+def test_ctrl_c_ends_with_130_and_says_how_to_go_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(NativeThreads, "make", stopped)
+    assert main(command) == 130
+    assert "0 of" in (said := capsys.readouterr().err)
+    assert "the same command goes on from there" in said
 
 
 @pytest.mark.parametrize("command", ["limit", "harm"])

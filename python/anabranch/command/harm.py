@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from anabranch.command.judging import (
     STATUS,
     add_options,
+    interrupted,
     options_of,
     positive,
     schemes_of,
@@ -57,7 +58,10 @@ def main(arguments: list[str]) -> int:
 
     names = chosen(options.checks)
     scope, plan = _scope(options), _plan(options)
-    outcomes = check(names, scope, plan, Bench(options_of(options)))
+    try:
+        outcomes = check(names, scope, plan, Bench(options_of(options)))
+    except KeyboardInterrupt as stop:
+        return interrupted(stop)
     _show(options, plan, outcomes)
     return status_of(options, [broken for outcome in outcomes for broken in outcome.broken])
 

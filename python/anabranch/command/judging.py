@@ -13,6 +13,7 @@ from anabranch.trials import Options
 from anabranch.trials.known import Broken, news, read_known, write_known
 
 FAILED = 1
+INTERRUPTED = 130
 
 STATUS = (
     "Finished runs are kept in the cache: what was stopped, by Ctrl-C or in any other way, goes on where it was.\n\n"
@@ -47,6 +48,12 @@ def options_of(options: argparse.Namespace) -> Options:
 
 def _say(text: str) -> None:
     print(f"warning: {text}", file=sys.stderr)
+
+
+def interrupted(stop: KeyboardInterrupt) -> int:
+    """Says after Ctrl-C how to go on, and gives the exit status."""
+    print(str(stop) or "stopped by Ctrl-C", file=sys.stderr)
+    return INTERRUPTED
 
 
 def positive(text: str) -> int:

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch.command.judging import STATUS, add_options, options_of, schemes_of, seconds, seeds_of, status_of
+from anabranch.command.judging import (
+    STATUS,
+    add_options,
+    interrupted,
+    options_of,
+    schemes_of,
+    seconds,
+    seeds_of,
+    status_of,
+)
 from anabranch.command.parser import Parser
 from anabranch.errors import PlanError
 
@@ -38,7 +47,10 @@ def main(arguments: list[str]) -> int:
     from anabranch.limit import judging
 
     plan = _plan(options)
-    reached, _ = judging.reach(plan, options_of(options))
+    try:
+        reached, _ = judging.reach(plan, options_of(options))
+    except KeyboardInterrupt as stop:
+        return interrupted(stop)
     _show(options, plan, reached)
     return status_of(options, _broken(reached))
 
