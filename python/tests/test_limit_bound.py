@@ -81,6 +81,15 @@ def test_a_buffer_without_losses_is_filled_once_in_a_round_trip() -> None:
     assert kbps == pytest.approx(10 * 1468 * 8 / (201.2 + 0.29), rel=1e-3)
 
 
+def test_what_the_quickest_path_holds_is_not_there_for_the_others() -> None:
+    near, far = PointPath(1000, 10, 0.0), PointPath(10_000, 100, 0.0)
+    first_kbps = 1000 * 1468 / 1500
+    left = 20 - first_kbps / (1468 * 8) * (10 + 10 + 12 + 0.29)
+    second_kbps = left * 1468 * 8 / (100 + 10 + 1.2 + 0.29)
+    kbps = bound_of(point(far, near, buffer_bytes=20 * 1468)).kbps
+    assert kbps == pytest.approx(first_kbps + second_kbps, rel=1e-3)
+
+
 def test_losses_cost_most_where_the_buffer_binds() -> None:
     binds = [bound_of(point(PointPath(10_000, 45, loss))).kbps for loss in (0.0, 0.01, 0.05, 0.2)]
     assert binds == sorted(binds, reverse=True)
