@@ -29,6 +29,16 @@ def test_the_limit_is_a_table_with_goals_and_a_status(capsys: pytest.CaptureFixt
     (first, second) = written["classes"][0]["points"]
     assert first["bound_kbps"] == pytest.approx(1957, rel=0.001)
     assert 40 < second["percent"]["mean"] < 90
+    page = tmp_path / "page.md"
+    page.write_text(
+        "a\n<!-- limit: classes begin -->\nold\n<!-- limit: classes end -->\n<!-- limit: points begin -->\n"
+        "<!-- limit: points end -->\nz\n"
+    )
+    main([*LIMIT, "--seeds", "2", "--book", str(page)])
+    assert "| `cmt` |" in page.read_text()
+    assert "old" not in page.read_text()
+    page.write_text("nothing\n")
+    assert main([*LIMIT, "--seeds", "2", "--book", str(page)]) == 2
     assert "| point |" in (tmp_path / "out" / "limit.md").read_text()
 
 

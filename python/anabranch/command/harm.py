@@ -63,6 +63,11 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt as stop:
         return interrupted(stop)
     _show(options, plan, outcomes)
+    if options.book:
+        from anabranch.harm.pages import book_parts
+        from anabranch.trials.book import write_parts
+
+        write_parts(options.book, book_parts(plan, outcomes))
     return status_of(options, [broken for outcome in outcomes for broken in outcome.broken])
 
 

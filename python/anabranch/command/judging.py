@@ -28,6 +28,7 @@ def add_options(parser: Parser) -> None:
     add("--quick", action="store_true", help="a fixed part of it with few seeds, in less than a minute")
     add("--out", metavar="DIR", type=Path, help="folder for the tables in Markdown and everything as JSON")
     add("--json", action="store_true", help="print everything as JSON in place of tables")
+    add("--book", metavar="PAGE", type=Path, help="a page of the book whose tables are written anew")
     known = parser.add_mutually_exclusive_group()
     known.add_argument("--known", metavar="FILE", type=Path, help="limits that are known to be broken, as a file")
     known.add_argument("--store-known", metavar="FILE", type=Path, help="write the limits that are broken now")

@@ -52,6 +52,11 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt as stop:
         return interrupted(stop)
     _show(options, plan, reached)
+    if options.book:
+        from anabranch.limit.pages import book_parts
+        from anabranch.trials.book import write_parts
+
+        write_parts(options.book, book_parts(plan, reached))
     return status_of(options, _broken(reached))
 
 

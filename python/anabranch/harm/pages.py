@@ -62,7 +62,13 @@ def detail_table(outcomes: Sequence[CheckOutcome], check: str) -> Table:
         for setting in settings
     ]
     header = ["setting", *(f"`{each.scheme}`" for each in own), "with"]
+    if not any(row[-1] for row in rows) or len(rows) > MOST_NOTES:
+        header, rows = header[:-1], [row[:-1] for row in rows]
     return Table(header, rows, frozenset(range(1, len(own) + 1)))
+
+
+MOST_NOTES = 30
+"""Settings above which a table has no notes: they are in the JSON."""
 
 
 def _cell(finding: Finding | None) -> str:
@@ -99,6 +105,18 @@ def document(plan: Plan, outcomes: Sequence[CheckOutcome]) -> str:
             detail_table(outcomes, check).markdown(),
         ]
     return "\n\n".join(parts) + "\n"
+
+
+def book_parts(plan: Plan, outcomes: Sequence[CheckOutcome]) -> dict[str, str]:
+    """The tables of the book's page, those of single settings folded."""
+    parts = [summary_table(outcomes).markdown(), conditions(plan) + "."]
+    parts.append("\n".join(f"* {line}" for line in limit_lines(outcomes)))
+    for check in dict.fromkeys(each.check for each in outcomes):
+        title = next(each.title for each in outcomes if each.check == check)
+        table = detail_table(outcomes, check)
+        head = f"<details>\n<summary>{check}: {title}, {len(table.rows)} settings</summary>"
+        parts.append(f"{head}\n\n{table.markdown()}\n\n</details>")
+    return {"harm": "\n\n".join(parts)}
 
 
 def as_json(plan: Plan, outcomes: Sequence[CheckOutcome]) -> dict[str, Any]:

@@ -81,6 +81,15 @@ def goal_lines(reached: Sequence[ClassReached]) -> list[str]:
     return lines
 
 
+def book_parts(plan: LimitPlan, reached: Sequence[ClassReached]) -> dict[str, str]:
+    """The tables of the book's page."""
+    lines = "\n".join(f"* {line}" for line in goal_lines(reached))
+    return {
+        "classes": f"{class_table(reached).markdown()}\n\n{conditions(plan)}.\n\n{lines}",
+        "points": point_table(reached).markdown(),
+    }
+
+
 def conditions(plan: LimitPlan) -> str:
     """How it was run, in a line."""
     return (
