@@ -175,7 +175,8 @@ impl Curve {
             let reason = Reason::figure("as the standard would grow (CUBIC)", "w_est_bytes", epoch.w_est);
             return (epoch.w_est.max(step.cwnd), reason);
         }
-        let target = epoch.window_at(elapsed + step.rtt, step.chunk).clamp(step.cwnd, MOST_TARGET * step.cwnd);
+        let target =
+            epoch.window_at(elapsed + step.rtt, step.chunk).clamp(step.cwnd, MOST_TARGET * step.cwnd);
         let reason = Reason::figure("toward the curve (CUBIC)", "target_bytes", target);
         (step.cwnd + (target - step.cwnd) / step.cwnd * step.acked, reason)
     }

@@ -4,10 +4,9 @@ use anabranch_core::policy::Policies;
 
 use crate::component::cubic::cut::CubicCut;
 use crate::component::cubic::growth::CubicGrowth;
-use crate::congestion::control::cuc;
+use crate::congestion::control::{PF, cuc};
 use crate::congestion::{GrowthGate, WindowControl};
 use crate::definition::{Card, Choice, Component, Parameter, Role, Values};
-use crate::preset::cmt_pf::PF;
 
 mod cut;
 mod growth;
@@ -37,11 +36,7 @@ const CARD: Card = Card {
             answer: "Every path has a window and a curve of its own; they are not coupled.",
             parameter: "",
         },
-        Choice {
-            question: "What is a segment?",
-            answer: "The path's largest DATA chunk.",
-            parameter: "",
-        },
+        Choice { question: "What is a segment?", answer: "The path's largest DATA chunk.", parameter: "" },
         Choice {
             question: "Slow start?",
             answer: "The profile's, with its limit for each SACK and its exit (HyStart++ under `net`).",
