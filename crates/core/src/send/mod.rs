@@ -20,7 +20,7 @@ pub(crate) use lost::LostList;
 pub use options::{AbandonCause, Reliability, SendOptions};
 pub(crate) use outstanding::{Chunk, ChunkState, Outstanding, Transmission};
 pub(crate) use partial::{PartialReliability, Support};
-pub(crate) use queue::{Draft, SendQueue};
+pub(crate) use queue::{Draft, Refused, SendQueue};
 pub(crate) use sender::{Admitted, Left, Loss, Orphan, PathBytes, Sender};
 pub(crate) use skipped::Skipped;
 
