@@ -42,7 +42,7 @@ Checks: one-link, published, share, two-alike, free-link, policer, queueing, wir
 {STATUS}"""
 
 _SCHEMES = "bonded"
-_OTHERS = "sctp"
+_OTHERS = "sctp,sctp+cubic"
 _LEAST_SEEDS = 20
 _QUICK_SEEDS, _QUICK_CHOOSING, _QUICK_RANDOM, _QUICK_S = "3", 2, 5, 20.0
 _QUICK_RIVALS = "sctp,cmt,db-cmt,cmt-dfr,bonded"
