@@ -88,7 +88,8 @@ def _queueing(place: _Place, scheme: str, plan: Plan, bench: Bench) -> Iterator[
     added = [one - other for one, other in zip(ours, base, strict=True)]
     judged = at_most(added, MOST_ADDED_MS, plan.least_seeds)
     yield Finding(f"{place.setting.name} added ms", judged, float("-inf"), MOST_ADDED_MS, note)
-    if place.full_ms is not None and base_mean >= FILLS * place.full_ms:
+    fills = place.full_ms is not None and base_mean >= FILLS * place.full_ms
+    if fills and scheme != BASELINE:
         parts = [one / other for one, other in zip(ours, base, strict=True) if other > 0]
         judged = at_most(parts, MOST_OF_FULL, plan.least_seeds)
         yield Finding(f"{place.setting.name} of {BASELINE}", judged, 0.0, MOST_OF_FULL, note)

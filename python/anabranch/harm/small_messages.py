@@ -13,6 +13,7 @@ from anabranch.trials.verdict import at_most
 
 BASELINE = "cmt"
 SHOWN_BESIDE = ("cmt", "bonded", "cmt+redundant")
+"""Schemes whose delays are shown with those of each scheme."""
 
 _MESSAGES: Table = {"size": "200 B", "interval": "20 ms", "ordered": False}
 _WARMUP_S = 5.0
@@ -49,7 +50,7 @@ def _setting(name: str, duration_s: float, links: Sequence[Table]) -> Setting:
 def check_messages(plan: Plan, bench: Bench) -> list[CheckOutcome]:
     """For each scheme, beside `cmt`."""
     places = settings(plan.duration_s)
-    schemes = dict.fromkeys((BASELINE, *plan.schemes))
+    schemes = dict.fromkeys((*SHOWN_BESIDE, *plan.schemes))
     bench.run("messages", [place.trial(scheme) for scheme in schemes for place in places], plan.seeds)
 
     def finding(scheme: str, place: Setting) -> Finding:
@@ -58,10 +59,9 @@ def check_messages(plan: Plan, bench: Bench) -> list[CheckOutcome]:
         runs = bench.of(place.trial(scheme), plan.seeds)
         queue = fmean(figures.messages[SUBJECT].queue_p99_ms for figures in runs)
         goodput = fmean(figures.goodput_kbps[SUBJECT] for figures in runs)
-        note = (
-            f"{fmean(ours):.0f} ms, of which the send queue {queue:.0f}; {BASELINE} {fmean(base):.0f}; "
-            f"{goodput:.0f} kbit/s"
-        )
+        shown = [each for each in SHOWN_BESIDE if each != scheme]
+        others = ", ".join(f"{each} {fmean(_p99_ms(each, place, plan, bench)):.0f}" for each in shown)
+        note = f"{fmean(ours):.0f} ms, of which the send queue {queue:.0f} ({others}), at {goodput:.0f} kbit/s"
         return Finding(place.name, at_most(ratios, 1.0, plan.least_seeds), 0.0, 1.0, note)
 
     return [
