@@ -19,7 +19,7 @@ def ratios_left_out(together: Sequence[float], alone: Mapping[str, Sequence[floa
     seed there are no others, and the path is chosen on it.
 
     >>> ratios_left_out([9, 10], {"path-1": [8, 9], "path-2": [10, 1]})
-    [1.125, 1.0]
+    [1.125, 10.0]
     """
     values = {name: np.asarray(sample, dtype=float) for name, sample in alone.items()}
     ratios = []
