@@ -29,6 +29,22 @@ class Reliability(Table):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MessagesBeside(Table):
+    """Small messages that a bulk flow's association carries beside the bulk, on a stream of their own.
+
+    >>> MessagesBeside(size="200 B", interval="20 ms")
+    MessagesBeside(size='200 B', interval='20 ms')
+    """
+
+    size: str | None = None
+    """User data of a message, 8 to 500 bytes; it has to be given."""
+    interval: str | None = None
+    """Between the starts of two messages, 1 ms to 1 h; it has to be given."""
+    ordered: bool | None = None
+    """Whether they are delivered in order; they are not if not given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Flow(Table):
     """One association and what is sent over it, `[[flow]]`.
 
@@ -36,7 +52,7 @@ class Flow(Table):
     'file'
     """
 
-    INNER: ClassVar[Mapping[str, type[Table]]] = {"reliability": Reliability}
+    INNER: ClassVar[Mapping[str, type[Table]]] = {"reliability": Reliability, "messages": MessagesBeside}
 
     name: str | None = None
     """`flow-1` and so on if not given."""
@@ -66,3 +82,5 @@ class Flow(Table):
     """`messages`: as in `Association`, if it differs."""
     reliability: Reliability | None = None
     """`messages`: when they are given up; every message is delivered if not given."""
+    messages: MessagesBeside | None = None
+    """`bulk`: small messages beside the bulk; none if not given."""
