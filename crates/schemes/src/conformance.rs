@@ -297,7 +297,13 @@ impl Session {
         self.dispatch(&Event::Acked(&acked));
         let rtt = Span::from_millis(80);
         self.dispatch(&Event::RttSample { path: measured, rtt, heartbeat: cause == LossCause::Timeout });
-        self.dispatch(&Event::Lost { path: lost, tsn: 7, bytes: bytes(M), cause });
+        self.dispatch(&Event::Lost {
+            path: lost,
+            tsn: 7,
+            bytes: bytes(M),
+            sent_at: acked.stamps.sent_at,
+            cause,
+        });
         self.dispatch(&Event::Abandoned { path: lost, tsn: 8, bytes: bytes(M) });
         self.dispatch(&Event::LossEvent { path: lost, cause });
         self.dispatch(&Event::Spurious { path: lost, misjudged: measured, tsn: 7 });

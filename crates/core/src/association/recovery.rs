@@ -14,10 +14,10 @@ impl Association {
         if cause != LossCause::Timeout {
             self.statistics.fast_retransmitted_chunks += 1;
         }
-        let Loss { path, bytes, again } = loss;
+        let Loss { path, bytes, sent_at, again } = loss;
         if !again {
             self.record(Decided::Lost(path, cause), tsn, Reason::rule(cause_text(cause)), &Refused::new());
-            self.dispatch_event(&Event::Lost { path, tsn, bytes, cause });
+            self.dispatch_event(&Event::Lost { path, tsn, bytes, sent_at, cause });
         }
     }
 

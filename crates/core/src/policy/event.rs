@@ -3,7 +3,7 @@
 use crate::path_id::{PathId, PathState};
 use crate::policy::Reason;
 use crate::policy::delivery::{DeliverySample, SendStamps};
-use crate::time::Span;
+use crate::time::{Span, Time};
 use crate::units::ChunkBytes;
 
 /// What opened a send opportunity.
@@ -213,6 +213,8 @@ pub enum Event<'a> {
         tsn: u64,
         /// Chunk bytes.
         bytes: ChunkBytes,
+        /// When its latest transmission left.
+        sent_at: Time,
         /// By what.
         cause: LossCause,
     },

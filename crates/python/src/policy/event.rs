@@ -66,7 +66,7 @@ impl PolicyEvent {
             Event::RttSample { path, rtt, .. } => {
                 PolicyEvent { rtt_ms: Some(milliseconds(rtt)), ..of_path("rtt-sample", path) }
             }
-            Event::Lost { path, tsn, bytes, cause } => {
+            Event::Lost { path, tsn, bytes, cause, .. } => {
                 PolicyEvent { cause: Some(cause_name(cause)), ..of_chunk("lost", path, tsn, bytes.get()) }
             }
             Event::Abandoned { path, tsn, bytes } => of_chunk("abandoned", path, tsn, bytes.get()),

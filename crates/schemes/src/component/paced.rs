@@ -88,7 +88,10 @@ impl Slot for Paced {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.inner.on_event(event, view, context);
         match event {
-            Event::SackDone(_) | Event::RttSample { .. } | Event::LossEvent { .. } | Event::PathState { .. } => {
+            Event::SackDone(_)
+            | Event::RttSample { .. }
+            | Event::LossEvent { .. }
+            | Event::PathState { .. } => {
                 for facts in view.paths {
                     self.rates[facts.id.index()] = self.rate(self.inner.window(facts.id), facts);
                 }

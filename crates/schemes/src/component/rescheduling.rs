@@ -436,7 +436,8 @@ mod tests {
     fn a_chunk_moves_once() {
         let mut world = world();
         let mut policy = policy(SETTINGS);
-        let lost = |tsn, cause| Event::Lost { path: path(1), tsn, bytes: bytes(M), cause };
+        let lost =
+            |tsn, cause| Event::Lost { path: path(1), tsn, bytes: bytes(M), sent_at: Time::default(), cause };
         let mut moves = |policy: &mut Rescheduling, event: Event<'_>| {
             world.dispatch(policy, &event);
             world.with(|view, context| policy.handle(&NOT_BLOCKED, view, context)).is_some()

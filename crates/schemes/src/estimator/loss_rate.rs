@@ -41,9 +41,16 @@ mod tests {
     use crate::testing::{M, World, bytes, path};
     use anabranch_core::policy::{AckedTransmission, LossCause, SendStamps};
     use anabranch_core::profile::Profile;
+    use anabranch_core::time::Time;
 
     fn lost(index: usize) -> Event<'static> {
-        Event::Lost { path: path(index), tsn: 5, bytes: bytes(M), cause: LossCause::FastRetransmit }
+        Event::Lost {
+            path: path(index),
+            tsn: 5,
+            bytes: bytes(M),
+            sent_at: Time::default(),
+            cause: LossCause::FastRetransmit,
+        }
     }
 
     fn acked(index: usize) -> AckedTransmission {

@@ -2,7 +2,7 @@
 
 use anabranch_core::policy::{Event, LossCause, Reason, View};
 
-use crate::component::cubic::BETA;
+use crate::component::cubic::curve::BETA;
 use crate::congestion::cut::{after_fast_retransmit, after_timeout, nearest};
 use crate::congestion::{Change, Cut, PathLoss};
 use crate::definition::Equation;

@@ -8,6 +8,7 @@ use crate::congestion::control::{PF, cuc};
 use crate::congestion::{GrowthGate, WindowControl};
 use crate::definition::{Card, Choice, Component, Parameter, Role, Values};
 
+pub(crate) mod curve;
 mod cut;
 mod growth;
 
@@ -29,7 +30,7 @@ const CARD: Card = Card {
         "standard's growth would have reached meanwhile. A loss leaves 0.7 of a window. Linux, Windows and",
         "Apple's systems use it for TCP, so it is what most other traffic does.",
     ],
-    equations: &[growth::RULES, cut::RULES],
+    equations: &[curve::RULES, cut::RULES],
     choices: &[&[
         Choice {
             question: "TCP has one path. What of several?",
@@ -85,6 +86,3 @@ fn apply(values: &Values, policies: Policies) -> Policies {
         .with_window_after_probe(PF.get(values));
     Policies { congestion: Box::new(control), ..policies }
 }
-
-/// RFC 9438 section 4.6: what a loss leaves of a window.
-const BETA: f64 = 0.7;

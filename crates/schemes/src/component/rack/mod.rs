@@ -4,8 +4,8 @@
 //! have been acknowledged by now, however often it was sent. A probe draws out the acknowledgement of a tail.
 
 use anabranch_core::policy::{
-    AckedTransmission, Context, Event, LossCause, LossDetection, LossTasks, Missing, MissingVerdict, PathFacts,
-    Policies, SackDone, SackView, SendKind, SentTransmission, Slot, View,
+    AckedTransmission, Context, Event, LossCause, LossDetection, LossTasks, Missing, MissingVerdict,
+    PathFacts, Policies, SackDone, SackView, SendKind, SentTransmission, Slot, View,
 };
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{MAX_PATHS, PathId, PathState};

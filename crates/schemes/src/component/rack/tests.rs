@@ -8,8 +8,13 @@ use anabranch_core::policy::{PathAck, PathSack, RttFacts, SendStamps};
 use anabranch_core::profile::Profile;
 use anabranch_core::units::WindowBytes;
 
-const SETTINGS: RackSettings =
-    RackSettings { divisor: 4, reports_count: true, tail_probe: true, recovery_probe: false, ack_delay: Span::from_millis(200) };
+const SETTINGS: RackSettings = RackSettings {
+    divisor: 4,
+    reports_count: true,
+    tail_probe: true,
+    recovery_probe: false,
+    ack_delay: Span::from_millis(200),
+};
 /// The set of one path.
 fn only(index: usize) -> PathSet {
     [path(index)].into_iter().collect()
@@ -485,7 +490,13 @@ mod probes {
 
     #[test]
     fn a_lost_probe_and_a_recovery_make_room_for_the_next() {
-        let lost = Event::Lost { path: path(0), tsn: 101, bytes: bytes(M), cause: LossCause::FastRetransmit };
+        let lost = Event::Lost {
+            path: path(0),
+            tsn: 101,
+            bytes: bytes(M),
+            sent_at: Time::default(),
+            cause: LossCause::FastRetransmit,
+        };
         let event = Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit };
         for event in [lost, event] {
             let mut sender = Sender::new(SETTINGS);

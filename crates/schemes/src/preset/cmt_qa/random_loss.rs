@@ -325,7 +325,13 @@ mod tests {
 
         fn chunk(&mut self, cause: LossCause) -> &mut Self {
             self.sent += 1;
-            let lost = Event::Lost { path: path(0), tsn: self.sent, bytes: bytes(M), cause };
+            let lost = Event::Lost {
+                path: path(0),
+                tsn: self.sent,
+                bytes: bytes(M),
+                sent_at: Time::default(),
+                cause,
+            };
             self.world.dispatch(&mut self.control, &lost);
             self
         }

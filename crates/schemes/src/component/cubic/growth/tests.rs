@@ -1,7 +1,9 @@
 use super::*;
+use crate::component::cubic::curve::{ALPHA, BETA, cube_root};
 use crate::congestion::testing::{grow, grown, paths};
 use crate::testing::{M, World, bytes, path};
-use anabranch_core::policy::PathAck;
+use anabranch_core::policy::{LossCause, PathAck};
+use anabranch_core::time::Time;
 
 fn at(ms: u64) -> Time {
     Time::from_nanos(ms * 1_000_000)

@@ -333,7 +333,7 @@ impl Slot for QualityEstimator {
                     self.path(path).readmit();
                 }
             }
-            Event::Lost { path, tsn, bytes, cause } => {
+            Event::Lost { path, tsn, bytes, cause, .. } => {
                 if rules.losses == LossUnit::Chunk && cause != LossCause::Rescheduled {
                     self.lost(path, view);
                 }

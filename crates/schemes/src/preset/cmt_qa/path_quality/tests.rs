@@ -90,7 +90,7 @@ impl Scene {
     }
 
     fn lose(&mut self, tsn: u64, cause: LossCause) {
-        self.dispatch(&Event::Lost { path: path(0), tsn, bytes: bytes(M), cause });
+        self.dispatch(&Event::Lost { path: path(0), tsn, bytes: bytes(M), sent_at: Time::default(), cause });
     }
 
     /// Loses a chunk `ms` after it began to send.
