@@ -12,7 +12,9 @@ use crate::congestion::control::cuc;
 use crate::congestion::cut::{floor, floored};
 use crate::congestion::growth::standard::{slow_start, spend_window};
 use crate::congestion::{Acknowledged, Change, Growth, GrowthGate, WindowControl};
-use crate::definition::{Card, Choice, ChoiceParameter, Equation, Kind, Length, Parameter, Preset, Role, Value, Values};
+use crate::definition::{
+    Card, Choice, ChoiceParameter, Equation, Kind, Length, Parameter, Preset, Role, Value, Values,
+};
 use crate::loss::missing_reports::{TRIGGER, sfr};
 use crate::preset::cmt;
 use crate::retransmit::rtx;

@@ -32,6 +32,8 @@ use crate::preset::{cmt, cmt_pf};
 use crate::retransmit::rtx;
 use crate::retransmit::soonest::RTX_SOONEST;
 
+pub(crate) const FILE: &str = file!();
+
 const PARAMETERS: &[Parameter] = &[
     PF.parameter(),
     Parameter {

@@ -22,6 +22,7 @@ modules! {
     cmt_rpv2,
     smt_afr,
     bonded,
+    braid,
 }
 
 #[cfg(test)]

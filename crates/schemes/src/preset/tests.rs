@@ -179,7 +179,7 @@ fn a_time_out_makes_a_path_potentially_failed_where_the_scheme_has_that_state() 
         let (mut policies, mut world) = built(preset.name);
         world.paths[0].error_count = 1;
         let state = policies.failover.on_error(path(0), false, &world.view()).choice;
-        let out = ["cmt-pf", "cmt-qa", "bonded"].contains(&preset.name);
+        let out = ["cmt-pf", "cmt-qa", "bonded", "braid"].contains(&preset.name);
         let expected = if out { PathState::PotentiallyFailed } else { PathState::Active };
         assert_eq!(state, expected, "{}", preset.name);
     }

@@ -1,0 +1,365 @@
+//! The congestion control: what was measured goes to the models, and what they decide to the windows.
+
+use anabranch_core::policy::{
+    AckedTransmission, CongestionControl, Context, Event, LossCause, Pacing, PathAck, PathFacts, Reason,
+    Slot, View, Window,
+};
+use anabranch_core::time::{Span, Time};
+use anabranch_core::units::ChunkBytes;
+use anabranch_core::{MAX_PATHS, PathId};
+
+use crate::component::cubic::curve::BETA;
+use crate::preset::braid::coupling::{Congested, share_of_growth};
+use crate::preset::braid::drain::{Drain, SHARE};
+use crate::preset::braid::loss::LossJudge;
+use crate::preset::braid::mode::{Mode, Round, Standing, Step, TARGET_PACKETS, after_round};
+use crate::preset::braid::pace::{GAIN, SLOW_START_GAIN, pace};
+use crate::preset::braid::round_trips::RoundTrips;
+use crate::preset::braid::window::PathWindow;
+
+/// How long a path counts as congested after a loss by congestion: a flow of others is back in about so many round trips, and
+/// one second is the time in which two paths with short round trips notice the same queue.
+const CONGESTED_ROUNDS: u64 = 20;
+const CONGESTED_LEAST: Span = Span::from_secs(1);
+/// A packet's time at a bottleneck of 1 Mbit/s, before a rate was measured.
+const UNMEASURED_PACKET: Span = Span::from_millis(12);
+/// A window of which less than this is free counts as in full use: pacing holds the next packet back.
+const SLACK_CHUNKS: u64 = 2;
+/// So that a link without delay has a rate.
+const SHORTEST_ROUND_TRIP: Span = Span::from_micros(100);
+/// While the first slow start lasts: more than any window, and no number that sums overflow with.
+const NO_THRESHOLD: ChunkBytes = ChunkBytes::new(1 << 40);
+/// HyStart (RFC 9406 section 4.2): MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR.
+const SLOW_START_QUEUE: (Span, Span) = (Span::from_millis(4), Span::from_millis(16));
+const SLOW_START_DIVISOR: u64 = 8;
+
+/// Parts that can be switched off.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    /// Alone, the queue is kept short.
+    pub delay: bool,
+    /// Losses without a long queue leave the window.
+    pub noise: bool,
+    /// Paths that meet congestion are coupled.
+    pub coupling: bool,
+    /// Packets are spaced.
+    pub pacing: bool,
+}
+
+/// The round trip at hand.
+#[derive(Clone, Copy, Debug, Default)]
+struct RoundSoFar {
+    began: Time,
+    least_queue: Option<Span>,
+    used: bool,
+}
+
+/// All that is kept of a path.
+#[derive(Clone, Debug)]
+struct PathControl {
+    mode: Mode,
+    window: PathWindow,
+    trips: RoundTrips,
+    judge: LossJudge,
+    round: RoundSoFar,
+    drain: Drain,
+    congested_at: Option<Time>,
+    pacing: Pacing,
+    reason: Reason,
+}
+
+impl PathControl {
+    fn new(facts: &PathFacts, view: &View<'_>) -> Self {
+        let first = view.profile.initial_window.for_chunk(facts.largest_chunk, facts.ipv6);
+        PathControl {
+            mode: Mode::SlowStart,
+            window: PathWindow::new(first.get() as f64),
+            trips: RoundTrips::default(),
+            judge: LossJudge::default(),
+            round: RoundSoFar::default(),
+            drain: Drain::default(),
+            congested_at: None,
+            pacing: Pacing::OFF,
+            reason: Reason::rule("initial window"),
+        }
+    }
+
+    /// Whether it meets congestion.
+    fn is_congested(&self, now: Time) -> bool {
+        let lately = self.trips.base().unwrap_or_default().times(CONGESTED_ROUNDS).max(CONGESTED_LEAST);
+        matches!(self.mode, Mode::Competing { .. })
+            || self.congested_at.is_some_and(|at| now.since(at) < lately)
+    }
+
+    /// The path's round trip without queues holds so many bytes.
+    fn content(&self, facts: &PathFacts) -> f64 {
+        let rate = facts.estimates.bottleneck_rate.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0);
+        rate * self.trips.base().unwrap_or_default().as_secs_f64()
+    }
+
+    /// A packet was acknowledged. Returns the round that it ends.
+    fn acked(&mut self, acked: &AckedTransmission, facts: &PathFacts, now: Time) -> Option<Round> {
+        let sent_at = acked.stamps.sent_at;
+        let queue = self.trips.take(now.since(sent_at), acked.same_way, now);
+        self.judge.delivered(sent_at, queue, self.trips.longest_queue());
+        self.round.least_queue = Some(self.round.least_queue.map_or(queue, |least| least.min(queue)));
+        if sent_at < self.round.began {
+            return None;
+        }
+        let over = std::mem::replace(&mut self.round, RoundSoFar { began: now, ..RoundSoFar::default() });
+        over.least_queue.map(|least| self.round_with(least, over.used, facts))
+    }
+
+    fn round_with(&self, least_queue: Span, used: bool, facts: &PathFacts) -> Round {
+        let (from, to) = SLOW_START_QUEUE;
+        let base = self.trips.base().unwrap_or_default();
+        Round {
+            queue_packets: in_packets(least_queue, facts),
+            ends_slow_start: least_queue > base.over(SLOW_START_DIVISOR).clamp(from, to),
+            used,
+            cwnd: self.window.cwnd(),
+            chunk: facts.largest_chunk.get() as f64,
+        }
+    }
+
+    fn end_round(&mut self, round: &Round, facts: &PathFacts, now: Time) {
+        match self.mode {
+            Mode::Alone(_) if round.queue_packets >= 1.0 => {
+                self.drain.round_with_queue(now, self.trips.latest().unwrap_or_default());
+            }
+            Mode::Competing { .. } if round.queue_packets >= 1.0 => {}
+            _ => self.drain.not_needed(now),
+        }
+        let (mode, step) = after_round(self.mode, round);
+        self.mode = mode;
+        let rule = match step {
+            Step::Keep => return,
+            Step::FillPath => {
+                let fill = self.content(facts) + TARGET_PACKETS * round.chunk;
+                self.window.end_slow_start(fill.max(2.0 * TARGET_PACKETS * round.chunk).min(round.cwnd));
+                "a queue builds: slow start is over"
+            }
+            Step::Shrink(cwnd) => {
+                self.window.set(cwnd);
+                "the own queue is long enough"
+            }
+            Step::Compete(cwnd) => {
+                self.window.begin_anew(cwnd);
+                "others fill the queue"
+            }
+            Step::Relax => "nobody fills the queue",
+        };
+        self.reason = Reason::figure(rule, "queue_packets", round.queue_packets);
+    }
+
+    /// Bytes were acknowledged while the window was in full use.
+    fn grow(&mut self, acked: f64, share: f64, facts: &PathFacts, now: Time) {
+        self.round.used = true;
+        match self.mode {
+            Mode::SlowStart => {
+                self.window.double(acked);
+                self.reason = Reason::figure("slow start", "acked_bytes", acked);
+            }
+            Mode::Alone(standing) if standing.rounds > 0 || self.is_queue_long_enough(facts) => {}
+            Mode::Alone(_) | Mode::Competing { .. } => {
+                let rtt = self.trips.latest().unwrap_or_default();
+                let chunk = facts.largest_chunk.get() as f64;
+                self.window.follow_curve(now, rtt, acked, share, chunk);
+                self.reason = Reason::figure("toward the curve (CUBIC)", "share_of_growth", share);
+            }
+        }
+    }
+
+    fn is_queue_long_enough(&self, facts: &PathFacts) -> bool {
+        in_packets(self.trips.queue(), facts) > TARGET_PACKETS
+    }
+
+    /// Congestion, on this path or on one that is coupled with it.
+    fn cut(&mut self, facts: &PathFacts, parts: Parts, view: &View<'_>, reason: Reason) {
+        let floor = facts.largest_chunk.times(view.profile.fast_retransmit_floor);
+        self.window.cut(view.now, floor.get() as f64);
+        if let Mode::Alone(standing) = &mut self.mode {
+            standing.held_bytes *= BETA;
+        }
+        if self.mode == Mode::SlowStart {
+            self.mode = parts.after_slow_start();
+        }
+        self.reason = reason;
+    }
+
+    fn pace(&mut self, facts: &PathFacts, parts: Parts, now: Time) {
+        let Some(base) = self.trips.base().filter(|_| parts.pacing || parts.delay) else { return };
+        let cap = self.drain.is_under_way(now).then(|| SHARE * self.content(facts));
+        let cwnd = self.window.cwnd();
+        let pacing = match self.mode {
+            Mode::SlowStart => pace(SLOW_START_GAIN, cwnd, base, cap),
+            Mode::Alone(_) => pace(GAIN, cwnd, base, cap),
+            Mode::Competing { .. } => pace(GAIN, cwnd, self.trips.latest().unwrap_or(base), cap),
+        };
+        self.pacing = if parts.pacing { pacing } else { Pacing { rate: None, ..pacing } };
+    }
+}
+
+impl Parts {
+    /// Without the delay rule there is nothing to be alone by.
+    fn after_slow_start(self) -> Mode {
+        if self.delay { Mode::Alone(Standing::default()) } else { Mode::Competing { empty_rounds: 0 } }
+    }
+}
+
+/// A queue in packets of this path.
+fn in_packets(queue: Span, facts: &PathFacts) -> f64 {
+    let chunk_bits = facts.largest_chunk.get() as f64 * 8.0;
+    let rate = facts.estimates.bottleneck_rate.map(|rate| rate.as_bps() as f64).filter(|rate| *rate > 0.0);
+    let packet = rate.map_or(UNMEASURED_PACKET.as_secs_f64(), |rate| chunk_bits / rate);
+    queue.as_secs_f64() / packet
+}
+
+/// The control of all paths.
+#[derive(Debug)]
+pub struct BraidControl {
+    parts: Parts,
+    paths: [Option<Box<PathControl>>; MAX_PATHS],
+}
+
+impl BraidControl {
+    /// With these parts.
+    pub fn new(parts: Parts) -> Self {
+        BraidControl { parts, paths: Default::default() }
+    }
+
+    fn begin(&mut self, path: PathId, view: &View<'_>) {
+        self.paths[path.index()] = Some(Box::new(PathControl::new(view.path(path), view)));
+    }
+
+    fn path(&mut self, path: PathId) -> Option<&mut PathControl> {
+        self.paths[path.index()].as_deref_mut()
+    }
+
+    fn acked(&mut self, acked: &AckedTransmission, view: &View<'_>) {
+        let (facts, parts) = (view.path(acked.path), self.parts);
+        let Some(path) = self.path(acked.path).filter(|_| acked.sent_once) else { return };
+        let Some(round) = path.acked(acked, facts, view.now) else { return };
+        if parts.delay {
+            path.end_round(&round, facts, view.now);
+        }
+    }
+
+    fn sack_done(&mut self, acks: &[PathAck], view: &View<'_>) {
+        for (facts, ack) in view.paths.iter().zip(acks) {
+            let acked = ack.newly_acked().get() as f64;
+            let share = self.share_of_growth(facts.id, view);
+            let Some(path) = self.path(facts.id) else { continue };
+            let most = (ack.in_flight_before + facts.largest_chunk.times(SLACK_CHUNKS)).get() as f64;
+            if acked > 0.0 && most > path.window.cwnd() {
+                path.grow(acked, share, facts, view.now);
+            }
+        }
+    }
+
+    /// Of growth that the path would have by itself.
+    fn share_of_growth(&self, path: PathId, view: &View<'_>) -> f64 {
+        let congested = |path: PathId| {
+            let path = self.paths[path.index()].as_deref()?;
+            path.is_congested(view.now).then_some(path)
+        };
+        let Some(own) = congested(path).filter(|_| self.parts.coupling) else { return 1.0 };
+        let all = view.active().filter_map(|facts| congested(facts.id)).map(|path| Congested {
+            cwnd: path.window.cwnd(),
+            rtt: path.trips.latest().unwrap_or_default().max(SHORTEST_ROUND_TRIP).as_secs_f64(),
+        });
+        share_of_growth(own.window.cwnd(), all)
+    }
+
+    fn lost(&mut self, path: PathId, sent_at: Time, view: &View<'_>) {
+        let (parts, facts) = (self.parts, view.path(path));
+        let Some(own) = self.path(path) else { return };
+        let congestion = own.judge.is_congestion(sent_at, own.trips.longest_queue());
+        if !(congestion || !parts.noise) || !own.window.is_news(sent_at) {
+            return;
+        }
+        own.congested_at = Some(view.now);
+        own.cut(facts, parts, view, Reason::rule("a loss beside a long queue"));
+        if parts.coupling {
+            self.cut_others(path, sent_at, view);
+        }
+    }
+
+    /// The paths that meet congestion too are cut with the one that lost something.
+    fn cut_others(&mut self, lost_on: PathId, sent_at: Time, view: &View<'_>) {
+        let parts = self.parts;
+        for facts in view.active().filter(|facts| facts.id != lost_on) {
+            let Some(path) = self.path(facts.id) else { continue };
+            if path.is_congested(view.now) && path.window.is_news(sent_at) {
+                path.cut(facts, parts, view, Reason::rule("a loss on a path that it is coupled with"));
+            }
+        }
+    }
+
+    fn timed_out(&mut self, path: PathId, view: &View<'_>) {
+        let facts = view.path(path);
+        let Some(path) = self.path(path).filter(|_| facts.in_flight.is_zero()) else { return };
+        path.window.silence(facts.largest_chunk.get() as f64);
+        path.reason = Reason::rule("nothing was acknowledged until T3 expired");
+    }
+
+    fn pace(&mut self, view: &View<'_>) {
+        let parts = self.parts;
+        for facts in view.paths {
+            if let Some(path) = self.path(facts.id) {
+                path.pace(facts, parts, view.now);
+            }
+        }
+    }
+}
+
+impl Slot for BraidControl {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
+        match *event {
+            Event::PathAdded(path) | Event::PathRebound(path) => self.begin(path, view),
+            Event::Established => view.paths.iter().for_each(|facts| self.begin(facts.id, view)),
+            Event::Acked(acked) => self.acked(acked, view),
+            Event::SackDone(done) => {
+                self.sack_done(done.paths, view);
+                self.pace(view);
+            }
+            Event::Lost { path, sent_at, cause, .. } if cause != LossCause::Rescheduled => {
+                self.lost(path, sent_at, view);
+            }
+            Event::LossEvent { path, cause: LossCause::Timeout } => {
+                self.timed_out(path, view);
+                self.pace(view);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl CongestionControl for BraidControl {
+    fn window(&self, path: PathId) -> Window {
+        let Some(path) = self.paths[path.index()].as_deref() else { return Window::default() };
+        Window {
+            cwnd: ChunkBytes::new(path.window.cwnd() as u64),
+            ssthresh: path.window.ssthresh().map_or(NO_THRESHOLD, |bytes| ChunkBytes::new(bytes as u64)),
+            partial_bytes_acked: ChunkBytes::ZERO,
+        }
+    }
+
+    fn pacing(&self, path: PathId) -> Pacing {
+        self.paths[path.index()].as_deref().map_or(Pacing::OFF, |path| path.pacing)
+    }
+
+    fn last_reason(&self, path: PathId) -> Reason {
+        self.paths[path.index()].as_deref().map_or(Reason::rule("no path"), |path| path.reason)
+    }
+
+    fn set_window(&mut self, path: PathId, window: Window, reason: Reason, view: &View<'_>) {
+        let least = view.path(path).largest_chunk;
+        let Some(path) = self.path(path) else { return };
+        path.window.set(window.cwnd.max(least).get() as f64);
+        path.reason = reason;
+    }
+}
+
+#[cfg(test)]
+mod tests;

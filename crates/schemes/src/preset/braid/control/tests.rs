@@ -1,0 +1,202 @@
+use super::*;
+use crate::testing::{M, World, bytes, path};
+use anabranch_core::policy::{PathAck, SackDone, SendStamps};
+use anabranch_core::profile::Profile;
+use anabranch_core::time::Rate;
+
+const ALL: Parts = Parts { delay: true, noise: true, coupling: true, pacing: true };
+
+/// A control whose paths have a base of 100 ms and carry 100 packets per second.
+struct Rig {
+    world: World,
+    control: BraidControl,
+}
+
+impl Rig {
+    fn new(parts: Parts, paths: usize) -> Self {
+        let profile = Profile { fast_retransmit_floor: 2, ..Profile::rfc9260() };
+        let mut world = World::new(profile, paths);
+        for facts in &mut world.paths {
+            facts.estimates.bottleneck_rate = Some(Rate::from_bps(100 * M * 8));
+        }
+        let mut rig = Rig { world, control: BraidControl::new(parts) };
+        rig.tell(&Event::Established);
+        rig
+    }
+
+    fn tell(&mut self, event: &Event<'_>) {
+        self.world.dispatch(&mut self.control, event);
+    }
+
+    fn chunks(&self, index: usize) -> f64 {
+        self.control.window(path(index)).cwnd.get() as f64 / M as f64
+    }
+
+    /// A round trip with this queue in milliseconds on a path, in which the window is used up and acknowledged.
+    fn round(&mut self, index: usize, queue_ms: u64) {
+        let sent_at = self.world.now;
+        self.world.now = sent_at + Span::from_millis(100 + queue_ms);
+        let cwnd = self.control.window(path(index)).cwnd;
+        let acked = AckedTransmission {
+            path: path(index),
+            tsn: 1,
+            bytes: cwnd,
+            stamps: SendStamps { sent_at, ..SendStamps::default() },
+            sent_once: true,
+            cumulative: true,
+            same_way: true,
+        };
+        self.tell(&Event::Acked(&acked));
+        let mut acks = [PathAck::default(); MAX_PATHS];
+        acks[index] = PathAck { cumulative: cwnd, in_flight_before: cwnd, ..PathAck::default() };
+        let count = self.world.paths.len();
+        self.tell(&Event::SackDone(&SackDone { paths: &acks[..count], new_cumulative: true, cumulative: 1 }));
+    }
+
+    /// The loss of what was sent just now.
+    fn lose(&mut self, index: usize) {
+        let (sent_at, cause) = (self.world.now, LossCause::FastRetransmit);
+        self.tell(&Event::Lost { path: path(index), tsn: 9, bytes: bytes(M), sent_at, cause });
+    }
+
+    /// Out of slow start, alone, with nothing in the queue.
+    fn alone(parts: Parts, paths: usize) -> Self {
+        let mut rig = Rig::new(parts, paths);
+        for index in 0..paths {
+            rig.round(index, 0);
+            rig.round(index, 50);
+            rig.round(index, 0);
+        }
+        rig
+    }
+}
+
+#[test]
+fn slow_start_doubles_until_a_queue_builds_and_leaves_what_the_path_holds_and_two_packets() {
+    let mut rig = Rig::new(ALL, 1);
+    assert!((rig.chunks(0) - 3.0).abs() < 0.1);
+    for expected in [6.0, 12.0, 24.0] {
+        rig.round(0, 0);
+        assert!((rig.chunks(0) - expected).abs() < 0.1, "{}", rig.chunks(0));
+    }
+    rig.round(0, 50);
+    // 100 packets per second times 100 ms.
+    assert!((rig.chunks(0) - 12.0).abs() < 0.1, "{}", rig.chunks(0));
+}
+
+#[test]
+fn a_queue_of_its_own_shrinks_the_window_and_one_of_others_does_not_for_long() {
+    let mut rig = Rig::alone(ALL, 1);
+    let before = rig.chunks(0);
+    rig.round(0, 50);
+    assert!(rig.chunks(0) < before);
+    (0..8).for_each(|_| rig.round(0, 50));
+    let competing = rig.chunks(0);
+    assert!(competing > before, "{competing} {before}");
+    rig.round(0, 50);
+    assert!(rig.chunks(0) >= competing, "it grows whatever the queue");
+}
+
+#[test]
+fn without_the_delay_rule_a_queue_changes_nothing() {
+    let mut rig = Rig::new(Parts { delay: false, ..ALL }, 1);
+    for _ in 0..5 {
+        let before = rig.chunks(0);
+        rig.round(0, 50);
+        assert!(rig.chunks(0) > 1.9 * before);
+    }
+}
+
+#[test]
+fn a_loss_beside_a_long_queue_cuts_to_seven_tenths_once_per_round_trip() {
+    let mut rig = Rig::alone(ALL, 1);
+    rig.round(0, 50);
+    let before = rig.chunks(0);
+    rig.lose(0);
+    assert!((rig.chunks(0) - 0.7 * before).abs() < 0.01);
+    let sent_at = Time::from_nanos(rig.world.now.as_nanos() - 1);
+    let again =
+        Event::Lost { path: path(0), tsn: 8, bytes: bytes(M), sent_at, cause: LossCause::FastRetransmit };
+    rig.tell(&again);
+    assert!((rig.chunks(0) - 0.7 * before).abs() < 0.01, "it left before the cut");
+}
+
+#[test]
+fn a_loss_beside_a_short_queue_leaves_the_window_unless_noise_is_off() {
+    for (noise, share) in [(true, 1.0), (false, 0.7)] {
+        let mut rig = Rig::alone(Parts { noise, ..ALL }, 1);
+        let before = rig.chunks(0);
+        rig.lose(0);
+        assert!((rig.chunks(0) - share * before).abs() < 0.01, "{noise}");
+    }
+}
+
+#[test]
+fn a_chunk_that_was_moved_is_no_loss() {
+    let mut rig = Rig::alone(Parts { noise: false, ..ALL }, 1);
+    let before = rig.chunks(0);
+    let (sent_at, cause) = (rig.world.now, LossCause::Rescheduled);
+    rig.tell(&Event::Lost { path: path(0), tsn: 9, bytes: bytes(M), sent_at, cause });
+    assert!((rig.chunks(0) - before).abs() < 0.01);
+}
+
+#[test]
+fn paths_that_meet_congestion_are_cut_together_and_others_are_left_alone() {
+    for (coupling, second) in [(true, 0.7), (false, 1.0)] {
+        let mut rig = Rig::alone(Parts { coupling, ..ALL }, 3);
+        for _ in 0..9 {
+            rig.round(0, 50);
+            rig.round(1, 50);
+        }
+        let before = [0, 1, 2].map(|index| rig.chunks(index));
+        rig.lose(0);
+        let left = [0, 1, 2].map(|index| rig.chunks(index) / before[index]);
+        for (left, expected) in left.into_iter().zip([0.7, second, 1.0]) {
+            assert!((left - expected).abs() < 0.01, "{left} {expected} {coupling}");
+        }
+    }
+}
+
+#[test]
+fn packets_are_paced_above_the_rate_of_the_window_and_not_before_a_round_trip_is_known() {
+    let mut rig = Rig::new(ALL, 1);
+    assert_eq!(rig.control.pacing(path(0)), Pacing::OFF);
+    rig = Rig::alone(ALL, 1);
+    let cwnd = rig.control.window(path(0)).cwnd.get() as f64;
+    let rate = rig.control.pacing(path(0)).rate.expect("it is paced").as_bps() as f64;
+    assert!((rate / (cwnd * 8.0 / 0.1) - 1.2).abs() < 0.01);
+    let unpaced = Rig::alone(Parts { pacing: false, ..ALL }, 1);
+    assert_eq!(unpaced.control.pacing(path(0)).rate, None);
+}
+
+#[test]
+fn a_queue_that_never_empties_is_drained() {
+    let mut rig = Rig::alone(ALL, 1);
+    let mut drained = false;
+    for _ in 0..60 {
+        rig.round(0, 15);
+        drained |= rig.control.pacing(path(0)).in_flight_cap.is_some();
+    }
+    assert!(drained);
+}
+
+#[test]
+fn silence_halves_the_window_only_if_nothing_is_left_in_flight() {
+    let mut rig = Rig::alone(ALL, 1);
+    let before = rig.chunks(0);
+    let timeout = Event::LossEvent { path: path(0), cause: LossCause::Timeout };
+    rig.world.paths[0].in_flight = bytes(M);
+    rig.tell(&timeout);
+    assert!((rig.chunks(0) - before).abs() < 0.01);
+    rig.world.paths[0].in_flight = ChunkBytes::ZERO;
+    rig.tell(&timeout);
+    assert!(rig.chunks(0) < before);
+}
+
+#[test]
+fn a_rebound_path_begins_anew() {
+    let mut rig = Rig::alone(ALL, 1);
+    rig.tell(&Event::PathRebound(path(0)));
+    assert!((rig.chunks(0) - 3.0).abs() < 0.1);
+    assert_eq!(rig.control.pacing(path(0)), Pacing::OFF);
+}

@@ -1,0 +1,193 @@
+//! New data in the order of arrival, within the receive window.
+//!
+//! A chunk sent on a slow path holds the receive buffer until it arrives, while faster paths fill it. If the chunk takes the time
+//! h, paths that are faster send rate x h meanwhile, and all of that has to fit beside what the slow path has in flight.
+
+use anabranch_core::MAX_PATHS;
+use anabranch_core::policy::{
+    Context, Decision, PathFacts, Pick, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+};
+use anabranch_core::time::Span;
+
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[
+    Equation {
+        name: "holding time",
+        rule: "h = SRTT if data left within 1 s and is in flight, otherwise the least RTT; at least (bytes in flight + M) / rate",
+        file: file!(),
+    },
+    Equation {
+        name: "order of paths",
+        rule: "by h (2 - (1 - loss rate)^n), n = N / M: the share of windows in which a loss costs another round trip; N = the \
+               peer's window + all that is outstanding",
+        file: file!(),
+    },
+    Equation {
+        name: "in-order arrival",
+        rule: "path i takes a packet if its bytes in flight or lost + M <= N - h_i sum of cwnd_j / SRTT_j over the paths j before it; \
+               the first path always does",
+        file: file!(),
+    },
+];
+
+/// A smoothed round trip says nothing of a path that was not used for so long (RFC 9260's RTO.Min).
+const FRESH: Span = Span::from_secs(1);
+
+/// Paths in the order of their holding times.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InOrder;
+
+/// What is expected of a path.
+#[derive(Clone, Copy, Debug)]
+struct Expected<'a> {
+    facts: &'a PathFacts,
+    /// Seconds until what is sent now leaves the receive buffer.
+    holding: f64,
+    /// The same, with what losses add to it on average: only the order depends on it.
+    rank: f64,
+    /// Bytes per second.
+    rate: f64,
+}
+
+fn expected<'a>(facts: &'a PathFacts, window: f64, view: &View<'_>) -> Expected<'a> {
+    let chunk = facts.largest_chunk.get() as f64;
+    let Some(least) = facts.rtt.min.map(|least| least.as_secs_f64().max(1e-4)) else {
+        return Expected { facts, holding: 0.0, rank: 0.0, rate: 0.0 };
+    };
+    let smoothed = facts.rtt.smoothed.map_or(least, |smoothed| smoothed.as_secs_f64().max(1e-4));
+    let used = facts.last_sent_at.is_some_and(|at| view.now.since(at) < FRESH) && !facts.in_flight.is_zero();
+    let queued = match facts.estimates.bottleneck_rate {
+        Some(rate) if rate.as_bps() > 0 => {
+            (facts.in_flight.get() as f64 + chunk) * 8.0 / rate.as_bps() as f64
+        }
+        _ => 0.0,
+    };
+    let holding = if used { smoothed } else { least }.max(queued);
+    let delivered = 1.0 - facts.estimates.loss_rate.unwrap_or(0.0).clamp(0.0, 1.0);
+    let rank = holding * (2.0 - power(delivered, (window / chunk) as u32));
+    Expected { facts, holding, rank, rate: facts.cwnd.get() as f64 / smoothed }
+}
+
+/// By squaring: products are the same on every machine.
+fn power(base: f64, exponent: u32) -> f64 {
+    let (mut result, mut square, mut rest) = (1.0, base, exponent);
+    while rest > 0 {
+        if rest & 1 == 1 {
+            result *= square;
+        }
+        square *= square;
+        rest >>= 1;
+    }
+    result
+}
+
+/// Best first. At most [`MAX_PATHS`].
+fn in_order<'a>(view: &View<'a>, window: f64) -> ([Option<Expected<'a>>; MAX_PATHS], usize) {
+    let (mut order, mut count) = ([None::<Expected<'a>>; MAX_PATHS], 0);
+    for facts in view.active() {
+        let new = expected(facts, window, view);
+        let place = order[..count].iter().flatten().position(|other| new.rank < other.rank).unwrap_or(count);
+        order[place..=count].rotate_right(1);
+        order[place] = Some(new);
+        count += 1;
+    }
+    (order, count)
+}
+
+impl Slot for InOrder {}
+
+impl Scheduler for InOrder {
+    fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        let window = (view.association.peer_window.get() + view.total_outstanding().get()) as f64;
+        let (order, count) = in_order(view, window);
+        let (mut refused, mut rates) = (Refused::new(), 0.0);
+        for path in order[..count].iter().flatten() {
+            let facts = path.facts;
+            let room = window - rates * path.holding;
+            let filled = (facts.in_flight + facts.lost_unsent + facts.largest_chunk).get() as f64;
+            match view.refusal(facts.id) {
+                None if rates <= 0.0 || filled <= room => {
+                    let reason = Reason::figure("arrives in order", "room_bytes", room);
+                    return Decision::with_refused(Pick::Path(facts.id), reason, refused);
+                }
+                refusal => refused.push((facts.id, refusal.unwrap_or(Refusal::Preference))),
+            }
+            rates += path.rate;
+        }
+        Decision::with_refused(
+            Pick::Wait(WaitFor::Window),
+            Reason::rule("a better path delivers it sooner"),
+            refused,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{M, World, bytes, path};
+    use anabranch_core::profile::Profile;
+    use anabranch_core::units::WindowBytes;
+
+    /// Paths with these round trips in milliseconds, windows of 100 chunks, and a peer's window of so many chunks.
+    fn world(rtts: &[u64], window_chunks: u64) -> World {
+        let mut world = World::new(Profile::net().multipath(), rtts.len());
+        for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
+            let rtt = Span::from_millis(*rtt);
+            (facts.rtt.min, facts.rtt.smoothed) = (Some(rtt), Some(rtt));
+            facts.cwnd = bytes(100 * M);
+        }
+        world.association.peer_window = WindowBytes::new(window_chunks * M);
+        world
+    }
+
+    fn fill(world: &mut World, index: usize) {
+        let facts = &mut world.paths[index];
+        (facts.in_flight, facts.last_sent_at) = (facts.cwnd, Some(world.now));
+    }
+
+    #[test]
+    fn the_path_with_the_shortest_round_trip_is_first() {
+        assert_eq!(world(&[100, 20, 50], 1000).pick(&mut InOrder).choice, Pick::Path(path(1)));
+    }
+
+    #[test]
+    fn losses_cost_a_path_its_place_where_a_window_is_likely_to_have_one() {
+        for (window, expected) in [(1, 0), (500, 1)] {
+            let mut world = world(&[20, 30], window);
+            world.paths[0].estimates.loss_rate = Some(0.05);
+            assert_eq!(world.pick(&mut InOrder).choice, Pick::Path(path(expected)), "{window}");
+        }
+    }
+
+    #[test]
+    fn a_slow_path_takes_what_fits_beside_what_faster_ones_send_meanwhile() {
+        // The fast path sends 100 chunks in 20 ms, so 500 in the 100 ms of the slow one.
+        for (window, expected) in [(500, Pick::Path(path(1))), (300, Pick::Wait(WaitFor::Window))] {
+            let mut world = world(&[20, 100], window);
+            fill(&mut world, 0);
+            assert_eq!(world.pick(&mut InOrder).choice, expected, "{window} and the 100 in flight");
+        }
+    }
+
+    #[test]
+    fn a_path_that_has_not_been_measured_serves() {
+        let mut world = world(&[20, 20], 1);
+        (world.paths[1].rtt.min, world.paths[1].rtt.smoothed) = (None, None);
+        assert_eq!(world.pick(&mut InOrder).choice, Pick::Path(path(1)));
+    }
+
+    #[test]
+    fn paths_without_room_are_refused_for_that() {
+        let mut world = world(&[20, 100], 500);
+        fill(&mut world, 0);
+        assert_eq!(world.pick(&mut InOrder).refused.as_slice(), [(path(0), Refusal::WindowFull)]);
+    }
+
+    #[test]
+    fn powers_by_squaring() {
+        assert!((power(0.9, 5) - 0.59049).abs() < 1e-12);
+        assert!((power(0.5, 0) - 1.0).abs() < 1e-12 && power(0.99, u32::MAX) < 1e-9);
+    }
+}

@@ -1,0 +1,162 @@
+//! Which losses are congestion.
+//!
+//! A queue that overflows loses packets while it is long; a lossy link loses them whenever. So a loss is held against the
+//! queue that the packets sent just before and after it met, and the losses of late against all packets: where losses are no
+//! more frequent at long queues than elsewhere, they are the link's.
+
+use std::collections::VecDeque;
+
+use anabranch_core::time::{Span, Time};
+
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "congestion or noise",
+    rule: "a queue is long above max(longest queue of 20 s / 2, 4 ms); a loss is congestion if the longer of the queues that \
+           the packets sent just before and after it met is long, and s > (1 + f) / 2, where s = the share of losses with \
+           long queues (EWMA, weight 1 / 8), f = the share of all packets that met long queues",
+    file: file!(),
+}];
+
+/// Queues below this are jitter: HyStart's least threshold (RFC 9406 section 4.2, MIN_RTT_THRESH).
+const LEAST_LONG_QUEUE: Span = Span::from_millis(4);
+/// Packets beside which a loss is sought. A flight may be longer: then the oldest of these is the nearest that is known.
+const MOST_SAMPLES: usize = 1024;
+/// As in RFC 6298's smoothed round-trip time.
+const LOSS_WEIGHT: f64 = 1.0 / 8.0;
+/// Packets after which old ones count half.
+const HALF_AFTER: f64 = 1000.0;
+
+/// Packets that met long and short queues.
+#[derive(Clone, Copy, Debug, Default)]
+struct Met {
+    long: f64,
+    short: f64,
+}
+
+impl Met {
+    fn add(&mut self, long: bool) {
+        let side = if long { &mut self.long } else { &mut self.short };
+        *side += 1.0;
+        if *side > HALF_AFTER {
+            *side /= 2.0;
+        }
+    }
+
+    fn share_of_long(self) -> f64 {
+        self.long / (self.long + self.short).max(1.0)
+    }
+}
+
+/// Tells the losses of a path apart.
+#[derive(Clone, Debug)]
+pub(super) struct LossJudge {
+    /// When packets left and the queue they met, in the order in which they left.
+    samples: VecDeque<(Time, Span)>,
+    met: Met,
+    /// The share of losses of late that met long queues.
+    losses_at_long_queues: f64,
+}
+
+impl Default for LossJudge {
+    /// Without evidence every loss is congestion.
+    fn default() -> Self {
+        LossJudge {
+            samples: VecDeque::with_capacity(MOST_SAMPLES),
+            met: Met::default(),
+            losses_at_long_queues: 1.0,
+        }
+    }
+}
+
+fn is_long(queue: Span, longest: Span) -> bool {
+    queue > longest.over(2).max(LEAST_LONG_QUEUE)
+}
+
+impl LossJudge {
+    /// A packet that left then and met this queue was delivered.
+    pub(super) fn delivered(&mut self, sent_at: Time, queue: Span, longest: Span) {
+        self.met.add(is_long(queue, longest));
+        if self.samples.len() == MOST_SAMPLES {
+            self.samples.pop_front();
+        }
+        let place = match self.samples.back() {
+            Some(&(latest, _)) if sent_at < latest => {
+                self.samples.partition_point(|sample| sample.0 <= sent_at)
+            }
+            _ => self.samples.len(),
+        };
+        self.samples.insert(place, (sent_at, queue));
+    }
+
+    /// Whether the loss of a packet that left then is congestion.
+    pub(super) fn is_congestion(&mut self, sent_at: Time, longest: Span) -> bool {
+        let long = is_long(self.queue_beside(sent_at), longest);
+        self.met.add(long);
+        let seen = f64::from(u8::from(long));
+        self.losses_at_long_queues += LOSS_WEIGHT * (seen - self.losses_at_long_queues);
+        long && self.losses_at_long_queues > 0.5 * (1.0 + self.met.share_of_long())
+    }
+
+    /// The longer of the queues that the packets sent just before and after met.
+    fn queue_beside(&self, sent_at: Time) -> Span {
+        let after = self.samples.partition_point(|sample| sample.0 <= sent_at);
+        let queue = |index: usize| self.samples.get(index).map_or(Span::ZERO, |sample| sample.1);
+        queue(after).max(after.checked_sub(1).map_or(Span::ZERO, queue))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONGEST: Span = Span::from_millis(40);
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    /// A packet each millisecond, with the queue in milliseconds that it meets.
+    fn sent(queues: impl IntoIterator<Item = u64>) -> LossJudge {
+        let mut judge = LossJudge::default();
+        for (ms, queue) in (0..).zip(queues) {
+            judge.delivered(at(ms), Span::from_millis(queue), LONGEST);
+        }
+        judge
+    }
+
+    #[test]
+    fn a_loss_beside_a_long_queue_is_congestion_and_one_beside_a_short_queue_is_not() {
+        let mut judge = sent((0..100).map(|n| if n >= 90 { 40 } else { 5 }));
+        assert!(judge.is_congestion(at(95), LONGEST));
+        assert!(!judge.is_congestion(at(50), LONGEST));
+    }
+
+    #[test]
+    fn a_loss_just_before_or_after_a_long_queue_counts_as_beside_it() {
+        assert!(sent([5, 5, 40]).is_congestion(Time::from_nanos(1_500_000), LONGEST));
+        assert!(sent([5, 40, 5]).is_congestion(Time::from_nanos(1_500_000), LONGEST));
+    }
+
+    #[test]
+    fn losses_as_frequent_at_long_queues_as_at_short_ones_are_the_links() {
+        let mut judge = sent((0..1000).map(|n| if n / 10 % 2 == 0 { 5 } else { 40 }));
+        let verdicts: Vec<bool> = (0..100).map(|n| judge.is_congestion(at(n * 10 + 5), LONGEST)).collect();
+        assert!(verdicts[40..].iter().all(|congestion| !congestion), "{verdicts:?}");
+    }
+
+    #[test]
+    fn a_short_queue_is_no_congestion_however_short_the_longest_is() {
+        let mut judge = sent([3; 10]);
+        assert!(!judge.is_congestion(at(5), Span::from_millis(3)));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_in_order_of_leaving() {
+        let mut judge = sent(std::iter::repeat_n(5, 5000));
+        judge.delivered(at(4500), LONGEST, LONGEST);
+        assert_eq!(judge.samples.len(), MOST_SAMPLES);
+        assert!(judge.samples.iter().is_sorted_by_key(|sample| sample.0));
+        assert_eq!(judge.queue_beside(at(4500)), LONGEST);
+    }
+}

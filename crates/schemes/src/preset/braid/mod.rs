@@ -1,0 +1,177 @@
+//! `braid`: paths as short of queues as they let it, losses told apart, and data that arrives in order within the receive window.
+
+use anabranch_core::policy::{LeaveHeadOfLine, LossDetection, Policies, Scheduler};
+use anabranch_core::profile::{Profile, T3Restart};
+
+use crate::ack::DelayedAcks;
+use crate::ack::delayed::{SACK_EVERY, dac};
+use crate::buffer::Unshared;
+use crate::component::ecf::{EarliestCompletion, EcfRules};
+use crate::component::opportunistic::{Condition, Opportunistic};
+use crate::component::rack::{Rack, RackSettings};
+use crate::congestion::cut::{floor, floored};
+use crate::definition::{Kind, Parameter, Preset, Role, Value, Values};
+use crate::estimator::MeasuredLossRate;
+use crate::loss::MissingReports;
+use crate::loss::missing_reports::{TRIGGER, sfr};
+use crate::preset::bonded::SilenceFailover;
+use crate::preset::braid::chunk_timer::ChunkTimer;
+use crate::preset::braid::control::{BraidControl, Parts};
+use crate::preset::braid::in_order::InOrder;
+use crate::preset::braid::rate::RecentRate;
+use crate::preset::cmt_pf::PotentiallyFailed;
+use crate::retransmit::Soonest;
+
+mod card;
+pub mod chunk_timer;
+pub mod control;
+mod coupling;
+mod drain;
+pub mod in_order;
+mod loss;
+mod mode;
+mod pace;
+pub mod rate;
+mod round_trips;
+mod window;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::switch(
+        "delay",
+        true,
+        "alone on a path, keep its queue short; without it windows grow until they lose",
+        "Brakmo, O'Malley, Peterson 1994; Arun, Balakrishnan 2018",
+    ),
+    Parameter::switch(
+        "noise",
+        true,
+        "losses that come as often with a short queue leave the window; without it every loss cuts it",
+        "ours",
+    ),
+    Parameter::switch(
+        "coupling",
+        true,
+        "paths that meet congestion grow and are cut as one flow; without it each takes a share of its own",
+        "RFC 6356",
+    ),
+    Parameter::switch(
+        "pacing",
+        true,
+        "packets are spaced over the round trip; without it windows alone decide",
+        "RFC 9002 section 7.7",
+    ),
+    Parameter::switch(
+        "in-order",
+        true,
+        "new data where it arrives in order within the receive window; without it as `+ecf`",
+        "ours",
+    ),
+    Parameter::switch(
+        "chunk-timer",
+        true,
+        "a retransmission that is not acknowledged in time is lost again; without it RACK and T3 find it",
+        "ours",
+    ),
+    Parameter::switch(
+        "copies",
+        true,
+        "the head of line is copied to a much faster path while the peer's window is closed",
+        "Raiciu et al. 2012",
+    ),
+    Parameter {
+        name: "silence",
+        kind: Kind::Count { min: 1, max: 1000 },
+        unit: "round trips",
+        default: Value::Number(3),
+        about: "silence after which a path gets no new data while another one is active",
+        source: "as in `bonded`",
+    },
+    TRIGGER,
+    sfr(true),
+    dac(true),
+    Parameter { default: Value::Number(1), ..SACK_EVERY },
+    Parameter {
+        name: "sack-delay",
+        kind: Kind::Milliseconds { min: 0, max: 500 },
+        unit: "ms",
+        default: Value::Number(50),
+        about: "longest delay of a SACK, ours and, for the probe of a single chunk, the peer's",
+        source: "RFC 9260 section 6.2: at most 500; the profile `net` delays no longer than 50",
+    },
+    // CUBIC's (RFC 9438 section 4.6): beside four flows and a short queue a share is less than four chunks.
+    floor("2"),
+];
+
+pub(crate) const PRESET: Preset = Preset {
+    name: "braid",
+    about: "Ours: short queues, random losses told from congestion, data that arrives in order within the receive window",
+    source: "RFC 9438; RFC 9406; RFC 6356; RFC 8985; Brakmo et al. 1994; Arun, Balakrishnan 2018; the combination is ours",
+    multipath: true,
+    coupled: true,
+    unfair_because: "",
+    owns: &[
+        Role::Scheduler,
+        Role::CongestionControl,
+        Role::LossDetection,
+        Role::OpportunisticRetransmission,
+        Role::Failover,
+        Role::Pacing,
+    ],
+    parameters: PARAMETERS,
+    card: card::CARD,
+    profile,
+    build,
+};
+
+/// T3 is for silence alone: what is lost on a path that answers, RACK finds.
+fn profile(values: &Values, row: Profile) -> Profile {
+    Profile { t3_restart: T3Restart::Any, ..floored(values, row) }
+}
+
+fn build(values: &Values) -> Policies {
+    let parts = Parts {
+        delay: values.switch("delay"),
+        noise: values.switch("noise"),
+        coupling: values.switch("coupling"),
+        pacing: values.switch("pacing"),
+    };
+    Policies {
+        estimator: Box::new(RecentRate::new(Box::new(MeasuredLossRate::default()))),
+        scheduler: scheduler(values),
+        congestion: Box::new(BraidControl::new(parts)),
+        loss: loss_detection(values),
+        retransmit: Box::new(Soonest),
+        head_of_line: if values.switch("copies") {
+            Box::new(Opportunistic { condition: Condition::MuchSlower })
+        } else {
+            Box::new(LeaveHeadOfLine)
+        },
+        ack: Box::new(DelayedAcks::from_values(values)),
+        buffer: Box::new(Unshared),
+        failover: Box::new(SilenceFailover {
+            inner: Box::new(PotentiallyFailed),
+            rounds: values.number("silence"),
+        }),
+    }
+}
+
+fn scheduler(values: &Values) -> Box<dyn Scheduler> {
+    match values.switch("in-order") {
+        true => Box::new(InOrder),
+        false => {
+            Box::new(EarliestCompletion::new(EcfRules { beta: 0.25, deviations: 1.0, whole_windows: false }))
+        }
+    }
+}
+
+fn loss_detection(values: &Values) -> Box<dyn LossDetection> {
+    let settings = RackSettings {
+        recovery_probe: false,
+        divisor: 4,
+        reports_count: true,
+        tail_probe: true,
+        ack_delay: values.milliseconds("sack-delay"),
+    };
+    let rack = Box::new(Rack::new(Box::new(MissingReports::from_values(values)), settings));
+    if values.switch("chunk-timer") { Box::new(ChunkTimer::new(rack)) } else { rack }
+}

@@ -1,0 +1,187 @@
+//! Whether a path's queue is its own or others fill it, decided round by round.
+//!
+//! A flow that is alone keeps its queue short by the round trip (Vegas). Beside flows that fill queues until they lose it
+//! would starve; a queue that stays although the flow has made room tells of them (Copa's mode switch), and then it grows
+//! as they do.
+
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[
+    Equation {
+        name: "Vegas, own queue",
+        rule: "alone, once a round: q = (least round trip of the round - base) rate / M; q > 2: the window shrinks by (q - 2) / 2 + 1 / 2 \
+               chunks, to 0.7 at least, if it was used",
+        file: file!(),
+    },
+    Equation {
+        name: "HyStart, end of slow start",
+        rule: "least round trip of a round - base > base / 8, within 4 and 16 ms, and q > 2: cwnd = rate base + 2 chunks, if that is less",
+        file: file!(),
+    },
+    Equation {
+        name: "Copa, mode",
+        rule: "q > 2 for more than 6 rounds: competing, with the window as it would be if it had grown by a chunk in each of them; \
+               q < 1 for 10 rounds: alone",
+        file: file!(),
+    },
+];
+
+/// Packets of its own in the queue that a flow alone aims at: Vegas's alpha (Brakmo, O'Malley, Peterson 1994).
+pub(super) const TARGET_PACKETS: f64 = 2.0;
+/// Rounds in which a queue stays until others are believed to fill it. Copa waits 5 round trips; the first of these is the one
+/// in which the flow gives way.
+const STANDING_ROUNDS: u32 = 6;
+/// Rounds without a queue until nobody is believed to: a loss-based flow leaves the queue empty for some rounds after a cut.
+const EMPTY_ROUNDS: u32 = 10;
+
+/// How a path's window behaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Mode {
+    /// It doubles in each round.
+    SlowStart,
+    /// It keeps its queue short.
+    Alone(Standing),
+    /// It grows as CUBIC until it loses.
+    Competing {
+        /// Rounds without a queue so far.
+        empty_rounds: u32,
+    },
+}
+
+/// A queue that stays although the window gives way.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Standing {
+    /// For so many rounds.
+    pub(super) rounds: u32,
+    /// The window in bytes as it would be had it not given way.
+    pub(super) held_bytes: f64,
+}
+
+/// A round trip that is over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    /// Packets of the path in the queue, all through the round.
+    pub(super) queue_packets: f64,
+    /// The queue is longer than HyStart lets it become.
+    pub(super) ends_slow_start: bool,
+    /// The window was used up.
+    pub(super) used: bool,
+    /// In bytes.
+    pub(super) cwnd: f64,
+    /// The largest chunk in bytes.
+    pub(super) chunk: f64,
+}
+
+/// What the end of a round does to the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Step {
+    Keep,
+    /// Slow start is over.
+    FillPath,
+    /// To this many bytes, to give way.
+    Shrink(f64),
+    /// To this many bytes, since others do not give way.
+    Compete(f64),
+    /// Nobody is left to compete with.
+    Relax,
+}
+
+/// The mode after a round, and what becomes of the window.
+pub(super) fn after_round(mode: Mode, round: &Round) -> (Mode, Step) {
+    match mode {
+        Mode::SlowStart if round.ends_slow_start && round.queue_packets > TARGET_PACKETS => {
+            (Mode::Alone(Standing::default()), Step::FillPath)
+        }
+        Mode::SlowStart => (mode, Step::Keep),
+        Mode::Alone(standing) => alone(standing, round),
+        Mode::Competing { .. } if round.queue_packets >= TARGET_PACKETS / 2.0 => {
+            (Mode::Competing { empty_rounds: 0 }, Step::Keep)
+        }
+        Mode::Competing { empty_rounds } if empty_rounds + 1 >= EMPTY_ROUNDS => {
+            (Mode::Alone(Standing::default()), Step::Relax)
+        }
+        Mode::Competing { empty_rounds } => (Mode::Competing { empty_rounds: empty_rounds + 1 }, Step::Keep),
+    }
+}
+
+fn alone(standing: Standing, round: &Round) -> (Mode, Step) {
+    let excess = round.queue_packets - TARGET_PACKETS;
+    if excess <= 0.0 {
+        return (Mode::Alone(Standing::default()), Step::Keep);
+    }
+    let held = if standing.rounds == 0 { round.cwnd } else { standing.held_bytes };
+    let standing = Standing { rounds: standing.rounds + 1, held_bytes: held + round.chunk };
+    if standing.rounds > STANDING_ROUNDS {
+        return (Mode::Competing { empty_rounds: 0 }, Step::Compete(standing.held_bytes.max(round.cwnd)));
+    }
+    let step = if round.used { Step::Shrink(shrunk(excess, round)) } else { Step::Keep };
+    (Mode::Alone(standing), step)
+}
+
+/// Half of what is too much, so that a round whose effect is not seen yet is not answered twice, and half a chunk.
+fn shrunk(excess: f64, round: &Round) -> f64 {
+    let less = round.cwnd - (excess / 2.0 + 0.5) * round.chunk;
+    less.max(2.0 * round.chunk).max(0.7 * round.cwnd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHUNK: f64 = 1000.0;
+
+    fn round(queue_packets: f64) -> Round {
+        Round { queue_packets, ends_slow_start: true, used: true, cwnd: 20.0 * CHUNK, chunk: CHUNK }
+    }
+
+    const ALONE: Mode = Mode::Alone(Standing { rounds: 0, held_bytes: 0.0 });
+
+    #[test]
+    fn slow_start_ends_where_a_queue_builds() {
+        assert_eq!(after_round(Mode::SlowStart, &round(3.0)), (ALONE, Step::FillPath));
+        assert_eq!(after_round(Mode::SlowStart, &round(2.0)), (Mode::SlowStart, Step::Keep));
+        let short = Round { ends_slow_start: false, ..round(3.0) };
+        assert_eq!(after_round(Mode::SlowStart, &short), (Mode::SlowStart, Step::Keep));
+    }
+
+    #[test]
+    fn alone_a_queue_above_the_target_shrinks_a_window_that_is_used() {
+        assert_eq!(after_round(ALONE, &round(2.0)), (ALONE, Step::Keep));
+        assert_eq!(after_round(ALONE, &round(5.0)).1, Step::Shrink(18.0 * CHUNK));
+        assert_eq!(
+            after_round(ALONE, &round(100.0)).1,
+            Step::Shrink(14.0 * CHUNK),
+            "by three tenths at most"
+        );
+        assert_eq!(after_round(ALONE, &Round { used: false, ..round(5.0) }).1, Step::Keep);
+    }
+
+    #[test]
+    fn a_queue_that_stays_for_seven_rounds_is_others_and_the_window_is_what_it_would_be_without_giving_way() {
+        let mut mode = ALONE;
+        for _ in 0..6 {
+            let (next, step) = after_round(mode, &round(5.0));
+            assert!(matches!(step, Step::Shrink(_)));
+            mode = next;
+        }
+        let smaller = Round { cwnd: 9.0 * CHUNK, ..round(5.0) };
+        let competing = (Mode::Competing { empty_rounds: 0 }, Step::Compete(27.0 * CHUNK));
+        assert_eq!(after_round(mode, &smaller), competing);
+    }
+
+    #[test]
+    fn one_round_with_a_short_queue_begins_the_count_anew() {
+        let standing = Mode::Alone(Standing { rounds: 6, held_bytes: 30.0 * CHUNK });
+        assert_eq!(after_round(standing, &round(1.0)), (ALONE, Step::Keep));
+    }
+
+    #[test]
+    fn ten_rounds_without_a_queue_end_the_competition() {
+        let mut mode = Mode::Competing { empty_rounds: 0 };
+        for _ in 0..9 {
+            mode = after_round(mode, &round(0.5)).0;
+        }
+        assert_eq!(after_round(mode, &round(1.0)).0, Mode::Competing { empty_rounds: 0 });
+        assert_eq!(after_round(mode, &round(0.5)), (ALONE, Step::Relax));
+    }
+}

@@ -1,0 +1,111 @@
+//! How fast a path delivers, for all slots.
+//!
+//! Unlike [`RateModel`](crate::estimator::RateModel), which keeps the largest rate until congestion control itself limits the
+//! path, this one forgets with time: where the receive window is the limit that may never happen, and a rate that was measured on
+//! an empty path stays true for no longer than the path does.
+
+use anabranch_core::policy::{Context, Estimates, Event, PathEstimator, PathFacts, Slot, View};
+use anabranch_core::time::{Rate, Span, Time};
+use anabranch_core::windowed::WindowedMax;
+use anabranch_core::{MAX_PATHS, PathId, PathSet};
+
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "rate",
+    rule: "the largest delivery rate of the last max(10 SRTT, 1 s), whatever limited the path meanwhile",
+    file: file!(),
+}];
+
+/// BBR's memory of rates (BBRv1, BtlBwFilterLen), in round trips.
+const MEMORY_ROUNDS: u64 = 10;
+/// On a short path ten round trips are fewer than the packets that its rate shows in.
+const LEAST_MEMORY: Span = Span::from_secs(1);
+
+/// Adds the rate to what another estimator publishes.
+pub struct RecentRate {
+    inner: Box<dyn PathEstimator>,
+    rates: [WindowedMax<Rate>; MAX_PATHS],
+}
+
+impl RecentRate {
+    /// Around the estimator whose other figures are wanted too.
+    pub fn new(inner: Box<dyn PathEstimator>) -> Self {
+        RecentRate { inner, rates: [WindowedMax::default(); MAX_PATHS] }
+    }
+}
+
+fn memory(facts: &PathFacts) -> Span {
+    facts.rtt.smoothed.unwrap_or_default().times(MEMORY_ROUNDS).max(LEAST_MEMORY)
+}
+
+impl Slot for RecentRate {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
+        self.inner.on_event(event, view, context);
+        match event {
+            Event::PathAdded(path) | Event::PathRebound(path) => {
+                self.rates[path.index()] = WindowedMax::default();
+            }
+            Event::SackDone(done) => {
+                for (facts, ack) in view.paths.iter().zip(done.paths) {
+                    let Some(rate) = ack.sample.and_then(|sample| sample.rate) else { continue };
+                    let window = memory(facts).as_nanos();
+                    self.rates[facts.id.index()].update(view.now.as_nanos(), rate, window);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    forward! { inner:
+        fn deadline(&self) -> Option<Time>;
+    }
+}
+
+impl PathEstimator for RecentRate {
+    fn estimates(&self, path: PathId) -> Estimates {
+        Estimates { bottleneck_rate: self.rates[path.index()].get(), ..self.inner.estimates(path) }
+    }
+
+    forward! { inner:
+        fn probes(&mut self, view: &View<'_>) -> PathSet;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimator::MeasuredLossRate;
+    use crate::testing::{World, bytes, path};
+    use anabranch_core::policy::{DeliverySample, Limiter, PathAck, SackDone, SendStamps};
+    use anabranch_core::profile::Profile;
+    use anabranch_core::units::ChunkBytes;
+
+    fn measure(world: &mut World, estimator: &mut RecentRate, ms: u64, kbps: u64) -> Option<u64> {
+        world.now = Time::from_nanos(ms * 1_000_000);
+        let sample = DeliverySample {
+            stamps: SendStamps { limiter: Limiter::PeerWindow, ..SendStamps::default() },
+            delivered: bytes(10_000),
+            send_elapsed: Span::from_millis(50),
+            ack_elapsed: Span::from_millis(50),
+            lost: ChunkBytes::ZERO,
+            rtt: None,
+            rate: Some(Rate::from_bps(kbps * 1000)),
+        };
+        let ack = PathAck { sample: Some(sample), ..PathAck::default() };
+        let done = SackDone { paths: &[ack], new_cumulative: true, cumulative: 9 };
+        world.dispatch(estimator, &Event::SackDone(&done));
+        estimator.estimates(path(0)).bottleneck_rate.map(|rate| rate.as_bps() / 1000)
+    }
+
+    #[test]
+    fn the_largest_rate_of_late_counts_and_is_forgotten_whatever_limits_the_path() {
+        let mut world = World::new(Profile::rfc9260(), 1);
+        world.paths[0].rtt.smoothed = Some(Span::from_millis(200));
+        let mut estimator = RecentRate::new(Box::new(MeasuredLossRate::default()));
+        let mut rate = |ms, kbps| measure(&mut world, &mut estimator, ms, kbps);
+        assert_eq!(rate(0, 8_000), Some(8_000));
+        assert_eq!(rate(1_900, 3_000), Some(8_000), "ten round trips are two seconds");
+        assert_eq!(rate(2_100, 2_000), Some(3_000));
+    }
+}

@@ -1,0 +1,93 @@
+//! What round trips say of a path: its time without queues, and how long its queue is.
+//!
+//! A SACK acknowledges data of all paths and comes back on one of them. So a path has two times without queues: one of
+//! acknowledgements that came back the same way, and one of those that came another way. Either is held against its own.
+
+use anabranch_core::time::{Span, Time};
+use anabranch_core::windowed::{WindowedMax, WindowedMin};
+
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "round trips",
+    rule: "base_w = the least time of the last 20 s among acknowledgements by way w (the same path, or another); base = the less \
+           of both; queue = time - base_w; only chunks sent once are measured",
+    file: file!(),
+}];
+
+/// Twice the 10 s of BBR (draft-ietf-ccwg-bbr section 2.14.2, MinRTTFilterLen) and Copa. Theirs is renewed by draining at its end;
+/// beside flows that fill the queue a drain empties nothing, and the base has to be of before they came or of one of their cuts.
+const MEMORY: Span = Span::from_secs(20);
+
+/// A path's round trips.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RoundTrips {
+    base_by_way: [WindowedMin<Span>; 2],
+    longest_queue: WindowedMax<Span>,
+    queue: Option<Span>,
+}
+
+impl RoundTrips {
+    /// Takes in the time until an acknowledgement, and returns how much of it was queue.
+    pub(super) fn take(&mut self, time: Span, same_way: bool, now: Time) -> Span {
+        let (at, window) = (now.as_nanos(), MEMORY.as_nanos());
+        let queue = time - self.base_by_way[usize::from(same_way)].update(at, time, window);
+        self.longest_queue.update(at, queue, window);
+        self.queue = Some(queue);
+        queue
+    }
+
+    /// The round trip without queues; `None` until one was measured.
+    pub(super) fn base(&self) -> Option<Span> {
+        self.base_by_way.iter().filter_map(WindowedMin::get).min()
+    }
+
+    /// The latest round trip, as it would have been by the faster way back.
+    pub(super) fn latest(&self) -> Option<Span> {
+        self.base().zip(self.queue).map(|(base, queue)| base + queue)
+    }
+
+    /// How much of the latest round trip was queue.
+    pub(super) fn queue(&self) -> Span {
+        self.queue.unwrap_or_default()
+    }
+
+    /// The most of late.
+    pub(super) fn longest_queue(&self) -> Span {
+        self.longest_queue.get().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Span {
+        Span::from_millis(ms)
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn the_queue_is_what_exceeds_the_least_time_of_the_same_way() {
+        let mut trips = RoundTrips::default();
+        assert_eq!((trips.base(), trips.latest()), (None, None));
+        assert_eq!(trips.take(ms(100), true, at(0)), ms(0));
+        assert_eq!(trips.take(ms(60), false, at(1)), ms(0), "another way is no faster path");
+        assert_eq!(trips.take(ms(130), true, at(2)), ms(30));
+        assert_eq!((trips.base(), trips.latest()), (Some(ms(60)), Some(ms(90))));
+        assert_eq!(trips.take(ms(70), false, at(3)), ms(10));
+        assert_eq!((trips.queue(), trips.longest_queue()), (ms(10), ms(30)));
+    }
+
+    #[test]
+    fn a_time_counts_for_twenty_seconds() {
+        let mut trips = RoundTrips::default();
+        trips.take(ms(50), true, at(0));
+        assert_eq!(trips.take(ms(80), true, at(19_000)), ms(30));
+        assert_eq!(trips.take(ms(90), true, at(20_500)), ms(10));
+        assert_eq!(trips.base(), Some(ms(80)));
+    }
+}
