@@ -4,7 +4,7 @@ use crate::component::cubic::curve;
 use crate::component::{opportunistic, rack};
 use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
-    chunk_timer, coupling, drain, in_order, loss, mode, pace, rate, round_trips, window,
+    chunk_timer, coupling, drain, in_order, loss, mode, model, pace, round_trips, window,
 };
 use crate::preset::{bonded, cmt_pf};
 use crate::retransmit::soonest::RTX_SOONEST;
@@ -19,7 +19,7 @@ pub(super) const CARD: Card = Card {
     ],
     equations: &[
         round_trips::RULES,
-        rate::RULES,
+        model::RULES,
         mode::RULES,
         drain::RULES,
         window::RULES,

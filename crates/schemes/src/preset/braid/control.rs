@@ -14,7 +14,6 @@ use crate::preset::braid::drain::{Drain, SHARE};
 use crate::preset::braid::loss::LossJudge;
 use crate::preset::braid::mode::{Mode, Round, Standing, Step, TARGET_PACKETS, after_round};
 use crate::preset::braid::pace::{GAIN, SLOW_START_GAIN, pace};
-use crate::preset::braid::round_trips::RoundTrips;
 use crate::preset::braid::window::PathWindow;
 
 /// How long a path counts as congested after a loss by congestion: a flow of others is back in about so many round trips, and
@@ -59,7 +58,6 @@ struct RoundSoFar {
 struct PathControl {
     mode: Mode,
     window: PathWindow,
-    trips: RoundTrips,
     judge: LossJudge,
     round: RoundSoFar,
     drain: Drain,
@@ -74,7 +72,6 @@ impl PathControl {
         PathControl {
             mode: Mode::SlowStart,
             window: PathWindow::new(first.get() as f64),
-            trips: RoundTrips::default(),
             judge: LossJudge::default(),
             round: RoundSoFar::default(),
             drain: Drain::default(),
@@ -85,23 +82,17 @@ impl PathControl {
     }
 
     /// Whether it meets congestion.
-    fn is_congested(&self, now: Time) -> bool {
-        let lately = self.trips.base().unwrap_or_default().times(CONGESTED_ROUNDS).max(CONGESTED_LEAST);
+    fn is_congested(&self, facts: &PathFacts, now: Time) -> bool {
+        let lately = base(facts).times(CONGESTED_ROUNDS).max(CONGESTED_LEAST);
         matches!(self.mode, Mode::Competing { .. })
             || self.congested_at.is_some_and(|at| now.since(at) < lately)
-    }
-
-    /// The path's round trip without queues holds so many bytes.
-    fn content(&self, facts: &PathFacts) -> f64 {
-        let rate = facts.estimates.bottleneck_rate.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0);
-        rate * self.trips.base().unwrap_or_default().as_secs_f64()
     }
 
     /// A packet was acknowledged. Returns the round that it ends.
     fn acked(&mut self, acked: &AckedTransmission, facts: &PathFacts, now: Time) -> Option<Round> {
         let sent_at = acked.stamps.sent_at;
-        let queue = self.trips.take(now.since(sent_at), acked.same_way, now);
-        self.judge.delivered(sent_at, queue, self.trips.longest_queue());
+        let queue = queue(facts);
+        self.judge.delivered(sent_at, queue, now);
         self.round.least_queue = Some(self.round.least_queue.map_or(queue, |least| least.min(queue)));
         if sent_at < self.round.began {
             return None;
@@ -112,10 +103,9 @@ impl PathControl {
 
     fn round_with(&self, least_queue: Span, used: bool, facts: &PathFacts) -> Round {
         let (from, to) = SLOW_START_QUEUE;
-        let base = self.trips.base().unwrap_or_default();
         Round {
             queue_packets: in_packets(least_queue, facts),
-            ends_slow_start: least_queue > base.over(SLOW_START_DIVISOR).clamp(from, to),
+            ends_slow_start: least_queue > base(facts).over(SLOW_START_DIVISOR).clamp(from, to),
             used,
             cwnd: self.window.cwnd(),
             chunk: facts.largest_chunk.get() as f64,
@@ -125,7 +115,7 @@ impl PathControl {
     fn end_round(&mut self, round: &Round, facts: &PathFacts, now: Time) {
         match self.mode {
             Mode::Alone(_) if round.queue_packets >= 1.0 => {
-                self.drain.round_with_queue(now, self.trips.latest().unwrap_or_default());
+                self.drain.round_with_queue(now, round_trip(facts));
             }
             Mode::Competing { .. } if round.queue_packets >= 1.0 => {}
             _ => self.drain.not_needed(now),
@@ -135,7 +125,7 @@ impl PathControl {
         let rule = match step {
             Step::Keep => return,
             Step::FillPath => {
-                let fill = self.content(facts) + TARGET_PACKETS * round.chunk;
+                let fill = content(facts) + TARGET_PACKETS * round.chunk;
                 self.window.end_slow_start(fill.max(2.0 * TARGET_PACKETS * round.chunk).min(round.cwnd));
                 "a queue builds: slow start is over"
             }
@@ -162,7 +152,7 @@ impl PathControl {
             }
             Mode::Alone(standing) if standing.rounds > 0 || self.is_queue_long_enough(facts) => {}
             Mode::Alone(_) | Mode::Competing { .. } => {
-                let rtt = self.trips.latest().unwrap_or_default();
+                let rtt = round_trip(facts);
                 let chunk = facts.largest_chunk.get() as f64;
                 self.window.follow_curve(now, rtt, acked, share, chunk);
                 self.reason = Reason::figure("toward the curve (CUBIC)", "share_of_growth", share);
@@ -171,7 +161,7 @@ impl PathControl {
     }
 
     fn is_queue_long_enough(&self, facts: &PathFacts) -> bool {
-        in_packets(self.trips.queue(), facts) > TARGET_PACKETS
+        in_packets(queue(facts), facts) > TARGET_PACKETS
     }
 
     /// Congestion, on this path or on one that is coupled with it.
@@ -188,13 +178,13 @@ impl PathControl {
     }
 
     fn pace(&mut self, facts: &PathFacts, parts: Parts, now: Time) {
-        let Some(base) = self.trips.base().filter(|_| parts.pacing || parts.delay) else { return };
-        let cap = self.drain.is_under_way(now).then(|| SHARE * self.content(facts));
+        let Some(base) = facts.estimates.propagation.filter(|_| parts.pacing || parts.delay) else { return };
+        let cap = self.drain.is_under_way(now).then(|| SHARE * content(facts));
         let cwnd = self.window.cwnd();
         let pacing = match self.mode {
             Mode::SlowStart => pace(SLOW_START_GAIN, cwnd, base, cap),
             Mode::Alone(_) => pace(GAIN, cwnd, base, cap),
-            Mode::Competing { .. } => pace(GAIN, cwnd, self.trips.latest().unwrap_or(base), cap),
+            Mode::Competing { .. } => pace(GAIN, cwnd, round_trip(facts), cap),
         };
         self.pacing = if parts.pacing { pacing } else { Pacing { rate: None, ..pacing } };
     }
@@ -205,6 +195,27 @@ impl Parts {
     fn after_slow_start(self) -> Mode {
         if self.delay { Mode::Alone(Standing::default()) } else { Mode::Competing { empty_rounds: 0 } }
     }
+}
+
+/// The path's round trip without queues.
+fn base(facts: &PathFacts) -> Span {
+    facts.estimates.propagation.unwrap_or_default()
+}
+
+/// How much of the latest round trip was queue.
+fn queue(facts: &PathFacts) -> Span {
+    facts.estimates.queueing.unwrap_or_default()
+}
+
+/// The latest round trip.
+fn round_trip(facts: &PathFacts) -> Span {
+    base(facts) + queue(facts)
+}
+
+/// So many bytes are under way when the path is full and its queue is empty.
+fn content(facts: &PathFacts) -> f64 {
+    let rate = facts.estimates.bottleneck_rate.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0);
+    rate * base(facts).as_secs_f64()
 }
 
 /// A queue in packets of this path.
@@ -259,14 +270,15 @@ impl BraidControl {
 
     /// Of growth that the path would have by itself.
     fn share_of_growth(&self, path: PathId, view: &View<'_>) -> f64 {
-        let congested = |path: PathId| {
-            let path = self.paths[path.index()].as_deref()?;
-            path.is_congested(view.now).then_some(path)
+        let congested = |facts: &PathFacts| {
+            let path = self.paths[facts.id.index()].as_deref()?;
+            path.is_congested(facts, view.now).then_some(path)
         };
-        let Some(own) = congested(path).filter(|_| self.parts.coupling) else { return 1.0 };
-        let all = view.active().filter_map(|facts| congested(facts.id)).map(|path| Congested {
+        let Some(own) = congested(view.path(path)).filter(|_| self.parts.coupling) else { return 1.0 };
+        let all = view.active().filter_map(|facts| congested(facts).zip(Some(facts)));
+        let all = all.map(|(path, facts)| Congested {
             cwnd: path.window.cwnd(),
-            rtt: path.trips.latest().unwrap_or_default().max(SHORTEST_ROUND_TRIP).as_secs_f64(),
+            rtt: round_trip(facts).max(SHORTEST_ROUND_TRIP).as_secs_f64(),
         });
         share_of_growth(own.window.cwnd(), all)
     }
@@ -274,7 +286,7 @@ impl BraidControl {
     fn lost(&mut self, path: PathId, sent_at: Time, view: &View<'_>) {
         let (parts, facts) = (self.parts, view.path(path));
         let Some(own) = self.path(path) else { return };
-        let congestion = own.judge.is_congestion(sent_at, own.trips.longest_queue());
+        let congestion = own.judge.is_congestion(sent_at);
         if !(congestion || !parts.noise) || !own.window.is_news(sent_at) {
             return;
         }
@@ -290,7 +302,7 @@ impl BraidControl {
         let parts = self.parts;
         for facts in view.active().filter(|facts| facts.id != lost_on) {
             let Some(path) = self.path(facts.id) else { continue };
-            if path.is_congested(view.now) && path.window.is_news(sent_at) {
+            if path.is_congested(facts, view.now) && path.window.is_news(sent_at) {
                 path.cut(facts, parts, view, Reason::rule("a loss on a path that it is coupled with"));
             }
         }

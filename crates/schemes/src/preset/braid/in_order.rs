@@ -14,7 +14,7 @@ use crate::definition::Equation;
 pub(super) const RULES: &[Equation] = &[
     Equation {
         name: "holding time",
-        rule: "h = SRTT if data left within 1 s and is in flight, otherwise the least RTT; at least (bytes in flight + M) / rate",
+        rule: "h = base, and the queue of the latest round trip if data left within 1 s and is in flight; at least (bytes in flight + M) / rate",
         file: file!(),
     },
     Equation {
@@ -31,7 +31,7 @@ pub(super) const RULES: &[Equation] = &[
     },
 ];
 
-/// A smoothed round trip says nothing of a path that was not used for so long (RFC 9260's RTO.Min).
+/// A queue says nothing of a path that was not used for so long (RFC 9260's RTO.Min).
 const FRESH: Span = Span::from_secs(1);
 
 /// Paths in the order of their holding times.
@@ -52,10 +52,11 @@ struct Expected<'a> {
 
 fn expected<'a>(facts: &'a PathFacts, window: f64, view: &View<'_>) -> Expected<'a> {
     let chunk = facts.largest_chunk.get() as f64;
-    let Some(least) = facts.rtt.min.map(|least| least.as_secs_f64().max(1e-4)) else {
+    let Some(least) = facts.estimates.propagation.map(seconds) else {
         return Expected { facts, holding: 0.0, rank: 0.0, rate: 0.0 };
     };
-    let smoothed = facts.rtt.smoothed.map_or(least, |smoothed| smoothed.as_secs_f64().max(1e-4));
+    let present = least + facts.estimates.queueing.map_or(0.0, |queue| queue.as_secs_f64());
+    let smoothed = facts.rtt.smoothed.map_or(present, seconds);
     let used = facts.last_sent_at.is_some_and(|at| view.now.since(at) < FRESH) && !facts.in_flight.is_zero();
     let queued = match facts.estimates.bottleneck_rate {
         Some(rate) if rate.as_bps() > 0 => {
@@ -63,10 +64,15 @@ fn expected<'a>(facts: &'a PathFacts, window: f64, view: &View<'_>) -> Expected<
         }
         _ => 0.0,
     };
-    let holding = if used { smoothed } else { least }.max(queued);
+    let holding = if used { present } else { least }.max(queued);
     let delivered = 1.0 - facts.estimates.loss_rate.unwrap_or(0.0).clamp(0.0, 1.0);
     let rank = holding * (2.0 - power(delivered, (window / chunk) as u32));
     Expected { facts, holding, rank, rate: facts.cwnd.get() as f64 / smoothed }
+}
+
+/// Not zero, as it is on a link without delay.
+fn seconds(round_trip: Span) -> f64 {
+    round_trip.as_secs_f64().max(1e-4)
 }
 
 /// By squaring: products are the same on every machine.
@@ -135,7 +141,7 @@ mod tests {
         let mut world = World::new(Profile::net().multipath(), rtts.len());
         for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
             let rtt = Span::from_millis(*rtt);
-            (facts.rtt.min, facts.rtt.smoothed) = (Some(rtt), Some(rtt));
+            (facts.estimates.propagation, facts.rtt.smoothed) = (Some(rtt), Some(rtt));
             facts.cwnd = bytes(100 * M);
         }
         world.association.peer_window = WindowBytes::new(window_chunks * M);
@@ -174,7 +180,7 @@ mod tests {
     #[test]
     fn a_path_that_has_not_been_measured_serves() {
         let mut world = world(&[20, 20], 1);
-        (world.paths[1].rtt.min, world.paths[1].rtt.smoothed) = (None, None);
+        world.paths[1].estimates.propagation = None;
         assert_eq!(world.pick(&mut InOrder).choice, Pick::Path(path(1)));
     }
 

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use anabranch_core::time::{Span, Time};
+use anabranch_core::windowed::WindowedMax;
 
 use crate::definition::Equation;
 
@@ -20,6 +21,8 @@ pub(super) const RULES: &[Equation] = &[Equation {
 
 /// Queues below this are jitter: HyStart's least threshold (RFC 9406 section 4.2, MIN_RTT_THRESH).
 const LEAST_LONG_QUEUE: Span = Span::from_millis(4);
+/// As long as round trips count: the longest queue and the least are of the same time.
+const MEMORY: Span = Span::from_secs(20);
 /// Packets beside which a loss is sought. A flight may be longer: then the oldest of these is the nearest that is known.
 const MOST_SAMPLES: usize = 1024;
 /// As in RFC 6298's smoothed round-trip time.
@@ -53,6 +56,7 @@ impl Met {
 pub(super) struct LossJudge {
     /// When packets left and the queue they met, in the order in which they left.
     samples: VecDeque<(Time, Span)>,
+    longest: WindowedMax<Span>,
     met: Met,
     /// The share of losses of late that met long queues.
     losses_at_long_queues: f64,
@@ -63,6 +67,7 @@ impl Default for LossJudge {
     fn default() -> Self {
         LossJudge {
             samples: VecDeque::with_capacity(MOST_SAMPLES),
+            longest: WindowedMax::default(),
             met: Met::default(),
             losses_at_long_queues: 1.0,
         }
@@ -75,7 +80,8 @@ fn is_long(queue: Span, longest: Span) -> bool {
 
 impl LossJudge {
     /// A packet that left then and met this queue was delivered.
-    pub(super) fn delivered(&mut self, sent_at: Time, queue: Span, longest: Span) {
+    pub(super) fn delivered(&mut self, sent_at: Time, queue: Span, now: Time) {
+        let longest = self.longest.update(now.as_nanos(), queue, MEMORY.as_nanos());
         self.met.add(is_long(queue, longest));
         if self.samples.len() == MOST_SAMPLES {
             self.samples.pop_front();
@@ -90,7 +96,8 @@ impl LossJudge {
     }
 
     /// Whether the loss of a packet that left then is congestion.
-    pub(super) fn is_congestion(&mut self, sent_at: Time, longest: Span) -> bool {
+    pub(super) fn is_congestion(&mut self, sent_at: Time) -> bool {
+        let longest = self.longest.get().unwrap_or_default();
         let long = is_long(self.queue_beside(sent_at), longest);
         self.met.add(long);
         let seen = f64::from(u8::from(long));
@@ -116,11 +123,12 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// A packet each millisecond, with the queue in milliseconds that it meets.
+    /// A packet each millisecond, with the queue in milliseconds that it meets, once there was the longest.
     fn sent(queues: impl IntoIterator<Item = u64>) -> LossJudge {
         let mut judge = LossJudge::default();
+        judge.longest.update(0, LONGEST, MEMORY.as_nanos());
         for (ms, queue) in (0..).zip(queues) {
-            judge.delivered(at(ms), Span::from_millis(queue), LONGEST);
+            judge.delivered(at(ms), Span::from_millis(queue), at(ms));
         }
         judge
     }
@@ -128,33 +136,34 @@ mod tests {
     #[test]
     fn a_loss_beside_a_long_queue_is_congestion_and_one_beside_a_short_queue_is_not() {
         let mut judge = sent((0..100).map(|n| if n >= 90 { 40 } else { 5 }));
-        assert!(judge.is_congestion(at(95), LONGEST));
-        assert!(!judge.is_congestion(at(50), LONGEST));
+        assert!(judge.is_congestion(at(95)));
+        assert!(!judge.is_congestion(at(50)));
     }
 
     #[test]
     fn a_loss_just_before_or_after_a_long_queue_counts_as_beside_it() {
-        assert!(sent([5, 5, 40]).is_congestion(Time::from_nanos(1_500_000), LONGEST));
-        assert!(sent([5, 40, 5]).is_congestion(Time::from_nanos(1_500_000), LONGEST));
+        assert!(sent([5, 5, 40]).is_congestion(Time::from_nanos(1_500_000)));
+        assert!(sent([5, 40, 5]).is_congestion(Time::from_nanos(1_500_000)));
     }
 
     #[test]
     fn losses_as_frequent_at_long_queues_as_at_short_ones_are_the_links() {
         let mut judge = sent((0..1000).map(|n| if n / 10 % 2 == 0 { 5 } else { 40 }));
-        let verdicts: Vec<bool> = (0..100).map(|n| judge.is_congestion(at(n * 10 + 5), LONGEST)).collect();
+        let verdicts: Vec<bool> = (0..100).map(|n| judge.is_congestion(at(n * 10 + 5))).collect();
         assert!(verdicts[40..].iter().all(|congestion| !congestion), "{verdicts:?}");
     }
 
     #[test]
     fn a_short_queue_is_no_congestion_however_short_the_longest_is() {
-        let mut judge = sent([3; 10]);
-        assert!(!judge.is_congestion(at(5), Span::from_millis(3)));
+        let mut judge = LossJudge::default();
+        (0..10).for_each(|ms| judge.delivered(at(ms), Span::from_millis(3), at(ms)));
+        assert!(!judge.is_congestion(at(5)));
     }
 
     #[test]
     fn what_is_kept_is_bounded_and_in_order_of_leaving() {
         let mut judge = sent(std::iter::repeat_n(5, 5000));
-        judge.delivered(at(4500), LONGEST, LONGEST);
+        judge.delivered(at(4500), LONGEST, at(5000));
         assert_eq!(judge.samples.len(), MOST_SAMPLES);
         assert!(judge.samples.iter().is_sorted_by_key(|sample| sample.0));
         assert_eq!(judge.queue_beside(at(4500)), LONGEST);

@@ -18,7 +18,7 @@ use crate::preset::bonded::SilenceFailover;
 use crate::preset::braid::chunk_timer::ChunkTimer;
 use crate::preset::braid::control::{BraidControl, Parts};
 use crate::preset::braid::in_order::InOrder;
-use crate::preset::braid::rate::RecentRate;
+use crate::preset::braid::model::PathModel;
 use crate::preset::cmt_pf::PotentiallyFailed;
 use crate::retransmit::Soonest;
 
@@ -30,8 +30,8 @@ mod drain;
 pub mod in_order;
 mod loss;
 mod mode;
+pub mod model;
 mod pace;
-pub mod rate;
 mod round_trips;
 mod window;
 
@@ -136,7 +136,7 @@ fn build(values: &Values) -> Policies {
         pacing: values.switch("pacing"),
     };
     Policies {
-        estimator: Box::new(RecentRate::new(Box::new(MeasuredLossRate::default()))),
+        estimator: Box::new(PathModel::new(Box::new(MeasuredLossRate::default()))),
         scheduler: scheduler(values),
         congestion: Box::new(BraidControl::new(parts)),
         loss: loss_detection(values),

@@ -4,7 +4,7 @@
 //! acknowledgements that came back the same way, and one of those that came another way. Either is held against its own.
 
 use anabranch_core::time::{Span, Time};
-use anabranch_core::windowed::{WindowedMax, WindowedMin};
+use anabranch_core::windowed::WindowedMin;
 
 use crate::definition::Equation;
 
@@ -23,18 +23,15 @@ const MEMORY: Span = Span::from_secs(20);
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTrips {
     base_by_way: [WindowedMin<Span>; 2],
-    longest_queue: WindowedMax<Span>,
     queue: Option<Span>,
 }
 
 impl RoundTrips {
-    /// Takes in the time until an acknowledgement, and returns how much of it was queue.
-    pub(super) fn take(&mut self, time: Span, same_way: bool, now: Time) -> Span {
+    /// Takes in the time until an acknowledgement.
+    pub(super) fn take(&mut self, time: Span, same_way: bool, now: Time) {
         let (at, window) = (now.as_nanos(), MEMORY.as_nanos());
         let queue = time - self.base_by_way[usize::from(same_way)].update(at, time, window);
-        self.longest_queue.update(at, queue, window);
         self.queue = Some(queue);
-        queue
     }
 
     /// The round trip without queues; `None` until one was measured.
@@ -42,19 +39,9 @@ impl RoundTrips {
         self.base_by_way.iter().filter_map(WindowedMin::get).min()
     }
 
-    /// The latest round trip, as it would have been by the faster way back.
-    pub(super) fn latest(&self) -> Option<Span> {
-        self.base().zip(self.queue).map(|(base, queue)| base + queue)
-    }
-
     /// How much of the latest round trip was queue.
-    pub(super) fn queue(&self) -> Span {
-        self.queue.unwrap_or_default()
-    }
-
-    /// The most of late.
-    pub(super) fn longest_queue(&self) -> Span {
-        self.longest_queue.get().unwrap_or_default()
+    pub(super) fn queue(&self) -> Option<Span> {
+        self.queue
     }
 }
 
@@ -70,24 +57,29 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
+    /// The queue after this measurement.
+    fn queue(trips: &mut RoundTrips, time: u64, same_way: bool, now: u64) -> u64 {
+        trips.take(ms(time), same_way, at(now));
+        trips.queue().map_or(0, |queue| queue.as_nanos() / 1_000_000)
+    }
+
     #[test]
     fn the_queue_is_what_exceeds_the_least_time_of_the_same_way() {
         let mut trips = RoundTrips::default();
-        assert_eq!((trips.base(), trips.latest()), (None, None));
-        assert_eq!(trips.take(ms(100), true, at(0)), ms(0));
-        assert_eq!(trips.take(ms(60), false, at(1)), ms(0), "another way is no faster path");
-        assert_eq!(trips.take(ms(130), true, at(2)), ms(30));
-        assert_eq!((trips.base(), trips.latest()), (Some(ms(60)), Some(ms(90))));
-        assert_eq!(trips.take(ms(70), false, at(3)), ms(10));
-        assert_eq!((trips.queue(), trips.longest_queue()), (ms(10), ms(30)));
+        assert_eq!((trips.base(), trips.queue()), (None, None));
+        assert_eq!(queue(&mut trips, 100, true, 0), 0);
+        assert_eq!(queue(&mut trips, 60, false, 1), 0, "another way is no faster path");
+        assert_eq!(queue(&mut trips, 130, true, 2), 30);
+        assert_eq!(queue(&mut trips, 70, false, 3), 10);
+        assert_eq!(trips.base(), Some(ms(60)));
     }
 
     #[test]
     fn a_time_counts_for_twenty_seconds() {
         let mut trips = RoundTrips::default();
-        trips.take(ms(50), true, at(0));
-        assert_eq!(trips.take(ms(80), true, at(19_000)), ms(30));
-        assert_eq!(trips.take(ms(90), true, at(20_500)), ms(10));
+        queue(&mut trips, 50, true, 0);
+        assert_eq!(queue(&mut trips, 80, true, 19_000), 30);
+        assert_eq!(queue(&mut trips, 90, true, 20_500), 10);
         assert_eq!(trips.base(), Some(ms(80)));
     }
 }

@@ -46,6 +46,9 @@ impl Rig {
             cumulative: true,
             same_way: true,
         };
+        let estimates = &mut self.world.paths[index].estimates;
+        estimates.propagation = Some(Span::from_millis(100));
+        estimates.queueing = Some(Span::from_millis(queue_ms));
         self.tell(&Event::Acked(&acked));
         let mut acks = [PathAck::default(); MAX_PATHS];
         acks[index] = PathAck { cumulative: cwnd, in_flight_before: cwnd, ..PathAck::default() };

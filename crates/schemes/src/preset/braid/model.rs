@@ -1,4 +1,4 @@
-//! How fast a path delivers, for all slots.
+//! A model of each path for all slots: how fast it delivers, its round trip without queues, and its queue.
 //!
 //! Unlike [`RateModel`](crate::estimator::RateModel), which keeps the largest rate until congestion control itself limits the
 //! path, this one forgets with time: where the receive window is the limit that may never happen, and a rate that was measured on
@@ -10,6 +10,7 @@ use anabranch_core::windowed::WindowedMax;
 use anabranch_core::{MAX_PATHS, PathId, PathSet};
 
 use crate::definition::Equation;
+use crate::preset::braid::round_trips::RoundTrips;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "rate",
@@ -22,16 +23,21 @@ const MEMORY_ROUNDS: u64 = 10;
 /// On a short path ten round trips are fewer than the packets that its rate shows in.
 const LEAST_MEMORY: Span = Span::from_secs(1);
 
-/// Adds the rate to what another estimator publishes.
-pub struct RecentRate {
+/// Adds the model to what another estimator publishes.
+pub struct PathModel {
     inner: Box<dyn PathEstimator>,
     rates: [WindowedMax<Rate>; MAX_PATHS],
+    trips: [RoundTrips; MAX_PATHS],
 }
 
-impl RecentRate {
+impl PathModel {
     /// Around the estimator whose other figures are wanted too.
     pub fn new(inner: Box<dyn PathEstimator>) -> Self {
-        RecentRate { inner, rates: [WindowedMax::default(); MAX_PATHS] }
+        PathModel {
+            inner,
+            rates: [WindowedMax::default(); MAX_PATHS],
+            trips: [RoundTrips::default(); MAX_PATHS],
+        }
     }
 }
 
@@ -39,12 +45,17 @@ fn memory(facts: &PathFacts) -> Span {
     facts.rtt.smoothed.unwrap_or_default().times(MEMORY_ROUNDS).max(LEAST_MEMORY)
 }
 
-impl Slot for RecentRate {
+impl Slot for PathModel {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.inner.on_event(event, view, context);
         match event {
             Event::PathAdded(path) | Event::PathRebound(path) => {
                 self.rates[path.index()] = WindowedMax::default();
+                self.trips[path.index()] = RoundTrips::default();
+            }
+            Event::Acked(acked) if acked.sent_once => {
+                let time = view.now.since(acked.stamps.sent_at);
+                self.trips[acked.path.index()].take(time, acked.same_way, view.now);
             }
             Event::SackDone(done) => {
                 for (facts, ack) in view.paths.iter().zip(done.paths) {
@@ -62,9 +73,15 @@ impl Slot for RecentRate {
     }
 }
 
-impl PathEstimator for RecentRate {
+impl PathEstimator for PathModel {
     fn estimates(&self, path: PathId) -> Estimates {
-        Estimates { bottleneck_rate: self.rates[path.index()].get(), ..self.inner.estimates(path) }
+        let trips = &self.trips[path.index()];
+        Estimates {
+            bottleneck_rate: self.rates[path.index()].get(),
+            propagation: trips.base(),
+            queueing: trips.queue(),
+            ..self.inner.estimates(path)
+        }
     }
 
     forward! { inner:
@@ -81,7 +98,7 @@ mod tests {
     use anabranch_core::profile::Profile;
     use anabranch_core::units::ChunkBytes;
 
-    fn measure(world: &mut World, estimator: &mut RecentRate, ms: u64, kbps: u64) -> Option<u64> {
+    fn measure(world: &mut World, estimator: &mut PathModel, ms: u64, kbps: u64) -> Option<u64> {
         world.now = Time::from_nanos(ms * 1_000_000);
         let sample = DeliverySample {
             stamps: SendStamps { limiter: Limiter::PeerWindow, ..SendStamps::default() },
@@ -102,7 +119,7 @@ mod tests {
     fn the_largest_rate_of_late_counts_and_is_forgotten_whatever_limits_the_path() {
         let mut world = World::new(Profile::rfc9260(), 1);
         world.paths[0].rtt.smoothed = Some(Span::from_millis(200));
-        let mut estimator = RecentRate::new(Box::new(MeasuredLossRate::default()));
+        let mut estimator = PathModel::new(Box::new(MeasuredLossRate::default()));
         let mut rate = |ms, kbps| measure(&mut world, &mut estimator, ms, kbps);
         assert_eq!(rate(0, 8_000), Some(8_000));
         assert_eq!(rate(1_900, 3_000), Some(8_000), "ten round trips are two seconds");
