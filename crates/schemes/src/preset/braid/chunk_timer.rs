@@ -54,7 +54,7 @@ impl ChunkTimer {
         match self.place(sent.tsn) {
             Ok(at) => self.timers[at].due = due,
             Err(at) if self.timers.len() < MOST_TIMERS => {
-                self.timers.insert(at, InFlight { tsn: sent.tsn, due })
+                self.timers.insert(at, InFlight { tsn: sent.tsn, due });
             }
             Err(_) => return,
         }

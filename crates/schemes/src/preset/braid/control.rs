@@ -286,8 +286,8 @@ impl BraidControl {
     fn lost(&mut self, path: PathId, sent_at: Time, view: &View<'_>) {
         let (parts, facts) = (self.parts, view.path(path));
         let Some(own) = self.path(path) else { return };
-        let congestion = own.judge.is_congestion(sent_at);
-        if !(congestion || !parts.noise) || !own.window.is_news(sent_at) {
+        let is_noise = !own.judge.is_congestion(sent_at) && parts.noise;
+        if is_noise || !own.window.is_news(sent_at) {
             return;
         }
         own.congested_at = Some(view.now);
