@@ -129,7 +129,7 @@ impl Association {
             Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.addressing.asconf.is_some() => {
                 self.handle_reconfiguration(&chunk, packet)?;
             }
-            Chunk::Asconf(_) | Chunk::AsconfAck(_) | Chunk::Unknown(_) => {
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) | Chunk::Dtls(_) | Chunk::Unknown(_) => {
                 return Ok(self.handle_unknown(source, raw));
             }
             Chunk::Pad(_) | Chunk::Ecne { .. } | Chunk::Cwr { .. } => {}
