@@ -1,0 +1,12 @@
+//! Protection of packets by the DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026): the records of RFC 9147, whose keys
+//! others agree on and install.
+//!
+//! Nothing here encrypts. [`RecordCipher`] does, so that core stays free of cryptography: a crate with a real AEAD on sockets,
+//! [`NullCipher`] where only sizes count.
+
+mod cipher;
+mod context;
+mod replay;
+
+pub use cipher::{CipherError, NullCipher, RECORD_SAMPLE_LEN, RecordCipher, RecordLimits};
+pub use context::{ReceiveContext, SealError, SendContext};
