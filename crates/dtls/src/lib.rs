@@ -3,6 +3,7 @@
 //!
 //! Keys come from a key management; this crate agrees on none.
 
+mod cipher;
 mod material;
 mod suite;
 

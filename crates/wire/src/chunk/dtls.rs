@@ -124,7 +124,7 @@ impl<'a> DtlsView<'a> {
     }
 
     /// The chunk as it stands.
-    pub const fn raw(&self) -> RawChunk<'a> {
+    pub const fn raw_chunk(&self) -> RawChunk<'a> {
         self.0
     }
 

@@ -163,7 +163,7 @@ fn emit(packet: &mut PacketWriter<'_>, chunk: &Chunk<'_>) -> Option<Result<(), N
         Chunk::Auth(auth) => emit_auth(packet, auth.repr(), auth.code()),
         Chunk::Asconf(asconf) => packet.asconf(asconf.serial(), asconf.address(), readable(asconf.params())?),
         Chunk::AsconfAck(ack) => packet.asconf_ack(ack.serial(), readable(ack.params())?),
-        Chunk::Dtls(dtls) => packet.raw(dtls.raw()),
+        Chunk::Dtls(dtls) => packet.raw(dtls.raw_chunk()),
         Chunk::Pad(raw) | Chunk::Unknown(raw) => packet.raw(*raw),
     })
 }

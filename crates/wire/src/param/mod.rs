@@ -329,6 +329,13 @@ impl Param<'_> {
         }
     }
 
+    /// Writes the parameter alone, without padding, and says how long it is: for keeping what was sent.
+    pub fn put(&self, space: &mut [u8]) -> Result<usize, NoSpace> {
+        let mut cursor = Cursor::new(space);
+        self.write(&mut cursor)?;
+        Ok(cursor.at())
+    }
+
     pub(crate) fn write(&self, cursor: &mut Cursor<'_>) -> Result<(), NoSpace> {
         cursor.tlv(self.kind().0.to_be_bytes(), |value| self.write_value(value))
     }
