@@ -156,7 +156,7 @@ fn attack(duo: &mut Duo, dice: &mut Dice, packet: &Packet) {
 
 fn besieged(seed: u64) {
     let mut dice = Dice::new(seed);
-    let mut setup: Setup = setup(2).with(|config| config.address_changes.asconf = seed % 2 == 0);
+    let mut setup: Setup = setup(2).with(|config| config.address_changes.asconf = seed.is_multiple_of(2));
     setup.seed = seed;
     (setup.link.loss, setup.link.duplicate, setup.link.reorder) = (30, 30, 100);
     let mut duo = protected(setup);
