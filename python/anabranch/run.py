@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from anabranch import _native
 from anabranch._native import RunError, SchemeError
 from anabranch.policy.given import OwnScheme, SchemeLike, given_scheme
+from anabranch.results.delivery import delivery_figures
 from anabranch.scenario import Scenario, load
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ class FlowResult:
     """For a transfer: SHA-256 of what arrived."""
     failure: str | None
     """How its association ended, if it was not shut down gracefully."""
+    abandoned: Mapping[str, int] | None = None
+    """What its sender gave up, for messages with a limit."""
+    video: Mapping[str, Any] | None = None
+    """What became of its frames, for a video."""
 
     def fault(self) -> str | None:
         """What went wrong with the flow, in words; `None` if nothing did."""
@@ -140,9 +145,7 @@ class Run:
         elif table == "paths":
             rows = [{**about, "path": path.name, **without_name(path)} for path in self.paths]
         elif table == "flows":
-            rows = [
-                {**about, "flow": flow.name, "flow_scheme": flow.scheme, **without_name(flow)} for flow in self.flows
-            ]
+            rows = [{**about, "flow": flow.name, "flow_scheme": flow.scheme, **_flow_row(flow)} for flow in self.flows]
         else:
             raise ValueError(f"a run has the tables runs, paths and flows, not {table!r}")
         return pandas.DataFrame(rows)
@@ -160,6 +163,12 @@ class Run:
 def without_name(result: PathResult | FlowResult) -> dict[str, Any]:
     """The figures of a path or a flow."""
     return {name: value for name, value in asdict(result).items() if name not in ("name", "scheme")}
+
+
+def _flow_row(flow: FlowResult) -> dict[str, Any]:
+    """The columns of a flow."""
+    figures = without_name(flow)
+    return {**figures, **delivery_figures({"abandoned": figures.pop("abandoned"), "video": figures.pop("video")})}
 
 
 def failure_of(flows: tuple[FlowResult, ...]) -> str | None:
