@@ -65,7 +65,7 @@ pub struct FlowExplanation {
 /// Messages that were given up for the same reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Abandonments {
-    /// `retransmissions`, `lifetime` or `priority`.
+    /// `retransmissions`, `lifetime`, `priority` or `streams`.
     pub cause: String,
     /// The rule.
     pub rule: String,

@@ -320,10 +320,12 @@ impl Built {
         for statistics in senders.filter_map(|(_, association)| association).map(Association::statistics) {
             let all = statistics.abandoned;
             found.messages += all.messages();
-            found.unsent += all.by_retransmissions.unsent + all.by_lifetime.unsent + all.by_priority.unsent;
+            let causes = [all.by_retransmissions, all.by_lifetime, all.by_priority, all.by_streams];
+            found.unsent += causes.iter().map(|cause| cause.unsent).sum::<u64>();
             found.by_retransmissions += all.by_retransmissions.total();
             found.by_lifetime += all.by_lifetime.total();
             found.by_priority += all.by_priority.total();
+            found.by_streams += all.by_streams.total();
             found.bytes += all.bytes;
             found.forward_tsns += statistics.forward_tsns_sent;
         }

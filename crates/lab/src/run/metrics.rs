@@ -60,6 +60,8 @@ pub struct AbandonedResult {
     pub by_lifetime: u64,
     /// For room in the send buffer.
     pub by_priority: u64,
+    /// On streams that the peer does not take.
+    pub by_streams: u64,
     /// User bytes that were not known to have arrived.
     pub bytes: u64,
     /// FORWARD-TSN chunks that told the receiver so.
