@@ -69,7 +69,7 @@ def kept_clip(
 
 def _key(name: str, reading: Reading, coding: Coding, payload_bytes: int) -> str:
     if name in SOURCES:
-        content = [name, metadata.version("scikit-image"), metadata.version("numpy")]
+        content = [name, _version("scikit-image"), _version("numpy")]
     else:
         try:
             # Size and rate may come from the file's name.
@@ -78,3 +78,11 @@ def _key(name: str, reading: Reading, coding: Coding, payload_bytes: int) -> str
             raise VideoError(f"{name}: cannot be read: {error.strerror}") from error
     key = [*content, ffmpeg.version(), str(asdict(reading)), asdict(coding), payload_bytes]
     return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]
+
+
+def _version(package: str) -> str:
+    """Empty for one that is missing: what needs it says so."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

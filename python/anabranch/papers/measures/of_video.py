@@ -2,11 +2,15 @@
 
 The figures of runs have the fate of each frame. Quality is computed from these and from the clip itself, which is
 encoded again: the trace that a paper's scenario sends is called after its clip, and has to be what the encoder makes.
+Where the packages for video are missing, or the encoder is another one, quality has no values, which a message says
+once: everything else can be reproduced without.
 """
 
 from __future__ import annotations
 
 import filecmp
+import math
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     from anabranch.video.pairs import PairQuality
 
 _TABLE = "cmt-qa Table 2"
+# What brings the encoder that the traces beside the scenarios were made with.
+_ENCODER = "imageio-ffmpeg==0.8.1"
 
 
 def _summed(runs: Runs, asked: Measure, columns: list[str]) -> pandas.Series:
@@ -124,8 +130,12 @@ def _quality(runs: Runs, asked: Measure, metric: SpatialMetric, against: str) ->
     fates = runs.of_flow(asked)["frame_fates"]
     if fates.isna().any():
         raise PaperError(f"measure `{asked}`: flow `{asked.flow}` is no video")
+    try:
+        quality = _pairs(_trace(runs, asked))[against]
+    except VideoError as error:
+        _say_once(f"papers: PSNR, SSIM and VQM are left out: {error}")
+        return pandas.Series(math.nan, index=fates.index)
     shown = {text: shown_by_fates(text) for text in fates.unique()}
-    quality = _pairs(_trace(runs, asked))[against]
     # All that are missing at once: ffmpeg is started for thousands of pairs, and not for the few of a run.
     quality.learn(shown.values())
     means = {text: quality.mean(frames, metric) for text, frames in shown.items()}
@@ -146,27 +156,32 @@ def _trace(runs: Runs, asked: Measure) -> Path:
 
 @cache
 def _pairs(trace: Path) -> dict[str, PairQuality]:
-    """Quality against the source and against the clip as sent. Each pair is compared once in a process."""
+    """Quality against the source and against the clip as sent. Each pair is compared once in a process.
+
+    Raises `VideoError` if a package is missing, or the trace is not what the encoder makes.
+    """
     from anabranch.video.coded import STREAM, TRACE
     from anabranch.video.encoder import decode
     from anabranch.video.kept import kept_clip
     from anabranch.video.pairs import PairQuality, Pictures
 
-    try:
-        clip = kept_clip(trace.stem)
-        if not filecmp.cmp(trace, clip.folder / TRACE, shallow=False):
-            raise PaperError(
-                f"{trace}: is not what {clip.manifest.get('encoder')} makes of the clip `{trace.stem}`: quality needs "
-                "the encoder that the trace was made with; pip install 'imageio-ffmpeg==0.8.1'"
-            )
-        # It is removed when the process ends.
-        folder = tempfile.TemporaryDirectory(prefix="anabranch-")
-        _KEPT.append(folder)
-        decoded = decode(clip.folder / STREAM, clip.source, Path(folder.name) / "decoded.yuv")
-    except VideoError as error:
-        raise PaperError(f"the quality of video cannot be computed: {error}") from error
-    sent = Pictures(decoded)
+    clip = kept_clip(trace.stem)
+    if not filecmp.cmp(trace, clip.folder / TRACE, shallow=False):
+        encoder = str(clip.manifest.get("encoder")).partition(" Copyright")[0]
+        raise VideoError(
+            f"{trace}: is not what {encoder} makes of the clip `{trace.stem}`: quality needs the encoder that the "
+            f"trace was made with, pip install '{_ENCODER}'"
+        )
+    # It is removed when the process ends.
+    folder = tempfile.TemporaryDirectory(prefix="anabranch-")
+    _KEPT.append(folder)
+    sent = Pictures(decode(clip.folder / STREAM, clip.source, Path(folder.name) / "decoded.yuv"))
     return {"source": PairQuality(Pictures(clip.source), sent), "sent": PairQuality(sent, sent)}
+
+
+@cache
+def _say_once(message: str) -> None:
+    print(message, file=sys.stderr)
 
 
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []
