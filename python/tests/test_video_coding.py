@@ -35,7 +35,7 @@ def refusal(make: Callable[[], object]) -> str:
 
 
 def delivered(clip: CodedClip, arrivals_ms: dict[int, float]) -> list[Delivery]:
-    playout = Playout.of(clip.frames, DEADLINE_MS, clip.source.format.rate)
+    playout = Playout.of(DEADLINE_MS, clip.source.format.rate)
     return deliveries(clip.frames, clip.packets, arrivals_ms, playout)
 
 

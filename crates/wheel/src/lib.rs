@@ -15,6 +15,7 @@ mod _native {
         Acknowledged, AnabranchError, Association, AssociationFacts, Bind, Copies, Decision, Events,
         HeadOfLine, Listener, LostChunk, Operation, PathFacts, PathLoss, PolicyEvent, Prepared, RunError,
         ScenarioError, SchemeError, SendAsk, View, Wait, WakePipe, Window, connect, end_associations, engine,
-        forget_runtime, listen, policy_sources, resolve, run_batch, schemes_of,
+        forget_runtime, listen, policy_sources, resolve, run_batch, schemes_of, video_due_ms, video_fates,
+        video_measures,
     };
 }

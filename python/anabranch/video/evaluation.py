@@ -78,7 +78,7 @@ def evaluate(
     is called after each of `steps(runs)`. Raises `VideoError`.
     """
     check_labels(runs)
-    playout = Playout.of(clip.frames, deadline_ms, clip.source.format.rate)
+    playout = Playout.of(deadline_ms, clip.source.format.rate)
     # All files are read before anything is computed: a mistake in the last one should not cost minutes.
     delivered = [
         deliveries(clip.frames, clip.packets, read_arrivals(run.arrivals, clip.frames, clip.packets), playout)
