@@ -155,7 +155,7 @@ def test_a_wrong_command_line_is_wrong_input(words: list[str], capsys: pytest.Ca
     assert capsys.readouterr().err.startswith("error: ")
 
 
-@pytest.mark.parametrize("words", [[], ["clip"], ["encode"], ["evaluate"], ["send"], ["play"]])
+@pytest.mark.parametrize("words", [[], ["clip"], ["encode"], ["evaluate"], ["send"], ["play"], ["compare"]])
 def test_help_has_examples(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         command(*words, "--help")

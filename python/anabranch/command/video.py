@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch.command import video_live
+from anabranch.command import video_compare, video_live
 from anabranch.command.parser import Parser
 from anabranch.command.video_values import duration_ms, frame_rate, frame_size, whole_number
 
@@ -26,6 +26,9 @@ Examples:
     anabranch video encode photographs --frames 300 --out out/photographs
   Encode a clip of your own:
     anabranch video encode highway_qcif.yuv --out out/highway
+  Compare schemes over two simulated paths, as a table and as a page:
+    anabranch video compare out/highway --paths rate=2Mbit,delay=20ms,loss=2% rate=1Mbit,delay=60ms,loss=5% \\
+        --schemes sctp,cmt,cmt-qa --out out/compared
   Send it to a player on another machine, over every path there is:
     anabranch video play --from 203.0.113.0/24 --out out/played
     anabranch video send out/highway player.example --deadline 150ms
@@ -82,6 +85,7 @@ def _parser() -> Parser:
     _add_evaluate(commands)
     video_live.add_send(commands)
     video_live.add_play(commands)
+    video_compare.add_compare(commands)
     return parser
 
 
