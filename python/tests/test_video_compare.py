@@ -23,7 +23,7 @@ from anabranch.video_comparison import page as page_module
 from anabranch.video_comparison.comparison import FIGURES, Comparison, compare
 from anabranch.video_comparison.links import read_path
 from anabranch.video_comparison.outcome import as_text, summary, warnings_of, write_comparison
-from anabranch.video_comparison.page import PAGE, Settings, answer, write_page
+from anabranch.video_comparison.page import PAGE, Clip, Settings, _data, answer, write_page
 from anabranch.video_comparison.panels import fate_strip, path_panel, quality_panel, scale_of, ticks
 from anabranch.video_comparison.runs import SimulatedRun
 from anabranch.video_comparison.setting import paths_of
@@ -254,6 +254,12 @@ def test_text_of_others_is_escaped(page: Path) -> None:
     assert "<img" not in text
     # The page's own elements, and no more: clips, their data, and one script.
     assert len(re.findall(r"<script", text)) == len(re.findall(r"</script", text)) == 5 + 1 + 1
+
+
+def test_data_for_the_script_ends_no_element(comparison: Comparison) -> None:
+    data = _data(comparison, [Clip(HOSTILE, "about", "", {"fates": "g"})])
+    assert "<" not in data
+    assert json.loads(data)["clips"][0]["label"] == HOSTILE
 
 
 def test_a_page_names_its_script_and_loads_nothing(page: Path) -> None:
