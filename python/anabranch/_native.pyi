@@ -47,6 +47,9 @@ __all__ = [
     "resolve",
     "run_batch",
     "schemes_of",
+    "video_due_ms",
+    "video_fates",
+    "video_measures",
 ]
 
 class AnabranchError(Exception):
