@@ -33,6 +33,7 @@ COMPONENTS = (
     "cmt+otias",
     "cmt+redundant",
     "cmt+backup",
+    "cmt+cubic",
     "cmt+rack",
     "cmt-pf+rack+nr-sack",
     "cmt+nr-sack+split",

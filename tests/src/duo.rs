@@ -333,8 +333,8 @@ impl Duo {
                     self.read(side, usize::MAX);
                 }
                 AssociationEvent::Writable => self.refused[side.index()] = false,
-                AssociationEvent::Abandoned { stream, context, .. } => {
-                    self.flows[side.index()].abandoned(stream, context);
+                AssociationEvent::Abandoned { stream, context, cause, .. } => {
+                    self.flows[side.index()].abandoned(stream, context, cause);
                 }
                 _ => {}
             }

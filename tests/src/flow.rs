@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use anabranch_core::{ReceivedMessage, Reliability, SendOptions};
+use anabranch_core::{AbandonCause, ReceivedMessage, Reliability, SendOptions};
 use bytes::Bytes;
 
 use crate::dice::Dice;
@@ -81,8 +81,8 @@ impl Flow {
     /// The sender has told that it gave a message up.
     ///
     /// # Panics
-    /// If the message has no limit, or that was told before.
-    pub fn abandoned(&mut self, stream: u16, context: u64) {
+    /// If the message has no limit although the peer takes its stream, or that was told before.
+    pub fn abandoned(&mut self, stream: u16, context: u64, cause: AbandonCause) {
         self.abandoned_messages += 1;
         let number = u32::try_from(context).expect("the number that it was sent with");
         assert!(number < self.next_number, "message {number} was never sent");
@@ -95,7 +95,8 @@ impl Flow {
             self.abandoned_and_delivered += 1;
             return;
         };
-        assert!(sent.limited, "message {number} was given up, and is fully reliable");
+        let may_be = sent.limited || cause == AbandonCause::Streams;
+        assert!(may_be, "message {number} was given up, and is fully reliable");
         assert!(!std::mem::replace(&mut sent.abandoned, true), "message {number} was given up twice");
     }
 

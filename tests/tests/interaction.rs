@@ -51,7 +51,7 @@ fn nothing_that_can_be_done_breaks_an_association() {
 #[test]
 fn the_cases_reach_what_they_are_to_test() {
     let mut runner = TestRunner::deterministic();
-    let mut sums = [0; 20];
+    let mut sums = [0; 21];
     for _ in 0..300 {
         let case = case::any().new_tree(&mut runner).expect("a case").current();
         let duo = run::play(&case);
@@ -76,6 +76,7 @@ fn the_cases_reach_what_they_are_to_test() {
                 s.abandoned.by_lifetime.sent,
                 s.abandoned.by_priority.unsent,
                 s.abandoned.by_priority.sent,
+                s.abandoned.by_streams.unsent,
                 s.forward_tsns_received,
             ];
             sums.iter_mut().zip(counted).for_each(|(sum, n)| *sum += n);

@@ -27,6 +27,8 @@ pub struct Abandoned {
     pub by_lifetime: AbandonedMessages,
     /// Messages that made room for others.
     pub by_priority: AbandonedMessages,
+    /// Messages on streams that the peer does not take.
+    pub by_streams: AbandonedMessages,
     /// Chunks with a TSN that were not known to have arrived.
     pub chunks: u64,
     /// User bytes that were not known to have arrived, in chunks or not.
@@ -36,7 +38,8 @@ pub struct Abandoned {
 impl Abandoned {
     /// Messages, whatever the cause.
     pub fn messages(&self) -> u64 {
-        self.by_retransmissions.total() + self.by_lifetime.total() + self.by_priority.total()
+        let by_limit = self.by_retransmissions.total() + self.by_lifetime.total() + self.by_priority.total();
+        by_limit + self.by_streams.total()
     }
 
     pub(crate) fn count_message(&mut self, cause: AbandonCause, sent: bool) {
@@ -44,6 +47,7 @@ impl Abandoned {
             AbandonCause::Retransmissions => &mut self.by_retransmissions,
             AbandonCause::Lifetime => &mut self.by_lifetime,
             AbandonCause::Priority => &mut self.by_priority,
+            AbandonCause::Streams => &mut self.by_streams,
         };
         if sent {
             messages.sent += 1;

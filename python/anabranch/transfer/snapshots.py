@@ -78,8 +78,8 @@ class Statistics:
     `send_buffered_bytes` and `recv_buffered_bytes` are user bytes in the buffers now: accepted and not acknowledged,
     and arrived and not read. `rwnd_blocked_s` is the time in which data waited although a congestion window was open,
     because the peer's receive window was closed. The names are those of the figures of a run where both have them.
-    `abandoned_by_retransmissions`, `abandoned_by_lifetime` and `abandoned_by_priority` count messages: those of which
-    nothing had been sent, and others.
+    `abandoned_by_retransmissions`, `abandoned_by_lifetime`, `abandoned_by_priority` and `abandoned_by_streams` (on a
+    stream that the peer does not take) count messages: those of which nothing had been sent, and others.
     """
 
     send_buffered_bytes: int
@@ -104,6 +104,7 @@ class Statistics:
     abandoned_by_retransmissions: tuple[int, int]
     abandoned_by_lifetime: tuple[int, int]
     abandoned_by_priority: tuple[int, int]
+    abandoned_by_streams: tuple[int, int]
     abandoned_chunks: int
     abandoned_bytes: int
     forward_tsns_sent: int

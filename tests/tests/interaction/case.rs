@@ -21,6 +21,7 @@ pub(crate) struct SideCase {
     /// How far before its wrap the first TSN lies.
     pub(crate) tsns_to_wrap: Option<u32>,
     pub(crate) silence_ms: Option<u64>,
+    pub(crate) streams: u16,
 }
 
 /// How a case ends once the network is good again.
@@ -83,7 +84,7 @@ impl Case {
     /// As the harness wants it.
     pub(crate) fn setup(&self) -> Setup {
         let sides = [0, 1].map(|side| {
-            let SideCase { scheme, profile, recv_buffer, send_buffer, tsns_to_wrap, silence_ms } =
+            let SideCase { scheme, profile, recv_buffer, send_buffer, tsns_to_wrap, silence_ms, streams } =
                 &self.sides[side];
             let mut config = config(scheme, profile);
             config.recv_buffer_bytes = (*recv_buffer).max(self.least_buffer(side));
@@ -92,6 +93,7 @@ impl Case {
             config.first_ssn = self.first_ssn;
             config.initial_tsn = tsns_to_wrap.map(|n| 0_u32.wrapping_sub(n));
             config.path_silence_limit = silence_ms.map(Span::from_millis);
+            config.streams = *streams;
             config
         });
         // A sender that knows no receive window needs a receiver that has none.
@@ -166,14 +168,17 @@ fn side(profile: impl Strategy<Value = &'static str>) -> impl Strategy<Value = S
     let send_buffer = prop::option::weighted(0.3, 1_000..100_000_u64);
     let tsns_to_wrap = prop::option::of(0..200_u32);
     let silence_ms = prop::option::weighted(0.2, 500..10_000_u64);
-    (scheme(), profile, buffer(), send_buffer, tsns_to_wrap, silence_ms).prop_map(
-        |(scheme, profile, recv_buffer, send_buffer, tsns_to_wrap, silence_ms)| SideCase {
+    // What is sent before the handshake ends may be meant for a stream that the other side does not take.
+    let streams = prop_oneof![4 => Just(4_u16), 1 => 1..4_u16];
+    (scheme(), profile, buffer(), send_buffer, tsns_to_wrap, silence_ms, streams).prop_map(
+        |(scheme, profile, recv_buffer, send_buffer, tsns_to_wrap, silence_ms, streams)| SideCase {
             scheme,
             profile,
             recv_buffer,
             send_buffer,
             tsns_to_wrap,
             silence_ms,
+            streams,
         },
     )
 }

@@ -18,6 +18,7 @@ fn side(scheme: &str, profile: &'static str, recv_buffer: u64) -> SideCase {
         send_buffer: None,
         tsns_to_wrap: None,
         silence_ms: None,
+        streams: 4,
     }
 }
 

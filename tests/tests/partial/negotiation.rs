@@ -1,7 +1,7 @@
-//! A peer that does not take FORWARD-TSN.
+//! A peer that does not take FORWARD-TSN, or takes fewer streams.
 
 use anabranch_core::time::Span;
-use anabranch_core::{AssociationEvent, Reliability, SendError};
+use anabranch_core::{AbandonCause, AssociationEvent, Reliability, SendError};
 use anabranch_tests::duo::Duo;
 use anabranch_tests::network::{Packet, Side};
 use anabranch_wire::{Chunk, checksum};
@@ -82,4 +82,50 @@ fn what_was_taken_before_the_handshake_is_sent_reliably_and_the_application_is_t
     assert!(abandoned(&duo).iter().all(|&(_, _, sent)| !sent), "only what had not left is given up");
     assert_eq!((duo.flows[A].delivered_messages, unsent > 0), (20 - unsent, true));
     assert_eq!((forwards(&duo).len(), statistics(&duo, A).abandoned.chunks), (0, 0));
+}
+
+/// A wants four streams, B takes one.
+fn short_of_streams() -> Duo {
+    let mut setup = setup(1, "sctp");
+    setup.sides[B].streams = 1;
+    let mut duo = Duo::new(setup);
+    duo.connect();
+    duo
+}
+
+#[test]
+fn what_was_taken_for_a_stream_that_the_peer_does_not_have_is_given_up_and_the_application_is_told() {
+    let mut duo = short_of_streams();
+    for (stream, unordered, reliability) in [
+        (3, false, Reliability::Full),
+        (0, false, Reliability::Full),
+        (1, true, Reliability::Full),
+        (2, false, lifetime(5_000)),
+        (0, false, lifetime(60_000)),
+        (1, false, Reliability::Priority(1)),
+    ] {
+        let taken = duo.send_limited(Side::A, 3_000, stream, unordered, reliability);
+        assert_eq!(taken, Some(Ok(())), "nobody knows yet what B takes");
+    }
+    assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
+    let refused = [0, 2, 3, 5].map(|message| (message, AbandonCause::Streams, false));
+    assert_eq!(abandoned(&duo), refused);
+    assert_eq!(duo.flows[A].delivered_messages, 2);
+    let counted = statistics(&duo, A).abandoned;
+    assert_eq!((counted.by_streams.unsent, counted.messages(), counted.bytes), (4, 4, 4 * 3_000));
+    assert_eq!(duo.send(Side::A, 1, 1, false), Some(Err(SendError::NoSuchStream { stream: 1, streams: 1 })));
+}
+
+#[test]
+fn room_that_was_taken_for_a_stream_that_the_peer_does_not_have_is_free_again() {
+    let mut setup = setup(1, "sctp");
+    setup.sides[B].streams = 1;
+    setup.sides[A].send_buffer_bytes = Some(4_000);
+    let mut duo = Duo::new(setup);
+    duo.connect();
+    assert_eq!(duo.send(Side::A, 4_000, 2, false), Some(Ok(())));
+    assert!(matches!(duo.send(Side::A, 1_000, 0, false), Some(Err(SendError::BufferFull { .. }))));
+    duo.run(Span::from_millis(200));
+    assert!(duo.nodes[A].was_told(&AssociationEvent::Writable));
+    assert_eq!(duo.send(Side::A, 4_000, 0, false), Some(Ok(())));
 }

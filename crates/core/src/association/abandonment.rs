@@ -8,7 +8,7 @@
 use crate::association::{Association, AssociationEvent};
 use crate::path_id::PathId;
 use crate::policy::{Event, OpportunityCause, Reason, Refused};
-use crate::send::{AbandonCause, AbandonedChunk, ChunkState, MessageKey, Reliability, Support};
+use crate::send::{AbandonCause, AbandonedChunk, ChunkState, MessageKey, Reliability, SendOptions, Support};
 use crate::trace::Decided;
 
 impl Association {
@@ -71,6 +71,21 @@ impl Association {
         let (stream, context) = (withdrawn.options.stream, withdrawn.options.context);
         self.events.push_back(AssociationEvent::Abandoned { stream, context, cause, sent: withdrawn.sent });
         true
+    }
+
+    /// The peer takes so many streams: what the application has handed over for others is given up, and it is told.
+    pub(crate) fn take_streams(&mut self, streams: u16) {
+        let refused = self.update_sender(|sender| sender.limit_streams(streams));
+        let cause = AbandonCause::Streams;
+        for message in &refused {
+            let SendOptions { stream, context, .. } = message.options;
+            self.statistics.abandoned.bytes += message.bytes;
+            self.statistics.abandoned.count_message(cause, false);
+            self.events.push_back(AssociationEvent::Abandoned { stream, context, cause, sent: false });
+        }
+        if !refused.is_empty() {
+            self.consider_writable();
+        }
     }
 
     /// User bytes that had not arrived.
@@ -149,5 +164,6 @@ fn cause_text(cause: AbandonCause) -> &'static str {
         AbandonCause::Retransmissions => "lost, and may not be retransmitted again",
         AbandonCause::Lifetime => "its lifetime is over",
         AbandonCause::Priority => "a message that matters more needs its room",
+        AbandonCause::Streams => "the peer does not take its stream",
     }
 }

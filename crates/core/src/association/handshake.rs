@@ -373,8 +373,8 @@ impl Association {
         let buffer = self.config.recv_buffer_bytes;
         self.receiver = Some(Receiver::new(initial_tsn, peer.inbound_streams, self.config.first_ssn, buffer));
         let window = WindowBytes::new(u64::from(peer.a_rwnd));
+        self.take_streams(peer.outbound_streams);
         let unmet = self.update_sender(|sender| {
-            sender.limit_streams(peer.outbound_streams);
             sender.begin_window(window);
             sender.learn_support(peer.announced.forward_tsn)
         });

@@ -93,8 +93,8 @@ pub enum AssociationEvent {
     Readable,
     /// Send buffer became free after a send was refused.
     Writable,
-    /// A message was given up, within the limits that it was sent with. It may have arrived all the same, if acknowledgements
-    /// were lost or late.
+    /// A message was given up, within the limits that it was sent with, or because the peer does not take its stream. It may
+    /// have arrived all the same, if acknowledgements were lost or late.
     Abandoned {
         /// The stream it was sent on.
         stream: u16,

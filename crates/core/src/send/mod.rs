@@ -24,7 +24,7 @@ pub use options::{AbandonCause, Reliability, SendOptions};
 pub(crate) use outstanding::{Chunk, ChunkState, Outstanding, Transmission};
 pub(crate) use partial::{PartialReliability, Support};
 pub(crate) use path_bytes::PathBytes;
-pub(crate) use queue::{Draft, SendQueue};
+pub(crate) use queue::{Draft, Refused, SendQueue};
 pub(crate) use sender::{Admitted, Left, Loss, Orphan, Sender};
 pub(crate) use skipped::Skipped;
 

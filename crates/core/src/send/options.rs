@@ -27,6 +27,8 @@ pub enum AbandonCause {
     Lifetime,
     /// A message that matters more needed its room.
     Priority,
+    /// It was handed over before the handshake ended, on a stream that the peer does not take (RFC 9260 section 5.1.1).
+    Streams,
 }
 
 /// How a message is to be sent.

@@ -27,6 +27,14 @@ impl Waiting {
     }
 }
 
+/// A message on a stream that the peer does not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) options: SendOptions,
+    pub(crate) limit: Option<MessageKey>,
+    pub(crate) bytes: u64,
+}
+
 /// The next chunk, before it has a TSN.
 #[derive(Debug)]
 pub(crate) struct Draft {
@@ -59,6 +67,8 @@ pub(crate) struct SendQueue {
     first_place: u64,
     /// The SSN of each stream's current or next ordered message.
     ssns: Vec<u16>,
+    /// Streams that messages may be handed over on: what the peer takes.
+    streams: u16,
     bytes: u64,
 }
 
@@ -70,17 +80,38 @@ impl SendQueue {
             waiting: VecDeque::new(),
             first_place: 0,
             ssns: vec![first_ssn; usize::from(streams)],
+            streams,
             bytes: 0,
         }
     }
 
-    /// Streams beyond what the peer accepts are dropped (RFC 9260 section 5.1.1).
-    pub(crate) fn limit_streams(&mut self, streams: u16) {
-        self.ssns.truncate(usize::from(streams));
+    /// The peer takes so many streams. Messages that wait on others, and of which nothing has left, are withdrawn.
+    pub(crate) fn limit_streams(&mut self, streams: u16) -> Vec<Refused> {
+        //= docs/rfc9260.txt#section-5.1.1
+        //# After the association is initialized, the valid outbound stream identifier range for either endpoint MUST be
+        //# 0 to min(local OS, remote MIS) - 1.
+        self.streams = self.streams.min(streams);
+        let mut refused = Vec::new();
+        for message in &mut self.waiting {
+            // A peer that names fewer streams in a second handshake than in its first gets the rest of what has begun: the
+            // fragments of one message have consecutive TSNs.
+            if message.options.stream < self.streams || message.cut > 0 || message.is_withdrawn() {
+                continue;
+            }
+            let payload = std::mem::take(&mut message.payload);
+            self.bytes -= payload.len() as u64;
+            refused.push(Refused {
+                options: message.options,
+                limit: message.limit,
+                bytes: payload.len() as u64,
+            });
+        }
+        self.trim();
+        refused
     }
 
     pub(crate) fn streams(&self) -> u16 {
-        self.ssns.len() as u16
+        self.streams
     }
 
     /// The place of the next message.
@@ -284,6 +315,36 @@ mod tests {
         queue.push(Bytes::from_static(b"o"), SendOptions::default(), None);
         assert_eq!(queue.cut(10).map(|d| d.ssn), Some(0));
         assert_eq!(queue.cut(10).map(|d| d.ssn), Some(5));
+    }
+
+    //= docs/rfc9260.txt#section-5.1.1
+    //= type=test
+    //# After the association is initialized, the valid outbound stream identifier range for either endpoint MUST be 0 to
+    //# min(local OS, remote MIS) - 1.
+    #[test]
+    fn messages_on_streams_that_the_peer_does_not_take_leave_the_queue() {
+        let mut queue = SendQueue::new(4, 5);
+        for stream in [3, 0, 2, 1, 3] {
+            queue.push(Bytes::from_static(b"ab"), SendOptions { stream, ..SendOptions::default() }, None);
+        }
+        let refused: Vec<_> = queue.limit_streams(2).iter().map(|r| (r.options.stream, r.bytes)).collect();
+        assert_eq!(refused, [(3, 2), (2, 2), (3, 2)]);
+        assert_eq!((queue.streams(), queue.bytes(), queue.recounted_bytes()), (2, 4, 4));
+        let sent: Vec<_> = std::iter::from_fn(|| queue.cut(9)).map(|d| (d.stream, d.ssn)).collect();
+        assert_eq!(sent, [(0, 5), (1, 5)]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_message_that_has_begun_goes_on_when_a_second_handshake_takes_its_stream_away() {
+        let mut queue = SendQueue::new(2, 5);
+        for _ in 0..2 {
+            queue.push(Bytes::from_static(b"ab"), SendOptions { stream: 1, ..SendOptions::default() }, None);
+        }
+        assert_eq!(queue.cut(1).map(|d| d.ssn), Some(5));
+        assert_eq!(queue.limit_streams(1).len(), 1, "the second one has not begun");
+        assert_eq!(queue.cut(9).map(|d| (d.ssn, d.ending)), Some((5, true)));
+        assert!(queue.is_empty());
     }
 
     #[test]

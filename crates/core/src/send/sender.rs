@@ -19,8 +19,8 @@ use crate::profile::Profile;
 use crate::send::delivery::{Delivered, Delivery};
 use crate::send::peer_window::PeerWindow;
 use crate::send::{
-    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, PartialReliability, PathBytes, SendOptions,
-    SendQueue, Transmission,
+    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, PartialReliability, PathBytes, Refused,
+    SendOptions, SendQueue, Transmission,
 };
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
@@ -291,10 +291,11 @@ impl Sender {
         self.queue.push(payload, options, limit);
     }
 
-    /// Streams beyond what the peer accepts are dropped (RFC 9260 section 5.1.1).
-    #[inline]
-    pub(crate) fn limit_streams(&mut self, streams: u16) {
-        self.queue.limit_streams(streams);
+    /// The peer takes so many streams. Messages on others are withdrawn.
+    pub(crate) fn limit_streams(&mut self, streams: u16) -> Vec<Refused> {
+        let refused = self.queue.limit_streams(streams);
+        refused.iter().filter_map(|message| message.limit).for_each(|key| self.partial.messages.settle(key));
+        refused
     }
 
     /// Cuts the next chunk of at most `most` user bytes from the queue.

@@ -56,6 +56,7 @@ pub(crate) fn abandon_cause(cause: AbandonCause) -> &'static str {
         AbandonCause::Retransmissions => "retransmissions",
         AbandonCause::Lifetime => "lifetime",
         AbandonCause::Priority => "priority",
+        AbandonCause::Streams => "streams",
     }
 }
 

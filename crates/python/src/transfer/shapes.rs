@@ -113,6 +113,7 @@ pub(super) struct StatisticsShape {
     abandoned_by_retransmissions: AbandonedShape,
     abandoned_by_lifetime: AbandonedShape,
     abandoned_by_priority: AbandonedShape,
+    abandoned_by_streams: AbandonedShape,
     abandoned_chunks: u64,
     abandoned_bytes: u64,
     forward_tsns_sent: u64,
@@ -152,6 +153,7 @@ impl From<Snapshot> for StatisticsShape {
             abandoned_by_retransmissions: abandoned(counted.abandoned.by_retransmissions),
             abandoned_by_lifetime: abandoned(counted.abandoned.by_lifetime),
             abandoned_by_priority: abandoned(counted.abandoned.by_priority),
+            abandoned_by_streams: abandoned(counted.abandoned.by_streams),
             abandoned_chunks: counted.abandoned.chunks,
             abandoned_bytes: counted.abandoned.bytes,
             forward_tsns_sent: counted.forward_tsns_sent,
@@ -193,6 +195,7 @@ fn cause_name(cause: AbandonCause) -> &'static str {
         AbandonCause::Retransmissions => "retransmissions",
         AbandonCause::Lifetime => "lifetime",
         AbandonCause::Priority => "priority",
+        AbandonCause::Streams => "streams",
     }
 }
 

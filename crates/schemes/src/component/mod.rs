@@ -14,6 +14,7 @@ modules! {
     otias,
     redundant,
     backup,
+    cubic,
     rack,
     nr_sack,
     split,

@@ -22,6 +22,14 @@ pub(crate) const PF_RETURN: Equation = Equation {
     file: file!(),
 };
 
+pub(crate) const PF: ChoiceParameter<u64> = ChoiceParameter {
+    name: "pf",
+    options: &[("pf1", 1), ("pf2", 2)],
+    default: "pf2",
+    about: "window of a path that answers its probe: one chunk (pf1) or two (pf2)",
+    source: "Natarajan 2009; ns-2's default is two",
+};
+
 pub(crate) const fn cuc(default: bool) -> Parameter {
     Parameter::switch(
         "cuc",

@@ -7,6 +7,8 @@ use std::fmt;
 pub enum Role {
     /// It places new data.
     Scheduler,
+    /// It sets the windows.
+    CongestionControl,
     /// It decides what counts as lost.
     LossDetection,
     /// It decides what acknowledges.
@@ -26,6 +28,7 @@ impl Role {
     pub fn about(self) -> &'static str {
         match self {
             Role::Scheduler => "places new data",
+            Role::CongestionControl => "sets the windows",
             Role::LossDetection => "decides what counts as lost",
             Role::Acknowledgement => "decides what acknowledges",
             Role::BufferSharing => "shares the send and receive buffers",
@@ -40,6 +43,7 @@ impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Role::Scheduler => "scheduler",
+            Role::CongestionControl => "congestion control",
             Role::LossDetection => "loss detection",
             Role::Acknowledgement => "acknowledgement",
             Role::BufferSharing => "buffer sharing",

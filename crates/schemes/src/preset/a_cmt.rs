@@ -12,9 +12,7 @@ use crate::congestion::control::cuc;
 use crate::congestion::cut::{floor, floored};
 use crate::congestion::growth::standard::{slow_start, spend_window};
 use crate::congestion::{Acknowledged, Change, Growth, GrowthGate, WindowControl};
-use crate::definition::{
-    Card, Choice, ChoiceParameter, Equation, Kind, Length, Parameter, Preset, Value, Values,
-};
+use crate::definition::{Card, Choice, ChoiceParameter, Equation, Kind, Length, Parameter, Preset, Role, Value, Values};
 use crate::loss::missing_reports::{TRIGGER, sfr};
 use crate::preset::cmt;
 use crate::retransmit::rtx;
@@ -133,7 +131,7 @@ pub(crate) const PRESET: Preset = Preset {
     unfair_because: "Its windows stop growing once delta bytes of their own wait in a queue, while a flow that only \
                      reacts to loss goes on until the queue is full: like TCP Vegas beside Reno it takes less than one \
                      flow's share.",
-    owns: &[],
+    owns: &[Role::CongestionControl],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

@@ -17,7 +17,7 @@ use crate::component::opportunistic::{Condition, Opportunistic};
 use crate::component::rack::{Rack, RackSettings};
 use crate::component::split::{Occupancy, Sharers, Side, Split};
 use crate::component::{ecf, opportunistic, rack, split};
-use crate::congestion::control::cuc;
+use crate::congestion::control::{PF, cuc};
 use crate::congestion::cut::{floor, floored};
 use crate::definition::{
     Card, Choice, Equation, Kind, Parameter, Preset, Role, SACK_PROCESSING, Value, Values,
@@ -26,7 +26,7 @@ use crate::loss::missing_reports::{TRIGGER, sfr};
 use crate::preset::cmt::{
     CHOICE_CUC, CHOICE_DAC_FLAGS, CHOICE_DAC_TIMER, CHOICE_LOSS_RATE, CHOICE_NEW_ACK, CHOICE_TIMEOUT_MARKS,
 };
-use crate::preset::cmt_pf::PF;
+
 use crate::preset::sctp::{CHOICE_AROUND, CHOICE_TRIGGER};
 use crate::preset::{cmt, cmt_pf};
 use crate::retransmit::rtx;

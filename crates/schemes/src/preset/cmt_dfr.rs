@@ -12,7 +12,7 @@ use crate::ack::delayed::{SACK_DELAY, SACK_EVERY, dac};
 use crate::congestion::control::cuc;
 use crate::congestion::cut::{Floor, floored, halve, nearest, own_floor};
 use crate::congestion::{Change, Cut, GrowthGate, PathLoss, WindowControl};
-use crate::definition::{Card, Choice, Equation, Kind, Length, Parameter, Preset, Value, Values};
+use crate::definition::{Card, Choice, Equation, Kind, Length, Parameter, Preset, Role, Value, Values};
 use crate::loss::missing_reports::{TEXT_HAS_FOUR_REPORTS, TRIGGER, sfr};
 use crate::preset::cmt;
 use crate::retransmit::rtx;
@@ -108,7 +108,7 @@ pub(crate) const PRESET: Preset = Preset {
     coupled: false,
     unfair_because: "Its fast retransmit takes off as much of a window as the round trip has seconds, a tenth at 100 ms \
                      where others take off half, so it takes several times what two flows would.",
-    owns: &[],
+    owns: &[Role::CongestionControl],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

@@ -9,10 +9,10 @@ use anabranch_core::time::Time;
 use anabranch_core::{PathId, PathState};
 
 use crate::ack::delayed::{SACK_DELAY, SACK_EVERY, dac};
-use crate::congestion::control::{PF_RETURN, cuc};
+use crate::congestion::control::{PF, PF_RETURN, cuc};
 use crate::congestion::cut::{floor, floored};
 use crate::congestion::{GrowthGate, WindowControl};
-use crate::definition::{Card, Choice, ChoiceParameter, Equation, Parameter, Preset, Role, Values};
+use crate::definition::{Card, Choice, Equation, Parameter, Preset, Role, Values};
 use crate::failover::{PF_PROBING, probing};
 use crate::loss::missing_reports::{TRIGGER, sfr};
 use crate::preset::cmt;
@@ -20,14 +20,6 @@ use crate::preset::cmt::WINDOW_FILL;
 use crate::retransmit::rtx;
 
 pub(crate) const FILE: &str = file!();
-
-pub(crate) const PF: ChoiceParameter<u64> = ChoiceParameter {
-    name: "pf",
-    options: &[("pf1", 1), ("pf2", 2)],
-    default: "pf2",
-    about: "window of a path that answers its probe: one chunk (pf1) or two (pf2)",
-    source: "Natarajan 2009; ns-2's default is two",
-};
 
 const PARAMETERS: &[Parameter] = &[
     PF.parameter(),

@@ -106,7 +106,7 @@ impl Fractions {
     }
 
     /// `cwnd` changed by `by` bytes, which may be negative, and by what was left over before.
-    fn whole(&mut self, path: PathId, cwnd: ChunkBytes, by: f64) -> ChunkBytes {
+    pub(crate) fn whole(&mut self, path: PathId, cwnd: ChunkBytes, by: f64) -> ChunkBytes {
         let sum = self.0[path.index()] + by;
         let whole = sum.floor();
         self.0[path.index()] = sum - whole;

@@ -7,7 +7,7 @@ use crate::congestion::control::{FIRST_WINDOW, SHARED_FIRST_WINDOW, cuc};
 use crate::congestion::cut::{Floor, floored, own_floor};
 use crate::congestion::growth::pooled;
 use crate::congestion::{GrowthGate, WindowControl};
-use crate::definition::{Card, Choice, Kind, Parameter, Preset, Value, Values};
+use crate::definition::{Card, Choice, Kind, Parameter, Preset, Role, Value, Values};
 use crate::loss::missing_reports::{TRIGGER, sfr};
 use crate::preset::cmt;
 use crate::preset::cmt_rpv1::cut::ResourcePoolingV1Cut;
@@ -80,7 +80,7 @@ pub(crate) const PRESET: Preset = Preset {
     multipath: true,
     coupled: true,
     unfair_because: "",
-    owns: &[],
+    owns: &[Role::CongestionControl],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

@@ -6,7 +6,7 @@ use crate::congestion::control::{FIRST_WINDOW, SHARED_FIRST_WINDOW};
 use crate::congestion::cut::{Floor, floored};
 use crate::congestion::growth::pooled;
 use crate::congestion::{GrowthGate, WindowControl};
-use crate::definition::{Card, Choice, Preset, Values};
+use crate::definition::{Card, Choice, Preset, Role, Values};
 use crate::preset::cmt_rpv2::cut::ResourcePoolingV2Cut;
 use crate::preset::cmt_rpv2::growth::ResourcePoolingV2Growth;
 use crate::preset::{cmt, cmt_rpv1};
@@ -53,7 +53,7 @@ pub(crate) const PRESET: Preset = Preset {
     multipath: true,
     coupled: true,
     unfair_because: "",
-    owns: &[],
+    owns: &[Role::CongestionControl],
     parameters: cmt_rpv1::PARAMETERS,
     card: CARD,
     profile: floored,

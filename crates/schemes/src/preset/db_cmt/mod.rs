@@ -6,7 +6,7 @@ use crate::ack::delayed::{SACK_DELAY, SACK_EVERY, dac};
 use crate::congestion::control::cuc;
 use crate::congestion::cut::{floor, floored};
 use crate::congestion::{GrowthGate, WindowControl};
-use crate::definition::{Card, Choice, ChoiceParameter, Parameter, Preset, Values};
+use crate::definition::{Card, Choice, ChoiceParameter, Parameter, Preset, Role, Values};
 use crate::loss::missing_reports::{TEXT_HAS_FOUR_REPORTS, TRIGGER, sfr};
 use crate::preset::a_cmt::{APPLY, DELTA, LAMBDA, RTT, RateDifferenceGrowth};
 use crate::preset::db_cmt::ascending_backlog::AscendingBacklog;
@@ -109,7 +109,7 @@ pub(crate) const PRESET: Preset = Preset {
     unfair_because: "As `a-cmt`, its windows stop growing once delta bytes of their own wait in a queue, and a flow \
                      that only reacts to loss fills the queue beside it, so it takes less than one flow's share. With \
                      `dsp=false` its smaller cuts make it take more than two.",
-    owns: &[],
+    owns: &[Role::CongestionControl],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

@@ -6,7 +6,7 @@ use crate::ack::delayed::{SACK_DELAY, SACK_EVERY, dac};
 use crate::congestion::control::cuc;
 use crate::congestion::cut::{floor, floored};
 use crate::congestion::{GrowthGate, WindowControl};
-use crate::definition::{Card, Choice, Parameter, Preset, Values};
+use crate::definition::{Card, Choice, Parameter, Preset, Role, Values};
 use crate::loss::missing_reports::{TRIGGER, sfr};
 use crate::preset::cmt;
 use crate::preset::mptcp_balia::cut::BaliaCut;
@@ -56,7 +56,7 @@ pub(crate) const PRESET: Preset = Preset {
     multipath: true,
     coupled: true,
     unfair_because: "",
-    owns: &[],
+    owns: &[Role::CongestionControl],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

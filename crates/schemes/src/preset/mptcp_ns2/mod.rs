@@ -110,7 +110,7 @@ pub(crate) const PRESET: Preset = Preset {
     multipath: true,
     coupled: true,
     unfair_because: "",
-    owns: &[Role::Scheduler],
+    owns: &[Role::Scheduler, Role::CongestionControl],
     parameters: PARAMETERS,
     card: CARD,
     profile,

@@ -12,7 +12,7 @@ use crate::congestion::cut::{floor, floored};
 use crate::congestion::growth::coupled::{Fractions, Gain, largest};
 use crate::congestion::growth::{Flow, Flows};
 use crate::congestion::{Acknowledged, Change, Growth, GrowthGate, WindowControl};
-use crate::definition::{Card, Choice, ChoiceParameter, Equation, Parameter, Preset, Values};
+use crate::definition::{Card, Choice, ChoiceParameter, Equation, Parameter, Preset, Role, Values};
 use crate::loss::missing_reports::{TRIGGER, sfr};
 use crate::preset::cmt;
 use crate::preset::mptcp_lia::{BASE, BYTES_COUNTED, COUPLED_PATHS};
@@ -90,7 +90,7 @@ pub(crate) const PRESET: Preset = Preset {
     multipath: true,
     coupled: true,
     unfair_because: "",
-    owns: &[],
+    owns: &[Role::CongestionControl],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

@@ -121,7 +121,7 @@ pub(crate) const PRESET: Preset = Preset {
     multipath: true,
     coupled: false,
     unfair_because: "",
-    owns: &[Role::LossDetection],
+    owns: &[Role::LossDetection, Role::CongestionControl],
     parameters: PARAMETERS,
     card: CARD,
     profile: floored,

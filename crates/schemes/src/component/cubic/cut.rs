@@ -1,0 +1,56 @@
+//! CUBIC's decrease (RFC 9438 section 4.6).
+
+use anabranch_core::policy::{Event, LossCause, Reason, View};
+
+use crate::component::cubic::BETA;
+use crate::congestion::cut::{after_fast_retransmit, after_timeout, nearest};
+use crate::congestion::{Change, Cut, PathLoss};
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "section 4.6, multiplicative decrease",
+    rule: "ssthresh = max(0.7 cwnd, floor); fast retransmit: cwnd = ssthresh; T3: cwnd = M",
+    file: file!(),
+}];
+
+/// Seven tenths of the window, and one chunk after T3.
+#[derive(Debug)]
+pub(super) struct CubicCut;
+
+impl Cut for CubicCut {
+    fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
+
+    fn cut(&mut self, loss: &PathLoss<'_>) -> Change {
+        let window = loss.window();
+        let reduced = nearest(BETA * window.cwnd.get() as f64);
+        let (path, profile) = (loss.facts(), loss.view.profile);
+        let (window, rule) = match loss.cause {
+            LossCause::FastRetransmit | LossCause::Rescheduled => {
+                (after_fast_retransmit(reduced, path, profile), "cut to 0.7 (CUBIC)")
+            }
+            LossCause::Timeout => (after_timeout(window, reduced, path, profile), "T3 expired"),
+        };
+        Change { window, reason: Reason::figure(rule, "reduced_bytes", reduced.get() as f64) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::testing::{cut, paths};
+    use crate::testing::M;
+
+    #[test]
+    fn a_loss_leaves_seven_tenths_and_t3_one_chunk() {
+        let world = paths(&[(100_000, 100)]);
+        assert_eq!(cut(&mut CubicCut, &world, 0, LossCause::FastRetransmit), (70_000, 70_000));
+        assert_eq!(cut(&mut CubicCut, &world, 0, LossCause::Rescheduled), (70_000, 70_000));
+        assert_eq!(cut(&mut CubicCut, &world, 0, LossCause::Timeout), (M, 70_000));
+    }
+
+    #[test]
+    fn the_profile_has_the_floor() {
+        let world = paths(&[(2 * M, 100)]);
+        assert_eq!(cut(&mut CubicCut, &world, 0, LossCause::FastRetransmit), (2 * M, 2 * M));
+    }
+}
