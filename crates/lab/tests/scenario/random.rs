@@ -11,8 +11,8 @@ use anabranch_lab::scenario::units::{
 };
 use anabranch_lab::scenario::{
     Association, Background, Direction, Duplex, Encapsulation, Event, FileSource, Flow, FlowDirection,
-    FlowKind, FrameReliability, Impairments, Link, Loss, LossModel, LossPlace, MessagesBeside, OneWay, Override, Path,
-    Queue, Run, Scenario, SchemeDefinition, SendBuffer, Stop, TrafficModel, VideoFlow,
+    FlowKind, FrameReliability, Impairments, Link, Loss, LossModel, LossPlace, MessagesBeside, OneWay,
+    Override, Path, Queue, Run, Scenario, SchemeDefinition, SendBuffer, Stop, TrafficModel, VideoFlow,
 };
 use anabranch_sim::{Aggregation, Jitter, JitterDistribution, JitterOrder, Policer};
 use proptest::collection::{btree_map, btree_set, vec};
