@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from anabranch import _native
 from anabranch._native import RunError, SchemeError
 from anabranch.policy.given import OwnScheme, SchemeLike, given_scheme
+from anabranch.results.delivery import delivery_figures
 from anabranch.scenario import Scenario, load
 
 if TYPE_CHECKING:
@@ -43,6 +44,26 @@ class PathResult:
     """Packets with DATA that left."""
     share: float
     """The path's share in the packets with DATA that arrived, from 0 to 1."""
+    delay_ms: float | None = None
+    """Mean time that packets with DATA took from host to host, if `run.delays` asks for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDelays:
+    """How long small messages beside a bulk flow took: `[flow.messages]` of a scenario."""
+
+    sent: int
+    """Handed over after the warm-up."""
+    delivered: int
+    """Of these, delivered."""
+    median_ms: float | None
+    """From the time at which a message was due to its delivery."""
+    p99_ms: float | None
+    """The same for the slowest in a hundred."""
+    most_ms: float | None
+    """The same for the slowest."""
+    queue_p99_ms: float | None
+    """Of the slowest in a hundred: from the time at which a message was due to its first packet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +83,12 @@ class FlowResult:
     """For a transfer: SHA-256 of what arrived."""
     failure: str | None
     """How its association ended, if it was not shut down gracefully."""
+    message_delays: MessageDelays | None = None
+    """Of the small messages that it carried beside the bulk."""
+    abandoned: Mapping[str, int] | None = None
+    """What its sender gave up, for messages with a limit."""
+    video: Mapping[str, Any] | None = None
+    """What became of its frames, for a video."""
 
     def fault(self) -> str | None:
         """What went wrong with the flow, in words; `None` if nothing did."""
@@ -140,9 +167,7 @@ class Run:
         elif table == "paths":
             rows = [{**about, "path": path.name, **without_name(path)} for path in self.paths]
         elif table == "flows":
-            rows = [
-                {**about, "flow": flow.name, "flow_scheme": flow.scheme, **without_name(flow)} for flow in self.flows
-            ]
+            rows = [{**about, "flow": flow.name, "flow_scheme": flow.scheme, **_flow_row(flow)} for flow in self.flows]
         else:
             raise ValueError(f"a run has the tables runs, paths and flows, not {table!r}")
         return pandas.DataFrame(rows)
@@ -159,7 +184,23 @@ class Run:
 
 def without_name(result: PathResult | FlowResult) -> dict[str, Any]:
     """The figures of a path or a flow."""
-    return {name: value for name, value in asdict(result).items() if name not in ("name", "scheme")}
+    skipped = {"name", "scheme"} | {name for name in _OPTIONAL if getattr(result, name, None) is None}
+    return {name: value for name, value in asdict(result).items() if name not in skipped}
+
+
+_OPTIONAL = ("delay_ms", "message_delays")
+"""Figures that a scenario has to ask for."""
+
+
+def _flow_of(flow: Mapping[str, Any]) -> FlowResult:
+    delays = flow.get("message_delays")
+    return FlowResult(**{**flow, "message_delays": None if delays is None else MessageDelays(**delays)})
+
+
+def _flow_row(flow: FlowResult) -> dict[str, Any]:
+    """The columns of a flow."""
+    figures = without_name(flow)
+    return {**figures, **delivery_figures({"abandoned": figures.pop("abandoned"), "video": figures.pop("video")})}
 
 
 def failure_of(flows: tuple[FlowResult, ...]) -> str | None:
@@ -180,7 +221,7 @@ def run_of(scenario: Scenario, result: Mapping[str, Any]) -> Run:
         goodput_counts=result["goodput_counts"],
         metrics={name: value for name, value in numbers.items() if name != "seed"},
         paths=tuple(PathResult(**path, share=path["data_packets"] / max(arrived, 1)) for path in result["paths"]),
-        flows=tuple(FlowResult(**flow) for flow in result["flows"]),
+        flows=tuple(_flow_of(flow) for flow in result["flows"]),
         digest=result.get("digest"),
     )
 

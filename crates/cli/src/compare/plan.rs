@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anabranch_core::time::Rate;
 use anabranch_lab::conventions::{Conventions, Goodput};
 use anabranch_lab::run::{Job, bulk_queue_bytes, path_lanes};
-use anabranch_lab::scenario::{Encapsulation, Scenario, SendBuffer, units};
+use anabranch_lab::scenario::{Encapsulation, FlowKind, Scenario, SendBuffer, units};
 
 use super::CompareArguments;
 use crate::exit::CommandError;
@@ -60,9 +60,21 @@ fn check(scenario: &Scenario, conventions: &Conventions) -> Result<(), String> {
     let mut users: Vec<Option<&str>> = vec![None; scenario.paths.len()];
     let mut sum = 0_u64;
     for flow in &scenario.flows {
+        if matches!(flow.kind, FlowKind::Video(_)) {
+            return Err(format!(
+                "`flow.{}.kind`: videos are not sent on sockets; `anabranch run` simulates them",
+                flow.name
+            ));
+        }
         if flow.reader.is_some() {
             return Err(format!(
                 "`flow.{}.reader`: a slow reader is not made on sockets; leave it out",
+                flow.name
+            ));
+        }
+        if flow.beside.is_some() {
+            return Err(format!(
+                "`flow.{}.messages`: messages beside the bulk are not sent on sockets; leave them out",
                 flow.name
             ));
         }
@@ -125,6 +137,10 @@ mod tests {
             (format!("{fast}{fast}"), "`path.path-2.rate`: the paths have more than 500 Mbit/s"),
             (format!("{slow}[[flow]]\n[[flow]]\n"), "`flow.flow-2.paths`: `path-1` is a path of `flow-1`"),
             (format!("{slow}[[flow]]\nreader = \"1 kbit/s\"\n"), "`flow.flow-1.reader`"),
+            (
+                format!("{slow}[[flow]]\nmessages = {{ size = \"200 B\", interval = \"20 ms\" }}\n"),
+                "`flow.flow-1.messages`",
+            ),
             (
                 format!(
                     "{slow}[[path.background]]\nkind = \"poisson\"\nrate = \"1 kbit/s\"\npacket = \"500 B\"\n"

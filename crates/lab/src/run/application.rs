@@ -13,7 +13,9 @@ use anabranch_sim::Application;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
+use crate::run::beside::{Arrivals, BesideSource};
 use crate::run::recorder::PathRecorder;
+use crate::run::video::{VideoSink, VideoSource};
 
 /// What an end sends.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub(crate) enum Workload {
         ordered: bool,
         reliability: Reliability,
     },
+    /// The frames of a trace at their times.
+    Video(VideoSource),
 }
 
 /// What an end has received.
@@ -46,6 +50,8 @@ pub(crate) struct Received {
     pub(crate) hash: Sha256,
     /// Of the messages as a set.
     pub(crate) messages_sum: MessagesSum,
+    /// Messages beside the bulk, on this stream.
+    pub(crate) beside: Option<(u16, Arrivals)>,
 }
 
 /// Identifies a set of messages whatever order they come in: the sum of their digests.
@@ -140,6 +146,7 @@ pub(crate) struct End {
     pub(crate) connect: Option<Connect>,
     pub(crate) start: Time,
     pub(crate) source: Option<Workload>,
+    pub(crate) beside: Option<BesideSource>,
     pub(crate) ordered: bool,
     pub(crate) streams: u16,
     pub(crate) reader: Option<Rate>,
@@ -148,6 +155,7 @@ pub(crate) struct End {
     pub(crate) status: Status,
     pub(crate) id: Option<AssociationId>,
     pub(crate) expected: Option<Expected>,
+    pub(crate) video: Option<VideoSink>,
     pub(crate) recorder: Option<Rc<RefCell<PathRecorder>>>,
     next_stream: u16,
     /// The latest message did not fit the send buffer.
@@ -162,6 +170,7 @@ impl End {
             connect: None,
             start,
             source: None,
+            beside: None,
             ordered: true,
             streams: 1,
             reader: None,
@@ -170,6 +179,7 @@ impl End {
             status: Status::Waiting,
             id: None,
             expected: None,
+            video: None,
             recorder: None,
             next_stream: 0,
             refused: false,
@@ -237,9 +247,29 @@ impl End {
                     association.shutdown(now);
                 }
             }
+            Some(Workload::Video(video)) => {
+                self.refused = false;
+                while let Some(packet) = video.due(now) {
+                    options.stream = packet.stream;
+                    options.ppid = packet.number;
+                    options.unordered = packet.unordered;
+                    options.reliability = packet.reliability;
+                    if association.send_at(now, packet.content, options).is_err() {
+                        self.refused = true;
+                        break;
+                    }
+                    video.advance();
+                }
+                if video.is_done() {
+                    association.shutdown(now);
+                }
+            }
             None => {}
         }
         self.next_stream = options.stream;
+        if let Some(beside) = &mut self.beside {
+            beside.send(now, association);
+        }
     }
 
     fn read(&mut self, now: Time, endpoint: &mut Endpoint) {
@@ -255,8 +285,18 @@ impl End {
             self.received.bytes += self.buffer.len() as u64;
             self.received.messages += u64::from(piece.ending);
             self.received.last_at = Some(now);
+            if piece.ending
+                && let Some(video) = &mut self.video
+            {
+                video.arrived(now, piece.ppid);
+            }
             if now >= self.counted_from {
                 self.received.counted_bytes += self.buffer.len() as u64;
+            }
+            if let Some((stream, arrivals)) = &mut self.received.beside
+                && piece.stream == *stream
+            {
+                arrivals.see(now, &self.buffer);
             }
             match &self.expected {
                 Some(expected) if expected.in_order => self.received.hash.update(&self.buffer),
@@ -282,6 +322,7 @@ impl End {
             {
                 *next
             }
+            Some(Workload::Video(video)) if self.status == Status::Open && !self.refused => video.next_at(),
             _ => None,
         }
     }
@@ -306,8 +347,15 @@ impl Application for End {
             AssociationEvent::Connected => {
                 self.id = Some(id);
                 self.status = Status::Open;
-                if let Some(Workload::Messages { next, .. }) = &mut self.source {
-                    next.get_or_insert(now);
+                match &mut self.source {
+                    Some(Workload::Messages { next, .. }) => {
+                        next.get_or_insert(now);
+                    }
+                    Some(Workload::Video(video)) => video.start(now),
+                    _ => {}
+                }
+                if let Some(beside) = &mut self.beside {
+                    beside.open(now);
                 }
             }
             AssociationEvent::Closed => self.status = Status::Closed,
@@ -321,7 +369,8 @@ impl Application for End {
 
     fn poll_timeout(&self) -> Option<Time> {
         let start = self.connect.as_ref().map(|_| self.start);
-        [start, self.next_read, self.next_message()].into_iter().flatten().min()
+        let beside = self.beside.as_ref().filter(|_| self.status == Status::Open).and_then(BesideSource::due);
+        [start, self.next_read, self.next_message(), beside].into_iter().flatten().min()
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::conventions::Goodput;
+use crate::video::VideoResult;
 
 /// One path of a run, over all flows, in the direction of the data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -17,6 +18,26 @@ pub struct PathResult {
     pub drops: u64,
     /// Packets with DATA that left.
     pub sent_packets: u64,
+    /// Mean time that packets with DATA took from one host to the other, if it was asked for and any arrived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<f64>,
+}
+
+/// How long small messages beside a bulk flow took. There are no quantiles without messages.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MessageDelays {
+    /// Handed over after the warm-up.
+    pub sent: u64,
+    /// Of these, delivered.
+    pub delivered: u64,
+    /// From the time at which a message was due to its delivery.
+    pub median_ms: Option<f64>,
+    /// The same for the slowest in a hundred.
+    pub p99_ms: Option<f64>,
+    /// The same for the slowest.
+    pub most_ms: Option<f64>,
+    /// Of the slowest in a hundred: from the time at which a message was due to its first packet.
+    pub queue_p99_ms: Option<f64>,
 }
 
 /// One flow of a run.
@@ -38,6 +59,36 @@ pub struct FlowResult {
     pub sha256: Option<String>,
     /// How its association ended, if not gracefully.
     pub failure: Option<String>,
+    /// Of the small messages that it carried beside the bulk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_delays: Option<MessageDelays>,
+    /// What its sender gave up, for messages with a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub abandoned: Option<AbandonedResult>,
+    /// What became of its frames, for a video.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoResult>,
+}
+
+/// Messages that were given up, by the limit that was reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AbandonedResult {
+    /// All of them.
+    pub messages: u64,
+    /// Those of which nothing had been sent.
+    pub unsent: u64,
+    /// By their limit of retransmissions.
+    pub by_retransmissions: u64,
+    /// By their lifetime.
+    pub by_lifetime: u64,
+    /// For room in the send buffer.
+    pub by_priority: u64,
+    /// On streams that the peer does not take.
+    pub by_streams: u64,
+    /// User bytes that were not known to have arrived.
+    pub bytes: u64,
+    /// FORWARD-TSN chunks that told the receiver so.
+    pub forward_tsns: u64,
 }
 
 /// One run.

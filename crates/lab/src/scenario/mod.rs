@@ -23,6 +23,7 @@
 
 mod association;
 mod background;
+mod beside;
 mod direction;
 mod document;
 mod error;
@@ -46,6 +47,7 @@ mod shape;
 mod sweep;
 mod text;
 pub mod units;
+mod video;
 mod write;
 
 use std::fs;
@@ -63,6 +65,7 @@ use self::report::Report;
 
 pub use self::association::{Association, Encapsulation, SendBuffer};
 pub use self::background::{Background, TrafficModel};
+pub use self::beside::MessagesBeside;
 pub use self::direction::Direction;
 pub use self::error::{Place, Problem, ProblemKind, ScenarioError};
 pub use self::event::Event;
@@ -76,6 +79,7 @@ pub use self::run::{Run, Stop};
 pub use self::scheme::SchemeDefinition;
 pub use self::sweep::{Sweep, SweepError};
 pub use self::units::Queue;
+pub use self::video::{FrameReliability, VideoFlow};
 
 /// A scenario with every default filled in and every reference checked.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,6 +9,7 @@ use toml_writer::ToTomlValue as _;
 use super::Scenario;
 use super::association::{Association, ENCAPSULATIONS, SendBuffer};
 use super::background::{Background, TrafficModel};
+use super::beside::MessagesBeside;
 use super::direction::DIRECTIONS;
 use super::event::Event;
 use super::flow::{FLOW_DIRECTIONS, FileSource, Flow, FlowKind};
@@ -17,6 +18,8 @@ use super::link::{Duplex, OneWay};
 use super::loss::{Loss, LossModel, PLACES};
 use super::run::{Run, Stop};
 use super::units::{format_queue, format_rate, format_size, format_span};
+use super::video::{FrameReliability, VideoFlow};
+use crate::video::FrameType;
 
 /// The text of a scenario.
 pub(super) fn scenario(scenario: &Scenario) -> String {
@@ -97,6 +100,9 @@ impl Writer {
         self.text("profile", &run.profile);
         self.text("start", &format_span(run.start));
         self.text("warmup", &format_span(run.warmup));
+        if run.delays {
+            self.raw("delays", run.delays);
+        }
     }
 
     fn association(&mut self, association: &Association) {
@@ -209,6 +215,10 @@ impl Writer {
         if let Some(rate) = flow.reader {
             self.text("reader", &format_rate(rate));
         }
+        if let Some(MessagesBeside { size_bytes, interval, ordered }) = flow.beside {
+            let (size, interval) = (quote(&format_size(size_bytes)), quote(&format_span(interval)));
+            self.raw("messages", format!("{{ size = {size}, interval = {interval}, ordered = {ordered} }}"));
+        }
     }
 
     fn flow_kind(&mut self, kind: &FlowKind) {
@@ -234,6 +244,22 @@ impl Writer {
                     self.raw("reliability", table);
                 }
             }
+            FlowKind::Video(video) => self.video(video),
+        }
+    }
+
+    fn video(&mut self, video: &VideoFlow) {
+        let VideoFlow { trace, deadline, payload_bytes, ordered, streams, reliability } = video;
+        self.text("kind", "video");
+        self.text("trace", &trace.to_string_lossy());
+        self.text("deadline", &format_span(*deadline));
+        if let Some(payload) = payload_bytes {
+            self.text("payload", &format_size(*payload));
+        }
+        self.raw("ordered", ordered);
+        self.raw("streams", streams);
+        if let Some(table) = frame_reliability_table(reliability) {
+            self.raw("reliability", table);
         }
     }
 }
@@ -257,6 +283,19 @@ fn reliability_table(reliability: Reliability) -> Option<String> {
         Reliability::Lifetime(lifetime) => Some(format!("{{ lifetime = \"{}\" }}", format_span(lifetime))),
         Reliability::Priority(number) => Some(format!("{{ priority = {number} }}")),
     }
+}
+
+/// One limit, or those by type.
+fn frame_reliability_table(reliability: &FrameReliability) -> Option<String> {
+    if *reliability == FrameReliability::all(reliability.i) {
+        return reliability_table(reliability.i);
+    }
+    let limit = |kind: FrameType| {
+        let table = reliability_table(reliability.of(kind))?;
+        Some(format!("{} = {table}", kind.letter()))
+    };
+    let limits: Vec<String> = FrameType::ALL.into_iter().filter_map(limit).collect();
+    Some(format!("{{ {} }}", limits.join(", ")))
 }
 
 /// Losses as an inline list of tables.
