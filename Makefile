@@ -23,6 +23,9 @@ PAPERS ?= all
 LEDGER ?=
 # What `make which-scheme` does besides: it writes the book's chapter. With --quick, a part of the grid and no chapter.
 WHICH ?= --book docs/src
+# Options of `make limit` and of `make harm`.
+LIMIT ?=
+HARM ?=
 
 DEMO := $(OUT)/demo
 # Cargo gives a library the features that the packages asked for want of it together. Asking for one of them would build
@@ -35,7 +38,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help install demo test venv python notebook wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice which-scheme bench cards ledger book clean
+.PHONY: help install demo test venv python notebook wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme bench cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -97,6 +100,11 @@ test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector
 		export ANABRANCH_SKIP_TSHARK=1; \
 	fi; \
 	$(CARGO) test --workspace --locked --no-fail-fast; \
+	if python3 -c 'import cryptography' 2> /dev/null; then \
+		$(CARGO) test -p anabranch-dtls --locked --test independent -- --ignored; \
+	else \
+		echo 'Records of the DTLS chunk are compared with stored ones only: Python has no package cryptography.'; \
+	fi; \
 	if [ -z "$${ANABRANCH_SKIP_TSHARK:-}" ]; then \
 		$(CARGO) test --workspace --locked --tests -- --ignored wireshark::; \
 	fi
@@ -291,6 +299,20 @@ papers-check: venv ## Hold CMT against ns-2 on two papers' settings, and a slice
 
 papers-slice: venv ## Store the numbers of the slice anew, where what is simulated has changed.
 	ANABRANCH_STORE_SLICE=1 '$(VENV)/bin/python' -m pytest -m slow -k slice python/tests/test_papers_slow.py
+
+limit: venv ## Goodput of schemes beside the most that links and receive buffer admit; LIMIT='--schemes bonded --seeds 6'.
+	'$(VENV)/bin/anabranch' limit --out '$(OUT)/limit' $(LIMIT)
+
+harm: venv ## Check that schemes do no harm to one path, other flows, links and small messages; HARM='--schemes bonded'.
+	'$(VENV)/bin/anabranch' harm --plan tools/which_scheme/plans/grid.toml --out '$(OUT)/harm' $(HARM)
+
+limit-check: venv ## A fixed part of both in a minute: fails if a limit is broken that is not known to be, in tests/limits.
+	'$(VENV)/bin/anabranch' limit --quick --schemes cmt,bonded --known tests/limits/limit.json
+	'$(VENV)/bin/anabranch' harm --quick --schemes bonded --known tests/limits/harm.json
+
+limit-store: venv ## Store the limits anew that are known to be broken, where what is simulated has changed.
+	'$(VENV)/bin/anabranch' limit --quick --schemes cmt,bonded --store-known tests/limits/limit.json
+	'$(VENV)/bin/anabranch' harm --quick --schemes bonded --store-known tests/limits/harm.json
 
 which-scheme: venv ## Run all schemes over one grid of links and make the book's chapter about it; WHICH=--quick for a part.
 	PYTHONPATH=tools '$(VENV)/bin/python' -m which_scheme --out '$(OUT)/which-scheme' $(WHICH)

@@ -42,7 +42,7 @@ FENCE = re.compile(r"^(```+)\s*(\w*)")
 MARK = re.compile(r"^<!-- (run|not run): (.+) -->$")
 PAGE_MARK = re.compile(r"^<!-- page not run: .+ -->$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\b(MEASURED|TODO|FIXME|XXX|TBD)\b")
-IN_PYTHON_ONLY = {"sweep", "report", "view", "plot", "papers", "video"}
+IN_PYTHON_ONLY = {"sweep", "report", "view", "plot", "papers", "video", "limit", "harm"}
 LINKED = ("scenarios", "examples", "docs", "tools", "papers", "python")
 # Takes the place of `anabranch` in blocks of sh.
 FEW_SEEDS = """#!{python}

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from anabranch.scenario import Jitter as Jitter
     from anabranch.scenario import Link as Link
     from anabranch.scenario import Loss as Loss
+    from anabranch.scenario import MessagesBeside as MessagesBeside
     from anabranch.scenario import Path as Path
     from anabranch.scenario import Policer as Policer
     from anabranch.scenario import Reliability as Reliability
@@ -87,6 +88,7 @@ _HOMES = {
     "Jitter": "anabranch.scenario",
     "Link": "anabranch.scenario",
     "Loss": "anabranch.scenario",
+    "MessagesBeside": "anabranch.scenario",
     "Path": "anabranch.scenario",
     "Policer": "anabranch.scenario",
     "Precision": "anabranch.sweep",

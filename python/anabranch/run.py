@@ -44,6 +44,26 @@ class PathResult:
     """Packets with DATA that left."""
     share: float
     """The path's share in the packets with DATA that arrived, from 0 to 1."""
+    delay_ms: float | None = None
+    """Mean time that packets with DATA took from host to host, if `run.delays` asks for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDelays:
+    """How long small messages beside a bulk flow took: `[flow.messages]` of a scenario."""
+
+    sent: int
+    """Handed over after the warm-up."""
+    delivered: int
+    """Of these, delivered."""
+    median_ms: float | None
+    """From the time at which a message was due to its delivery."""
+    p99_ms: float | None
+    """The same for the slowest in a hundred."""
+    most_ms: float | None
+    """The same for the slowest."""
+    queue_p99_ms: float | None
+    """Of the slowest in a hundred: from the time at which a message was due to its first packet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +87,8 @@ class FlowResult:
     """What its sender gave up, for messages with a limit."""
     video: Mapping[str, Any] | None = None
     """What became of its frames, for a video."""
+    message_delays: MessageDelays | None = None
+    """Of the small messages that it carried beside the bulk."""
 
     def fault(self) -> str | None:
         """What went wrong with the flow, in words; `None` if nothing did."""
@@ -162,13 +184,24 @@ class Run:
 
 def without_name(result: PathResult | FlowResult) -> dict[str, Any]:
     """The figures of a path or a flow."""
-    return {name: value for name, value in asdict(result).items() if name not in ("name", "scheme")}
+    skipped = {"name", "scheme"} | {name for name in _OPTIONAL if getattr(result, name, None) is None}
+    return {name: value for name, value in asdict(result).items() if name not in skipped}
+
+
+_OPTIONAL = ("delay_ms", "message_delays")
+"""Figures that a scenario has to ask for."""
+
+
+def _flow_of(flow: Mapping[str, Any]) -> FlowResult:
+    delays = flow.get("message_delays")
+    return FlowResult(**{**flow, "message_delays": None if delays is None else MessageDelays(**delays)})
 
 
 def _flow_row(flow: FlowResult) -> dict[str, Any]:
     """The columns of a flow."""
     figures = without_name(flow)
-    return {**figures, **delivery_figures({"abandoned": figures.pop("abandoned"), "video": figures.pop("video")})}
+    delivery = delivery_figures({"abandoned": figures.pop("abandoned"), "video": figures.pop("video")})
+    return {**figures, **delivery}
 
 
 def failure_of(flows: tuple[FlowResult, ...]) -> str | None:
@@ -189,7 +222,7 @@ def run_of(scenario: Scenario, result: Mapping[str, Any]) -> Run:
         goodput_counts=result["goodput_counts"],
         metrics={name: value for name, value in numbers.items() if name != "seed"},
         paths=tuple(PathResult(**path, share=path["data_packets"] / max(arrived, 1)) for path in result["paths"]),
-        flows=tuple(FlowResult(**flow) for flow in result["flows"]),
+        flows=tuple(_flow_of(flow) for flow in result["flows"]),
         digest=result.get("digest"),
     )
 

@@ -67,10 +67,10 @@ def test_a_run_has_the_figures_of_the_native_result() -> None:
     assert all(made.metrics[name] == result[name] for name in METRICS)
     assert (made.scheme, made.seed, made.profile, made.goodput_counts) == ("cmt", 3, "rfc9260", "delivered")
     for path, expected in zip(made.paths, result["paths"], strict=True):  # type: ignore[call-overload]
-        assert dataclasses.asdict(path) == {**expected, "share": path.share}
-    # Neither a limit nor a video.
-    nothing = {"abandoned": None, "video": None}
-    assert [dataclasses.asdict(flow) for flow in made.flows] == [{**flow, **nothing} for flow in result["flows"]]  # type: ignore[attr-defined]
+        assert dataclasses.asdict(path) == {"delay_ms": None, **expected, "share": path.share}
+    nothing = {"message_delays": None, "abandoned": None, "video": None}
+    without = [{**nothing, **flow} for flow in result["flows"]]  # type: ignore[attr-defined]
+    assert [dataclasses.asdict(flow) for flow in made.flows] == without
     assert sum(path.share for path in made.paths) == pytest.approx(1)
     assert made.paths[0].share == made.paths[0].data_packets / sum(path.data_packets for path in made.paths)
 

@@ -19,6 +19,7 @@ from anabranch.scenario import (
     Jitter,
     Link,
     Loss,
+    MessagesBeside,
     Path,
     Policer,
     Reverse,
@@ -67,6 +68,7 @@ TABLES: list[tuple[type[Table], list[str]]] = [
         ],
     ),
     (Aggregation, ['[[path]]\nrate = "1 Mbit/s"\n[path.aggregation]\nno-such-key = 1']),
+    (MessagesBeside, ['[[flow]]\n[flow.messages]\nsize = "200 B"\ninterval = "20 ms"\nno-such-key = 1']),
     (Flow, [f'[[flow]]\nkind = "{kind}"\nno-such-key = 1' for kind in ("bulk", "file", "messages", "video")]),
 ]
 
@@ -96,6 +98,7 @@ def test_the_book_lists_the_fields_of_each_dataclass() -> None:
         "`[[path.background]]`, `[[link.background]]`": Background,
         "`[[path.event]]`, `[[link.event]]`": Event,
         "`[[flow]]`": Flow,
+        "Small messages beside the bulk": MessagesBeside,
     }
     for title, table in named.items():
         first_cells = re.findall(r"^\| (`[^|]*`) \|", sections[title], flags=re.M)

@@ -3,7 +3,7 @@
 The dataclasses here mirror scenario files both ways; the book's chapter "Scenario files" says what each key means.
 """
 
-from anabranch.scenario.flow import Flow, Reliability
+from anabranch.scenario.flow import Flow, MessagesBeside, Reliability
 from anabranch.scenario.link import (
     Aggregation,
     Background,
@@ -27,6 +27,7 @@ __all__ = [
     "Jitter",
     "Link",
     "Loss",
+    "MessagesBeside",
     "Path",
     "Policer",
     "Reliability",

@@ -41,6 +41,22 @@ Reliability.INNER = dict.fromkeys("IPB", Reliability)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MessagesBeside(Table):
+    """Small messages that a bulk flow's association carries beside the bulk, on a stream of their own.
+
+    >>> MessagesBeside(size="200 B", interval="20 ms")
+    MessagesBeside(size='200 B', interval='20 ms')
+    """
+
+    size: str | None = None
+    """User data of a message, 8 to 500 bytes; it has to be given."""
+    interval: str | None = None
+    """Between the starts of two messages, 1 ms to 1 h; it has to be given."""
+    ordered: bool | None = None
+    """Whether they are delivered in order; they are not if not given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Flow(Table):
     """One association and what is sent over it, `[[flow]]`.
 
@@ -48,7 +64,7 @@ class Flow(Table):
     'file'
     """
 
-    INNER: ClassVar[Mapping[str, type[Table]]] = {"reliability": Reliability}
+    INNER: ClassVar[Mapping[str, type[Table]]] = {"reliability": Reliability, "messages": MessagesBeside}
 
     name: str | None = None
     """`flow-1` and so on if not given."""
@@ -84,6 +100,8 @@ class Flow(Table):
     """`video`: from when a frame is handed over to when it is shown."""
     payload: str | None = None
     """`video`: user data of a full packet; what fits a packet of the association's MTU if not given."""
+    messages: MessagesBeside | None = None
+    """`bulk`: small messages beside the bulk; none if not given."""
 
     @classmethod
     def of_clip(cls, clip: str, *, frames: int | None = None, **keys: Any) -> Flow:

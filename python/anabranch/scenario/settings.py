@@ -29,6 +29,8 @@ class RunSettings(Table):
     """When flows start that do not say so themselves, and from when on goodput is counted; `"0 s"` if not given."""
     warmup: str | None = None
     """Time after `start` that goodput leaves out; `"0 s"` if not given."""
+    delays: bool | None = None
+    """Whether the one-way delays of packets with DATA are measured; not if not given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -72,6 +72,12 @@ fn check(scenario: &Scenario, conventions: &Conventions) -> Result<(), String> {
                 flow.name
             ));
         }
+        if flow.beside.is_some() {
+            return Err(format!(
+                "`flow.{}.messages`: messages beside the bulk are not sent on sockets; leave them out",
+                flow.name
+            ));
+        }
         for &path in &flow.paths {
             let name = &scenario.paths[path].name;
             if let Some(other) = users[path].replace(&flow.name) {
@@ -131,6 +137,10 @@ mod tests {
             (format!("{fast}{fast}"), "`path.path-2.rate`: the paths have more than 500 Mbit/s"),
             (format!("{slow}[[flow]]\n[[flow]]\n"), "`flow.flow-2.paths`: `path-1` is a path of `flow-1`"),
             (format!("{slow}[[flow]]\nreader = \"1 kbit/s\"\n"), "`flow.flow-1.reader`"),
+            (
+                format!("{slow}[[flow]]\nmessages = {{ size = \"200 B\", interval = \"20 ms\" }}\n"),
+                "`flow.flow-1.messages`",
+            ),
             (
                 format!(
                     "{slow}[[path.background]]\nkind = \"poisson\"\nrate = \"1 kbit/s\"\npacket = \"500 B\"\n"

@@ -1,6 +1,8 @@
 //! `anabranch relay`.
 
+mod impairment;
 mod plan;
+mod rate;
 mod report;
 mod spec;
 
@@ -42,7 +44,11 @@ Links:
                       gilbert-elliott(p=0.01,r=0.25,loss_good=0,loss_bad=1), or exactly trace(3,17)
   queue=50p           packets that wait besides the one being sent; or 64KiB, 100ms, unlimited;
                       50p if not given
-  where=before-queue  where packets are lost; or after-queue, when they have used the link";
+  where=before-queue  where packets are lost; or after-queue, when they have used the link
+  policer=1Mbit/30kB  drop what is above a rate, but for a burst after a pause
+  jitter=5ms          up to so much more delay for each packet; 5ms/free lets packets overtake each
+                      other; normal(mean=5ms,deviation=2ms)
+  aggregation=5ms/32  packets wait for each other so long, and are sent in batches of so many";
 
 /// Impair real UDP traffic with the links of the simulator.
 ///

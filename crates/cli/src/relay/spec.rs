@@ -4,7 +4,12 @@ use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_lab::scenario::units::{self, Queue};
 use anabranch_relay::RelayConfig;
-use anabranch_sim::{GilbertElliott, LinkConfig, LossModel, LossPlace, LossTrace, QueueConfig};
+use anabranch_sim::{
+    Aggregation, GilbertElliott, Jitter, LinkConfig, LossModel, LossPlace, LossTrace, Policer, QueueConfig,
+};
+
+use super::impairment::{read_aggregation, read_jitter, read_policer};
+use super::rate::read_rate;
 
 /// What a link is like, before it has a name.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,9 +19,12 @@ pub(crate) struct LinkSpec {
     queue: QueueConfig,
     loss: LossModel,
     place: LossPlace,
+    policer: Option<Policer>,
+    jitter: Option<Jitter>,
+    aggregation: Option<Aggregation>,
 }
 
-const KEYS: [&str; 5] = ["rate", "delay", "loss", "queue", "where"];
+const KEYS: [&str; 8] = ["rate", "delay", "loss", "queue", "where", "policer", "jitter", "aggregation"];
 /// As in scenario files.
 const DEFAULT_QUEUE: QueueConfig = QueueConfig::packets(50);
 const LONGEST_DELAY: Span = Span::from_secs(3600);
@@ -24,7 +32,11 @@ const EXAMPLE: &str = "rate=10Mbit,delay=45ms,loss=1%,queue=50p";
 
 impl LinkSpec {
     pub(crate) fn named(self, name: String) -> LinkConfig {
-        LinkConfig::new(name, self.rate, self.delay, self.queue).with_loss(self.loss, self.place)
+        LinkConfig::new(name, self.rate, self.delay, self.queue)
+            .with_loss(self.loss, self.place)
+            .with_policer(self.policer)
+            .with_jitter(self.jitter)
+            .with_aggregation(self.aggregation)
     }
 
     /// Reads the keys in any order. `rate` and `delay` have to be there.
@@ -42,14 +54,17 @@ impl LinkSpec {
                 return Err(format!("`{key}` is there twice: leave one of them out"));
             }
         }
-        let [rate, delay, loss, queue, place] = values;
+        let [rate, delay, loss, queue, place, policer, jitter, aggregation] = values;
         let needed = |key, value: Option<_>| value.ok_or_else(|| missing(key));
         Ok(LinkSpec {
-            rate: read_rate(needed("rate", rate)?)?,
+            rate: read_rate("rate", needed("rate", rate)?)?,
             delay: read_delay(needed("delay", delay)?)?,
             queue: queue.map_or(Ok(DEFAULT_QUEUE), read_queue)?,
             loss: loss.map_or(Ok(LossModel::None), read_loss)?,
             place: place.map_or(Ok(LossPlace::BeforeQueue), read_place)?,
+            policer: policer.map(read_policer).transpose()?,
+            jitter: jitter.map(read_jitter).transpose()?,
+            aggregation: aggregation.map(read_aggregation).transpose()?,
         })
     }
 }
@@ -71,19 +86,6 @@ fn unknown(key: &str) -> String {
 fn bad(key: &str) -> impl Fn(units::UnitError) -> String {
     let key = key.to_owned();
     move |error| format!("`{key}`: {error}")
-}
-
-/// As in scenario files, or in short as tc writes it: `10Mbit`.
-fn read_rate(text: &str) -> Result<Rate, String> {
-    let long = if text.ends_with("bit") { format!("{text}/s") } else { text.to_owned() };
-    let rate = units::parse_rate(&long).map_err(bad("rate"))?;
-    if rate.as_bps() == 0 {
-        return Err(
-            "`rate`: a link that sends nothing; write a rate such as `10Mbit`, and cut it with `--cut`"
-                .to_owned(),
-        );
-    }
-    Ok(rate)
 }
 
 fn read_delay(text: &str) -> Result<Span, String> {
@@ -268,6 +270,24 @@ mod tests {
     }
 
     #[test]
+    fn a_link_polices_delays_and_batches_as_it_is_told() {
+        let text = "rate=10Mbit,delay=45ms,policer=1.5Mbit/30kB,jitter=5ms/free,aggregation=5ms/32";
+        let link = LinkSpec::read(text).expect("a link").named("relay-1/forward".to_owned());
+        let plain =
+            LinkSpec::read("rate=10Mbit,delay=45ms").expect("a link").named("relay-1/forward".to_owned());
+        let told = plain
+            .with_policer(read_policer("1.5Mbit/30kB").ok())
+            .with_jitter(read_jitter("5ms/free").ok())
+            .with_aggregation(read_aggregation("5ms/32").ok());
+        assert_eq!(link, told);
+        for (text, key) in
+            [("policer=1Mbit", "`policer`"), ("jitter=0s", "`jitter`"), ("aggregation=x", "`aggregation`")]
+        {
+            assert!(refused(&format!("rate=1Mbit,delay=1ms,{text}")).contains(key), "{text}");
+        }
+    }
+
+    #[test]
     fn queues_have_packets_bytes_or_time() {
         let queue =
             |text: &str| LinkSpec::read(&format!("rate=1Mbit,delay=1ms,queue={text}")).map(|link| link.queue);
@@ -300,7 +320,7 @@ mod tests {
             ("rate=10Mbit", "`delay` is missing"),
             ("delay=45ms", "`rate` is missing"),
             ("rat=10Mbit,delay=1ms", "a link has no `rat`; did you mean `rate`?"),
-            ("rate=10Mbit,jitter=1ms", "a link has no `jitter`; it has `rate`, `delay`"),
+            ("rate=10Mbit,reverse=1ms", "a link has no `reverse`; it has `rate`, `delay`"),
             ("rate=1Mbit,rate=2Mbit,delay=1ms", "`rate` is there twice"),
             ("rate=10Mbps,delay=1ms", "did you mean `Mbit/s`?"),
             ("rate=0Mbit,delay=1ms", "a link that sends nothing"),

@@ -13,6 +13,7 @@ use anabranch_sim::Application;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
+use crate::run::beside::{Arrivals, BesideSource};
 use crate::run::recorder::PathRecorder;
 use crate::run::video::{VideoSink, VideoSource};
 
@@ -49,6 +50,8 @@ pub(crate) struct Received {
     pub(crate) hash: Sha256,
     /// Of the messages as a set.
     pub(crate) messages_sum: MessagesSum,
+    /// Messages beside the bulk, on this stream.
+    pub(crate) beside: Option<(u16, Arrivals)>,
 }
 
 /// Identifies a set of messages whatever order they come in: the sum of their digests.
@@ -143,6 +146,7 @@ pub(crate) struct End {
     pub(crate) connect: Option<Connect>,
     pub(crate) start: Time,
     pub(crate) source: Option<Workload>,
+    pub(crate) beside: Option<BesideSource>,
     pub(crate) ordered: bool,
     pub(crate) streams: u16,
     pub(crate) reader: Option<Rate>,
@@ -166,6 +170,7 @@ impl End {
             connect: None,
             start,
             source: None,
+            beside: None,
             ordered: true,
             streams: 1,
             reader: None,
@@ -262,6 +267,9 @@ impl End {
             None => {}
         }
         self.next_stream = options.stream;
+        if let Some(beside) = &mut self.beside {
+            beside.send(now, association);
+        }
     }
 
     fn read(&mut self, now: Time, endpoint: &mut Endpoint) {
@@ -284,6 +292,11 @@ impl End {
             }
             if now >= self.counted_from {
                 self.received.counted_bytes += self.buffer.len() as u64;
+            }
+            if let Some((stream, arrivals)) = &mut self.received.beside
+                && piece.stream == *stream
+            {
+                arrivals.see(now, &self.buffer);
             }
             match &self.expected {
                 Some(expected) if expected.in_order => self.received.hash.update(&self.buffer),
@@ -341,6 +354,9 @@ impl Application for End {
                     Some(Workload::Video(video)) => video.start(now),
                     _ => {}
                 }
+                if let Some(beside) = &mut self.beside {
+                    beside.open(now);
+                }
             }
             AssociationEvent::Closed => self.status = Status::Closed,
             AssociationEvent::Aborted(reason) => self.status = Status::Failed(*reason),
@@ -353,7 +369,8 @@ impl Application for End {
 
     fn poll_timeout(&self) -> Option<Time> {
         let start = self.connect.as_ref().map(|_| self.start);
-        [start, self.next_read, self.next_message()].into_iter().flatten().min()
+        let beside = self.beside.as_ref().filter(|_| self.status == Status::Open).and_then(BesideSource::due);
+        [start, self.next_read, self.next_message(), beside].into_iter().flatten().min()
     }
 }
 

@@ -7,19 +7,23 @@ use std::rc::Rc;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{AcceptFrom, Association, AssociationConfig, Endpoint, EndpointConfig};
 use anabranch_sim::{HostId, SctpHost, World};
+use anabranch_wire::StreamId;
 use bytes::Bytes;
 
 use crate::run::address::address;
 use crate::run::application::{Connect, End, Expected, Status, Workload};
+use crate::run::beside::{Arrivals, BesideSource};
 use crate::run::capture::Capture;
 use crate::run::manifest;
 use crate::run::network::{Network, lay};
-use crate::run::observer::{DirectionCount, Observer};
+use crate::run::observer::{DelayCount, DirectionCount, Observer};
 use crate::run::plan::{FlowPlan, bulk_queue_bytes};
 use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
 use crate::run::video::{VideoOutcome, VideoSink, VideoSource, table_names};
-use crate::run::{AbandonedResult, FlowResult, Job, JobScheme, PathResult, RunError, RunResult, payload};
-use crate::scenario::{Flow, FlowDirection, FlowKind};
+use crate::run::{
+    AbandonedResult, FlowResult, Job, JobScheme, MessageDelays, PathResult, RunError, RunResult, payload,
+};
+use crate::scenario::{Flow, FlowDirection, FlowKind, Scenario};
 use crate::statistics::jain_index;
 use crate::trace::{Manifest, Sender};
 
@@ -85,14 +89,22 @@ fn observer(job: &Job) -> Result<Observer, RunError> {
         None => None,
     };
     Ok(Observer {
-        flows: scenario
-            .flows
-            .iter()
-            .map(|_| [DirectionCount::new(paths), DirectionCount::new(paths)])
-            .collect(),
+        flows: scenario.flows.iter().map(|flow| direction_counts(scenario, flow, paths)).collect(),
         counted_from: counted_from(job),
         capture: Capture::create(job)?,
         packets,
+    })
+}
+
+fn direction_counts(scenario: &Scenario, flow: &Flow, paths: usize) -> [DirectionCount; 2] {
+    [0, 1].map(|_| {
+        let mut count = DirectionCount::new(paths);
+        if scenario.run.delays {
+            count.delays.resize_with(paths, DelayCount::default);
+        }
+        count.beside =
+            flow.beside.map(|_| (StreamId::new(scenario.association.streams), Arrivals::default()));
+        count
     })
 }
 
@@ -119,6 +131,11 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
     for side in 0..2 {
         if sends[side] {
             ends[side].source = Some(source(job, flow, &plan));
+            if let Some(messages) = flow.beside {
+                let stream = job.scenario.association.streams;
+                ends[side].beside = Some(BesideSource::new(messages, stream));
+                ends[1 - side].received.beside = Some((stream, Arrivals::default()));
+            }
             ends[1 - side].expected = content.as_ref().map(|c| expected(job, flow, *message_bytes, c));
             ends[1 - side].video = video.clone().map(VideoSink::new);
         }
@@ -450,9 +467,19 @@ impl Built {
             intact: (!transfers.is_empty()).then(intact),
             sha256: transfers.first().map(|(end, expected)| hex(expected.digest(&end.received))),
             failure,
+            message_delays: self.message_delays(job, index, counts),
             abandoned: self.abandoned(job, index),
             video: self.video_outcome(index).map(|outcome| outcome.result),
         }
+    }
+
+    /// Of the direction in which messages are sent beside the bulk; where both ends do, of the left one's.
+    fn message_delays(&self, job: &Job, index: usize, counts: &[DirectionCount; 2]) -> Option<MessageDelays> {
+        let (side, source) =
+            [0, 1].into_iter().find_map(|side| Some((side, self.end(index, side).beside.as_ref()?)))?;
+        let (_, left) = counts[side].beside.as_ref()?;
+        let (_, arrived) = self.end(index, 1 - side).received.beside.as_ref()?;
+        Some(source.delays(counted_from(job), self.world.now(), left, arrived))
     }
 }
 
@@ -461,8 +488,18 @@ fn path_results(job: &Job, observer: &Observer) -> Vec<PathResult> {
         .scenario
         .paths
         .iter()
-        .map(|p| PathResult { name: p.name.clone(), data_packets: 0, bytes: 0, drops: 0, sent_packets: 0 })
+        .map(|p| PathResult {
+            name: p.name.clone(),
+            data_packets: 0,
+            bytes: 0,
+            drops: 0,
+            sent_packets: 0,
+            delay_ms: None,
+        })
         .collect();
+    for (path, result) in paths.iter_mut().enumerate() {
+        result.delay_ms = mean_delay_ms(observer, path);
+    }
     for count in observer.flows.iter().flatten() {
         for (path, counted) in paths.iter_mut().zip(&count.paths) {
             path.data_packets += counted.arrived_packets;
@@ -472,6 +509,13 @@ fn path_results(job: &Job, observer: &Observer) -> Vec<PathResult> {
         }
     }
     paths
+}
+
+fn mean_delay_ms(observer: &Observer, path: usize) -> Option<f64> {
+    let counts = || observer.flows.iter().flatten().filter_map(|count| count.delays.get(path));
+    let packets: u64 = counts().map(|delays| delays.packets).sum();
+    let sum_ms: f64 = counts().map(|delays| delays.sum.as_secs_f64() * 1000.0).sum();
+    (packets > 0).then(|| sum_ms / packets as f64)
 }
 
 fn hex(bytes: [u8; 32]) -> String {

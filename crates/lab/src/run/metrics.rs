@@ -18,6 +18,26 @@ pub struct PathResult {
     pub drops: u64,
     /// Packets with DATA that left.
     pub sent_packets: u64,
+    /// Mean time that packets with DATA took from one host to the other, if it was asked for and any arrived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<f64>,
+}
+
+/// How long small messages beside a bulk flow took. There are no quantiles without messages.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MessageDelays {
+    /// Handed over after the warm-up.
+    pub sent: u64,
+    /// Of these, delivered.
+    pub delivered: u64,
+    /// From the time at which a message was due to its delivery.
+    pub median_ms: Option<f64>,
+    /// The same for the slowest in a hundred.
+    pub p99_ms: Option<f64>,
+    /// The same for the slowest.
+    pub most_ms: Option<f64>,
+    /// Of the slowest in a hundred: from the time at which a message was due to its first packet.
+    pub queue_p99_ms: Option<f64>,
 }
 
 /// One flow of a run.
@@ -39,6 +59,9 @@ pub struct FlowResult {
     pub sha256: Option<String>,
     /// How its association ended, if not gracefully.
     pub failure: Option<String>,
+    /// Of the small messages that it carried beside the bulk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_delays: Option<MessageDelays>,
     /// What its sender gave up, for messages with a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub abandoned: Option<AbandonedResult>,

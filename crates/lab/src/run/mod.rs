@@ -3,6 +3,7 @@
 mod address;
 mod application;
 mod batch;
+mod beside;
 mod build;
 mod capture;
 mod details;
@@ -20,7 +21,7 @@ mod video;
 pub use batch::{Batch, Failed, Outcome, run_caught, run_each};
 pub use details::{Details, SenderDetails, SenderPath};
 pub use lane::{LaneConfig, NotOneLink, PathLanes, path_lanes};
-pub use metrics::{AbandonedResult, FlowResult, PathResult, RunResult};
+pub use metrics::{AbandonedResult, FlowResult, MessageDelays, PathResult, RunResult};
 pub use plan::{FlowPlan, bulk_queue_bytes};
 pub use scheme::JobScheme;
 

@@ -1,10 +1,13 @@
 //! Counting packets as they pass: what both ends together know and neither alone does.
 
-use anabranch_core::time::Time;
+use std::collections::VecDeque;
+
+use anabranch_core::time::{Span, Time};
 use anabranch_sim::{PacketEvent, PacketView, Place, Tap};
-use anabranch_wire::{Chunk, PacketView as SctpPacket, Tsn};
+use anabranch_wire::{Chunk, PacketView as SctpPacket, StreamId, Tsn};
 
 use crate::run::address::place_of;
+use crate::run::beside::Arrivals;
 use crate::run::capture::Capture;
 use crate::run::recorder::{ChunkRecord, PacketRecorder};
 
@@ -19,6 +22,32 @@ pub(crate) struct PathCount {
     pub(crate) sent_packets: u64,
     /// Packets with DATA that links dropped.
     pub(crate) drops: u64,
+}
+
+/// How long packets with DATA took over one path in one direction.
+#[derive(Debug, Default)]
+pub(crate) struct DelayCount {
+    /// Those on their way, in the order in which they left: the first TSN of each, and when that was.
+    under_way: VecDeque<(Tsn, Time)>,
+    /// Of those that arrived.
+    pub(crate) sum: Span,
+    pub(crate) packets: u64,
+}
+
+impl DelayCount {
+    fn count(&mut self, now: Time, event: PacketEvent, tsn: Tsn) {
+        if event == PacketEvent::Sent {
+            self.under_way.push_back((tsn, now));
+            return;
+        }
+        // Links rarely reorder, so what arrives stands at the front.
+        let Some(at) = self.under_way.iter().position(|(sent, _)| *sent == tsn) else { return };
+        let Some((_, sent_at)) = self.under_way.remove(at) else { return };
+        if event == PacketEvent::Delivered {
+            self.sum += now.since(sent_at);
+            self.packets += 1;
+        }
+    }
 }
 
 /// Which TSNs have been seen, one bit each, counted from the first.
@@ -65,6 +94,10 @@ impl TsnSet {
 #[derive(Debug, Default)]
 pub(crate) struct DirectionCount {
     pub(crate) paths: Vec<PathCount>,
+    /// By path, if they are to be measured.
+    pub(crate) delays: Vec<DelayCount>,
+    /// When messages beside the bulk first left, on this stream.
+    pub(crate) beside: Option<(StreamId, Arrivals)>,
     sent: TsnSet,
     arrived: TsnSet,
     /// Chunk bytes of unique TSNs that arrived after the warm-up.
@@ -97,11 +130,17 @@ impl Observer {
         let Some(count) = self.flows.get_mut(flow).map(|f| &mut f[side]) else { return };
         let Ok(sctp) = SctpPacket::parse(datagram.payload) else { return };
         let counted = now >= self.counted_from;
-        let mut any_data = false;
+        let mut first_data = None;
         for chunk in sctp.chunks().flatten() {
             let Ok(Chunk::Data(data)) = chunk.decode() else { continue };
-            any_data = true;
             let tsn = data.tsn();
+            first_data.get_or_insert(tsn);
+            if let Some((stream, left)) = &mut count.beside
+                && event == PacketEvent::Sent
+                && data.stream() == *stream
+            {
+                left.see(now, data.payload());
+            }
             let bytes = 16 + data.payload().len() as u64;
             match event {
                 PacketEvent::Sent if !count.sent.insert(tsn) => {
@@ -120,7 +159,11 @@ impl Observer {
                 recorder.packet(now, ChunkRecord { flow, path, side, event, tsn, bytes });
             }
         }
-        if any_data && let Some(count) = count.paths.get_mut(path) {
+        let Some(tsn) = first_data else { return };
+        if let Some(delays) = count.delays.get_mut(path) {
+            delays.count(now, event, tsn);
+        }
+        if let Some(count) = count.paths.get_mut(path) {
             match event {
                 PacketEvent::Sent => count.sent_packets += 1,
                 PacketEvent::Delivered => {
@@ -150,6 +193,25 @@ impl Tap for Observer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_delay_is_that_of_the_packet_that_arrived() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut delays = DelayCount::default();
+        // One that is lost, and one that is sent again while its first copy is on its way.
+        for (ms, event, tsn) in [
+            (0, PacketEvent::Sent, 1),
+            (1, PacketEvent::Sent, 2),
+            (5, PacketEvent::DroppedQueue, 1),
+            (20, PacketEvent::Sent, 2),
+            (31, PacketEvent::Delivered, 2),
+            (40, PacketEvent::Delivered, 2),
+        ] {
+            delays.count(at(ms), event, Tsn::new(tsn));
+        }
+        assert_eq!((delays.sum, delays.packets), (Span::from_millis(30 + 20), 2));
+        assert!(delays.under_way.is_empty());
+    }
 
     #[test]
     fn a_tsn_counts_once_whatever_order_tsns_come_in() {

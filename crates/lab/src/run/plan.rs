@@ -84,7 +84,8 @@ fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> Association
     let streams = match flow.kind {
         FlowKind::Messages { streams, .. } => streams,
         FlowKind::Video(ref video) => video.streams,
-        _ => scenario.streams,
+        // Of the streams, the last is that of messages beside the bulk.
+        _ => scenario.streams.saturating_add(u16::from(flow.beside.is_some())),
     };
     let scheme = scheme.scheme();
     let profile = job.conventions.profile(scheme.is_multipath()).clone();

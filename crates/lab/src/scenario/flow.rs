@@ -6,6 +6,7 @@ use anabranch_core::Reliability;
 use anabranch_core::time::{Rate, Span};
 
 use super::association::{Association, STREAMS, stream_count};
+use super::beside::{MessagesBeside, read_messages_beside};
 use super::error::ProblemKind;
 use super::fault::Fault;
 use super::names::Names;
@@ -36,6 +37,8 @@ pub struct Flow {
     pub direction: FlowDirection,
     /// The rate at which the receiving application reads at most; without it, everything at once.
     pub reader: Option<Rate>,
+    /// Small messages beside the bulk, on a stream of their own.
+    pub beside: Option<MessagesBeside>,
 }
 
 /// What a flow sends.
@@ -156,6 +159,17 @@ fn read(mut reader: Reader<'_>, around: &Surroundings<'_>, names: &mut Names) ->
     let scheme = reader.optional("scheme", &Text);
     let direction = reader.or("direction", &OneOf(FLOW_DIRECTIONS), FlowDirection::Forward);
     let rate = reader.optional("reader", &AnyRate);
+    let beside = match kind {
+        Some(Kind::Bulk) => read_messages_beside(&mut reader),
+        Some(_) => {
+            reader.refuse("messages", "only `kind = \"bulk\"` has it");
+            Some(None)
+        }
+        None => {
+            reader.know(&["messages"]);
+            None
+        }
+    };
     let kind = match kind {
         Some(kind) => read_kind(&mut reader, kind, &around.association),
         None => {
@@ -184,6 +198,7 @@ fn read(mut reader: Reader<'_>, around: &Surroundings<'_>, names: &mut Names) ->
         scheme: scheme?,
         direction: direction?,
         reader: rate?,
+        beside: beside?,
     })
 }
 

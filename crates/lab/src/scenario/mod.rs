@@ -23,6 +23,7 @@
 
 mod association;
 mod background;
+mod beside;
 mod direction;
 mod document;
 mod error;
@@ -64,6 +65,7 @@ use self::report::Report;
 
 pub use self::association::{Association, Encapsulation, SendBuffer};
 pub use self::background::{Background, TrafficModel};
+pub use self::beside::MessagesBeside;
 pub use self::direction::Direction;
 pub use self::error::{Place, Problem, ProblemKind, ScenarioError};
 pub use self::event::Event;

@@ -6,7 +6,7 @@ use super::document::{Node, Value};
 use super::error::ProblemKind;
 use super::fault::Fault;
 use super::reader::Reader;
-use super::shape::{ANY_TIME, IntegerIn, OneOf, SOME_TIME, Shape, Text, TextList};
+use super::shape::{ANY_TIME, Flag, IntegerIn, OneOf, SOME_TIME, Shape, Text, TextList};
 
 /// Seeds at most: enough for any interval worth printing.
 const MOST_SEEDS: u64 = 100_000;
@@ -30,6 +30,8 @@ pub struct Run {
     pub start: Span,
     /// Time after `start` that is left out of the goodput.
     pub warmup: Span,
+    /// Whether the one-way delays of packets with DATA are measured.
+    pub delays: bool,
 }
 
 /// When a run ends.
@@ -61,6 +63,7 @@ impl Run {
         let profile = reader.or("profile", &Text, "rfc9260".to_owned());
         let start = reader.or("start", &ANY_TIME, Span::ZERO);
         let warmup = reader.or("warmup", &ANY_TIME, Span::ZERO);
+        let delays = reader.or("delays", &Flag, false);
         let stop = duration.zip(stop).and_then(|(duration, stop)| read_stop(&reader, duration, stop));
         if let (Some(stop), Some(start), Some(warmup)) = (stop, start, warmup) {
             check_times(&reader, stop, start, warmup);
@@ -70,7 +73,15 @@ impl Run {
             Some(schemes) => schemes.into_iter().map(|(scheme, _)| scheme).collect(),
             None => vec!["cmt".to_owned()],
         };
-        Some(Run { stop: stop?, schemes, seeds: seeds?, profile: profile?, start: start?, warmup: warmup? })
+        Some(Run {
+            stop: stop?,
+            schemes,
+            seeds: seeds?,
+            profile: profile?,
+            start: start?,
+            warmup: warmup?,
+            delays: delays?,
+        })
     }
 }
 

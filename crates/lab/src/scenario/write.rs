@@ -9,6 +9,7 @@ use toml_writer::ToTomlValue as _;
 use super::Scenario;
 use super::association::{Association, ENCAPSULATIONS, SendBuffer};
 use super::background::{Background, TrafficModel};
+use super::beside::MessagesBeside;
 use super::direction::DIRECTIONS;
 use super::event::Event;
 use super::flow::{FLOW_DIRECTIONS, FileSource, Flow, FlowKind};
@@ -99,6 +100,9 @@ impl Writer {
         self.text("profile", &run.profile);
         self.text("start", &format_span(run.start));
         self.text("warmup", &format_span(run.warmup));
+        if run.delays {
+            self.raw("delays", run.delays);
+        }
     }
 
     fn association(&mut self, association: &Association) {
@@ -210,6 +214,10 @@ impl Writer {
         self.text("direction", word(FLOW_DIRECTIONS, flow.direction));
         if let Some(rate) = flow.reader {
             self.text("reader", &format_rate(rate));
+        }
+        if let Some(MessagesBeside { size_bytes, interval, ordered }) = flow.beside {
+            let (size, interval) = (quote(&format_size(size_bytes)), quote(&format_span(interval)));
+            self.raw("messages", format!("{{ size = {size}, interval = {interval}, ordered = {ordered} }}"));
         }
     }
 

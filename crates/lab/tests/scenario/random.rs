@@ -11,8 +11,8 @@ use anabranch_lab::scenario::units::{
 };
 use anabranch_lab::scenario::{
     Association, Background, Direction, Duplex, Encapsulation, Event, FileSource, Flow, FlowDirection,
-    FlowKind, FrameReliability, Impairments, Link, Loss, LossModel, LossPlace, OneWay, Override, Path, Queue,
-    Run, Scenario, SchemeDefinition, SendBuffer, Stop, TrafficModel, VideoFlow,
+    FlowKind, FrameReliability, Impairments, Link, Loss, LossModel, LossPlace, MessagesBeside, OneWay,
+    Override, Path, Queue, Run, Scenario, SchemeDefinition, SendBuffer, Stop, TrafficModel, VideoFlow,
 };
 use anabranch_sim::{Aggregation, Jitter, JitterDistribution, JitterOrder, Policer};
 use proptest::collection::{btree_map, btree_set, vec};
@@ -239,17 +239,35 @@ fn reliability() -> impl Strategy<Value = Reliability> {
     ]
 }
 
+fn messages_beside() -> impl Strategy<Value = Option<MessagesBeside>> {
+    let messages = (8u64..=500, millis(1..3_600_000), any::<bool>());
+    option::of(messages.prop_map(|(size_bytes, interval, ordered)| MessagesBeside {
+        size_bytes,
+        interval,
+        ordered,
+    }))
+}
+
 fn flows(paths: usize) -> impl Strategy<Value = Vec<Flow>> {
     let used = subsequence((0..paths).collect::<Vec<_>>(), 1..=paths).prop_shuffle();
     let direction = select(vec![FlowDirection::Forward, FlowDirection::Reverse, FlowDirection::Both]);
-    let rest = (flow_kind(), millis(0..1000), used, option::of(word()), direction, option::of(rate()));
+    let rest = (
+        flow_kind(),
+        millis(0..1000),
+        used,
+        option::of(word()),
+        direction,
+        option::of(rate()),
+        messages_beside(),
+    );
     vec(("[A-Za-z0-9_-]{0,8}", rest), 1..4).prop_map(|flows| {
         named(flows)
-            .map(|(name, (kind, start, paths, scheme, direction, reader))| {
+            .map(|(name, (kind, start, paths, scheme, direction, reader, beside))| {
                 // A video is shown at one end.
                 let both = matches!((&kind, direction), (FlowKind::Video(_), FlowDirection::Both));
                 let direction = if both { FlowDirection::Reverse } else { direction };
-                Flow { name, kind, start, paths, scheme, direction, reader }
+                let beside = beside.filter(|_| kind == FlowKind::Bulk);
+                Flow { name, beside, kind, start, paths, scheme, direction, reader }
             })
             .collect()
     })
@@ -279,15 +297,18 @@ fn run() -> impl Strategy<Value = Run> {
         btree_set(0..=i64::MAX as u64, 1..5).prop_map(|seeds| seeds.into_iter().rev().collect()),
     ];
     let schemes = btree_set(word(), 1..4).prop_map(|schemes| schemes.into_iter().collect());
-    let times = (millis(2001..4_000_000_000), millis(0..1000), millis(0..1000));
-    (times, seeds, schemes, word()).prop_map(|((duration, start, warmup), seeds, schemes, profile)| Run {
-        stop: Stop::After(duration),
-        schemes,
-        seeds,
-        profile,
-        start,
-        warmup,
-    })
+    let times = (millis(2001..4_000_000_000), millis(0..1000), millis(0..1000), any::<bool>());
+    (times, seeds, schemes, word()).prop_map(
+        |((duration, start, warmup, delays), seeds, schemes, profile)| Run {
+            stop: Stop::After(duration),
+            schemes,
+            seeds,
+            profile,
+            start,
+            warmup,
+            delays,
+        },
+    )
 }
 
 /// Definitions of which each may be made from the one before it, in the order of their names.

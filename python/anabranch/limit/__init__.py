@@ -1,0 +1,1 @@
+"""How close schemes come to the most goodput that links and receive buffer admit."""

@@ -1,0 +1,166 @@
+"""The points at which goodput is compared with its bound, read from `data/points.toml`, and their scenarios."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path as FilePath
+from typing import Any
+
+from anabranch.errors import PlanError
+from anabranch.scenario import Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DATA = FilePath(__file__).parent / "data" / "points.toml"
+
+QUEUE_PACKETS = 49
+"""What waits in a queue: in ns-2 one of the 50 places belongs to the packet that is being sent."""
+
+FLOW = "subject"
+"""The flow whose scheme is judged."""
+
+FULL_PACKET_BITS = 1500 * 8
+
+ACCESS_MS = 2 * (FULL_PACKET_BITS / 100_000 + 0.001)
+"""What the two access links of a path add one way."""
+
+START = "0.5 s"
+"""When the flow starts, after the cross traffic, as in ns-2's scripts."""
+
+
+@dataclass(frozen=True, slots=True)
+class PointPath:
+    """A path of a point. Losses strike before the queue, in the direction of the data."""
+
+    rate_kbps: float
+    delay_ms: float
+    loss: float
+    cbr_kbps: float = 0.0
+    pareto_load: float = 0.0
+
+    @property
+    def free_kbps(self) -> float:
+        """What cross traffic, less what is lost of it before the queue, leaves of the rate."""
+        return self.rate_kbps - (self.cbr_kbps + self.pareto_load * self.rate_kbps) * (1 - self.loss)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitPoint:
+    """A setting with a bound. `goal_percent` of the bound is to be reached."""
+
+    id: str
+    group: str
+    goal_percent: float
+    buffer_bytes: int
+    paths: tuple[PointPath, ...]
+
+    def empty_delays_ms(self) -> dict[str, float]:
+        """How long a full packet takes over each path if nothing else is on it, by the path's name."""
+        names = zip(self.path_names, self.paths, strict=True)
+        return {name: path.delay_ms + FULL_PACKET_BITS / path.rate_kbps + ACCESS_MS for name, path in names}
+
+    @property
+    def path_names(self) -> list[str]:
+        """The names of its paths in its scenario."""
+        return [f"path-{number}" for number in range(1, len(self.paths) + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class PointClass:
+    """Points that belong together."""
+
+    name: str
+    about: str
+    points: tuple[LimitPoint, ...]
+
+
+@cache
+def read_points(file: FilePath = DATA) -> tuple[PointClass, ...]:
+    """The classes of points of a file. Raises `PlanError` that names the file and what is wrong in it."""
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        raise PlanError(f"{file}: the points cannot be read: {error}") from error
+    try:
+        return tuple(_class(table) for table in document["class"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise PlanError(f"{file}: a class or point lacks a key or has one too many: {error}") from error
+
+
+def _class(table: Mapping[str, Any]) -> PointClass:
+    points = tuple(_point(each, table) for each in table["point"])
+    return PointClass(table["name"], table["about"], points)
+
+
+def _point(table: Mapping[str, Any], group: Mapping[str, Any]) -> LimitPoint:
+    point = LimitPoint(
+        id=table["id"],
+        group=group["name"],
+        goal_percent=table["goal_percent"] if "goal_percent" in table else group["goal_percent"],
+        buffer_bytes=table.get("buffer_bytes", 65536),
+        paths=tuple(PointPath(**path) for path in table["paths"]),
+    )
+    if not point.paths or any(path.free_kbps <= 0 or not 0 <= path.loss < 1 for path in point.paths):
+        raise ValueError(f"{point.id}: every path needs a loss below 1 and a rate above that of its cross traffic")
+    return point
+
+
+def scenario_of(point: LimitPoint, duration_s: float, alone: str | None = None) -> str:
+    """The canonical scenario of a point, with all paths or one of them `alone`."""
+    table = table_of(point, duration_s)
+    if alone:
+        table["flow"] = [{"name": FLOW, "paths": [alone]}]
+    return Scenario.from_dict(table, name=point.id).to_toml(resolved=True)
+
+
+def table_of(point: LimitPoint, duration_s: float) -> dict[str, Any]:
+    """The scenario of a point under profile `rfc9260`.
+
+    As in ns-2's scripts a path is a bottleneck between two access links of 100 Mbit/s.
+    """
+    return {
+        "run": {"duration": f"{duration_s:g} s", "start": START, "profile": "rfc9260", "delays": True},
+        "association": {"recv_buffer": f"{point.buffer_bytes} B"},
+        "link": [link for name, path in zip(point.path_names, point.paths, strict=True) for link in _links(name, path)],
+        "path": [
+            {"name": name, "via": [f"{name}-left", f"{name}-middle", f"{name}-right"]} for name in point.path_names
+        ],
+        "flow": [{"name": FLOW, "paths": point.path_names}],
+    }
+
+
+def _links(name: str, path: PointPath) -> Sequence[dict[str, Any]]:
+    access = {"rate": "100 Mbit/s", "delay": "1 us", "queue": f"{QUEUE_PACKETS} packets"}
+    middle = {
+        "name": f"{name}-middle",
+        "rate": _rate(path.rate_kbps),
+        "delay": f"{path.delay_ms:g} ms",
+        "queue": f"{QUEUE_PACKETS} packets",
+        "loss": path.loss,
+        "background": _background(path),
+    }
+    return [{"name": f"{name}-left", **access}, middle, {"name": f"{name}-right", **access}]
+
+
+def _background(path: PointPath) -> list[dict[str, Any]]:
+    if path.cbr_kbps:
+        return [{"kind": "cbr", "rate": _rate(path.cbr_kbps), "packet": "500 B", "jitter": 0.5}]
+    if not path.pareto_load:
+        return []
+    # Eight sources that are on for half of the time.
+    source = _rate(2 * path.pareto_load * path.rate_kbps / 8)
+    return [
+        {"kind": "pareto", "rate": source, "packet": f"{size} B", "count": count}
+        | ({"fragment": "1000 B"} if size > 1000 else {})
+        for size, count in ((44, 4), (576, 2), (1500, 2))
+    ]
+
+
+def _rate(kbps: float) -> str:
+    return f"{round(kbps * 1000)} bit/s"

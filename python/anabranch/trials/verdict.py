@@ -1,0 +1,109 @@
+"""What samples say about a limit. Nothing here knows where they come from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+LEAST_SEEDS = 20
+"""Seeds below which nothing is called kept: little was seen."""
+
+CONFIDENCE = 0.95
+"""Of one-sided bounds of a mean."""
+
+
+class Verdict(Enum):
+    """Whether a limit is kept."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A mean over seeds with one-sided bounds, and whether it keeps its limit. Bounds are NaN for one value."""
+
+    verdict: Verdict
+    n: int
+    mean: float
+    lower: float
+    upper: float
+
+
+def at_least(values: Sequence[float], limit: float, least_seeds: int = LEAST_SEEDS) -> Judged:
+    """The limit is broken if even the upper bound of the mean is below it, and kept if not, from so many seeds on.
+
+    >>> at_least([0.8, 0.82, 0.84], 0.97).verdict, at_least([0.99, 1.0], 0.97).verdict
+    (<Verdict.BROKEN: 'broken'>, <Verdict.UNDECIDED: 'undecided'>)
+    """
+    return within(values, limit, math.inf, least_seeds)
+
+
+def at_most(values: Sequence[float], limit: float, least_seeds: int = LEAST_SEEDS) -> Judged:
+    """The limit is broken if even the lower bound of the mean is above it, and kept if not, from so many seeds on."""
+    return within(values, -math.inf, limit, least_seeds)
+
+
+def within(values: Sequence[float], low: float, high: float, least_seeds: int = LEAST_SEEDS) -> Judged:
+    """Both: the mean is to lie between `low` and `high`."""
+    n, mean, half_width = _mean(values)
+    if mean + half_width < low or mean - half_width > high:
+        verdict = Verdict.BROKEN
+    elif n >= least_seeds:
+        verdict = Verdict.KEPT
+    else:
+        verdict = Verdict.UNDECIDED
+    return Judged(verdict, n, mean, mean - half_width, mean + half_width)
+
+
+def share_kept(judged: Sequence[Judged], limit: float, share: float) -> Verdict:
+    """Whether the limit is kept in this share of the settings.
+
+    Broken if more settings than the rest have an upper bound below it, kept if so many have a mean that is not below it
+    and all have enough seeds, and undecided between these.
+    """
+    if not judged:
+        return Verdict.UNDECIDED
+    below = sum(each.verdict is Verdict.BROKEN for each in judged)
+    if below > (1 - share) * len(judged) + 1e-9:
+        return Verdict.BROKEN
+    enough = all(each.verdict is not Verdict.UNDECIDED for each in judged)
+    reached = sum(each.mean >= limit for each in judged)
+    return Verdict.KEPT if enough and reached >= share * len(judged) - 1e-9 else Verdict.UNDECIDED
+
+
+def median_above(judged: Sequence[Judged], limit: float) -> Verdict:
+    """Whether the median of the means is above the limit, where no setting lacks seeds."""
+    if not judged:
+        return Verdict.UNDECIDED
+    if float(np.median([each.mean for each in judged])) <= limit:
+        return Verdict.BROKEN
+    enough = all(each.verdict is not Verdict.UNDECIDED for each in judged)
+    return Verdict.KEPT if enough else Verdict.UNDECIDED
+
+
+def worst_of(verdicts: Sequence[Verdict]) -> Verdict:
+    """Broken if one is, else undecided if one is or there is none, else kept."""
+    for verdict in (Verdict.BROKEN, Verdict.UNDECIDED):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.KEPT if verdicts else Verdict.UNDECIDED
+
+
+def _mean(values: Sequence[float]) -> tuple[int, float, float]:
+    """Number, mean, and how far a one-sided bound is from it: NaN for one value, of which nothing follows."""
+    from scipy import stats
+
+    sample = np.asarray(values, dtype=float)
+    if len(sample) == 0 or not np.isfinite(sample).all():
+        raise ValueError("a sample needs at least one value, and finite ones only")
+    n, mean = len(sample), float(sample.mean())
+    if n == 1:
+        return 1, mean, math.nan
+    error = float(sample.std(ddof=1)) / math.sqrt(n)
+    return n, mean, float(stats.t.ppf(CONFIDENCE, n - 1)) * error
