@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from anabranch.policy import CongestionControl as CongestionControl
     from anabranch.policy import Copies as Copies
     from anabranch.policy import Decision as Decision
+    from anabranch.policy import Pacing as Pacing
     from anabranch.policy import Retransmit as Retransmit
     from anabranch.policy import Scheduler as Scheduler
     from anabranch.policy import Wait as Wait
@@ -103,6 +104,7 @@ _HOMES = {
     "Scheme": "anabranch.scenario",
     "Series": "anabranch.series",
     "Wait": "anabranch.policy",
+    "Pacing": "anabranch.policy",
     "Window": "anabranch.policy",
     "connect": "anabranch.transfer",
     "engine": "anabranch.engine",

@@ -17,11 +17,14 @@ __all__ = [
     "Bind",
     "Copies",
     "Decision",
+    "DeliverySample",
     "Events",
     "HeadOfLine",
     "Listener",
     "LostChunk",
     "Operation",
+    "PaceAsk",
+    "Pacing",
     "PathFacts",
     "PathLoss",
     "PolicyEvent",
@@ -47,6 +50,9 @@ __all__ = [
     "resolve",
     "run_batch",
     "schemes_of",
+    "video_due_ms",
+    "video_fates",
+    "video_measures",
 ]
 
 class AnabranchError(Exception):
@@ -169,7 +175,8 @@ def policy_sources() -> str:
 # What policies in Python see and answer. `anabranch.policy` has them.
 
 _State = Literal["unconfirmed", "active", "potentially-failed", "inactive"]
-_Refusal = Literal["state", "window-full", "burst", "buffer-share"]
+_Refusal = Literal["state", "window-full", "in-flight-cap", "paced", "burst", "buffer-share"]
+_Limiter = Literal["window", "pacing", "peer-window", "scheduler", "application"]
 _LossCause = Literal["fast-retransmit", "timeout", "rescheduled"]
 
 @final
@@ -197,6 +204,15 @@ class PathFacts:
     def ssthresh_bytes(self) -> int: ...
     @property
     def partial_bytes_acked(self) -> int: ...
+    @property
+    def pacing_rate_kbps(self) -> float | None:
+        """The rate of chunk bytes at which packets leave; `None` where windows alone decide."""
+    @property
+    def in_flight_cap_bytes(self) -> int | None:
+        """The most that may be in flight beside the window."""
+    @property
+    def paced_until_s(self) -> float | None:
+        """When the next packet may leave at that rate; `None` if that is now."""
     @property
     def in_flight_bytes(self) -> int:
         """Sent, and neither acknowledged nor declared lost."""
@@ -234,7 +250,23 @@ class PathFacts:
     @property
     def delivered_bytes(self) -> int: ...
     @property
+    def recent_min_rtt_ms(self) -> float | None:
+        """The least of the last seconds, from chunks sent once and acknowledged on this path."""
+    @property
     def delivery_rate_kbps(self) -> float | None: ...
+    @property
+    def delivery(self) -> DeliverySample | None:
+        """The latest sample of how fast the path delivers."""
+    @property
+    def limiter(self) -> _Limiter:
+        """What kept the path from sending more as the latest send opportunity ended."""
+    @property
+    def bottleneck_rate_kbps(self) -> float | None:
+        """The estimator's, where the scheme has one that publishes it; so are the next two."""
+    @property
+    def propagation_ms(self) -> float | None: ...
+    @property
+    def queueing_ms(self) -> float | None: ...
     @property
     def exempt_packets(self) -> int: ...
     @property
@@ -375,6 +407,62 @@ class Acknowledged:
         """The most that this SACK may add in slow start."""
     @property
     def window(self) -> Window: ...
+    @property
+    def windows(self) -> list[Window]:
+        """Those of all paths."""
+
+@final
+class Pacing:
+    """What limits a path beside its window: a rate of chunk bytes, and a cap on what is in flight."""
+
+    def __new__(cls, *, rate_kbps: float | None = None, in_flight_cap_bytes: float | None = None) -> Pacing: ...
+    @property
+    def rate_kbps(self) -> float | None: ...
+    @property
+    def in_flight_cap_bytes(self) -> int | None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class DeliverySample:
+    """What a SACK told of the rate at which a path delivers, from the newest chunk acknowledged that was sent once."""
+
+    @property
+    def rate_kbps(self) -> float | None:
+        """`None` if acknowledgements were held up and came together."""
+    @property
+    def delivered_bytes(self) -> int:
+        """What the path has delivered since that chunk left, itself included."""
+    @property
+    def interval_ms(self) -> float:
+        """The longer of the times in which those bytes were sent and acknowledged."""
+    @property
+    def rtt_ms(self) -> float | None:
+        """`None` if the SACK came back on another path."""
+    @property
+    def sent_at_s(self) -> float: ...
+    @property
+    def delivered_before_bytes(self) -> int:
+        """What the path had delivered when the chunk left."""
+    @property
+    def in_flight_bytes(self) -> int:
+        """What was in flight on the path then, the chunk included."""
+    @property
+    def lost_bytes(self) -> int:
+        """What was declared lost on the path since then."""
+    @property
+    def limiter(self) -> _Limiter:
+        """What limited sending when the chunk left."""
+
+@final
+class PaceAsk:
+    """A path whose pacing is asked about."""
+
+    @property
+    def path(self) -> int: ...
+    @property
+    def window(self) -> Window:
+        """The path's, after what has just happened."""
     @property
     def windows(self) -> list[Window]:
         """Those of all paths."""

@@ -83,12 +83,12 @@ class FlowResult:
     """For a transfer: SHA-256 of what arrived."""
     failure: str | None
     """How its association ended, if it was not shut down gracefully."""
+    message_delays: MessageDelays | None = None
+    """Of the small messages that it carried beside the bulk."""
     abandoned: Mapping[str, int] | None = None
     """What its sender gave up, for messages with a limit."""
     video: Mapping[str, Any] | None = None
     """What became of its frames, for a video."""
-    message_delays: MessageDelays | None = None
-    """Of the small messages that it carried beside the bulk."""
 
     def fault(self) -> str | None:
         """What went wrong with the flow, in words; `None` if nothing did."""

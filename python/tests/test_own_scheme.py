@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 import anabranch as ab
-from anabranch.policy import Acknowledged, LostChunk, PathFacts, PathLoss, PolicyEvent, SendAsk, View
+from anabranch.policy import (
+    Acknowledged,
+    LostChunk,
+    PaceAsk,
+    PathFacts,
+    PathLoss,
+    PolicyEvent,
+    SendAsk,
+    View,
+)
 from anabranch.policy.given import given_scheme
 from anabranch.policy.identity import identity_of
 
@@ -70,6 +79,19 @@ class Reno(ab.CongestionControl):
         return ab.Window(largest if loss.cause == "timeout" else ssthresh, ssthresh)
 
 
+class Paced(ab.CongestionControl):
+    """The rule of component `paced`."""
+
+    def pace(self, ask: PaceAsk, view: View) -> ab.Pacing | None:
+        rtt_ms = view.path(ask.path).smoothed_rtt_ms
+        if rtt_ms is None:
+            return None
+        window = ask.window
+        percent = 200 if window.cwnd_bytes < window.ssthresh_bytes else 120
+        bps = window.cwnd_bytes * 8 * percent // 100 * 1_000_000_000 // round(rtt_ms * 1e6)
+        return ab.Pacing(rate_kbps=bps / 1e3)
+
+
 class Same(ab.Retransmit):
     """`rtx-same`."""
 
@@ -84,8 +106,8 @@ def figures(scenario: ab.Scenario, scheme: str | ab.policy.Policy, seed: int = 1
 
 @pytest.mark.parametrize(
     ("own", "native"),
-    [(Reno(), "cmt"), (Same(), "cmt(rtx=rtx-same)")],
-    ids=["congestion control", "retransmission"],
+    [(Reno(), "cmt"), (Same(), "cmt(rtx=rtx-same)"), (Paced(), "cmt+paced")],
+    ids=["congestion control", "retransmission", "pacing"],
 )
 def test_the_same_rule_in_python_gives_the_same_packets(links: ab.Scenario, own: ab.policy.Policy, native: str) -> None:
     assert figures(links, own, 3) == figures(links, native, 3)
@@ -99,6 +121,62 @@ def test_a_scheduler_in_python_gives_the_same_packets_as_the_one_in_rust(links: 
 
     assert figures(links, LowestRtt()) == figures(links, "cmt+min-rtt")
     assert figures(links, LowestRtt()) != figures(links, "cmt")
+
+
+def test_a_policy_sees_and_may_limit_what_is_in_flight_beside_the_window(links: ab.Scenario) -> None:
+    seen: set[tuple[str | None, float | None, int | None]] = set()
+
+    class Capped(ab.CongestionControl, ab.Scheduler):
+        def pace(self, ask: PaceAsk, view: View) -> ab.Pacing:
+            return ab.Pacing(rate_kbps=2_000, in_flight_cap_bytes=10_000)
+
+        def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
+            for path in view.paths:
+                seen.add((path.refusal, path.pacing_rate_kbps, path.in_flight_cap_bytes))
+                assert (path.refusal == "paced") <= (path.paced_until_s is not None)
+                assert path.paced_until_s is None or path.paced_until_s > view.now_s
+            return next(iter(view.ready()), None)
+
+    goodput = ab.run(links, Capped()).metrics["goodput_kbps"]
+    assert 3_000 < goodput < 4_000
+    assert {(why, 2_000.0, 10_000) for why in (None, "paced", "in-flight-cap")} <= seen
+    assert repr(ab.Pacing(rate_kbps=1.5)) == "Pacing(rate_kbps=1.5, in_flight_cap_bytes=None)"
+
+
+def test_a_policy_sees_how_fast_paths_deliver_and_what_limits_them(links: ab.Scenario) -> None:
+    rates: dict[int, list[float]] = {0: [], 1: []}
+    limiters: set[str] = set()
+
+    class Watching(ab.Scheduler):
+        base = "cmt+min-rtt"
+
+        def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
+            return next(iter(view.ready()), None)
+
+        def on_event(self, event: PolicyEvent, view: View) -> None:
+            if event.kind != "sack-done":
+                return
+            for path in view.paths:
+                limiters.add(path.limiter)
+                sample = path.delivery
+                if sample is None or sample.rate_kbps is None or sample.limiter != "window":
+                    continue
+                assert sample.rate_kbps == pytest.approx(sample.delivered_bytes * 8 / sample.interval_ms, rel=1e-3)
+                assert sample.in_flight_bytes >= 1000
+                assert path.recent_min_rtt_ms is not None
+                rates[path.id].append(sample.rate_kbps)
+
+    ab.run(links, Watching())
+    assert 8_000 < max(rates[0]) < 10_500
+    assert 3_000 < max(rates[1]) < 5_300
+    assert "window" in limiters
+    assert limiters <= {"window", "peer-window", "scheduler"}
+
+
+@pytest.mark.parametrize("given", [{"rate_kbps": -1}, {"rate_kbps": float("nan")}, {"in_flight_cap_bytes": 2e13}])
+def test_a_limit_that_is_none_is_refused(given: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(given))):
+        ab.Pacing(**given)
 
 
 def test_another_base_keeps_its_other_slots(links: ab.Scenario) -> None:

@@ -2,19 +2,20 @@
 //! stay right and its data arrives.
 
 use anabranch_core::policy::{
-    AckForm, AckPolicy, AckTiming, Arrival, Context, Decision, Event, HeadOfLineAction, HeadOfLineBlocking,
-    HeadOfLineHandling, LossDetection, LossTasks, Missing, MissingVerdict, Pick, Policies, Reason, SackView,
-    Scheduler, Scheme, SendAsk, Slot, View, WaitFor,
+    AckForm, AckPolicy, AckTiming, Arrival, CongestionControl, Context, Decision, Event, HeadOfLineAction,
+    HeadOfLineBlocking, HeadOfLineHandling, LossDetection, LossTasks, Missing, MissingVerdict, Pacing, Pick,
+    Policies, Reason, SackView, Scheduler, Scheme, SendAsk, Slot, View, WaitFor, Window,
 };
 use anabranch_core::profile::Profile;
-use anabranch_core::time::{Span, Time};
+use anabranch_core::time::{Rate, Span, Time};
+use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId, PathSet};
 use anabranch_schemes::registry;
 
 /// Its name in test cases.
 pub const NAME: &str = "capricious";
 
-/// The scheme: `cmt-pf` with four of its slots gone mad.
+/// The scheme: `cmt-pf` with five of its slots gone mad.
 #[derive(Debug)]
 pub struct Capricious;
 
@@ -25,6 +26,7 @@ impl Scheme for Capricious {
         let sane = registry::parse("cmt-pf").expect("a preset").policies();
         Policies {
             scheduler: Box::new(WildScheduler { replans: false }),
+            congestion: Box::new(WildPace { inner: sane.congestion, pacing: [Pacing::OFF; MAX_PATHS] }),
             loss: Box::new(WildLoss {
                 inner: sane.loss,
                 deadline: None,
@@ -77,6 +79,54 @@ impl Scheduler for WildScheduler {
 
     fn replan(&mut self, _: &View<'_>) -> bool {
         self.replans
+    }
+}
+
+struct WildPace {
+    inner: Box<dyn CongestionControl>,
+    pacing: [Pacing; MAX_PATHS],
+}
+
+/// None, none at all, and everything between a packet a minute and a packet a microsecond.
+fn any_pacing(context: &mut Context<'_>) -> Pacing {
+    let rate = match context.below(16) {
+        0..8 => None,
+        8 => Some(Rate::from_bps(0)),
+        9 => Some(Rate::from_bps(u64::MAX)),
+        _ => Some(Rate::from_bps(10_u64.pow(3 + context.below(7) as u32))),
+    };
+    let cap = context.below(10);
+    Pacing { rate, in_flight_cap: (cap < 3).then(|| ChunkBytes::new(cap * 3_000)) }
+}
+
+impl Slot for WildPace {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
+        if context.below(10) == 0 {
+            self.pacing[any_path(context, view).index()] = any_pacing(context);
+        }
+        self.inner.on_event(event, view, context);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.inner.deadline()
+    }
+}
+
+impl CongestionControl for WildPace {
+    fn window(&self, path: PathId) -> Window {
+        self.inner.window(path)
+    }
+
+    fn pacing(&self, path: PathId) -> Pacing {
+        self.pacing[path.index()]
+    }
+
+    fn last_reason(&self, path: PathId) -> Reason {
+        self.inner.last_reason(path)
+    }
+
+    fn set_window(&mut self, path: PathId, window: Window, reason: Reason, view: &View<'_>) {
+        self.inner.set_window(path, window, reason, view);
     }
 }
 

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use anabranch_core::policy::{
-    Context, Decision, Event, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, LossDetection,
-    LossTasks, LostChunk, Missing, MissingVerdict, Pick, Policies, Reason, RetransmitChoice, RetransmitPath,
-    SackView, Scheduler, Scheme, SendAsk, Slot, View,
+    CongestionControl, Context, Decision, Event, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling,
+    LossDetection, LossTasks, LostChunk, Missing, MissingVerdict, OpportunityCause, Pacing, Pick, Policies,
+    Reason, RetransmitChoice, RetransmitPath, SackView, Scheduler, Scheme, SendAsk, Slot, View, Window,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -23,6 +23,8 @@ pub type Routes = Arc<dyn Fn(&LostChunk, &View<'_>) -> RetransmitChoice + Send +
 
 /// Answers [`HeadOfLineHandling::handle`].
 pub type Handles = Arc<dyn Fn(&HeadOfLineBlocking, &View<'_>) -> Option<HeadOfLineAction> + Send + Sync>;
+/// Answers [`CongestionControl::pacing`].
+pub type Paces = Arc<dyn Fn(PathId) -> Pacing + Send + Sync>;
 /// Answers [`LossDetection::overdue`].
 pub type Overdue = Arc<dyn Fn(&Missing, &View<'_>) -> bool + Send + Sync>;
 
@@ -43,6 +45,8 @@ pub enum Heard {
     Rtt(usize, Span),
     /// A needless copy was reported.
     Spurious(usize, u64),
+    /// A send opportunity began, other than one that goes on for a paced path.
+    Opportunity,
 }
 
 /// What it has heard so far.
@@ -94,6 +98,7 @@ pub struct Steered {
     route: Option<Routes>,
     head_of_line: Option<Handles>,
     overdue: Option<Overdue>,
+    pace: Option<Paces>,
     /// What its scheduler hears.
     pub log: Log,
     /// When its loss policy wants to be asked.
@@ -110,6 +115,7 @@ impl Steered {
             route: None,
             head_of_line: None,
             overdue: None,
+            pace: None,
             log: Log::default(),
             alarm: Alarm::default(),
         }
@@ -149,6 +155,13 @@ impl Steered {
         self
     }
 
+    /// Takes over how paths are paced.
+    #[must_use]
+    pub fn pace(mut self, pace: impl Fn(PathId) -> Pacing + Send + Sync + 'static) -> Self {
+        self.pace = Some(Arc::new(pace));
+        self
+    }
+
     /// Takes over which chunks time alone makes lost, when [`alarm`](Self::alarm) asks.
     #[must_use]
     pub fn overdue(mut self, overdue: impl Fn(&Missing, &View<'_>) -> bool + Send + Sync + 'static) -> Self {
@@ -168,6 +181,10 @@ impl Scheme for Steered {
             },
             head_of_line: Box::new(SteeredHeadOfLine { inner: base.head_of_line, by: self.clone() }),
             loss: Box::new(SteeredLoss { inner: base.loss, by: self.clone() }),
+            congestion: match &self.pace {
+                Some(by) => Box::new(SteeredPace { inner: base.congestion, by: by.clone() }),
+                None => base.congestion,
+            },
             ..base
         }
     }
@@ -205,7 +222,8 @@ impl Slot for SteeredScheduler {
             Event::Lost { path, tsn, .. } => Some(Heard::Lost(path.index(), tsn)),
             Event::LossEvent { path, .. } => Some(Heard::Cut(path.index())),
             Event::RttSample { path, rtt, heartbeat: false } => Some(Heard::Rtt(path.index(), rtt)),
-            Event::Spurious { path, tsn } => Some(Heard::Spurious(path.index(), tsn)),
+            Event::Spurious { path, tsn, .. } => Some(Heard::Spurious(path.index(), tsn)),
+            Event::SendOpportunity(cause) if cause != OpportunityCause::Pacing => Some(Heard::Opportunity),
             _ => None,
         };
         heard.into_iter().for_each(|heard| self.by.log.note(heard));
@@ -244,6 +262,39 @@ impl RetransmitPath for SteeredRetransmit {
         _: &mut Context<'_>,
     ) -> Decision<RetransmitChoice> {
         Decision::new((self.by)(chunk, view), HAND)
+    }
+}
+
+struct SteeredPace {
+    inner: Box<dyn CongestionControl>,
+    by: Paces,
+}
+
+impl Slot for SteeredPace {
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
+        self.inner.on_event(event, view, context);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.inner.deadline()
+    }
+}
+
+impl CongestionControl for SteeredPace {
+    fn window(&self, path: PathId) -> Window {
+        self.inner.window(path)
+    }
+
+    fn pacing(&self, path: PathId) -> Pacing {
+        (self.by)(path)
+    }
+
+    fn last_reason(&self, path: PathId) -> Reason {
+        self.inner.last_reason(path)
+    }
+
+    fn set_window(&mut self, path: PathId, window: Window, reason: Reason, view: &View<'_>) {
+        self.inner.set_window(path, window, reason, view);
     }
 }
 

@@ -168,11 +168,11 @@ fn titled(title: &str, table: &TextTable) -> String {
 
 fn paths(flow: &FlowExplanation) -> TextTable {
     let mut table = TextTable::new().text("path");
-    for header in [
-        "window\nfull",
-        "peer's\nwindow",
-        "no\ndata",
-        "lost\nwait",
+    // Few schemes pace.
+    let paced = flow.paths.iter().any(|path| path.time.paced_s > 0.0);
+    let paced_header: &[&str] = if paced { &["paced"] } else { &[] };
+    let headers = ["window\nfull", "peer's\nwindow", "no\ndata", "lost\nwait"].iter().chain(paced_header);
+    for header in headers.chain(&[
         "passed\nover",
         "out of\nservice",
         "cwnd\nKiB",
@@ -181,19 +181,14 @@ fn paths(flow: &FlowExplanation) -> TextTable {
         "used\n%",
         "T3",
         "silent\ns",
-    ] {
+    ]) {
         table = table.figure(header);
     }
     for path in &flow.paths {
         let time = &path.time;
-        let parts = [
-            time.full_s,
-            time.peer_window_s,
-            time.no_data_s,
-            time.lost_wait_s,
-            time.passed_over_s,
-            time.out_of_service_s,
-        ];
+        let room = [time.full_s, time.peer_window_s, time.no_data_s, time.lost_wait_s].into_iter();
+        let parts =
+            room.chain(paced.then_some(time.paced_s)).chain([time.passed_over_s, time.out_of_service_s]);
         let mut row = vec![path.name.clone()];
         row.extend(parts.map(|seconds| per_cent(seconds / flow.duration_s())));
         row.push(kib(path.mean_cwnd_bytes));

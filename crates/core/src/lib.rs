@@ -17,6 +17,7 @@ mod error;
 mod init;
 mod intervals;
 mod mtu;
+mod pacer;
 mod path;
 mod path_id;
 pub mod policy;
@@ -28,6 +29,7 @@ mod stats;
 pub mod time;
 pub mod trace;
 pub mod units;
+pub mod windowed;
 
 pub use access::{AcceptFrom, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError};
 pub use address::PathAddress;

@@ -2,10 +2,12 @@
 
 use crate::address::PathAddress;
 use crate::mtu::MtuSearch;
+use crate::pacer::Pacer;
 use crate::path_id::PathId;
 use crate::policy::RttFacts;
 use crate::profile::Profile;
 use crate::time::{Span, Time};
+use crate::windowed::WindowedMin;
 
 /// What is known of the address at a path's far end, and so how much may be sent there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +117,8 @@ pub(crate) struct Path {
     /// Set by the latest fast-retransmit event: the path lost something and may send one packet beyond its window.
     pub(crate) lost_in_event: bool,
     pub(crate) burst_used: u32,
+    pub(crate) pacer: Pacer,
+    pub(crate) least_rtt: WindowedMin<Span>,
 }
 
 impl Path {
@@ -137,6 +141,8 @@ impl Path {
             highest_recovery_point: 0,
             lost_in_event: false,
             burst_used: 0,
+            pacer: Pacer::default(),
+            least_rtt: WindowedMin::default(),
         }
     }
 }

@@ -244,6 +244,11 @@ pub struct Profile {
     pub bundle_control: bool,
     /// When data may start.
     pub start: Start,
+    /// How late the driver may call [`Endpoint::handle_timeout`](crate::Endpoint::handle_timeout). What a paced path could have sent in
+    /// that time may leave at once, so that a coarse timer costs no throughput.
+    pub pacing_timer: Span,
+    /// How long a least round-trip time counts ([`RttFacts::recent_min`](crate::policy::RttFacts)).
+    pub min_rtt_window: Span,
     /// RTO before the first sample.
     pub rto_initial: Span,
     /// Lower bound of RTO.
@@ -320,6 +325,9 @@ impl Profile {
             //# The following protocol parameters are RECOMMENDED:
             //= docs/rfc9260.txt#section-16
             //# 'RTO.Min' SHOULD be set as described above in this section.
+            pacing_timer: Span::ZERO,
+            // draft-ietf-ccwg-bbr section 2.14: BBR.MinRTTFilterLen.
+            min_rtt_window: Span::from_secs(10),
             rto_initial: Span::from_secs(1),
             rto_min: Span::from_secs(1),
             rto_max: Span::from_secs(60),
@@ -417,6 +425,8 @@ impl Profile {
             slow_start_exit: SlowStartExit::AtDelay,
             timeout_ends_recovery: true,
             max_burst: 10,
+            // Timers of asynchronous runtimes count milliseconds and round up.
+            pacing_timer: Span::from_millis(1),
             sack_delay_max: Span::from_millis(50),
             immediate_sack: ImmediateSack::Tails,
             sack_flags: SackFlags::Announced,

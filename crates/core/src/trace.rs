@@ -1,7 +1,7 @@
 //! What an association records for observers when tracing is on.
 
 use crate::path_id::{PathId, PathSet};
-use crate::policy::{HeadOfLineAction, LossCause, Reason, Refused, WaitFor};
+use crate::policy::{HeadOfLineAction, LossCause, Pacing, Reason, Refused, WaitFor};
 use crate::send::AbandonCause;
 use crate::time::Time;
 
@@ -37,6 +37,13 @@ pub enum Decided {
         cwnd_bytes: u64,
         /// Its threshold now, in chunk bytes.
         ssthresh_bytes: u64,
+    },
+    /// What limits a path beside its window changed.
+    Pacing {
+        /// The path.
+        path: PathId,
+        /// The limits now.
+        pacing: Pacing,
     },
     /// A chunk was declared lost.
     Lost(PathId, LossCause),

@@ -13,8 +13,8 @@ pub use batch::run_batch;
 pub use engine_version::engine;
 pub use error::{AnabranchError, RunError, ScenarioError, SchemeError};
 pub use policy::{
-    Acknowledged, AssociationFacts, Bind, Copies, Decision, HeadOfLine, LostChunk, PathFacts, PathLoss,
-    PolicyEvent, SendAsk, View, Wait, Window, policy_sources,
+    Acknowledged, AssociationFacts, Bind, Copies, Decision, DeliverySample, HeadOfLine, LostChunk, PaceAsk,
+    Pacing, PathFacts, PathLoss, PolicyEvent, SendAsk, View, Wait, Window, policy_sources,
 };
 pub use prepared::{Prepared, resolve, schemes_of};
 pub use transfer::{

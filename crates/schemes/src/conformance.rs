@@ -2,13 +2,13 @@
 //! view forbids, and nothing that two runs from one seed would do differently.
 
 use anabranch_core::policy::{
-    AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, Event, HeadOfLine, HeadOfLineAction,
-    HeadOfLineBlocking, LossCause, LostChunk, Missing, OpportunityCause, PathAck, PathSack, Pick, Policies,
-    ProofOfLife, Randomness, Reason, RetransmitChoice, RttFacts, SackDone, SackView, Scheme, SendKind,
-    SendStamps, SentTransmission, Slot, StateCause, View,
+    AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, DeliverySample, Event, HeadOfLine,
+    HeadOfLineAction, HeadOfLineBlocking, Limiter, LossCause, LostChunk, Missing, OpportunityCause, PathAck,
+    PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, RetransmitChoice, RttFacts, SackDone,
+    SackView, Scheme, SendKind, SendStamps, SentTransmission, Slot, StateCause, View,
 };
 use anabranch_core::profile::Profile;
-use anabranch_core::time::{Span, Time};
+use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WindowBytes;
 use anabranch_core::{PathId, PathSet, PathState};
 
@@ -130,6 +130,7 @@ impl Session {
             facts.cwnd = window.cwnd;
             facts.ssthresh = window.ssthresh;
             facts.partial_bytes_acked = window.partial_bytes_acked;
+            facts.pacing = self.policies.congestion.pacing(facts.id);
             facts.estimates = self.policies.estimator.estimates(facts.id);
             assert!(facts.estimates.loss_rate.is_none_or(|rate| (0.0..=1.0).contains(&rate)));
             assert!(facts.estimates.seconds_per_byte.is_none_or(|q| q.is_finite() && q >= 0.0));
@@ -156,6 +157,8 @@ impl Session {
             facts.recovery_point = (half == 0).then_some(point);
             facts.exempt_packets = half as u32;
             facts.burst_left = burst as u32;
+            // Whether or not its own congestion control paces it.
+            facts.paced_until = (waiting == 0).then_some(since + Span::from_millis(1 + burst));
             facts.sent = bytes(sent);
             facts.lost = bytes(lost);
             self.shake_what_schedulers_look_at(index);
@@ -190,7 +193,7 @@ impl Session {
         facts.rto = Span::from_millis(rto);
         facts.rtt = if known > 0 {
             let [smoothed, min, variance] = [rtt, least, variance].map(|ms| Some(Span::from_millis(ms)));
-            RttFacts { latest: smoothed, min, smoothed, variance }
+            RttFacts { latest: smoothed, min, recent_min: min, smoothed, variance }
         } else {
             RttFacts::default()
         };
@@ -238,7 +241,30 @@ impl Session {
             in_flight_before: bytes(cumulative + gap + rest),
             outstanding_at_start: bytes(cumulative + gap + rest + lost),
             in_flight_after: bytes(rest),
+            sample: self.sample(),
         }
+    }
+
+    fn sample(&mut self) -> Option<DeliverySample> {
+        let limiters =
+            [Limiter::Window, Limiter::Pacing, Limiter::PeerWindow, Limiter::Scheduler, Limiter::Application];
+        let [there, delivered, elapsed, lost, kbps] = [4, 30, 500, 3, 20_000].map(|n| self.below(n));
+        let stamps = SendStamps {
+            sent_at: self.some_time_ago(),
+            delivered: bytes(delivered * M),
+            in_flight: bytes(delivered * M),
+            limiter: self.one_of(&limiters),
+            ..SendStamps::default()
+        };
+        (there > 0).then(|| DeliverySample {
+            stamps,
+            delivered: bytes(delivered * M),
+            send_elapsed: Span::from_millis(elapsed),
+            ack_elapsed: Span::from_millis(elapsed / 2),
+            lost: bytes(lost * M),
+            rtt: (there > 1).then(|| Span::from_millis(elapsed)),
+            rate: (there > 2).then(|| Rate::from_bps(kbps * 1_000)),
+        })
     }
 
     fn tell_of_a_sack(&mut self) {
@@ -274,7 +300,7 @@ impl Session {
         self.dispatch(&Event::Lost { path: lost, tsn: 7, bytes: bytes(M), cause });
         self.dispatch(&Event::Abandoned { path: lost, tsn: 8, bytes: bytes(M) });
         self.dispatch(&Event::LossEvent { path: lost, cause });
-        self.dispatch(&Event::Spurious { path: lost, tsn: 7 });
+        self.dispatch(&Event::Spurious { path: lost, misjudged: measured, tsn: 7 });
         self.dispatch(&Event::Blocked { hole: (cause == LossCause::Timeout).then_some(lost) });
         self.dispatch(&Event::Idle(measured));
         self.reach_a_deadline();
@@ -298,6 +324,9 @@ impl Session {
             self.dispatch(&Event::SendOpportunity(cause));
             self.ask_where_to_send();
         }
+        // The scheduler alone hears that a paced path goes on.
+        self.world.dispatch(&mut *self.policies.scheduler, &Event::SendOpportunity(OpportunityCause::Pacing));
+        self.ask_where_to_send();
     }
 
     fn ask<T: std::fmt::Debug>(
@@ -339,7 +368,7 @@ impl Session {
         for id in chosen.iter() {
             let view = self.world.view();
             let facts = view.path(id);
-            let room = view.admits_new_data(id) && facts.burst_left > 0;
+            let room = view.admits_new_data(id) && facts.burst_left > 0 && facts.paced_until.is_none();
             assert!(facts.is_active() && facts.within_share, "{decision:?}");
             assert!(room || matches!(decision.choice, Pick::Bind(_)), "{decision:?}");
             self.ask(|policies, view, _| policies.buffer.admits(id, bytes(M), view));
@@ -402,14 +431,13 @@ impl Session {
     }
 
     fn missing_chunk(&mut self) -> Missing {
+        let (tsn, path, sent_at) = (101 + self.below(20), self.any_path(), self.some_time_ago());
         Missing {
-            tsn: 101 + self.below(20),
-            path: self.any_path(),
-            sent_at: self.some_time_ago(),
             transmissions: 1 + self.below(3) as u32,
             reports: self.below(5) as u32,
             recovered_before: self.below(2) == 0,
             waits: self.below(5) == 0,
+            ..Missing::sent_once(tsn, path, sent_at)
         }
     }
 

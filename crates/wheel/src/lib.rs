@@ -12,10 +12,10 @@ mod _native {
     use crate::command::{built_in_files, cards, command, python_commands};
     #[pymodule_export]
     use anabranch_python::{
-        Acknowledged, AnabranchError, Association, AssociationFacts, Bind, Copies, Decision, Events,
-        HeadOfLine, Listener, LostChunk, Operation, PathFacts, PathLoss, PolicyEvent, Prepared, RunError,
-        ScenarioError, SchemeError, SendAsk, View, Wait, WakePipe, Window, connect, end_associations, engine,
-        forget_runtime, listen, policy_sources, resolve, run_batch, schemes_of, video_due_ms, video_fates,
-        video_measures,
+        Acknowledged, AnabranchError, Association, AssociationFacts, Bind, Copies, Decision, DeliverySample,
+        Events, HeadOfLine, Listener, LostChunk, Operation, PaceAsk, Pacing, PathFacts, PathLoss,
+        PolicyEvent, Prepared, RunError, ScenarioError, SchemeError, SendAsk, View, Wait, WakePipe, Window,
+        connect, end_associations, engine, forget_runtime, listen, policy_sources, resolve, run_batch,
+        schemes_of, video_due_ms, video_fates, video_measures,
     };
 }

@@ -18,7 +18,7 @@ SchemeLike: TypeAlias = "str | Policy"
 
 _SLOTS: Mapping[type[Policy], tuple[str, ...]] = {
     Scheduler: ("pick",),
-    CongestionControl: ("grow", "cut"),
+    CongestionControl: ("grow", "cut", "pace"),
     Retransmit: ("route",),
 }
 _NAME_LENGTH = 100

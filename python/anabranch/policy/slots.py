@@ -12,6 +12,8 @@ if TYPE_CHECKING:
         Copies,
         Decision,
         LostChunk,
+        PaceAsk,
+        Pacing,
         PathFacts,
         PathLoss,
         PolicyEvent,
@@ -51,9 +53,9 @@ class Scheduler(Policy):
 
 
 class CongestionControl(Policy):
-    """Lets windows grow and reduces them, inside the accounting of RFC 9260 that all schemes share.
+    """Lets windows grow, reduces and paces them, inside the accounting of RFC 9260 that all schemes share.
 
-    A class overrides `grow`, `cut`, or both. What it leaves out is the standard's.
+    A class overrides any of `grow`, `cut` and `pace`. What it leaves out is the standard's, which paces nothing.
     """
 
     def grow(self, acked: Acknowledged, view: View) -> Window | Decision | None:
@@ -67,6 +69,14 @@ class CongestionControl(Policy):
     def cut(self, loss: PathLoss, view: View) -> Window | Decision:
         """The path's window after a loss: once per window for fast retransmit, and at every T3 expiry."""
         raise NotImplementedError(f"{type(self).__name__} has no method `cut`")
+
+    def pace(self, ask: PaceAsk, view: View) -> Pacing | Decision | None:
+        """What limits the path beside its window from now on; `None` is no limit.
+
+        It is asked when the association is up, after each SACK that acknowledged something on the path, and after
+        round-trip samples, losses and changes of the path's state.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no method `pace`")
 
 
 class Retransmit(Policy):

@@ -94,14 +94,14 @@ class Flow(Table):
     """`messages`, `video`: as in `Association`, if it differs."""
     reliability: Reliability | None = None
     """`messages`, `video`: when they are given up; every message is delivered if not given."""
+    messages: MessagesBeside | None = None
+    """`bulk`: small messages beside the bulk; none if not given."""
     trace: str | None = None
     """`video`: the frame trace, relative to the scenario's folder; `Flow.of_clip` makes one."""
     deadline: str | None = None
     """`video`: from when a frame is handed over to when it is shown."""
     payload: str | None = None
     """`video`: user data of a full packet; what fits a packet of the association's MTU if not given."""
-    messages: MessagesBeside | None = None
-    """`bulk`: small messages beside the bulk; none if not given."""
 
     @classmethod
     def of_clip(cls, clip: str, *, frames: int | None = None, **keys: Any) -> Flow:

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use anabranch_core::policy::{
     AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, Decision, Estimates,
     Event, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, Life, LossDetection, LossTasks,
-    LostChunk, Missing, MissingVerdict, PathEstimator, PathFailover, Pick, Policies, Probing, ProofOfLife,
-    Reason, RetransmitChoice, RetransmitPath, SackView, Scheduler, Scheme, SendAsk, Slot, View, Window,
+    LostChunk, Missing, MissingVerdict, Pacing, PathEstimator, PathFailover, Pick, Policies, Probing,
+    ProofOfLife, Reason, RetransmitChoice, RetransmitPath, SackView, Scheduler, Scheme, SendAsk, Slot, View,
+    Window,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -120,6 +121,11 @@ impl CongestionControl for Counting<dyn CongestionControl> {
     fn window(&self, path: PathId) -> Window {
         self.count("window");
         self.inner.window(path)
+    }
+
+    fn pacing(&self, path: PathId) -> Pacing {
+        self.count("pacing");
+        self.inner.pacing(path)
     }
 
     fn last_reason(&self, path: PathId) -> Reason {
@@ -255,11 +261,12 @@ impl Scheme for Counted {
     }
 }
 
-const HOOKS: [&str; 22] = [
+const HOOKS: [&str; 23] = [
     "estimator: estimates",
     "scheduler: pick",
     "scheduler: replan",
     "congestion: window",
+    "congestion: pacing",
     "congestion: last_reason",
     "loss: missing",
     "loss: timed_out",
@@ -307,7 +314,7 @@ fn eventful_life(duo: &mut Duo) {
         duo.run(Span::from_millis(500));
     }
     (0..3).for_each(|pair| duo.cut(pair, true));
-    duo.run(Span::from_secs(5));
+    duo.run(Span::from_secs(20));
     (0..3).for_each(|pair| duo.cut(pair, false));
     duo.run(Span::from_secs(60));
     let now = duo.now;

@@ -3,6 +3,7 @@
 mod binding;
 mod buffers;
 mod copies;
+mod delivery;
 mod head_of_line;
 mod hooks;
 mod ipv6;
@@ -10,6 +11,7 @@ mod loss;
 mod mtu;
 mod net;
 mod nr_sack;
+mod pacing;
 mod paths;
 #[path = "../rig/mod.rs"]
 mod rig;

@@ -154,6 +154,37 @@ fn transfer(scheme: &str, messages: usize, lost: u32, times: u32) -> (Span, u64)
 }
 
 #[test]
+fn a_probe_beside_a_hole_is_the_latest_chunk_that_is_not_acknowledged() {
+    let (mut duo, _, alarm) = steered();
+    // Only the last arrives.
+    duo.network.set_filter(|packet| sight::tsns(packet).iter().all(|&tsn| tsn == 1_005));
+    duo.send_all(Side::A, FULL, 6);
+    alarm.set(duo.now + millis(100), LossTasks { recheck: false, probes: paths([0, 1]) });
+    duo.look_again(Side::A);
+    duo.run(millis(110));
+    let sent: Vec<usize> = (1_000..=1_005).map(|tsn| times_sent(&duo, tsn)).collect();
+    assert_eq!(sent.iter().sum::<usize>(), 8, "one more on each path: {sent:?}");
+    assert_eq!(sent[5], 1, "it has arrived");
+}
+
+#[test]
+fn rack_repairs_several_lost_retransmissions_without_t3() {
+    let setup = Setup::new(1, "cmt+rack", "rfc9260").with(|config| config.initial_tsn = Some(1_000));
+    let mut duo = Duo::connected(setup);
+    duo.send_all(Side::A, FULL, 20);
+    duo.run(Span::from_secs(2));
+    let mut losses = [(1_030_u32, 2_u32), (1_034, 2), (1_038, 2)];
+    duo.network.set_filter(move |packet| {
+        let data = sight::tsns(packet);
+        let hit = losses.iter_mut().find(|(tsn, left)| *left > 0 && data.contains(tsn));
+        hit.map(|(_, left)| *left -= 1).is_none()
+    });
+    duo.send_all(Side::A, FULL, 200);
+    assert!(duo.run_until(Span::from_secs(60), |duo| duo.all_arrived(Side::A)));
+    assert_eq!(timeouts(&duo), 0);
+}
+
+#[test]
 fn rack_repairs_a_lost_tail_sooner_than_t3() {
     // TSN 1024 is the last of five.
     let (plain, plain_timeouts) = transfer("cmt", 5, 1_024, 1);

@@ -31,6 +31,7 @@ impl Association {
         //# they would if making only one measurement per round trip and using 'RTO.Alpha' and 'RTO.Beta' as given in rule
         //# C3.
         self.paths[path.index()].measuring.get_or_insert(tsn);
+        self.occupy_pacer(path, left.bytes);
         let sent = SentTransmission { path, previous_path: None, tsn, bytes: left.bytes, kind };
         self.dispatch_event(&Event::Sent(&sent));
     }
@@ -121,7 +122,10 @@ impl Association {
 
     /// Whether new data may leave on a path now, buffer shares apart.
     pub(crate) fn has_room(&self, path: PathId) -> bool {
-        self.may_bind(path) && self.policy.path(path).burst_left > 0 && self.view().admits_new_data(path)
+        let facts = self.policy.facts().get(path.index());
+        facts.is_some_and(|facts| facts.burst_left > 0 && facts.paced_until.is_none())
+            && self.may_bind(path)
+            && self.view().admits_new_data(path)
     }
 
     fn bound_packet(&mut self, path: PathId, buf: &mut Vec<u8>) -> Option<PathId> {

@@ -75,7 +75,7 @@ impl Association {
     }
 
     fn credit_orphan_delivery(&mut self, path: PathId, orphan: &Orphan) {
-        let sample = self.deliver(path, orphan.bytes, orphan.stamps);
+        let sample = self.deliver(path, orphan.bytes, orphan.stamps, false);
         self.path_spoke(path);
         self.dispatch_event(&Event::Acked(&AckedTransmission { tsn: orphan.tsn, ..sample }));
         self.path_proved(path, ProofOfLife::Ambiguous);

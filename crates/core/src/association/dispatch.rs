@@ -28,6 +28,7 @@ impl Association {
     pub(crate) fn adopt_windows(&mut self) {
         for id in (0..self.paths.len()).map(PathId::new) {
             let change = self.policy.adopt_window(id, self.now);
+            self.adopt_pacing(id);
             let withdrawn = self.policy.adopt_estimates(id);
             let path = &self.paths[id.index()];
             if withdrawn && !path.removed && path.pending_heartbeat.is_none() {

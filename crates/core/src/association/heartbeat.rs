@@ -33,6 +33,17 @@ impl Association {
         self.control.push(Control::Heartbeat { path: id, nonce });
     }
 
+    /// Sends the HEARTBEATs that the estimator asks for.
+    pub(crate) fn probe_idle_paths(&mut self) {
+        for id in self.policy.probes(self.now).iter() {
+            let Some(path) = self.paths.get(id.index()) else { continue };
+            let confirmed = self.policy.path(id).state != PathState::Unconfirmed;
+            if confirmed && !path.removed && path.pending_heartbeat.is_none() {
+                self.send_heartbeat(id);
+            }
+        }
+    }
+
     /// Schedules the next HEARTBEAT of an idle path: HB.interval plus RTO, plus or minus half an RTO (section 8.3).
     //= docs/rfc9260.txt#section-3.3.5
     //# An endpoint SHOULD send a HEARTBEAT (HB) chunk to its peer endpoint to probe the reachability of a particular

@@ -41,11 +41,18 @@ impl Association {
         }
     }
 
-    /// The latest chunk of a path again (RFC 8985 section 7.3), whatever its window says.
+    /// The latest chunk in flight on a path again (RFC 8985 section 7.3), whatever its window says. In recovery later ones may have
+    /// been acknowledged already.
     pub(crate) fn transmit_tail_probe(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
         while let Some(path) = self.opportunity.tail_probes.first() {
             self.opportunity.tail_probes.remove(path);
-            let Some(tsn) = self.sender.outstanding().highest_on(path).filter(|_| self.may_bind(path)) else {
+            if self.policy.path(path).paced_until.is_some() {
+                self.opportunity.paced.probes.insert(path);
+                continue;
+            }
+            let Some(tsn) =
+                self.sender.outstanding().highest_in_flight_on(path).filter(|_| self.may_bind(path))
+            else {
                 continue;
             };
             if self.copy_packet(path, tsn..tsn + 1, SendKind::TailProbe, buf) {

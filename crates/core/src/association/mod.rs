@@ -22,8 +22,10 @@ mod heartbeat;
 mod heartbeat_info;
 mod inbound;
 mod invariants;
+mod limiter;
 mod loss_tasks;
 mod outbound;
+mod pacing;
 mod path_mtu;
 mod paths;
 mod policy_state;
@@ -460,6 +462,7 @@ impl Association {
     /// Time never runs backwards here: a late `now` is taken as the latest.
     pub(crate) fn clock(&mut self, now: Time) {
         self.now = self.now.max(now);
+        self.release_paced_paths();
     }
 
     /// Adds a path; it carries data once it has answered a HEARTBEAT.
@@ -537,6 +540,7 @@ impl Association {
             self.sack.reneging_at,
             self.ack.deadline,
             self.opportunity.next_at,
+            self.opportunity.paced.at,
             self.policy.deadline(),
             self.sender.next_expiry(),
         ];

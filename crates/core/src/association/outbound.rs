@@ -143,12 +143,16 @@ impl Association {
         {
             self.opportunity.burst_armed = false;
         }
+        self.hold_paced();
+        self.note_limiters();
         self.opportunity.end();
         for (path, facts) in self.paths.iter_mut().zip(self.policy.facts_mut()) {
             path.burst_used = 0;
             facts.burst_left = u32::MAX;
             facts.resend_burst_left = u32::MAX;
-            facts.exempt_packets = 0;
+            if self.opportunity.paced.resends[facts.id.index()].is_none() {
+                facts.exempt_packets = 0;
+            }
         }
         self.note_blocking();
     }
@@ -296,7 +300,7 @@ impl Association {
                 admitted.then_some(Place::Queue(path))
             }
             Pick::Wait(WaitFor::Until(at)) if self.opportunity.resume_at(at, self.now) => return None,
-            Pick::Wait(_) if !self.sender.is_idle() => return None,
+            Pick::Wait(_) if !self.sender.is_idle() || self.pacing_ends_the_wait() => return None,
             Pick::Wait(_) => None,
         };
         if place.is_some() {

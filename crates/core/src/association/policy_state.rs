@@ -6,15 +6,15 @@ use arrayvec::ArrayVec;
 
 use crate::entropy::Entropy;
 use crate::path::take_rtt_sample;
-use crate::path_id::{MAX_PATHS, PathId, PathState};
+use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
 use crate::policy::{
     AckForm, AckTiming, Arrival, AssociationFacts, Context, Decision, Event, HeadOfLineAction,
-    HeadOfLineBlocking, Life, LossTasks, LostChunk, Missing, MissingVerdict, PathFacts, Pick, Policies,
-    Probing, ProofOfLife, Reason, RetransmitChoice, SackView, SendAsk, SendKind, View, Window,
+    HeadOfLineBlocking, Life, LossTasks, LostChunk, Missing, MissingVerdict, Pacing, PathFacts, Pick,
+    Policies, Probing, ProofOfLife, Reason, RetransmitChoice, SackView, SendAsk, SendKind, View, Window,
 };
 use crate::profile::{BurstArming, Profile};
 use crate::send::{PathBytes, Sender};
-use crate::time::{Span, Time};
+use crate::time::{Rate, Span, Time};
 use crate::trace::TraceEvent;
 
 const A_CHUNK_AT_LEAST: Reason = Reason::rule("one largest chunk at least");
@@ -112,7 +112,8 @@ impl PolicyState {
     /// Says how many packets may still leave on a path in this opportunity after `used`; `None` is no limit.
     pub(crate) fn limit_burst(&mut self, id: PathId, used: Option<u32>) {
         let facts = &mut self.path_facts[id.index()];
-        let Some(used) = used else {
+        // A paced path has no bursts for Max.Burst to limit.
+        let Some(used) = used.filter(|_| facts.pacing.rate.is_none()) else {
             (facts.burst_left, facts.resend_burst_left) = (u32::MAX, u32::MAX);
             return;
         };
@@ -209,6 +210,12 @@ impl PolicyState {
         policies.failover.on_event(event, &view, &mut context);
     }
 
+    /// Tells the scheduler alone.
+    pub(crate) fn tell_scheduler(&mut self, event: &Event<'_>, now: Time) {
+        let (policies, view, mut context) = self.split(now);
+        policies.scheduler.on_event(event, &view, &mut context);
+    }
+
     /// The nearest deadline of any slot.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let p = &self.policies;
@@ -249,6 +256,28 @@ impl PolicyState {
         facts.cwnd = window.cwnd;
         facts.ssthresh = window.ssthresh;
         Some(WindowChange { window, reason: self.policies.congestion.last_reason(id) })
+    }
+
+    /// Takes over how a path is paced. What holds a path longer than the longest time-out would hold it for ever, and so would a
+    /// cap below one largest chunk.
+    pub(crate) fn adopt_pacing(&mut self, id: PathId) -> Option<(Pacing, Reason)> {
+        let wanted = self.policies.congestion.pacing(id);
+        let slowest = self.slowest_rate(id);
+        let facts = self.path_mut(id);
+        let pacing = Pacing {
+            rate: wanted.rate.map(|rate| rate.max(slowest)),
+            in_flight_cap: wanted.in_flight_cap.map(|cap| cap.max(facts.largest_chunk)),
+        };
+        let changed = facts.pacing != pacing;
+        facts.pacing = pacing;
+        changed.then(|| (pacing, self.policies.congestion.last_reason(id)))
+    }
+
+    /// The rate of one largest chunk in the longest retransmission time-out.
+    fn slowest_rate(&self, id: PathId) -> Rate {
+        let bits = self.path(id).largest_chunk.get().saturating_mul(8_000);
+        let milliseconds = (self.profile.rto_max.as_nanos() / 1_000_000).max(1);
+        Rate::from_bps((bits / milliseconds).max(1))
     }
 
     /// A path's window, which is raised to one largest chunk first if it is smaller.
@@ -323,6 +352,11 @@ impl PolicyState {
     pub(crate) fn loss_tasks(&mut self, now: Time) -> LossTasks {
         let (policies, view, _) = self.split(now);
         policies.loss.due(&view)
+    }
+
+    pub(crate) fn probes(&mut self, now: Time) -> PathSet {
+        let (policies, view, _) = self.split(now);
+        policies.estimator.probes(&view)
     }
 
     pub(crate) fn overdue(&mut self, chunk: &Missing, now: Time) -> bool {

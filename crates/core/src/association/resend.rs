@@ -23,6 +23,7 @@ impl Association {
 
     fn next_to_resend(&mut self) -> Option<u64> {
         let next = self.opportunity.resend_from.and_then(|from| self.sender.lost().at_or_after(from));
+        let next = next.filter(|&tsn| !self.ends_resumed_walk(tsn));
         if next.is_none() {
             self.opportunity.resend_from = None;
         }
@@ -49,6 +50,9 @@ impl Association {
             self.opportunity.resume_at(at, self.now);
         }
         self.record(decided, tsn, decision.reason, &decision.refused);
+        if path.is_none() {
+            self.hold_resend(tsn, decision.choice);
+        }
         path
     }
 
@@ -110,6 +114,7 @@ impl Association {
             self.paths[previous_path.index()].pseudo.search_again();
         }
         self.statistics.retransmissions += 1;
+        self.occupy_pacer(path, bytes);
         let sent = SentTransmission { path, previous_path: Some(previous_path), tsn, bytes, kind };
         self.dispatch_event(&crate::policy::Event::Sent(&sent));
     }

@@ -15,9 +15,9 @@ use crate::policy::{
     SackView, SendStamps,
 };
 use crate::profile::{BurstArming, T3Restart};
-use crate::send::{ChunkState, LIST_ROOM, Sender, Transmission};
+use crate::send::{ChunkState, Delivered, LIST_ROOM, Sender, Transmission};
 use crate::stats::Discard;
-use crate::time::{Rate, Time};
+use crate::time::Time;
 use crate::units::{ChunkBytes, WindowBytes};
 
 /// The processing of the present SACK, and what it leaves for the next ones. Memory is reused, so that no SACK allocates.
@@ -317,7 +317,10 @@ impl Association {
         });
         self.note_ack(tsn, &credited, cumulative);
         self.measure(tsn, path, once && !timed_out, once);
-        let sampled = self.deliver(path, bytes, credited.stamps);
+        if once && !timed_out {
+            self.note_least_rtt(path, credited.stamps.sent_at);
+        }
+        let sampled = self.deliver(path, bytes, credited.stamps, once);
         self.path_spoke(path);
         self.note_delivered_size(path, bytes);
         let event = AckedTransmission { tsn, cumulative, sent_once: once, ..sampled };
@@ -378,30 +381,39 @@ impl Association {
         }
     }
 
-    /// Delivery accounting of the credited transmission (its rate sample is bytes delivered since it left).
+    /// The least round-trip time of a path counts chunks that were sent once and acknowledged on the path itself.
+    fn note_least_rtt(&mut self, path: PathId, sent_at: Time) {
+        if self.sack.source != Some(path) {
+            return;
+        }
+        let window = self.policy.profile.min_rtt_window.as_nanos();
+        let least = &mut self.paths[path.index()].least_rtt;
+        let least = least.update(self.now.as_nanos(), self.now.since(sent_at), window);
+        self.policy.path_mut(path).rtt.recent_min = Some(least);
+    }
+
+    /// Delivery accounting of the credited transmission; `certain` says that it is the chunk's only one.
     pub(crate) fn deliver(
         &mut self,
         path: PathId,
         bytes: ChunkBytes,
         stamps: SendStamps,
+        certain: bool,
     ) -> AckedTransmission {
         let now = self.now;
-        self.update_sender(|sender| sender.deliver(path, bytes, stamps, now));
-        let facts = self.policy.path_mut(path);
-        let elapsed = self.now.since(stamps.delivered_at.min(stamps.sent_at));
-        if !elapsed.is_zero() {
-            let delivered = (facts.delivered - stamps.delivered).get();
-            facts.delivery_rate =
-                Some(Rate::from_bps((delivered as f64 * 8.0 / elapsed.as_secs_f64()) as u64));
-        }
-        AckedTransmission {
-            path,
-            tsn: 0,
-            bytes,
-            stamps,
-            sent_once: false,
-            cumulative: false,
-            same_way: self.sack.source == Some(path),
+        let same_way = self.sack.source == Some(path);
+        let delivered = Delivered { stamps, certain, same_way };
+        self.update_sender(|sender| sender.deliver(path, bytes, delivered, now));
+        AckedTransmission { path, tsn: 0, bytes, stamps, sent_once: false, cumulative: false, same_way }
+    }
+
+    /// What the acknowledgements of this SACK tell of the rates of their paths.
+    fn take_delivery_samples(&mut self) {
+        for (index, facts) in self.policy.facts_mut().iter_mut().enumerate() {
+            let sample = self.sender.delivery_sample(facts.id, facts.rtt.recent_min, self.now);
+            self.sack.acks[index].sample = sample;
+            facts.delivery = sample.or(facts.delivery);
+            facts.delivery_rate = sample.and_then(|sample| sample.rate).or(facts.delivery_rate);
         }
     }
 
@@ -412,8 +424,12 @@ impl Association {
             if self.credit_orphan(tsn) {
                 continue;
             }
-            if let Some(path) = self.sender.outstanding().get(tsn).map(|c| c.path) {
-                self.dispatch_event(&Event::Spurious { path, tsn });
+            let mut latest = self.sender.outstanding().transmissions_of(tsn).map(|sent| sent.path);
+            let (needless, before) = (latest.next(), latest.next());
+            drop(latest);
+            if let Some(path) = needless {
+                let misjudged = before.unwrap_or(path);
+                self.dispatch_event(&Event::Spurious { path, misjudged, tsn });
             }
         }
     }
@@ -467,10 +483,19 @@ impl Association {
     pub(crate) fn missing(&self, tsn: u64) -> Option<Missing> {
         let chunk = self.sender.outstanding().get(tsn)?;
         let sent_at = self.sender.outstanding().latest_of(tsn)?.stamps.sent_at;
+        let (mut first_sent_at, mut in_flight_since) = (sent_at, [None; MAX_PATHS]);
+        for transmission in self.sender.outstanding().transmissions_of(tsn) {
+            first_sent_at = transmission.stamps.sent_at;
+            if transmission.in_flight {
+                in_flight_since[transmission.path.index()].get_or_insert(transmission.stamps.sent_at);
+            }
+        }
         Some(Missing {
             tsn,
             path: chunk.path,
             sent_at,
+            first_sent_at,
+            in_flight_since,
             transmissions: chunk.transmissions,
             reports: chunk.reports,
             recovered_before: chunk.recovered_before,
@@ -480,6 +505,7 @@ impl Association {
 
     /// Window growth is decided with what was outstanding before this SACK; then the acknowledged bytes leave the flight.
     fn settle_windows(&mut self, cumulative: u64, new_cumulative: bool) {
+        self.take_delivery_samples();
         let own = self.policy.profile.recovery_ends_per_path;
         for (index, facts) in self.policy.facts_mut().iter_mut().enumerate() {
             let ack = &mut self.sack.acks[index];

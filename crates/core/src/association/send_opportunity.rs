@@ -3,7 +3,7 @@
 //! Packets are drained one at a time, and the driver may call anything between two of them. So the walk over lost chunks is a
 //! position in TSN space, not an iterator, and stays right whatever happens meanwhile.
 
-use crate::path_id::PathSet;
+use crate::path_id::{MAX_PATHS, PathId, PathSet};
 use crate::policy::OpportunityCause;
 use crate::time::Time;
 
@@ -16,6 +16,26 @@ pub(crate) struct PendingCopies {
     pub(crate) after: u64,
     /// The paths that have not had theirs.
     pub(crate) others: PathSet,
+}
+
+/// What pacing kept from leaving in the latest opportunity.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Paced {
+    /// The timer: when the first of the paths may send again for which something waits.
+    pub(crate) at: Option<Time>,
+    /// On each path, the first lost chunk that would have left there.
+    pub(crate) resends: [Option<u64>; MAX_PATHS],
+    /// Paths that are to send a tail probe.
+    pub(crate) probes: PathSet,
+    /// New data was to be offered to the scheduler.
+    pub(crate) new_data: bool,
+}
+
+impl Paced {
+    /// A lost chunk would have left on this path.
+    pub(crate) fn hold_resend(&mut self, path: PathId, tsn: u64) {
+        self.resends[path.index()].get_or_insert(tsn);
+    }
 }
 
 /// The state of the present send opportunity.
@@ -42,6 +62,10 @@ pub(crate) struct SendOpportunity {
     /// When the next one opens because a policy waits until then. One that opens before does not change this: it may end before
     /// it has come to the chunk that waits.
     pub(crate) next_at: Option<Time>,
+    /// What pacing kept from leaving, and when that may leave.
+    pub(crate) paced: Paced,
+    /// In one that goes on where pacing had stopped the one before: the paths that may send again. Empty in all others.
+    released: PathSet,
     /// Whether opportunities may carry DATA yet (see [`Start`](crate::profile::Start)).
     pub(crate) data_allowed: bool,
     /// Whether the burst limit holds in this opportunity and those to come.
@@ -63,6 +87,8 @@ impl SendOpportunity {
             new_data_left: false,
             moved: None,
             next_at: None,
+            paced: Paced::default(),
+            released: PathSet::EMPTY,
             data_allowed: false,
             burst_armed: false,
         }
@@ -70,11 +96,12 @@ impl SendOpportunity {
 
     /// Nothing more is to leave in this one.
     pub(crate) fn end(&mut self) {
-        let SendOpportunity { announced, cause, next_at, data_allowed, burst_armed, .. } = *self;
+        let SendOpportunity { announced, cause, next_at, paced, data_allowed, burst_armed, .. } = *self;
         *self = SendOpportunity {
             announced,
             cause,
             next_at,
+            paced,
             data_allowed,
             burst_armed,
             ..SendOpportunity::closed()
@@ -108,6 +135,32 @@ impl SendOpportunity {
         self.cause = cause;
         self.resend_from = Some(0);
         self.new_data |= new_data;
+        self.released = PathSet::EMPTY;
+        self.paced.resends = [None; MAX_PATHS];
+    }
+
+    /// Goes on where pacing stopped: these paths may send again. Lost chunks that had other reasons to wait are not looked at
+    /// again.
+    pub(crate) fn resume(&mut self, released: PathSet) {
+        if !self.is_open() {
+            self.released = released;
+        }
+        let Paced { resends, probes, new_data, .. } = &mut self.paced;
+        let held = released.iter().filter_map(|path| resends[path.index()].take());
+        self.resend_from = held.chain(self.resend_from).min();
+        self.new_data |= std::mem::take(new_data);
+        for path in released.iter() {
+            if probes.contains(path) {
+                self.tail_probes.insert(path);
+                probes.remove(path);
+            }
+        }
+        self.head_of_line_declined = false;
+    }
+
+    /// The paths that may send again, where this one only goes on for them.
+    pub(crate) fn released(&self) -> Option<PathSet> {
+        (!self.released.is_empty()).then_some(self.released)
     }
 }
 

@@ -48,11 +48,15 @@ impl Association {
         if self.policy.deadline().is_some_and(|at| at <= now) {
             self.dispatch_event(&Event::Deadline);
             self.run_loss_tasks();
+            self.probe_idle_paths();
             self.open_opportunity(OpportunityCause::Policy, true);
         }
         self.abandon_due();
         if due(&mut self.opportunity.next_at, now) {
             self.open_opportunity(OpportunityCause::Policy, true);
+        }
+        if due(&mut self.opportunity.paced.at, now) {
+            self.resume_paced();
         }
     }
 

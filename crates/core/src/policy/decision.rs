@@ -34,6 +34,10 @@ pub enum Refusal {
     State,
     /// Its congestion window is full.
     WindowFull,
+    /// As much is in flight as its congestion control lets be, whatever the window says.
+    InFlightCap,
+    /// Its next packet may not leave yet at the rate that its congestion control sets.
+    Paced,
     /// It has had its packets of this send opportunity.
     Burst,
     /// Its share of a buffer is used up.

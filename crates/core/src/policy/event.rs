@@ -2,7 +2,8 @@
 
 use crate::path_id::{PathId, PathState};
 use crate::policy::Reason;
-use crate::time::{Span, Time};
+use crate::policy::delivery::{DeliverySample, SendStamps};
+use crate::time::Span;
 use crate::units::ChunkBytes;
 
 /// What opened a send opportunity.
@@ -18,6 +19,9 @@ pub enum OpportunityCause {
     Application,
     /// A policy's own deadline.
     Policy,
+    /// The time of paced paths has come: the opportunity before goes on. Told to the scheduler alone, so that a packet costs no
+    /// round of all slots.
+    Pacing,
 }
 
 /// What kind of transmission left.
@@ -50,21 +54,6 @@ pub struct SentTransmission {
     pub bytes: ChunkBytes,
     /// What kind.
     pub kind: SendKind,
-}
-
-/// What is noted of a path when a transmission leaves on it. When the transmission is acknowledged, this gives a sample of the
-/// path's delivery rate: the bytes delivered since then, over the longer of the time in which they were acknowledged and the
-/// time in which they were sent (draft-cheng-iccrg-delivery-rate-estimation-02 section 3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SendStamps {
-    /// When the transmission left.
-    pub sent_at: Time,
-    /// When the latest delivered transmission of the path left before it, or the first one after an idle time.
-    pub first_sent_at: Time,
-    /// Bytes that the path had delivered.
-    pub delivered: ChunkBytes,
-    /// When the path had delivered the latest of them.
-    pub delivered_at: Time,
 }
 
 /// A transmission that an acknowledgement credits. Of several copies of a chunk in flight it is the one on the path that the
@@ -104,6 +93,8 @@ pub struct PathAck {
     pub outstanding_at_start: ChunkBytes,
     /// Bytes in flight now.
     pub in_flight_after: ChunkBytes,
+    /// How fast the path delivers, if this SACK tells.
+    pub sample: Option<DeliverySample>,
 }
 
 impl PathAck {
@@ -246,6 +237,8 @@ pub enum Event<'a> {
     Spurious {
         /// The path of the needless copy.
         path: PathId,
+        /// The path of the transmission before it, which was taken for lost and was not.
+        misjudged: PathId,
         /// Unwrapped TSN.
         tsn: u64,
     },

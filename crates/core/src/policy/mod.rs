@@ -5,15 +5,19 @@
 //! stream of [`Event`]s. Methods that decide have no default body; those that only follow events have one that does nothing.
 
 mod decision;
+mod delivery;
 mod event;
+mod pacing;
 mod slots;
 mod view;
 
 pub use decision::{Decision, Reason, Refusal, Refused};
+pub use delivery::{DeliverySample, Limiter, SendStamps};
 pub use event::{
     AckedTransmission, Event, LossCause, OpportunityCause, PathAck, ProofOfLife, SackDone, SendKind,
-    SendStamps, SentTransmission, StateCause,
+    SentTransmission, StateCause,
 };
+pub use pacing::Pacing;
 pub use slots::{
     AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, HeadOfLineAction,
     HeadOfLineBlocking, HeadOfLineHandling, LeaveHeadOfLine, Life, LossDetection, LossTasks, LostChunk,

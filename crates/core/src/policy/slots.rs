@@ -1,8 +1,8 @@
 //! The slots of a scheme, each a small trait.
 
 use crate::entropy::Entropy;
-use crate::path_id::{PathId, PathSet, PathState};
-use crate::policy::{Decision, Estimates, Event, LossCause, ProofOfLife, View};
+use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
+use crate::policy::{Decision, Estimates, Event, LossCause, Pacing, ProofOfLife, View};
 use crate::profile::Profile;
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
@@ -68,6 +68,12 @@ pub trait Slot: Send {
 pub trait PathEstimator: Slot {
     /// The figures of a path.
     fn estimates(&self, path: PathId) -> Estimates;
+    /// The paths on which a HEARTBEAT is to leave now, to measure those that carry no data. Asked once [`Event::Deadline`] has been
+    /// told, whoever's deadline it was; the answer comes as [`Event::RttSample`] or not at all. A path that is unconfirmed, or
+    /// has not answered the HEARTBEAT before, gets none.
+    fn probes(&mut self, _view: &View<'_>) -> PathSet {
+        PathSet::EMPTY
+    }
 }
 
 /// The packet a scheduler is asked to place.
@@ -126,11 +132,13 @@ pub struct Window {
     pub partial_bytes_acked: ChunkBytes,
 }
 
-/// Grows and cuts windows in answer to events.
+/// Grows and cuts windows in answer to events, and may pace a path beside its window.
 pub trait CongestionControl: Slot {
     /// The state of a path's window after the latest event.
     fn window(&self, path: PathId) -> Window;
-    /// Why the latest change was made, for the trace.
+    /// How a path is paced after the latest event; [`Pacing::OFF`] where windows alone decide. Asked when windows are.
+    fn pacing(&self, path: PathId) -> Pacing;
+    /// Why the latest change was made, of the window or of pacing, for the trace.
     fn last_reason(&self, path: PathId) -> crate::policy::Reason;
     /// Puts a path's window into another state, for a reason of the caller's: how a control that is wrapped around another one
     /// intervenes in it, and how the association raises a cwnd below one largest chunk, as after the path's packets grew. A cwnd
@@ -181,6 +189,10 @@ pub struct Missing {
     pub path: PathId,
     /// When that left.
     pub sent_at: Time,
+    /// When its first transmission left.
+    pub first_sent_at: Time,
+    /// On each path, when the latest of its transmissions there left that is in flight.
+    pub in_flight_since: [Option<Time>; MAX_PATHS],
     /// How often it was sent.
     pub transmissions: u32,
     /// Missing reports so far.
@@ -189,6 +201,25 @@ pub struct Missing {
     pub recovered_before: bool,
     /// Whether it is lost already and waits to be sent again; some profiles count reports for it all the same.
     pub waits: bool,
+}
+
+impl Missing {
+    /// A chunk that was sent once, on this path at this time, and has no report. For tests of policies.
+    pub fn sent_once(tsn: u64, path: PathId, sent_at: Time) -> Self {
+        let mut in_flight_since = [None; MAX_PATHS];
+        in_flight_since[path.index()] = Some(sent_at);
+        Missing {
+            tsn,
+            path,
+            sent_at,
+            first_sent_at: sent_at,
+            in_flight_since,
+            transmissions: 1,
+            reports: 0,
+            recovered_before: false,
+            waits: false,
+        }
+    }
 }
 
 /// What a SACK means for a missing chunk.

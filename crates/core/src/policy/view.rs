@@ -2,6 +2,8 @@
 
 use crate::path_id::{PathId, PathSet, PathState};
 use crate::policy::decision::Refusal;
+use crate::policy::delivery::{DeliverySample, Limiter};
+use crate::policy::pacing::Pacing;
 use crate::profile::Profile;
 use crate::time::{Rate, Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
@@ -13,6 +15,10 @@ pub struct RttFacts {
     pub latest: Option<Span>,
     /// The smallest sample so far.
     pub min: Option<Span>,
+    /// The smallest time of the last [`Profile::min_rtt_window`] in which a chunk that was sent once was acknowledged on the path that
+    /// it went out on. HEARTBEATs, which are small, and SACKs that came back another way are not in it, as they are in
+    /// [`min`](Self::min).
+    pub recent_min: Option<Span>,
     /// The smoothed round-trip time (RFC 9260 section 6.3.1).
     pub smoothed: Option<Span>,
     /// The round-trip time variation.
@@ -29,6 +35,14 @@ pub struct Estimates {
     pub seconds_per_byte: Option<f64>,
     /// The estimator advises against new data on the path.
     pub withdrawn: bool,
+    /// The rate of chunk bytes that the path's bottleneck carries for this association.
+    pub bottleneck_rate: Option<Rate>,
+    /// The path's round trip without queues.
+    pub propagation: Option<Span>,
+    /// What queues add to the present round trip.
+    pub queueing: Option<Span>,
+    /// Round trips that the path has made.
+    pub rounds: u64,
 }
 
 /// What is known of one path.
@@ -52,6 +66,11 @@ pub struct PathFacts {
     pub ssthresh: ChunkBytes,
     /// Bytes acked toward the next increment in congestion avoidance.
     pub partial_bytes_acked: ChunkBytes,
+    /// What limits the path beside its window, as congestion control set it and core adopted it.
+    pub pacing: Pacing,
+    /// When its next packet may leave at its rate; `None` as soon as that is now. While it is set, an endpoint that has something
+    /// for the path opens a send opportunity at that time.
+    pub paced_until: Option<Time>,
     /// Bytes sent and neither acked nor declared lost.
     pub in_flight: ChunkBytes,
     /// Bytes declared lost on this path that have not been sent again.
@@ -79,8 +98,12 @@ pub struct PathFacts {
     pub lost: ChunkBytes,
     /// Chunk bytes acknowledged.
     pub delivered: ChunkBytes,
-    /// The latest delivery-rate sample.
+    /// The rate of the latest sample that has one.
     pub delivery_rate: Option<Rate>,
+    /// The latest sample of how fast the path delivers. [`SackDone`](crate::policy::SackDone) has each as it is made.
+    pub delivery: Option<DeliverySample>,
+    /// What kept the path from sending more as the latest send opportunity ended.
+    pub limiter: Limiter,
     /// Packets that may leave in this opportunity although the window is full.
     pub exempt_packets: u32,
     /// Packets of new data that may still leave in this opportunity.
@@ -104,6 +127,8 @@ impl PathFacts {
             cwnd: ChunkBytes::ZERO,
             ssthresh: ChunkBytes::ZERO,
             partial_bytes_acked: ChunkBytes::ZERO,
+            pacing: Pacing::OFF,
+            paced_until: None,
             in_flight: ChunkBytes::ZERO,
             lost_unsent: ChunkBytes::ZERO,
             bound: ChunkBytes::ZERO,
@@ -118,6 +143,8 @@ impl PathFacts {
             lost: ChunkBytes::ZERO,
             delivered: ChunkBytes::ZERO,
             delivery_rate: None,
+            delivery: None,
+            limiter: Limiter::Window,
             exempt_packets: 0,
             burst_left: u32::MAX,
             resend_burst_left: u32::MAX,
@@ -130,9 +157,20 @@ impl PathFacts {
         self.state == PathState::Active
     }
 
-    /// Whether a retransmission fits: lost chunks that wait do not count against the window that is to send them.
+    /// Whether a retransmission may leave now: lost chunks that wait do not count against the window that is to send them.
     pub fn admits_retransmission(&self) -> bool {
-        self.resend_burst_left > 0 && (self.exempt_packets > 0 || self.in_flight < self.cwnd)
+        self.paced_until.is_none() && self.has_room_for_retransmission()
+    }
+
+    /// The same, as far as windows and bursts go and whatever pacing says.
+    pub fn has_room_for_retransmission(&self) -> bool {
+        self.resend_burst_left > 0
+            && (self.exempt_packets > 0 || (self.in_flight < self.cwnd && self.is_below_cap()))
+    }
+
+    /// Whether less is in flight than congestion control lets be beside the window.
+    pub fn is_below_cap(&self) -> bool {
+        self.pacing.in_flight_cap.is_none_or(|cap| self.in_flight < cap)
     }
 }
 
@@ -209,7 +247,7 @@ impl<'a> View<'a> {
         self.paths.iter().map(|p| self.outstanding(p.id)).sum()
     }
 
-    /// Whether a path's window admits new data: RFC 9260 section 6.1 B lets the last packet overshoot.
+    /// Whether a path's window, and its cap on what is in flight, admit new data: RFC 9260 section 6.1 B lets the last packet overshoot.
     //= docs/rfc9260.txt#section-6.1
     //# B)  At any given time, the sender MUST NOT transmit new data to a given transport address if it has cwnd + (PMDCS
     //# - 1) or more bytes of data outstanding to that transport address.
@@ -221,7 +259,7 @@ impl<'a> View<'a> {
     //= docs/rfc9260.txt#section-7.2.1
     //# A limited overbooking as described in rule B in Section 6.1 SHOULD be supported.
     pub fn admits_new_data(&self, id: PathId) -> bool {
-        self.outstanding(id) < self.path(id).cwnd
+        self.outstanding(id) < self.path(id).cwnd && self.path(id).is_below_cap()
     }
 
     /// Why a path cannot take new data now; `None` if it can. Core overrules a scheduler that sends where there is a refusal.
@@ -229,8 +267,12 @@ impl<'a> View<'a> {
         let path = self.path(id);
         if !path.is_active() {
             Some(Refusal::State)
-        } else if !self.admits_new_data(id) {
+        } else if self.outstanding(id) >= path.cwnd {
             Some(Refusal::WindowFull)
+        } else if !path.is_below_cap() {
+            Some(Refusal::InFlightCap)
+        } else if path.paced_until.is_some() {
+            Some(Refusal::Paced)
         } else if path.burst_left == 0 {
             Some(Refusal::Burst)
         } else if !path.within_share {

@@ -3,11 +3,13 @@
 mod abandon;
 mod bound;
 mod check;
+mod delivery;
 mod limited;
 mod lost;
 mod options;
 mod outstanding;
 mod partial;
+mod path_bytes;
 mod peer_window;
 mod queue;
 mod sender;
@@ -15,13 +17,15 @@ mod skipped;
 
 pub(crate) use abandon::AbandonedChunk;
 pub(crate) use bound::BoundQueues;
+pub(crate) use delivery::Delivered;
 pub(crate) use limited::{MessageKey, Progress};
 pub(crate) use lost::LostList;
 pub use options::{AbandonCause, Reliability, SendOptions};
 pub(crate) use outstanding::{Chunk, ChunkState, Outstanding, Transmission};
 pub(crate) use partial::{PartialReliability, Support};
+pub(crate) use path_bytes::PathBytes;
 pub(crate) use queue::{Draft, Refused, SendQueue};
-pub(crate) use sender::{Admitted, Left, Loss, Orphan, PathBytes, Sender};
+pub(crate) use sender::{Admitted, Left, Loss, Orphan, Sender};
 pub(crate) use skipped::Skipped;
 
 #[cfg(test)]

@@ -345,6 +345,18 @@ impl Outstanding {
         Some(self.next_tsn() - 1 - back as u64)
     }
 
+    /// The highest TSN in flight whose latest transmission went to `path`.
+    pub(crate) fn highest_in_flight_on(&self, path: PathId) -> Option<u64> {
+        let mut next = Some(self.last_unacked).filter(|&tsn| tsn != NONE);
+        while let Some((tsn, chunk)) = next.and_then(|tsn| self.get(tsn).map(|chunk| (tsn, chunk))) {
+            if chunk.path == path && chunk.state == ChunkState::InFlight {
+                return Some(tsn);
+            }
+            next = Some(chunk.previous_unacked).filter(|&tsn| tsn != NONE);
+        }
+        None
+    }
+
     /// The earliest TSN before `limit` whose latest transmission went to `path` and that is not acknowledged.
     pub(crate) fn earliest_on(&self, path: PathId, limit: u64) -> Option<u64> {
         let mut next = self.first_unacked();

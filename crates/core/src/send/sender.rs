@@ -14,14 +14,15 @@ use bytes::Bytes;
 
 use crate::intervals::Interval;
 use crate::path_id::{MAX_PATHS, PathId, PathSet};
-use crate::policy::{HeadOfLine, LossCause, SendStamps};
+use crate::policy::{DeliverySample, HeadOfLine, Limiter, LossCause, SendStamps};
 use crate::profile::Profile;
+use crate::send::delivery::{Delivered, Delivery};
 use crate::send::peer_window::PeerWindow;
 use crate::send::{
-    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, PartialReliability, Refused, SendOptions,
-    SendQueue, Transmission,
+    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, PartialReliability, PathBytes, Refused,
+    SendOptions, SendQueue, Transmission,
 };
-use crate::time::Time;
+use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
 
 /// A copy of a chunk that another copy's acknowledgement has settled: it is on its way all the same, and counts as in flight
@@ -33,18 +34,6 @@ pub(crate) struct Orphan {
     pub(crate) stamps: SendStamps,
 }
 
-/// Byte counts of a path. [`PathFacts`](crate::policy::PathFacts) has their meaning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PathBytes {
-    pub(crate) in_flight: ChunkBytes,
-    pub(crate) lost_unsent: ChunkBytes,
-    pub(crate) bound: ChunkBytes,
-    pub(crate) held: ChunkBytes,
-    pub(crate) sent: ChunkBytes,
-    pub(crate) lost: ChunkBytes,
-    pub(crate) delivered: ChunkBytes,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct SenderPath {
     pub(super) bytes: PathBytes,
@@ -52,10 +41,7 @@ pub(super) struct SenderPath {
     orphans: VecDeque<Orphan>,
     /// Transmission records that name this path.
     transmissions: u32,
-    /// When the path delivered the latest byte.
-    delivered_at: Time,
-    /// When the latest of what the path delivered was sent; since then a flight lasts.
-    first_sent_at: Time,
+    delivery: Delivery,
 }
 
 /// A chunk that got its TSN.
@@ -373,7 +359,7 @@ impl Sender {
     /// A path begins with this id, which nothing names any more.
     pub(crate) fn begin_path(&mut self, path: PathId, now: Time) {
         debug_assert_eq!(self.transmissions(path), 0, "transmissions name {path:?}");
-        *self.path_mut(path) = SenderPath { delivered_at: now, ..SenderPath::default() };
+        *self.path_mut(path) = SenderPath { delivery: Delivery::begin(now), ..SenderPath::default() };
     }
 }
 
@@ -473,15 +459,7 @@ impl Sender {
 
     fn begin_flight(&mut self, tsn: u64, path: PathId, bytes: ChunkBytes, now: Time) {
         let counts = self.path_mut(path);
-        if counts.bytes.in_flight == ChunkBytes::ZERO {
-            counts.first_sent_at = now;
-        }
-        let stamps = SendStamps {
-            sent_at: now,
-            first_sent_at: counts.first_sent_at,
-            delivered: counts.bytes.delivered,
-            delivered_at: counts.delivered_at,
-        };
+        let stamps = counts.delivery.stamp(bytes, &counts.bytes, now);
         counts.bytes.in_flight += bytes;
         counts.bytes.sent += bytes;
         counts.transmissions += 1;
@@ -577,11 +555,27 @@ impl Sender {
     }
 
     /// Counts a chunk as delivered by a path.
-    pub(crate) fn deliver(&mut self, path: PathId, bytes: ChunkBytes, stamps: SendStamps, now: Time) {
+    pub(crate) fn deliver(&mut self, path: PathId, bytes: ChunkBytes, delivered: Delivered, now: Time) {
         let counts = self.path_mut(path);
         counts.bytes.delivered += bytes;
-        counts.delivered_at = now;
-        counts.first_sent_at = counts.first_sent_at.max(stamps.sent_at);
+        counts.delivery.deliver(delivered, &counts.bytes, now);
+    }
+
+    /// What the present SACK tells of a path's rate.
+    pub(crate) fn delivery_sample(
+        &mut self,
+        path: PathId,
+        least_rtt: Option<Span>,
+        now: Time,
+    ) -> Option<DeliverySample> {
+        let SenderPath { delivery, bytes, .. } = &mut self.paths[path.index()];
+        delivery.sample(bytes, least_rtt, now)
+    }
+
+    /// Notes what keeps a path from sending more.
+    pub(crate) fn limit(&mut self, path: PathId, limiter: Limiter) {
+        let SenderPath { delivery, bytes, .. } = &mut self.paths[path.index()];
+        delivery.limit(limiter, bytes);
     }
 
     /// What a SACK acknowledged on a path leaves the flight.

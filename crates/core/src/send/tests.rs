@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::LossCause;
 use crate::profile::Profile;
-use crate::send::{ChunkState, MessageKey, Reliability, SendOptions, SendQueue, Sender};
+use crate::send::{ChunkState, Delivered, MessageKey, Reliability, SendOptions, SendQueue, Sender};
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
 
@@ -234,7 +234,8 @@ fn acknowledge(sender: &mut Sender, at: usize, source: PathId, now: Time) {
     }
     sender.acknowledge(tsn, &credited);
     sender.end_overtaken_orphans(credited.path, credited.stamps.sent_at);
-    sender.deliver(credited.path, credited.bytes, credited.stamps, now);
+    let delivered = Delivered { stamps: credited.stamps, certain: true, same_way: true };
+    sender.deliver(credited.path, credited.bytes, delivered, now);
     sender.settle(credited.path, credited.bytes);
 }
 
@@ -368,7 +369,7 @@ fn a_transmission_is_stamped_with_what_its_path_had_delivered_and_since_when_its
     acknowledge(&mut sender, 0, path, at(220));
     admit(&mut sender, path, false, at(500));
     let after_idle = stamps(&sender, 3);
-    assert_eq!((after_idle.first_sent_at, after_idle.delivered_at), (at(500), at(220)));
+    assert_eq!((after_idle.first_sent_at, after_idle.delivered_at), (at(500), at(500)));
 }
 
 #[test]

@@ -9,6 +9,8 @@ const NOT_CONSIDERED: &str = "not considered";
 /// The same where its reason has gone since: the window was full, and no send opportunity has come since it opened.
 const SINCE_FULL: &str = "no opportunity since it was full";
 const WINDOW_FULL: &str = "WindowFull";
+const IN_FLIGHT_CAP: &str = "InFlightCap";
+const PACED: &str = "Paced";
 const ACTIVE: &str = "Active";
 
 /// How a path spends a moment. One of them holds at any time.
@@ -19,6 +21,7 @@ enum PathActivity {
     PeerWindow,
     NoData,
     LostWait,
+    Paced,
     PassedOver,
 }
 
@@ -76,6 +79,7 @@ pub(super) struct PathSums {
     pub(super) peer_window: u64,
     pub(super) no_data: u64,
     pub(super) lost_wait: u64,
+    pub(super) paced: u64,
     pub(super) passed_over: Tally<String, u64>,
     pub(super) out_of_service: Tally<String, u64>,
     pub(super) in_service: u64,
@@ -367,7 +371,12 @@ fn spends(path: &Now, lost_counts: bool, blocked: bool, queued: u64, lost_waits:
     } else if queued == 0 {
         PathActivity::NoData
     } else {
-        PathActivity::PassedOver
+        match path.refused.as_deref() {
+            Some(PACED) => PathActivity::Paced,
+            // Of another kind than the window, and as full.
+            Some(IN_FLIGHT_CAP) => PathActivity::Full,
+            _ => PathActivity::PassedOver,
+        }
     }
 }
 
@@ -381,6 +390,7 @@ impl PathSums {
             PathActivity::PeerWindow => self.peer_window += span,
             PathActivity::NoData => self.no_data += span,
             PathActivity::LostWait => self.lost_wait += span,
+            PathActivity::Paced => self.paced += span,
             PathActivity::PassedOver => {
                 let why = match path.refused.as_deref() {
                     None => NOT_CONSIDERED,

@@ -37,6 +37,7 @@ fn of_path(path: &PathExplanation, all: &mut Vec<(f64, String)>) {
     all.push((time.no_data_s, format!("{name}'s window had room and no data waited")));
     let lost = format!("{name}'s window had room while lost chunks waited to be sent again");
     all.push((time.lost_wait_s, lost));
+    all.push((time.paced_s, format!("{name}'s window had room and its pacing let no packet leave yet")));
     let over =
         format!("{name}'s window had room and the scheduler chose otherwise: {}", whys(&time.passed_over));
     all.push((time.passed_over_s, over));

@@ -151,6 +151,8 @@ pub struct PathTime {
     pub no_data_s: f64,
     /// There was room, and chunks declared lost waited to be sent again.
     pub lost_wait_s: f64,
+    /// There was room and data, and the path's rate let no packet leave yet.
+    pub paced_s: f64,
     /// There was room and data, and the scheduler did not choose the path.
     pub passed_over_s: f64,
     /// The same by the latest word of the scheduler on it.
@@ -349,6 +351,7 @@ impl FlowExplanation {
 impl PathExplanation {
     /// Seconds in which the path was in service and its window had room.
     pub fn room_s(&self) -> f64 {
-        self.time.peer_window_s + self.time.no_data_s + self.time.lost_wait_s + self.time.passed_over_s
+        let time = &self.time;
+        time.peer_window_s + time.no_data_s + time.lost_wait_s + time.paced_s + time.passed_over_s
     }
 }

@@ -201,6 +201,8 @@ impl Reader {
             "timeout" => account.timed_out(at, table.one_of(2, names, A_PATH)?),
             "state" => account.state(at, path()?, table.text(4)?, table.text(5)?),
             "abandoned" => account.abandoned(table.text(4)?, table.text(5)?, !table.text(3)?.is_empty()),
+            // What it kept back says so when it is refused.
+            "pacing" => {}
             other => account.unknown(other),
         }
         Ok(())
@@ -365,6 +367,7 @@ fn path_time(sums: &PathSums) -> PathTime {
         peer_window_s: seconds(sums.peer_window),
         no_data_s: seconds(sums.no_data),
         lost_wait_s: seconds(sums.lost_wait),
+        paced_s: seconds(sums.paced),
         passed_over_s,
         passed_over,
         out_of_service_s,

@@ -158,6 +158,7 @@ fn each_moment_of_a_path_counts_once_under_the_first_thing_that_kept_it_from_sen
         peer_window_s: 1.0,
         no_data_s: 2.0,
         lost_wait_s: 1.0,
+        paced_s: 0.0,
         passed_over_s: 2.0,
         passed_over: vec![why("Preference", 1.0), why("Burst", 0.5), why("not considered", 0.5)],
         out_of_service_s: 2.0,
@@ -205,6 +206,19 @@ fn a_path_that_is_chosen_is_no_longer_refused() {
     let expected =
         [why("not considered", 2.0), why("Burst", 1.0), why("no opportunity since it was full", 1.0)];
     assert_eq!(*over, expected);
+}
+
+#[test]
+fn a_path_whose_rate_held_it_back_was_not_passed_over() {
+    let trace = busy()
+        .path(1.0, "a", ("Active", 2000, 0, 0, "", 9))
+        .decides(1.0, "pacing", "a", ",,probes,pacing_rate_kbps,1000,")
+        .decides(1.0, "schedule", "wait", ",,rule,,,a:Paced")
+        .decides(3.0, "schedule", "wait", ",,rule,,,a:InFlightCap")
+        .path(6.0, "a", ("Active", 2000, 2000, 0, "", 9));
+    let flow = trace.flow();
+    let time = &flow.paths[0].time;
+    assert_eq!((time.paced_s, time.full_s, time.passed_over_s), (2.0, 7.0, 0.0));
 }
 
 #[test]

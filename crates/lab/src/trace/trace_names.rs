@@ -17,6 +17,7 @@ pub(crate) fn decision(decided: &Decided) -> &'static str {
         Decided::Blocked(_) => "blocked",
         Decided::Unblocked => "unblocked",
         Decided::Window { .. } => "window",
+        Decided::Pacing { .. } => "pacing",
         Decided::Lost(..) => "lost",
         Decided::Abandoned(_) => "abandoned",
         Decided::State(..) => "state",
@@ -35,6 +36,7 @@ pub(crate) fn paths(decided: &Decided) -> PathSet {
         | Decided::Bind(path)
         | Decided::TailProbe(path)
         | Decided::Window { path, .. }
+        | Decided::Pacing { path, .. }
         | Decided::Lost(path, _)
         | Decided::State(path, _) => one(path),
         Decided::Wait(_) | Decided::RetransmitWait(_) | Decided::Unblocked | Decided::Abandoned(_) => {

@@ -1,25 +1,36 @@
-//! Congestion control in Python: rules of growth and reduction inside the accounting that all schemes share.
+//! Congestion control in Python: rules of growth, reduction and pacing inside the accounting that all schemes share.
 
-use anabranch_core::policy::{Event, View};
+use anabranch_core::policy::{Event, Pacing as CorePacing, View, Window as CoreWindow};
+use anabranch_core::{MAX_PATHS, PathId};
 use anabranch_schemes::congestion::{
-    Acknowledged as CoreAcknowledged, Change, Cut, Growth, GrowthGate, PathLoss as CoreLoss, WindowControl,
+    Acknowledged as CoreAcknowledged, Change, Cut, Growth, GrowthGate, Pace, PathLoss as CoreLoss,
+    WindowControl,
 };
 use pyo3::prelude::*;
 
 use super::answer::wrong;
 use super::hook::Hook;
 use super::object::Object;
-use super::shapes::{Acknowledged, PathLoss, Window};
+use super::shapes::{Acknowledged, PaceAsk, Pacing, PathLoss, Window};
 
-/// The standard's accounting with the object's `grow` and `cut`; where it has none, the standard's.
+/// The standard's accounting with the object's `grow`, `cut` and `pace`; where it has none, the standard's.
 pub(super) fn control(object: &Object, gate: GrowthGate, tells: bool) -> WindowControl {
     let mut control = WindowControl::new(gate);
     let grows = object.has(Hook::Grow);
     if grows {
         control = control.with_growth(OwnGrowth { object: object.clone(), tells });
     }
-    if object.has(Hook::Cut) {
+    let cuts = object.has(Hook::Cut);
+    if cuts {
         control = control.with_cut(OwnCut { object: object.clone(), tells: tells && !grows });
+    }
+    if object.has(Hook::Pace) {
+        let tells = tells && !grows && !cuts;
+        control = control.with_pace(OwnPace {
+            object: object.clone(),
+            tells,
+            pacing: [CorePacing::OFF; MAX_PATHS],
+        });
     }
     control
 }
@@ -71,6 +82,62 @@ impl Cut for OwnCut {
         });
         let (window, reason) = answer.unwrap_or((loss.window(), super::answer::NO_REASON));
         Change { window, reason }
+    }
+}
+
+/// Asks the object's `pace`.
+#[derive(Debug)]
+struct OwnPace {
+    object: Object,
+    tells: bool,
+    /// Its latest answers.
+    pacing: [CorePacing; MAX_PATHS],
+}
+
+impl Pace for OwnPace {
+    fn on_event(&mut self, event: &Event<'_>, windows: &[CoreWindow; MAX_PATHS], view: &View<'_>) {
+        if self.tells {
+            self.object.tell(event, view);
+        }
+        match *event {
+            Event::SackDone(done) => {
+                let answered =
+                    view.paths.iter().zip(done.paths).filter(|(_, ack)| !ack.newly_acked().is_zero());
+                answered.for_each(|(facts, _)| self.ask(facts.id, windows, view));
+            }
+            Event::PathAdded(path) => self.pacing[path.index()] = CorePacing::OFF,
+            Event::Established => view.paths.iter().for_each(|facts| self.ask(facts.id, windows, view)),
+            Event::RttSample { path, .. } | Event::LossEvent { path, .. } | Event::PathState { path, .. } => {
+                self.ask(path, windows, view);
+            }
+            _ => {}
+        }
+    }
+
+    fn pacing(&self, path: PathId) -> CorePacing {
+        self.pacing[path.index()]
+    }
+}
+
+impl OwnPace {
+    fn ask(&mut self, path: PathId, windows: &[CoreWindow; MAX_PATHS], view: &View<'_>) {
+        let answer = Python::attach(|py| {
+            let ask = || PaceAsk::of(path, windows, view.paths.len());
+            self.object.ask(pyo3::intern!(py, "pace"), ask, view, pacing)
+        });
+        if let Some((pacing, _)) = answer {
+            self.pacing[path.index()] = pacing;
+        }
+    }
+}
+
+fn pacing(answer: &Bound<'_, PyAny>) -> PyResult<CorePacing> {
+    if answer.is_none() {
+        return Ok(CorePacing::OFF);
+    }
+    match answer.cast::<Pacing>() {
+        Ok(pacing) => Ok(pacing.get().pacing),
+        Err(_) => Err(wrong("pace", answer, "a Pacing, such as Pacing(rate_kbps=8000), or None")),
     }
 }
 

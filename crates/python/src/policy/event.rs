@@ -73,7 +73,7 @@ impl PolicyEvent {
             Event::LossEvent { path, cause } => {
                 PolicyEvent { cause: Some(cause_name(cause)), ..of_path("loss-event", path) }
             }
-            Event::Spurious { path, tsn } => PolicyEvent { tsn: Some(tsn), ..of_path("spurious", path) },
+            Event::Spurious { path, tsn, .. } => PolicyEvent { tsn: Some(tsn), ..of_path("spurious", path) },
             Event::Blocked { hole } => PolicyEvent { path: hole.map(PathId::index), ..plain("blocked") },
             Event::Idle(path) => of_path("idle", path),
             Event::Deadline => plain("deadline"),

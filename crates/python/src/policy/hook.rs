@@ -16,6 +16,8 @@ pub(super) enum Hook {
     Grow,
     /// `cut`: it reduces windows.
     Cut,
+    /// `pace`: it paces paths.
+    Pace,
     /// `on_event`: it wants to hear of events.
     Event,
 }
@@ -29,6 +31,7 @@ impl FromStr for Hook {
             "route" => Ok(Hook::Route),
             "grow" => Ok(Hook::Grow),
             "cut" => Ok(Hook::Cut),
+            "pace" => Ok(Hook::Pace),
             "on_event" => Ok(Hook::Event),
             _ => Err(PyValueError::new_err(format!("there is no hook `{name}`"))),
         }

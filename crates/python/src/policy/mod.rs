@@ -24,7 +24,9 @@ pub(crate) use scheme::OwnPolicies;
 
 pub use answer::{Bind, Copies, Decision, Wait};
 pub use event::PolicyEvent;
-pub use shapes::{Acknowledged, HeadOfLine, LostChunk, PathLoss, SendAsk, Window};
+pub use shapes::{
+    Acknowledged, DeliverySample, HeadOfLine, LostChunk, PaceAsk, Pacing, PathLoss, SendAsk, Window,
+};
 pub use view::{AssociationFacts, PathFacts, View};
 
 /// The sources of this module, which have a part in what a run with policies in Python gives. The fingerprint of the engine does

@@ -67,7 +67,7 @@ impl Scheme for OwnScheme {
         };
         // Core tells congestion control of an event first. One slot passes it on.
         let mut tells = true;
-        if object.has(Hook::Grow) || object.has(Hook::Cut) {
+        if [Hook::Grow, Hook::Cut, Hook::Pace].into_iter().any(|hook| object.has(hook)) {
             let cuc = self.base.values().switch("cuc");
             let gate = if cuc { GrowthGate::PseudoCumulative } else { GrowthGate::Cumulative };
             policies.congestion = Box::new(control(&object, gate, std::mem::take(&mut tells)));

@@ -1,16 +1,20 @@
-//! What a policy in Python is asked about, and windows.
+//! What a policy in Python is asked about, windows and pacing.
 
-use anabranch_core::policy::{self, LossCause};
+use anabranch_core::policy::{self, Limiter, LossCause};
+use anabranch_core::time::Rate;
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 use anabranch_schemes::congestion;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::numbers::seconds;
+use super::numbers::{milliseconds, seconds};
 
 /// The largest window that a policy in Python may set, in bytes: sums of windows stay far from what a number holds.
 const LARGEST_WINDOW: f64 = (1u64 << 40) as f64;
+
+/// The fastest pacing that a policy in Python may set: 1 Pbit/s.
+const FASTEST_KBPS: f64 = 1e12;
 
 pub(super) fn cause_name(cause: LossCause) -> &'static str {
     match cause {
@@ -145,6 +149,110 @@ impl Window {
             self.ssthresh_bytes(),
             self.partial_bytes_acked()
         )
+    }
+}
+
+/// What limits a path beside its window.
+#[pyclass(frozen, module = "anabranch.policy", eq)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Pacing {
+    pub(super) pacing: policy::Pacing,
+}
+
+#[pymethods]
+impl Pacing {
+    #[new]
+    #[pyo3(signature = (*, rate_kbps=None, in_flight_cap_bytes=None))]
+    fn new(rate_kbps: Option<f64>, in_flight_cap_bytes: Option<f64>) -> PyResult<Self> {
+        let rate = rate_kbps.map(rate).transpose()?;
+        let in_flight_cap = in_flight_cap_bytes.map(|cap| bytes("in_flight_cap_bytes", cap)).transpose()?;
+        Ok(Pacing { pacing: policy::Pacing { rate, in_flight_cap } })
+    }
+    #[getter]
+    fn rate_kbps(&self) -> Option<f64> {
+        self.pacing.rate.map(kbps)
+    }
+    #[getter]
+    fn in_flight_cap_bytes(&self) -> Option<u64> {
+        self.pacing.in_flight_cap.map(ChunkBytes::get)
+    }
+    fn __repr__(&self) -> String {
+        let written = |value: Option<String>| value.unwrap_or_else(|| "None".to_owned());
+        let rate = written(self.rate_kbps().map(|rate| rate.to_string()));
+        let cap = written(self.in_flight_cap_bytes().map(|cap| cap.to_string()));
+        format!("Pacing(rate_kbps={rate}, in_flight_cap_bytes={cap})")
+    }
+}
+
+/// A rate, to the nearest bit per second.
+fn rate(kbps: f64) -> PyResult<Rate> {
+    if !(0.0..=FASTEST_KBPS).contains(&kbps) {
+        return Err(PyValueError::new_err(format!(
+            "rate_kbps is {kbps}: a rate is from 0 to {FASTEST_KBPS}"
+        )));
+    }
+    Ok(Rate::from_bps((kbps * 1e3).round() as u64))
+}
+
+/// A path whose pacing is asked about.
+#[pyclass(frozen, module = "anabranch.policy", get_all)]
+pub struct PaceAsk {
+    path: usize,
+    window: Window,
+    windows: Vec<Window>,
+}
+
+impl PaceAsk {
+    pub(super) fn of(path: PathId, all: &[policy::Window; MAX_PATHS], paths: usize) -> Self {
+        PaceAsk {
+            path: path.index(),
+            window: Window { window: all[path.index()] },
+            windows: windows(all, paths),
+        }
+    }
+}
+
+pub(super) fn limiter_name(limiter: Limiter) -> &'static str {
+    match limiter {
+        Limiter::Window => "window",
+        Limiter::Pacing => "pacing",
+        Limiter::PeerWindow => "peer-window",
+        Limiter::Scheduler => "scheduler",
+        Limiter::Application => "application",
+    }
+}
+
+pub(super) fn kbps(rate: Rate) -> f64 {
+    rate.as_bps() as f64 / 1e3
+}
+
+/// What a SACK told of the rate at which a path delivers.
+#[pyclass(frozen, module = "anabranch.policy", get_all)]
+pub struct DeliverySample {
+    rate_kbps: Option<f64>,
+    delivered_bytes: u64,
+    interval_ms: f64,
+    rtt_ms: Option<f64>,
+    sent_at_s: f64,
+    delivered_before_bytes: u64,
+    in_flight_bytes: u64,
+    lost_bytes: u64,
+    limiter: &'static str,
+}
+
+impl DeliverySample {
+    pub(super) fn of(sample: &policy::DeliverySample) -> Self {
+        DeliverySample {
+            rate_kbps: sample.rate.map(kbps),
+            delivered_bytes: sample.delivered.get(),
+            interval_ms: milliseconds(sample.interval()),
+            rtt_ms: sample.rtt.map(milliseconds),
+            sent_at_s: seconds(sample.stamps.sent_at),
+            delivered_before_bytes: sample.stamps.delivered.get(),
+            in_flight_bytes: sample.stamps.in_flight.get(),
+            lost_bytes: sample.lost.get(),
+            limiter: limiter_name(sample.limiter()),
+        }
     }
 }
 

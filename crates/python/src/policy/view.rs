@@ -1,18 +1,21 @@
 //! Core's views as Python sees them: copies, with plain numbers that have their units in their names.
 
 use anabranch_core::policy::{PathFacts as CorePath, Refusal, View as CoreView};
+use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
 
 use super::numbers::{milliseconds, seconds, state_name};
-use super::shapes::HeadOfLine;
+use super::shapes::{DeliverySample, HeadOfLine, kbps, limiter_name};
 
 fn refusal_name(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::State => "state",
         Refusal::WindowFull => "window-full",
+        Refusal::InFlightCap => "in-flight-cap",
+        Refusal::Paced => "paced",
         Refusal::Burst => "burst",
         Refusal::BufferShare => "buffer-share",
         Refusal::Preference => "preference",
@@ -68,6 +71,18 @@ impl PathFacts {
     #[getter]
     fn partial_bytes_acked(&self) -> u64 {
         self.facts.partial_bytes_acked.get()
+    }
+    #[getter]
+    fn pacing_rate_kbps(&self) -> Option<f64> {
+        self.facts.pacing.rate.map(kbps)
+    }
+    #[getter]
+    fn in_flight_cap_bytes(&self) -> Option<u64> {
+        self.facts.pacing.in_flight_cap.map(ChunkBytes::get)
+    }
+    #[getter]
+    fn paced_until_s(&self) -> Option<f64> {
+        self.facts.paced_until.map(seconds)
     }
     #[getter]
     fn in_flight_bytes(&self) -> u64 {
@@ -139,7 +154,31 @@ impl PathFacts {
     }
     #[getter]
     fn delivery_rate_kbps(&self) -> Option<f64> {
-        self.facts.delivery_rate.map(|rate| rate.as_bps() as f64 / 1e3)
+        self.facts.delivery_rate.map(kbps)
+    }
+    #[getter]
+    fn delivery(&self) -> Option<DeliverySample> {
+        self.facts.delivery.as_ref().map(DeliverySample::of)
+    }
+    #[getter]
+    fn limiter(&self) -> &'static str {
+        limiter_name(self.facts.limiter)
+    }
+    #[getter]
+    fn recent_min_rtt_ms(&self) -> Option<f64> {
+        self.facts.rtt.recent_min.map(milliseconds)
+    }
+    #[getter]
+    fn bottleneck_rate_kbps(&self) -> Option<f64> {
+        self.facts.estimates.bottleneck_rate.map(kbps)
+    }
+    #[getter]
+    fn propagation_ms(&self) -> Option<f64> {
+        self.facts.estimates.propagation.map(milliseconds)
+    }
+    #[getter]
+    fn queueing_ms(&self) -> Option<f64> {
+        self.facts.estimates.queueing.map(milliseconds)
     }
     #[getter]
     fn exempt_packets(&self) -> u32 {

@@ -20,6 +20,7 @@ modules! {
     split,
     opportunistic,
     rescheduling,
+    paced,
 }
 
 #[cfg(test)]

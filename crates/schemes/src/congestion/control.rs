@@ -2,8 +2,8 @@
 //! much it grows and what a loss leaves of it are rules that can be replaced.
 
 use anabranch_core::policy::{
-    AckedTransmission, CongestionControl, Context, Event, LossCause, PathAck, PathFacts, ProofOfLife, Reason,
-    SackDone, Slot, StateCause, View, Window,
+    AckedTransmission, CongestionControl, Context, Event, LossCause, Pacing, PathAck, PathFacts, ProofOfLife,
+    Reason, SackDone, Slot, StateCause, View, Window,
 };
 use anabranch_core::profile::{IdleDecay, InitialSsthresh, SlowStartExit};
 use anabranch_core::units::ChunkBytes;
@@ -12,7 +12,7 @@ use anabranch_core::{MAX_PATHS, PathId, PathState};
 use crate::congestion::cut::Halving;
 use crate::congestion::growth::StandardGrowth;
 use crate::congestion::slow_start_exit::RoundTrips;
-use crate::congestion::{Acknowledged, Cut, Growth, PathLoss};
+use crate::congestion::{Acknowledged, Cut, Growth, Pace, PathLoss, Unpaced};
 use crate::definition::{ChoiceParameter, Equation, Parameter, Values};
 
 pub(crate) const PF_RETURN: Equation = Equation {
@@ -121,6 +121,7 @@ pub struct WindowControl {
     window_after_probe: Option<u64>,
     growth: Box<dyn Growth>,
     cut: Box<dyn Cut>,
+    pace: Box<dyn Pace>,
     //= docs/rfc9260.txt#section-7.2
     //# Unlike TCP, an SCTP sender MUST keep a set of the control variables cwnd, ssthresh, and partial_bytes_acked for
     //# EACH destination address of its peer (when its peer is multi-homed).
@@ -140,6 +141,7 @@ impl WindowControl {
             window_after_probe: None,
             growth: Box::new(StandardGrowth),
             cut: Box::new(Halving),
+            pace: Box::new(Unpaced),
             windows: [Window::default(); MAX_PATHS],
             reasons: [Reason::rule("initial window"); MAX_PATHS],
             decayed: [false; MAX_PATHS],
@@ -155,6 +157,11 @@ impl WindowControl {
     /// The same with another rule of reduction.
     pub fn with_cut(self, cut: impl Cut + 'static) -> Self {
         WindowControl { cut: Box::new(cut), ..self }
+    }
+
+    /// The same with paths that are paced.
+    pub fn with_pace(self, pace: impl Pace + 'static) -> Self {
+        WindowControl { pace: Box::new(pace), ..self }
     }
 
     /// The same with other first windows.
@@ -355,12 +362,17 @@ impl Slot for WindowControl {
             Event::Idle(path) => self.decay(path, view),
             _ => {}
         }
+        self.pace.on_event(event, &self.windows, view);
     }
 }
 
 impl CongestionControl for WindowControl {
     fn window(&self, path: PathId) -> Window {
         self.windows[path.index()]
+    }
+
+    fn pacing(&self, path: PathId) -> Pacing {
+        self.pace.pacing(path)
     }
 
     fn last_reason(&self, path: PathId) -> Reason {

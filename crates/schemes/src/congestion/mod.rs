@@ -11,5 +11,5 @@ pub(crate) mod testing;
 mod wrapped;
 
 pub use control::{FirstWindow, GrowthGate, WindowControl};
-pub use rule::{Acknowledged, Change, Cut, Growth, PathLoss};
+pub use rule::{Acknowledged, Change, Cut, Growth, Pace, PathLoss, Unpaced};
 pub use wrapped::{Wrapped, Wrapper};

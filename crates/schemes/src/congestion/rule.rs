@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use anabranch_core::policy::{Event, LossCause, PathFacts, Reason, View, Window};
+use anabranch_core::policy::{Event, LossCause, Pacing, PathFacts, Reason, View, Window};
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 
@@ -85,4 +85,25 @@ pub trait Cut: Debug + Send {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>);
     /// The path's window after the loss, which may be what it was before. The control holds it at one largest chunk at least.
     fn cut(&mut self, loss: &PathLoss<'_>) -> Change;
+}
+
+/// How paths are paced beside their windows.
+pub trait Pace: Debug + Send {
+    /// Called with every event, after the control has handled it, with the windows of all paths as they are now, indexed by id. In
+    /// `view` they are still as they were before the event.
+    fn on_event(&mut self, event: &Event<'_>, windows: &[Window; MAX_PATHS], view: &View<'_>);
+    /// How a path is paced after the latest event.
+    fn pacing(&self, path: PathId) -> Pacing;
+}
+
+/// Windows alone decide.
+#[derive(Clone, Copy, Debug)]
+pub struct Unpaced;
+
+impl Pace for Unpaced {
+    fn on_event(&mut self, _: &Event<'_>, _: &[Window; MAX_PATHS], _: &View<'_>) {}
+
+    fn pacing(&self, _: PathId) -> Pacing {
+        Pacing::OFF
+    }
 }

@@ -1,7 +1,7 @@
 //! Controls that are wrapped around another one.
 
 use anabranch_core::PathId;
-use anabranch_core::policy::{CongestionControl, Context, Event, Reason, Slot, View, Window};
+use anabranch_core::policy::{CongestionControl, Context, Event, Pacing, Reason, Slot, View, Window};
 use anabranch_core::time::Time;
 
 /// What is wrapped around a control. The windows are those of the control inside.
@@ -42,6 +42,7 @@ impl<W: Wrapper> Slot for Wrapped<W> {
 impl<W: Wrapper> CongestionControl for Wrapped<W> {
     forward! { inner:
         fn window(&self, path: PathId) -> Window;
+        fn pacing(&self, path: PathId) -> Pacing;
         fn last_reason(&self, path: PathId) -> Reason;
         fn set_window(&mut self, path: PathId, window: Window, reason: Reason, view: &View<'_>) -> ();
     }

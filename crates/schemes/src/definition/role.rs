@@ -19,6 +19,8 @@ pub enum Role {
     OpportunisticRetransmission,
     /// It decides when a path is out of service.
     Failover,
+    /// It spaces the packets of a window.
+    Pacing,
 }
 
 impl Role {
@@ -32,6 +34,7 @@ impl Role {
             Role::BufferSharing => "shares the send and receive buffers",
             Role::OpportunisticRetransmission => "retransmits the head of line before it is lost",
             Role::Failover => "decides when a path is out of service",
+            Role::Pacing => "spaces the packets of a window",
         }
     }
 }
@@ -46,6 +49,7 @@ impl fmt::Display for Role {
             Role::BufferSharing => "buffer sharing",
             Role::OpportunisticRetransmission => "opportunistic retransmission",
             Role::Failover => "failover",
+            Role::Pacing => "pacing",
         })
     }
 }

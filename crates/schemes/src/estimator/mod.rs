@@ -1,8 +1,10 @@
 //! Estimators: figures of paths that several slots read.
 
 pub(crate) mod loss_rate;
+mod rate_model;
 
 pub use loss_rate::MeasuredLossRate;
+pub use rate_model::{RATE_ROUNDS, RateModel};
 
 use anabranch_core::PathSet;
 use anabranch_core::policy::View;

@@ -166,15 +166,7 @@ mod tests {
 
     /// A hole at `tsn` whose latest transmission left on `index`.
     fn hole(tsn: u64, index: usize) -> Missing {
-        Missing {
-            tsn,
-            path: path(index),
-            sent_at: Time::ZERO,
-            transmissions: 1,
-            reports: 0,
-            recovered_before: false,
-            waits: false,
-        }
+        Missing::sent_once(tsn, path(index), Time::ZERO)
     }
 
     /// A path on which gap blocks newly acked TSNs from `lowest` to `highest`.

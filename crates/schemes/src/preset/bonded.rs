@@ -144,6 +144,7 @@ fn profile(values: &Values, row: Profile) -> Profile {
 fn build(values: &Values) -> Policies {
     let base = cmt_pf::build(values);
     let rack = RackSettings {
+        recovery_probe: false,
         divisor: 4,
         reports_count: true,
         tail_probe: values.switch("tail-probe"),

@@ -142,15 +142,7 @@ fn reported(text: &str, on_own_path: bool) -> MissingVerdict {
         a_rwnd: WindowBytes::new(65_536),
         peer_window: WindowBytes::new(65_536),
     };
-    let hole = Missing {
-        tsn: 101,
-        path: path(0),
-        sent_at: Time::ZERO,
-        transmissions: 1,
-        reports: 0,
-        recovered_before: false,
-        waits: false,
-    };
+    let hole = Missing::sent_once(101, path(0), Time::ZERO);
     policies.loss.missing(&hole, &sack, &world.view())
 }
 

@@ -53,7 +53,13 @@ pub(crate) fn if_room(path: &PathFacts, reason: Reason, mut refused: Refused) ->
 
 /// Why a path that is active cannot take a retransmission.
 pub(crate) fn no_room(path: &PathFacts) -> Refusal {
-    if path.resend_burst_left == 0 { Refusal::Burst } else { Refusal::WindowFull }
+    if path.resend_burst_left == 0 {
+        Refusal::Burst
+    } else if !path.has_room_for_retransmission() {
+        if path.is_below_cap() { Refusal::WindowFull } else { Refusal::InFlightCap }
+    } else {
+        Refusal::Paced
+    }
 }
 
 pub(crate) fn nowhere() -> Decision<RetransmitChoice> {

@@ -71,10 +71,14 @@ impl<'a> Ranking<'a> {
     /// The best path beside the fastest one that it would stand in for; `None` if there is nothing to weigh.
     pub(crate) fn alternatives(&self, ask: &SendAsk, view: &View<'a>) -> Option<Alternatives<'a>> {
         let (slow, fast) = (self.best?, fastest(view)?);
-        // Waiting for a path makes sense only if an acknowledgement will open its window. A share of a buffer opens at some other
-        // time, and a path with nothing in flight hears no acknowledgement.
-        let soon = matches!(view.refusal(fast.id), Some(Refusal::WindowFull | Refusal::Burst));
-        if !soon || fast.in_flight.is_zero() || ask.window_probe {
+        // Waiting for a path makes sense only if an acknowledgement will open its window, or its pacing timer is to come. A share of
+        // a buffer opens at some other time, and a path with nothing in flight hears no acknowledgement.
+        let soon = match view.refusal(fast.id)? {
+            Refusal::WindowFull | Refusal::InFlightCap | Refusal::Burst => !fast.in_flight.is_zero(),
+            Refusal::Paced => true,
+            Refusal::State | Refusal::BufferShare | Refusal::Preference => false,
+        };
+        if !soon || ask.window_probe {
             return None;
         }
         let (fast_rtt, slow_rtt) = (fast.rtt.smoothed?, slow.rtt.smoothed?);

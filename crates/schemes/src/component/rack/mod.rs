@@ -4,7 +4,7 @@
 //! have been acknowledged by now, however often it was sent. A probe draws out the acknowledgement of a tail.
 
 use anabranch_core::policy::{
-    AckedTransmission, Context, Event, LossCause, LossDetection, LossTasks, Missing, MissingVerdict,
+    AckedTransmission, Context, Event, LossCause, LossDetection, LossTasks, Missing, MissingVerdict, PathFacts,
     Policies, SackDone, SackView, SendKind, SentTransmission, Slot, View,
 };
 use anabranch_core::time::{Span, Time};
@@ -32,6 +32,12 @@ const PARAMETERS: &[Parameter] = &[
         "RFC 8985 section 6.2 step 4: DupThresh",
     ),
     Parameter::switch("tail-probe", true, "probe a tail that nothing acknowledges", "RFC 8985 section 7"),
+    Parameter::switch(
+        "recovery-probe",
+        false,
+        "probe tails in recovery too",
+        "ours; RFC 8985 section 7.2 leaves them to T3, which waits a second or more",
+    ),
     Parameter {
         name: "ack-delay",
         kind: Kind::Milliseconds { min: 0, max: 500 },
@@ -104,6 +110,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
         divisor: values.number("divisor"),
         reports_count: values.switch("reports"),
         tail_probe: values.switch("tail-probe"),
+        recovery_probe: values.switch("recovery-probe"),
         ack_delay: values.milliseconds("ack-delay"),
     };
     Policies { loss: Box::new(Rack::new(policies.loss, settings)), ..policies }
@@ -121,6 +128,8 @@ pub struct RackSettings {
     pub reports_count: bool,
     /// Whether tails are probed (section 7).
     pub tail_probe: bool,
+    /// Whether they are in recovery too, and beside a hole.
+    pub recovery_probe: bool,
     /// The longest that a peer delays an acknowledgement (section 7.2, TLP.max_ack_delay).
     pub ack_delay: Span,
 }
@@ -155,8 +164,14 @@ impl Rack {
         self.tails[path.index()] = Tail::default();
     }
 
+    /// Whether something else than a probe finds the losses of this path.
+    fn is_watched(&self, facts: &PathFacts) -> bool {
+        !self.settings.recovery_probe && self.records[facts.id.index()].is_watched(facts)
+    }
+
     fn sent(&mut self, sent: &SentTransmission, view: &View<'_>) {
         self.highest_sent = self.highest_sent.max(sent.tsn);
+        let watched = self.is_watched(view.path(sent.path));
         let tail = &mut self.tails[sent.path.index()];
         match sent.kind {
             SendKind::TailProbe => tail.probed(sent.tsn),
@@ -167,7 +182,6 @@ impl Rack {
             SendKind::New | SendKind::Retransmission | SendKind::Copy | SendKind::HeadOfLine => {
                 let facts = view.path(sent.path);
                 let in_flight = facts.in_flight.max(sent.bytes);
-                let watched = self.records[sent.path.index()].is_watched(facts);
                 tail.arm(in_flight, watched, facts, &self.settings, view.now);
             }
         }
@@ -193,7 +207,8 @@ impl Rack {
             } else if !ack.newly_acked().is_zero() {
                 // Section 7.2: acknowledged data starts the wait anew. On a path of several what gap blocks acknowledge is in
                 // order as long as the path itself has no hole.
-                tail.arm(ack.in_flight_after, record.is_watched(facts), facts, &self.settings, view.now);
+                let watched = !self.settings.recovery_probe && record.is_watched(facts);
+                tail.arm(ack.in_flight_after, watched, facts, &self.settings, view.now);
             }
         }
     }
@@ -217,7 +232,7 @@ impl Slot for Rack {
             }
             Event::Sent(sent) => self.sent(sent, view),
             Event::Acked(acked) => self.acked(acked, view),
-            Event::Spurious { path, tsn } => {
+            Event::Spurious { path, tsn, .. } => {
                 // A probe that was not needed says nothing about reordering (section 7.4.2).
                 if !self.tails[path.index()].was_probed_with(*tsn) {
                     self.records[path.index()].spurious(view.now);
@@ -273,7 +288,7 @@ impl LossDetection for Rack {
             tasks.recheck |= record.timer_is_due(view.now);
         }
         for facts in view.paths {
-            let watched = self.records[facts.id.index()].is_watched(facts);
+            let watched = self.is_watched(facts);
             if self.tails[facts.id.index()].is_due(watched, facts, view.now) {
                 tasks.probes.insert(facts.id);
             }

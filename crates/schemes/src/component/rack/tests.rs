@@ -9,7 +9,7 @@ use anabranch_core::profile::Profile;
 use anabranch_core::units::WindowBytes;
 
 const SETTINGS: RackSettings =
-    RackSettings { divisor: 4, reports_count: true, tail_probe: true, ack_delay: Span::from_millis(200) };
+    RackSettings { divisor: 4, reports_count: true, tail_probe: true, recovery_probe: false, ack_delay: Span::from_millis(200) };
 /// The set of one path.
 fn only(index: usize) -> PathSet {
     [path(index)].into_iter().collect()
@@ -23,15 +23,7 @@ fn ms(n: u64) -> Time {
 
 /// A chunk whose latest transmission left on the first path.
 fn chunk(tsn: u64, sent_at: u64) -> Missing {
-    Missing {
-        tsn,
-        path: path(0),
-        sent_at: ms(sent_at),
-        transmissions: 1,
-        reports: 0,
-        recovered_before: false,
-        waits: false,
-    }
+    Missing::sent_once(tsn, path(0), ms(sent_at))
 }
 
 struct Sender {
@@ -44,7 +36,7 @@ impl Sender {
         let mut world = World::new(Profile::rfc9260_multipath(), 2);
         for facts in &mut world.paths {
             let rtt = Some(Span::from_millis(100));
-            facts.rtt = RttFacts { latest: rtt, min: rtt, smoothed: rtt, variance: None };
+            facts.rtt = RttFacts { latest: rtt, min: rtt, recent_min: rtt, smoothed: rtt, variance: None };
             facts.in_flight = bytes(2 * M);
         }
         let reports = MissingReports { trigger: 3, split: true, delayed_acks: false };
@@ -114,7 +106,7 @@ impl Sender {
     }
 
     fn spurious(&mut self, tsn: u64) -> &mut Self {
-        self.dispatch(&Event::Spurious { path: path(0), tsn })
+        self.dispatch(&Event::Spurious { path: path(0), misjudged: path(0), tsn })
     }
 
     /// What is due at this time; the deadlines that were due must be gone afterwards.
@@ -530,6 +522,17 @@ mod probes {
             assert_eq!(sender.due(210).probes, PathSet::EMPTY);
             assert_eq!(sender.deadline(), None);
         }
+    }
+
+    #[test]
+    fn with_the_switch_a_tail_is_probed_in_recovery_too() {
+        let mut sender = Sender::new(RackSettings { recovery_probe: true, ..SETTINGS });
+        sender.world.paths[0].recovery_point = Some(500);
+        sender.at(10).sent(0, 101, SendKind::Retransmission);
+        assert_eq!(sender.due(210).probes, only(0));
+        sender.world.paths[0].lost_unsent = bytes(M);
+        sender.at(300).sent(0, 102, SendKind::Retransmission);
+        assert_eq!(sender.due(600).probes, PathSet::EMPTY, "a lost chunk that waits is what leaves next");
     }
 
     #[test]

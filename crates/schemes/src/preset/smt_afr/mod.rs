@@ -173,15 +173,7 @@ mod tests {
                 peer_window: WindowBytes::new(left),
             };
             trigger = (1..20).find(|reports| {
-                let hole = Missing {
-                    tsn: 101,
-                    path: path(0),
-                    sent_at: Time::ZERO,
-                    transmissions: 1,
-                    reports: reports - 1,
-                    recovered_before: false,
-                    waits: false,
-                };
+                let hole = Missing { reports: reports - 1, ..Missing::sent_once(101, path(0), Time::ZERO) };
                 policies.loss.missing(&hole, &sack, &world.view()).lost
             });
             let done = SackDone { paths: &[], new_cumulative: false, cumulative: 100 };

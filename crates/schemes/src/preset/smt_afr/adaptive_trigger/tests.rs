@@ -13,15 +13,7 @@ const ADAPTATION: Adaptation =
 const SFR: MissingReports = MissingReports { trigger: 99, split: true, delayed_acks: false };
 /// TSN 101, missing on a path after so many reports.
 fn hole(index: usize, reports: u32) -> Missing {
-    Missing {
-        tsn: 101,
-        path: path(index),
-        sent_at: Time::ZERO,
-        transmissions: 1,
-        reports,
-        recovered_before: false,
-        waits: false,
-    }
+    Missing { reports, ..Missing::sent_once(101, path(index), Time::ZERO) }
 }
 
 /// The policy and the SACKs that it gets.
