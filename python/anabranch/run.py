@@ -200,7 +200,8 @@ def _flow_of(flow: Mapping[str, Any]) -> FlowResult:
 def _flow_row(flow: FlowResult) -> dict[str, Any]:
     """The columns of a flow."""
     figures = without_name(flow)
-    return {**figures, **delivery_figures({"abandoned": figures.pop("abandoned"), "video": figures.pop("video")})}
+    delivery = delivery_figures({"abandoned": figures.pop("abandoned"), "video": figures.pop("video")})
+    return {**figures, **delivery}
 
 
 def failure_of(flows: tuple[FlowResult, ...]) -> str | None:

@@ -87,6 +87,7 @@ def test_the_columns_of_a_video_are_in_the_tables(made: Run) -> None:
     dropped = sum(row[f"dropped_{kind}_frames"] for kind in "ipb")
     assert (missing, dropped) == (lost_late, lost_late + row["undecodable_frames"])
     assert row["frames"] == 56
+    assert not {"video", "abandoned"} & row.keys()
     assert row["abandoned_messages"] > 0
     results = ab.run(made.scenario, seeds=2)
     flows = results.to_pandas("flows")
