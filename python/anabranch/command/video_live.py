@@ -248,22 +248,28 @@ def _play(options: argparse.Namespace) -> int:
     reference = None if options.reference is None else read_coded(options.reference)
     options.out.mkdir(parents=True, exist_ok=True)
     _notice(options)
-    with _bar(options, 0) as bar:
-        player = Player(options.out / ".received.part", options.deadline, _show(bar), _say)
-        interrupted = False
-        try:
-            asyncio.run(_play_one(options, player))
-        except KeyboardInterrupt:
-            interrupted = True
-    if player.reception is None:
-        return INTERRUPTED
+    bar = _bar(options, 0)
+    player = Player(options.out / ".received.part", options.deadline, _show(bar), _say)
     try:
-        _write(options, player, reference)
+        with bar:
+            interrupted = _interrupted(options, player)
+        if player.reception is not None:
+            _write(options, player, reference)
     finally:
-        player.reception.close()
+        if player.reception is not None:
+            player.reception.close()
     if interrupted:
         return INTERRUPTED
     return 0 if player.ending is Ending.COMPLETE else 1
+
+
+def _interrupted(options: argparse.Namespace, player: Player) -> bool:
+    """Plays one clip, and says whether Ctrl-C ended it."""
+    try:
+        asyncio.run(_play_one(options, player))
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 async def _play_one(options: argparse.Namespace, player: Player) -> None:
