@@ -75,7 +75,7 @@ def test_losses_are_those_of_the_relay(loss: str, table: dict[str, Any]) -> None
         ("", "is no KEY=VALUE"),
         ("rate=1Mbit", "path 1: `delay` is missing"),
         ("delay=1ms", "path 1: `rate` is missing"),
-        ("rate=1Mbit,delay=1ms,speed=2", "a path has no 'speed'"),
+        ("rate=1Mbit,delay=1ms,speed=2", "path 1 has no 'speed'"),
         ("rate=1Mbit,delay=1ms,rate=2Mbit", "`rate` is there twice"),
         ("rate=1Mbit,delay=1ms,loss=lots", "`loss`: expected a share"),
         ("rate=1Mbit,delay=1ms,loss=trace(one)", "trace(...) has numbers of packets"),
