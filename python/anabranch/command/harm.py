@@ -117,8 +117,8 @@ def _scope(options: argparse.Namespace) -> Scope:
         random_settings=options.random or (_QUICK_RANDOM if options.quick else 200),
         draw_seed=options.draw,
         plans=tuple(options.plan),
-        rivals=schemes_of(options.rivals or (_QUICK_RIVALS if options.quick else "all")),
-        others=schemes_of(options.beside),
+        rivals=schemes_of(options.rivals or (_QUICK_RIVALS if options.quick else "all"), "--rivals"),
+        others=schemes_of(options.beside, "--beside"),
         quick=options.quick,
     )
 

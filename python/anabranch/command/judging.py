@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from anabranch.command.parser import Parser
-from anabranch.errors import PlanError, SweepError
+from anabranch.errors import PlanError, ScenarioError, SchemeError, SweepError
 from anabranch.trials import Options
 from anabranch.trials.known import Broken, news, read_known, write_known
 
@@ -86,11 +86,14 @@ def seeds_of(text: str) -> tuple[int, ...]:
         raise PlanError(f"--seeds: {error}") from error
 
 
-def schemes_of(text: str) -> tuple[str, ...]:
-    """Schemes of a list, `all` standing for those that are built in. Raises `SchemeError`."""
+def schemes_of(text: str, option: str = "--schemes") -> tuple[str, ...]:
+    """Schemes of a list, `all` standing for those that are built in. Raises `PlanError` that names the option."""
     from anabranch import _native
 
-    listed = _native.schemes_of(_ANY_SCENARIO, "--schemes", text)
+    try:
+        listed = _native.schemes_of(_ANY_SCENARIO, option, text)
+    except (ScenarioError, SchemeError) as error:
+        raise PlanError(f"{option}: {error}") from error
     return tuple(dict.fromkeys(listed))
 
 
