@@ -209,6 +209,7 @@ def test_the_answer_compares_schemes_under_the_same_seeds(comparison: Comparison
         replace(each, run=replace(each.run, scheme="twin")) for each in comparison.of("cmt")
     ])  # fmt: skip
     assert answer(same)[1] == "twin shows as many."
+    assert "Whether cmt-pf shows more or fewer, 5 seeds do not tell." in sentences
 
 
 def test_panels_are_as_wide_as_the_clip_and_say_what_they_show() -> None:
