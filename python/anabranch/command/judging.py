@@ -15,6 +15,8 @@ from anabranch.trials.known import Broken, news, read_known, write_known
 FAILED = 1
 INTERRUPTED = 130
 
+_MOST_NUMBER = 100_000
+
 STATUS = (
     "Finished runs are kept in the cache: what was stopped, by Ctrl-C or in any other way, goes on where it was.\n\n"
     "Status: 0 no limit is broken, 1 one is, or something could not be run, read or written, 2 the command line or a "
@@ -58,10 +60,10 @@ def interrupted(stop: KeyboardInterrupt) -> int:
 
 
 def positive(text: str) -> int:
-    """A whole number above 0."""
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    """A whole number above 0, so small that as many settings fit into memory."""
+    number = int(text) if text.isdecimal() and len(text) < 10 else 0
+    if not 1 <= number <= _MOST_NUMBER:
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number from 1 to {_MOST_NUMBER}")
     return number
 
 
