@@ -218,7 +218,7 @@ fn a_path_whose_rate_held_it_back_was_not_passed_over() {
         .path(6.0, "a", ("Active", 2000, 2000, 0, "", 9));
     let flow = trace.flow();
     let time = &flow.paths[0].time;
-    assert_eq!((time.paced_s, time.full_s, time.passed_over_s), (2.0, 7.0, 0.0));
+    assert_eq!((time.paced_s, time.full_s, time.passed_over_s), (2.0, 8.0, 0.0));
 }
 
 #[test]
