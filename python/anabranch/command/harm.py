@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from anabranch.command.judging import (
     STATUS,
     add_options,
+    check_files,
     interrupted,
     options_of,
     positive,
@@ -58,6 +59,7 @@ def main(arguments: list[str]) -> int:
 
     names = chosen(options.checks)
     scope, plan = _scope(options), _plan(options)
+    check_files(options, ("harm",))
     try:
         outcomes = check(names, scope, plan, Bench(options_of(options)))
     except KeyboardInterrupt as stop:

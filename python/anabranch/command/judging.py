@@ -53,6 +53,19 @@ def _say(text: str) -> None:
     print(f"warning: {text}", file=sys.stderr)
 
 
+def check_files(options: argparse.Namespace, parts: Collection[str]) -> None:
+    """Reads what is needed in the end, so that a mistake is said before hours of runs. Raises `PlanError`.
+
+    `parts` are those of the book's page that are written.
+    """
+    from anabranch.trials.book import check_parts
+
+    if options.known:
+        read_known(options.known)
+    if options.book:
+        check_parts(options.book, parts)
+
+
 def interrupted(stop: KeyboardInterrupt) -> int:
     """Says after Ctrl-C how to go on, and gives the exit status."""
     print(str(stop) or "stopped by Ctrl-C", file=sys.stderr)
