@@ -138,7 +138,8 @@ def test_a_policy_sees_and_may_limit_what_is_in_flight_beside_the_window(links: 
             return next(iter(view.ready()), None)
 
     goodput = ab.run(links, Capped()).metrics["goodput_kbps"]
-    # 2 Mbit/s on the first path, and 10,000 bytes in each round trip of 83 ms, or 1 Mbit/s, on the second, less headers and SACK delays.
+    # 2 Mbit/s on the first path, and 10,000 bytes in each round trip of 83 ms, or 1 Mbit/s, on the second, less headers
+    # and SACK delays.
     assert 2_000 < goodput < 3_000
     assert {(why, 2_000.0, 10_000) for why in (None, "paced", "in-flight-cap")} <= seen
     assert repr(ab.Pacing(rate_kbps=1.5)) == "Pacing(rate_kbps=1.5, in_flight_cap_bytes=None)"

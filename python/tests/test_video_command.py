@@ -123,12 +123,15 @@ def test_what_cannot_be_done_is_a_failure_with_a_remedy(
     assert message in capsys.readouterr().err
 
 
-def test_a_deadline_of_nothing_is_a_failure(
-    coded_clip: CodedClip, arrivals: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("words", [["evaluate", "clip", "--arrivals", "x"], ["compare", "clip"], ["play"]])
+@pytest.mark.parametrize("deadline", ["0ms", "3601s"])
+def test_a_deadline_of_nothing_or_of_hours_is_a_wrong_command_line(
+    words: list[str], deadline: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--arrivals", arrivals / "none.csv", "--deadline", "0ms", "--out", arrivals / "out"]
-    assert command("evaluate", coded_clip.folder, *words) == 1
-    assert "a deadline of 0 ms: give one above 0" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        command(*words, "--deadline", deadline, "--out", tmp_path / "out")
+    assert ended.value.code == 2
+    assert "give one above 0, up to 3600 s" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_losses_are_those_of_the_relay(loss: str, table: dict[str, Any]) -> None
         ("", "is no KEY=VALUE"),
         ("rate=1Mbit", "path 1: `delay` is missing"),
         ("delay=1ms", "path 1: `rate` is missing"),
-        ("rate=1Mbit,delay=1ms,speed=2", "a path has no 'speed'"),
+        ("rate=1Mbit,delay=1ms,speed=2", "path 1 has no 'speed'"),
         ("rate=1Mbit,delay=1ms,rate=2Mbit", "`rate` is there twice"),
         ("rate=1Mbit,delay=1ms,loss=lots", "`loss`: expected a share"),
         ("rate=1Mbit,delay=1ms,loss=trace(one)", "trace(...) has numbers of packets"),
@@ -209,6 +209,7 @@ def test_the_answer_compares_schemes_under_the_same_seeds(comparison: Comparison
         replace(each, run=replace(each.run, scheme="twin")) for each in comparison.of("cmt")
     ])  # fmt: skip
     assert answer(same)[1] == "twin shows as many."
+    assert "Whether cmt-pf shows more or fewer, 5 seeds do not tell." in sentences
 
 
 def test_panels_are_as_wide_as_the_clip_and_say_what_they_show() -> None:

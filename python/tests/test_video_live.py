@@ -13,14 +13,21 @@ from typing import cast
 import pytest
 
 from anabranch.errors import VideoError
-from anabranch.transfer import Association, AssociationLostError, Message
+from anabranch.transfer import Association, AssociationLostError, Listener, Message
 from anabranch.video import CodedClip, read_arrivals, write_arrivals
 from anabranch.video.fates import Fate
 from anabranch.video.frame import FrameType
 from anabranch.video.live import description as description_module
-from anabranch.video.live.description import Description, read_description, shown_name
+from anabranch.video.live.description import Description, read_description
 from anabranch.video.live.playing import Ending, Player, _part
-from anabranch.video.live.protocol import PACKET_STREAM, acceptance, check_answer, packet_message, refusal
+from anabranch.video.live.protocol import (
+    DESCRIPTION_STREAM,
+    PACKET_STREAM,
+    acceptance,
+    check_answer,
+    packet_message,
+    refusal,
+)
 from anabranch.video.live.reception import Reception
 from anabranch.video.live.sending import _send_options
 from anabranch.video.reliability import Limit, LimitKind, read_reliability
@@ -90,6 +97,7 @@ def test_a_description_is_read_as_it_was_written(coded_clip: CodedClip, descript
         ({"deadline_ms": -1}, "a deadline of -1 ms"),
         ({"deadline_ms": float("nan")}, "`deadline_ms` is no time"),
         ({"deadline_ms": 10**400}, "`deadline_ms` is no time"),
+        ({"deadline_ms": -(10**400)}, "`deadline_ms` is no time"),
         ({"deadline_ms": None}, "`deadline_ms` is no time"),
         ({"bitstream_sha256": "../../etc/passwd"}, "`bitstream_sha256` is no SHA-256"),
     ],
@@ -152,10 +160,6 @@ def test_a_damaged_description_is_refused_or_within_its_bounds(description: Desc
             assert read.bitstream_bytes <= 1 << 30
             assert len(read.packets) <= 1_000_000
     assert 50 < refused < 200
-
-
-def test_a_senders_name_for_a_clip_is_escaped(description: Description) -> None:
-    assert shown_name(replace(description, clip="\x1b[2Jx")) == "\\x1b[2Jx"
 
 
 def test_an_answer_is_shown_without_what_a_terminal_obeys() -> None:
@@ -283,6 +287,55 @@ def test_a_clip_is_complete_even_if_the_end_of_its_association_is_lost(reception
     asyncio.run(scene())
     assert player.ending is Ending.COMPLETE
     assert player.played_frames == 56
+
+
+class VanishingAssociation:
+    """A sender that describes a clip and is gone before it is told that it may begin."""
+
+    peer = "192.0.2.1:9899"
+
+    def __init__(self, description: Description) -> None:
+        self._description = description
+
+    async def recv(self) -> Message:
+        return Message(self._description.encode(), DESCRIPTION_STREAM)
+
+    async def send(self, *_: object, **__: object) -> None:
+        raise AssociationLostError("the peer \x1b[2J aborted", "aborted-by-peer")
+
+    def abort(self) -> None:
+        pass
+
+
+class VanishingSenders:
+    """So many of them, and then Ctrl-C."""
+
+    def __init__(self, description: Description, senders: int) -> None:
+        self._description = description
+        self._left = senders
+
+    async def accept(self) -> VanishingAssociation:
+        if self._left == 0:
+            raise KeyboardInterrupt
+        self._left -= 1
+        return VanishingAssociation(self._description)
+
+
+def test_senders_that_vanish_once_they_are_described_leave_nothing_behind(
+    description: Description, tmp_path: Path
+) -> None:
+    said: list[str] = []
+
+    def say(text: str) -> None:
+        assert not (tmp_path / "payloads").exists()
+        said.append(text)
+
+    player = Player(tmp_path / "payloads", None, lambda *_: None, say)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(player.run(cast(Listener, VanishingSenders(description, 3))))
+    assert player.reception is None
+    assert len(said) == 3
+    assert all(line.isprintable() for line in said)
 
 
 def test_limits_are_read_for_all_frames_and_by_type() -> None:

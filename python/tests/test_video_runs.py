@@ -128,6 +128,11 @@ def test_other_texts_are_no_fates(text: str) -> None:
         shown_by_fates(text)
 
 
+def test_fates_of_more_frames_than_a_clip_may_have_are_refused() -> None:
+    with pytest.raises(VideoError, match="a clip has 108000 at the most"):
+        shown_by_fates("999999999g" * 100)
+
+
 def test_more_frames_than_the_clip_has_are_refused(coded_clip: CodedClip) -> None:
     pictures = Pictures(coded_clip.source)
     with pytest.raises(VideoError, match="57 frames are shown of a clip of 56"):

@@ -369,7 +369,10 @@ def free_port() -> int:
         (["play", "--out", "x"], "say who may connect"),
         (["play", "--out", "x", "--from", "::1", "--insecure"], "contradict each other"),
         (["play"], "--out"),
+        (["play", "--out", "x", "--from", "192.0.2.1", "--sctp-port", "65536"], "no port from 1 to 65535"),
+        (["play", "--out", "x", "--from", "192.0.2.1", "--timeout", "nan"], "no number of seconds"),
         (["send", "photographs"], "HOST[:PORT]"),
+        (["send", "photographs", "192.0.2.1", "--connect-timeout", "0"], "no number of seconds"),
     ],
 )
 def test_a_wrong_command_line_says_so(words: list[str], message: str) -> None:
@@ -378,3 +381,10 @@ def test_a_wrong_command_line_says_so(words: list[str], message: str) -> None:
     assert status == 2
     assert message in err
     assert not os.path.exists("x")
+
+
+def test_a_wrong_network_is_a_wrong_command_line(tmp_path: Path) -> None:
+    with program("video", "play", "--out", tmp_path, "--from", "192.0.2.0/99") as process:
+        status, _, err = ended(process)
+    assert status == 2
+    assert "the prefix length has to be" in err

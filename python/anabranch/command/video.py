@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.command import video_compare, video_live
 from anabranch.command.parser import Parser
-from anabranch.command.video_values import duration_ms, frame_rate, frame_size, whole_number
+from anabranch.command.video_values import deadline_ms, frame_rate, frame_size, whole_number
 
 if TYPE_CHECKING:
     from anabranch.video.coded import CodedClip
@@ -160,7 +160,7 @@ def _add_evaluate(commands: Any) -> None:
         required=True,
         help="when packets arrived, .csv or .parquet; can be repeated; NAME is the file's name if it is left out",
     )
-    add("--deadline", metavar="TIME", type=duration_ms, required=True, help="from sending to playout, as 150ms or 0.3s")
+    add("--deadline", metavar="TIME", type=deadline_ms, required=True, help="from sending to playout, as 150ms or 0.3s")
     add("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
     add(
         "--against",

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch.command.video_values import duration_ms, whole_number
-from anabranch.errors import SweepError, VideoError
+from anabranch import _native
+from anabranch.command.video_values import deadline_ms, whole_number
+from anabranch.errors import SchemeError, SweepError, VideoError
 
 if TYPE_CHECKING:
     from anabranch.scenario import Scenario
@@ -66,7 +67,7 @@ def add_compare(commands: Any) -> None:
     add("--scenario", metavar="FILE", type=Path, help="take paths and settings of a scenario in place of --paths")
     add("--schemes", metavar="LIST", default="sctp,cmt,cmt-pf", help="[default: sctp,cmt,cmt-pf]")
     add("--seeds", metavar="N|LIST", default="10", help="10 stands for 1 to 10; 3,7,10-12 is a list [default: 10]")
-    add("--deadline", metavar="TIME", type=duration_ms, default=_DEFAULT_DEADLINE_MS, help="[default: 150ms]")
+    add("--deadline", metavar="TIME", type=deadline_ms, default=_DEFAULT_DEADLINE_MS, help="[default: 150ms]")
     add(
         "--reliability",
         metavar="[TYPE=]LIMIT",
@@ -94,13 +95,17 @@ def _compare(options: argparse.Namespace) -> int:
 
     try:
         base, name = _base(options)
+        seeds = _seeds(options)
+    except (SweepError, VideoError) as error:
+        return _wrong(error)
+    try:
         reliability = read_reliability(options.reliability, options.deadline)
     except VideoError as error:
-        return _wrong(error)
+        return _wrong(f"--reliability: {error}")
     clip = _clip(options)
     scenario = _scenario(options, clip, base, name, reliability)
     try:
-        grid = _grid(options, scenario)
+        grid = _grid(options, scenario, seeds)
     except SweepError as error:
         return _wrong(error)
     runs = Runs(grid, clip, options.out)
@@ -108,6 +113,9 @@ def _compare(options: argparse.Namespace) -> int:
     try:
         with _progress(options, len(runs), "run", len(runs.finished)) as bar:
             runs.make(bar.update)
+        with tempfile.TemporaryDirectory(prefix="anabranch-") as work:
+            comparison = _judged(options, clip, runs, Path(work))
+            _write(options, comparison, scenario, Path(work))
     except KeyboardInterrupt:
         print(
             f"interrupted: {len(runs.finished)} of {len(runs)} runs are finished and kept in {options.out}: the same "
@@ -115,14 +123,11 @@ def _compare(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return INTERRUPTED
-    with tempfile.TemporaryDirectory(prefix="anabranch-") as work:
-        comparison = _judged(options, clip, runs, Path(work))
-        _write(options, comparison, scenario, Path(work))
     return 0
 
 
-def _wrong(error: Exception) -> int:
-    print(error, file=sys.stderr)
+def _wrong(error: object) -> int:
+    print(f"error: {error}", file=sys.stderr)
     return WRONG_INPUT
 
 
@@ -157,16 +162,28 @@ def _scenario(
     return scenario_of(clip, base, options.deadline, reliability, name)
 
 
-def _grid(options: argparse.Namespace, scenario: Scenario) -> Grid:
-    from anabranch.sweep.seeds import parse_seeds
+def _seeds(options: argparse.Namespace) -> list[int]:
+    from anabranch.sweep.seeds import parse_seeds, read_seeds
+
+    try:
+        seeds = read_seeds(parse_seeds(options.seeds), None) or []
+    except SweepError as error:
+        raise SweepError(f"--seeds: {error}") from error
+    if options.show_seed is not None and options.show_seed not in seeds:
+        raise SweepError(f"--show-seed {options.show_seed}: is none of the seeds of --seeds {options.seeds}")
+    return seeds
+
+
+def _grid(options: argparse.Namespace, scenario: Scenario, seeds: list[int]) -> Grid:
     from anabranch.sweep.steps import read_grid
 
-    grid = read_grid(scenario, {"scheme": [options.schemes]}, parse_seeds(options.seeds), None, None)
-    if len(grid) > MOST_RUNS:
-        raise SweepError(f"{len(grid)} runs are more than {MOST_RUNS}: give fewer --schemes or --seeds")
-    if options.show_seed is not None and options.show_seed not in grid.seeds:
-        raise SweepError(f"--show-seed {options.show_seed}: is none of the seeds of --seeds {options.seeds}")
-    return grid
+    try:
+        schemes = _native.schemes_of(scenario.to_toml(), scenario.name, options.schemes)
+    except SchemeError as error:
+        raise SweepError(f"--schemes: {error}") from error
+    if len(schemes) * len(seeds) > MOST_RUNS:
+        raise SweepError(f"{len(schemes) * len(seeds)} runs are more than {MOST_RUNS}: give fewer --schemes or --seeds")
+    return read_grid(scenario, {"scheme": [options.schemes]}, seeds, None, None)
 
 
 def _judged(options: argparse.Namespace, clip: CodedClip, runs: Runs, work: Path) -> Comparison:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch.command.video_values import duration_ms, whole_number
+from anabranch.command.video_values import deadline_ms, port, seconds, whole_number
 from anabranch.errors import VideoError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def add_send(commands: Any) -> None:
     add(
         "--deadline",
         metavar="TIME",
-        type=duration_ms,
+        type=deadline_ms,
         default=_DEFAULT_DEADLINE_MS,
         help="from sending to playout, which the player is told [default: 150ms]",
     )
@@ -99,7 +99,7 @@ def add_send(commands: Any) -> None:
     add(
         "--connect-timeout",
         metavar="SECONDS",
-        type=float,
+        type=seconds,
         default=15.0,
         help="how long to wait until somebody answers [default: 15]",
     )
@@ -135,7 +135,7 @@ def add_play(commands: Any) -> None:
     )
     add("--insecure", action="store_true", help="accept everyone who reaches the addresses that are listened on")
     add("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
-    add("--deadline", metavar="TIME", type=duration_ms, help="from sending to playout [default: what the sender says]")
+    add("--deadline", metavar="TIME", type=deadline_ms, help="from sending to playout [default: what the sender says]")
     add("--reference", metavar="DIR", type=Path, help="the folder that the sender sends, to compare the pictures with")
     add("--no-pictures", dest="pictures", action="store_false", help="decode nothing, and write no clips or stills")
     _add_association(parser)
@@ -153,14 +153,14 @@ def _add_association(parser: argparse.ArgumentParser) -> None:
     add(
         "--sctp-port",
         metavar="PORT",
-        type=whole_number,
+        type=port,
         default=_DEFAULT_PORT,
         help="the SCTP port that is listened on, inside UDP [default: 9899]",
     )
     add(
         "--timeout",
         metavar="SECONDS",
-        type=float,
+        type=seconds,
         default=_SILENCE_S,
         help="silence after which the peer counts as lost [default: 15]",
     )
@@ -169,6 +169,7 @@ def _add_association(parser: argparse.ArgumentParser) -> None:
 
 
 def _send(options: argparse.Namespace) -> int:
+    from anabranch.transfer import ArgumentError
     from anabranch.video.live.sending import ClipSender
     from anabranch.video.reliability import read_reliability
 
@@ -182,6 +183,8 @@ def _send(options: argparse.Namespace) -> int:
         _notice(options)
         try:
             asyncio.run(_send_all(options, sender, len(clip.frames)))
+        except ArgumentError as error:
+            return _wrong(error)
         finally:
             # Whatever happened, the user hears how far it came.
             _report(options, sender.sent, len(clip.frames))
@@ -239,6 +242,7 @@ def _clip(options: argparse.Namespace) -> Iterator[CodedClip]:
 
 
 def _play(options: argparse.Namespace) -> int:
+    from anabranch.transfer import ArgumentError
     from anabranch.video.coded import read_coded
     from anabranch.video.live.playing import Ending, Player
 
@@ -248,22 +252,35 @@ def _play(options: argparse.Namespace) -> int:
     reference = None if options.reference is None else read_coded(options.reference)
     options.out.mkdir(parents=True, exist_ok=True)
     _notice(options)
-    with _bar(options, 0) as bar:
-        player = Player(options.out / ".received.part", options.deadline, _show(bar), _say)
-        interrupted = False
-        try:
-            asyncio.run(_play_one(options, player))
-        except KeyboardInterrupt:
-            interrupted = True
-    if player.reception is None:
-        return INTERRUPTED
+    bar = _bar(options, 0)
+    player = Player(options.out / ".received.part", options.deadline, _show(bar), _say)
     try:
-        _write(options, player, reference)
+        with bar:
+            interrupted = _interrupted(options, player)
+        if player.reception is not None:
+            _write(options, player, reference)
+    except ArgumentError as error:
+        return _wrong(error)
     finally:
-        player.reception.close()
+        if player.reception is not None:
+            player.reception.close()
     if interrupted:
         return INTERRUPTED
     return 0 if player.ending is Ending.COMPLETE else 1
+
+
+def _wrong(error: Exception) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return WRONG_INPUT
+
+
+def _interrupted(options: argparse.Namespace, player: Player) -> bool:
+    """Plays one clip, and says whether Ctrl-C ended it."""
+    try:
+        asyncio.run(_play_one(options, player))
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 async def _play_one(options: argparse.Namespace, player: Player) -> None:

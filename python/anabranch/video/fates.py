@@ -23,10 +23,9 @@ from fractions import Fraction
 
 from anabranch import _native
 from anabranch.errors import VideoError
+from anabranch.video.bounds import MOST_DEADLINE_MS
 from anabranch.video.frame import Frame
 from anabranch.video.packets import Packet
-
-_MOST_DEADLINE_MS = 3_600_000.0
 
 
 class Fate(Enum):
@@ -66,10 +65,8 @@ class Playout:
     @classmethod
     def of(cls, deadline_ms: float, rate: Fraction) -> Playout:
         """Raises `VideoError` for a deadline that is none."""
-        if not 0 < deadline_ms <= _MOST_DEADLINE_MS:
-            raise VideoError(
-                f"a deadline of {deadline_ms:g} ms: give one above 0, up to {_MOST_DEADLINE_MS / 1000:g} s"
-            )
+        if not 0 < deadline_ms <= MOST_DEADLINE_MS:
+            raise VideoError(f"a deadline of {deadline_ms:g} ms: give one above 0, up to {MOST_DEADLINE_MS / 1000:g} s")
         return cls(deadline_ms, rate)
 
     def due_ms(self, frames: Sequence[Frame]) -> list[float]:

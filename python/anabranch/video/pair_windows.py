@@ -22,11 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from anabranch.video.metrics import METRICS, Quality, quality
-from anabranch.video.raw import RawFrames, write_frames
-from anabranch.video.rebuild import black_frame
+from anabranch.video.pairs import BLACK
+from anabranch.video.raw import RawFrames
+from anabranch.video.rebuild import rebuild
 
-# What is shown where nothing was decodable yet.
-_BLACK = -1
 # Raw frames of one comparison, of which there are two files.
 _MOST_PASS_BYTES = 128 << 20
 _MOST_PASS_FRAMES = 2000
@@ -112,9 +111,9 @@ class PairMetrics:
 
     def _compare(self, windows: list[_Window], folder: Path, number: int) -> None:
         due = [frame for window in windows for frame in window.due]
-        shown = [frame for window in windows for frame in window.shown]
-        reference = self._written(self._reference, due, folder / f"due-{number}.yuv")
-        clip = self._written(self._decoded, shown, folder / f"shown-{number}.yuv")
+        shown = [None if frame == BLACK else frame for window in windows for frame in window.shown]
+        reference = rebuild(self._reference, due, folder / f"due-{number}.yuv")
+        clip = rebuild(self._decoded, shown, folder / f"shown-{number}.yuv")
         found = quality(reference, clip)
         values = np.column_stack([found.frames[metric] for metric in METRICS]).tolist()
         reference.path.unlink()
@@ -125,13 +124,6 @@ class PairMetrics:
                 for place in window.wanted:
                     self._known[window.due[place], window.shown[place]] = tuple(values[at + place])
                 at += len(window.due)
-
-    @staticmethod
-    def _written(clip: RawFrames, frames: list[int], out: Path) -> RawFrames:
-        samples = clip.samples()
-        black = black_frame(clip.format)
-        rows = (black if frame == _BLACK else samples[frame].tobytes() for frame in frames)
-        return write_frames(out, clip.format, rows, str(out))
 
     def save(self, path: Path, key: str) -> None:
         """Keeps what is known for another time; `key` stands for the two clips. Raises `OSError`."""
@@ -157,7 +149,7 @@ class PairMetrics:
 
 def _unlike(shown: Shown) -> list[Pair]:
     """The pairs of a run that shows another frame than is due."""
-    return [(due, _BLACK if frame is None else frame) for due, frame in enumerate(shown) if frame != due]
+    return [(due, BLACK if frame is None else frame) for due, frame in enumerate(shown) if frame != due]
 
 
 def _stretches(pairs: list[Pair], most_frames: int) -> Iterator[list[Pair]]:

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from anabranch.errors import VideoError
+from anabranch.video.bounds import MOST_FRAMES
 from anabranch.video.metrics import SPATIAL_METRICS, SpatialMetric, psnr_and_ssim
-from anabranch.video.raw import RawFrames, write_frames
-from anabranch.video.rebuild import black_frame
+from anabranch.video.raw import RawFrames
+from anabranch.video.rebuild import black_frame, rebuild
 from anabranch.video.vqm import Noticeable, noticeable, pooled
 
 # Pairs that are compared at once: two temporary files of 76 MB each for QCIF.
@@ -42,7 +43,10 @@ def shown_by_fates(fates: str) -> Shown:
     """
     if not re.fullmatch(rf"({_RUN.pattern})*", fates):
         raise VideoError(f"frame fates are numbers of frames with g, l, t or u, not {fates[:32]!a}")
-    good = [np.full(int(count), letter == "g") for count, letter in _RUN.findall(fates)]
+    stretches = [(int(count), letter == "g") for count, letter in _RUN.findall(fates)]
+    if (frames := sum(count for count, _ in stretches)) > MOST_FRAMES:
+        raise VideoError(f"frame fates of {frames} frames: a clip has {MOST_FRAMES} at the most")
+    good = [np.full(count, is_good) for count, is_good in stretches]
     shown = np.concatenate([np.empty(0, bool), *good])
     places = np.where(shown, np.arange(len(shown)), BLACK)
     last: Shown = np.maximum.accumulate(places) if len(places) else places
@@ -69,17 +73,11 @@ class Pictures:
 
     def write(self, path: Path, places: npt.NDArray[np.int64]) -> RawFrames:
         """The frames at these places as a clip."""
-        return write_frames(path, self.frames.format, self._bytes(places), str(self.frames.path))
+        return rebuild(self.frames, [None if place == BLACK else place for place in places.tolist()], path)
 
     def _all(self) -> Noticeable:
         luma = self.frames.luma()
         return np.concatenate([noticeable(luma[at : at + _AT_ONCE]) for at in range(0, len(luma), _AT_ONCE)])
-
-    def _bytes(self, places: npt.NDArray[np.int64]) -> Iterator[bytes]:
-        samples = self.frames.samples()
-        black = black_frame(self.frames.format)
-        for place in places:
-            yield black if place == BLACK else samples[place].tobytes()
 
 
 class PairQuality:

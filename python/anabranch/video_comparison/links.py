@@ -25,10 +25,10 @@ _PACKETS = re.compile(r"(\d{1,9})p")
 
 def read_path(text: str, number: int) -> dict[str, Any]:
     """The table of a scenario's path, called `path-NUMBER` unless it has a name. Raises `VideoError` about the key."""
-    given = _items(text)
+    given = _items(text, number)
     for key in ("rate", "delay"):
         if key not in given:
-            raise VideoError(f"path {number}: `{key}` is missing; write a path such as `{EXAMPLE}`")
+            raise VideoError(f"--paths: path {number}: `{key}` is missing; write a path such as `{EXAMPLE}`")
     table: dict[str, Any] = {
         "name": given.get("name", f"path-{number}"),
         "rate": _rate(given["rate"]),
@@ -41,18 +41,20 @@ def read_path(text: str, number: int) -> dict[str, Any]:
     return table
 
 
-def _items(text: str) -> Mapping[str, str]:
+def _items(text: str, number: int) -> Mapping[str, str]:
     if len(text) > _MOST_CHARACTERS:
-        raise VideoError(f"a path has more than {_MOST_CHARACTERS} characters; write it as `{EXAMPLE}`")
+        raise VideoError(f"--paths: path {number}: more than {_MOST_CHARACTERS} characters; write it as `{EXAMPLE}`")
     given: dict[str, str] = {}
     for item in _OUTSIDE_PARENTHESES.split(text):
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not value:
-            raise VideoError(f"{item.strip()[:64]!a} is no KEY=VALUE; write a path such as `{EXAMPLE}`")
+            raise VideoError(
+                f"--paths: path {number}: {item.strip()[:64]!a} is no KEY=VALUE; write a path such as `{EXAMPLE}`"
+            )
         if key not in _KEYS:
-            raise VideoError(f"a path has no {key[:64]!a}; it has {', '.join(_KEYS)}")
+            raise VideoError(f"--paths: path {number} has no {key[:64]!a}; a path has {', '.join(_KEYS)}")
         if key in given:
-            raise VideoError(f"`{key}` is there twice in {text[:64]!a}: leave one of them out")
+            raise VideoError(f"--paths: path {number}: `{key}` is there twice in {text[:64]!a}: leave one of them out")
         given[key] = value
     return given
 
@@ -71,7 +73,7 @@ def _loss(given: Mapping[str, str], number: int) -> dict[str, Any] | None:
         return {"model": model[1], **_arguments(model[1], model[2], number), **both}
     if not _SHARE.fullmatch(text):
         raise VideoError(
-            f"path {number}: `loss`: expected a share such as 2% or 0.02, or a model such as "
+            f"--paths: path {number}: `loss`: expected a share such as 2% or 0.02, or a model such as "
             f"gilbert-elliott(p=0.01,r=0.25), found {text[:64]!a}"
         )
     return None if float(text.rstrip("% ")) == 0 else {"model": "bernoulli", "rate": _share(text), **both}
@@ -81,13 +83,13 @@ def _arguments(model: str, inside: str, number: int) -> dict[str, Any]:
     items = [item.strip() for item in inside.split(",") if item.strip()]
     if model == "trace":
         if not all(item.isascii() and item.isdecimal() and len(item) < 10 for item in items):
-            raise VideoError(f"path {number}: `loss`: trace(...) has numbers of packets, as trace(3,17)")
+            raise VideoError(f"--paths: path {number}: `loss`: trace(...) has numbers of packets, as trace(3,17)")
         return {"lost": [int(item) for item in items]}
     found: dict[str, Any] = {}
     for item in items:
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not _SHARE.fullmatch(value):
-            raise VideoError(f"path {number}: `loss`: {item[:64]!a} is no KEY=SHARE, as p=0.01")
+            raise VideoError(f"--paths: path {number}: `loss`: {item[:64]!a} is no KEY=SHARE, as p=0.01")
         found[key] = _share(value)
     return found
 

@@ -187,7 +187,7 @@ def answer(comparison: Comparison) -> list[str]:
     sentences = [f"{baseline} shows {own.mean:.1f} % of the frames."]
     for scheme, difference in comparison.differences(baseline, "decodable_percent"):
         if difference.kind == "interval" and difference.low <= 0 <= difference.high:
-            sentences.append(f"{scheme} shows as many, as far as {difference.n} seeds tell.")
+            sentences.append(f"Whether {scheme} shows more or fewer, {difference.n} seeds do not tell.")
         elif difference.kind == "none":
             sentences.append(f"{scheme} has no seed in common with it.")
         elif difference.mean == 0:
@@ -307,4 +307,5 @@ def _path_about(path: Mapping[str, Any]) -> str:
 def _lane_about(run: ComparedRun) -> str:
     figures = run.figures
     quality = f", PSNR {figures['psnr_db']:.2f} dB" if run.has_picture else ", nothing to see"
-    return f"{figures['decodable_percent']:.1f} % shown, {figures['stalls']:.0f} stalls{quality}"
+    stalls = "1 stall" if figures["stalls"] == 1 else f"{figures['stalls']:.0f} stalls"
+    return f"{figures['decodable_percent']:.1f} % shown, {stalls}{quality}"

@@ -20,7 +20,6 @@ from anabranch.errors import VideoError
 from anabranch.video.bounds import MOST_BITSTREAM_BYTES, MOST_FRAMES, MOST_PAYLOAD_BYTES
 from anabranch.video.coded import CodedClip
 from anabranch.video.fates import Playout
-from anabranch.video.ffmpeg import escaped
 from anabranch.video.format import FrameFormat, check_frame_count
 from anabranch.video.frame import Frame, FrameType, scheduled
 from anabranch.video.packets import Packet, packetise, packets_of
@@ -189,7 +188,7 @@ def _rate(header: Mapping[str, Any]) -> Fraction:
 def _deadline(header: Mapping[str, Any]) -> float:
     value = header.get("deadline_ms")
     # An integer of any length is JSON, and would be no float.
-    if type(value) is int and value <= _LARGEST_DEADLINE_MS:
+    if type(value) is int and abs(value) <= _LARGEST_DEADLINE_MS:
         return float(value)
     if type(value) is float and math.isfinite(value):
         return value
@@ -201,8 +200,3 @@ def _hash(header: Mapping[str, Any]) -> str:
     if not isinstance(value, str) or _SHA256.fullmatch(value) is None:
         raise VideoError(f"{_NAME}: `bitstream_sha256` is no SHA-256 in hexadecimal")
     return value
-
-
-def shown_name(description: Description) -> str:
-    """The clip's name for a terminal."""
-    return escaped(description.clip)

@@ -86,7 +86,8 @@ class Player:
                 description = await self._describe(association)
                 break
             except (VideoError, TransferError) as error:
-                self._say(f"{escaped(association.peer)}: refused: {error}")
+                self._forget()
+                self._say(f"{escaped(association.peer)}: refused: {escaped(str(error))}")
         # One clip is played, so that no other sender is kept waiting.
         listener.stop()
         self.peer = association.peer
@@ -113,6 +114,12 @@ class Player:
             association.abort()
             raise
         return description
+
+    def _forget(self) -> None:
+        """Lets go of what was made ready for a sender that went away before it was told that it may begin."""
+        if self.reception is not None:
+            self.reception.close()
+            self.reception = None
 
     @staticmethod
     async def _first_message(association: Association) -> Description:

@@ -36,12 +36,11 @@ QUALITY = "quality"
 
 @dataclass(frozen=True)
 class Played:
-    """What became of the frames that were shown. `evaluation` is None without a reference."""
+    """What became of the frames that were shown."""
 
     deliveries: list[Delivery]
     measures: DeliveryMeasures | None
     summary: dict[str, Any]
-    evaluation: Evaluation | None = None
 
 
 def check_reference(reference: CodedClip, description: Description) -> None:
