@@ -157,17 +157,23 @@ fn addresses_change_without_auth() {
     assert!(association(&mut duo, Side::B).statistics().asconfs_received > 0);
 }
 
-/// A cipher that may seal few records.
+/// A cipher that seals few records.
 #[derive(Debug)]
-struct Few(Box<dyn RecordCipher>);
+struct Few {
+    cipher: Box<dyn RecordCipher>,
+    /// How many it may seal.
+    allowed: u64,
+    /// From this one on it fails.
+    fails_at: u64,
+}
 
 impl RecordCipher for Few {
     fn tag_bytes(&self) -> usize {
-        self.0.tag_bytes()
+        self.cipher.tag_bytes()
     }
 
     fn limits(&self) -> RecordLimits {
-        RecordLimits { sealed: 30, ..self.0.limits() }
+        RecordLimits { sealed: self.allowed, ..self.cipher.limits() }
     }
 
     fn seal(
@@ -177,20 +183,23 @@ impl RecordCipher for Few {
         content: &mut [u8],
         tag: &mut [u8],
     ) -> Result<(), CipherError> {
-        self.0.seal(number, header, content, tag)
+        if number >= self.fails_at {
+            return Err(CipherError);
+        }
+        self.cipher.seal(number, header, content, tag)
     }
 
     fn open<'r>(&self, number: u64, header: &[u8], record: &'r mut [u8]) -> Result<&'r [u8], CipherError> {
-        self.0.open(number, header, record)
+        self.cipher.open(number, header, record)
     }
 
     fn mask(&self, sample: &[u8; RECORD_SAMPLE_LEN]) -> [u8; 2] {
-        self.0.mask(sample)
+        self.cipher.mask(sample)
     }
 }
 
-#[test]
-fn an_association_whose_key_is_used_up_ends_and_says_nothing_without_protection() {
+/// The first side sends more than such a cipher seals, and its association ends: 30 records, and nothing else of the association.
+fn sends_thirty_records(allowed: u64, fails_at: u64) {
     let mut duo = agreed(setup(1));
     duo.run(Span::from_secs(2));
     for side in Side::BOTH {
@@ -198,9 +207,10 @@ fn an_association_whose_key_is_used_up_ends_and_says_nothing_without_protection(
         let (receive, send) = (cipher(suite, FIRST_EPOCH, side.other()), cipher(suite, FIRST_EPOCH, side));
         let association = association(&mut duo, side);
         association.install_receive_key(FIRST_EPOCH, receive).expect("the first epoch");
-        association.install_send_key(FIRST_EPOCH, Box::new(Few(send))).expect("the first epoch");
+        let send = Few { cipher: send, allowed, fails_at };
+        association.install_send_key(FIRST_EPOCH, Box::new(send)).expect("the first epoch");
         association.require_protection().expect("there are keys");
-        assert_eq!(association.key_use().seals_left, 30);
+        assert_eq!(association.key_use().seals_left, allowed);
     }
     let at = mark(&duo);
     duo.send_all(Side::A, 100_000, 1);
@@ -211,4 +221,14 @@ fn an_association_whose_key_is_used_up_ends_and_says_nothing_without_protection(
     let (records, rest): (Vec<_>, Vec<_>) = sent.partition(|packet| shape(packet) == (DTLS, 1));
     assert_eq!(records.len(), 30);
     assert!(rest.iter().all(|packet| shape(packet) == (6, 1)), "{rest:?}");
+}
+
+#[test]
+fn an_association_whose_key_is_used_up_ends_and_says_nothing_without_protection() {
+    sends_thirty_records(30, u64::MAX);
+}
+
+#[test]
+fn a_packet_that_cannot_be_sealed_does_not_leave_empty() {
+    sends_thirty_records(1_000, 30);
 }

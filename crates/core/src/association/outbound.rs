@@ -56,7 +56,8 @@ impl Association {
                 return self.end_without_keys();
             }
             let path = self.next_packet(buf)?;
-            if self.may_send(path, buf.len()) {
+            // Nothing is left of a packet that could not be sealed.
+            if !buf.is_empty() && self.may_send(path, buf.len()) {
                 return Some(path);
             }
         }

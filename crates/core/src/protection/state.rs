@@ -147,7 +147,7 @@ impl PacketProtection {
 
     /// Whether a peer's plain packets may still carry messages of the key management.
     pub(crate) fn admits_plain_messages(&self) -> bool {
-        self.receive.is_empty()
+        self.next_receive_epoch == FIRST_EPOCH
     }
 
     pub(crate) fn sender(&mut self) -> Option<&mut SendContext> {
@@ -241,5 +241,36 @@ impl PacketProtection {
         space.clear();
         space.extend_from_slice(record);
         context.open(header, space)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protection::{
+        KeyManagementRoles, NullCipher, ParameterPair, Protection, ProtectionMode, agree,
+    };
+    use anabranch_wire::KeyManagementMethod;
+
+    fn agreed() -> PacketProtection {
+        let offer = |roles| {
+            let methods = vec![KeyManagementMethod::TLS];
+            Protection { mode: ProtectionMode::Strict, roles, methods }.parameter(1)
+        };
+        let local = offer(KeyManagementRoles::Client);
+        let pair = ParameterPair { local: local.clone(), peer: offer(KeyManagementRoles::Server) };
+        let mut protection = PacketProtection::new(Some(local));
+        protection.begin(Some(agree(&pair).expect("roles that go together")));
+        protection
+    }
+
+    #[test]
+    fn plain_messages_are_over_with_the_first_keys_even_when_these_are_gone() {
+        let mut protection = agreed();
+        assert!(protection.admits_plain_messages());
+        protection.install_receive(FIRST_EPOCH, Box::new(NullCipher)).expect("the first epoch");
+        assert!(!protection.admits_plain_messages());
+        assert!(protection.remove_receive(FIRST_EPOCH));
+        assert!(!protection.admits_plain_messages());
     }
 }

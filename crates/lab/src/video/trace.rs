@@ -48,19 +48,21 @@ impl FrameTrace {
     /// # Errors
     /// The first thing that is wrong.
     pub fn read(file: impl Read) -> Result<FrameTrace, TraceFault> {
-        let limited = file.take(MOST_FILE_BYTES + 1);
+        Self::read_up_to(file, MOST_FILE_BYTES)
+    }
+
+    fn read_up_to(file: impl Read, most_bytes: u64) -> Result<FrameTrace, TraceFault> {
+        let limited = file.take(most_bytes + 1);
         let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(limited);
         let headers = reader.headers().map_err(|error| unreadable(&error))?.clone();
         let columns = columns(&headers)?;
         let mut frames: Vec<Frame> = Vec::new();
         let mut total_bytes: u64 = 0;
-        for record in reader.records() {
-            let record = record.map_err(|error| unreadable(&error))?;
+        let mut record = csv::StringRecord::new();
+        while reader.read_record(&mut record).map_err(|error| unreadable(&error))? {
             let row = Row { record: &record, columns, line: record.position().map(csv::Position::line) };
-            if frames.len() == MOST_FRAMES || record.position().is_some_and(|at| at.byte() > MOST_FILE_BYTES)
-            {
-                let message = format!("it has more than {MOST_FRAMES} frames or {MOST_FILE_BYTES} bytes");
-                return Err(row.fault(message, "cut the clip into shorter ones"));
+            if frames.len() == MOST_FRAMES || reader.position().byte() > most_bytes {
+                return Err(too_long(row.line, most_bytes));
             }
             let frame = row.frame(frames.len(), frames.last())?;
             total_bytes += frame.size_bytes;
@@ -69,6 +71,10 @@ impl FrameTrace {
                 return Err(row.fault(message, "cut the clip into shorter ones, or code it with fewer bits"));
             }
             frames.push(frame);
+        }
+        // Empty lines are no rows, and nobody knows what follows them.
+        if reader.position().byte() > most_bytes {
+            return Err(too_long(None, most_bytes));
         }
         Self::of(frames)
     }
@@ -111,6 +117,11 @@ fn columns(headers: &csv::StringRecord) -> Result<[usize; 4], TraceFault> {
         *place = found;
     }
     Ok(columns)
+}
+
+fn too_long(line: Option<u64>, most_bytes: u64) -> TraceFault {
+    let message = format!("it has more than {MOST_FRAMES} frames or {most_bytes} bytes");
+    TraceFault { line, message, remedy: "cut the clip into shorter ones".to_owned() }
 }
 
 fn unreadable(error: &csv::Error) -> TraceFault {
@@ -230,6 +241,17 @@ mod tests {
         (0..=MOST_FRAMES).for_each(|number| text += &format!("{number},B,1,0,0\n"));
         let error = read(&text).expect_err("one too many").to_string();
         assert!(error.starts_with("line 108002: it has more than 108000 frames"), "{error}");
+    }
+
+    #[test]
+    fn a_file_beyond_the_bound_is_refused_and_not_cut() {
+        let rows = format!("{HEAD}0,I,9,0,0\n1,P,9,40,1\n");
+        let read = |text: &str| FrameTrace::read_up_to(text.as_bytes(), rows.len() as u64);
+        assert_eq!(read(&rows).expect("as long as may be").frames().len(), 2);
+        for more in ["2,P,9,80,2\n", "2", "\n"] {
+            let error = read(&format!("{rows}{more}")).expect_err(more).to_string();
+            assert!(error.contains("more than 108000 frames or 60 bytes"), "{error}");
+        }
     }
 
     proptest! {
