@@ -206,6 +206,10 @@ class Judge:
 
             yield in_cells(claim, a, check)
 
+    def of_values(self, claim: Claim) -> Iterator[Found]:
+        for figure in claim["figures"]:
+            yield from self.of_value({**claim, **figure, "a": {"scheme": claim["scheme"], **figure}})
+
     def of_value(self, claim: Claim) -> Iterator[Found]:
         a = self.quantity(claim, claim["a"])
         a.experiment.check_whole(a.setting, a.at)
@@ -255,6 +259,8 @@ class Judge:
         convention = claim.get("convention", "of_b")
 
         def gains(each: Floats) -> Floats:
+            if convention == "difference":
+                return np.array([each[0, at].mean() - each[1, at].mean() for at in range(len(tables))])
             return np.array([percentage(each[:, at], convention) for at in range(len(tables))])
 
         yield shape(both, self.places(claim, tables), WANTED[claim["direction"]], gains)

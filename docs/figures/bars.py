@@ -58,6 +58,28 @@ def reproduction(page):
         y += step
 
 
+def video(page):
+    """Frames that are not shown, by what became of them, as parts of one bar for each loss and scheme."""
+    rows = rows_below(page, "| loss | scheme | good |")
+    kinds = (("lost", "hollow"), ("late", "odd"), ("undecodable", "dot"))
+    left, step, gap, top = 150, 24, 18, 76
+    most = max(sum(float(row[name]) for name, _ in kinds) for row in rows)
+    losses = list(dict.fromkeys(row["loss"] for row in rows))
+    yield top + step * len(rows) + gap * (len(losses) - 1) + 16
+    yield text(24, 28, "Frames that are not shown, of 2000", "text", more=BOLD)
+    for i, (name, kind) in enumerate(kinds):
+        yield f'<rect class="{kind}" x="{24 + 130 * i}" y="44" width="20" height="14"/>'
+        yield text(24 + 130 * i + 28, 55, name, "text")
+    for i, row in enumerate(rows):
+        x, y = float(left), top + step * i + gap * losses.index(row["loss"])
+        yield text(24, y + 14, f"{row['loss']} loss") + text(left - 10, y + 14, plain(row["scheme"]), "text", "end")
+        for name, kind in kinds:
+            width = (RIGHT - left - 60) * float(row[name]) / most
+            yield f'<rect class="{kind}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="18"><title>{name}: {row[name]}</title></rect>'
+            x += width
+        yield text(x + 8, y + 14, f"{sum(float(row[name]) for name, _ in kinds):.0f}")
+
+
 def _shares(row, present, known, left, y):
     """The parts of one bar; the wider ones have symbol and number in them, all have them as their title."""
     total, x = int(row["all"]), float(left)

@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from bars import beside, interop, reproduction, which_scheme
+from bars import beside, interop, reproduction, video, which_scheme
 from svg import WIDTH, document, text
 
 BOOK = Path(__file__).resolve().parent.parent / "src"
@@ -102,6 +102,7 @@ FIGURES = {
     "which-scheme": (which_scheme, "Goodput of each scheme as a part of the best one's, on average and at worst"),
     "beside": (beside, "Times of TCP, MPTCP and anabranch send over two links, with and without an outage"),
     "interop": (interop, "Rates between usrsctp and this endpoint"),
+    "video": (video, "Frames that are lost, late or undecodable, by loss and scheme"),
 }
 
 

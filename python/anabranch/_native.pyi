@@ -50,6 +50,9 @@ __all__ = [
     "resolve",
     "run_batch",
     "schemes_of",
+    "video_due_ms",
+    "video_fates",
+    "video_measures",
 ]
 
 class AnabranchError(Exception):
@@ -139,6 +142,32 @@ def run_batch(
     Runs with policies in Python are made in this thread, one after the other, after the others. What a policy raises is
     raised here.
     """
+
+def video_due_ms(frames: Sequence[tuple[str, int, float]], deadline_ms: float, rate: tuple[int, int]) -> list[float]:
+    """When each frame is due, in milliseconds from when the first is handed over.
+
+    `frames` are in coding order: type, place in the order of display, and when it is handed to the sender; `rate` is so
+    many frames in so many seconds.
+    """
+
+def video_fates(
+    frames: Sequence[tuple[str, int, float]],
+    packet_frames: Sequence[int],
+    arrivals_ms: Sequence[float | None],
+    deadline_ms: float,
+    rate: tuple[int, int],
+) -> list[tuple[str, float | None]]:
+    """The fate of each frame in coding order, and when it was complete.
+
+    `packet_frames` has the frame of each packet, `arrivals_ms` when it arrived, or `None` if it did not.
+    """
+
+def video_measures(
+    frames: Sequence[tuple[str, int, float]],
+    fates: Sequence[tuple[str, float | None]],
+    rate: tuple[int, int],
+) -> str:
+    """The measures of delivery as JSON, as runs have them: of frames, the fate of each, and when it was complete."""
 
 def policy_sources() -> str:
     """The sources of what lies between policies in Python and the engine."""

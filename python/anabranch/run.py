@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from anabranch import _native
 from anabranch._native import RunError, SchemeError
 from anabranch.policy.given import OwnScheme, SchemeLike, given_scheme
+from anabranch.results.delivery import delivery_figures
 from anabranch.scenario import Scenario, load
 
 if TYPE_CHECKING:
@@ -84,6 +85,10 @@ class FlowResult:
     """How its association ended, if it was not shut down gracefully."""
     message_delays: MessageDelays | None = None
     """Of the small messages that it carried beside the bulk."""
+    abandoned: Mapping[str, int] | None = None
+    """What its sender gave up, for messages with a limit."""
+    video: Mapping[str, Any] | None = None
+    """What became of its frames, for a video."""
 
     def fault(self) -> str | None:
         """What went wrong with the flow, in words; `None` if nothing did."""
@@ -162,9 +167,7 @@ class Run:
         elif table == "paths":
             rows = [{**about, "path": path.name, **without_name(path)} for path in self.paths]
         elif table == "flows":
-            rows = [
-                {**about, "flow": flow.name, "flow_scheme": flow.scheme, **without_name(flow)} for flow in self.flows
-            ]
+            rows = [{**about, "flow": flow.name, "flow_scheme": flow.scheme, **_flow_row(flow)} for flow in self.flows]
         else:
             raise ValueError(f"a run has the tables runs, paths and flows, not {table!r}")
         return pandas.DataFrame(rows)
@@ -192,6 +195,13 @@ _OPTIONAL = ("delay_ms", "message_delays")
 def _flow_of(flow: Mapping[str, Any]) -> FlowResult:
     delays = flow.get("message_delays")
     return FlowResult(**{**flow, "message_delays": None if delays is None else MessageDelays(**delays)})
+
+
+def _flow_row(flow: FlowResult) -> dict[str, Any]:
+    """The columns of a flow."""
+    figures = without_name(flow)
+    delivery = delivery_figures({"abandoned": figures.pop("abandoned"), "video": figures.pop("video")})
+    return {**figures, **delivery}
 
 
 def failure_of(flows: tuple[FlowResult, ...]) -> str | None:

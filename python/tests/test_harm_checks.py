@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pytest
@@ -278,6 +279,14 @@ def test_the_slowest_small_messages_are_held_against_the_baseline(p99_ms: float,
 
     (outcome,) = check_messages(plan, MadeUp(made))
     assert outcome.verdict is verdict
+
+
+def test_figures_with_different_limits_have_no_median() -> None:
+    outcome = one_link(MadeUp(over(900, 500, 1000)))
+    (finding,) = outcome.findings
+    assert summary_table([outcome]).rows[0][7] == "0.90"
+    other = dataclasses.replace(finding, setting="dropped", low=0.0, high=0.03)
+    assert summary_table([dataclasses.replace(outcome, findings=(finding, other))]).rows[0][7] == ""
 
 
 def test_tables_have_a_row_for_each_check_and_setting_and_mark_what_is_broken() -> None:

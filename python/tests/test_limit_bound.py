@@ -119,6 +119,13 @@ def test_the_goals_are_those_of_every_point() -> None:
     assert len(POINTS) == 37
 
 
+def of_point(**keys: str) -> str:
+    """A class with the same point twice, whose keys have these values."""
+    given = {"id": '"x"', "goal_percent": "90", "paths": "[{ rate_kbps = 10, delay_ms = 1, loss = 0 }]", **keys}
+    point = ", ".join(f"{key} = {value}" for key, value in given.items())
+    return f'[[class]]\nname = "a"\nabout = "b"\npoint = [{{ {point} }}, {{ {point} }}]\n'
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -129,6 +136,15 @@ def test_the_goals_are_those_of_every_point() -> None:
             'point = [{ id = "x", paths = [{ rate_kbps = 10, delay_ms = 1, loss = 0, cbr_kbps = 10 }] }]\n',
             "x: every path needs",
         ),
+        ('[[class]]\nname = "a"\nabout = "b"\npoint = []\n', "class a has no point"),
+        (of_point(), "there are two points x"),
+        (of_point(goal_percent='"90"'), "x: `goal_percent`: expected a number from 0 to 100, found '90'"),
+        (of_point(buffer_bytes="3000000000"), "x: `buffer_bytes`: expected a number from 1500 to"),
+        (of_point(buffer_bytes="nan"), "x: `buffer_bytes`"),
+        (of_point(id="7"), "`id`: expected text, found 7"),
+        (of_point(paths='[{ rate_kbps = 10, delay_ms = "5", loss = 0 }]'), "x: `delay_ms`"),
+        (of_point(paths="[{ rate_kbps = inf, delay_ms = 5, loss = 0 }]"), "x: `rate_kbps`"),
+        (of_point(paths="[{ rate_kbps = 10, delay_ms = 5 }]"), "loss"),
     ],
 )
 def test_a_file_of_points_that_is_wrong_is_named(tmp_path: Path, text: str, says: str) -> None:

@@ -76,23 +76,40 @@ def test_checks_of_harm_have_verdicts(capsys: pytest.CaptureFixture[str], tmp_pa
     ("arguments", "says"),
     [
         (["limit", "--classes", "loss11"], "there is no class `loss11`; there are: loss10"),
-        (["limit", "--schemes", "cnt"], "cnt"),
+        (["limit", "--schemes", "cnt"], "--schemes: unknown scheme `cnt`"),
         (["limit", "--seeds", "x"], "--seeds: `x` is no seed"),
         (["limit", "--points", "no-such.toml"], "no-such.toml: the points cannot be read"),
         (["harm", "--checks", "fairness"], "there is no check `fairness`; there are: one-link"),
-        (["harm", "--beside", "braids"], "braids"),
+        (["harm", "--beside", "braids"], "--beside: unknown scheme `braids`"),
         (["harm", "--seeds", "1000001,"], "name others"),
-        (["limit", "--quick", "--known", "no-such.json", "--seeds", "1", "--duration", "5", "-q"], "no-such.json"),
+        (["limit", "--known", "no-such.json"], "no-such.json"),
+        (["harm", "--known", "no-such.json"], "no-such.json"),
+        (["limit", "--book", "no-such.md"], "no-such.md: cannot be read"),
+        (["harm", "--book", "README.md"], "README.md: needs <!-- limit: harm begin -->"),
     ],
 )
-def test_what_is_wrong_is_named_with_status_2(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+def test_what_is_wrong_is_named_with_status_2_before_anything_is_run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
 ) -> None:
+    def run(*_: object) -> None:
+        raise AssertionError("nothing is run")
+
+    monkeypatch.setattr(NativeThreads, "make", run)
+    monkeypatch.chdir(Path(__file__).parents[2])
     assert main(arguments) == 2
     assert says in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["limit", "--duration", "1"], ["harm", "--random", "0"], ["harm", "--known"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["limit", "--duration", "1"],
+        ["harm", "--random", "0"],
+        ["harm", "--random", "100001"],
+        ["harm", "--random", "9" * 5000],
+        ["harm", "--known"],
+    ],
+)
 def test_options_out_of_range_are_refused(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(arguments)

@@ -138,7 +138,9 @@ def test_a_policy_sees_and_may_limit_what_is_in_flight_beside_the_window(links: 
             return next(iter(view.ready()), None)
 
     goodput = ab.run(links, Capped()).metrics["goodput_kbps"]
-    assert 3_000 < goodput < 4_000
+    # 2 Mbit/s on the first path, and 10,000 bytes in each round trip of 83 ms, or 1 Mbit/s, on the second, less headers
+    # and SACK delays.
+    assert 2_000 < goodput < 3_000
     assert {(why, 2_000.0, 10_000) for why in (None, "paced", "in-flight-cap")} <= seen
     assert repr(ab.Pacing(rate_kbps=1.5)) == "Pacing(rate_kbps=1.5, in_flight_cap_bytes=None)"
 
@@ -163,7 +165,8 @@ def test_a_policy_sees_how_fast_paths_deliver_and_what_limits_them(links: ab.Sce
                     continue
                 assert sample.rate_kbps == pytest.approx(sample.delivered_bytes * 8 / sample.interval_ms, rel=1e-3)
                 assert sample.in_flight_bytes >= 1000
-                assert path.recent_min_rtt_ms is not None
+                # SACKs of the slow path's data mostly come back on the fast one, and say nothing of its own round trip.
+                assert path.recent_min_rtt_ms is not None or path.id == 1
                 rates[path.id].append(sample.rate_kbps)
 
     ab.run(links, Watching())

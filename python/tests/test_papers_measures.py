@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from papers_planted import PLANTED
 from anabranch import _native
 from anabranch.papers.cost import Cost
 from anabranch.papers.measures import MEASURES
+from anabranch.papers.measures.of_runs import Runs
 from anabranch.papers.model import Measure
 from anabranch.papers.paper import read_paper
 from anabranch.papers.plan import Scope, Setting, settings_of
 from anabranch.papers.scenarios import resolved
 from anabranch.papers.sweeps import Collected, SweepOptions, collect
 from anabranch.series import Series, read_trace
+from anabranch.video import CodedClip
 
 
 def setting_of(experiment: str, scope: Scope = Scope()) -> Setting:  # noqa: B008 - it is frozen
@@ -51,6 +54,39 @@ def run_of(loss: Collected, scheme: str, point: int, seed: int) -> dict[str, Any
     prepared = _native.Prepared(text, setting.schemes[scheme])
     _native.run_batch([(prepared, seed)], lambda _, found: finished.append(json.loads(found)))
     return finished[0]
+
+
+def quality_of(trace: Path) -> list[float]:
+    """PSNR of two runs with this trace in place of the paper's."""
+    runs = pd.DataFrame({"flow": "video", "frame_fates": ["4g", "2g2l"]}, index=["a", "b"])
+    place = ((0,), 1)
+    tables = {"flow": [{"name": "video", "trace": str(trace)}]}
+    found = MEASURES["video_psnr_db"].of_runs
+    assert found is not None
+    made = Runs(runs, runs, runs, {"a": place, "b": place}, lambda _: tables)
+    return [float(value) for value in found(made, Measure("video_psnr_db", flow="video"))]
+
+
+def test_quality_of_video_is_that_of_the_clip_that_the_trace_is_called_after(
+    coded_clip: CodedClip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anabranch.video.kept.kept_clip", lambda name: coded_clip)
+    trace = shutil.copy(coded_clip.folder / "trace.csv", tmp_path / "of-tests.csv")
+    whole, frozen = quality_of(Path(trace))
+    assert 30 < frozen < whole < 50
+
+
+def test_quality_of_a_trace_that_the_encoder_does_not_make_has_no_value(
+    coded_clip: CodedClip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("anabranch.video.kept.kept_clip", lambda name: coded_clip)
+    trace = tmp_path / "synthetic.csv"
+    trace.write_text("number,type,size_bytes,time_ms,display\n0,I,9,0.0,0\n", encoding="utf-8")
+    assert all(math.isnan(value) for value in quality_of(trace))
+    said = capsys.readouterr().err
+    assert said.startswith("papers: PSNR, SSIM and VQM are left out: ")
+    assert "is not what" in said
+    assert "pip install 'imageio-ffmpeg" in said
 
 
 def test_each_value_is_that_of_the_run_with_its_scheme_value_and_seed(loss: Collected) -> None:

@@ -18,6 +18,7 @@ from anabranch.papers.claims.quantity import Grids
 from anabranch.papers.claims.regression import Regression
 from anabranch.papers.claims.trend import Trend
 from anabranch.papers.claims.value import Number
+from anabranch.papers.claims.values import Row
 from anabranch.papers.samples import SampleGrid
 from anabranch.papers.verdicts import rules
 from anabranch.papers.verdicts.estimates import complete, estimate, sign
@@ -210,6 +211,27 @@ def test_an_order_gets_every_verdict(means: tuple[float, float, float], spread: 
 
 POINTS = tuple(Point(f"{i}", {LOSS: (0.01 * i,)}) for i in range(4))
 GAIN = GainTrend(of("A"), of("B"), POINTS, "rising")
+
+
+def test_a_gain_can_be_a_difference() -> None:
+    samples = curves((1100, 1210, 1330), (1000, 1100, 1210), spread=0.5)
+    points = POINTS[:3]
+    absolute = GainTrend(of("A"), of("B"), points, "rising", "difference")
+    found = judge(claim(absolute, kind="gain-trend"), lambda *_: samples)
+    assert found.verdict is R
+    assert found.parts[0].finding.ours.mean == pytest.approx(20, abs=0.5)
+    assert found.parts[0].finding.unit == "kbit/s"
+    assert found.parts[0].finding.detail.startswith("gains +100.")
+    assert verdict(GainTrend(of("A"), of("B"), points, "rising"), samples, kind="gain-trend") is not R
+
+
+@pytest.mark.parametrize(("second", "found"), [(1000, R), (1200, A), (3000, X)])
+def test_a_row_of_a_table_is_as_good_as_its_worst_figure(second: float, found: Verdict) -> None:
+    row = Row((Number(of("A"), 1000, 1000, "kbit/s"), Number(of("B"), 1000, 1000, "kbit/s")))
+    judged = judge(claim(row, kind="values"), lambda *_: pair(1000, second))
+    assert judged.verdict is found
+    assert [part.label for part in judged.parts] == ["goodput_kbps", "goodput_kbps"]
+    assert row.claimed() == "1000 kbit/s, 1000 kbit/s"
 
 
 @pytest.mark.parametrize(

@@ -122,9 +122,11 @@ def test_values_stay_as_the_file_has_them() -> None:
     assert scenario.schemes[0] == Scheme(
         name="mine", is_="cmt( rtx = rtx-same, trigger = 4 )", about='As "cmt", but slower to retransmit'
     )
-    assert [flow.kind for flow in scenario.flows] == ["bulk", "file", "file", *["messages"] * 4]
+    assert [flow.kind for flow in scenario.flows] == ["bulk", "file", "file", *["messages"] * 4, "video", "video"]
     limits = [Reliability(lifetime="200 ms"), Reliability(max_retransmissions=2), Reliability(priority=3)]
-    assert [flow.reliability for flow in scenario.flows[4:]] == limits
+    assert [flow.reliability for flow in scenario.flows[4:7]] == limits
+    of_b = Reliability(max_retransmissions=0)
+    assert scenario.flows[7].reliability == Reliability(I=Reliability(lifetime="300 ms"), B=of_b)
 
 
 def test_plain_python_makes_the_scenario_that_a_file_would() -> None:

@@ -69,7 +69,7 @@ TABLES: list[tuple[type[Table], list[str]]] = [
     ),
     (Aggregation, ['[[path]]\nrate = "1 Mbit/s"\n[path.aggregation]\nno-such-key = 1']),
     (MessagesBeside, ['[[flow]]\n[flow.messages]\nsize = "200 B"\ninterval = "20 ms"\nno-such-key = 1']),
-    (Flow, [f'[[flow]]\nkind = "{kind}"\nno-such-key = 1' for kind in ("bulk", "file", "messages")]),
+    (Flow, [f'[[flow]]\nkind = "{kind}"\nno-such-key = 1' for kind in ("bulk", "file", "messages", "video")]),
 ]
 
 

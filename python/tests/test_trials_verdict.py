@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import math
 
 import pytest
@@ -109,3 +111,10 @@ def test_ratios_stay_finite() -> None:
     assert ratio(0, 0) == 1
     assert ratio(5, 0) == MOST_RATIO
     assert ratio(1, 4) == 0.25
+
+
+@pytest.mark.parametrize("module", ["trials.alone", "trials.verdict", "harm.setting"])
+def test_the_examples_in_the_sources_hold(module: str) -> None:
+    results = doctest.testmod(importlib.import_module(f"anabranch.{module}"))
+    assert results.attempted > 0
+    assert results.failed == 0

@@ -21,7 +21,7 @@ from anabranch.video.clips import make_clip
 from anabranch.video.elementary import CodedFrame, split
 from anabranch.video.encoder import decode, encode
 from anabranch.video.fates import Delivery, Fate, Playout, deliveries
-from anabranch.video.format import QCIF
+from anabranch.video.format import QCIF, FrameFormat
 from anabranch.video.frame import FrameType
 from anabranch.video.raw import RawFrames, write_frames
 from anabranch.video.rebuild import rebuild, reduced_stream, shown_frames
@@ -35,7 +35,7 @@ def refusal(make: Callable[[], object]) -> str:
 
 
 def delivered(clip: CodedClip, arrivals_ms: dict[int, float]) -> list[Delivery]:
-    playout = Playout.of(clip.frames, DEADLINE_MS, clip.source.format.rate)
+    playout = Playout.of(DEADLINE_MS, clip.source.format.rate)
     return deliveries(clip.frames, clip.packets, arrivals_ms, playout)
 
 
@@ -49,7 +49,12 @@ def test_groups_of_nine_have_two_b_frames_between_references(coded_clip: CodedCl
 
 
 @pytest.mark.parametrize(
-    ("frames", "coding"), [(1, Coding()), (2, Coding()), (19, Coding(6, 1)), (10, Coding(3, 0)), (7, Coding(1, 0))]
+    ("frames", "coding"),
+    [
+        *((frames, Coding()) for frames in (1, 2, 8, 9, 16, 17, 18, 19)),
+        *((frames, Coding(6, 1)) for frames in (6, 11, 12, 19)),
+        *((10, Coding(3, 0)), (7, Coding(1, 0)), (23, Coding(12, 2))),
+    ],
 )
 def test_other_structures_come_out_as_they_are_counted(tmp_path: Path, frames: int, coding: Coding) -> None:
     clip = write_coded("synthetic", tmp_path, reading=Reading(frames=frames, size=(64, 48)), coding=coding)
@@ -249,3 +254,11 @@ def test_before_the_first_good_frame_the_screen_is_black(
     rebuilt = rebuild(RawFrames.open(decoded_clip, QCIF), shown, tmp_path / "rebuilt.yuv")
     assert set(np.unique(rebuilt.luma()[0])) == {16}
     assert set(np.unique(rebuilt.samples()[0, QCIF.luma_bytes :])) == {128}
+
+
+def test_a_stream_with_larger_frames_than_it_is_said_to_have_is_refused(coded_clip: CodedClip, tmp_path: Path) -> None:
+    small = RawFrames(coded_clip.folder / "stream.m4v", FrameFormat(64, 48, QCIF.rate), 56)
+    said = refusal(lambda: decode(small.path, small, tmp_path / "decoded.yuv"))
+    assert "are no whole number of frames of 64x48" in said or "frames were decoded of 56" in said
+    # What is written ends some frames after what smaller ones would take, and not with the last of the larger ones.
+    assert (tmp_path / "decoded.yuv").stat().st_size < 28 * QCIF.frame_bytes

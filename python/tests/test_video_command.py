@@ -123,12 +123,15 @@ def test_what_cannot_be_done_is_a_failure_with_a_remedy(
     assert message in capsys.readouterr().err
 
 
-def test_a_deadline_of_nothing_is_a_failure(
-    coded_clip: CodedClip, arrivals: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("words", [["evaluate", "clip", "--arrivals", "x"], ["compare", "clip"], ["play"]])
+@pytest.mark.parametrize("deadline", ["0ms", "3601s"])
+def test_a_deadline_of_nothing_or_of_hours_is_a_wrong_command_line(
+    words: list[str], deadline: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--arrivals", arrivals / "none.csv", "--deadline", "0ms", "--out", arrivals / "out"]
-    assert command("evaluate", coded_clip.folder, *words) == 1
-    assert "a deadline of 0 ms: give one above 0" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        command(*words, "--deadline", deadline, "--out", tmp_path / "out")
+    assert ended.value.code == 2
+    assert "give one above 0, up to 3600 s" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -155,7 +158,7 @@ def test_a_wrong_command_line_is_wrong_input(words: list[str], capsys: pytest.Ca
     assert capsys.readouterr().err.startswith("error: ")
 
 
-@pytest.mark.parametrize("words", [[], ["clip"], ["encode"], ["evaluate"]])
+@pytest.mark.parametrize("words", [[], ["clip"], ["encode"], ["evaluate"], ["send"], ["play"], ["compare"]])
 def test_help_has_examples(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         command(*words, "--help")
@@ -163,7 +166,7 @@ def test_help_has_examples(words: list[str], capsys: pytest.CaptureFixture[str])
     shown = capsys.readouterr().out
     assert re.search(r"^Examples:\n", shown, re.MULTILINE)
     assert " ".join(["anabranch video", *words]) in shown
-    assert "exit status: 0 done" in shown
+    assert "exit status: 0 " in shown
 
 
 def test_ctrl_c_leaves_no_half_written_clip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

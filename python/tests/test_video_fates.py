@@ -93,7 +93,7 @@ def test_one_lost_packet_of_several_loses_the_frame() -> None:
     frames = frames_of("IPBB", size_bytes=3000)
     packets = packetise(frames)
     assert [packet.frame for packet in packets] == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-    found = deliveries(frames, packets, arrivals_of(frames, packets, [7]), Playout.of(frames, DEADLINE_MS, RATE))
+    found = deliveries(frames, packets, arrivals_of(frames, packets, [7]), Playout.of(DEADLINE_MS, RATE))
     assert letters(found) == "glgg"
     assert [each.complete_ms is None for each in found] == [False, False, True, False]
 
@@ -101,7 +101,7 @@ def test_one_lost_packet_of_several_loses_the_frame() -> None:
 def test_the_last_packet_to_arrive_decides_whether_a_frame_is_late() -> None:
     frames = frames_of("I", size_bytes=3000)
     packets = packetise(frames)
-    playout = Playout.of(frames, DEADLINE_MS, RATE)
+    playout = Playout.of(DEADLINE_MS, RATE)
     on_time = deliveries(frames, packets, {0: 100.0, 1: 1.0, 2: 2.0}, playout)
     assert (letters(on_time), on_time[0].delay_ms) == ("g", 100.0)
     assert letters(deliveries(frames, packets, {0: 1.0, 1: 100.001, 2: 2.0}, playout)) == "t"
@@ -117,8 +117,9 @@ def test_frames_that_need_a_late_frame_are_undecodable() -> None:
 
 def test_every_frame_has_at_least_the_deadline_and_b_frames_have_no_more() -> None:
     frames = frames_of(CODING_ORDER)
-    playout = Playout.of(frames, DEADLINE_MS, RATE)
-    left_ms = {frame.display: round(playout.due_ms(frame) - frame.time_ms) for frame in frames}
+    playout = Playout.of(DEADLINE_MS, RATE)
+    due_ms = playout.due_ms(frames)
+    left_ms = {frame.display: round(due - frame.time_ms) for frame, due in zip(frames, due_ms, strict=True)}
     assert min(left_ms.values()) == DEADLINE_MS
     for frame in frames:
         if frame.type is FrameType.B:
@@ -131,7 +132,7 @@ def test_every_frame_has_at_least_the_deadline_and_b_frames_have_no_more() -> No
 @pytest.mark.parametrize("deadline_ms", [0.0, -1.0, float("nan"), float("inf"), 1e9])
 def test_a_deadline_that_is_none_is_refused(deadline_ms: float) -> None:
     with pytest.raises(VideoError, match=r"a deadline of .* ms: give one above 0"):
-        Playout.of(frames_of("IPBB"), deadline_ms, RATE)
+        Playout.of(deadline_ms, RATE)
 
 
 def test_measures_count_frames_by_type_and_fate() -> None:

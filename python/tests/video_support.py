@@ -30,7 +30,7 @@ def arrivals_of(frames: Sequence[Frame], packets: Sequence[Packet], lost: Iterab
 
 def delivered(frames: Sequence[Frame], arrivals_ms: dict[int, float]) -> list[Delivery]:
     """The fates of frames that take a packet each."""
-    return deliveries(frames, packetise(frames), arrivals_ms, Playout.of(frames, DEADLINE_MS, RATE))
+    return deliveries(frames, packetise(frames), arrivals_ms, Playout.of(DEADLINE_MS, RATE))
 
 
 def fates_without(types: str, lost: Iterable[int]) -> str:

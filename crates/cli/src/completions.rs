@@ -15,7 +15,7 @@ use crate::{init, output};
 const NAME: &str = "anabranch";
 
 /// Keys of scenarios, as `--set` and `--sweep` take them.
-const KEYS: [&str; 32] = [
+const KEYS: [&str; 37] = [
     "run.duration=",
     "run.stop=",
     "run.start=",
@@ -23,6 +23,7 @@ const KEYS: [&str; 32] = [
     "run.seeds=",
     "run.schemes=",
     "run.profile=",
+    "run.delays=",
     "association.recv_buffer=",
     "association.send_buffer=",
     "association.streams=",
@@ -34,6 +35,8 @@ const KEYS: [&str; 32] = [
     "link.*.delay=",
     "link.*.queue=",
     "link.*.loss=",
+    "link.*.policer=",
+    "link.*.jitter=",
     "path.*.rate=",
     "path.*.delay=",
     "path.*.queue=",
@@ -48,6 +51,8 @@ const KEYS: [&str; 32] = [
     "flow.*.reader=",
     "flow.*.interval=",
     "flow.*.count=",
+    "flow.*.trace=",
+    "flow.*.deadline=",
 ];
 
 const EXAMPLES: &str = "\

@@ -40,7 +40,7 @@ pub const PYTHON_COMMANDS: [ExternalCommand; 8] = [
     },
     ExternalCommand {
         name: "video",
-        about: "Encode real-time video, and compute the quality of what arrived of it",
+        about: "Encode, send and play real-time video, and compute the quality of what arrived of it",
     },
 ];
 

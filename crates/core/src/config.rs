@@ -8,6 +8,7 @@ use crate::access::AcceptFrom;
 use crate::address::PathAddress;
 use crate::policy::Scheme;
 use crate::profile::Profile;
+use crate::protection::Protection;
 use crate::time::Span;
 
 /// How packets are carried.
@@ -133,6 +134,10 @@ pub struct AssociationConfig {
     pub peer_silence_limit: Option<Span>,
     /// What it does about addresses that come and go while it is up.
     pub address_changes: AddressChanges,
+    /// How its packets are protected by the DTLS chunk; `None` does without. Messages are refused until the driver has installed
+    /// keys; the drivers of this project do not do that yet. With it [`AddressChanges::asconf`] needs no AUTH, and works with
+    /// protected peers only.
+    pub protection: Option<Protection>,
 }
 
 impl AssociationConfig {
@@ -156,6 +161,7 @@ impl AssociationConfig {
             connect_timeout: None,
             peer_silence_limit: None,
             address_changes: AddressChanges::default(),
+            protection: None,
         }
     }
 }

@@ -13,6 +13,7 @@
 
 use crate::authentication::{AuthOffer, RANDOM_LEN};
 use crate::entropy::Entropy;
+use crate::protection::{ParameterBytes, ParameterPair};
 use crate::time::{Span, Time};
 use anabranch_wire::Header;
 use arrayvec::ArrayVec;
@@ -30,6 +31,8 @@ const LAYOUT: u8 = 2;
 const HAS_UDP_PORT: u8 = 0x80;
 /// In the first byte: Tie-Tags are there.
 const HAS_TIE_TAGS: u8 = 0x40;
+/// In the first byte: what both sides offered for protection is there.
+const HAS_PARAMETERS: u8 = 0x10;
 /// In the first byte: what both sides offered for authentication is there.
 const HAS_OFFERS: u8 = 0x20;
 /// Bytes of HMAC-SHA256 at the end of a cookie: as few as RFC 2104 section 5 lets it be cut to.
@@ -76,6 +79,8 @@ pub(crate) struct CookieBody {
     pub(crate) peer_features: u8,
     /// What both sides offered for authentication, if they are to agree on it.
     pub(crate) authentication: Option<Offers>,
+    /// What both sides offered for protection, if they agree.
+    pub(crate) protection: Option<ParameterPair>,
 }
 
 /// What both sides of a handshake offered for authentication (RFC 4895 section 6.1).
@@ -326,6 +331,7 @@ fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
     layout |= if body.peer_udp_port.is_some() { HAS_UDP_PORT } else { 0 };
     layout |= if tied { HAS_TIE_TAGS } else { 0 };
     layout |= if body.authentication.is_some() { HAS_OFFERS } else { 0 };
+    layout |= if body.protection.is_some() { HAS_PARAMETERS } else { 0 };
     out.extend_from_slice(&[layout, body.peer_features]);
     //= docs/rfc9260.txt#section-5.1.3
     //# The State Cookie SHOULD also contain a timestamp on when the State Cookie is created and the lifespan of the State
@@ -351,6 +357,10 @@ fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
         out.extend_from_slice(&offers.local_random);
         offers.peer.seal(out);
     }
+    for parameter in body.protection.iter().flat_map(|pair| [&pair.local, &pair.peer]) {
+        out.push(parameter.len() as u8);
+        out.extend_from_slice(parameter);
+    }
 }
 
 /// Appends the family byte and the address.
@@ -371,7 +381,7 @@ fn write_address(address: IpAddr, out: &mut Vec<u8>) {
 fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
     let mut rest = Reader(bytes);
     let layout = rest.u8()?;
-    if layout & !(HAS_UDP_PORT | HAS_TIE_TAGS | HAS_OFFERS) != LAYOUT {
+    if layout & !(HAS_UDP_PORT | HAS_TIE_TAGS | HAS_OFFERS | HAS_PARAMETERS) != LAYOUT {
         return None;
     }
     let peer_features = rest.u8()?;
@@ -393,6 +403,7 @@ fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
         peer_addresses: ArrayVec::new(),
         peer_features,
         authentication: None,
+        protection: None,
     };
     for _ in 0..rest.u8()? {
         body.peer_addresses.try_push(rest.address()?).ok()?;
@@ -400,6 +411,9 @@ fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
     if layout & HAS_OFFERS != 0 {
         let local_random = rest.take()?;
         body.authentication = Some(Offers { local_random, peer: AuthOffer::open(&mut rest.0)? });
+    }
+    if layout & HAS_PARAMETERS != 0 {
+        body.protection = Some(ParameterPair { local: rest.parameter()?, peer: rest.parameter()? });
     }
     rest.0.iter().all(|&byte| byte == 0).then_some(GenuineCookie { body, created })
 }
@@ -412,6 +426,13 @@ impl Reader<'_> {
         let (head, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*head)
+    }
+
+    fn parameter(&mut self) -> Option<ParameterBytes> {
+        let len = usize::from(self.u8()?);
+        let (bytes, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        bytes.try_into().ok()
     }
 
     fn u8(&mut self) -> Option<u8> {
@@ -490,6 +511,7 @@ mod tests {
             peer_addresses: ArrayVec::new(),
             peer_features: 0b11,
             authentication: None,
+            protection: None,
         }
     }
 
@@ -654,6 +676,7 @@ mod tests {
                 peer_addresses: listed.into_iter().collect(),
                 peer_features,
                 authentication: randoms.map(|(local_random, peer)| Offers { local_random, peer: AuthOffer::ours(peer) }),
+                protection: None,
             }
         }
     }

@@ -10,7 +10,7 @@ mod table;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use anabranch_wire::{Chunk, Header, PacketView, RawChunk};
+use anabranch_wire::{Chunk, Chunks, Header, PacketView, RawChunk};
 
 use crate::address::{Origin, PathAddress, PeerKey};
 use crate::association::{Association, AssociationEvent, AssociationSeed, REPLY_FACTOR, is_of_one_host};
@@ -23,6 +23,7 @@ use crate::entropy::Entropy;
 use crate::error::ConnectError;
 use crate::path_id::MAX_PATHS;
 use crate::policy::AckForm;
+use crate::protection::Cover;
 use crate::stats::{Discard, Discards};
 use crate::time::{Span, Time};
 
@@ -97,6 +98,8 @@ pub struct Endpoint {
     due: Vec<AssociationId>,
     events: VecDeque<(AssociationId, AssociationEvent)>,
     discards: Discards,
+    /// Memory to decrypt a record in.
+    record: Vec<u8>,
     /// Associations that are accepted acknowledge with NR-SACK.
     accept_announces_nr_sack: bool,
 }
@@ -119,6 +122,7 @@ impl Endpoint {
             due: Vec::new(),
             events: VecDeque::new(),
             discards: Discards::default(),
+            record: Vec::new(),
         }
     }
 
@@ -284,11 +288,15 @@ impl Endpoint {
         let now = self.now;
         if let Some(association) = self.table.get_mut(id) {
             association.clock(now);
-            let mut chunks = packet.chunks();
+            let (mut chunks, cover) = match association.uncover(packet, &mut self.record) {
+                Ok(None) => (packet.chunks(), Cover::Plain),
+                Ok(Some(content)) => (Chunks::of(content), Cover::Record),
+                Err(reason) => return Handled::Discarded(reason),
+            };
             for _ in 0..skip {
                 chunks.next();
             }
-            association.handle_chunks(origin, chunks, &mut self.discards);
+            association.handle_chunks(origin, chunks, cover, &mut self.discards);
             if let Some(bytes) = association.take_reply(origin) {
                 let _ = self.reply(origin, bytes);
             }

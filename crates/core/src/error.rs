@@ -25,6 +25,9 @@ pub enum SendError {
     /// The peer does not take FORWARD-TSN (RFC 3758), so no message can be given up.
     #[error("the peer does not do partial reliability; send the message with full reliability")]
     NoPartialReliability,
+    /// Packets are to be protected, and there are no keys yet.
+    #[error("the association is not protected yet; send once it is")]
+    NotProtected,
     /// A shutdown has begun or the association is over.
     #[error("the association is closing or closed and takes no more messages")]
     Closing,
@@ -85,6 +88,9 @@ pub enum AbortReason {
     /// Too many consecutive errors, or silence on every path.
     #[error("the peer stopped answering on every path")]
     PeerUnreachable,
+    /// The key that protects packets has been used as often as it may, and no other followed.
+    #[error("the key that protects packets is used up; agree on keys more often")]
+    KeySpent,
     /// The peer broke the protocol.
     #[error("the peer broke the protocol: {0}")]
     Protocol(&'static str),

@@ -22,6 +22,7 @@ mod path;
 mod path_id;
 pub mod policy;
 pub mod profile;
+pub mod protection;
 mod recv;
 mod send;
 mod stats;

@@ -157,11 +157,21 @@ pub enum Discard {
     ShortQuestion,
     /// It belongs to no association, and its source may not open one ([`AcceptFrom`](crate::AcceptFrom)).
     NotAdmitted,
+    /// It came without protection, to an association that takes nothing else.
+    Unprotected,
+    /// A record of an epoch that there are no keys for, or under restart keys when there are none.
+    NoKey,
+    /// A record that was there before.
+    Replayed,
+    /// A record that is not authentic: forged, of other keys, or more than 32,767 records late.
+    NotAuthentic,
+    /// A record under a key that has met too many forgeries to be trusted.
+    KeySpent,
 }
 
 impl Discard {
     /// Every reason, in the order of their declaration.
-    pub const ALL: [Discard; 15] = [
+    pub const ALL: [Discard; 20] = [
         Discard::Malformed,
         Discard::Checksum,
         Discard::VerificationTag,
@@ -177,6 +187,11 @@ impl Discard {
         Discard::Flood,
         Discard::ShortQuestion,
         Discard::NotAdmitted,
+        Discard::Unprotected,
+        Discard::NoKey,
+        Discard::Replayed,
+        Discard::NotAuthentic,
+        Discard::KeySpent,
     ];
 }
 

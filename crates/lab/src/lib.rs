@@ -8,3 +8,4 @@ pub mod run;
 pub mod scenario;
 pub mod statistics;
 pub mod trace;
+pub mod video;

@@ -538,6 +538,8 @@ fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association
             Err(SendError::BufferFull { .. }) => break,
             // What is left is counted when the association ends.
             Err(SendError::Closing) => break,
+            // It waits until there are keys.
+            Err(SendError::NotProtected) => break,
             // A peer that has restarted may take less than before; `send` refuses then.
             Ok(())
             | Err(SendError::NoSuchStream { .. } | SendError::Empty | SendError::NoPartialReliability) => {

@@ -7,6 +7,7 @@ mod error;
 mod policy;
 mod prepared;
 mod transfer;
+mod video;
 
 pub use batch::run_batch;
 pub use engine_version::engine;
@@ -19,3 +20,4 @@ pub use prepared::{Prepared, resolve, schemes_of};
 pub use transfer::{
     Association, Events, Listener, Operation, WakePipe, connect, end_associations, forget_runtime, listen,
 };
+pub use video::{video_due_ms, video_fates, video_measures};

@@ -147,6 +147,6 @@ pub(crate) fn refused(file: &str, error: &LabError) -> PyErr {
         LabError::Network(_) => ScenarioError::new_err(format!("{file}: {error}")),
         LabError::Panicked { .. } => RunError::new_err(format!("{file}: {error}")),
         // The message begins with the file that cannot be read or written.
-        LabError::File { .. } => RunError::new_err(error.to_string()),
+        LabError::File { .. } | LabError::Video(_) => RunError::new_err(error.to_string()),
     }
 }

@@ -60,6 +60,8 @@ chunk_types! {
     AUTH = 0x0F, "AUTH";
     /// A SACK that says which chunks will not be dropped again (draft-natarajan-tsvwg-sctp-nrsack).
     NR_SACK = 0x10, "NR-SACK";
+    /// The other chunks of a packet, protected (draft-ietf-tsvwg-sctp-dtls-chunk).
+    DTLS = 0x41, "DTLS";
     /// Answers an ASCONF (RFC 5061 section 4.1.2).
     ASCONF_ACK = 0x80, "ASCONF-ACK";
     /// Padding to probe with (RFC 4820 section 3).

@@ -21,6 +21,8 @@ pub enum ParseErrorKind {
     CountMismatch,
     /// The parameter that has to stand here is another one.
     WrongParameter,
+    /// A DTLS record begins with another header than those of DTLS chunks.
+    WrongRecordHeader,
 }
 
 impl ParseErrorKind {
@@ -33,6 +35,7 @@ impl ParseErrorKind {
             Self::WrongLength => "length impossible for the type",
             Self::CountMismatch => "count does not fit the length",
             Self::WrongParameter => "another parameter than the required one",
+            Self::WrongRecordHeader => "no header of a DTLS record as the DTLS chunk has it",
         }
     }
 }

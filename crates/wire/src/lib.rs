@@ -71,10 +71,12 @@ mod writer;
 pub use cause::{Cause, CauseCode, Causes, RawCause, RawCauses};
 pub use chunk::{
     ABORT_HEADER_LEN, AUTH_HEADER_LEN, AbortView, AsconfAckView, AsconfView, AuthRepr, AuthView,
-    CHUNK_HEADER_LEN, Chunk, DATA_HEADER_LEN, DataFlags, DataRepr, DataView, ErrorView,
+    CHUNK_HEADER_LEN, Chunk, DATA_HEADER_LEN, DTLS_CIPHERTEXT_OFFSET, DTLS_CONTENT_TYPE, DTLS_HEADER_LEN,
+    DTLS_RECORD_HEADER_LEN, DataFlags, DataRepr, DataView, DtlsRecordHeader, DtlsUse, DtlsView, ErrorView,
     FORWARD_TSN_HEADER_LEN, ForwardTsnView, GapBlock, HEARTBEAT_HEADER_LEN, HeartbeatView, INIT_HEADER_LEN,
-    InitRepr, InitView, NR_SACK_HEADER_LEN, NrSackView, PendingAuth, RawChunk, SACK_HEADER_LEN, SHUTDOWN_LEN,
-    SackRepr, SackView, cookie_echo_len, forward_tsn_len, heartbeat_len, nr_sack_len, sack_len,
+    InitRepr, InitView, NR_SACK_HEADER_LEN, NrSackView, PendingAuth, PlainRecord, RawChunk, SACK_HEADER_LEN,
+    SHUTDOWN_LEN, SackRepr, SackView, cookie_echo_len, dtls_content, dtls_overhead, forward_tsn_len,
+    heartbeat_len, nr_sack_len, sack_len,
 };
 pub use chunk_type::ChunkType;
 pub use crc::checksum;
@@ -82,7 +84,9 @@ pub use error::{NoSpace, ParseError, ParseErrorKind};
 pub use header::{COMMON_HEADER_LEN, Header};
 pub use list::{Item, Items, List};
 pub use packet::{Chunks, PacketView};
-pub use param::{Param, ParamList, ParamType, Params, RawParam, RawParams};
+pub use param::{
+    DtlsKeyManagement, KeyManagementMethod, Param, ParamList, ParamType, Params, RawParam, RawParams,
+};
 pub use reader::padded_len;
 pub use serial::{Ssn, StreamId, Tsn};
 pub use unknown::UnknownAction;

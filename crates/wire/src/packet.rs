@@ -67,6 +67,11 @@ impl<'a> PacketView<'a> {
 pub struct Chunks<'a>(Tlvs<'a>);
 
 impl<'a> Chunks<'a> {
+    /// The chunks in these bytes, which stood in no packet of their own: those of a decrypted record.
+    pub const fn of(bytes: &'a [u8]) -> Self {
+        Self(Tlvs::new(bytes, 0))
+    }
+
     /// The bytes that no chunk has been cut from yet, up to the end of the packet: what an AUTH that comes next covers.
     pub const fn rest(&self) -> &'a [u8] {
         self.0.rest()

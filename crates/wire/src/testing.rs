@@ -2,9 +2,9 @@
 
 use crate::cursor::Cursor;
 use crate::{
-    AuthRepr, Cause, CauseCode, Chunk, ChunkType, DataFlags, DataRepr, GapBlock, Header, InitRepr, List,
-    NoSpace, PacketView, PacketWriter, Param, ParamList, ParamType, ParseError, ParseErrorKind, RawCauses,
-    RawChunk, RawParam, SackRepr, Ssn, StreamId, Tsn,
+    AuthRepr, Cause, CauseCode, Chunk, ChunkType, DataFlags, DataRepr, DtlsKeyManagement, GapBlock, Header,
+    InitRepr, KeyManagementMethod, List, NoSpace, PacketView, PacketWriter, Param, ParamList, ParamType,
+    ParseError, ParseErrorKind, RawCauses, RawChunk, RawParam, SackRepr, Ssn, StreamId, Tsn,
 };
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -119,7 +119,7 @@ const INIT: InitRepr = InitRepr {
     initial_tsn: Tsn::new(0x1000),
 };
 
-const INIT_PARAMS: [Param<'static>; 11] = [
+const INIT_PARAMS: [Param<'static>; 12] = [
     Param::Ipv4Address(Ipv4Addr::new(192, 0, 2, 1)),
     Param::Ipv6Address(Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, 1)),
     Param::CookiePreservative { increment_ms: 1000 },
@@ -135,6 +135,13 @@ const INIT_PARAMS: [Param<'static>; 11] = [
     Param::Random(&[9; 32]),
     Param::ChunkList(List::new(&[ChunkType(0xC1), ChunkType(0x80)])),
     Param::HmacAlgorithms(List::new(&[3, 1])),
+    Param::DtlsKeyManagement(DtlsKeyManagement {
+        tie_breaker: 0x1122_3344,
+        client: true,
+        server: true,
+        restart: false,
+        methods: List::new(&[KeyManagementMethod::TLS, KeyManagementMethod::PRE_SHARED]),
+    }),
 ];
 
 const CAUSES: [Cause<'static>; 8] = [
@@ -160,17 +167,26 @@ const LAST_ADDRESS: &[u8] = &[0, 0xA0, 0, 20, 0xC0, 2, 0, 16, 0, 0, 0, 2, 0, 5, 
 const ASCONF_ACK_PARAMS: [Param<'static>; 2] =
     [Param::Success { correlation: 1 }, Param::ErrorCause { correlation: 2, causes: LAST_ADDRESS }];
 
-const ABORT_CAUSES: [Cause<'static>; 6] = [
+const ABORT_CAUSES: [Cause<'static>; 10] = [
     Cause::OutOfResource,
     Cause::InvalidParameter,
     Cause::CookieWhileShuttingDown,
     Cause::RestartWithNewAddresses(ParamList::new(&[Param::Ipv4Address(Ipv4Addr::new(192, 0, 2, 9))])),
     Cause::ProtocolViolation(b"seen"),
     Cause::UserInitiatedAbort(b"reason"),
+    Cause::MissingDtlsSupport,
+    Cause::NoCommonKeyManagement,
+    Cause::TieBreakerCollision,
+    Cause::IncompatibleKeyManagementRoles,
 ];
 
+/// Padding, the header of a record of epoch 3, and as much as the shortest record encrypts: a chunk header, the content
+/// type and a tag of 16 bytes.
+const DTLS_VALUE: [u8; 25] =
+    [0, 0x2B, 0x5A, 0xA5, 9, 9, 9, 9, 9, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7];
+
 /// One of every chunk, with values in all its fields.
-pub(crate) const SAMPLES: [(&str, Sample); 24] = [
+pub(crate) const SAMPLES: [(&str, Sample); 26] = [
     ("data", |packet| packet.data(&DATA, b"payload")),
     ("data-fragment", |packet| {
         let flags = DataFlags { unordered: true, immediate: true, ..DataFlags::default() };
@@ -205,6 +221,8 @@ pub(crate) const SAMPLES: [(&str, Sample); 24] = [
     ("asconf", |packet| packet.asconf(0x1000, IpAddr::V4(Ipv4Addr::UNSPECIFIED), ASCONF_PARAMS)),
     ("asconf-ack", |packet| packet.asconf_ack(0x1000, ASCONF_ACK_PARAMS)),
     ("pad", |packet| packet.pad(11)),
+    ("dtls", |packet| packet.raw_parts(ChunkType::DTLS, 0, &DTLS_VALUE)),
+    ("dtls-restart", |packet| packet.raw_parts(ChunkType::DTLS, 1, &DTLS_VALUE)),
 ];
 
 /// Bytes of a length in this range.
@@ -245,6 +263,15 @@ fn param_types() -> impl Strategy<Value = List<'static, ParamType>> {
     prop::collection::vec(any::<u16>().prop_map(ParamType), 0..9).prop_map(|types| List::new(leaked(types)))
 }
 
+fn key_management() -> impl Strategy<Value = DtlsKeyManagement<'static>> {
+    (any::<(u32, bool, bool, bool)>(), bytes(1..6)).prop_map(
+        |((tie_breaker, client, server, restart), methods)| {
+            let methods = List::new(leaked(methods.into_iter().map(KeyManagementMethod).collect()));
+            DtlsKeyManagement { tie_breaker, client, server, restart, methods }
+        },
+    )
+}
+
 /// A whole parameter of a type that the crate does not know.
 fn unknown_param() -> impl Strategy<Value = Param<'static>> {
     (0x9000_u16..0xA000, bytes(0..24)).prop_map(|(kind, value)| {
@@ -270,6 +297,7 @@ pub(crate) fn param() -> impl Strategy<Value = Param<'static>> {
         prop::collection::vec(any::<u16>(), 0..5)
             .prop_map(|codes| Param::HmacAlgorithms(List::new(leaked(codes)))),
         chunk_types().prop_map(Param::SupportedExtensions),
+        key_management().prop_map(Param::DtlsKeyManagement),
         Just(Param::ForwardTsnSupported),
         any::<u32>().prop_map(Param::AdaptationIndication),
         any::<(u32, IpAddr)>().prop_map(|(correlation, address)| Param::AddIp { correlation, address }),
@@ -308,5 +336,9 @@ pub(crate) fn cause() -> impl Strategy<Value = Cause<'static>> {
         Just(Cause::IllegalAsconfAck),
         some_bytes().prop_map(Cause::NoAuthorization),
         any::<u16>().prop_map(|hmac_id| Cause::UnsupportedHmac { hmac_id }),
+        Just(Cause::MissingDtlsSupport),
+        Just(Cause::NoCommonKeyManagement),
+        Just(Cause::TieBreakerCollision),
+        Just(Cause::IncompatibleKeyManagementRoles),
     ]
 }

@@ -10,6 +10,21 @@ use crate::error::NoSpace;
 use crate::header::{COMMON_HEADER_LEN, Header};
 use crate::reader::padded_len;
 
+/// What the chunk that holds the others has behind them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Trailer {
+    /// Counted in the chunk's length.
+    pub(crate) counted: usize,
+    /// Behind its end, up to a multiple of four.
+    pub(crate) padding: usize,
+}
+
+impl Trailer {
+    pub(crate) const fn bytes(self) -> usize {
+        self.counted + self.padding
+    }
+}
+
 /// Writes one packet into a buffer whose length is the most the packet may have.
 ///
 /// Every method either adds its chunk or leaves the packet as it was and returns [`NoSpace`]; after that, what the
@@ -18,13 +33,43 @@ use crate::reader::padded_len;
 pub struct PacketWriter<'b> {
     buf: &'b mut [u8],
     len: usize,
+    /// Where chunks begin: behind the common header, unless they go into another chunk.
+    start: usize,
+    /// What has to be left free behind the chunks.
+    trailer: Trailer,
 }
 
 impl<'b> PacketWriter<'b> {
     /// Begins a packet; there is no space if the buffer is shorter than the common header.
     pub fn new(buf: &'b mut [u8], header: Header) -> Result<Self, NoSpace> {
+        Self::with_envelope(buf, header, 0, Trailer::default())
+    }
+
+    /// Begins a packet whose chunks go into another chunk, so that there are bytes before and behind them.
+    pub(crate) fn with_envelope(
+        buf: &'b mut [u8],
+        header: Header,
+        leader: usize,
+        trailer: Trailer,
+    ) -> Result<Self, NoSpace> {
         *buf.first_chunk_mut().ok_or(NoSpace)? = header.to_wire();
-        Ok(Self { buf, len: COMMON_HEADER_LEN })
+        let start = COMMON_HEADER_LEN + leader;
+        if buf.len() < start + trailer.bytes() {
+            return Err(NoSpace);
+        }
+        Ok(Self { buf, len: start, start, trailer })
+    }
+
+    /// The bytes of the chunks.
+    pub(crate) const fn content_len(&self) -> usize {
+        self.len - self.start
+    }
+
+    /// Takes what was left free into the packet; returns it with everything behind the common header.
+    pub(crate) fn open_envelope(&mut self) -> (&mut [u8], Trailer) {
+        let trailer = std::mem::take(&mut self.trailer);
+        self.len += trailer.bytes();
+        (self.buf.get_mut(COMMON_HEADER_LEN..self.len).unwrap_or_default(), trailer)
     }
 
     /// The bytes written so far, common header and all padding included.
@@ -34,12 +79,12 @@ impl<'b> PacketWriter<'b> {
 
     /// Whether there is no chunk yet.
     pub const fn is_empty(&self) -> bool {
-        self.len == COMMON_HEADER_LEN
+        self.len == self.start
     }
 
     /// The longest chunk, its header included, that still fits: a multiple of four, as padding has to fit as well.
     pub const fn remaining(&self) -> usize {
-        (self.buf.len() - self.len) & !3
+        (self.buf.len() - self.len - self.trailer.bytes()) & !3
     }
 
     /// What has been written.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from anabranch.command.judging import (
     STATUS,
     add_options,
+    check_files,
     interrupted,
     options_of,
     positive,
@@ -58,6 +59,7 @@ def main(arguments: list[str]) -> int:
 
     names = chosen(options.checks)
     scope, plan = _scope(options), _plan(options)
+    check_files(options, ("harm",))
     try:
         outcomes = check(names, scope, plan, Bench(options_of(options)))
     except KeyboardInterrupt as stop:
@@ -117,8 +119,8 @@ def _scope(options: argparse.Namespace) -> Scope:
         random_settings=options.random or (_QUICK_RANDOM if options.quick else 200),
         draw_seed=options.draw,
         plans=tuple(options.plan),
-        rivals=schemes_of(options.rivals or (_QUICK_RIVALS if options.quick else "all")),
-        others=schemes_of(options.beside),
+        rivals=schemes_of(options.rivals or (_QUICK_RIVALS if options.quick else "all"), "--rivals"),
+        others=schemes_of(options.beside, "--beside"),
         quick=options.quick,
     )
 

@@ -8,12 +8,14 @@ from collections.abc import Collection
 from pathlib import Path
 
 from anabranch.command.parser import Parser
-from anabranch.errors import PlanError, SweepError
+from anabranch.errors import PlanError, ScenarioError, SchemeError, SweepError
 from anabranch.trials import Options
 from anabranch.trials.known import Broken, news, read_known, write_known
 
 FAILED = 1
 INTERRUPTED = 130
+
+_MOST_NUMBER = 100_000
 
 STATUS = (
     "Finished runs are kept in the cache: what was stopped, by Ctrl-C or in any other way, goes on where it was.\n\n"
@@ -51,6 +53,19 @@ def _say(text: str) -> None:
     print(f"warning: {text}", file=sys.stderr)
 
 
+def check_files(options: argparse.Namespace, parts: Collection[str]) -> None:
+    """Reads what is needed in the end, so that a mistake is said before hours of runs. Raises `PlanError`.
+
+    `parts` are those of the book's page that are written.
+    """
+    from anabranch.trials.book import check_parts
+
+    if options.known:
+        read_known(options.known)
+    if options.book:
+        check_parts(options.book, parts)
+
+
 def interrupted(stop: KeyboardInterrupt) -> int:
     """Says after Ctrl-C how to go on, and gives the exit status."""
     print(str(stop) or "stopped by Ctrl-C", file=sys.stderr)
@@ -58,10 +73,10 @@ def interrupted(stop: KeyboardInterrupt) -> int:
 
 
 def positive(text: str) -> int:
-    """A whole number above 0."""
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    """A whole number above 0, so small that as many settings fit into memory."""
+    number = int(text) if text.isdecimal() and len(text) < 10 else 0
+    if not 1 <= number <= _MOST_NUMBER:
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number from 1 to {_MOST_NUMBER}")
     return number
 
 
@@ -86,11 +101,14 @@ def seeds_of(text: str) -> tuple[int, ...]:
         raise PlanError(f"--seeds: {error}") from error
 
 
-def schemes_of(text: str) -> tuple[str, ...]:
-    """Schemes of a list, `all` standing for those that are built in. Raises `SchemeError`."""
+def schemes_of(text: str, option: str = "--schemes") -> tuple[str, ...]:
+    """Schemes of a list, `all` standing for those that are built in. Raises `PlanError` that names the option."""
     from anabranch import _native
 
-    listed = _native.schemes_of(_ANY_SCENARIO, "--schemes", text)
+    try:
+        listed = _native.schemes_of(_ANY_SCENARIO, option, text)
+    except (ScenarioError, SchemeError) as error:
+        raise PlanError(f"{option}: {error}") from error
     return tuple(dict.fromkeys(listed))
 
 

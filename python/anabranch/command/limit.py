@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from anabranch.command.judging import (
     STATUS,
     add_options,
+    check_files,
     interrupted,
     options_of,
     schemes_of,
@@ -47,6 +48,7 @@ def main(arguments: list[str]) -> int:
     from anabranch.limit import judging
 
     plan = _plan(options)
+    check_files(options, ("classes", "points"))
     try:
         reached, _ = judging.reach(plan, options_of(options))
     except KeyboardInterrupt as stop:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anabranch.command import video_compare, video_live
 from anabranch.command.parser import Parser
+from anabranch.command.video_values import deadline_ms, frame_rate, frame_size, whole_number
 
 if TYPE_CHECKING:
     from anabranch.video.coded import CodedClip
@@ -26,6 +26,12 @@ Examples:
     anabranch video encode photographs --frames 300 --out out/photographs
   Encode a clip of your own:
     anabranch video encode highway_qcif.yuv --out out/highway
+  Compare schemes over two simulated paths, as a table and as a page:
+    anabranch video compare out/highway --paths rate=2Mbit,delay=20ms,loss=2% rate=1Mbit,delay=60ms,loss=5% \\
+        --schemes sctp,cmt,cmt-qa --out out/compared
+  Send it to a player on another machine, over every path there is:
+    anabranch video play --from 203.0.113.0/24 --out out/played
+    anabranch video send out/highway player.example --deadline 150ms
   Rate what arrived of it with two schemes, 150 ms from sending to playout:
     anabranch video evaluate out/highway --arrivals cmt=cmt.csv --arrivals cmt-qa=cmt-qa.csv --deadline 150ms \\
         --out out/quality
@@ -59,11 +65,6 @@ handed to the sender). Packets that are not in it were lost.
 {_STATUS}
 """
 
-_SIZE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
-_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,6})?) ?(ms|s)")
-_RATE = re.compile(r"\d{1,6}(?:/\d{1,6}|\.\d{1,6})?")
-_MOST_NUMBER = 10**9
-
 
 def main(arguments: list[str]) -> int:
     """Carries out the command, and gives its exit status; what goes wrong in it is for `command.main`."""
@@ -82,6 +83,9 @@ def _parser() -> Parser:
     _add_clip(commands)
     _add_encode(commands)
     _add_evaluate(commands)
+    video_live.add_send(commands)
+    video_live.add_play(commands)
+    video_compare.add_compare(commands)
     return parser
 
 
@@ -108,10 +112,10 @@ def _add_encode(commands: Any) -> None:
     _add_source(parser)
     add = parser.add_argument
     add("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
-    add("--gop", metavar="N", type=_number, default=9, help="frames from one I frame to the next [default: 9]")
-    add("--b-frames", metavar="N", type=_number, default=2, help="B frames between references [default: 2]")
-    add("--quantiser", metavar="Q", type=_number, default=8, help="1 (best) to 31, for all frames [default: 8]")
-    add("--payload", metavar="BYTES", type=_number, default=1452, help="most data in a packet [default: 1452]")
+    add("--gop", metavar="N", type=whole_number, default=9, help="frames from one I frame to the next [default: 9]")
+    add("--b-frames", metavar="N", type=whole_number, default=2, help="B frames between references [default: 2]")
+    add("--quantiser", metavar="Q", type=whole_number, default=8, help="1 (best) to 31, for all frames [default: 8]")
+    add("--payload", metavar="BYTES", type=whole_number, default=1452, help="most data in a packet [default: 1452]")
     add("--json", action="store_true", help="print the manifest in place of the summary")
     parser.set_defaults(run=_encode)
 
@@ -122,17 +126,19 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     add(
         "--frames",
         metavar="N",
-        type=_number,
+        type=whole_number,
         help="the first N frames [default: 2000 of a computed clip, all of a file]",
     )
     add(
         "--size",
         metavar="WxH",
-        type=_size,
+        type=frame_size,
         help="size of a computed clip or a .yuv file [default: 176x144, or by its name]",
     )
-    add("--rate", metavar="R", type=_rate, help="frames a second, as 30 or 30000/1001 [default: the file's, or 30]")
-    add("--scale", metavar="WxH", type=_size, help="scale a file to this size")
+    add(
+        "--rate", metavar="R", type=frame_rate, help="frames a second, as 30 or 30000/1001 [default: the file's, or 30]"
+    )
+    add("--scale", metavar="WxH", type=frame_size, help="scale a file to this size")
     add("-q", "--quiet", action="store_true", help="no progress, and nothing printed but with --json")
 
 
@@ -154,7 +160,7 @@ def _add_evaluate(commands: Any) -> None:
         required=True,
         help="when packets arrived, .csv or .parquet; can be repeated; NAME is the file's name if it is left out",
     )
-    add("--deadline", metavar="TIME", type=_time, required=True, help="from sending to playout, as 150ms or 0.3s")
+    add("--deadline", metavar="TIME", type=deadline_ms, required=True, help="from sending to playout, as 150ms or 0.3s")
     add("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
     add(
         "--against",
@@ -166,36 +172,6 @@ def _add_evaluate(commands: Any) -> None:
     add("--json", action="store_true", help="print the summary as JSON in place of the table")
     add("-q", "--quiet", action="store_true", help="no progress, and nothing printed but with --json")
     parser.set_defaults(run=_evaluate)
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text[:12]) <= _MOST_NUMBER):
-        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number up to {_MOST_NUMBER}")
-    return int(text)
-
-
-def _size(text: str) -> tuple[int, int]:
-    found = _SIZE.fullmatch(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"expected a width and a height, as 176x144, found {text[:32]!r}")
-    return int(found[1]), int(found[2])
-
-
-def _rate(text: str) -> Fraction:
-    try:
-        if _RATE.fullmatch(text):
-            return Fraction(text)
-    except ZeroDivisionError:
-        pass
-    raise argparse.ArgumentTypeError(f"expected frames a second, as 30 or 30000/1001, found {text[:32]!r}")
-
-
-def _time(text: str) -> float:
-    """Milliseconds."""
-    found = _TIME.fullmatch(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"expected a time with its unit, as 150ms or 0.3s, found {text[:32]!r}")
-    return float(found[1]) * (1000 if found[2] == "s" else 1)
 
 
 def _reading(options: argparse.Namespace) -> Reading:

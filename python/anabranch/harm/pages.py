@@ -34,7 +34,10 @@ def summary_table(outcomes: Sequence[CheckOutcome]) -> Table:
 
 
 def _median(findings: Sequence[Finding]) -> str:
-    return f"{median(each.judged.mean for each in findings):.2f}" if findings else ""
+    """None where findings have different limits: they are different figures, some of them in other units."""
+    if len({(each.low, each.high) for each in findings}) != 1:
+        return ""
+    return f"{median(each.judged.mean for each in findings):.2f}"
 
 
 def _worst(finding: Finding | None) -> str:
@@ -114,9 +117,13 @@ def book_parts(plan: Plan, outcomes: Sequence[CheckOutcome]) -> dict[str, str]:
     for check in dict.fromkeys(each.check for each in outcomes):
         title = next(each.title for each in outcomes if each.check == check)
         table = detail_table(outcomes, check)
-        head = f"<details>\n<summary>{check}: {title}, {len(table.rows)} settings</summary>"
+        head = f"<details>\n<summary>{check}: {title}, {_settings(len(table.rows))}</summary>"
         parts.append(f"{head}\n\n{table.markdown()}\n\n</details>")
     return {"harm": "\n\n".join(parts)}
+
+
+def _settings(count: int) -> str:
+    return "1 setting" if count == 1 else f"{count} settings"
 
 
 def as_json(plan: Plan, outcomes: Sequence[CheckOutcome]) -> dict[str, Any]:

@@ -22,6 +22,11 @@ DATA = FilePath(__file__).parent / "data" / "points.toml"
 QUEUE_PACKETS = 49
 """What waits in a queue: in ns-2 one of the 50 places belongs to the packet that is being sent."""
 
+# A bound is found by simulating a million packets, which should be many windows.
+BUFFER_BYTES = (1500, 64 << 20)
+RATE_KBPS = (1, 10_000_000)
+DELAY_MS = (0, 60_000)
+
 FLOW = "subject"
 """The flow whose scheme is judged."""
 
@@ -88,27 +93,66 @@ def read_points(file: FilePath = DATA) -> tuple[PointClass, ...]:
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
         raise PlanError(f"{file}: the points cannot be read: {error}") from error
     try:
-        return tuple(_class(table) for table in document["class"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise PlanError(f"{file}: a class or point lacks a key or has one too many: {error}") from error
+        classes = tuple(_class(table) for table in document["class"])
+        _check_ids(classes)
+    except KeyError as error:
+        raise PlanError(f"{file}: a class or point lacks the key {error}") from error
+    except (TypeError, ValueError) as error:
+        raise PlanError(f"{file}: a class or point is wrong: {error}") from error
+    return classes
+
+
+def _check_ids(classes: Sequence[PointClass]) -> None:
+    seen: set[str] = set()
+    for group in classes:
+        if not group.points:
+            raise ValueError(f"class {group.name} has no point")
+        for point in group.points:
+            if point.id in seen:
+                raise ValueError(f"there are two points {point.id}: give each another `id`")
+            seen.add(point.id)
 
 
 def _class(table: Mapping[str, Any]) -> PointClass:
     points = tuple(_point(each, table) for each in table["point"])
-    return PointClass(table["name"], table["about"], points)
+    return PointClass(_text(table, "name"), _text(table, "about"), points)
 
 
 def _point(table: Mapping[str, Any], group: Mapping[str, Any]) -> LimitPoint:
+    name = _text(table, "id")
     point = LimitPoint(
-        id=table["id"],
-        group=group["name"],
-        goal_percent=table["goal_percent"] if "goal_percent" in table else group["goal_percent"],
-        buffer_bytes=table.get("buffer_bytes", 65536),
-        paths=tuple(PointPath(**path) for path in table["paths"]),
+        id=name,
+        group=_text(group, "name"),
+        goal_percent=_within(name, "goal_percent", table.get("goal_percent", group.get("goal_percent")), (0, 100)),
+        buffer_bytes=int(_within(name, "buffer_bytes", table.get("buffer_bytes", 65536), BUFFER_BYTES)),
+        paths=tuple(_path(name, path) for path in table["paths"]),
     )
     if not point.paths or any(path.free_kbps <= 0 or not 0 <= path.loss < 1 for path in point.paths):
         raise ValueError(f"{point.id}: every path needs a loss below 1 and a rate above that of its cross traffic")
     return point
+
+
+def _path(point: str, table: Mapping[str, Any]) -> PointPath:
+    path = PointPath(**table)
+    _within(point, "rate_kbps", path.rate_kbps, RATE_KBPS)
+    _within(point, "delay_ms", path.delay_ms, DELAY_MS)
+    _within(point, "loss", path.loss, (0, 1))
+    _within(point, "cbr_kbps", path.cbr_kbps, (0, RATE_KBPS[1]))
+    _within(point, "pareto_load", path.pareto_load, (0, 1))
+    return path
+
+
+def _within(point: str, key: str, value: object, ends: tuple[float, float]) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not ends[0] <= value <= ends[1]:
+        raise ValueError(f"{point}: `{key}`: expected a number from {ends[0]:g} to {ends[1]:g}, found {value!r:.40}")
+    return value
+
+
+def _text(table: Mapping[str, Any], key: str) -> str:
+    value = table[key]
+    if not isinstance(value, str):
+        raise TypeError(f"`{key}`: expected text, found {value!r:.40}")
+    return value
 
 
 def scenario_of(point: LimitPoint, duration_s: float, alone: str | None = None) -> str:

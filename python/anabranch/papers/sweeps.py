@@ -87,7 +87,7 @@ def collect(setting: Setting, options: SweepOptions, cost: Cost) -> Collected:
         return tables_of(resolved(setting.experiment.scenario, setting.settings_at(*place)))
 
     runs, paths, flows = (pd.concat(parts) for parts in zip(*frames, strict=True))
-    return Collected(setting, keys, Runs(runs, paths, flows, places, scenario))
+    return Collected(setting, keys, Runs(runs, paths, flows, places, scenario, setting.experiment.scenario.parent))
 
 
 def _seed_groups(setting: Setting) -> Iterator[tuple[int, ...]]:

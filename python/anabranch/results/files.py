@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from anabranch.errors import ResultsError
 from anabranch.results import FORMAT, TABLES, Results, Table
-from anabranch.results.schema import schema
+from anabranch.results.schema import DELIVERY_FIGURES, schema
 
 MANIFEST = "manifest.json"
 AGAIN = "run the sweep again with the same --out, which takes finished runs from the cache"
@@ -168,6 +168,9 @@ def _read_table(path: Path, table: Table, manifest: dict[str, Any], rows: dict[s
     except (OSError, pa.ArrowException) as error:
         raise ResultsError(f"{path}: is damaged or no Parquet file ({error}): {AGAIN}") from error
     expected = schema(table, manifest["over"])
+    for field in DELIVERY_FIGURES if table == "flows" else ():
+        if field.name not in read.column_names:
+            read = read.append_column(field, pa.nulls(read.num_rows, field.type))
     missing = [name for name in expected.names if name not in read.column_names]
     if missing:
         raise ResultsError(f"{path}: has no column `{missing[0]}`: {AGAIN}")

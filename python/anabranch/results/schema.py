@@ -52,6 +52,39 @@ FLOW_FIGURES = pa.schema(
     ]
 )
 
+DELIVERY_FIGURES = pa.schema(
+    [
+        # Of flows with a limit only.
+        pa.field("abandoned_messages", pa.int64()),
+        # Of videos only.
+        pa.field("frames", pa.int64()),
+        pa.field("frames_not_due", pa.int64()),
+        pa.field("dropped_i_frames", pa.int64()),
+        pa.field("dropped_p_frames", pa.int64()),
+        pa.field("dropped_b_frames", pa.int64()),
+        # Lost or late, whether or not they could have been decoded.
+        pa.field("missing_i_frames", pa.int64()),
+        pa.field("missing_p_frames", pa.int64()),
+        pa.field("missing_b_frames", pa.int64()),
+        pa.field("lost_frames", pa.int64()),
+        pa.field("late_frames", pa.int64()),
+        pa.field("undecodable_frames", pa.int64()),
+        pa.field("decodable_frame_ratio", pa.float64()),
+        pa.field("stalls", pa.int64()),
+        pa.field("stall_s", pa.float64()),
+        pa.field("longest_stall_s", pa.float64()),
+        pa.field("frame_delay_mean_ms", pa.float64()),
+        pa.field("frame_delay_p50_ms", pa.float64()),
+        pa.field("frame_delay_p95_ms", pa.float64()),
+        pa.field("frame_delay_p99_ms", pa.float64()),
+        # A number of frames and the first letter of their fate, in the order of display.
+        pa.field("frame_fates", pa.string()),
+    ]
+)
+"""Columns of table `flows` that earlier versions did not write."""
+
+FLOW_FIGURES = pa.schema([*FLOW_FIGURES, *DELIVERY_FIGURES])
+
 FIGURES: dict[Table, pa.Schema] = {"runs": RUN_FIGURES, "paths": PATH_FIGURES, "flows": FLOW_FIGURES}
 
 _ARROW = {"bool": pa.bool_(), "int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from anabranch.scenario.link import Directions
 from anabranch.scenario.table import Table
 
-FlowKind = Literal["bulk", "file", "messages"]
+FlowKind = Literal["bulk", "file", "messages", "video"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Reliability(Table):
-    """When a message is given up. One of the three has to be given.
+    """When a message is given up. One of the first three has to be given, or for a video limits by the type of frame.
 
     >>> Reliability(lifetime="200 ms")
     Reliability(lifetime='200 ms')
+    >>> Reliability(I=Reliability(lifetime="400 ms"), B=Reliability(max_retransmissions=0))
+    Reliability(I=Reliability(lifetime='400 ms'), B=Reliability(max_retransmissions=0))
     """
 
     max_retransmissions: int | None = None
@@ -26,6 +28,16 @@ class Reliability(Table):
     """When so much time has passed since it was handed over."""
     priority: int | None = None
     """When the send buffer has no room for a message that matters more; the largest numbers are given up first."""
+    I: Reliability | None = None  # noqa: E741
+    """`video`: the limit of I frames."""
+    P: Reliability | None = None
+    """`video`: the limit of P frames."""
+    B: Reliability | None = None
+    """`video`: the limit of B frames."""
+
+
+# A class cannot name itself while it is made.
+Reliability.INNER = dict.fromkeys("IPB", Reliability)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -57,7 +69,7 @@ class Flow(Table):
     name: str | None = None
     """`flow-1` and so on if not given."""
     kind: FlowKind | None = None
-    """As much as goes through (if not given), a file once, or messages at regular times."""
+    """As much as goes through (if not given), a file once, messages at regular times, or the frames of a video."""
     start: str | None = None
     """When the left host opens the association; `run.start` if not given."""
     paths: Sequence[str] | None = None
@@ -77,10 +89,28 @@ class Flow(Table):
     count: int | None = None
     """`messages`: how many; they go on to the end of the run if not given."""
     ordered: bool | None = None
-    """`messages`: as in `Association`, if it differs."""
+    """`messages`, `video`: as in `Association`, if it differs."""
     streams: int | None = None
-    """`messages`: as in `Association`, if it differs."""
+    """`messages`, `video`: as in `Association`, if it differs."""
     reliability: Reliability | None = None
-    """`messages`: when they are given up; every message is delivered if not given."""
+    """`messages`, `video`: when they are given up; every message is delivered if not given."""
     messages: MessagesBeside | None = None
     """`bulk`: small messages beside the bulk; none if not given."""
+    trace: str | None = None
+    """`video`: the frame trace, relative to the scenario's folder; `Flow.of_clip` makes one."""
+    deadline: str | None = None
+    """`video`: from when a frame is handed over to when it is shown."""
+    payload: str | None = None
+    """`video`: user data of a full packet; what fits a packet of the association's MTU if not given."""
+
+    @classmethod
+    def of_clip(cls, clip: str, *, frames: int | None = None, **keys: Any) -> Flow:
+        """The flow of a clip: `photographs`, `synthetic` or a file, of which the first `frames` are sent.
+
+        It is encoded as `anabranch video encode` does it, and kept in the user's folder of caches. `keys` are those of
+        a flow. Needs `pip install 'anabranch[video]'`. Raises `VideoError` if it cannot be read or encoded.
+        """
+        from anabranch.video.kept import kept_clip
+        from anabranch.video.user_clip import Reading
+
+        return cls(kind="video", trace=str(kept_clip(clip, Reading(frames=frames)).folder / "trace.csv"), **keys)

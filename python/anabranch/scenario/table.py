@@ -38,6 +38,8 @@ _UNITS = {
     "mean": "ms",
     "deviation": "ms",
     "period": "ms",
+    "deadline": "ms",
+    "payload": "B",
 }
 """Keys whose values have units, with the one that they are usually given in."""
 

@@ -29,6 +29,10 @@ else:
 _ONE_RUN = [("run.schemes", '["cmt"]'), ("run.seeds", "1")]
 
 
+# Keys of flows that name a file.
+_FILES = ("path", "trace")
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """One choice of a value for each swept key, and the canonical scenario that it makes.
@@ -204,17 +208,17 @@ class _Points:
         return Point(tuple(itertools.chain.from_iterable(steps)), text, self._files(text))
 
     def _files(self, text: str) -> dict[str, str]:
-        if "\npath = " not in text:
+        if not any(f"\n{key} = " in text for key in _FILES):
             return {}
         flows = tomllib.loads(text).get("flow", [])
-        paths = {flow["path"]: flow["name"] for flow in flows if "path" in flow}
-        return {path: self._digest(path, flow) for path, flow in paths.items()}
+        paths = {flow[key]: (flow["name"], key) for flow in flows for key in _FILES if key in flow}
+        return {path: self._digest(path, f"flow.{flow}.{key}") for path, (flow, key) in paths.items()}
 
-    def _digest(self, path: str, flow: str) -> str:
+    def _digest(self, path: str, key: str) -> str:
         try:
             return self.files.digest(path)
         except OSError as error:
-            self._faults.add(f"`flow.{flow}.path`: {self._source.folder / path}: {error.strerror}")
+            self._faults.add(f"`{key}`: {self._source.folder / path}: {error.strerror}")
             return ""
 
     def _check_twins(self, points: Sequence[Point]) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anabranch.results import TABLES, Table
+from anabranch.results.delivery import delivery_figures
 from anabranch.results.schema import FIGURES, schema
 from anabranch.sweep.grid import Grid
 from anabranch.values import in_column, kind
@@ -124,4 +125,4 @@ def _path_rows(figures: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 def _flow_rows(figures: dict[str, Any]) -> list[tuple[Any, ...]]:
     names = ("name", "scheme", "goodput_kbps", "delivered_bytes", "transfer_s", "intact", "failure")
-    return [tuple(flow[name] for name in names) for flow in figures["flows"]]
+    return [(*(flow[name] for name in names), *delivery_figures(flow).values()) for flow in figures["flows"]]

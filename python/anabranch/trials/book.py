@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from anabranch.errors import PlanError
@@ -14,13 +14,24 @@ def write_parts(page: Path, parts: Mapping[str, str]) -> None:
 
     Raises `PlanError` if the page cannot be read or lacks a marker.
     """
-    try:
-        text = page.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        raise PlanError(f"{page}: cannot be read: {error}") from error
+    text = _read(page)
     for name, part in parts.items():
         text = replaced(text, name, part, page)
     page.write_text(text, encoding="utf-8")
+
+
+def check_parts(page: Path, names: Collection[str]) -> None:
+    """Raises `PlanError` if `write_parts` would."""
+    text = _read(page)
+    for name in names:
+        replaced(text, name, "", page)
+
+
+def _read(page: Path) -> str:
+    try:
+        return page.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise PlanError(f"{page}: cannot be read: {error}") from error
 
 
 def replaced(text: str, name: str, part: str, page: Path) -> str:

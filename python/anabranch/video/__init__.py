@@ -16,6 +16,7 @@ from anabranch.video.evaluation import EvaluatedRun, Evaluation, Run, evaluate
 from anabranch.video.evalvid import read_evalvid
 from anabranch.video.fates import Delivery, Fate, Playout, deliveries
 from anabranch.video.frame import Frame, FrameType
+from anabranch.video.kept import kept_clip
 from anabranch.video.measures import DeliveryMeasures, delivery_measures
 from anabranch.video.metrics import Quality, quality
 from anabranch.video.packets import Packet, packetise
@@ -40,6 +41,7 @@ __all__ = [
     "deliveries",
     "delivery_measures",
     "evaluate",
+    "kept_clip",
     "packetise",
     "quality",
     "read_arrivals",

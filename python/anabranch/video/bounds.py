@@ -14,6 +14,7 @@ MOST_FRAMES = 108_000
 # Raw frames of one clip. An evaluation has three such files at a time.
 MOST_RAW_BYTES = 1 << 32
 MOST_RATE_PER_S = 1000
+MOST_DEADLINE_MS = 3_600_000.0
 # A coded frame is never much larger than the raw one.
 MOST_BITSTREAM_BYTES = 1 << 30
 MOST_PACKETS = 10_000_000

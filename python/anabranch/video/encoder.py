@@ -9,7 +9,7 @@ from pathlib import Path
 
 from anabranch.errors import VideoError
 from anabranch.video import ffmpeg
-from anabranch.video.bounds import time_limit_s
+from anabranch.video.bounds import MOST_FRAME_PIXELS, time_limit_s
 from anabranch.video.elementary import split
 from anabranch.video.frame import FrameType
 from anabranch.video.raw import RawFrames
@@ -47,13 +47,16 @@ class Coding:
         return self
 
     def expected(self, frames: int) -> Counter[FrameType]:
-        """How many frames of each type so many frames have. What is left at the end becomes P frames."""
+        """How many frames of each type so many frames have. The last frame is a reference, wherever it is."""
         distance = self.b_frames + 1
         references = (frames - 1) // distance + 1
         rest = (frames - 1) % distance
         # Frames after the last full group: the last of them ends the clip, so it is a reference.
         references += rest > 0
         intra = (frames - 1) // self.gop_frames + 1
+        # A group that a full distance would overrun ends early in ffmpeg, unless it is the first.
+        into_group = (frames - 1) % self.gop_frames
+        intra += rest > 0 and frames > self.gop_frames and into_group >= self.gop_frames - self.b_frames
         return Counter({FrameType.I: intra, FrameType.P: references - intra, FrameType.B: frames - references})
 
 
@@ -111,8 +114,11 @@ def decode(stream: Path, clip: RawFrames, out: Path, frames: int | None = None) 
     ffmpeg.require("decoders", "mpeg4")
     limit_s = time_limit_s(clip.format.luma_bytes, expected)
     arguments = [
-        *(*BIT_EXACT, *ffmpeg.SINGLE_THREAD, "-f", "m4v", "-i", ffmpeg.file_url(stream)),
+        *("-max_pixels", str(MOST_FRAME_PIXELS), *BIT_EXACT, *ffmpeg.SINGLE_THREAD),
+        *("-f", "m4v", "-i", ffmpeg.file_url(stream)),
         *("-fps_mode", "passthrough", "-frames:v", str(expected + 1)),
+        # A stream of another host may have other frames than it is said to have, and grow as it is decoded.
+        *("-fs", str((expected + 1) * clip.format.frame_bytes)),
         *("-f", "rawvideo", "-pix_fmt", "yuv420p", ffmpeg.file_url(out)),
     ]
     ffmpeg.run(arguments, str(stream), limit_s)

@@ -18,7 +18,8 @@ from anabranch.video.encoder import decode
 from anabranch.video.fates import Delivery, Playout, deliveries
 from anabranch.video.ffmpeg import escaped
 from anabranch.video.measures import DeliveryMeasures, delivery_measures
-from anabranch.video.metrics import Quality, quality
+from anabranch.video.metrics import Quality
+from anabranch.video.pair_windows import PairMetrics
 from anabranch.video.raw import RawFrames
 from anabranch.video.rebuild import rebuild, shown_frames
 from anabranch.video.stills import Column, frames_that_differ, write_stills
@@ -78,7 +79,7 @@ def evaluate(
     is called after each of `steps(runs)`. Raises `VideoError`.
     """
     check_labels(runs)
-    playout = Playout.of(clip.frames, deadline_ms, clip.source.format.rate)
+    playout = Playout.of(deadline_ms, clip.source.format.rate)
     # All files are read before anything is computed: a mistake in the last one should not cost minutes.
     delivered = [
         deliveries(clip.frames, clip.packets, read_arrivals(run.arrivals, clip.frames, clip.packets), playout)
@@ -122,29 +123,19 @@ class _Judge:
         self._pictures = pictures
         self._step = step
         self.decoded = decode(clip.folder / STREAM, clip.source, folder / "decoded.yuv")
-        self._reference = clip.source if against == "source" else self.decoded
-        self.coding = quality(self._reference, self.decoded)
-        # Runs that show the same frames have the same quality, as all do that lost nothing.
-        self._known = {tuple(range(clip.source.count)): self.coding}
+        self._pairs = PairMetrics(clip.source if against == "source" else self.decoded, self.decoded)
+        self.coding = self._pairs.coding
         self._write_clip(self.decoded, SENT)
         step()
 
     def run(self, label: str, delivered: list[Delivery]) -> EvaluatedRun:
         shown = shown_frames(delivered)
         measures = delivery_measures(delivered, self._clip.source.format.rate)
-        judged = self._judge(label, shown) if any(each is not None for each in shown) else None
+        judged = self._pairs.quality(shown) if any(each is not None for each in shown) else None
+        if judged is not None and self._pictures is not None:
+            self._write_clip(rebuild(self.decoded, shown, self._folder / "rebuilt.yuv"), label)
         self._step()
         return EvaluatedRun(label, delivered, measures, shown, judged)
-
-    def _judge(self, label: str, shown: list[int | None]) -> Quality:
-        key = tuple(-1 if each is None else each for each in shown)
-        if key in self._known and self._pictures is None:
-            return self._known[key]
-        rebuilt = rebuild(self.decoded, shown, self._folder / "rebuilt.yuv")
-        if key not in self._known:
-            self._known[key] = quality(self._reference, rebuilt)
-        self._write_clip(rebuilt, label)
-        return self._known[key]
 
     def _write_clip(self, frames: RawFrames, label: str) -> None:
         if self._pictures is not None:

@@ -10,6 +10,8 @@ are there in time but a frame that it is predicted from is not good, and otherwi
 
 A late frame is discarded, as EvalVid does it: frames that are predicted from it are undecodable, even if a decoder
 that kept it could have used it for them.
+
+The native module computes it, here as in runs of a scenario with a video flow.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
+from anabranch import _native
 from anabranch.errors import VideoError
-from anabranch.video.frame import Frame, FrameType, time_ms
+from anabranch.video.bounds import MOST_DEADLINE_MS
+from anabranch.video.frame import Frame
 from anabranch.video.packets import Packet
-
-_MOST_DEADLINE_MS = 3_600_000.0
 
 
 class Fate(Enum):
@@ -59,57 +61,33 @@ class Playout:
 
     deadline_ms: float
     rate: Fraction
-    reordering: int
 
     @classmethod
-    def of(cls, frames: Sequence[Frame], deadline_ms: float, rate: Fraction) -> Playout:
+    def of(cls, deadline_ms: float, rate: Fraction) -> Playout:
         """Raises `VideoError` for a deadline that is none."""
-        if not 0 < deadline_ms <= _MOST_DEADLINE_MS:
-            raise VideoError(
-                f"a deadline of {deadline_ms:g} ms: give one above 0, up to {_MOST_DEADLINE_MS / 1000:g} s"
-            )
-        return cls(deadline_ms, rate, max((frame.number - frame.display for frame in frames), default=0))
+        if not 0 < deadline_ms <= MOST_DEADLINE_MS:
+            raise VideoError(f"a deadline of {deadline_ms:g} ms: give one above 0, up to {MOST_DEADLINE_MS / 1000:g} s")
+        return cls(deadline_ms, rate)
 
-    def due_ms(self, frame: Frame) -> float:
-        return self.deadline_ms + time_ms(frame.display + self.reordering, self.rate)
+    def due_ms(self, frames: Sequence[Frame]) -> list[float]:
+        """When each frame of a clip is shown."""
+        return _native.video_due_ms(as_native(frames), self.deadline_ms, self.rate.as_integer_ratio())
 
 
 def deliveries(
     frames: Sequence[Frame], packets: Sequence[Packet], arrivals_ms: Mapping[int, float], playout: Playout
 ) -> list[Delivery]:
     """The fate of each frame in coding order, by the first arrival of each packet that arrived."""
-    completed = _completions(len(frames), packets, arrivals_ms)
-    found: list[Delivery] = []
-    # Whether the last two references in coding order are good; before there are two, none is.
-    older, newer = False, False
-    for frame in frames:
-        complete_ms = completed[frame.number]
-        fate = _fate(frame.type, complete_ms, playout.due_ms(frame), older, newer)
-        found.append(Delivery(frame, fate, complete_ms))
-        if frame.type.is_reference:
-            older, newer = newer, fate is Fate.GOOD
-    return found
+    found = _native.video_fates(
+        as_native(frames),
+        [packet.frame for packet in packets],
+        [arrivals_ms.get(packet.number) for packet in packets],
+        playout.deadline_ms,
+        playout.rate.as_integer_ratio(),
+    )
+    return [Delivery(frame, Fate(fate), complete_ms) for frame, (fate, complete_ms) in zip(frames, found, strict=True)]
 
 
-def _completions(frames: int, packets: Sequence[Packet], arrivals_ms: Mapping[int, float]) -> list[float | None]:
-    """When the last packet of each frame arrived. A frame without packets never is complete."""
-    latest: list[float] = [-1.0] * frames
-    missing = [True] * frames
-    for packet in packets:
-        missing[packet.frame] = False
-    for packet in packets:
-        arrival = arrivals_ms.get(packet.number)
-        if arrival is None:
-            missing[packet.frame] = True
-        else:
-            latest[packet.frame] = max(latest[packet.frame], arrival)
-    return [None if gone else last for gone, last in zip(missing, latest, strict=True)]
-
-
-def _fate(kind: FrameType, complete_ms: float | None, due_ms: float, older: bool, newer: bool) -> Fate:
-    if complete_ms is None:
-        return Fate.LOST
-    if complete_ms > due_ms:
-        return Fate.LATE
-    needed = {FrameType.I: True, FrameType.P: newer, FrameType.B: older and newer}
-    return Fate.GOOD if needed[kind] else Fate.UNDECODABLE
+def as_native(frames: Sequence[Frame]) -> list[tuple[str, int, float]]:
+    """Frames as the native module takes them."""
+    return [(frame.type.value, frame.display, frame.time_ms) for frame in frames]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
 
-from anabranch.video.fates import Delivery, Fate
+from anabranch import _native
+from anabranch.video.fates import Delivery, Fate, as_native
 from anabranch.video.frame import FrameType
 
 PERCENTILES = (50, 95, 99)
@@ -53,23 +53,19 @@ class DeliveryMeasures:
 
 
 def delivery_measures(deliveries: Sequence[Delivery], rate: Fraction) -> DeliveryMeasures:
-    """The measures of one run."""
-    counted = Counter((each.frame.type, each.fate) for each in deliveries)
-    fates = {kind: {fate: counted[kind, fate] for fate in Fate} for kind in FrameType}
-    shown = sorted(deliveries, key=lambda each: each.frame.display)
-    runs = [len(list(group)) for good, group in groupby(shown, key=lambda each: each.fate is Fate.GOOD) if not good]
+    """The measures of one run, computed as those of a scenario with a video flow are."""
+    frames = as_native([each.frame for each in deliveries])
+    fates = [(each.fate.value, each.complete_ms) for each in deliveries]
+    found = json.loads(_native.video_measures(frames, fates, rate.as_integer_ratio()))
     return DeliveryMeasures(
-        fates=fates,
-        stalls=len(runs),
-        stall_s=float(sum(runs) / rate),
-        longest_stall_s=float(max(runs, default=0) / rate),
-        delays=_delays([each.delay_ms for each in deliveries if each.delay_ms is not None]),
+        fates={kind: {fate: found["fates"][kind.value][fate.value] for fate in Fate} for kind in FrameType},
+        stalls=found["stalls"],
+        stall_s=found["stall_s"],
+        longest_stall_s=found["longest_stall_s"],
+        delays=None if found["delay"] is None else _delays(found["delay"]),
     )
 
 
-def _delays(delays_ms: list[float]) -> Delays | None:
-    if not delays_ms:
-        return None
-    ordered = sorted(delays_ms)
-    percentiles = {percent: ordered[-(-percent * len(ordered) // 100) - 1] for percent in PERCENTILES}
-    return Delays(len(ordered), sum(ordered) / len(ordered), ordered[-1], percentiles)
+def _delays(found: Mapping[str, float]) -> Delays:
+    percentiles = {percent: found[f"p{percent}_ms"] for percent in PERCENTILES}
+    return Delays(int(found["frames"]), found["mean_ms"], found["largest_ms"], percentiles)

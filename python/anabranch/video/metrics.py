@@ -27,14 +27,19 @@ from anabranch.video.vqm import frame_vqm
 # PSNR of identical frames is infinite, and so would be each mean with one of them. MSU's tool says 100 dB as well.
 IDENTICAL_PSNR_DB = 100.0
 
-Metric = Literal["psnr_db", "ssim", "vqm", "vmaf"]
-METRICS: tuple[Metric, ...] = get_args(Metric)
+FilterMetric = Literal["psnr_db", "ssim"]
+SpatialMetric = Literal[FilterMetric, "vqm"]
+SPATIAL_METRICS: tuple[SpatialMetric, ...] = get_args(SpatialMetric)
+"""Metrics of a frame that look at nothing but that frame."""
+Metric = Literal[SpatialMetric, "vmaf"]
+METRICS: tuple[Metric, ...] = (*SPATIAL_METRICS, "vmaf")
 Values: TypeAlias = npt.NDArray[np.float64]
 
 _PSNR = re.compile(r"^lavfi\.psnr\.psnr\.y=(\S+)$", re.MULTILINE)
 _SSIM = re.compile(r"^lavfi\.ssim\.Y=(\S+)$", re.MULTILINE)
 _METADATA, _VMAF_LOG = "metadata.txt", "vmaf.json"
 # Both inputs have the same frames at the same times; the filters take the clip first and its reference second.
+_SPATIAL_FILTERS = f"[1:v]split=2[r1][r2];[0:v][r1]psnr[p];[p][r2]ssim,metadata=mode=print:file={_METADATA}"
 _FILTERS = (
     "[1:v]split=3[r1][r2][r3];[0:v][r1]psnr[p];[p][r2]ssim[s];"
     f"[s][r3]libvmaf=n_threads=1:log_fmt=json:log_path={_VMAF_LOG},metadata=mode=print:file={_METADATA}"
@@ -54,28 +59,46 @@ class Quality:
 
 def quality(reference: RawFrames, clip: RawFrames) -> Quality:
     """Raises `VideoError` if the two do not go together, or ffmpeg fails or lacks a filter."""
+    ffmpeg.require("filters", "libvmaf")
+    with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
+        values: dict[Metric, Values] = dict(_filtered(reference, clip, _FILTERS, Path(folder)).items())
+        vmaf = json.loads(Path(folder, _VMAF_LOG).read_text(encoding="ascii"))
+    values["vqm"] = frame_vqm(reference.luma(), clip.luma())
+    values["vmaf"] = np.array([frame["metrics"]["vmaf"] for frame in vmaf["frames"]])
+    _check_count("vmaf", values["vmaf"], clip)
+    return Quality({metric: values[metric] for metric in METRICS})
+
+
+def psnr_and_ssim(reference: RawFrames, clip: RawFrames) -> dict[FilterMetric, Values]:
+    """These two alone, for which the order of frames does not matter. Raises `VideoError` like `quality`."""
+    with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
+        return _filtered(reference, clip, _SPATIAL_FILTERS, Path(folder))
+
+
+def _filtered(reference: RawFrames, clip: RawFrames, filters: str, folder: Path) -> dict[FilterMetric, Values]:
+    """What the filters write of PSNR and SSIM."""
     if (reference.format, reference.count) != (clip.format, clip.count):
         raise VideoError(
             f"{clip.path}: {clip.count} frames of {clip.format.size} cannot be compared with {reference.count} of "
             f"{reference.format.size} in {reference.path}"
         )
-    ffmpeg.require("filters", "psnr", "ssim", "libvmaf")
-    with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
-        arguments = [*raw_input(clip), *raw_input(reference), "-lavfi", _FILTERS, *ffmpeg.SINGLE_THREAD]
-        limit_s = time_limit_s(clip.format.luma_bytes, clip.count)
-        ffmpeg.run([*arguments, "-f", "null", "-"], str(clip.path), limit_s, folder=Path(folder))
-        metadata = Path(folder, _METADATA).read_text(encoding="ascii")
-        vmaf = json.loads(Path(folder, _VMAF_LOG).read_text(encoding="ascii"))
-    values: dict[Metric, Values] = {
+    ffmpeg.require("filters", "psnr", "ssim")
+    arguments = [*raw_input(clip), *raw_input(reference), "-lavfi", filters, *ffmpeg.SINGLE_THREAD]
+    limit_s = time_limit_s(clip.format.luma_bytes, clip.count)
+    ffmpeg.run([*arguments, "-f", "null", "-"], str(clip.path), limit_s, folder=folder)
+    metadata = Path(folder, _METADATA).read_text(encoding="ascii")
+    values: dict[FilterMetric, Values] = {
         "psnr_db": np.minimum(_matches(_PSNR, metadata), IDENTICAL_PSNR_DB),
         "ssim": _matches(_SSIM, metadata),
-        "vqm": frame_vqm(reference.luma(), clip.luma()),
-        "vmaf": np.array([frame["metrics"]["vmaf"] for frame in vmaf["frames"]]),
     }
     for metric, found in values.items():
-        if len(found) != clip.count:
-            raise VideoError(f"{clip.path}: {metric} of {len(found)} frames was computed, not of {clip.count}")
-    return Quality(values)
+        _check_count(metric, found, clip)
+    return values
+
+
+def _check_count(metric: Metric, found: Values, clip: RawFrames) -> None:
+    if len(found) != clip.count:
+        raise VideoError(f"{clip.path}: {metric} of {len(found)} frames was computed, not of {clip.count}")
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> Values:

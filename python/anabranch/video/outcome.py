@@ -10,7 +10,7 @@ import anabranch
 from anabranch.video.evaluation import SENT, EvaluatedRun, Evaluation
 from anabranch.video.fates import Fate
 from anabranch.video.frame import FrameType
-from anabranch.video.measures import Delays
+from anabranch.video.measures import Delays, DeliveryMeasures
 from anabranch.video.metrics import METRICS, Quality
 from anabranch.video.tables import write_table
 
@@ -39,10 +39,16 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _of_run(run: EvaluatedRun) -> dict[str, Any]:
-    measures = run.measures
     return {
         **({"note": NOTHING_DECODABLE} if run.quality is None else {}),
         **_means(run.quality),
+        **of_measures(run.measures),
+    }
+
+
+def of_measures(measures: DeliveryMeasures) -> dict[str, Any]:
+    """What became of the frames, without a look at pictures."""
+    return {
         "decodable_frame_ratio": measures.decodable_ratio,
         "frames": {
             kind.value: {fate.value: count for fate, count in fates.items()} for kind, fates in measures.fates.items()

@@ -51,27 +51,29 @@ SENSITIVITY = 1.0 / np.array(_INTRA_QUANTISATION, dtype=np.float64)
 # Samples that are transformed at once: more are no faster, and take memory.
 _BATCH_SAMPLES = 1 << 19
 
-_Values = npt.NDArray[np.float64]
+Noticeable = npt.NDArray[np.float64]
 
 
-def frame_vqm(reference: Samples, shown: Samples) -> _Values:
+def frame_vqm(reference: Samples, shown: Samples) -> Noticeable:
     """VQM of each frame, of luma as (frame, row, column). Sides that 8 does not divide are continued by their edge."""
     batch = max(_BATCH_SAMPLES // (reference.shape[1] * reference.shape[2]), 1)
     parts = [
-        _pooled(np.abs(_noticeable(reference[at : at + batch]) - _noticeable(shown[at : at + batch])))
+        pooled(noticeable(reference[at : at + batch]), noticeable(shown[at : at + batch]))
         for at in range(0, len(reference), batch)
     ]
     return np.concatenate(parts)
 
 
-def _pooled(differences: _Values) -> _Values:
-    pooled: _Values = differences.mean(axis=1) + MAXIMUM_WEIGHT * differences.max(axis=1)
-    return STANDARDISATION * pooled
+def pooled(reference: Noticeable, shown: Noticeable) -> Noticeable:
+    """VQM of frames by their coefficients."""
+    differences = np.abs(reference - shown)
+    values: Noticeable = differences.mean(axis=1) + MAXIMUM_WEIGHT * differences.max(axis=1)
+    return STANDARDISATION * values
 
 
-def _noticeable(luma: Samples) -> _Values:
+def noticeable(luma: Samples) -> Noticeable:
     """Just noticeable differences of all coefficients, a row for each frame."""
-    coefficients: _Values = dctn(_blocks(luma), axes=(-2, -1), norm="ortho", overwrite_x=True)
+    coefficients: Noticeable = dctn(_blocks(luma), axes=(-2, -1), norm="ortho", overwrite_x=True)
     # DC is 0 only if all samples are, and then so are all coefficients.
     dc = np.maximum(coefficients[:, :1, :1], 1.0)
     coefficients *= (dc / MEAN_GREY_DC) ** LUMINANCE_EXPONENT / dc
@@ -79,7 +81,7 @@ def _noticeable(luma: Samples) -> _Values:
     return coefficients.reshape(len(luma), -1)
 
 
-def _blocks(luma: Samples) -> _Values:
+def _blocks(luma: Samples) -> Noticeable:
     frames, height, width = luma.shape
     missing = ((0, 0), (0, -height % BLOCK), (0, -width % BLOCK))
     padded = np.pad(luma, missing, mode="edge") if any(after for _, after in missing) else luma

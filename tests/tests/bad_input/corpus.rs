@@ -132,6 +132,8 @@ const CHUNKS: &[Bad] = &[
     ("INIT behind another chunk", |s| trailing(s, &init()[12..]), ODD_SECOND),
     ("COOKIE-ECHO behind another chunk", |s| trailing(s, &[10, 0, 0, 8, 1, 2, 3, 4]), ODD_SECOND),
     ("AUTH that nobody asked for", |s| chunk(s, 15, 12, &[0; 8]), Counted(Discard::Unexpected)),
+    ("DTLS that nobody asked for", dtls, Answered(ERROR)),
+    ("DTLS without a record", |s| chunk(s, 0x41, 4, &[]), Answered(ERROR)),
     ("a wrong nonce", |s| answer(s, &[9; 16]), Counted(Discard::Unexpected)),
     ("a nonce for a path that does not exist", |s| answer(s, &[0xFF; 16]), Counted(Discard::Unexpected)),
     ("an answer of another length", |s| answer(s, &[9; 15]), Counted(Discard::Unexpected)),
@@ -160,6 +162,12 @@ fn init() -> Vec<u8> {
         initial_tsn: Tsn::new(5),
     };
     packet(0, |w| w.init(&repr, []))
+}
+
+/// A record of epoch 3 of noise, long enough for a chunk and a tag.
+fn dtls(scene: &Scene) -> Vec<u8> {
+    let record = [&[0, 0x2B, 1, 2][..], &[7; 21]].concat();
+    chunk(scene, 0x41, 29, &record)
 }
 
 fn init_ack(scene: &Scene) -> Vec<u8> {

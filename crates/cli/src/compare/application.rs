@@ -63,6 +63,7 @@ impl Workload {
                 let kind = Kind::Messages { message, interval, count: *count, reliability: *reliability };
                 Workload { kind, ordered: *ordered, streams: *streams }
             }
+            FlowKind::Video(_) => unreachable!("the plan of a comparison refuses videos"),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anabranch_core::time::Rate;
 use anabranch_lab::conventions::{Conventions, Goodput};
 use anabranch_lab::run::{Job, bulk_queue_bytes, path_lanes};
-use anabranch_lab::scenario::{Encapsulation, Scenario, SendBuffer, units};
+use anabranch_lab::scenario::{Encapsulation, FlowKind, Scenario, SendBuffer, units};
 
 use super::CompareArguments;
 use crate::exit::CommandError;
@@ -60,6 +60,12 @@ fn check(scenario: &Scenario, conventions: &Conventions) -> Result<(), String> {
     let mut users: Vec<Option<&str>> = vec![None; scenario.paths.len()];
     let mut sum = 0_u64;
     for flow in &scenario.flows {
+        if matches!(flow.kind, FlowKind::Video(_)) {
+            return Err(format!(
+                "`flow.{}.kind`: videos are not sent on sockets; `anabranch run` simulates them",
+                flow.name
+            ));
+        }
         if flow.reader.is_some() {
             return Err(format!(
                 "`flow.{}.reader`: a slow reader is not made on sockets; leave it out",

@@ -1,6 +1,7 @@
 //! `anabranch run`.
 
 mod arguments;
+mod delivery;
 mod matrix;
 mod plan;
 mod report;

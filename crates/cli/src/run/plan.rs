@@ -114,7 +114,7 @@ impl Plan {
     fn check(&self, arguments: &RunArguments) -> Result<(), CommandError> {
         let Some(job) = self.jobs.first() else { return Ok(()) };
         job.check().map_err(|error| match error {
-            RunError::File { .. } | RunError::Panicked { .. } => {
+            RunError::File { .. } | RunError::Video(_) | RunError::Panicked { .. } => {
                 CommandError::from(anyhow::Error::new(error))
             }
             RunError::Scheme { .. } | RunError::Network(_) => {

@@ -10,6 +10,7 @@ use anabranch_lab::scenario::{Scenario, SchemeDefinition, Stop};
 use anabranch_lab::statistics::Summary;
 
 use super::arguments::RunArguments;
+use super::delivery::{self, SchemeRuns};
 use super::plan::Plan;
 use super::window;
 use crate::output::{NO_BREAK, labelled};
@@ -92,6 +93,9 @@ pub(crate) fn report(plan: &Plan, arguments: &RunArguments, outcome: &Outcome) -
     }
     text += &summary_table(&plan.scenario, &groups);
     text += &flow_table(&plan.scenario, &groups);
+    let by_scheme: Vec<SchemeRuns<'_>> =
+        groups.iter().map(|group| (group.scheme, group.runs.as_slice())).collect();
+    text += &delivery::tables(&by_scheme, LABEL);
     text.push('\n');
     text += &notes(plan, arguments, &groups, &outcome.results);
     if let Some(note) = window::note(&plan.scenario, &outcome.results) {

@@ -250,7 +250,8 @@ impl Association {
     pub(crate) fn advance_asconf(&mut self) {
         let up = self.state.takes_sacks();
         let idle = self.addressing.asconf.as_ref().is_some_and(|a| a.sent.is_none() && !a.queue.is_empty());
-        if !up || !idle {
+        // Keys come first: requests go in records, or behind an AUTH where there are none.
+        if !up || !idle || !self.protection.admits_user_messages() {
             return;
         }
         let default = self.path_for_asconf(0);
@@ -297,7 +298,11 @@ impl Association {
 
     pub(super) fn write_asconf(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
         let sent = self.addressing.asconf.as_ref().and_then(|asconf| asconf.sent.as_ref());
-        let (Some(sent), Some(keys)) = (sent, &self.addressing.keys) else { return Ok(()) };
+        let Some(sent) = sent else { return Ok(()) };
+        if self.protection.is_required() {
+            return writer.raw_parts(ChunkType::ASCONF, 0, &sent.value);
+        }
+        let Some(keys) = &self.addressing.keys else { return Ok(()) };
         let (repr, code_len) = keys.repr();
         let pending = writer.auth(repr, code_len)?;
         writer.raw_parts(ChunkType::ASCONF, 0, &sent.value)?;

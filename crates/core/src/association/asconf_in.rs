@@ -12,10 +12,11 @@ use arrayvec::ArrayVec;
 use crate::address::{Origin, PathAddress};
 use crate::association::control::Control;
 use crate::association::{Association, AssociationEvent};
-use crate::authentication::AuthFailure;
+use crate::authentication::{AuthFailure, Keys};
 use crate::config::ListedAddresses;
 use crate::path::Standing;
 use crate::path_id::{MAX_PATHS, PathId, PathState};
+use crate::protection::Cover;
 use crate::stats::{Discard, Discards};
 
 /// Answers that are kept in case their ASCONF comes again.
@@ -36,6 +37,16 @@ pub(crate) enum Proof {
     #[default]
     None,
     Authenticated,
+}
+
+impl Proof {
+    /// What is known of all chunks of a packet, before the first is looked at.
+    pub(crate) fn of(cover: Cover) -> Self {
+        match cover {
+            Cover::Plain => Proof::None,
+            Cover::Record => Proof::Authenticated,
+        }
+    }
 }
 
 /// What an association keeps of the peer's requests.
@@ -119,12 +130,13 @@ impl Association {
         &mut self,
         origin: Origin,
         mut chunks: Chunks<'_>,
+        cover: Cover,
         discards: &mut Discards,
     ) -> bool {
         if self.addressing.asconf.is_none() || !self.state.takes_sacks() {
             return false;
         }
-        let (mut proof, mut any) = (Proof::None, false);
+        let (mut proof, mut any) = (Proof::of(cover), false);
         loop {
             let covered = chunks.rest();
             let Some(Ok(raw)) = chunks.next() else { break };
@@ -367,25 +379,38 @@ impl Association {
     /// Puts the answers that the packet asked for into one of our own (RFC 5061 section 5.2 E6 and E7).
     pub(crate) fn answer_asconfs(&mut self) {
         let header = self.header();
-        let (Some(asconf), Some(keys)) = (&mut self.addressing.asconf, &self.addressing.keys) else { return };
+        let Some(asconf) = &mut self.addressing.asconf else { return };
         let asked = std::mem::take(&mut asconf.inbound.asked);
         if asked.is_empty() {
             return;
         }
-        let mut bytes = vec![0; ANSWER_BYTES];
-        let (repr, code_len) = keys.repr();
-        let Ok(mut writer) = PacketWriter::new(&mut bytes, header) else { return };
-        let Ok(pending) = writer.auth(repr, code_len) else { return };
+        let mut bytes = Vec::new();
+        let write =
+            |this: &mut Self, writer: &mut PacketWriter<'_>| this.write_answers(&asked, writer).is_ok();
+        let written = self.build_packet(ANSWER_BYTES, header, &mut bytes, write);
+        if let (Some(true), Some(asconf)) = (written, &mut self.addressing.asconf) {
+            asconf.inbound.reply = Some(bytes).filter(|bytes| !bytes.is_empty());
+        }
+    }
+
+    /// The answers to these serial numbers, as many as fit.
+    fn write_answers(&self, asked: &[u32], writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
+        let Some(asconf) = &self.addressing.asconf else { return Ok(()) };
+        let keys = self.addressing.keys.as_ref().filter(|_| !self.protection.is_required());
+        let pending = match keys.map(Keys::repr) {
+            Some((repr, code_len)) => Some(writer.auth(repr, code_len)?),
+            None => None,
+        };
         let kept = asked.iter().filter_map(|s| asconf.inbound.kept.iter().find(|(kept, _)| kept == s));
         for (_, value) in kept {
             if writer.raw_parts(ChunkType::ASCONF_ACK, 0, value).is_err() {
                 break;
             }
         }
-        writer.authenticate(pending, |covered| keys.code(covered));
-        let length = writer.finish();
-        bytes.truncate(length);
-        asconf.inbound.reply = Some(bytes);
+        if let (Some(pending), Some(keys)) = (pending, keys) {
+            writer.authenticate(pending, |covered| keys.code(covered));
+        }
+        Ok(())
     }
 
     /// The packet that goes back to where the latest packet came from, whether that is a path or not.

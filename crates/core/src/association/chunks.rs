@@ -11,6 +11,7 @@ use crate::association::inbound::PacketData;
 use crate::association::state::{Opening, State};
 use crate::error::AbortReason;
 use crate::path_id::PathId;
+use crate::protection::Cover;
 use crate::stats::{Discard, Discards};
 
 /// A packet whose chunks are being looked at.
@@ -20,6 +21,7 @@ struct Packet<'a> {
     source: PathId,
     /// From the chunk at hand to the end: what it covers if it is an AUTH.
     covered: &'a [u8],
+    cover: Cover,
     proof: Proof,
     data: PacketData,
 }
@@ -33,9 +35,15 @@ enum Continue {
 
 impl Association {
     /// Takes in the chunks of a packet whose verification tag has been checked.
-    pub(crate) fn handle_chunks(&mut self, origin: Origin, mut chunks: Chunks<'_>, discards: &mut Discards) {
+    pub(crate) fn handle_chunks(
+        &mut self,
+        origin: Origin,
+        mut chunks: Chunks<'_>,
+        cover: Cover,
+        discards: &mut Discards,
+    ) {
         let Some(source) = self.path_of_origin(origin) else {
-            if !self.handle_asconf_from_unknown_address(origin, chunks, discards) {
+            if !self.handle_asconf_from_unknown_address(origin, chunks, cover, discards) {
                 discards.count(Discard::OutOfTheBlue);
             }
             return;
@@ -45,7 +53,8 @@ impl Association {
             origin,
             source,
             covered: chunks.rest(),
-            proof: Proof::None,
+            cover,
+            proof: Proof::of(cover),
             data: PacketData::default(),
         };
         //= docs/rfc9260.txt#section-6.10
@@ -86,6 +95,9 @@ impl Association {
         if self.awaits_init_ack() && !matches!(chunk, Chunk::InitAck(_) | Chunk::Abort(_)) {
             // The peer has not named its tag yet, so that no answer could carry it.
             return Err(Discard::Unexpected);
+        }
+        if packet.cover == Cover::Plain && !self.admits_plain(&chunk) {
+            return Err(Discard::Unprotected);
         }
         match chunk {
             Chunk::Data(data) => self.handle_data(&data, &mut packet.data)?,
@@ -129,7 +141,9 @@ impl Association {
             Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.addressing.asconf.is_some() => {
                 self.handle_reconfiguration(&chunk, packet)?;
             }
-            Chunk::Asconf(_) | Chunk::AsconfAck(_) | Chunk::Unknown(_) => {
+            // A record in a record.
+            Chunk::Dtls(_) if self.protection.agreed().is_some() => return Err(Discard::Unexpected),
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) | Chunk::Dtls(_) | Chunk::Unknown(_) => {
                 return Ok(self.handle_unknown(source, raw));
             }
             Chunk::Pad(_) | Chunk::Ecne { .. } | Chunk::Cwr { .. } => {}

@@ -193,7 +193,7 @@ impl Association {
             let path = control.path();
             let usual = self.paths.get(path.index()).map(|p| p.packet_bytes)?;
             let bytes = match control {
-                Control::MtuProbe { bytes, .. } => bytes,
+                Control::MtuProbe { bytes, .. } => self.probe_bytes(bytes),
                 // A cookie has whatever length its maker gave it. IP fragments what is larger than the path's packets.
                 //= docs/rfc9260.txt#section-3.3.3
                 //# Implementation Note: An implementation MUST be prepared to receive an INIT ACK chunk that is quite
@@ -202,7 +202,6 @@ impl Association {
                 Control::CookieEcho { .. } => usual.max(self.cookie_echo_bytes()),
                 _ => usual,
             };
-            buf.resize(bytes, 0);
             let header = match control {
                 //= docs/rfc9260.txt#section-3.1
                 //# *  A packet containing an INIT chunk MUST have a zero Verification Tag.
@@ -219,11 +218,14 @@ impl Association {
                 }
                 _ => self.header(),
             };
-            let Ok(mut writer) = PacketWriter::new(buf, header) else { continue };
-            if self.write_control(&control, &mut writer).is_ok() && !writer.is_empty() {
-                self.accompany(&control, &mut writer);
-                let length = writer.finish();
-                buf.truncate(length);
+            let written = self.build_packet(bytes, header, buf, |this, writer| {
+                let written = this.write_control(&control, writer).is_ok() && !writer.is_empty();
+                if written {
+                    this.accompany(&control, writer);
+                }
+                written
+            });
+            if written == Some(true) {
                 self.control.keep_info(control);
                 return Some(path);
             }
@@ -282,7 +284,9 @@ impl Association {
             },
             Control::CookieAck { .. } => writer.cookie_ack(),
             Control::Heartbeat { path, nonce } => writer.heartbeat(&write_info(*nonce, *path)),
-            Control::MtuProbe { path, nonce, bytes } => write_probe(writer, *nonce, *path, *bytes),
+            Control::MtuProbe { path, nonce, bytes } => {
+                write_probe(writer, *nonce, *path, self.probe_bytes(*bytes))
+            }
             Control::HeartbeatAck { info, .. } => writer.heartbeat_ack(info),
             Control::Shutdown { .. } => {
                 let cumulative = self.receiver.as_ref().map_or(0, |r| r.tracker.cumulative());

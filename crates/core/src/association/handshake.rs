@@ -24,6 +24,7 @@ use crate::path::Standing;
 use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
 use crate::profile::{SackFlags, Start};
+use crate::protection::{Agreement, agree};
 use crate::recv::Receiver;
 use crate::send::SendQueue;
 use crate::units::WindowBytes;
@@ -43,6 +44,8 @@ pub(crate) struct Peer {
     pub(crate) announced: Announced,
     /// What both sides offered for authentication, if the peer's offer is of use.
     pub(crate) authentication: Option<Offers>,
+    /// How keys for the DTLS chunk are agreed on, if packets are protected.
+    pub(crate) protection: Option<Agreement>,
 }
 
 /// Where a valid cookie came from.
@@ -73,6 +76,7 @@ impl From<&CookieBody> for Peer {
             addresses: body.peer_addresses.iter().copied().take(MAX_PATHS).collect(),
             announced: Announced::of_bits(body.peer_features),
             authentication: body.authentication.clone(),
+            protection: body.protection.as_ref().and_then(|parameters| agree(parameters).ok()),
         }
     }
 }
@@ -154,14 +158,18 @@ impl Association {
         let params = address_params(listed).into_iter().chain([Param::ForwardTsnSupported]);
         let sack_flags = sack_flags::param(&self.policy.profile);
         let auth = self.addressing.local_random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
-        writer.init(&repr, params.chain(extensions(self.announces())).chain(auth).chain(sack_flags))
+        let extensions = extensions(self.announces(), self.asconf_proof());
+        writer.init(
+            &repr,
+            params.chain(extensions).chain(auth).chain(sack_flags).chain(self.protection_param()),
+        )
     }
 
     /// What our INIT announces: NR-SACK if the scheme acknowledges with it, ASCONF if the configuration wants it.
     pub(crate) fn announces(&self) -> Announced {
         Announced {
             nr_sack: self.policy.ack_form() != AckForm::Sack,
-            asconf: self.addressing.local_random.is_some(),
+            asconf: self.config.address_changes.asconf,
             sack_flags: sack_flags::param(&self.policy.profile).is_some(),
             forward_tsn: true,
         }
@@ -280,6 +288,10 @@ impl Association {
             self.refuse_init_ack(init, "RANDOM is not of 32 bytes");
             return;
         };
+        let protection = match self.agree_on_protection(init) {
+            Ok(protection) => protection,
+            Err(mismatch) => return self.refuse_init_ack(init, mismatch.text()),
+        };
         let peer = Peer {
             //= docs/rfc9260.txt#section-3.3.3
             //# This value MUST be placed into the Verification Tag field of every SCTP packet that the receiver of the
@@ -297,6 +309,7 @@ impl Association {
             addresses: listed_addresses(init),
             announced: announced(init),
             authentication,
+            protection,
         };
         self.adopt_peer(&peer);
         let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
@@ -333,14 +346,15 @@ impl Association {
 
     /// Agrees on keys, and on ASCONF if both announce it. Numbers of ASCONFs begin anew with the association.
     fn agree_on_authentication(&mut self, peer: &Peer) {
-        let Some(Offers { local_random, peer: theirs }) = &peer.authentication else {
-            (self.addressing.keys, self.addressing.asconf) = (None, None);
-            return;
-        };
-        self.addressing.local_random = Some(*local_random);
-        let ours = AuthOffer::ours(*local_random);
-        self.addressing.keys = Keys::agree(&ours, theirs, self.config.address_changes.shared_key.as_ref());
-        if !peer.announced.asconf || self.addressing.keys.is_none() {
+        self.addressing.keys =
+            peer.authentication.as_ref().and_then(|Offers { local_random, peer: theirs }| {
+                self.addressing.local_random = Some(*local_random);
+                let ours = AuthOffer::ours(*local_random);
+                Keys::agree(&ours, theirs, self.config.address_changes.shared_key.as_ref())
+            });
+        // Records prove as much as AUTH does.
+        let by_records = peer.protection.is_some() && self.config.address_changes.asconf;
+        if !peer.announced.asconf || !(by_records || self.addressing.keys.is_some()) {
             self.addressing.asconf = None;
             return;
         }
@@ -366,6 +380,7 @@ impl Association {
         //# INIT or INIT ACK chunk.
         self.addressing.peer = peer.addresses.clone();
         self.ack.uses_nr_sack = peer.announced.nr_sack && self.announces().nr_sack;
+        self.protection.begin(peer.protection.clone());
         self.agree_on_authentication(peer);
         let foreign = self.policy.profile.sack_flags == SackFlags::Announced && !peer.announced.sack_flags;
         self.policy.set_foreign_sack_flags(foreign);

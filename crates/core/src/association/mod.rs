@@ -29,6 +29,7 @@ mod pacing;
 mod path_mtu;
 mod paths;
 mod policy_state;
+mod protection;
 mod recovery;
 mod reneging;
 mod resend;
@@ -55,6 +56,7 @@ use crate::path::Path;
 use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::policy::{AssociationFacts, PathFacts, View};
 use crate::profile::Profile;
+use crate::protection::{KEY_MANAGEMENT_PPID, PacketProtection};
 use crate::recv::{ReceivedMessage, Receiver};
 use crate::send::{AbandonCause, Reliability, SendOptions, SendQueue, Sender};
 use crate::stats::Statistics;
@@ -193,6 +195,7 @@ pub struct Association {
     now: Time,
     identity: Identity,
     addressing: Addressing,
+    protection: PacketProtection,
     paths: ArrayVec<Path, MAX_PATHS>,
     liveness: Liveness,
     sender: Sender,
@@ -205,7 +208,6 @@ pub struct Association {
     ack: AckState,
     control: ControlQueue,
     events: VecDeque<AssociationEvent>,
-    trace: VecDeque<TraceEvent>,
     statistics: Statistics,
 }
 
@@ -214,7 +216,13 @@ impl Association {
         let entropy = seed.entropy;
         let policy =
             PolicyState::new(config.profile.clone(), config.scheme.policies(), entropy.fork("policies"));
-        let local_random = config.address_changes.asconf.then(|| random(&entropy));
+        // AUTH and the DTLS chunk exclude each other (draft-ietf-tsvwg-sctp-dtls-chunk, section "SCTP Considerations").
+        let authenticates = config.address_changes.asconf && config.protection.is_none();
+        let local_random = authenticates.then(|| random(&entropy));
+        let offer = config.protection.as_ref().map(|protection| {
+            let tie_breaker = entropy.fork("tie breaker").next_u32();
+            protection.parameter(tie_breaker)
+        });
         // Unwrapped TSNs start in the second epoch, so that what lies before the first one needs no sign.
         let initial_tsn = (1 << 32) + u64::from(seed.initial_tsn);
         Association {
@@ -237,6 +245,7 @@ impl Association {
                 initiator: seed.initiator,
             },
             addressing: Addressing::new(seed.encapsulation, seed.guarded, seed.local_addresses, local_random),
+            protection: PacketProtection::new(offer),
             paths: ArrayVec::new(),
             liveness: Liveness { errors: 0, heard_at: now },
             opportunity: SendOpportunity::closed(),
@@ -247,7 +256,6 @@ impl Association {
             ack: AckState::default(),
             control: ControlQueue::default(),
             events: VecDeque::new(),
-            trace: VecDeque::new(),
             statistics: Statistics::default(),
             config,
         }
@@ -268,6 +276,7 @@ impl Association {
     /// # Errors
     /// [`SendError::BufferFull`] if it does not fit the send buffer now ([`AssociationEvent::Writable`] follows),
     /// [`SendError::NoSuchStream`], [`SendError::Empty`], [`SendError::Closing`] after a shutdown began,
+    /// [`SendError::NotProtected`] as long as keys for the DTLS chunk are wanted and missing,
     /// [`SendError::NoPartialReliability`] for a message with a limit if the peer is known not to take FORWARD-TSN.
     pub fn send(&mut self, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
         if payload.is_empty() {
@@ -300,6 +309,9 @@ impl Association {
             matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. } | State::Established);
         if !takes || self.state.opening().is_some_and(|opening| opening.shutdown_when_up) {
             return Err(SendError::Closing);
+        }
+        if options.ppid != KEY_MANAGEMENT_PPID && !self.protection.admits_user_messages() {
+            return Err(SendError::NotProtected);
         }
         if options.reliability != Reliability::Full && self.supports_partial_reliability() == Some(false) {
             return Err(SendError::NoPartialReliability);
@@ -423,7 +435,7 @@ impl Association {
 
     /// The next recorded decision, if [`AssociationConfig::trace`] is on.
     pub fn poll_trace(&mut self) -> Option<TraceEvent> {
-        self.trace.pop_front()
+        self.policy.trace.pop_front()
     }
 
     /// Whether it is over and has nothing left to send.

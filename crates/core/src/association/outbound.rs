@@ -52,8 +52,12 @@ impl Association {
     pub(crate) fn poll_transmit(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
         self.abandon_due();
         loop {
+            if self.protection.cannot_send() {
+                return self.end_without_keys();
+            }
             let path = self.next_packet(buf)?;
-            if self.may_send(path, buf.len()) {
+            // Nothing is left of a packet that could not be sealed.
+            if !buf.is_empty() && self.may_send(path, buf.len()) {
                 return Some(path);
             }
         }
@@ -339,12 +343,8 @@ impl Association {
     ) -> T {
         //= docs/rfc9260.txt#section-6.10
         //# The total size of the resultant SCTP packet MUST be less that or equal to the current PMTU.
-        buf.resize(size, 0);
-        let mut writer = PacketWriter::new(buf, self.header()).expect("a path's packets hold 512 B and more");
-        let filled = fill(self, &mut writer);
-        let length = writer.finish();
-        buf.truncate(length);
-        filled
+        let header = self.header();
+        self.build_packet(size, header, buf, fill).expect("a path's packets hold 512 B and more")
     }
 
     /// How many chunks there were.

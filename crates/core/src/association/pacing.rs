@@ -110,27 +110,32 @@ impl Association {
         let offered = self.opportunity.new_data || self.opportunity.paced.new_data;
         self.opportunity.paced.new_data =
             offered && (!self.sender.queue().is_empty() || self.sender.has_bound());
-        self.opportunity.paced.at = self.earliest_release();
+        self.opportunity.paced.at = self.earliest_release(PathSet::EMPTY);
     }
 
-    /// Whether something waits for a path that pacing held.
-    fn is_awaited(&self, id: PathId) -> bool {
-        let paced = &self.opportunity.paced;
-        paced.resends[id.index()].is_some()
-            || paced.probes.contains(id)
-            || (paced.new_data && self.takes_new_data(id))
+    /// Whether new data waits for a path that pacing held.
+    fn awaits_new_data(&self, id: PathId) -> bool {
+        self.opportunity.paced.new_data && self.takes_new_data(id)
     }
 
-    fn earliest_release(&self) -> Option<Time> {
-        let awaited = self.live_paths().filter(|&id| self.is_awaited(id));
-        awaited.filter_map(|id| self.policy.path(id).paced_until).min()
+    /// When the first path but these goes on.
+    fn earliest_release(&self, released: PathSet) -> Option<Time> {
+        let others = self.live_paths().filter(|&id| !released.contains(id));
+        let release = |id| {
+            let until = self.policy.path(id).paced_until;
+            self.opportunity.paced.release(id, until, self.awaits_new_data(id), self.now)
+        };
+        others.filter_map(release).min()
     }
 
     /// The pacing timer, or a rate that has changed under it: the opportunity goes on for those paths that are free.
     pub(crate) fn resume_paced(&mut self) {
-        let free = |&id: &PathId| self.policy.path(id).paced_until.is_none() && self.is_awaited(id);
+        let free = |&id: &PathId| {
+            let awaited = self.opportunity.paced.holds_repair(id) || self.awaits_new_data(id);
+            awaited && self.policy.path(id).paced_until.is_none()
+        };
         let released: PathSet = self.live_paths().filter(free).collect();
-        self.opportunity.paced.at = self.earliest_release();
+        self.opportunity.paced.at = self.earliest_release(released);
         if released.is_empty() {
             return;
         }

@@ -117,13 +117,16 @@ impl Association {
     /// Whether a packet of this size is larger than its path is known to carry, and no probe of it.
     pub(crate) fn outgrows(&self, id: PathId, bytes: usize) -> bool {
         let path = &self.paths[id.index()];
-        bytes > path.packet_bytes && path.pending_mtu_probe.is_none_or(|(_, probe)| probe != bytes)
+        let reserved = self.protection.reserved_bytes();
+        let is_probe = |(_, probe): (PendingHeartbeat, usize)| probe + reserved == bytes;
+        bytes > path.packet_bytes + reserved && !path.pending_mtu_probe.is_some_and(is_probe)
     }
 
     /// The system would not send a packet of this many bytes to an address: it is larger than the interface takes. A probe of
     /// that size need not be waited for.
     pub(crate) fn refused_packet(&mut self, address: PathAddress, bytes: usize) {
         let Some(id) = self.path_of(address) else { return };
+        let Some(bytes) = bytes.checked_sub(self.protection.reserved_bytes()) else { return };
         let path = &mut self.paths[id.index()];
         if path.pending_mtu_probe.is_none_or(|(_, pending)| pending != bytes) {
             return;

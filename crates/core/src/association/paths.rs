@@ -62,14 +62,14 @@ impl Association {
     /// The SCTP bytes that an IP packet of so many bytes holds.
     pub(crate) fn packet_bytes(&self, mtu_bytes: usize, remote: IpAddr) -> usize {
         // RFC 9260 section 3.2: no chunk is longer than its 16-bit length says.
-        let most = usize::from(u16::MAX) - 3 + COMMON_HEADER;
+        let most = usize::from(u16::MAX) - 3 + COMMON_HEADER - self.protection.reserved_bytes();
         mtu_bytes.saturating_sub(self.overhead(remote)).clamp(512, most)
     }
 
-    /// The headers around an SCTP packet.
+    /// The headers around an SCTP packet, and what protection adds to it.
     pub(crate) fn overhead(&self, remote: IpAddr) -> usize {
         let ip_header = if remote.is_ipv4() { 20 } else { 40 };
-        ip_header + self.addressing.encapsulation.header_bytes()
+        ip_header + self.addressing.encapsulation.header_bytes() + self.protection.reserved_bytes()
     }
 
     /// The user bytes that fit one DATA chunk on every path: where sizes are searched for, every path in service, since one

@@ -1,5 +1,7 @@
 //! The scheme's policies and what they see: the only place that shows a [`View`] to a policy or tells it of an [`Event`].
 
+use std::collections::VecDeque;
+
 use arrayvec::ArrayVec;
 
 use crate::entropy::Entropy;
@@ -13,6 +15,7 @@ use crate::policy::{
 use crate::profile::{BurstArming, Profile};
 use crate::send::{PathBytes, Sender};
 use crate::time::{Rate, Span, Time};
+use crate::trace::TraceEvent;
 
 const A_CHUNK_AT_LEAST: Reason = Reason::rule("one largest chunk at least");
 
@@ -31,6 +34,8 @@ pub(crate) struct PolicyState {
     entropy: Entropy,
     path_facts: ArrayVec<PathFacts, MAX_PATHS>,
     association_facts: AssociationFacts,
+    /// Decisions that the driver has not taken yet.
+    pub(crate) trace: VecDeque<TraceEvent>,
 }
 
 /// What policies see.
@@ -42,6 +47,7 @@ impl PolicyState {
             entropy,
             path_facts: ArrayVec::new(),
             association_facts: AssociationFacts::default(),
+            trace: VecDeque::new(),
         }
     }
 

@@ -106,11 +106,8 @@ impl Association {
         //# When its peer is multi-homed, the SCTP endpoint SHOULD always try to send the SACK chunk to the same
         //# destination address from which the last DATA chunk was received.
         let path = self.control_path(self.ack.path);
-        buf.resize(self.paths[path.index()].packet_bytes, 0);
-        let mut writer = PacketWriter::new(buf, self.header()).ok()?;
-        self.write_sack(&mut writer);
-        let length = writer.finish();
-        buf.truncate(length);
+        let size = self.paths[path.index()].packet_bytes;
+        self.write_packet(size, buf, |this, writer| this.write_sack(writer));
         Some(path)
     }
 

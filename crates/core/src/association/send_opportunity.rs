@@ -36,6 +36,28 @@ impl Paced {
     pub(crate) fn hold_resend(&mut self, path: PathId, tsn: u64) {
         self.resends[path.index()].get_or_insert(tsn);
     }
+
+    /// Whether a retransmission or a tail probe waits for this path.
+    pub(crate) fn holds_repair(&self, path: PathId) -> bool {
+        self.resends[path.index()].is_some() || self.probes.contains(path)
+    }
+
+    /// When the timer lets a path go on; `awaits_new_data` says that new data is to be offered to the scheduler then, and may leave
+    /// there. A path can have become free before anything looked at the repairs that wait for it: it goes on at once. The scheduler
+    /// has seen a free path, and left new data alone.
+    pub(crate) fn release(
+        &self,
+        path: PathId,
+        paced_until: Option<Time>,
+        awaits_new_data: bool,
+        now: Time,
+    ) -> Option<Time> {
+        if self.holds_repair(path) {
+            paced_until.or(Some(now))
+        } else {
+            paced_until.filter(|_| awaits_new_data)
+        }
+    }
 }
 
 /// The state of the present send opportunity.
@@ -142,8 +164,9 @@ impl SendOpportunity {
     /// Goes on where pacing stopped: these paths may send again. Lost chunks that had other reasons to wait are not looked at
     /// again.
     pub(crate) fn resume(&mut self, released: PathSet) {
-        if !self.is_open() {
-            self.released = released;
+        // One that is open for all paths already stays so.
+        if !self.is_open() || !self.released.is_empty() {
+            self.released = self.released.iter().chain(released.iter()).collect();
         }
         let Paced { resends, probes, new_data, .. } = &mut self.paced;
         let held = released.iter().filter_map(|path| resends[path.index()].take());
@@ -181,6 +204,37 @@ mod tests {
         opportunity.open(OpportunityCause::Sack, true);
         opportunity.end();
         assert_eq!(opportunity.next_at, Some(at(20)));
+    }
+
+    #[test]
+    fn paths_that_are_free_later_join_one_that_goes_on_and_not_one_that_is_open_for_all() {
+        let only = |index| [PathId::new(index)].into_iter().collect::<PathSet>();
+        let mut opportunity = SendOpportunity::closed();
+        opportunity.paced.hold_resend(PathId::new(0), 7);
+        opportunity.paced.hold_resend(PathId::new(1), 5);
+        opportunity.resume(only(0));
+        assert_eq!((opportunity.released(), opportunity.resend_from), (Some(only(0)), Some(7)));
+        opportunity.resume(only(1));
+        assert_eq!(opportunity.released(), Some([0, 1].map(PathId::new).into_iter().collect()));
+        assert_eq!(opportunity.resend_from, Some(5));
+        opportunity.open(OpportunityCause::Sack, true);
+        opportunity.resume(only(1));
+        assert_eq!(opportunity.released(), None);
+    }
+
+    #[test]
+    fn repairs_that_wait_for_a_path_that_is_free_by_now_are_not_forgotten() {
+        let (a, b, c) = (PathId::new(0), PathId::new(1), PathId::new(2));
+        let mut paced = Paced::default();
+        paced.hold_resend(a, 7);
+        paced.probes.insert(b);
+        for path in [a, b] {
+            assert_eq!(paced.release(path, Some(at(20)), false, at(10)), Some(at(20)));
+            assert_eq!(paced.release(path, None, false, at(10)), Some(at(10)));
+        }
+        assert_eq!(paced.release(c, Some(at(20)), true, at(10)), Some(at(20)));
+        assert_eq!(paced.release(c, Some(at(20)), false, at(10)), None);
+        assert_eq!(paced.release(c, None, true, at(10)), None, "no timer that is always due");
     }
 
     #[test]

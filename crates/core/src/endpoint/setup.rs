@@ -1,19 +1,23 @@
 //! INIT and COOKIE-ECHO (RFC 9260 sections 5.1 and 5.2): nothing is kept for a stranger until its cookie comes back.
 
-use anabranch_wire::{Cause, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, Tsn};
+use anabranch_wire::{
+    Cause, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, RawParam, Tsn,
+};
 use arrayvec::ArrayVec;
 
 use crate::address::Origin;
 use crate::association::{Association, CookieSource, Peer};
 use crate::authentication::{AuthOffer, BadRandom, RANDOM_LEN};
-use crate::config::LEAST_FIRST_WINDOW;
+use crate::config::{AssociationConfig, LEAST_FIRST_WINDOW};
 use crate::cookie::{CookieBody, GenuineCookie, Offers};
 use crate::endpoint::spent::Verdict;
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::init::{
-    Announced, address_params, announced, extensions, listed_addresses, reportable_params, sack_flags,
+    Announced, AsconfProof, address_params, announced, extensions, listed_addresses, protection_parameter,
+    reportable_params, sack_flags,
 };
 use crate::path_id::{MAX_PATHS, PathId};
+use crate::protection::{Mismatch, ParameterPair, ProtectionMode, agree};
 use crate::stats::Discard;
 use crate::time::Span;
 
@@ -190,6 +194,10 @@ impl Endpoint {
             let cause = Cause::ProtocolViolation(b"RANDOM is not of 32 bytes");
             return self.refuse_init(origin, header, init, cause);
         };
+        let protection = match self.parameters(origin, header.source_port, init) {
+            Ok(protection) => protection,
+            Err(mismatch) => return self.refuse_init(origin, header, init, mismatch.cause()),
+        };
         let body = CookieBody {
             local_tag: ours.local_tag,
             //= docs/rfc9260.txt#section-3.3.2
@@ -216,6 +224,7 @@ impl Endpoint {
             peer_addresses: listed_addresses(init).into_iter().collect(),
             peer_features: announced(init).bits(),
             authentication,
+            protection,
         };
         let mut cookie = Vec::new();
         //= docs/rfc9260.txt#section-5.1
@@ -234,7 +243,6 @@ impl Endpoint {
             inbound_streams: streams,
             initial_tsn: Tsn::new(ours.initial_tsn),
         };
-        let random = body.authentication.as_ref().map(|offers| offers.local_random);
         //= docs/rfc9260.txt#section-5.1
         //# The destination IP address of the INIT ACK chunk MUST be set to the source IP address of the INIT chunk to
         //# which this INIT ACK chunk is responding.
@@ -249,7 +257,7 @@ impl Endpoint {
         //= docs/rfc9260.txt#section-5.2.1
         //# 3)  The packet containing the INIT ACK chunk SHOULD be sent to the source address of the received packet
         //# containing the INIT chunk.
-        self.send_init_ack(origin, header, init, &repr, &cookie, random)
+        self.send_init_ack(origin, header, init, &repr, &cookie, &body)
     }
 
     /// Streams and window of the association that would come of it.
@@ -281,9 +289,13 @@ impl Endpoint {
         let (wanted, repeated) = match existing {
             Some(association) => {
                 let random = association.local_random();
-                (association.announces().asconf, random.filter(|_| association.is_opening()))
+                (random.is_some(), random.filter(|_| association.is_opening()))
             }
-            None => (self.config.accept.as_ref().is_some_and(|accept| accept.address_changes.asconf), None),
+            None => {
+                let wants =
+                    |accept: &AssociationConfig| accept.address_changes.asconf && accept.protection.is_none();
+                (self.config.accept.as_ref().is_some_and(wants), None)
+            }
         };
         if !wanted {
             return Ok(None);
@@ -295,6 +307,37 @@ impl Endpoint {
             random
         });
         Ok(Some(Offers { local_random, peer }))
+    }
+
+    /// What both sides offer for protection, if they agree; `None` if packets are not to be protected. A collision repeats what
+    /// our own INIT said.
+    fn parameters(
+        &mut self,
+        origin: Origin,
+        peer_port: u16,
+        init: &InitView<'_>,
+    ) -> Result<Option<ParameterPair>, Mismatch> {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
+        let (wanted, repeated) = match existing {
+            Some(association) => (association.wanted_protection(), association.repeated_offer()),
+            None => (self.config.accept.as_ref().and_then(|accept| accept.protection.as_ref()), None),
+        };
+        let Some(wanted) = wanted.cloned() else { return Ok(None) };
+        let local = repeated.unwrap_or_else(|| wanted.parameter(self.entropy.next_u32()));
+        let peer = protection_parameter(init).ok_or(Mismatch::Missing);
+        let pair = peer.map(|peer| ParameterPair { local, peer });
+        match pair.and_then(|pair| agree(&pair).map(|_| pair)) {
+            Ok(pair) => Ok(Some(pair)),
+            Err(_) if wanted.mode == ProtectionMode::Loose => Ok(None),
+            Err(mismatch) => Err(mismatch),
+        }
+    }
+
+    /// Whether the association that would come of it does ASCONF.
+    fn accepts_asconf(&self, origin: Origin, peer_port: u16) -> bool {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
+        let accepted = || self.config.accept.as_ref().is_some_and(|accept| accept.address_changes.asconf);
+        existing.map_or_else(accepted, |association| association.announces().asconf)
     }
 
     /// Whether the association that would come of it acknowledges with NR-SACK.
@@ -317,19 +360,26 @@ impl Endpoint {
         init: &InitView<'_>,
         repr: &InitRepr,
         cookie: &[u8],
-        random: Option<[u8; RANDOM_LEN]>,
+        body: &CookieBody,
     ) -> Handled {
         let listed = if self.config.addresses.len() > 1 { &self.config.addresses[..] } else { &[] };
         let addresses = address_params(listed);
-        let auth = random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
+        let random = body.authentication.as_ref().map(|offers| &offers.local_random);
+        let auth = random.map(AuthOffer::our_params).into_iter().flatten();
+        let offer = body.protection.as_ref().and_then(|pair| param_of(&pair.local));
         //= docs/rfc9260.txt#section-3.3.3
         //# Note 3: An INIT ACK chunk MUST NOT contain the Host Name Address parameter.
         //= docs/rfc9260.txt#section-3.3.3.1
         //# The Host Name Address parameter is described in Section 3.3.2.1.4 and MUST NOT be included in an INIT ACK
         //# chunk.
-        let needed: Vec<Param<'_>> = [Param::StateCookie(cookie)].into_iter().chain(auth).collect();
+        let needed: Vec<Param<'_>> =
+            [Param::StateCookie(cookie)].into_iter().chain(auth).chain(offer).collect();
         let nr_sack = self.announces_nr_sack(origin, header.source_port);
-        let extensions = extensions(Announced { nr_sack, asconf: random.is_some(), ..Announced::default() });
+        let (asconf, proof) = match offer {
+            Some(_) => (self.accepts_asconf(origin, header.source_port), AsconfProof::Record),
+            None => (random.is_some(), AsconfProof::Auth),
+        };
+        let extensions = extensions(Announced { nr_sack, asconf, ..Announced::default() }, proof);
         let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions);
         let optional = optional.chain(self.announced_sack_flags(origin, header.source_port));
         //= docs/rfc9260.txt#section-3.2.2
@@ -588,6 +638,10 @@ impl Endpoint {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
         association.clock(self.now);
+        if association.requires_protection() {
+            // A restart would need keys that are kept for it, and so would an answer.
+            return Handled::Discarded(Discard::Unprotected);
+        }
         // A retry may come over another pair of addresses than the first try.
         let Some(path) = association.path_of_origin(origin) else {
             return Handled::Discarded(Discard::CookieUnexpected);
@@ -664,6 +718,11 @@ impl Endpoint {
             let _ = self.reply(origin, bytes);
         }
     }
+}
+
+/// A parameter that was kept as bytes.
+fn param_of(bytes: &[u8]) -> Option<Param<'_>> {
+    RawParam::parse(bytes).ok()?.decode().ok()
 }
 
 /// The header of an answer to `header`.

@@ -4,11 +4,12 @@ pub(crate) mod sack_flags;
 
 use std::net::IpAddr;
 
-use anabranch_wire::{ChunkType, InitRepr, InitView, List, Param, ParseError, RawParam};
+use anabranch_wire::{ChunkType, InitRepr, InitView, List, Param, ParamType, ParseError, RawParam};
 use arrayvec::ArrayVec;
 
 use crate::config::LEAST_FIRST_WINDOW;
 use crate::path_id::MAX_PATHS;
+use crate::protection::{ParameterBytes, kept};
 
 /// Extensions that a side announces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,14 +57,27 @@ const ASCONF: u8 = 4;
 /// The bit of a peer that does not take FORWARD-TSN: most do, and their cookies stay as they were before the bit was there.
 const NO_FORWARD_TSN: u8 = 8;
 
-/// NR-SACK comes first, so that it can be left out.
+/// NR-SACK comes first, and AUTH last, so that they can be left out.
 const EXTENSIONS: &[ChunkType] =
     &[ChunkType::NR_SACK, ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::AUTH];
 
+/// What authenticates ASCONFs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AsconfProof {
+    /// AUTH before them.
+    Auth,
+    /// The record that they are in.
+    Record,
+}
+
 /// The extensions to announce. What is not used is not announced, so that it changes no packet.
-pub(crate) fn extensions<'p>(announced: Announced) -> Option<Param<'p>> {
+pub(crate) fn extensions<'p>(announced: Announced, proof: AsconfProof) -> Option<Param<'p>> {
     let first = usize::from(!announced.nr_sack);
-    let end = if announced.asconf { EXTENSIONS.len() } else { 1 };
+    let end = match proof {
+        _ if !announced.asconf => 1,
+        AsconfProof::Auth => EXTENSIONS.len(),
+        AsconfProof::Record => EXTENSIONS.len() - 1,
+    };
     let list = EXTENSIONS.get(first..end).filter(|list| !list.is_empty())?;
     Some(Param::SupportedExtensions(List::new(list)))
 }
@@ -125,6 +139,13 @@ pub(crate) fn reportable_params<'a>(
         stopped |= unknown && action.stops();
         unknown && action.reports()
     })
+}
+
+/// The offer to protect packets, if there is one that can be read.
+pub(crate) fn protection_parameter(init: &InitView<'_>) -> Option<ParameterBytes> {
+    let raw = init.raw_params().map_while(Result::ok).take_while(|raw| !stops(&raw.decode()));
+    let mut found = raw.filter(|raw| raw.kind() == ParamType::DTLS_KEY_MANAGEMENT);
+    kept(&found.next()?)
 }
 
 /// Whether what follows this parameter is not to be looked at.

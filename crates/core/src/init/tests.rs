@@ -47,14 +47,17 @@ fn extensions_are_read_as_they_were_announced() {
     for wanted in combinations() {
         let profile = if wanted.sack_flags { Profile::net() } else { Profile::rfc9260() };
         let forward_tsn = wanted.forward_tsn.then_some(Param::ForwardTsnSupported);
-        let params = extensions(wanted).into_iter().chain(sack_flags::param(&profile)).chain(forward_tsn);
+        let params = extensions(wanted, AsconfProof::Auth)
+            .into_iter()
+            .chain(sack_flags::param(&profile))
+            .chain(forward_tsn);
         assert_eq!(read(&params.collect::<Vec<_>>(), announced), wanted);
     }
 }
 
 #[test]
 fn a_side_that_uses_no_extension_adds_no_parameter() {
-    assert!(extensions(Announced::default()).is_none());
+    assert!(extensions(Announced::default(), AsconfProof::Auth).is_none());
     assert!(sack_flags::param(&Profile::rfc9260()).is_none());
 }
 

@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_steady_path_is_measured_at_its_rate() {
         let (mut path, mut sent, mut rates) = (Script::default(), Vec::new(), Vec::new());
-        for n in 0..40 {
+        for n in 0..40_usize {
             if let Some(answered) = n.checked_sub(10) {
                 rates.extend(kbps(path.acknowledge(&sent[answered..=answered], 10 * n as u64)));
             }

@@ -140,6 +140,8 @@ pub(super) struct Account {
     /// All and needless ones.
     pub(super) resent: Tally<ResentKey, (u64, u64)>,
     pub(super) timeouts: u64,
+    /// Messages that were given up, by cause and rule: all, and those of which nothing had been sent.
+    pub(super) abandoned: Tally<(String, String), (u64, u64)>,
     /// Decisions that this version does not know.
     pub(super) unknown: Tally<String, u64>,
 }
@@ -196,6 +198,7 @@ impl Account {
             losses: Tally::default(),
             resent: Tally::default(),
             timeouts: 0,
+            abandoned: Tally::default(),
             unknown: Tally::default(),
         }
     }
@@ -317,6 +320,13 @@ impl Account {
 
     pub(super) fn state(&mut self, at: u64, path: usize, state: &str, rule: &str) {
         self.sums[path].states.push((at, state.to_owned(), rule.to_owned()));
+    }
+
+    /// A message was given up; `sent` is whether something of it had been sent.
+    pub(super) fn abandoned(&mut self, cause: &str, rule: &str, sent: bool) {
+        let is = |(known, by): &(String, String)| known == cause && by == rule;
+        let sums = self.abandoned.of(is, || (cause.to_owned(), rule.to_owned()));
+        *sums = (sums.0 + 1, sums.1 + u64::from(!sent));
     }
 
     pub(super) fn unknown(&mut self, decision: &str) {

@@ -1,6 +1,6 @@
 //! The same in sentences, the largest first. Every sentence is a figure of the explanation put into words.
 
-use crate::explain::{FlowExplanation, PathExplanation, WhyTime};
+use crate::explain::{Abandonments, FlowExplanation, PathExplanation, WhyTime};
 
 /// Less of the time than this is not worth a sentence.
 const LEAST_SHARE: f64 = 0.0005;
@@ -62,7 +62,30 @@ pub(super) fn capacity(flow: &FlowExplanation) -> Vec<String> {
     }));
     all.extend(flow.paths.iter().filter(|path| path.drops.total() > 0).map(dropped));
     all.extend(resent(flow));
+    all.extend(abandoned(flow));
     all
+}
+
+/// What was given up, why, and how the receiver was told.
+fn abandoned(flow: &FlowExplanation) -> Option<String> {
+    let messages: u64 = flow.abandoned.iter().map(|each| each.messages).sum();
+    if messages == 0 {
+        return None;
+    }
+    let cause = |each: &Abandonments| {
+        let unsent = match each.unsent {
+            0 => String::new(),
+            n => format!(" ({n} before anything of them was sent)"),
+        };
+        format!("{} by {} ({}){unsent}", each.messages, each.cause, each.rule)
+    };
+    let causes: Vec<String> = flow.abandoned.iter().map(cause).collect();
+    let told = match flow.forward_tsns {
+        Some(n) => format!("{} told", counted(n, "FORWARD-TSN chunk", "FORWARD-TSN chunks")),
+        None => "FORWARD-TSN tells".to_owned(),
+    };
+    let given_up = counted(messages, "message was given up", "messages were given up");
+    Some(format!("{given_up}: {}; {told} the receiver not to wait for them.", causes.join(", ")))
 }
 
 fn carried(flow: &FlowExplanation, path: &PathExplanation) -> String {

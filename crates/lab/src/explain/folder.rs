@@ -38,6 +38,29 @@ pub(super) struct RunCounters {
     /// Records that were lost before they could be written, since the disk was slower than the host.
     #[serde(default)]
     pub(super) records_dropped: u64,
+    /// A host has none.
+    #[serde(default)]
+    flows: Vec<FlowCounters>,
+}
+
+/// What it counted of a flow.
+#[derive(Clone, Debug, Deserialize)]
+struct FlowCounters {
+    name: String,
+    abandoned: Option<AbandonedCounters>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct AbandonedCounters {
+    forward_tsns: u64,
+}
+
+impl RunCounters {
+    /// FORWARD-TSN chunks that the senders of a flow with a limit sent.
+    pub(super) fn forward_tsns(&self, flow: &str) -> Option<u64> {
+        let counted = self.flows.iter().find(|counted| counted.name == flow)?;
+        counted.abandoned.map(|abandoned| abandoned.forward_tsns)
+    }
 }
 
 /// A run's folder.

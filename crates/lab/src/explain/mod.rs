@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 
 pub use error::ExplainError;
 pub use model::{
-    Choice, Cut, Drops, Explanation, FlowExplanation, HoleTime, Losses, PathExplanation, PathTime,
-    PeerWindow, Placement, Refusals, Resent, Retransmissions, StateChange, Totals, WhyTime,
+    Abandonments, Choice, Cut, Drops, Explanation, FlowExplanation, HoleTime, Losses, PathExplanation,
+    PathTime, PeerWindow, Placement, Refusals, Resent, Retransmissions, StateChange, Totals, WhyTime,
 };
 
 /// The runs in a folder of traces: the folder itself if it is a run's, or else those of its folders that are, by name.

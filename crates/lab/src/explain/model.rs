@@ -56,6 +56,23 @@ pub struct FlowExplanation {
     pub retransmissions: Retransmissions,
     /// T3 expiries, also those of no known path.
     pub timeouts: u64,
+    /// Messages that were given up.
+    pub abandoned: Vec<Abandonments>,
+    /// FORWARD-TSN chunks that told the receiver so, if the run counted them.
+    pub forward_tsns: Option<u64>,
+}
+
+/// Messages that were given up for the same reason.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Abandonments {
+    /// `retransmissions`, `lifetime`, `priority` or `streams`.
+    pub cause: String,
+    /// The rule.
+    pub rule: String,
+    /// How many.
+    pub messages: u64,
+    /// Those of which nothing had been sent.
+    pub unsent: u64,
 }
 
 /// When only the peer's window kept data back.

@@ -7,8 +7,9 @@ use crate::explain::folder::{Folder, PACKETS, RunCounters};
 use crate::explain::table::{Columns, Table};
 use crate::explain::tally::Tally;
 use crate::explain::{
-    Choice, Cut, ExplainError, Explanation, FlowExplanation, HoleTime, Losses, PathExplanation, PathTime,
-    PeerWindow, Placement, Refusals, Resent, Retransmissions, StateChange, WhyTime, capacity, findings,
+    Abandonments, Choice, Cut, ExplainError, Explanation, FlowExplanation, HoleTime, Losses, PathExplanation,
+    PathTime, PeerWindow, Placement, Refusals, Resent, Retransmissions, StateChange, WhyTime, capacity,
+    findings,
 };
 use crate::trace::{Sender, Vantage};
 
@@ -199,8 +200,7 @@ impl Reader {
             "lost" => account.lost(path()?, tsn(table, 3)?, table.text(4)?, table.text(5)?),
             "timeout" => account.timed_out(at, table.one_of(2, names, A_PATH)?),
             "state" => account.state(at, path()?, table.text(4)?, table.text(5)?),
-            // Of a message, where the account is of chunks and paths.
-            "abandoned" => {}
+            "abandoned" => account.abandoned(table.text(4)?, table.text(5)?, !table.text(3)?.is_empty()),
             // What it kept back says so when it is refused.
             "pacing" => {}
             other => account.unknown(other),
@@ -308,6 +308,8 @@ fn flow(reader: &Reader, folder: &Folder) -> FlowExplanation {
         losses: Vec::new(),
         retransmissions: retransmissions(account, &sender.paths),
         timeouts: account.timeouts,
+        abandoned: abandoned(account),
+        forward_tsns: folder.ended.as_ref().and_then(|ended| ended.result.forward_tsns(&sender.flow)),
     };
     let losses = account.losses.ranked(|chunks| *chunks).into_iter();
     flow.losses = losses
@@ -321,6 +323,17 @@ fn flow(reader: &Reader, folder: &Folder) -> FlowExplanation {
     flow.time_findings = findings::time(&flow);
     flow.capacity_findings = findings::capacity(&flow);
     flow
+}
+
+fn abandoned(account: &Account) -> Vec<Abandonments> {
+    let ranked = account.abandoned.ranked(|(messages, _)| *messages).into_iter();
+    let of = |((cause, rule), &(messages, unsent)): (&(String, String), &(u64, u64))| Abandonments {
+        cause: cause.clone(),
+        rule: rule.clone(),
+        messages,
+        unsent,
+    };
+    ranked.map(of).collect()
 }
 
 fn peer_window(account: &Account, span: f64, names: &[String]) -> PeerWindow {

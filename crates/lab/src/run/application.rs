@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::run::beside::{Arrivals, BesideSource};
 use crate::run::recorder::PathRecorder;
+use crate::run::video::{VideoSink, VideoSource};
 
 /// What an end sends.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(crate) enum Workload {
         ordered: bool,
         reliability: Reliability,
     },
+    /// The frames of a trace at their times.
+    Video(VideoSource),
 }
 
 /// What an end has received.
@@ -152,6 +155,7 @@ pub(crate) struct End {
     pub(crate) status: Status,
     pub(crate) id: Option<AssociationId>,
     pub(crate) expected: Option<Expected>,
+    pub(crate) video: Option<VideoSink>,
     pub(crate) recorder: Option<Rc<RefCell<PathRecorder>>>,
     next_stream: u16,
     /// The latest message did not fit the send buffer.
@@ -175,6 +179,7 @@ impl End {
             status: Status::Waiting,
             id: None,
             expected: None,
+            video: None,
             recorder: None,
             next_stream: 0,
             refused: false,
@@ -242,6 +247,23 @@ impl End {
                     association.shutdown(now);
                 }
             }
+            Some(Workload::Video(video)) => {
+                self.refused = false;
+                while let Some(packet) = video.due(now) {
+                    options.stream = packet.stream;
+                    options.ppid = packet.number;
+                    options.unordered = packet.unordered;
+                    options.reliability = packet.reliability;
+                    if association.send_at(now, packet.content, options).is_err() {
+                        self.refused = true;
+                        break;
+                    }
+                    video.advance();
+                }
+                if video.is_done() {
+                    association.shutdown(now);
+                }
+            }
             None => {}
         }
         self.next_stream = options.stream;
@@ -263,6 +285,11 @@ impl End {
             self.received.bytes += self.buffer.len() as u64;
             self.received.messages += u64::from(piece.ending);
             self.received.last_at = Some(now);
+            if piece.ending
+                && let Some(video) = &mut self.video
+            {
+                video.arrived(now, piece.ppid);
+            }
             if now >= self.counted_from {
                 self.received.counted_bytes += self.buffer.len() as u64;
             }
@@ -295,6 +322,7 @@ impl End {
             {
                 *next
             }
+            Some(Workload::Video(video)) if self.status == Status::Open && !self.refused => video.next_at(),
             _ => None,
         }
     }
@@ -319,8 +347,12 @@ impl Application for End {
             AssociationEvent::Connected => {
                 self.id = Some(id);
                 self.status = Status::Open;
-                if let Some(Workload::Messages { next, .. }) = &mut self.source {
-                    next.get_or_insert(now);
+                match &mut self.source {
+                    Some(Workload::Messages { next, .. }) => {
+                        next.get_or_insert(now);
+                    }
+                    Some(Workload::Video(video)) => video.start(now),
+                    _ => {}
                 }
                 if let Some(beside) = &mut self.beside {
                     beside.open(now);

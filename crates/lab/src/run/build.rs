@@ -1,7 +1,7 @@
 //! A scenario becomes a world, and a finished world becomes metrics.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anabranch_core::time::{Span, Time};
@@ -19,7 +19,10 @@ use crate::run::network::{Network, lay};
 use crate::run::observer::{DelayCount, DirectionCount, Observer};
 use crate::run::plan::{FlowPlan, bulk_queue_bytes};
 use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
-use crate::run::{FlowResult, Job, JobScheme, MessageDelays, PathResult, RunError, RunResult, payload};
+use crate::run::video::{VideoOutcome, VideoSink, VideoSource, table_names};
+use crate::run::{
+    AbandonedResult, FlowResult, Job, JobScheme, MessageDelays, PathResult, RunError, RunResult, payload,
+};
 use crate::scenario::{Flow, FlowDirection, FlowKind, Scenario};
 use crate::statistics::jain_index;
 use crate::trace::{Manifest, Sender};
@@ -111,7 +114,8 @@ pub(crate) fn counted_from(job: &Job) -> Time {
 
 fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Result<BuiltFlow, RunError> {
     let flow = &job.scenario.flows[index];
-    let FlowPlan { scheme, config, message_bytes, content } = job.flow_plan(index)?;
+    let plan = job.flow_plan(index)?;
+    let FlowPlan { scheme, config, message_bytes, content, video } = &plan;
     let start = Time::ZERO + flow.start;
     let mut ends = [end(job, flow, start), end(job, flow, start)];
     ends[0].connect = Some(Connect {
@@ -126,20 +130,21 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
     };
     for side in 0..2 {
         if sends[side] {
-            ends[side].source = Some(source(job, flow, &config, message_bytes, content.as_ref()));
+            ends[side].source = Some(source(job, flow, &plan));
             if let Some(messages) = flow.beside {
                 let stream = job.scenario.association.streams;
                 ends[side].beside = Some(BesideSource::new(messages, stream));
                 ends[1 - side].received.beside = Some((stream, Arrivals::default()));
             }
-            ends[1 - side].expected = content.as_ref().map(|c| expected(job, flow, message_bytes, c));
+            ends[1 - side].expected = content.as_ref().map(|c| expected(job, flow, *message_bytes, c));
+            ends[1 - side].video = video.clone().map(VideoSink::new);
         }
     }
-    let senders = senders(job, flow, &config, &scheme, sends);
+    let senders = senders(job, flow, config, scheme, sends);
     let recorders = add_recorders(job, &senders, &mut ends)?;
-    let ids = add_hosts(world, job, index, config, ends)?;
+    let ids = add_hosts(world, job, index, config.clone(), ends)?;
     network.route(world, index, flow)?;
-    Ok(BuiltFlow { scheme, ends: ids, start, recorders, senders })
+    Ok(BuiltFlow { scheme: scheme.clone(), ends: ids, start, recorders, senders })
 }
 
 fn end(job: &Job, flow: &Flow, start: Time) -> End {
@@ -198,20 +203,21 @@ fn expected(job: &Job, flow: &Flow, message_bytes: usize, content: &[u8]) -> Exp
     Expected::new(content, size, ordered && streams == 1)
 }
 
-fn source(
-    job: &Job,
-    flow: &Flow,
-    config: &AssociationConfig,
-    message_bytes: usize,
-    content: Option<&Bytes>,
-) -> Workload {
+fn source(job: &Job, flow: &Flow, plan: &FlowPlan) -> Workload {
+    let message_bytes = plan.message_bytes;
     match &flow.kind {
         FlowKind::Bulk => Workload::Bulk {
             message: Bytes::from(vec![0x5A; message_bytes]),
-            keep_bytes: bulk_queue_bytes(config.recv_buffer_bytes),
+            keep_bytes: bulk_queue_bytes(plan.config.recv_buffer_bytes),
         },
         FlowKind::File(_) => {
-            Workload::Transfer { content: content.cloned().unwrap_or_default(), message_bytes, sent: 0 }
+            Workload::Transfer { content: plan.content.clone().unwrap_or_default(), message_bytes, sent: 0 }
+        }
+        FlowKind::Video(video) => {
+            let Some(frames) = plan.video.clone() else {
+                unreachable!("the plan of a video flow has frames")
+            };
+            Workload::Video(VideoSource::new(frames, video, &job.seeds(), &flow.name))
         }
         FlowKind::Messages { size_bytes, interval, count, ordered, streams, reliability } => {
             Workload::Messages {
@@ -294,9 +300,53 @@ impl Built {
         Self::close_observer(&mut observer)?;
         let result = self.result(job, &observer);
         if let (Some(manifest), Some(folder)) = (&self.manifest, trace_folder(job)) {
-            manifest::close(manifest, &folder, self.world.now().as_secs_f64(), &result)?;
+            let tables = self.write_videos(job, &folder)?;
+            manifest::close(manifest, &folder, self.world.now().as_secs_f64(), &tables, &result)?;
         }
         Ok(result)
+    }
+
+    /// Writes the tables of video flows, and names them.
+    fn write_videos(&self, job: &Job, folder: &Path) -> Result<Vec<String>, RunError> {
+        let mut names = Vec::new();
+        for (index, flow) in job.scenario.flows.iter().enumerate() {
+            if let Some(outcome) = self.video_outcome(index) {
+                outcome.write(folder, &flow.name)?;
+                names.extend(table_names(&flow.name));
+            }
+        }
+        Ok(names)
+    }
+
+    /// What became of the frames of a flow, if it is a video.
+    fn video_outcome(&self, flow: usize) -> Option<VideoOutcome<'_>> {
+        let ends = [self.end(flow, 0), self.end(flow, 1)];
+        let clock = ends.iter().find_map(|end| match &end.source {
+            Some(Workload::Video(video)) => video.clock(),
+            _ => None,
+        });
+        let sink = ends.into_iter().find_map(|end| end.video.as_ref())?;
+        Some(sink.outcome(clock.unwrap_or(self.flows[flow].start), self.world.now()))
+    }
+
+    /// What the senders of a flow gave up, if it has a limit.
+    fn abandoned(&self, job: &Job, flow: usize) -> Option<AbandonedResult> {
+        let has_limit = job.scenario.flows[flow].kind.has_limit();
+        let mut found = has_limit.then(AbandonedResult::default)?;
+        let senders = self.senders().filter(|(index, _)| *index == flow);
+        for statistics in senders.filter_map(|(_, association)| association).map(Association::statistics) {
+            let all = statistics.abandoned;
+            found.messages += all.messages();
+            let causes = [all.by_retransmissions, all.by_lifetime, all.by_priority, all.by_streams];
+            found.unsent += causes.iter().map(|cause| cause.unsent).sum::<u64>();
+            found.by_retransmissions += all.by_retransmissions.total();
+            found.by_lifetime += all.by_lifetime.total();
+            found.by_priority += all.by_priority.total();
+            found.by_streams += all.by_streams.total();
+            found.bytes += all.bytes;
+            found.forward_tsns += statistics.forward_tsns_sent;
+        }
+        Some(found)
     }
 
     fn close_files(&mut self) -> Result<(), RunError> {
@@ -418,6 +468,8 @@ impl Built {
             sha256: transfers.first().map(|(end, expected)| hex(expected.digest(&end.received))),
             failure,
             message_delays: self.message_delays(job, index, counts),
+            abandoned: self.abandoned(job, index),
+            video: self.video_outcome(index).map(|outcome| outcome.result),
         }
     }
 

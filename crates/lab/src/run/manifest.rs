@@ -34,7 +34,10 @@ pub(crate) fn close(
     manifest: &Manifest,
     folder: &Path,
     ended_s: f64,
+    tables: &[String],
     result: &RunResult,
 ) -> Result<(), TraceError> {
-    manifest.close(folder, ended_s, &[PACKET_FILE, "queues.csv"], result)
+    let mut beside = vec![PACKET_FILE, "queues.csv"];
+    beside.extend(tables.iter().map(String::as_str));
+    manifest.close(folder, ended_s, &beside, result)
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::conventions::Goodput;
+use crate::video::VideoResult;
 
 /// One path of a run, over all flows, in the direction of the data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -61,6 +62,33 @@ pub struct FlowResult {
     /// Of the small messages that it carried beside the bulk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_delays: Option<MessageDelays>,
+    /// What its sender gave up, for messages with a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub abandoned: Option<AbandonedResult>,
+    /// What became of its frames, for a video.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoResult>,
+}
+
+/// Messages that were given up, by the limit that was reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AbandonedResult {
+    /// All of them.
+    pub messages: u64,
+    /// Those of which nothing had been sent.
+    pub unsent: u64,
+    /// By their limit of retransmissions.
+    pub by_retransmissions: u64,
+    /// By their lifetime.
+    pub by_lifetime: u64,
+    /// For room in the send buffer.
+    pub by_priority: u64,
+    /// On streams that the peer does not take.
+    pub by_streams: u64,
+    /// User bytes that were not known to have arrived.
+    pub bytes: u64,
+    /// FORWARD-TSN chunks that told the receiver so.
+    pub forward_tsns: u64,
 }
 
 /// One run.

@@ -16,11 +16,12 @@ mod payload;
 mod plan;
 mod recorder;
 mod scheme;
+mod video;
 
 pub use batch::{Batch, Failed, Outcome, run_caught, run_each};
 pub use details::{Details, SenderDetails, SenderPath};
 pub use lane::{LaneConfig, NotOneLink, PathLanes, path_lanes};
-pub use metrics::{FlowResult, MessageDelays, PathResult, RunResult};
+pub use metrics::{AbandonedResult, FlowResult, MessageDelays, PathResult, RunResult};
 pub use plan::{FlowPlan, bulk_queue_bytes};
 pub use scheme::JobScheme;
 
@@ -85,6 +86,9 @@ pub enum RunError {
         /// What is wrong.
         error: std::io::Error,
     },
+    /// The trace of a video flow is wrong.
+    #[error(transparent)]
+    Video(#[from] crate::video::VideoError),
     /// The simulator refuses the scenario.
     #[error("the network cannot be built: {0}")]
     Network(#[from] anabranch_sim::ConfigError),

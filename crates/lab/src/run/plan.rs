@@ -1,11 +1,14 @@
 //! What a flow is before there is anything to carry it, a simulated network or another one.
 
+use std::sync::Arc;
+
 use anabranch_core::{AssociationConfig, Encapsulation};
 use anabranch_sim::Seeds;
 use bytes::Bytes;
 
 use crate::run::{Job, JobScheme, RunError, payload};
-use crate::scenario::{Encapsulation as Carried, FileSource, Flow, FlowKind, SendBuffer};
+use crate::scenario::{Encapsulation as Carried, FileSource, Flow, FlowKind, SendBuffer, VideoFlow};
+use crate::video::VideoPlan;
 
 /// UDP port of both ends where packets are encapsulated (RFC 6951 section 5.1).
 const UDP_PORT: u16 = 9899;
@@ -21,6 +24,8 @@ pub struct FlowPlan {
     pub message_bytes: usize,
     /// What a flow that ends sends.
     pub content: Option<Bytes>,
+    /// What a video flow sends.
+    pub video: Option<Arc<VideoPlan>>,
 }
 
 /// User bytes that a bulk flow keeps waiting for a peer with this receive buffer: twice what it can hold is never used up between
@@ -42,7 +47,11 @@ impl Job {
         let scheme = scheme_of(self, flow)?;
         let config = association_config(self, flow, &scheme);
         let message_bytes = message_bytes(self, &config);
-        Ok(FlowPlan { scheme, config, message_bytes, content: contents(self, flow)? })
+        let video = match &flow.kind {
+            FlowKind::Video(video) => Some(Arc::new(video_plan(self, video, &config)?)),
+            _ => None,
+        };
+        Ok(FlowPlan { scheme, config, message_bytes, content: contents(self, flow)?, video })
     }
 
     /// Where the randomness of its network and of made-up content comes from.
@@ -74,6 +83,7 @@ fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> Association
     let scenario = &job.scenario.association;
     let streams = match flow.kind {
         FlowKind::Messages { streams, .. } => streams,
+        FlowKind::Video(ref video) => video.streams,
         // Of the streams, the last is that of messages beside the bulk.
         _ => scenario.streams.saturating_add(u16::from(flow.beside.is_some())),
     };
@@ -106,10 +116,21 @@ fn contents(job: &Job, flow: &Flow) -> Result<Option<Bytes>, RunError> {
     })
 }
 
+fn video_plan(job: &Job, video: &VideoFlow, config: &AssociationConfig) -> Result<VideoPlan, RunError> {
+    let payload_bytes = video.payload_bytes.unwrap_or_else(|| largest_message_bytes(job, config) as u64);
+    let path = job.folder.join(&video.trace);
+    Ok(VideoPlan::load(&path, payload_bytes, video.deadline.as_millis_f64())?)
+}
+
 /// User bytes of the messages that a bulk or file flow cuts its content into.
 fn message_bytes(job: &Job, config: &AssociationConfig) -> usize {
-    let largest = (config.mtu_bytes - header_bytes(job)) / 4 * 4 - 16;
-    job.scenario.association.message_bytes.map_or(largest, |bytes| bytes as usize)
+    let given = job.scenario.association.message_bytes.map(|bytes| bytes as usize);
+    given.unwrap_or_else(|| largest_message_bytes(job, config))
+}
+
+/// User bytes that fit one chunk in a packet.
+fn largest_message_bytes(job: &Job, config: &AssociationConfig) -> usize {
+    (config.mtu_bytes - header_bytes(job)) / 4 * 4 - 16
 }
 
 /// IPv4, encapsulation and common header.

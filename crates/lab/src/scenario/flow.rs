@@ -14,6 +14,7 @@ use super::reader::Reader;
 use super::reliability::read_reliability;
 use super::run::{Run, Stop};
 use super::shape::{ANY_TIME, AnyRate, DATA_SIZE, Flag, IntegerIn, OneOf, SOME_TIME, Shape, Text, TextList};
+use super::video::{self, FrameReliability, VideoFlow};
 
 /// Flows of a scenario at most.
 const MOST_FLOWS: usize = 64;
@@ -62,6 +63,8 @@ pub enum FlowKind {
         /// How long the delivery of a message is tried.
         reliability: Reliability,
     },
+    /// The frames of a trace, each at its time.
+    Video(VideoFlow),
 }
 
 /// What a file flow sends.
@@ -96,9 +99,11 @@ enum Kind {
     Bulk,
     File,
     Messages,
+    Video,
 }
 
-const KINDS: &[(&str, Kind)] = &[("bulk", Kind::Bulk), ("file", Kind::File), ("messages", Kind::Messages)];
+const KINDS: &[(&str, Kind)] =
+    &[("bulk", Kind::Bulk), ("file", Kind::File), ("messages", Kind::Messages), ("video", Kind::Video)];
 
 /// What flows take from the rest of the scenario.
 pub(super) struct Surroundings<'a> {
@@ -111,12 +116,23 @@ impl FlowKind {
     /// Whether there is a last byte.
     pub fn ends(&self) -> bool {
         match self {
-            FlowKind::Bulk => false,
+            FlowKind::Bulk | FlowKind::Video(_) => false,
             FlowKind::File(_) => true,
             // Which message is the last to arrive is known only if none is given up.
             FlowKind::Messages { count, reliability, .. } => {
                 count.is_some() && *reliability == Reliability::Full
             }
+        }
+    }
+}
+
+impl FlowKind {
+    /// Whether something that it sends may be given up.
+    pub fn has_limit(&self) -> bool {
+        match self {
+            FlowKind::Bulk | FlowKind::File(_) => false,
+            FlowKind::Messages { reliability, .. } => *reliability != Reliability::Full,
+            FlowKind::Video(video) => video.reliability != FrameReliability::default(),
         }
     }
 }
@@ -159,9 +175,13 @@ fn read(mut reader: Reader<'_>, around: &Surroundings<'_>, names: &mut Names) ->
         None => {
             // Which of these belong here is not known without the kind.
             reader.know(&["path", "size", "interval", "count", "ordered", "streams", "reliability"]);
+            reader.know(&video::KEYS);
             None
         }
     };
+    if matches!((&kind, direction), (Some(FlowKind::Video(_)), Some(FlowDirection::Both))) {
+        video::refuse_both(&reader);
+    }
     if let (Some(start), Some(limit)) = (start, around.run.and_then(Run::limit))
         && start >= limit
         && reader.has("start")
@@ -188,10 +208,12 @@ fn read_kind(reader: &mut Reader<'_>, kind: Kind, association: &Association) -> 
             reader.refuse("path", "only `kind = \"file\"` has it");
             reader.refuse("size", "only `kind = \"file\"` and `kind = \"messages\"` have it");
             refuse_messages(reader);
+            refuse_video(reader);
             Some(FlowKind::Bulk)
         }
         Kind::File => read_file(reader).map(FlowKind::File),
         Kind::Messages => read_messages(reader, association),
+        Kind::Video => video::read_video(reader, association).map(FlowKind::Video),
     }
 }
 
@@ -199,6 +221,7 @@ fn read_file(reader: &mut Reader<'_>) -> Option<FileSource> {
     let path = reader.optional("path", &Text);
     let size = reader.optional("size", &DATA_SIZE);
     refuse_messages(reader);
+    refuse_video(reader);
     match (path?, size?) {
         (Some(path), None) => Some(FileSource::Path(PathBuf::from(path))),
         (None, Some(size)) => Some(FileSource::SizeBytes(size)),
@@ -224,6 +247,7 @@ fn read_messages(reader: &mut Reader<'_>, association: &Association) -> Option<F
     let streams = reader.or("streams", &STREAMS, u64::from(association.streams));
     let reliability = read_reliability(reader);
     reader.refuse("path", "only `kind = \"file\"` has it");
+    refuse_video(reader);
     Some(FlowKind::Messages {
         size_bytes: size?,
         interval: interval?,
@@ -235,11 +259,19 @@ fn read_messages(reader: &mut Reader<'_>, association: &Association) -> Option<F
 }
 
 fn refuse_messages(reader: &mut Reader<'_>) {
-    for key in ["interval", "count", "reliability"] {
+    for key in ["interval", "count"] {
         reader.refuse(key, "only `kind = \"messages\"` has it");
     }
+    reader.refuse("reliability", "only `kind = \"messages\"` and `kind = \"video\"` have it");
     for key in ["ordered", "streams"] {
-        reader.refuse(key, "only `kind = \"messages\"` has it; for other flows give it under [association]");
+        let why = "only `kind = \"messages\"` and `kind = \"video\"` have it; for other flows give it under [association]";
+        reader.refuse(key, why);
+    }
+}
+
+fn refuse_video(reader: &mut Reader<'_>) {
+    for key in video::KEYS {
+        reader.refuse(key, "only `kind = \"video\"` has it");
     }
 }
 

@@ -47,6 +47,7 @@ mod shape;
 mod sweep;
 mod text;
 pub mod units;
+mod video;
 mod write;
 
 use std::fs;
@@ -78,6 +79,7 @@ pub use self::run::{Run, Stop};
 pub use self::scheme::SchemeDefinition;
 pub use self::sweep::{Sweep, SweepError};
 pub use self::units::Queue;
+pub use self::video::{FrameReliability, VideoFlow};
 
 /// A scenario with every default filled in and every reference checked.
 #[derive(Clone, Debug, PartialEq)]

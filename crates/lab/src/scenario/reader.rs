@@ -13,10 +13,11 @@ use super::text::quoted;
 static EMPTY: Table = Table { entries: Vec::new() };
 
 /// Where keys belong that are easily written under the wrong header.
-const HOMES: [(&str, &str); 29] = [
+const HOMES: [(&str, &str); 31] = [
     ("about", "[scheme.NAME]"),
     ("aggregation", "[[path]], above its other tables"),
     ("at", "[[path.event]]"),
+    ("deadline", "[[flow]]"),
     ("delay", "[[path]], above its other tables"),
     ("duration", "[run]"),
     ("encapsulation", "[association]"),
@@ -40,6 +41,7 @@ const HOMES: [(&str, &str); 29] = [
     ("send_buffer", "[association]"),
     ("size", "[[flow]]"),
     ("streams", "[association]"),
+    ("trace", "[[flow]]"),
     ("up", "[[path.event]]"),
     ("via", "[[path]], above its other tables"),
     ("warmup", "[run]"),

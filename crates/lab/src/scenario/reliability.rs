@@ -11,14 +11,21 @@ use super::shape::{ANY_TIME, IntegerIn};
 /// Retransmissions, and numbers of priorities, at most.
 const MOST: u64 = 1_000_000;
 
-/// Reads the limit; full reliability if there is none, and `None` if it is wrong.
+/// The limits that there are.
+pub(super) const LIMITS: [&str; 3] = ["max_retransmissions", "lifetime", "priority"];
+
+/// Reads the key `reliability`; full reliability if there is none, and `None` if it is wrong.
 pub(super) fn read_reliability(reader: &mut Reader<'_>) -> Option<Reliability> {
     let given = reader.has("reliability");
-    let mut table = reader.table("reliability")?;
+    read_limit(reader.table("reliability")?, given)
+}
+
+/// Reads the limit in a table; full reliability if the table is not given, and `None` if it is wrong.
+pub(super) fn read_limit(mut table: Reader<'_>, given: bool) -> Option<Reliability> {
     let count = IntegerIn(0..=MOST);
-    let retransmissions = table.optional("max_retransmissions", &count);
-    let lifetime = table.optional("lifetime", &ANY_TIME);
-    let priority = table.optional("priority", &count);
+    let retransmissions = table.optional(LIMITS[0], &count);
+    let lifetime = table.optional(LIMITS[1], &ANY_TIME);
+    let priority = table.optional(LIMITS[2], &count);
     let read = limits(retransmissions, lifetime, priority);
     if let Some(limits) = &read
         && (limits.len() > 1 || (given && limits.is_empty()))

@@ -18,6 +18,8 @@ use super::link::{Duplex, OneWay};
 use super::loss::{Loss, LossModel, PLACES};
 use super::run::{Run, Stop};
 use super::units::{format_queue, format_rate, format_size, format_span};
+use super::video::{FrameReliability, VideoFlow};
+use crate::video::FrameType;
 
 /// The text of a scenario.
 pub(super) fn scenario(scenario: &Scenario) -> String {
@@ -242,6 +244,22 @@ impl Writer {
                     self.raw("reliability", table);
                 }
             }
+            FlowKind::Video(video) => self.video(video),
+        }
+    }
+
+    fn video(&mut self, video: &VideoFlow) {
+        let VideoFlow { trace, deadline, payload_bytes, ordered, streams, reliability } = video;
+        self.text("kind", "video");
+        self.text("trace", &trace.to_string_lossy());
+        self.text("deadline", &format_span(*deadline));
+        if let Some(payload) = payload_bytes {
+            self.text("payload", &format_size(*payload));
+        }
+        self.raw("ordered", ordered);
+        self.raw("streams", streams);
+        if let Some(table) = frame_reliability_table(reliability) {
+            self.raw("reliability", table);
         }
     }
 }
@@ -265,6 +283,19 @@ fn reliability_table(reliability: Reliability) -> Option<String> {
         Reliability::Lifetime(lifetime) => Some(format!("{{ lifetime = \"{}\" }}", format_span(lifetime))),
         Reliability::Priority(number) => Some(format!("{{ priority = {number} }}")),
     }
+}
+
+/// One limit, or those by type.
+fn frame_reliability_table(reliability: &FrameReliability) -> Option<String> {
+    if *reliability == FrameReliability::all(reliability.i) {
+        return reliability_table(reliability.i);
+    }
+    let limit = |kind: FrameType| {
+        let table = reliability_table(reliability.of(kind))?;
+        Some(format!("{} = {table}", kind.letter()))
+    };
+    let limits: Vec<String> = FrameType::ALL.into_iter().filter_map(limit).collect();
+    Some(format!("{{ {} }}", limits.join(", ")))
 }
 
 /// Losses as an inline list of tables.

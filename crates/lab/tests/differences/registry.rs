@@ -67,7 +67,7 @@ fn alternatives(parameter: &Parameter) -> Vec<Vec<String>> {
             let others = choice.names().into_iter().filter(|name| *name != default);
             others.map(|name| vec![name.to_owned()]).collect()
         }
-        (Kind::Count { min, max }, _) => any_of(&[min.to_string(), max.min(20).to_string()]),
+        (Kind::Count { min, max }, _) => any_of(&[min.to_string(), max.min(min + 20).to_string()]),
         (Kind::Milliseconds { min, max }, _) => any_of(&[min.to_string(), max.to_string()]),
         (Kind::Decimal { min, max }, _) => {
             any_of(&[min, max, min + (max - min) / 500.0].map(|n| n.to_string()))

@@ -11,8 +11,8 @@ use anabranch_lab::scenario::units::{
 };
 use anabranch_lab::scenario::{
     Association, Background, Direction, Duplex, Encapsulation, Event, FileSource, Flow, FlowDirection,
-    FlowKind, Impairments, Link, Loss, LossModel, LossPlace, MessagesBeside, OneWay, Override, Path, Queue,
-    Run, Scenario, SchemeDefinition, SendBuffer, Stop, TrafficModel,
+    FlowKind, FrameReliability, Impairments, Link, Loss, LossModel, LossPlace, MessagesBeside, OneWay,
+    Override, Path, Queue, Run, Scenario, SchemeDefinition, SendBuffer, Stop, TrafficModel, VideoFlow,
 };
 use anabranch_sim::{Aggregation, Jitter, JitterDistribution, JitterOrder, Policer};
 use proptest::collection::{btree_map, btree_set, vec};
@@ -212,12 +212,20 @@ fn paths(links: usize) -> impl Strategy<Value = Vec<Path>> {
 fn flow_kind() -> impl Strategy<Value = FlowKind> {
     let messages = (1u64..=1 << 50, millis(1..1_000_000), option::of(1u64..1_000_000), any::<bool>(), 1u16..);
     let messages = (messages, reliability());
+    let limits =
+        (reliability(), reliability(), reliability()).prop_map(|(i, p, b)| FrameReliability { i, p, b });
+    let limits = prop_oneof![limits, reliability().prop_map(FrameReliability::all)];
+    let video = (word(), millis(1..3_600_000), option::of(1u64..=65_000), any::<bool>(), 1u16.., limits);
     prop_oneof![
         Just(FlowKind::Bulk),
         word().prop_map(|path| FlowKind::File(FileSource::Path(PathBuf::from(path)))),
         (1u64..=1 << 50).prop_map(|size| FlowKind::File(FileSource::SizeBytes(size))),
         messages.prop_map(|((size_bytes, interval, count, ordered, streams), reliability)| {
             FlowKind::Messages { size_bytes, interval, count, ordered, streams, reliability }
+        }),
+        video.prop_map(|(trace, deadline, payload_bytes, ordered, streams, reliability)| {
+            let trace = PathBuf::from(trace);
+            FlowKind::Video(VideoFlow { trace, deadline, payload_bytes, ordered, streams, reliability })
         }),
     ]
 }
@@ -254,15 +262,12 @@ fn flows(paths: usize) -> impl Strategy<Value = Vec<Flow>> {
     );
     vec(("[A-Za-z0-9_-]{0,8}", rest), 1..4).prop_map(|flows| {
         named(flows)
-            .map(|(name, (kind, start, paths, scheme, direction, reader, beside))| Flow {
-                name,
-                beside: beside.filter(|_| kind == FlowKind::Bulk),
-                kind,
-                start,
-                paths,
-                scheme,
-                direction,
-                reader,
+            .map(|(name, (kind, start, paths, scheme, direction, reader, beside))| {
+                // A video is shown at one end.
+                let both = matches!((&kind, direction), (FlowKind::Video(_), FlowDirection::Both));
+                let direction = if both { FlowDirection::Reverse } else { direction };
+                let beside = beside.filter(|_| kind == FlowKind::Bulk);
+                Flow { name, beside, kind, start, paths, scheme, direction, reader }
             })
             .collect()
     })

@@ -37,6 +37,11 @@ pub(crate) fn discard_word(reason: Discard) -> &'static str {
         Discard::Flood => "flood",
         Discard::ShortQuestion => "short_question",
         Discard::NotAdmitted => "not_admitted",
+        Discard::Unprotected => "unprotected",
+        Discard::NoKey => "no_key",
+        Discard::Replayed => "replayed",
+        Discard::NotAuthentic => "not_authentic",
+        Discard::KeySpent => "key_spent",
     }
 }
 

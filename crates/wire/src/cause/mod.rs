@@ -10,6 +10,8 @@
 //! ```
 
 mod data;
+#[cfg(test)]
+mod dtls;
 mod reconfiguration;
 mod setup;
 mod teardown;
@@ -69,6 +71,14 @@ cause_codes! {
     USER_INITIATED_ABORT = 12, "User-Initiated Abort";
     /// RFC 9260 section 3.3.10.13.
     PROTOCOL_VIOLATION = 13, "Protocol Violation";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk.
+    MISSING_DTLS_SUPPORT = 100, "Missing DTLS Chunk Support";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk.
+    NO_COMMON_KEY_MANAGEMENT = 101, "No Common DTLS Key Management Method";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk.
+    TIE_BREAKER_COLLISION = 102, "DTLS Key Management Tie Breaker Collision";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk.
+    INCOMPATIBLE_KEY_MANAGEMENT_ROLES = 103, "Incompatible DTLS Key Management Roles";
     /// RFC 5061 section 4.3.1.
     DELETE_LAST_ADDRESS = 0xA0, "Request to Delete Last Remaining IP Address";
     /// RFC 5061 section 4.3.2.
@@ -152,8 +162,20 @@ impl<'a> RawCause<'a> {
             CauseCode::UNSUPPORTED_HMAC => {
                 Cause::UnsupportedHmac { hmac_id: reconfiguration::read_hmac(info)? }
             }
-            _ => Cause::Unknown(*self),
+            _ => return self.decode_dtls(info),
         })
+    }
+
+    /// Decodes the causes of the DTLS chunk, which hold nothing.
+    fn decode_dtls(&self, info: Reader<'a>) -> Result<Cause<'a>, ParseError> {
+        let cause = match self.code {
+            CauseCode::MISSING_DTLS_SUPPORT => Cause::MissingDtlsSupport,
+            CauseCode::NO_COMMON_KEY_MANAGEMENT => Cause::NoCommonKeyManagement,
+            CauseCode::TIE_BREAKER_COLLISION => Cause::TieBreakerCollision,
+            CauseCode::INCOMPATIBLE_KEY_MANAGEMENT_ROLES => Cause::IncompatibleKeyManagementRoles,
+            _ => return Ok(Cause::Unknown(*self)),
+        };
+        info.end().map(|()| cause)
     }
 }
 
@@ -217,6 +239,14 @@ pub enum Cause<'a> {
         /// The number of the HMAC.
         hmac_id: u16,
     },
+    /// The sender only talks to those that can protect packets.
+    MissingDtlsSupport,
+    /// The sender can agree on keys in none of the ways that the receiver offered.
+    NoCommonKeyManagement,
+    /// Both sides could be client and server of the key management, and chose the same number to decide.
+    TieBreakerCollision,
+    /// Both sides can only be client of the key management, or both only server.
+    IncompatibleKeyManagementRoles,
     /// A code that this crate does not know.
     Unknown(RawCause<'a>),
 }
@@ -244,6 +274,10 @@ impl Cause<'_> {
             Self::IllegalAsconfAck => CauseCode::ILLEGAL_ASCONF_ACK,
             Self::NoAuthorization(_) => CauseCode::NO_AUTHORIZATION,
             Self::UnsupportedHmac { .. } => CauseCode::UNSUPPORTED_HMAC,
+            Self::MissingDtlsSupport => CauseCode::MISSING_DTLS_SUPPORT,
+            Self::NoCommonKeyManagement => CauseCode::NO_COMMON_KEY_MANAGEMENT,
+            Self::TieBreakerCollision => CauseCode::TIE_BREAKER_COLLISION,
+            Self::IncompatibleKeyManagementRoles => CauseCode::INCOMPATIBLE_KEY_MANAGEMENT_ROLES,
             Self::Unknown(raw) => raw.code(),
         }
     }
@@ -269,7 +303,11 @@ impl Cause<'_> {
             Self::OutOfResource
             | Self::InvalidParameter
             | Self::CookieWhileShuttingDown
-            | Self::IllegalAsconfAck => Ok(()),
+            | Self::IllegalAsconfAck
+            | Self::MissingDtlsSupport
+            | Self::NoCommonKeyManagement
+            | Self::TieBreakerCollision
+            | Self::IncompatibleKeyManagementRoles => Ok(()),
             Self::UnsupportedHmac { hmac_id } => info.u16(hmac_id),
             Self::NoUserData(tsn) => info.u32(tsn.get()),
             Self::UnrecognizedParameters(params) | Self::RestartWithNewAddresses(params) => {

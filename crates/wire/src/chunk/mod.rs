@@ -14,6 +14,7 @@ mod asconf;
 mod auth;
 mod cookie;
 mod data;
+mod dtls;
 mod ecn;
 mod error;
 mod forward_tsn;
@@ -36,6 +37,10 @@ pub use asconf::{AsconfAckView, AsconfView};
 pub use auth::{AUTH_HEADER_LEN, AuthRepr, AuthView, PendingAuth};
 pub use cookie::cookie_echo_len;
 pub use data::{DATA_HEADER_LEN, DataFlags, DataRepr, DataView};
+pub use dtls::{
+    DTLS_CIPHERTEXT_OFFSET, DTLS_CONTENT_TYPE, DTLS_HEADER_LEN, DTLS_RECORD_HEADER_LEN, DtlsRecordHeader,
+    DtlsUse, DtlsView, PlainRecord, dtls_content, dtls_overhead,
+};
 pub use error::ErrorView;
 pub use forward_tsn::{FORWARD_TSN_HEADER_LEN, ForwardTsnView, forward_tsn_len};
 pub use heartbeat::{HEARTBEAT_HEADER_LEN, HeartbeatView, heartbeat_len};
@@ -114,6 +119,7 @@ impl<'a> RawChunk<'a> {
             ChunkType::AUTH => Chunk::Auth(AuthView::decode(*self)?),
             ChunkType::ASCONF => Chunk::Asconf(AsconfView::decode(*self)?),
             ChunkType::ASCONF_ACK => Chunk::AsconfAck(AsconfAckView::decode(*self)?),
+            ChunkType::DTLS => Chunk::Dtls(DtlsView::decode(*self)),
             ChunkType::PAD => Chunk::Pad(*self),
             _ => return self.decode_fixed(),
         })
@@ -209,6 +215,8 @@ pub enum Chunk<'a> {
     Asconf(AsconfView<'a>),
     /// Answers an ASCONF.
     AsconfAck(AsconfAckView<'a>),
+    /// The other chunks, protected.
+    Dtls(DtlsView<'a>),
     /// Padding, whose value means nothing.
     Pad(RawChunk<'a>),
     /// A type that this crate does not know; see [`ChunkType::unknown_action`].
@@ -239,6 +247,7 @@ impl Chunk<'_> {
             Self::Auth(_) => ChunkType::AUTH,
             Self::Asconf(_) => ChunkType::ASCONF,
             Self::AsconfAck(_) => ChunkType::ASCONF_ACK,
+            Self::Dtls(_) => ChunkType::DTLS,
             Self::Pad(raw) | Self::Unknown(raw) => raw.kind(),
         }
     }

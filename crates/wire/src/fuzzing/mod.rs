@@ -64,6 +64,13 @@ fn walk(raw: &RawChunk<'_>) {
             walk_params(asconf.params());
         }
         Chunk::AsconfAck(ack) => walk_params(ack.params()),
+        Chunk::Dtls(dtls) => {
+            if let Ok((header, encrypted)) = dtls.record() {
+                assert_eq!(header.epoch_bits() & !3, 0);
+                assert_eq!(encrypted.len() + crate::DTLS_HEADER_LEN, raw.bytes().len());
+                assert!(crate::dtls_content(encrypted).is_none_or(|chunks| chunks.len() < encrypted.len()));
+            }
+        }
         other => drop(format!("{other:?}")),
     }
 }
@@ -156,6 +163,7 @@ fn emit(packet: &mut PacketWriter<'_>, chunk: &Chunk<'_>) -> Option<Result<(), N
         Chunk::Auth(auth) => emit_auth(packet, auth.repr(), auth.code()),
         Chunk::Asconf(asconf) => packet.asconf(asconf.serial(), asconf.address(), readable(asconf.params())?),
         Chunk::AsconfAck(ack) => packet.asconf_ack(ack.serial(), readable(ack.params())?),
+        Chunk::Dtls(dtls) => packet.raw(dtls.raw_chunk()),
         Chunk::Pad(raw) | Chunk::Unknown(raw) => packet.raw(*raw),
     })
 }

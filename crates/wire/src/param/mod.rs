@@ -12,6 +12,7 @@
 mod address;
 mod auth;
 mod cookie;
+mod dtls;
 mod extension;
 mod reconfiguration;
 
@@ -23,6 +24,8 @@ use crate::reader::{Reader, TLV_HEADER_LEN, Tlv, Tlvs};
 use crate::unknown::UnknownAction;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+pub use dtls::{DtlsKeyManagement, KeyManagementMethod};
 
 /// The type of a parameter (RFC 9260 section 3.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,6 +81,8 @@ param_types! {
     CHUNK_LIST = 0x8003, "Chunk List";
     /// Authentication codes that the sender can check (RFC 4895 section 3.3).
     HMAC_ALGORITHMS = 0x8004, "Requested HMAC Algorithm";
+    /// The sender can protect packets (draft-ietf-tsvwg-sctp-dtls-chunk).
+    DTLS_KEY_MANAGEMENT = 0x8006, "DTLS Key Management";
     /// The extension chunks that the sender knows (RFC 5061 section 4.2.7).
     SUPPORTED_EXTENSIONS = 0x8008, "Supported Extensions";
     /// The sender understands FORWARD TSN (RFC 3758 section 3.1).
@@ -171,6 +176,7 @@ impl<'a> RawParam<'a> {
             ParamType::RANDOM => Param::Random(bytes),
             ParamType::CHUNK_LIST => Param::ChunkList(list(value)?),
             ParamType::HMAC_ALGORITHMS => Param::HmacAlgorithms(list(value)?),
+            ParamType::DTLS_KEY_MANAGEMENT => Param::DtlsKeyManagement(dtls::read(value)?),
             ParamType::SUPPORTED_EXTENSIONS => Param::SupportedExtensions(list(value)?),
             ParamType::FORWARD_TSN_SUPPORTED => value.end().map(|()| Param::ForwardTsnSupported)?,
             ParamType::ADAPTATION_INDICATION => {
@@ -250,6 +256,8 @@ pub enum Param<'a> {
     ChunkList(List<'a, ChunkType>),
     /// The numbers of authentication codes that the sender can check, the preferred first.
     HmacAlgorithms(List<'a, u16>),
+    /// The sender can protect packets.
+    DtlsKeyManagement(DtlsKeyManagement<'a>),
     /// The extension chunks that the sender knows.
     SupportedExtensions(List<'a, ChunkType>),
     /// The sender understands FORWARD TSN.
@@ -308,6 +316,7 @@ impl Param<'_> {
             Self::Random(_) => ParamType::RANDOM,
             Self::ChunkList(_) => ParamType::CHUNK_LIST,
             Self::HmacAlgorithms(_) => ParamType::HMAC_ALGORITHMS,
+            Self::DtlsKeyManagement(_) => ParamType::DTLS_KEY_MANAGEMENT,
             Self::SupportedExtensions(_) => ParamType::SUPPORTED_EXTENSIONS,
             Self::ForwardTsnSupported => ParamType::FORWARD_TSN_SUPPORTED,
             Self::AdaptationIndication(_) => ParamType::ADAPTATION_INDICATION,
@@ -318,6 +327,13 @@ impl Param<'_> {
             Self::Success { .. } => ParamType::SUCCESS,
             Self::Unknown(raw) => raw.kind(),
         }
+    }
+
+    /// Writes the parameter alone, without padding, and says how long it is: for keeping what was sent.
+    pub fn put(&self, space: &mut [u8]) -> Result<usize, NoSpace> {
+        let mut cursor = Cursor::new(space);
+        self.write(&mut cursor)?;
+        Ok(cursor.at())
     }
 
     pub(crate) fn write(&self, cursor: &mut Cursor<'_>) -> Result<(), NoSpace> {
@@ -338,6 +354,7 @@ impl Param<'_> {
                 value.items(chunks.iter()).map(drop)
             }
             Self::HmacAlgorithms(codes) => value.items(codes.iter()).map(drop),
+            Self::DtlsKeyManagement(offer) => dtls::write(value, offer),
             Self::EcnCapable | Self::ForwardTsnSupported => Ok(()),
             Self::AdaptationIndication(indication) => value.u32(indication),
             Self::AddIp { correlation, address }

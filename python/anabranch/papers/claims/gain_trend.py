@@ -1,4 +1,4 @@
-"""Claims of kind `gain-trend`: the percentage by which one quantity is above another rises or falls."""
+"""Claims of kind `gain-trend`: the percentage, or the amount, by which one quantity is above another rises or falls."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from anabranch.papers.claims.context import Context
 from anabranch.papers.claims.quantity import At, PairedSamples, Quantity, shared
 from anabranch.papers.claims.statement import Statement
 from anabranch.papers.fields import Fields
+from anabranch.papers.measures import MEASURES
 from anabranch.papers.model import Experiment
 from anabranch.papers.reading.measures import check_values, read_at
 from anabranch.papers.verdicts.estimates import Sample, complete
@@ -31,13 +32,13 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class GainTrend(Statement):
-    """By how many percent a is above b rises or falls from each point to the next."""
+    """By how many percent, or with `difference` by how much, a is above b rises or falls from point to point."""
 
     a: Quantity
     b: Quantity
     points: tuple[Point, ...]
     direction: Literal["rising", "falling"]
-    convention: Literal["of_b", "of_a"] = "of_b"
+    convention: Literal["of_b", "of_a", "difference"] = "of_b"
 
     @classmethod
     def read(cls, fields: Fields, context: Context) -> GainTrend:
@@ -62,12 +63,20 @@ class GainTrend(Statement):
         (both,) = complete(np.stack([np.stack(aligned[:half]), np.stack(aligned[half:])]))
         found = shape(both, self._positions(samples), self.direction, self._gains, relative=False)
         if both.shape[-1]:
-            gains = f"gains {', '.join(f'{gain:+.1f}' for gain in self._gains(both))} %"
+            unit = "" if self.convention == "difference" else " %"
+            gains = f"gains {', '.join(f'{gain:+.{2 - len(unit) // 2}f}' for gain in self._gains(both))}{unit}"
             found = replace(found, detail=f"{gains}; {found.detail}" if found.detail else gains)
+        if self.convention == "difference":
+            found = replace(found, unit=MEASURES[self.a.measure.name].unit)
         yield Part("", found)
 
     def _gains(self, both: Sample) -> Sample:
-        return np.array([percent_above(both[:, point], self.convention) for point in range(len(self.points))])
+        return np.array([self._gain(both[:, point]) for point in range(len(self.points))])
+
+    def _gain(self, pair: Sample) -> float:
+        if self.convention == "difference":
+            return float(pair[0].mean() - pair[1].mean())
+        return percent_above(pair, self.convention)
 
     def _positions(self, samples: PairedSamples) -> list[float]:
         """Where the points stand, if they are values of one axis; in a row if they are not."""

@@ -11,6 +11,7 @@ from anabranch.papers.claims.statement import Statement, range_text
 from anabranch.papers.fields import Fields
 from anabranch.papers.measures import MEASURES
 from anabranch.papers.model import Experiment
+from anabranch.papers.reading.measures import check_measure, read_measure
 from anabranch.papers.samples import LeftOutError
 from anabranch.papers.verdicts.estimates import Sample, complete, mean_of
 from anabranch.papers.verdicts.finding import Finding, Part
@@ -34,6 +35,16 @@ class Number(Statement):
         low, high = read_range(fields)
         within_percent = fields.positive("within_percent", NEAR_PERCENT)
         a = context.quantity(fields, "a")
+        return fields.fill(cls, a=a, low=low, high=high, within_percent=within_percent)
+
+    @classmethod
+    def read_for(cls, fields: Fields, context: Context, schemes: tuple[str, ...]) -> Number:
+        """A figure of a row of a table: `measure`, `value` and `unit`, of schemes that the row names."""
+        low, high = read_range(fields)
+        within_percent = fields.positive("within_percent", NEAR_PERCENT)
+        measure = read_measure(fields, context.measure)
+        check_measure(fields, measure, context.experiment.names)
+        a = Quantity(schemes, measure, context.at)
         return fields.fill(cls, a=a, low=low, high=high, within_percent=within_percent)
 
     def judge(self, samples: PairedSamples) -> Iterator[Part]:

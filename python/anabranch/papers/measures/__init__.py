@@ -1,11 +1,11 @@
 """Everything that the papers measure: each measure is a function with its unit, definition and source.
 
-Those in `of_runs` are computed from the tables of a sweep, those in `of_trace` from traces of its runs.
+Those in `of_runs` and `of_video` are computed from the tables of a sweep, those in `of_trace` from traces of its runs.
 """
 
 from __future__ import annotations
 
-from anabranch.papers.measures import of_runs, of_trace
+from anabranch.papers.measures import of_runs, of_trace, of_video
 from anabranch.papers.measures.definition import MEASURES, Definition
 
-__all__ = ["MEASURES", "Definition", "of_runs", "of_trace"]
+__all__ = ["MEASURES", "Definition", "of_runs", "of_trace", "of_video"]

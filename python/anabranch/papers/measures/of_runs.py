@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from anabranch.papers.measures.definition import measure
@@ -30,6 +31,8 @@ class Runs:
     flows: pandas.DataFrame
     places: Mapping[str, Place]
     scenario: Callable[[Place], dict[str, Any]]
+    folder: Path = Path()
+    """That of the scenario file."""
 
     def of_scenario(self, figure: Callable[[dict[str, Any]], float]) -> pandas.Series:
         """A figure of the scenario of each run."""

@@ -25,6 +25,8 @@ def experiment_blocks(
         if figure["name"] in pictures:
             yield Image(pictures[figure["name"]], figure["title"] or f"{experiment['id']}, {figure['name']}")
         if figure["table"]:
+            if figure["title"]:
+                yield Paragraph(f"{figure['title']}:")
             yield table_of(figure["table"])
     if experiment["claims"]:
         yield claims_table(experiment["claims"])

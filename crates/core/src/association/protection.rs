@@ -1,0 +1,211 @@
+//! Protected packets of an association, in and out, and what its driver says about keys
+//! (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, sections "DTLS Chunk Handling" and "Abstract API").
+
+use anabranch_wire::{
+    Chunk, ChunkType, DataView, DtlsUse, Header, InitView, PacketView, PacketWriter, Param, RawParam,
+};
+
+use crate::association::Association;
+use crate::error::AbortReason;
+use crate::init::{AsconfProof, protection_parameter};
+use crate::path_id::PathId;
+use crate::protection::{
+    Agreement, ENVELOPE_BYTES, KEY_MANAGEMENT_PPID, KeyError, KeyUse, Mismatch, ParameterBytes,
+    ParameterPair, Protection, ProtectionMode, RecordCipher, SealError, TAG_BYTES, agree,
+};
+use crate::stats::Discard;
+
+/// What the driver and a key management do.
+impl Association {
+    /// What both sides have agreed on, once the association is up; `None` if it goes without protection.
+    pub fn protection(&self) -> Option<&Agreement> {
+        self.protection.agreed()
+    }
+
+    /// Whether only protected packets count from now on.
+    pub fn requires_protection(&self) -> bool {
+        self.protection.is_required()
+    }
+
+    /// Opens packets of this epoch from now on, beside those of the one before. The first epoch is
+    /// [`FIRST_EPOCH`](crate::protection::FIRST_EPOCH), and each of the next ones follows. It is to be installed before the
+    /// peer sends with it. From the first one on no plain packet brings data any more.
+    ///
+    /// # Errors
+    /// [`KeyError`]. After [`KeyError::DataLeft`] the association is to be aborted: somebody has put data among that of the
+    /// key management.
+    pub fn install_receive_key(&mut self, epoch: u64, cipher: Box<dyn RecordCipher>) -> Result<(), KeyError> {
+        // What came in plain packets took numbers that the peer will use for other data.
+        if self.protection.admits_plain_messages() && self.held_bytes() > 0 {
+            return Err(KeyError::DataLeft);
+        }
+        self.protection.install_receive(epoch, cipher)
+    }
+
+    /// Protects every packet with this key from now on.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn install_send_key(&mut self, epoch: u64, cipher: Box<dyn RecordCipher>) -> Result<(), KeyError> {
+        self.protection.install_send(epoch, cipher)
+    }
+
+    /// Opens no packets of this epoch any more; `false` if it did not.
+    pub fn remove_receive_key(&mut self, epoch: u64) -> bool {
+        self.protection.remove_receive(epoch)
+    }
+
+    /// Drops every packet without protection from now on, and lets the application send.
+    ///
+    /// # Errors
+    /// [`KeyError::NoSendKey`].
+    pub fn require_protection(&mut self) -> Result<(), KeyError> {
+        self.protection.require()?;
+        self.advance_asconf();
+        Ok(())
+    }
+
+    /// How often the newest keys were used.
+    pub fn key_use(&self) -> KeyUse {
+        self.protection.key_use()
+    }
+}
+
+/// The handshake.
+impl Association {
+    pub(crate) fn wanted_protection(&self) -> Option<&Protection> {
+        self.config.protection.as_ref()
+    }
+
+    /// What an answer to a colliding INIT repeats.
+    pub(crate) fn repeated_offer(&self) -> Option<ParameterBytes> {
+        self.protection.offer().filter(|_| self.is_opening()).cloned()
+    }
+
+    pub(crate) fn protection_param(&self) -> Option<Param<'_>> {
+        RawParam::parse(self.protection.offer()?).ok()?.decode().ok()
+    }
+
+    pub(crate) fn asconf_proof(&self) -> AsconfProof {
+        if self.config.protection.is_some() { AsconfProof::Record } else { AsconfProof::Auth }
+    }
+
+    /// What the INIT-ACK to our offer comes to.
+    pub(crate) fn agree_on_protection(&self, init: &InitView<'_>) -> Result<Option<Agreement>, Mismatch> {
+        let (Some(wanted), Some(local)) = (&self.config.protection, self.protection.offer()) else {
+            return Ok(None);
+        };
+        let peer = protection_parameter(init).ok_or(Mismatch::Missing);
+        match peer.and_then(|peer| agree(&ParameterPair { local: local.clone(), peer })) {
+            Ok(agreed) => Ok(Some(agreed)),
+            Err(_) if wanted.mode == ProtectionMode::Loose => Ok(None),
+            Err(mismatch) => Err(mismatch),
+        }
+    }
+}
+
+/// Packets in.
+impl Association {
+    /// The chunks in a packet's record, decrypted into `space`; `None` if the packet is plain and may be.
+    pub(crate) fn uncover<'s>(
+        &mut self,
+        packet: &PacketView<'_>,
+        space: &'s mut Vec<u8>,
+    ) -> Result<Option<&'s [u8]>, Discard> {
+        if self.protection.agreed().is_none() {
+            return Ok(None);
+        }
+        let mut chunks = packet.chunks();
+        let first = chunks.next().and_then(Result::ok).and_then(|raw| raw.decode().ok());
+        match first {
+            // "The DTLS chunk MUST NOT be bundled with any other chunk."
+            Some(Chunk::Dtls(_)) if chunks.next().is_some() => Err(Discard::Malformed),
+            Some(Chunk::Dtls(dtls)) => self.protection.open(&dtls, space).map(Some),
+            _ if self.protection.is_required() => Err(Discard::Unprotected),
+            _ if chunks.flatten().any(|raw| raw.kind() == ChunkType::DTLS) => Err(Discard::Malformed),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a chunk counts that came in a plain packet although packets are to be protected. Whoever is on the way can have
+    /// made it. Nothing in it may reach into what comes protected later: no message but those of the key management, no TSN
+    /// that is not the next one, and nothing that moves the receiver past TSNs.
+    pub(crate) fn admits_plain(&self, chunk: &Chunk<'_>) -> bool {
+        if self.protection.agreed().is_none() {
+            return true;
+        }
+        match chunk {
+            Chunk::Data(data) => self.is_repeated(data) || self.is_next_of_key_management(data),
+            Chunk::ForwardTsn(_) | Chunk::Asconf(_) | Chunk::AsconfAck(_) => false,
+            _ => true,
+        }
+    }
+
+    /// It is only acknowledged again.
+    fn is_repeated(&self, data: &DataView<'_>) -> bool {
+        let cumulative = self.receiver.as_ref().map(|receiver| receiver.tracker.cumulative());
+        cumulative.is_some_and(|cumulative| data.tsn().unwrap_near(cumulative) <= cumulative)
+    }
+
+    fn is_next_of_key_management(&self, data: &DataView<'_>) -> bool {
+        let cumulative = self.receiver.as_ref().map(|receiver| receiver.tracker.cumulative());
+        let is_next =
+            cumulative.is_some_and(|cumulative| data.tsn().unwrap_near(cumulative) == cumulative + 1);
+        let is_key_management =
+            data.ppid() == KEY_MANAGEMENT_PPID && data.stream().get() == 0 && !data.flags().unordered;
+        is_next && is_key_management && self.protection.admits_plain_messages()
+    }
+}
+
+/// Packets out.
+impl Association {
+    /// Writes a packet of at most `size` bytes, protected if there is a key, which adds to that. `None` if there is no room for
+    /// one.
+    pub(crate) fn build_packet<T>(
+        &mut self,
+        size: usize,
+        header: Header,
+        buf: &mut Vec<u8>,
+        fill: impl FnOnce(&mut Self, &mut PacketWriter<'_>) -> T,
+    ) -> Option<T> {
+        if !self.protection.seals() {
+            buf.resize(size, 0);
+            let mut writer = PacketWriter::new(buf, header).ok()?;
+            let filled = fill(self, &mut writer);
+            let length = writer.finish();
+            buf.truncate(length);
+            return Some(filled);
+        }
+        buf.resize(size + ENVELOPE_BYTES, 0);
+        let mut writer = PacketWriter::protected(buf, header, TAG_BYTES).ok()?;
+        let filled = fill(self, &mut writer);
+        let length = if writer.is_empty() { 0 } else { self.seal(writer) };
+        buf.truncate(length);
+        Some(filled)
+    }
+
+    fn seal(&mut self, writer: PacketWriter<'_>) -> usize {
+        let sealed = writer.finish_protected(DtlsUse::Primary, |record| {
+            self.protection.sender().ok_or(SealError::NoSpace)?.seal(record)
+        });
+        // Without protection nothing may leave.
+        sealed.unwrap_or_else(|_| {
+            self.protection.note_failure();
+            0
+        })
+    }
+
+    /// The association cannot protect packets any more, and so cannot even say that it ends.
+    pub(crate) fn end_without_keys(&mut self) -> Option<PathId> {
+        if !self.is_closed() {
+            self.abort_with(AbortReason::KeySpent);
+        }
+        self.control.clear();
+        None
+    }
+
+    /// How long a probe is that stands for packets of this many bytes before protection.
+    pub(crate) fn probe_bytes(&self, bytes: usize) -> usize {
+        if self.protection.seals() { bytes } else { bytes + self.protection.reserved_bytes() }
+    }
+}

@@ -1,0 +1,153 @@
+//! Key contexts: the keys of one epoch in one direction with the numbers of its records
+//! (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "DTLS Considerations"; RFC 9147 sections 4.2 and 4.5).
+
+use anabranch_wire::{DtlsRecordHeader, NoSpace, PlainRecord, dtls_content};
+
+use super::cipher::{CipherError, RECORD_SAMPLE_LEN, RecordCipher};
+use super::replay::{MAX_SEQUENCE_NUMBER, ReplayWindow};
+use crate::stats::Discard;
+
+/// Why a packet was not protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SealError {
+    /// The key has sealed as many records as it may.
+    #[error("the key has sealed as many records as it may")]
+    KeySpent,
+    /// The cipher failed.
+    #[error(transparent)]
+    Cipher(#[from] CipherError),
+    /// The packet was not begun as one that is to be protected.
+    #[error("the packet leaves no room for a record")]
+    NoSpace,
+}
+
+impl From<NoSpace> for SealError {
+    fn from(_: NoSpace) -> Self {
+        Self::NoSpace
+    }
+}
+
+/// Keys to send with.
+#[derive(Debug)]
+pub struct SendContext {
+    epoch: u64,
+    cipher: Box<dyn RecordCipher>,
+    next: u64,
+}
+
+impl SendContext {
+    /// Keys that have sealed nothing yet.
+    pub fn new(epoch: u64, cipher: Box<dyn RecordCipher>) -> Self {
+        Self { epoch, cipher, next: 0 }
+    }
+
+    /// The epoch, of which records carry the two low bits.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The length of a record's tag: packets need room for it.
+    pub fn tag_bytes(&self) -> usize {
+        self.cipher.tag_bytes()
+    }
+
+    /// Records sealed.
+    pub fn sealed(&self) -> u64 {
+        self.next
+    }
+
+    /// How many more records the key may seal.
+    pub fn left(&self) -> u64 {
+        self.cipher.limits().sealed.min(MAX_SEQUENCE_NUMBER + 1).saturating_sub(self.next)
+    }
+
+    /// Encrypts a record under the next number. A number is used up even if that fails: no nonce serves twice.
+    ///
+    /// # Errors
+    /// [`SealError`] if the key is spent or the cipher fails; then the packet is not to be sent.
+    pub fn seal(&mut self, mut record: PlainRecord<'_>) -> Result<(), SealError> {
+        if self.left() == 0 {
+            return Err(SealError::KeySpent);
+        }
+        let number = self.next;
+        self.next += 1;
+        let plain = DtlsRecordHeader::new(self.epoch, number as u16);
+        self.cipher.seal(number, &plain.to_wire(), record.content, record.tag)?;
+        let sample = sample_of(record.content, record.tag).ok_or(SealError::Cipher(CipherError))?;
+        record.set_header(plain.masked(self.cipher.mask(&sample)));
+        Ok(())
+    }
+}
+
+/// The start of a ciphertext and its tag, which follow each other on the wire.
+fn sample_of(content: &[u8], tag: &[u8]) -> Option<[u8; RECORD_SAMPLE_LEN]> {
+    if let Some(sample) = content.first_chunk() {
+        return Some(*sample);
+    }
+    let mut sample = [0; RECORD_SAMPLE_LEN];
+    let (first, rest) = sample.split_at_mut(content.len());
+    first.copy_from_slice(content);
+    rest.copy_from_slice(tag.get(..rest.len())?);
+    Some(sample)
+}
+
+/// Keys to receive with.
+#[derive(Debug)]
+pub struct ReceiveContext {
+    epoch: u64,
+    cipher: Box<dyn RecordCipher>,
+    replay: ReplayWindow,
+    opened: u64,
+    failed: u64,
+}
+
+impl ReceiveContext {
+    /// Keys that have opened nothing yet.
+    pub fn new(epoch: u64, cipher: Box<dyn RecordCipher>) -> Self {
+        Self { epoch, cipher, replay: ReplayWindow::new(), opened: 0, failed: 0 }
+    }
+
+    /// The epoch, of which records carry the two low bits.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Records opened.
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// Records that were not authentic.
+    pub fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// Decrypts a record in place and returns its chunks. Only an authentic record uses its number up.
+    ///
+    /// # Errors
+    /// Why the packet is to be dropped.
+    pub fn open<'r>(&mut self, header: DtlsRecordHeader, record: &'r mut [u8]) -> Result<&'r [u8], Discard> {
+        if self.failed >= self.cipher.limits().failed {
+            return Err(Discard::KeySpent);
+        }
+        // RFC 9147 section 4.2.3: a record too short for a sample is one that is not authentic.
+        let Some(sample) = record.first_chunk() else { return self.fail() };
+        let plain = header.masked(self.cipher.mask(sample));
+        let number = self.replay.reconstruct(plain.sequence_number);
+        if !self.replay.is_fresh(number) {
+            return Err(Discard::Replayed);
+        }
+        let Ok(content) = self.cipher.open(number, &plain.to_wire(), record) else { return self.fail() };
+        self.replay.mark(number);
+        self.opened += 1;
+        dtls_content(content).ok_or(Discard::Malformed)
+    }
+
+    fn fail<T>(&mut self) -> Result<T, Discard> {
+        self.failed += 1;
+        Err(Discard::NotAuthentic)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,19 @@
+//! Protection of packets by the DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026): the records of RFC 9147, whose keys
+//! others agree on and install.
+//!
+//! Nothing here encrypts. [`RecordCipher`] does, so that core stays free of cryptography: a crate with a real AEAD on sockets,
+//! [`NullCipher`] where only sizes count.
+
+mod agreement;
+mod cipher;
+mod context;
+mod replay;
+mod state;
+
+pub use agreement::{Agreement, KeyManagementRole, KeyManagementRoles, Protection, ProtectionMode};
+pub(crate) use agreement::{Mismatch, ParameterBytes, ParameterPair, agree, kept};
+pub use anabranch_wire::KeyManagementMethod;
+pub use cipher::{CipherError, NullCipher, RECORD_SAMPLE_LEN, RecordCipher, RecordLimits};
+pub use context::{ReceiveContext, SealError, SendContext};
+pub(crate) use state::{Cover, ENVELOPE_BYTES, PacketProtection, TAG_BYTES};
+pub use state::{FIRST_EPOCH, KEY_MANAGEMENT_PPID, KeyError, KeyUse};

@@ -1,0 +1,175 @@
+//! The keys of one epoch in one direction, as a key management hands them over.
+
+use std::fmt;
+
+use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
+use zeroize::Zeroize as _;
+
+use crate::suite::CipherSuite;
+
+/// The longest key of any suite.
+const LONGEST_KEY: usize = 32;
+
+/// The length of the initialization vector of every suite (RFC 5116 section 5, RFC 8439 section 2.8).
+pub(crate) const IV_LEN: usize = 12;
+
+/// A key, sequence number key or initialization vector has another length than its cipher suite's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} of {found} bytes, where {suite:?} has {expected}")]
+pub struct WrongKeyLength {
+    what: &'static str,
+    suite: CipherSuite,
+    expected: usize,
+    found: usize,
+}
+
+/// Key, sequence number key and initialization vector. They are wiped when this is dropped, and never shown.
+pub struct KeyMaterial {
+    suite: CipherSuite,
+    key: [u8; LONGEST_KEY],
+    sequence_number_key: [u8; LONGEST_KEY],
+    iv: [u8; IV_LEN],
+}
+
+impl KeyMaterial {
+    /// The keys that a key management has derived.
+    ///
+    /// # Errors
+    /// [`WrongKeyLength`] names the part that the suite wants longer or shorter.
+    pub fn new(
+        suite: CipherSuite,
+        key: &[u8],
+        sequence_number_key: &[u8],
+        iv: &[u8],
+    ) -> Result<Self, WrongKeyLength> {
+        let check = |what, bytes: &[u8], expected| match bytes.len() {
+            found if found == expected => Ok(()),
+            found => Err(WrongKeyLength { what, suite, expected, found }),
+        };
+        check("key", key, suite.key_len())?;
+        check("sequence number key", sequence_number_key, suite.key_len())?;
+        check("initialization vector", iv, IV_LEN)?;
+        let mut material = Self::empty(suite);
+        material.key[..key.len()].copy_from_slice(key);
+        material.sequence_number_key[..key.len()].copy_from_slice(sequence_number_key);
+        material.iv.copy_from_slice(iv);
+        Ok(material)
+    }
+
+    /// Keys that follow from a seed, for simulations: the same seed and purpose give the same keys, another purpose, such as
+    /// the other direction, unrelated ones.
+    pub fn from_seed(suite: CipherSuite, seed: &[u8; 32], purpose: &[u8]) -> Self {
+        let secret = Salt::new(HKDF_SHA256, &[]).extract(seed);
+        let mut material = Self::empty(suite);
+        let len = suite.key_len();
+        let parts: [(&[u8], &mut [u8]); 3] = [
+            (b"key", &mut material.key[..len]),
+            (b"sn", &mut material.sequence_number_key[..len]),
+            (b"iv", &mut material.iv),
+        ];
+        for (part, out) in parts {
+            let info = [part, purpose];
+            let derived = secret.expand(&info, Length(out.len())).and_then(|okm| okm.fill(out));
+            derived.expect("HKDF-SHA256 gives up to 8,160 bytes");
+        }
+        material
+    }
+
+    const fn empty(suite: CipherSuite) -> Self {
+        Self { suite, key: [0; LONGEST_KEY], sequence_number_key: [0; LONGEST_KEY], iv: [0; IV_LEN] }
+    }
+
+    /// The suite that the keys are for.
+    pub const fn suite(&self) -> CipherSuite {
+        self.suite
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key[..self.suite.key_len()]
+    }
+
+    pub(crate) fn sequence_number_key(&self) -> &[u8] {
+        &self.sequence_number_key[..self.suite.key_len()]
+    }
+
+    pub(crate) const fn iv(&self) -> [u8; IV_LEN] {
+        self.iv
+    }
+
+    fn wipe(&mut self) {
+        self.key.zeroize();
+        self.sequence_number_key.zeroize();
+        self.iv.zeroize();
+    }
+}
+
+impl Drop for KeyMaterial {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+impl fmt::Debug for KeyMaterial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyMaterial").field("suite", &self.suite).finish_non_exhaustive()
+    }
+}
+
+/// How much to derive.
+#[derive(Clone, Copy, Debug)]
+struct Length(usize);
+
+impl KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn material() -> KeyMaterial {
+        KeyMaterial::new(CipherSuite::Aes128Gcm, &[0xA1; 16], &[0xB2; 16], &[0xC3; 12]).unwrap()
+    }
+
+    #[test]
+    fn keys_are_not_shown() {
+        assert_eq!(format!("{:?}", material()), "KeyMaterial { suite: Aes128Gcm, .. }");
+    }
+
+    #[test]
+    fn what_drop_does_leaves_nothing_behind() {
+        let mut material = material();
+        material.wipe();
+        assert_eq!((material.key, material.sequence_number_key, material.iv), ([0; 32], [0; 32], [0; 12]));
+    }
+
+    #[test]
+    fn a_wrong_length_is_named() {
+        let error = |key: usize, sn: usize, iv: usize| {
+            let made = KeyMaterial::new(CipherSuite::Aes256Gcm, &vec![0; key], &vec![0; sn], &vec![0; iv]);
+            made.unwrap_err().to_string()
+        };
+        assert_eq!(error(16, 32, 12), "key of 16 bytes, where Aes256Gcm has 32");
+        assert_eq!(error(32, 31, 12), "sequence number key of 31 bytes, where Aes256Gcm has 32");
+        assert_eq!(error(32, 32, 16), "initialization vector of 16 bytes, where Aes256Gcm has 12");
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_keys_and_each_purpose_its_own() {
+        let of = |seed, purpose: &[u8]| {
+            KeyMaterial::from_seed(CipherSuite::ChaCha20Poly1305, &[seed; 32], purpose)
+        };
+        let (one, again) = (of(1, b"a"), of(1, b"a"));
+        assert_eq!(
+            (one.key, one.sequence_number_key, one.iv),
+            (again.key, again.sequence_number_key, again.iv)
+        );
+        for other in [of(1, b"b"), of(2, b"a")] {
+            assert!(one.key != other.key && one.sequence_number_key != other.sequence_number_key);
+            assert_ne!(one.iv, other.iv);
+        }
+        assert_ne!(one.key, one.sequence_number_key);
+    }
+}

@@ -1,0 +1,182 @@
+//! What becomes of each frame, by when its packets arrived and by what it is predicted from. The rule is the book's, chapter
+//! "Real-time video"; a late frame is discarded, as EvalVid does it, even if a decoder could have used it for others.
+
+use crate::video::{Frame, FrameRate, FrameType};
+
+/// What became of a frame. The first that holds, from above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// One of its packets did not arrive.
+    Lost,
+    /// The last of its packets arrived after its playout.
+    Late,
+    /// A frame that it is predicted from is not good.
+    Undecodable,
+    /// None of these.
+    Good,
+}
+
+impl Fate {
+    /// All of them.
+    pub const ALL: [Fate; 4] = [Fate::Lost, Fate::Late, Fate::Undecodable, Fate::Good];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Fate::Lost => "lost",
+            Fate::Late => "late",
+            Fate::Undecodable => "undecodable",
+            Fate::Good => "good",
+        }
+    }
+}
+
+/// A frame's fate, and when the last of its packets arrived, if all did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delivery {
+    /// The frame.
+    pub frame: Frame,
+    /// Its fate.
+    pub fate: Fate,
+    /// When it was complete, on the clock of the trace.
+    pub complete_ms: Option<f64>,
+}
+
+impl Delivery {
+    /// From handing it over to its last packet.
+    pub fn delay_ms(&self) -> Option<f64> {
+        self.complete_ms.map(|complete_ms| complete_ms - self.frame.time_ms)
+    }
+}
+
+/// When frames are due. Frame *d* of the order of display is shown `deadline_ms` + (*d* + reordering) frame intervals after the
+/// first hand-over, so that each frame has the deadline at least from when it is handed over.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Playout {
+    deadline_ms: f64,
+    rate: FrameRate,
+    /// The largest number of intervals by which coding order delays a frame.
+    reordering: usize,
+}
+
+impl Playout {
+    /// The playout of these frames, which are in coding order.
+    pub fn of(frames: &[Frame], deadline_ms: f64, rate: FrameRate) -> Playout {
+        let delays = frames.iter().enumerate().map(|(number, frame)| number.saturating_sub(frame.display));
+        Playout { deadline_ms, rate, reordering: delays.max().unwrap_or(0) }
+    }
+
+    /// When a frame is due.
+    pub fn due_ms(&self, frame: &Frame) -> f64 {
+        self.deadline_ms + self.rate.intervals_ms(frame.display + self.reordering)
+    }
+}
+
+/// The fate of each frame in coding order, by when it was complete.
+pub fn deliveries(frames: &[Frame], complete_ms: &[Option<f64>], playout: &Playout) -> Vec<Delivery> {
+    // Whether the last two references in coding order are good; before there are two, none is.
+    let (mut older, mut newer) = (false, false);
+    let judge = |(frame, &complete_ms): (&Frame, &Option<f64>)| {
+        let decodable = match frame.kind {
+            FrameType::I => true,
+            FrameType::P => newer,
+            FrameType::B => older && newer,
+        };
+        let fate = match complete_ms {
+            None => Fate::Lost,
+            Some(complete) if complete > playout.due_ms(frame) => Fate::Late,
+            Some(_) if decodable => Fate::Good,
+            Some(_) => Fate::Undecodable,
+        };
+        if frame.kind.is_reference() {
+            (older, newer) = (newer, fate == Fate::Good);
+        }
+        Delivery { frame: *frame, fate, complete_ms }
+    };
+    frames.iter().zip(complete_ms).map(judge).collect()
+}
+
+/// When the last packet of each frame arrived. A frame without packets is never complete.
+pub fn completions(
+    frames: usize,
+    packet_frames: impl Iterator<Item = usize>,
+    arrivals_ms: &[Option<f64>],
+) -> Vec<Option<f64>> {
+    // Whether a packet is missing; without packets all of it is.
+    let mut found: Vec<(bool, Option<f64>)> = vec![(false, None); frames];
+    for (packet, frame) in packet_frames.enumerate() {
+        let Some((missing, last)) = found.get_mut(frame) else { continue };
+        match arrivals_ms.get(packet).copied().flatten() {
+            Some(arrival) => *last = Some(last.map_or(arrival, |last| last.max(arrival))),
+            None => *missing = true,
+        }
+    }
+    found.into_iter().map(|(missing, last)| last.filter(|_| !missing)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::video::frame::display_order;
+
+    const RATE: FrameRate = FrameRate { frames: 10, microseconds: 1_000_000 };
+
+    fn frames(letters: &str) -> Vec<Frame> {
+        let kinds: Vec<FrameType> = letters.split("").filter_map(FrameType::of).collect();
+        let display = display_order(&kinds);
+        let frame = |(number, kind): (usize, &FrameType)| Frame {
+            display: display[number],
+            kind: *kind,
+            size_bytes: 100,
+            time_ms: RATE.intervals_ms(number),
+        };
+        kinds.iter().enumerate().map(frame).collect()
+    }
+
+    /// Fates as letters in coding order, where some frames are lost and some late.
+    fn fates(letters: &str, lost: &[usize], late: &[usize]) -> String {
+        let frames = frames(letters);
+        let playout = Playout::of(&frames, 50.0, RATE);
+        let complete = |(number, frame): (usize, &Frame)| {
+            let after = if late.contains(&number) { 0.5 } else { 0.0 };
+            (!lost.contains(&number)).then(|| playout.due_ms(frame) + after)
+        };
+        let complete: Vec<Option<f64>> = frames.iter().enumerate().map(complete).collect();
+        let letter = |each: Delivery| each.fate.word().chars().next().filter(|_| each.fate != Fate::Late);
+        deliveries(&frames, &complete, &playout).into_iter().map(|each| letter(each).unwrap_or('t')).collect()
+    }
+
+    #[test]
+    fn a_lost_i_frame_costs_its_group_and_the_b_frames_before_it() {
+        // Display order IBBPBBPBB IBBPBBPBB I; coding order has the second I before the B frames that end the first group.
+        let stream = "IPBBPBBIBBPBBPBBIBB";
+        assert_eq!(fates(stream, &[], &[]), "g".repeat(19));
+        assert_eq!(fates(stream, &[7], &[]), "gggggggluuuuuuuuguu");
+    }
+
+    #[test]
+    fn a_lost_last_p_frame_costs_the_b_frames_on_both_sides() {
+        assert_eq!(fates("IPBBPBBIBBPBB", &[4], &[]), "gggglu".to_owned() + "uguuggg");
+    }
+
+    #[test]
+    fn a_late_frame_is_discarded_and_a_b_frame_harms_nobody() {
+        assert_eq!(fates("IPBBPBBIBB", &[], &[1]), "gtuuuuuguu");
+        assert_eq!(fates("IPBBPBBIBB", &[2], &[3]), "gglt".to_owned() + "gggggg");
+    }
+
+    #[test]
+    fn a_frame_is_complete_when_its_last_packet_is_there_and_never_without_one() {
+        let complete = completions(3, [0, 0, 1, 1].into_iter(), &[Some(5.0), Some(3.0), Some(1.0), None]);
+        assert_eq!(complete, [Some(5.0), None, None]);
+    }
+
+    #[test]
+    fn a_frame_that_is_complete_exactly_when_it_is_due_is_in_time() {
+        let frames = frames("IPBB");
+        let playout = Playout::of(&frames, 50.0, RATE);
+        // B frame 2 of coding order is displayed as number 1: coding delays it by one interval.
+        assert_eq!(playout.due_ms(&frames[2]), 250.0);
+        assert_eq!(playout.due_ms(&frames[0]), 150.0);
+    }
+}

@@ -1,0 +1,121 @@
+//! Coded frames: type, size, and when each is handed to the sender.
+
+/// How a frame is predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameType {
+    /// From nothing.
+    I,
+    /// From the reference, I or P, before it in coding order.
+    P,
+    /// From the two references before it in coding order, between which it is displayed.
+    B,
+}
+
+impl FrameType {
+    /// All of them, in the order in which results have them.
+    pub const ALL: [FrameType; 3] = [FrameType::I, FrameType::P, FrameType::B];
+
+    /// The type of a letter.
+    pub fn of(letter: &str) -> Option<FrameType> {
+        FrameType::ALL.into_iter().find(|kind| kind.letter() == letter)
+    }
+
+    /// Its letter.
+    pub fn letter(self) -> &'static str {
+        match self {
+            FrameType::I => "I",
+            FrameType::P => "P",
+            FrameType::B => "B",
+        }
+    }
+
+    /// Whether other frames are predicted from it.
+    pub fn is_reference(self) -> bool {
+        self != FrameType::B
+    }
+}
+
+/// A frame of a trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Frame {
+    /// Its place in the order of display; its place in coding order is that in the trace.
+    pub display: usize,
+    /// Its type.
+    pub kind: FrameType,
+    /// Coded size.
+    pub size_bytes: u64,
+    /// When it is handed to the sender, from the first frame on.
+    pub time_ms: f64,
+}
+
+/// Frames in a second, as a fraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameRate {
+    /// Frames ...
+    pub frames: u64,
+    /// ... in so many microseconds.
+    pub microseconds: u64,
+}
+
+impl FrameRate {
+    /// So many frame intervals in milliseconds, rounded to the microsecond.
+    pub fn intervals_ms(self, intervals: usize) -> f64 {
+        let frames = u128::from(self.frames.max(1));
+        let product = intervals as u128 * u128::from(self.microseconds);
+        let (whole, rest) = (product / frames, product % frames);
+        // A half goes to the even neighbour, as Python rounds.
+        let up = match (rest * 2).cmp(&frames) {
+            std::cmp::Ordering::Greater => 1,
+            std::cmp::Ordering::Equal => whole % 2,
+            std::cmp::Ordering::Less => 0,
+        };
+        (whole + up) as f64 / 1000.0
+    }
+
+    /// So many frame intervals in seconds.
+    pub fn intervals_s(self, intervals: u64) -> f64 {
+        intervals as f64 * (self.microseconds as f64 / 1e6) / self.frames.max(1) as f64
+    }
+}
+
+/// The place of each frame of coding order in the order of display. A reference is displayed once the B frames that follow it in
+/// coding order have been: they lie before it.
+pub(super) fn display_order(kinds: &[FrameType]) -> Vec<usize> {
+    let mut display = vec![0; kinds.len()];
+    let (mut held, mut following) = (None, 0);
+    for (number, kind) in kinds.iter().enumerate() {
+        let shown = if kind.is_reference() { held.replace(number) } else { Some(number) };
+        if let Some(shown) = shown {
+            display[shown] = following;
+            following += 1;
+        }
+    }
+    if let Some(held) = held {
+        display[held] = following;
+    }
+    display
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(letters: &str) -> Vec<FrameType> {
+        letters.chars().map(|letter| FrameType::of(&letter.to_string()).expect("a type")).collect()
+    }
+
+    #[test]
+    fn a_reference_is_displayed_after_the_b_frames_that_follow_it() {
+        assert_eq!(display_order(&kinds("IPBBPBBIBB")), [0, 3, 1, 2, 6, 4, 5, 9, 7, 8]);
+        assert_eq!(display_order(&kinds("IPP")), [0, 1, 2]);
+        assert_eq!(display_order(&[]), [0; 0]);
+    }
+
+    #[test]
+    fn intervals_are_rounded_to_the_microsecond_and_halves_to_the_even_one() {
+        let thirty = FrameRate { frames: 30, microseconds: 1_000_000 };
+        assert_eq!([1, 2, 3].map(|n| thirty.intervals_ms(n)), [33.333, 66.667, 100.0]);
+        let halves = FrameRate { frames: 2, microseconds: 1 };
+        assert_eq!([1, 3, 5].map(|n| halves.intervals_ms(n)), [0.0, 0.002, 0.002]);
+    }
+}

@@ -1,0 +1,201 @@
+//! Measures of delivery that need no picture: frames by type and fate, stalls, delays.
+
+use serde::Serialize;
+
+use crate::video::{Delivery, Fate, FrameRate, FrameType};
+
+/// Frames of one type by fate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FateCounts {
+    /// Shown.
+    pub good: u64,
+    /// A packet is missing.
+    pub lost: u64,
+    /// Complete after their playout.
+    pub late: u64,
+    /// In time, without what they are predicted from.
+    pub undecodable: u64,
+}
+
+/// Frames by type and fate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(non_snake_case, reason = "these are the letters of the types, and keys of results")]
+pub struct TypeCounts {
+    /// I frames.
+    pub I: FateCounts,
+    /// P frames.
+    pub P: FateCounts,
+    /// B frames.
+    pub B: FateCounts,
+}
+
+/// Delays of complete frames from handing over to the last packet. Percentiles are by nearest rank.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Delays {
+    /// Complete frames.
+    pub frames: u64,
+    /// Mean.
+    pub mean_ms: f64,
+    /// Median.
+    pub p50_ms: f64,
+    /// 95th percentile.
+    pub p95_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+    /// Largest.
+    pub largest_ms: f64,
+}
+
+/// What became of a video.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VideoResult {
+    /// Frames whose playout came before the end of the run, which all other figures are about.
+    pub frames: u64,
+    /// Frames whose playout did not.
+    pub not_due: u64,
+    /// Frames by type and fate.
+    pub fates: TypeCounts,
+    /// Good frames in all frames; 0 without any.
+    pub decodable_frame_ratio: f64,
+    /// Stretches of frames that are not good, in the order of display.
+    pub stalls: u64,
+    /// Their sum in seconds.
+    pub stall_s: f64,
+    /// The longest of them.
+    pub longest_stall_s: f64,
+    /// Delays, if any frame is complete.
+    pub delay: Option<Delays>,
+    /// The fate of each frame in the order of display: a number of frames, and the first letter of their fate, `t` for late.
+    pub frame_fates: String,
+}
+
+impl FateCounts {
+    fn add(&mut self, fate: Fate) {
+        let count = match fate {
+            Fate::Good => &mut self.good,
+            Fate::Lost => &mut self.lost,
+            Fate::Late => &mut self.late,
+            Fate::Undecodable => &mut self.undecodable,
+        };
+        *count += 1;
+    }
+
+    /// Frames that are not shown.
+    pub fn dropped(&self) -> u64 {
+        self.lost + self.late + self.undecodable
+    }
+}
+
+impl TypeCounts {
+    /// Frames of a type.
+    pub fn of(&self, kind: FrameType) -> &FateCounts {
+        match kind {
+            FrameType::I => &self.I,
+            FrameType::P => &self.P,
+            FrameType::B => &self.B,
+        }
+    }
+
+    fn add(&mut self, kind: FrameType, fate: Fate) {
+        let counts = match kind {
+            FrameType::I => &mut self.I,
+            FrameType::P => &mut self.P,
+            FrameType::B => &mut self.B,
+        };
+        counts.add(fate);
+    }
+
+    /// Frames of all types.
+    pub fn total(&self) -> FateCounts {
+        let sum =
+            |count: fn(&FateCounts) -> u64| FrameType::ALL.iter().map(|kind| count(self.of(*kind))).sum();
+        FateCounts {
+            good: sum(|each| each.good),
+            lost: sum(|each| each.lost),
+            late: sum(|each| each.late),
+            undecodable: sum(|each| each.undecodable),
+        }
+    }
+}
+
+impl VideoResult {
+    /// The measures of frames that were due, in any order, and the number of those that were not.
+    pub fn of(mut due: Vec<Delivery>, not_due: u64, rate: FrameRate) -> VideoResult {
+        due.sort_by_key(|each| each.frame.display);
+        let mut fates = TypeCounts::default();
+        due.iter().for_each(|each| fates.add(each.frame.kind, each.fate));
+        let stalls: Vec<u64> = due
+            .chunk_by(|a, b| (a.fate == Fate::Good) == (b.fate == Fate::Good))
+            .filter(|run| run[0].fate != Fate::Good)
+            .map(|run| run.len() as u64)
+            .collect();
+        VideoResult {
+            frames: due.len() as u64,
+            not_due,
+            fates,
+            decodable_frame_ratio: fates.total().good as f64 / due.len().max(1) as f64,
+            stalls: stalls.len() as u64,
+            stall_s: rate.intervals_s(stalls.iter().sum()),
+            longest_stall_s: rate.intervals_s(stalls.iter().copied().max().unwrap_or(0)),
+            delay: delays(due.iter().filter_map(Delivery::delay_ms).collect()),
+            frame_fates: run_lengths(&due),
+        }
+    }
+}
+
+fn delays(mut delays_ms: Vec<f64>) -> Option<Delays> {
+    delays_ms.sort_by(f64::total_cmp);
+    let largest_ms = *delays_ms.last()?;
+    let rank = |percent: usize| delays_ms[(percent * delays_ms.len()).div_ceil(100).max(1) - 1];
+    Some(Delays {
+        frames: delays_ms.len() as u64,
+        mean_ms: delays_ms.iter().sum::<f64>() / delays_ms.len() as f64,
+        p50_ms: rank(50),
+        p95_ms: rank(95),
+        p99_ms: rank(99),
+        largest_ms,
+    })
+}
+
+fn run_lengths(shown: &[Delivery]) -> String {
+    let letter = |fate| match fate {
+        Fate::Good => 'g',
+        Fate::Lost => 'l',
+        Fate::Late => 't',
+        Fate::Undecodable => 'u',
+    };
+    let runs = shown.chunk_by(|a, b| a.fate == b.fate);
+    runs.map(|run| format!("{}{}", run.len(), letter(run[0].fate))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::video::Frame;
+
+    #[test]
+    fn measures_are_taken_in_the_order_of_display() {
+        let rate = FrameRate { frames: 10, microseconds: 1_000_000 };
+        let fates = [Fate::Good, Fate::Lost, Fate::Late, Fate::Good, Fate::Undecodable];
+        let frame = |(display, fate): (usize, Fate)| Delivery {
+            frame: Frame { display, kind: FrameType::ALL[display % 3], size_bytes: 1, time_ms: 10.0 },
+            fate,
+            complete_ms: (fate != Fate::Lost).then_some(20.0 + display as f64),
+        };
+        let due: Vec<Delivery> = fates.into_iter().enumerate().rev().map(frame).collect();
+        let result = VideoResult::of(due, 2, rate);
+        assert_eq!(result.frame_fates, "1g1l1t1g1u");
+        assert_eq!((result.stalls, result.stall_s, result.longest_stall_s), (2, 0.3, 0.2));
+        assert_eq!(result.decodable_frame_ratio, 0.4);
+        assert_eq!(result.fates.P, FateCounts { lost: 1, undecodable: 1, ..FateCounts::default() });
+        let delay = result.delay.expect("complete frames");
+        assert_eq!((delay.frames, delay.p50_ms, delay.p99_ms, delay.largest_ms), (4, 12.0, 14.0, 14.0));
+        assert_eq!(delay.mean_ms, 12.25);
+    }
+
+    #[test]
+    fn without_frames_there_is_nothing_to_divide_by() {
+        let none = VideoResult::of(Vec::new(), 3, FrameRate { frames: 1, microseconds: 0 });
+        assert_eq!((none.decodable_frame_ratio, none.delay, none.stall_s), (0.0, None, 0.0));
+    }
+}

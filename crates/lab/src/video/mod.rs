@@ -1,0 +1,16 @@
+//! Coded video as a network sees it: frames of a trace, the packets that carry them, and what becomes of each frame by when its
+//! packets arrive. The book defines all of it (chapter "Real-time video").
+
+mod fates;
+mod frame;
+mod measures;
+mod packets;
+mod plan;
+mod trace;
+
+pub use fates::{Delivery, Fate, Playout, completions, deliveries};
+pub use frame::{Frame, FrameRate, FrameType};
+pub use measures::{Delays, FateCounts, TypeCounts, VideoResult};
+pub use packets::{MOST_PACKETS, MOST_PAYLOAD_BYTES, Packet, TooManyPackets, packetise};
+pub use plan::{VideoError, VideoPlan};
+pub use trace::{FrameTrace, MOST_FRAMES, TraceFault};

@@ -1,0 +1,71 @@
+//! Divides coded frames into packets: a packet carries data of one frame, as in the traces of EvalVid.
+
+use thiserror::Error;
+
+use crate::video::Frame;
+
+/// Packets of a trace at most.
+pub const MOST_PACKETS: u64 = 10_000_000;
+/// User data of a packet at most: a chunk of SCTP has a length of 16 bits.
+pub const MOST_PAYLOAD_BYTES: u64 = 65_000;
+
+/// A packet. Its number is its place in the order of transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// The frame, by its place in coding order.
+    pub frame: usize,
+    /// User data.
+    pub size_bytes: u64,
+}
+
+/// A trace takes more packets than [`MOST_PACKETS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "its frames take {packets} packets, more than {MOST_PACKETS}: give a larger `payload` or a shorter trace"
+)]
+pub struct TooManyPackets {
+    /// How many.
+    pub packets: u64,
+}
+
+/// Packets that are full but for the last of each frame.
+///
+/// # Errors
+/// If there are too many.
+pub fn packetise(frames: &[Frame], payload_bytes: u64) -> Result<Vec<Packet>, TooManyPackets> {
+    let payload_bytes = payload_bytes.max(1);
+    let total: u64 = frames.iter().map(|frame| frame.size_bytes.div_ceil(payload_bytes)).sum();
+    if total > MOST_PACKETS {
+        return Err(TooManyPackets { packets: total });
+    }
+    let of_frame = |(number, frame): (usize, &Frame)| {
+        let size_bytes = frame.size_bytes;
+        let at = (0..size_bytes.div_ceil(payload_bytes)).map(move |index| index * payload_bytes);
+        at.map(move |at| Packet { frame: number, size_bytes: payload_bytes.min(size_bytes - at) })
+    };
+    Ok(frames.iter().enumerate().flat_map(of_frame).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::video::FrameType;
+
+    fn frames(sizes: &[u64]) -> Vec<Frame> {
+        let frame = |(display, &size_bytes)| Frame { display, kind: FrameType::I, size_bytes, time_ms: 0.0 };
+        sizes.iter().enumerate().map(frame).collect()
+    }
+
+    #[test]
+    fn packets_are_full_but_for_the_last_of_each_frame() {
+        let packets = packetise(&frames(&[10, 1, 8]), 4).expect("few packets");
+        let found: Vec<(usize, u64)> = packets.iter().map(|each| (each.frame, each.size_bytes)).collect();
+        assert_eq!(found, [(0, 4), (0, 4), (0, 2), (1, 1), (2, 4), (2, 4)]);
+    }
+
+    #[test]
+    fn more_packets_than_fit_memory_are_refused_before_they_are_made() {
+        let error = packetise(&frames(&[MOST_PACKETS, 1]), 1).expect_err("one too many");
+        assert_eq!(error.packets, MOST_PACKETS + 1);
+    }
+}

@@ -1,0 +1,61 @@
+//! What becomes of the frames of a coded video, for arrivals that did not come from a simulated run.
+
+use anabranch_lab::video::{Delivery, Fate, Frame, FrameRate, FrameType, Playout, VideoResult, completions};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// Frames in coding order: type, place in the order of display, and when it is handed to the sender in milliseconds.
+type Frames = Vec<(String, usize, f64)>;
+
+fn frames_of(frames: Frames) -> PyResult<Vec<Frame>> {
+    let frame = |(letter, display, time_ms): (String, usize, f64)| {
+        let kind = FrameType::of(&letter).ok_or_else(|| PyValueError::new_err("a frame is I, P or B"))?;
+        Ok(Frame { display, kind, size_bytes: 0, time_ms })
+    };
+    frames.into_iter().map(frame).collect()
+}
+
+fn rate_of((frames, seconds): (u64, u64)) -> FrameRate {
+    FrameRate { frames, microseconds: seconds.saturating_mul(1_000_000) }
+}
+
+/// When each frame is due, in milliseconds from when the first is handed over. `rate` is so many frames in so many seconds.
+#[pyfunction]
+pub fn video_due_ms(frames: Frames, deadline_ms: f64, rate: (u64, u64)) -> PyResult<Vec<f64>> {
+    let frames = frames_of(frames)?;
+    let playout = Playout::of(&frames, deadline_ms, rate_of(rate));
+    Ok(frames.iter().map(|frame| playout.due_ms(frame)).collect())
+}
+
+/// The fate of each frame in coding order, and when it was complete, by the frame of each packet and when that arrived.
+#[pyfunction]
+pub fn video_fates(
+    frames: Frames,
+    packet_frames: Vec<usize>,
+    arrivals_ms: Vec<Option<f64>>,
+    deadline_ms: f64,
+    rate: (u64, u64),
+) -> PyResult<Vec<(&'static str, Option<f64>)>> {
+    let frames = frames_of(frames)?;
+    let playout = Playout::of(&frames, deadline_ms, rate_of(rate));
+    let complete = completions(frames.len(), packet_frames.into_iter(), &arrivals_ms);
+    let found = anabranch_lab::video::deliveries(&frames, &complete, &playout);
+    Ok(found.into_iter().map(|each| (each.fate.word(), each.complete_ms)).collect())
+}
+
+/// The measures of delivery as JSON, as runs have them: of frames with the fate of each, and when it was complete.
+#[pyfunction]
+pub fn video_measures(
+    frames: Frames,
+    fates: Vec<(String, Option<f64>)>,
+    rate: (u64, u64),
+) -> PyResult<String> {
+    let delivery = |(frame, (word, complete_ms)): (Frame, (String, Option<f64>))| {
+        let fate = Fate::ALL.into_iter().find(|fate| fate.word() == word);
+        let fate = fate.ok_or_else(|| PyValueError::new_err("a fate is good, lost, late or undecodable"))?;
+        Ok(Delivery { frame, fate, complete_ms })
+    };
+    let due: PyResult<Vec<Delivery>> = frames_of(frames)?.into_iter().zip(fates).map(delivery).collect();
+    let result = VideoResult::of(due?, 0, rate_of(rate));
+    serde_json::to_string(&result).map_err(|error| PyValueError::new_err(error.to_string()))
+}

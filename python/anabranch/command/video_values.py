@@ -1,0 +1,72 @@
+"""Values of options of `anabranch video`, read from text for argparse."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from fractions import Fraction
+
+from anabranch.video.bounds import MOST_DEADLINE_MS
+
+_SIZE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
+_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,6})?) ?(ms|s)")
+_RATE = re.compile(r"\d{1,6}(?:/\d{1,6}|\.\d{1,6})?")
+_SECONDS = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
+_PORT = re.compile(r"[0-9]{1,5}")
+_MOST_NUMBER = 10**9
+_MOST_SECONDS = 86_400
+_MOST_PORT = 65_535
+
+
+def whole_number(text: str) -> int:
+    """A number up to a billion."""
+    if not (text.isascii() and text.isdecimal() and int(text[:12]) <= _MOST_NUMBER):
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number up to {_MOST_NUMBER}")
+    return int(text)
+
+
+def frame_size(text: str) -> tuple[int, int]:
+    """Width and height."""
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"expected a width and a height, as 176x144, found {text[:32]!r}")
+    return int(found[1]), int(found[2])
+
+
+def frame_rate(text: str) -> Fraction:
+    """Frames a second."""
+    try:
+        if _RATE.fullmatch(text):
+            return Fraction(text)
+    except ZeroDivisionError:
+        pass
+    raise argparse.ArgumentTypeError(f"expected frames a second, as 30 or 30000/1001, found {text[:32]!r}")
+
+
+def deadline_ms(text: str) -> float:
+    """Milliseconds from sending to playout."""
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"expected a time with its unit, as 150ms or 0.3s, found {text[:32]!r}")
+    time_ms = float(found[1]) * (1000 if found[2] == "s" else 1)
+    if not 0 < time_ms <= MOST_DEADLINE_MS:
+        raise argparse.ArgumentTypeError(
+            f"a deadline of {time_ms:g} ms: give one above 0, up to {MOST_DEADLINE_MS / 1000:g} s"
+        )
+    return time_ms
+
+
+def seconds(text: str) -> float:
+    """How long to wait."""
+    number = float(text) if _SECONDS.fullmatch(text) else 0.0
+    if not 0 < number <= _MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no number of seconds above 0, up to {_MOST_SECONDS}")
+    return number
+
+
+def port(text: str) -> int:
+    """A port that can be listened on."""
+    number = int(text) if _PORT.fullmatch(text) else 0
+    if not 1 <= number <= _MOST_PORT:
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no port from 1 to {_MOST_PORT}")
+    return number

@@ -1,0 +1,184 @@
+"""The player: waits for a sender, agrees on a description with it, and takes packets until it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+
+from anabranch.errors import VideoError
+from anabranch.transfer import (
+    Association,
+    AssociationLostError,
+    AssociationRestartedError,
+    Listener,
+    MessageSizeError,
+    TransferError,
+)
+from anabranch.video.ffmpeg import escaped
+from anabranch.video.live.description import LARGEST_DESCRIPTION_BYTES, Description, read_description
+from anabranch.video.live.protocol import DESCRIPTION_STREAM, acceptance, refusal
+from anabranch.video.live.reception import Progress, Reception
+
+# So long a sender may take to describe its clip, and then to send the first packet.
+DESCRIPTION_LIMIT_S = 30.0
+FIRST_PACKET_LIMIT_S = 30.0
+# So long after the last frame's playout packets are waited for, all of which are late.
+AFTER_PLAYOUT_LIMIT_S = 10.0
+# How often progress is told and limits are looked at.
+_TICK_S = 0.25
+# So long a sender that is done, or was told why it is refused, is waited for.
+_FAREWELL_LIMIT_S = 5.0
+
+LARGEST_MESSAGE_BYTES = LARGEST_DESCRIPTION_BYTES
+
+
+class Ending(Enum):
+    """How a reception ended."""
+
+    COMPLETE = "complete"
+    SENDER_STOPPED = "sender-stopped"
+    SENDER_LOST = "sender-lost"
+    PROTOCOL = "protocol"
+    TIME_LIMIT = "time-limit"
+    INTERRUPTED = "interrupted"
+
+
+class Player:
+    """Plays the clip of one sender. What has arrived can be looked at at any time, after an interruption too.
+
+    `notify` is told how many frames were due and what became of them, and `say` what a user should read.
+    """
+
+    def __init__(
+        self,
+        payloads: Path,
+        deadline_ms: float | None,
+        notify: Callable[[Description, Progress], object],
+        say: Callable[[str], object],
+    ) -> None:
+        self._payloads = payloads
+        self._deadline_ms = deadline_ms
+        self._notify = notify
+        self._say = say
+        self.reception: Reception | None = None
+        self.peer = ""
+        self.ending = Ending.INTERRUPTED
+        self.fault = ""
+
+    @property
+    def played_frames(self) -> int:
+        """Frames that results are about: all of them after a complete reception, else those shown by now."""
+        if self.reception is None:
+            return 0
+        if self.ending is Ending.COMPLETE:
+            return len(self.reception.description.frames)
+        return self.reception.played_frames(time.monotonic())
+
+    async def run(self, listener: Listener) -> None:
+        """Returns when the clip has ended, however it did: `ending` says it. Senders that are refused do not count."""
+        while True:
+            association = await listener.accept()
+            try:
+                description = await self._describe(association)
+                break
+            except (VideoError, TransferError) as error:
+                self._forget()
+                self._say(f"{escaped(association.peer)}: refused: {escaped(str(error))}")
+        # One clip is played, so that no other sender is kept waiting.
+        listener.stop()
+        self.peer = association.peer
+        try:
+            await self._receive(association, description)
+            if self.ending is Ending.COMPLETE:
+                await _part(association)
+        finally:
+            association.abort()
+
+    async def _describe(self, association: Association) -> Description:
+        """Agrees with a sender. Raises `VideoError`, of which it has been told."""
+        try:
+            description = await asyncio.wait_for(self._first_message(association), DESCRIPTION_LIMIT_S)
+            self.reception = Reception(description, description.playout(self._deadline_ms), self._payloads)
+            await association.send(acceptance(), stream=DESCRIPTION_STREAM)
+        except asyncio.TimeoutError:
+            association.abort()
+            raise VideoError(f"no description of a clip within {DESCRIPTION_LIMIT_S:g} s") from None
+        except VideoError as error:
+            await _dismiss(association, str(error))
+            raise
+        except BaseException:
+            association.abort()
+            raise
+        return description
+
+    def _forget(self) -> None:
+        """Lets go of what was made ready for a sender that went away before it was told that it may begin."""
+        if self.reception is not None:
+            self.reception.close()
+            self.reception = None
+
+    @staticmethod
+    async def _first_message(association: Association) -> Description:
+        message = await association.recv()
+        if message is None or message.stream != DESCRIPTION_STREAM:
+            raise VideoError("it describes no clip first: is it `anabranch video send`?")
+        return read_description(message.payload)
+
+    async def _receive(self, association: Association, description: Description) -> None:
+        assert self.reception is not None
+        taking = asyncio.create_task(self._take_all(association, self.reception))
+        agreed_s = time.monotonic()
+        try:
+            while not (await asyncio.wait({taking}, timeout=_TICK_S))[0]:
+                self._notify(description, self.reception.advance(time.monotonic()))
+                if time.monotonic() > self._limit_s(agreed_s, self.reception):
+                    self.ending, self.fault = Ending.TIME_LIMIT, "the sender did not end in time"
+                    return
+            self.ending, self.fault = taking.result()
+            self._notify(description, self.reception.advance(time.monotonic()))
+        finally:
+            taking.cancel()
+            await asyncio.wait({taking})
+
+    @staticmethod
+    def _limit_s(agreed_s: float, reception: Reception) -> float:
+        if reception.packets == 0:
+            return agreed_s + FIRST_PACKET_LIMIT_S
+        now_s = time.monotonic()
+        last_s = now_s + (reception.last_playout_ms - reception.now_ms(now_s)) / 1000
+        return last_s + AFTER_PLAYOUT_LIMIT_S
+
+    @staticmethod
+    async def _take_all(association: Association, reception: Reception) -> tuple[Ending, str]:
+        try:
+            while (message := await association.recv()) is not None:
+                reception.take(message, time.monotonic())
+        except AssociationLostError as error:
+            stopped = error.reason == "aborted-by-peer"
+            return Ending.SENDER_STOPPED if stopped else Ending.SENDER_LOST, escaped(str(error))
+        except (VideoError, AssociationRestartedError, MessageSizeError) as error:
+            return Ending.PROTOCOL, escaped(str(error))
+        return Ending.COMPLETE, ""
+
+
+async def _dismiss(association: Association, reason: str) -> None:
+    """Tells a sender why it is refused, if it listens."""
+    try:
+        await asyncio.wait_for(_farewell(association, reason), _FAREWELL_LIMIT_S)
+    except (TransferError, asyncio.TimeoutError):
+        association.abort()
+
+
+async def _part(association: Association) -> None:
+    """Ends an association that the sender has shut down. Everything is here, so its last packets may be lost."""
+    with contextlib.suppress(TransferError, asyncio.TimeoutError):
+        await asyncio.wait_for(association.shutdown(), _FAREWELL_LIMIT_S)
+
+
+async def _farewell(association: Association, reason: str) -> None:
+    await association.send(refusal(reason), stream=DESCRIPTION_STREAM)
+    await association.shutdown()

@@ -1,0 +1,136 @@
+"""Quality of a clip's frames when an older frame is shown in place of each that is not good.
+
+PSNR, SSIM and VQM of a frame depend on the frame that is due and on the one that is shown, and on nothing else, so each
+such pair is compared once, however many runs show it. The comparison is that of `metrics`, on clips that are put
+together from the pairs: the means are those of `anabranch video evaluate`. VMAF looks at motion as well, and so is not
+among them.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from anabranch.errors import VideoError
+from anabranch.video.bounds import MOST_FRAMES
+from anabranch.video.metrics import SPATIAL_METRICS, SpatialMetric, psnr_and_ssim
+from anabranch.video.raw import RawFrames
+from anabranch.video.rebuild import black_frame, rebuild
+from anabranch.video.vqm import Noticeable, noticeable, pooled
+
+# Pairs that are compared at once: two temporary files of 76 MB each for QCIF.
+_BATCH_PAIRS = 2000
+# Frames whose coefficients are looked at together.
+_AT_ONCE = 32
+# Of the coefficients of a clip, which are kept if they fit: 405 MB for 2000 frames of QCIF.
+_MOST_BYTES = 1 << 30
+BLACK = -1
+"""Shown before the first good frame."""
+
+Shown = npt.NDArray[np.int64]
+_RUN = re.compile(r"(\d{1,9})([gltu])")
+
+
+def shown_by_fates(fates: str) -> Shown:
+    """For each frame in the order of display the frame that is shown, by fates as results of runs have them: `12g1l3u`.
+
+    Raises `VideoError` for another text.
+    """
+    if not re.fullmatch(rf"({_RUN.pattern})*", fates):
+        raise VideoError(f"frame fates are numbers of frames with g, l, t or u, not {fates[:32]!a}")
+    stretches = [(int(count), letter == "g") for count, letter in _RUN.findall(fates)]
+    if (frames := sum(count for count, _ in stretches)) > MOST_FRAMES:
+        raise VideoError(f"frame fates of {frames} frames: a clip has {MOST_FRAMES} at the most")
+    good = [np.full(count, is_good) for count, is_good in stretches]
+    shown = np.concatenate([np.empty(0, bool), *good])
+    places = np.where(shown, np.arange(len(shown)), BLACK)
+    last: Shown = np.maximum.accumulate(places) if len(places) else places
+    return last
+
+
+class Pictures:
+    """The frames of a clip, with what VQM makes of each, computed once."""
+
+    def __init__(self, frames: RawFrames) -> None:
+        self.frames = frames
+        black = np.frombuffer(black_frame(frames.format), np.uint8)[: frames.format.luma_bytes]
+        self._black = noticeable(black.reshape(1, frames.format.height, frames.format.width))
+        self._noticeable = None if frames.count * self._black.nbytes > _MOST_BYTES else self._all()
+
+    def noticeable(self, places: npt.NDArray[np.int64]) -> Noticeable:
+        """A row for each place, at which `BLACK` may stand."""
+        if self._noticeable is None:
+            rows = noticeable(self.frames.luma()[np.maximum(places, 0)])
+        else:
+            rows = self._noticeable[places]
+        rows[places == BLACK] = self._black
+        return rows
+
+    def write(self, path: Path, places: npt.NDArray[np.int64]) -> RawFrames:
+        """The frames at these places as a clip."""
+        return rebuild(self.frames, [None if place == BLACK else place for place in places.tolist()], path)
+
+    def _all(self) -> Noticeable:
+        luma = self.frames.luma()
+        return np.concatenate([noticeable(luma[at : at + _AT_ONCE]) for at in range(0, len(luma), _AT_ONCE)])
+
+
+class PairQuality:
+    """Quality of one clip against a reference. Both have the same number of frames."""
+
+    def __init__(self, reference: Pictures, decoded: Pictures) -> None:
+        self._reference = reference
+        self._decoded = decoded
+        self._count = decoded.frames.count
+        self._known: dict[SpatialMetric, npt.NDArray[np.float64]] = {metric: np.empty(0) for metric in SPATIAL_METRICS}
+        # Sorted, each with its values at the same place in `_known`.
+        self._pairs: npt.NDArray[np.int64] = np.empty(0, np.int64)
+
+    def learn(self, runs: Iterable[Shown]) -> None:
+        """Compares the pairs of these runs that were not compared before. Raises `VideoError`."""
+        wanted = np.unique(np.concatenate([np.empty(0, np.int64), *(self._keys(shown) for shown in runs)]))
+        missing = np.setdiff1d(wanted, self._pairs, assume_unique=True)
+        for at in range(0, len(missing), _BATCH_PAIRS):
+            self._compare(missing[at : at + _BATCH_PAIRS])
+
+    def mean(self, shown: Shown, metric: SpatialMetric) -> float:
+        """The mean over frames; NaN if none was good, since then there is no picture."""
+        if not len(shown) or shown[-1] == BLACK:
+            return float("nan")
+        self.learn([shown])
+        places = np.searchsorted(self._pairs, self._keys(shown))
+        return float(self._known[metric][places].mean())
+
+    def _keys(self, shown: Shown) -> npt.NDArray[np.int64]:
+        """A number for each pair of a frame that is due and one that is shown."""
+        if len(shown) > self._count:
+            raise VideoError(f"{len(shown)} frames are shown of a clip of {self._count}")
+        keys: npt.NDArray[np.int64] = np.arange(len(shown), dtype=np.int64) * (self._count + 1) + shown + 1
+        return keys
+
+    def _compare(self, keys: npt.NDArray[np.int64]) -> None:
+        due, shown = np.divmod(keys, self._count + 1)
+        shown -= 1
+        with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
+            references = self._reference.write(Path(folder, "due.yuv"), due)
+            pictures = self._decoded.write(Path(folder, "shown.yuv"), shown)
+            found: dict[SpatialMetric, npt.NDArray[np.float64]] = dict(psnr_and_ssim(references, pictures).items())
+        found["vqm"] = np.concatenate(
+            [
+                pooled(
+                    self._reference.noticeable(due[at : at + _AT_ONCE]),
+                    self._decoded.noticeable(shown[at : at + _AT_ONCE]),
+                )
+                for at in range(0, len(keys), _AT_ONCE)
+            ]
+        )
+        pairs = np.concatenate([self._pairs, keys])
+        order = np.argsort(pairs)
+        self._pairs = pairs[order]
+        for metric in SPATIAL_METRICS:
+            self._known[metric] = np.concatenate([self._known[metric], found[metric]])[order]

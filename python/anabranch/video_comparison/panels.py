@@ -1,0 +1,113 @@
+"""Drawings of the page: throughput of paths, quality and fates over time, as SVG that is as wide as its place.
+
+The horizontal unit is a frame, so that all panels of a page stand below each other. Curves keep the width of their line
+however far they are stretched. Colours are CSS variables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from markupsafe import Markup
+
+from anabranch.video.fates import Fate
+from anabranch.video.metrics import Values
+
+# Height of a panel in its own units; the style sheet says how many pixels that is.
+HEIGHT = 100.0
+# Of the strip of fates: bars of different heights, so that they are told apart without colours.
+_FATE_HEIGHTS = {Fate.GOOD: 30.0, Fate.UNDECODABLE: 55.0, Fate.LATE: 78.0, Fate.LOST: 100.0}
+# Points of a curve at the most; more would be drawn over each other.
+_MOST_POINTS = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Values at the bottom and at the top of a panel."""
+
+    low: float
+    high: float
+
+    def place(self, value: float) -> float:
+        """From the top."""
+        part = (value - self.low) / (self.high - self.low)
+        return HEIGHT * (1 - min(max(part, 0.0), 1.0))
+
+
+def scale_of(values: Sequence[float], *, from_zero: bool = False) -> Scale:
+    """A scale with a little room that all values fit in."""
+    low, high = (0.0 if from_zero else min(values, default=0.0)), max(values, default=1.0)
+    if high <= low:
+        low, high = low - 0.5, low + 0.5
+    room = (high - low) * 0.05
+    return Scale(low if from_zero else low - room, high + room)
+
+
+def quality_panel(values: Values, scale: Scale) -> Markup:
+    """A curve with the least value of each few frames, so that no stretch of bad ones is lost in a wide clip."""
+    step = max(math.ceil(len(values) / _MOST_POINTS), 1)
+    points = [(at, float(values[at : at + step].min())) for at in range(0, len(values), step)]
+    return _panel(len(values), [_curve(points, scale, "var(--ink)")])
+
+
+def fate_strip(fates: Sequence[Fate]) -> Markup:
+    """A bar for each stretch of frames of one fate."""
+    bars: list[str] = []
+    at = 0
+    for fate, group in groupby(fates):
+        width = len(list(group))
+        height = _FATE_HEIGHTS[fate]
+        bars.append(
+            f'<rect x="{at}" y="{HEIGHT - height:g}" width="{width}" height="{height:g}" fill="var(--{fate.value})"/>'
+        )
+        at += width
+    return _panel(len(fates), bars)
+
+
+def path_panel(path: Mapping[str, Any], timeline: Mapping[str, Any], frames: int, rate: float, scale: Scale) -> Markup:
+    """Throughput of a path as an area, and below it a tick for each bin in which packets were dropped."""
+    width = timeline["width_s"] * rate
+    begin = -timeline["begins_s"] * rate
+    steps = [(begin + at * width, value) for at, value in enumerate(path["kbps"])]
+    corners = [corner for x, value in steps for corner in ((x, value), (x + width, value))]
+    drops = [
+        f'<rect x="{begin + at * width:.2f}" y="88" width="{width:.2f}" height="12" fill="var(--dropped)"/>'
+        for at, count in enumerate(path["dropped"])
+        if count
+    ]
+    return _panel(frames, [_area(corners, scale), *drops])
+
+
+def _panel(frames: int, content: Sequence[str]) -> Markup:
+    # Everything in it is a number or a constant.
+    return Markup(
+        f'<svg viewBox="0 0 {frames} {HEIGHT:g}" preserveAspectRatio="none" aria-hidden="true">{"".join(content)}</svg>'
+    )
+
+
+def _curve(points: Sequence[tuple[float, float]], scale: Scale, colour: str) -> str:
+    path = " ".join(f"{x:g},{scale.place(value):.2f}" for x, value in points)
+    return f'<polyline points="{path}" fill="none" stroke="{colour}" vector-effect="non-scaling-stroke"/>'
+
+
+def _area(points: Sequence[tuple[float, float]], scale: Scale) -> str:
+    if not points:
+        return ""
+    path = " ".join(f"{x:.2f},{scale.place(value):.2f}" for x, value in points)
+    closed = f"{points[0][0]:.2f},{HEIGHT:g} {path} {points[-1][0]:.2f},{HEIGHT:g}"
+    return f'<polygon points="{closed}" fill="var(--area)" stroke="none"/>'
+
+
+def ticks(frames: int, rate: float) -> Iterator[tuple[float, str]]:
+    """Marks of the axis of time: their places in percent, and their seconds."""
+    duration_s = frames / rate
+    steps = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
+    step_s = next((step for step in steps if duration_s / step <= 8), 7200)
+    number = 0
+    while number * step_s < duration_s:
+        yield number * step_s / duration_s * 100, f"{number * step_s:g} s"
+        number += 1

@@ -1,0 +1,60 @@
+"""The scenario of a comparison: paths, and one flow that sends the clip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from anabranch.errors import VideoError
+from anabranch.scenario import Scenario
+from anabranch.video.coded import TRACE, CodedClip
+from anabranch.video.reliability import Limit, LimitKind, Reliability
+from anabranch.video_comparison.links import MOST_PATHS, read_path
+
+FLOW = "video"
+# After the last playout, so that what is late is seen to arrive.
+_AFTERWARDS_S = 5.0
+# A handshake over slow paths, before the first frame is handed over.
+_HANDSHAKE_S = 5.0
+
+
+def paths_of(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """The tables of paths as they were typed. Raises `VideoError`."""
+    if not 1 <= len(texts) <= MOST_PATHS:
+        raise VideoError(f"{len(texts)} paths: give 1 to {MOST_PATHS} with --paths")
+    return [read_path(text, number) for number, text in enumerate(texts, start=1)]
+
+
+def scenario_of(
+    clip: CodedClip, base: dict[str, Any], deadline_ms: float, reliability: Reliability, name: str
+) -> Scenario:
+    """The scenario `base`, of which paths and association count, with the clip as its only flow.
+
+    Raises `ScenarioError` with all that is wrong in the paths.
+    """
+    duration_s = float(clip.source.count / clip.source.format.rate) + deadline_ms / 1000
+    run = {key: value for key, value in base.get("run", {}).items() if key in ("profile",)}
+    flow: dict[str, Any] = {
+        "name": FLOW,
+        "kind": "video",
+        "trace": TRACE,
+        "payload": f"{clip.manifest['payload_bytes']} B",
+        "deadline": f"{deadline_ms:g} ms",
+        "ordered": False,
+    }
+    if limits := {kind.value: _table(limit) for kind, limit in reliability.items() if limit.kind is not LimitKind.NONE}:
+        flow["reliability"] = limits
+    table = {
+        **{key: value for key, value in base.items() if key != "flow"},
+        "run": {**run, "duration": f"{duration_s + _HANDSHAKE_S + _AFTERWARDS_S:.3f} s"},
+        "flow": [flow],
+    }
+    return Scenario.from_dict(table, name, Path(clip.folder).absolute())
+
+
+def _table(limit: Limit) -> dict[str, Any]:
+    if limit.kind is LimitKind.LIFETIME:
+        return {"lifetime": f"{limit.value:g} ms"}
+    key = "max_retransmissions" if limit.kind is LimitKind.RETRANSMISSIONS else "priority"
+    return {key: int(limit.value)}

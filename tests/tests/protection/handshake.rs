@@ -1,0 +1,239 @@
+//! What both sides come to in the handshake, and what may be sent before there are keys.
+
+use anabranch_core::protection::{
+    FIRST_EPOCH, KEY_MANAGEMENT_PPID, KeyError, KeyManagementMethod, KeyManagementRole, KeyManagementRoles,
+    NullCipher, ProtectionMode,
+};
+use anabranch_core::time::Span;
+use anabranch_core::{AbortReason, AssociationEvent, Discard, Guard, SendError, SendOptions};
+use anabranch_dtls::CipherSuite;
+use anabranch_tests::duo::{Duo, Reading, Setup};
+use anabranch_tests::network::Side;
+use anabranch_wire::{Cause, Chunk, DataFlags, DataRepr, PacketView, Param, ParamType, Ssn, StreamId, Tsn};
+use bytes::Bytes;
+
+use crate::rig::{
+    agreed, association, cipher, data_flows, dropped, inject, install, plain, protected, setup, shape, wanted,
+};
+
+#[test]
+fn both_sides_know_the_same_parameters_and_opposite_roles() {
+    let duo = agreed(setup(1));
+    let [a, b] = Side::BOTH.map(|side| duo.nodes[side.index()].association().protection().expect("agreed"));
+    assert_eq!((a.role(), b.role()), (KeyManagementRole::Client, KeyManagementRole::Server));
+    assert_eq!((a.method(), b.method()), (KeyManagementMethod::TLS, KeyManagementMethod::TLS));
+    let (ours, theirs) = a.parameters();
+    assert_eq!((theirs, ours), b.parameters());
+    assert_eq!((&ours[..4], ours.len()), (&[0x80, 6, 0, 10][..], 10));
+}
+
+#[test]
+fn a_strict_side_refuses_a_peer_without_protection() {
+    let mut duo = Duo::new(setup(1).with_side(Side::A, |config| config.protection = None));
+    duo.kept = Some(Vec::new());
+    duo.connect();
+    duo.run(Span::from_secs(1));
+    let by_peer = AssociationEvent::Aborted(AbortReason::ByPeer);
+    assert_eq!(duo.nodes[0].ended, Some(by_peer));
+    let abort = duo.kept.iter().flatten().map(|(_, packet)| packet).find(|packet| shape(packet).0 == 6);
+    let view = PacketView::parse(&abort.expect("an ABORT").bytes).expect("a packet");
+    let Ok(Chunk::Abort(abort)) = view.chunks().next().expect("a chunk").expect("a chunk").decode() else {
+        panic!("no ABORT")
+    };
+    assert!(abort.causes().eq([Ok(Cause::MissingDtlsSupport)]));
+
+    let mut duo = Duo::new(setup(1).with_side(Side::B, |config| config.protection = None));
+    duo.connect();
+    duo.run(Span::from_secs(1));
+    let why = AbortReason::Protocol("it does not protect packets");
+    assert_eq!(duo.nodes[0].ended, Some(AssociationEvent::Aborted(why)));
+}
+
+#[test]
+fn two_clients_and_two_servers_come_to_nothing() {
+    for roles in [KeyManagementRoles::Client, KeyManagementRoles::Server] {
+        let both = |config: &mut anabranch_core::AssociationConfig| {
+            config.protection = wanted(ProtectionMode::Strict, roles);
+        };
+        let mut duo = Duo::new(setup(1).with(both));
+        duo.connect();
+        duo.run(Span::from_secs(1));
+        assert_eq!(duo.nodes[0].ended, Some(AssociationEvent::Aborted(AbortReason::ByPeer)));
+    }
+}
+
+#[test]
+fn a_loose_side_goes_without_protection_if_the_peer_does() {
+    for loose in Side::BOTH {
+        let roles = KeyManagementRoles::Either;
+        let setup = Setup::new(2, "cmt", "rfc9260")
+            .with_side(loose, |config| config.protection = wanted(ProtectionMode::Loose, roles));
+        let mut duo = agreed(setup);
+        assert!(Side::BOTH.iter().all(|side| duo.nodes[side.index()].association().protection().is_none()));
+        data_flows(&mut duo);
+        let early = association(&mut duo, loose).install_receive_key(FIRST_EPOCH, Box::new(NullCipher));
+        assert_eq!(early, Err(KeyError::NotAgreed));
+    }
+}
+
+#[test]
+fn sides_that_open_at_once_agree_by_their_tie_breakers() {
+    for seed in 1..9 {
+        let either = |config: &mut anabranch_core::AssociationConfig| {
+            config.protection = wanted(ProtectionMode::Strict, KeyManagementRoles::Either);
+        };
+        let mut setup = Setup::new(1, "cmt", "rfc9260").with(either);
+        (setup.collide, setup.seed) = (true, seed);
+        let mut duo = protected(setup);
+        let roles = Side::BOTH.map(|side| association(&mut duo, side).protection().expect("agreed").role());
+        assert_ne!(roles[0], roles[1]);
+        let [a, b] =
+            Side::BOTH.map(|side| duo.nodes[side.index()].association().protection().expect("agreed"));
+        let (ours, theirs) = a.parameters();
+        assert_eq!((theirs, ours), b.parameters());
+        data_flows(&mut duo);
+    }
+}
+
+#[test]
+fn an_answer_is_no_more_than_three_times_as_long_as_the_init() {
+    let setup = setup(1);
+    let address = setup.address(Side::B, 0);
+    let config = anabranch_core::EndpointConfig {
+        port: anabranch_tests::duo::PORT,
+        addresses: vec![address],
+        encapsulation: anabranch_core::Encapsulation::None,
+        accept: Some(setup.sides[1].clone()),
+        accept_from: anabranch_core::AcceptFrom::Everyone,
+        max_associations: 4,
+        guard: Some(Guard::default()),
+    };
+    let mut duo = Duo::new(setup);
+    duo.kept = Some(Vec::new());
+    duo.nodes[1].endpoint = anabranch_core::Endpoint::new(duo.now, config, [9; 32]);
+    duo.connect();
+    duo.run(Span::from_secs(1));
+    let lengths: Vec<usize> =
+        duo.kept.iter().flatten().map(|(_, packet)| packet.bytes.len()).take(2).collect();
+    assert!(lengths[1] <= 3 * lengths[0], "{lengths:?}");
+    assert!(association(&mut duo, Side::A).protection().is_some());
+}
+
+#[test]
+fn before_there_are_keys_only_the_key_management_talks() {
+    let mut duo = agreed(setup(1));
+    duo.reading = [Reading::ByHand; 2];
+    assert_eq!(duo.send(Side::A, 100, 0, false), Some(Err(SendError::NotProtected)));
+    let options = SendOptions { ppid: KEY_MANAGEMENT_PPID, ..SendOptions::default() };
+    let hello = Bytes::from_static(b"client hello");
+    assert_eq!(association(&mut duo, Side::A).send(hello.clone(), options), Ok(()));
+    duo.settle();
+    duo.run(Span::from_secs(1));
+    let mut bytes = Vec::new();
+    let got = association(&mut duo, Side::B).recv(&mut bytes).expect("it has come");
+    assert_eq!((&bytes[..], got.ppid), (&hello[..], KEY_MANAGEMENT_PPID));
+    install(&mut duo, FIRST_EPOCH, CipherSuite::Aes128Gcm);
+    assert_eq!(duo.send(Side::A, 100, 0, false), Some(Err(SendError::NotProtected)));
+    for side in Side::BOTH {
+        association(&mut duo, side).require_protection().expect("there are keys");
+    }
+    duo.reading = [Reading::WhenTold; 2];
+    // On another stream, since the key management has used this one.
+    assert_eq!(duo.send(Side::A, 100, 1, false), Some(Ok(())));
+    duo.settle();
+    assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
+}
+
+#[test]
+fn a_message_that_waits_for_the_handshake_is_refused() {
+    let mut duo = Duo::new(setup(1));
+    duo.connect();
+    assert_eq!(duo.send(Side::A, 100, 0, false), Some(Err(SendError::NotProtected)));
+}
+
+/// DATA of so many TSNs behind the first that A would send.
+fn data(duo: &Duo, ahead: u32, stream: u16, ppid: u32) -> Vec<u8> {
+    let init = duo.kept.iter().flatten().map(|(_, packet)| packet).find(|packet| shape(packet).0 == 1);
+    let view = PacketView::parse(&init.expect("an INIT").bytes).expect("a packet");
+    let Ok(Chunk::Init(init)) = view.chunks().next().expect("a chunk").expect("a chunk").decode() else {
+        panic!("no INIT")
+    };
+    let repr = DataRepr {
+        flags: DataFlags::WHOLE,
+        tsn: Tsn::new(init.initial_tsn().get().wrapping_add(ahead)),
+        stream: StreamId::new(stream),
+        ssn: Ssn::new(0),
+        ppid,
+    };
+    plain(duo, Side::A, |writer| writer.data(&repr, b"forged"))
+}
+
+#[test]
+fn forged_data_cannot_take_the_place_of_data_that_is_protected_later() {
+    let mut duo = agreed(setup(1));
+    duo.run(Span::from_secs(1));
+    let forged = [
+        data(&duo, 0, 0, 0),
+        data(&duo, 0, 1, KEY_MANAGEMENT_PPID),
+        data(&duo, 1, 0, KEY_MANAGEMENT_PPID),
+        plain(&duo, Side::A, |writer| writer.forward_tsn(Tsn::new(0), [])),
+    ];
+    let count = forged.len() as u64;
+    for bytes in forged {
+        inject(&mut duo, Side::A, bytes);
+    }
+    assert_eq!(dropped(&duo, Side::B, Discard::Unprotected), count);
+    install(&mut duo, FIRST_EPOCH, CipherSuite::Aes128Gcm);
+    for side in Side::BOTH {
+        association(&mut duo, side).require_protection().expect("there are keys");
+    }
+    data_flows(&mut duo);
+}
+
+#[test]
+fn keys_are_refused_if_somebody_put_data_among_that_of_the_key_management() {
+    let mut duo = agreed(setup(1));
+    duo.reading = [Reading::ByHand; 2];
+    duo.run(Span::from_secs(1));
+    let bytes = data(&duo, 0, 0, KEY_MANAGEMENT_PPID);
+    inject(&mut duo, Side::A, bytes);
+    let key = cipher(CipherSuite::Aes128Gcm, FIRST_EPOCH, Side::A);
+    assert_eq!(association(&mut duo, Side::B).install_receive_key(FIRST_EPOCH, key), Err(KeyError::DataLeft));
+}
+
+#[test]
+fn epochs_follow_each_other() {
+    let mut duo = agreed(setup(1));
+    let a = association(&mut duo, Side::A);
+    let null = || Box::new(NullCipher);
+    assert_eq!(a.install_receive_key(4, null()), Err(KeyError::Epoch { expected: 3, found: 4 }));
+    assert_eq!(a.install_send_key(2, null()), Err(KeyError::Epoch { expected: 3, found: 2 }));
+    assert_eq!(a.require_protection(), Err(KeyError::NoSendKey));
+    assert_eq!([3, 4].map(|epoch| a.install_receive_key(epoch, null())), [Ok(()), Ok(())]);
+    assert_eq!(a.install_receive_key(5, null()), Err(KeyError::TooMany));
+    assert!(a.remove_receive_key(3) && !a.remove_receive_key(3));
+    assert_eq!(a.install_receive_key(5, null()), Ok(()));
+}
+
+#[test]
+fn auth_is_not_offered_beside_protection() {
+    let duo = agreed(setup(2).with(|config| config.address_changes.asconf = true));
+    for (_, packet) in duo.kept.iter().flatten().take(2) {
+        let view = PacketView::parse(&packet.bytes).expect("a packet");
+        let chunk = view.chunks().next().expect("a chunk").expect("a chunk").decode();
+        let (Ok(Chunk::Init(init)) | Ok(Chunk::InitAck(init))) = chunk else { panic!("{chunk:?}") };
+        let kinds: Vec<ParamType> = init.raw_params().flatten().map(|param| param.kind()).collect();
+        assert!(kinds.contains(&ParamType::DTLS_KEY_MANAGEMENT));
+        let auth = [ParamType::RANDOM, ParamType::CHUNK_LIST, ParamType::HMAC_ALGORITHMS];
+        assert!(auth.iter().all(|kind| !kinds.contains(kind)));
+        let extensions = init.params().find_map(|param| match param {
+            Ok(Param::SupportedExtensions(list)) => Some(list),
+            _ => None,
+        });
+        let list = extensions.expect("ASCONF is announced");
+        assert!(
+            list.contains(anabranch_wire::ChunkType::ASCONF)
+                && !list.contains(anabranch_wire::ChunkType::AUTH)
+        );
+    }
+}

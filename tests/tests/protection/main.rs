@@ -1,0 +1,7 @@
+//! Associations whose packets are protected by the DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk), with real ciphers whose keys
+//! the tests hand out.
+
+mod attacker;
+mod handshake;
+mod packets;
+mod rig;
