@@ -38,7 +38,8 @@ const OTHERS: &[Equation] = &[
     RTX_SOONEST,
     Equation {
         name: "opportunistic retransmission",
-        rule: "as `+opportunistic`, without its penalty",
+        rule: "as `+opportunistic`, without its penalty, if the head of line is on a path with more than four times the SRTT, whatever its \
+               window",
         file: opportunistic::FILE,
     },
     Equation {

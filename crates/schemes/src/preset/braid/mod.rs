@@ -142,7 +142,7 @@ fn build(values: &Values) -> Policies {
         loss: loss_detection(values),
         retransmit: Box::new(Soonest),
         head_of_line: if values.switch("copies") {
-            Box::new(Opportunistic { condition: Condition::MuchSlower })
+            Box::new(Opportunistic { condition: Condition::MuchLonger })
         } else {
             Box::new(LeaveHeadOfLine)
         },
