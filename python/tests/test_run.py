@@ -142,7 +142,7 @@ def test_the_only_scheme_need_not_be_named() -> None:
 def test_of_several_schemes_one_has_to_be_named() -> None:
     with pytest.raises(SchemeError, match=r"has 3 schemes, and a run has one: .* one of: sctp, cmt, cmt-pf"):
         run(ROOT / "scenarios/two-path.toml")
-    with pytest.raises(SchemeError, match="has 16 schemes"):
+    with pytest.raises(SchemeError, match="has 17 schemes"):
         run(two_paths().with_values({"run.schemes": ["all"]}))
 
 

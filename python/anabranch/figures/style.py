@@ -75,7 +75,7 @@ _REGISTRY: dict[str, Look] = {
     "cmt-rpv2": Look("#fd82c0", "dot", "D", filled=False, hatch="||"),
     "smt-afr": Look("#773f0b", "dashdot", "+", hatch="++"),
     "bonded": Look("#acac4b", "dash", "X", hatch=".."),
-    "braid": Look("#5a2ca0", "dashdot", "H", hatch="OOO"),
+    "braid": Look("#9130f2", "dashdot", "H", hatch="OOO"),
 }
 
 _PATHS: tuple[Look, ...] = (
