@@ -86,6 +86,8 @@ const COMPANIONS: &[(&str, &str, &str)] = &[
     // Its own retransmission policy takes the place of these.
     ("cmt-qa", "rtx", "cmt-qa(orp=false)"),
     ("rescheduling", "paths", "cmt+rescheduling(limit=share)"),
+    // Windows become small only where each loss cuts them.
+    ("braid", "floor", "braid(noise=false)"),
     // Only schemes with potentially failed paths have a window after a probe.
     ("cubic", "pf", "cmt-pf+cubic"),
     // Without opportunistic retransmission there is one kind of evidence only.
