@@ -190,7 +190,7 @@ async fn a_rebound_client_has_another_port_and_loses_nothing_that_had_come() {
 async fn an_idle_client_is_forgotten_and_welcome_again() {
     let (client, target) = (socket().await, socket().await);
     let mut config = config(&target);
-    config.idle = Duration::from_millis(40);
+    config.idle = Duration::from_millis(400);
     let relay = start(config);
     for _ in 0..2 {
         client.send_to(b"hello", relay.local_addr()).await.expect("sent");

@@ -87,26 +87,30 @@ impl Association {
     }
 
     fn transmit_data(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
-        if !self.opportunity.is_open() || !self.may_carry_data() {
-            return None;
+        while self.opportunity.is_open() && self.may_carry_data() {
+            let path = self.transmit_in_opportunity(buf);
+            if path.is_some() {
+                return path;
+            }
+            self.end_opportunity();
+            self.resume_at_once();
         }
+        None
+    }
+
+    fn transmit_in_opportunity(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
         if !std::mem::replace(&mut self.opportunity.announced, true) {
             let cause = self.opportunity.cause;
             self.refresh_bursts();
             self.dispatch_event(&Event::SendOpportunity(cause));
             self.consider_replanning();
         }
-        let path = self
-            .transmit_resend(buf)
+        self.transmit_resend(buf)
             .or_else(|| self.transmit_tail_probe(buf))
             .or_else(|| self.transmit_copy(buf))
             .or_else(|| self.transmit_head_of_line(buf))
             .or_else(|| self.transmit_new(buf))
-            .or_else(|| self.transmit_head_of_line_again(buf));
-        if path.is_none() {
-            self.end_opportunity();
-        }
-        path
+            .or_else(|| self.transmit_head_of_line_again(buf))
     }
 
     /// Whether DATA may leave in this state (RFC 9260 section 6).

@@ -128,6 +128,14 @@ impl Association {
         others.filter_map(release).min()
     }
 
+    /// An opportunity has ended. What it had held for a path that was free before anything looked at it again leaves now, rather than
+    /// by a timer that is due at once. Each repair is taken up once: what is held again waits for a path that is paced.
+    pub(crate) fn resume_at_once(&mut self) {
+        if self.opportunity.paced.at.is_some_and(|at| at <= self.now) {
+            self.resume_paced();
+        }
+    }
+
     /// The pacing timer, or a rate that has changed under it: the opportunity goes on for those paths that are free.
     pub(crate) fn resume_paced(&mut self) {
         let free = |&id: &PathId| {
